@@ -1,0 +1,46 @@
+# Everything a fresh machine needs, in two commands: `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check lint types layers bench clean
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("Recollect needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check .
+	touch $@
+
+$(VENV)/.dev-installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("Recollect needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+## Store a small project's memory and recall from it, with the explanation.
+demo: $(VENV)/.installed
+	$(BIN)/recollect demo
+
+## Run all tests.
+test: $(VENV)/.dev-installed
+	$(BIN)/python -m pytest -n 2
+
+## What CI runs: tests, style, types, layers.
+check: test lint types layers
+
+lint: $(VENV)/.dev-installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/.dev-installed
+	$(BIN)/mypy
+
+layers: $(VENV)/.dev-installed
+	$(BIN)/lint-imports
+
+## Measure speed; results are printed and belong into bench/RESULTS.md.
+bench: $(VENV)/.dev-installed
+	$(BIN)/python bench/run.py
+
+clean:
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
