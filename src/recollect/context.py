@@ -37,7 +37,8 @@ class Context:
 
     def remark(self, text: str) -> None:
         """Says something about the step under way; the trace keeps it."""
-        self.once("remarks", list).append(text)
+        remarks: list[str] = self.once("remarks", list)
+        remarks.append(text)
 
     def take_remarks(self) -> str:
         """What the step under way said, once."""
