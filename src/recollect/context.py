@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from recollect.errors import ModelError
 from recollect.model import Item, Pool, Query
@@ -66,11 +66,28 @@ class Channel(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def weight(self) -> float:
+        """How much a fusion listens to it."""
+        ...
+
     def __call__(self, ctx: Context) -> Pool: ...
+
+
+@runtime_checkable
+class Reluctant(Protocol):
+    """A channel that may not be needed once others have answered."""
+
+    def skip(self, found: Mapping[Channel, Pool], ctx: Context) -> str:
+        """Why it need not be asked; an empty string where it should be."""
+        ...
 
 
 class Fusion(Protocol):
     """Makes one pool of the channels' pools."""
+
+    @property
+    def name(self) -> str: ...
 
     def __call__(self, found: Mapping[Channel, Pool], ctx: Context) -> Pool: ...
 

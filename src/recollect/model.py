@@ -74,7 +74,7 @@ class Item:
     flags: tuple[str, ...] = ()
     recalls: int = 0
     last_recalled_at: datetime | None = None
-    metadata: Mapping[str, Any] = NO_METADATA
+    metadata: Mapping[str, Any] = field(default_factory=lambda: NO_METADATA)
 
     @property
     def when(self) -> datetime:
@@ -329,7 +329,7 @@ class Draft:
     occurred_end: datetime | None = None
     valid_from: datetime | None = None
     valid_to: datetime | None = None
-    metadata: Mapping[str, Any] = NO_METADATA
+    metadata: Mapping[str, Any] = field(default_factory=lambda: NO_METADATA)
     id: str | None = None
     key: str | None = None
     force: bool = False

@@ -267,6 +267,10 @@ class Writes(Protocol):
         """The item an idempotency key stands for, and its fingerprint."""
         ...
 
+    def last_turn(self, session: str) -> Item | None:
+        """The live item of the session with the highest ``seq``."""
+        ...
+
     def end(self, ids: Sequence[str], *, how: str, actor: str, now: datetime) -> list[str]:
         """Forgets softly: no longer recalled, still in the history. Gives those ended."""
         ...

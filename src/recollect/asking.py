@@ -1,0 +1,140 @@
+"""Turns a caller's words and options into a Query that keeps the rules."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from recollect.dates import moment_of
+from recollect.errors import BadText, Refused, TooLarge
+from recollect.model import Filters, Query
+from recollect.text import unkeepable
+
+MAX_QUERY_BYTES = 8 * 1024
+MAX_K = 200
+MAX_TOKENS = 1_000_000
+MAX_OFFSET = 100_000
+
+_ONE_FOR_MANY = {
+    "id": "ids", "level": "levels", "kind": "kinds", "layer": "layers", "topic": "topics",
+    "tier": "tiers", "tag": "tags", "entity": "entities", "source": "sources",
+    "session": "sessions", "speaker": "speakers",
+}  # fmt: skip
+_TIMES = ("since", "until")
+_MANY = frozenset(_ONE_FOR_MANY.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a caller may ask for; None takes the profile's or the setting's value."""
+
+    text: str
+    k: int | None = None
+    max_tokens: int | None = None
+    offset: int = 0
+    cursor: str | None = None
+    as_of: datetime | str | None = None
+    track: bool = False
+
+
+def make_filters(where: Mapping[str, Any], now: datetime) -> Filters:
+    """Filters from keywords; one value may stand for many (``kind="decision"``)."""
+    known = {field.name for field in fields(Filters)}
+    values: dict[str, Any] = {}
+    for name, value in where.items():
+        key = _ONE_FOR_MANY.get(name, name)
+        if key not in known:
+            allowed = ", ".join(sorted(known | set(_ONE_FOR_MANY)))
+            raise Refused(f"there is no filter {name!r}", remedy=f"allowed: {allowed}")
+        if value is None:
+            continue
+        if key in _MANY:
+            values[key] = values.get(key, ()) + _strings(name, value)
+        elif key in _TIMES:
+            values[key] = _moment(name, value, now)
+        else:
+            values[key] = value
+    return Filters(**values)
+
+
+def _moment(name: str, value: object, now: datetime) -> datetime:
+    try:
+        return moment_of(value, now)
+    except ValueError as error:
+        raise Refused(f"{name}: {error}") from error
+
+
+def _strings(name: str, value: Any) -> tuple[str, ...]:
+    entries = (value,) if isinstance(value, str) else tuple(value)
+    for entry in entries:
+        if not isinstance(entry, str):
+            raise Refused(f"filter {name} takes text, not {entry!r}")
+        _admit(entry, f"filter {name}", 1000)
+    return entries
+
+
+def build_query(ask: Ask, filters: Filters, *, now: datetime, k: int, max_tokens: int) -> Query:
+    """A Query within the limits; over a limit is refused, never cut short."""
+    _admit(ask.text, "the question", MAX_QUERY_BYTES)
+    if not ask.text.strip():
+        raise Refused("the question is empty", remedy="say what you are looking for")
+    as_of = _moment("as_of", ask.as_of, now) if ask.as_of is not None else None
+    offset = _within("offset", ask.offset, 0, MAX_OFFSET)
+    if ask.cursor is not None:
+        as_of, offset = _read_cursor(ask.cursor, ask.text)
+    return Query(
+        text=ask.text,
+        now=now,
+        as_of=as_of,
+        filters=filters,
+        k=_within("k", k if ask.k is None else ask.k, 1, MAX_K),
+        max_tokens=_within(
+            "max_tokens", max_tokens if ask.max_tokens is None else ask.max_tokens, 1, MAX_TOKENS
+        ),
+        offset=offset,
+        track=ask.track,
+    )
+
+
+def next_cursor(query: Query, returned: int) -> str:
+    """Where the next page begins: it sees the memory as the first page saw it."""
+    moment = int(query.moment.timestamp() * 1000)
+    mark = [moment, query.offset + returned, zlib.crc32(query.text.encode())]
+    return base64.urlsafe_b64encode(json.dumps(mark).encode()).decode().rstrip("=")
+
+
+def _read_cursor(cursor: str, text: str) -> tuple[datetime, int]:
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        moment, offset, check = json.loads(base64.urlsafe_b64decode(padded))
+        seen = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(moment))
+        offset = int(offset)
+    except (ValueError, TypeError, OverflowError, binascii.Error) as error:
+        raise Refused("that is not a cursor of an earlier answer") from error
+    if check != zlib.crc32(text.encode()):
+        raise Refused("that cursor belongs to another question")
+    return seen, _within("offset", offset, 0, MAX_OFFSET)
+
+
+def _admit(text: str, what: str, limit: int) -> None:
+    if not isinstance(text, str):
+        raise BadText(f"{what} must be text, not {type(text).__name__}")
+    bad = unkeepable(text)
+    if bad is not None:
+        position, name = bad
+        raise BadText(f"{what} holds {name} at position {position}")
+    size = len(text.encode())
+    if size > limit:
+        raise TooLarge(what, limit=limit, actual=size)
+
+
+def _within(name: str, value: int, low: int, high: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise Refused(f"{name} is {value!r}, but must be a whole number from {low} to {high:,}")
+    return value

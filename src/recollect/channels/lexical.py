@@ -1,0 +1,65 @@
+"""Finds memories by the words they share with the question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from recollect.channels.ranking import ranked
+from recollect.context import Channel, Context
+from recollect.model import Pool
+from recollect.ports import TextSearch
+
+
+@dataclass(frozen=True, slots=True)
+class Lexical:
+    """BM25 over stemmed words, any of which may match.
+
+    The score is the share of what the question's words could reach at best, so 1
+    would be a perfect match and two questions can be compared.
+    """
+
+    depth: int = 50
+    weight: float = 1.0
+    about_weight: float = 1.0
+    k1: float = 1.2
+    b: float = 0.75
+    postings_budget: int = 20_000
+    name: str = "lexical"
+
+    def __call__(self, ctx: Context) -> Pool:
+        search = TextSearch(
+            ctx.query.text, self.depth, self.about_weight, self.k1, self.b, self.postings_budget
+        )
+        found = ctx.store.search_text(search, ctx.scope)
+        return ranked(self.name, found, ctx, scale=found.ceiling or 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Substring:
+    """Misspelt words and parts of words, asked only when whole words are not enough.
+
+    Skipped when every word of the question is known to this space, or when
+    ``after`` already found ``enough``.
+    """
+
+    depth: int = 20
+    weight: float = 1.0
+    after: str = "lexical"
+    enough: int = 0
+    name: str = "substring"
+
+    def skip(self, found: Mapping[Channel, Pool], ctx: Context) -> str:
+        statistics = ctx.statistics()
+        unknown = [term for term in ctx.terms() if not statistics.frequencies.get(term)]
+        if not unknown:
+            return "every word of the question is known"
+        before = next((pool for ch, pool in found.items() if ch.name == self.after), ())
+        if self.enough and len(before) >= self.enough:
+            return f"{self.after} already found {len(before)}"
+        return ""
+
+    def __call__(self, ctx: Context) -> Pool:
+        return ranked(
+            self.name, ctx.store.search_substring(ctx.query.text, self.depth, ctx.scope), ctx
+        )

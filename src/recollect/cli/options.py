@@ -1,0 +1,165 @@
+"""Options that several commands share, and the command class that brings them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from recollect.cli.app import App
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+pass_app = click.make_pass_decorator(App)
+
+
+def general_options(*, hide_rare: bool) -> list[click.Parameter]:
+    """What every command takes, before its name or after it."""
+
+    def into(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+        def keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+            if value and isinstance(ctx.obj, App):
+                setattr(ctx.obj, name, value)
+
+        return keep
+
+    def option(*names: str, into_: str, rare: bool = False, **rest: Any) -> click.Option:
+        hidden = rare and hide_rare
+        return click.Option(
+            names, expose_value=False, callback=into(into_), hidden=hidden, **rest
+        )
+
+    return [
+        option(
+            "--space",
+            into_="space",
+            metavar="NAME",
+            help="The space to use; without it the project's own, or RECOLLECT_SPACE.",
+        ),
+        option("--json", into_="json", is_flag=True, help="Answer with one JSON document."),
+        option("--no-color", into_="no_color", rare=True, is_flag=True, help="Never use colour."),
+        option("-q", "--quiet", into_="quiet", rare=True, is_flag=True, help="Say less."),
+        option("-v", "--verbose", into_="verbose", rare=True, is_flag=True, help="Say more."),
+    ]
+
+
+class Command(click.Command):
+    """A command that also takes the general options and ends its help with examples."""
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += general_options(hide_rare=True)
+        self.examples = tuple(examples)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_examples(self.examples, formatter)
+
+
+class Group(click.Group):
+    """A command with subcommands that does something by itself, too."""
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, invoke_without_command=True, **kwargs)
+        self.params += general_options(hide_rare=True)
+        self.examples = tuple(examples)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_examples(self.examples, formatter)
+
+
+def write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> None:
+    """Commands as they would be typed, never rewrapped."""
+    if examples:
+        with formatter.section("Examples"):
+            for line in examples:
+                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+
+def command(name: str, *, examples: Sequence[str]) -> Callable[[Callable[..., Any]], Command]:
+    """Makes a function a command of ours."""
+    return click.command(name, cls=Command, examples=examples)
+
+
+_MANY = (
+    ("level", "raw, item or insight."),
+    ("kind", "For example decision, fact, event."),
+    ("layer", "goal, context, emotion, implementation, caveat or learning."),
+    ("topic", "The topic it was filed under."),
+    ("tier", "The tier it was filed under."),
+    ("tag", "A tag; given twice, both must be there."),
+    ("entity", "Whom or what it speaks of, by name or id."),
+    ("source", "Where it came from."),
+    ("session", "The conversation it belongs to."),
+    ("speaker", "Who said it."),
+    ("id", "Only these memories."),
+)
+
+
+def filter_options(function: F) -> F:
+    """Every filter of ``model.Filters``; they arrive as keyword arguments."""
+    decorators = [
+        click.option(f"--{name}", f"where_{name}", multiple=True, metavar="TEXT", help=told)
+        for name, told in _MANY
+    ]
+    decorators += [
+        click.option("--since", "where_since", metavar="TIME", help="Happened then or later."),
+        click.option("--until", "where_until", metavar="TIME", help="Happened before."),
+        click.option("--min-trust", "where_min_trust", type=click.IntRange(0, 3), metavar="0-3",
+                     help="From 0 unknown to 3 the owner."),
+        click.option("--max-classification", "where_max_classification",
+                     type=click.IntRange(0, 3), metavar="0-3",
+                     help="From 0 public to 3 secret; 2 unless told."),
+        click.option("--include-superseded", "where_include_superseded", is_flag=True,
+                     help="Also what a newer memory has replaced."),
+        click.option("--include-expired", "where_include_expired", is_flag=True,
+                     help="Also what is no longer valid."),
+    ]  # fmt: skip
+    for decorate in reversed(decorators):
+        function = decorate(function)
+    return function
+
+
+def filters_of(given: dict[str, Any]) -> dict[str, Any]:
+    """The filters among a command's arguments that restrict anything."""
+    return {
+        name.removeprefix("where_"): value
+        for name, value in given.items()
+        if name.startswith("where_") and value not in (None, (), False)
+    }
+
+
+class Moment(click.ParamType):
+    """A time as people write it: ``2026-05-07``, ``2026-05-07T14:30``, ``yesterday``."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        from datetime import UTC, datetime  # loaded only where a time is given
+
+        from recollect.dates import moment_of
+
+        return moment_of(value, datetime.now(UTC)) if isinstance(value, str) else value
+
+
+def text_or_stdin(text: str) -> str:
+    """The text itself or, where it is ``-``, what comes on standard input."""
+    if text != "-":
+        return text
+    return decoded(sys.stdin.buffer.read(), "standard input")
+
+
+def decoded(content: bytes, what: str) -> str:
+    """UTF-8 text, a byte order mark taken off; refused by name where it is not UTF-8."""
+    from recollect.errors import BadText  # most commands read nothing
+
+    try:
+        return content.decode("utf-8-sig").removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise BadText(
+            f"{what} is not UTF-8: byte 0x{content[error.start]:02x} at position {error.start}",
+            remedy="convert it, for example with iconv",
+        ) from error

@@ -1,0 +1,89 @@
+"""A text cut into words, the anchor to count from, and what a rule gives back."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal, NamedTuple
+
+from recollect.dates.span import Granularity
+
+Lean = Literal["nearest", "past"]
+
+_TOKEN = re.compile(r"[^\W\d_]+|\d+|[^\w\s]")
+
+
+class Token(NamedTuple):
+    """A word, a number or a sign, in lower case, and where it stands."""
+
+    word: str
+    at: int
+    end: int
+
+
+class Found(NamedTuple):
+    """A time read from the tokens up to, not including, ``next``."""
+
+    start: datetime
+    end: datetime
+    granularity: Granularity
+    next: int
+    relative: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What every rule reads from."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    anchor: datetime
+    lean: Lean
+
+    @classmethod
+    def of(cls, text: str, anchor: datetime, lean: Lean) -> Reader:
+        tokens = (Token(m.group().lower(), *m.span()) for m in _TOKEN.finditer(text))
+        return cls(text, tuple(tokens), anchor, lean)
+
+    @property
+    def today(self) -> datetime:
+        return self.anchor.replace(hour=0, minute=0, second=0, microsecond=0)
+
+    def word(self, i: int) -> str:
+        """The word at a place; empty before the first and after the last."""
+        return self.tokens[i].word if 0 <= i < len(self.tokens) else ""
+
+    def number(self, i: int, digits: int) -> int | None:
+        """The number at a place, if it has at most so many digits."""
+        word = self.word(i)
+        return int(word) if 0 < len(word) <= digits and word.isdecimal() else None
+
+    def year(self, i: int) -> int | None:
+        """The four-digit year at a place."""
+        number = self.number(i, 4)
+        return number if number is not None and number >= 1000 else None
+
+    def touches(self, i: int) -> bool:
+        """Whether no space stands between this token and the one before."""
+        return 0 < i < len(self.tokens) and self.tokens[i - 1].end == self.tokens[i].at
+
+    def after(self, position: int, start: int) -> int:
+        """The first token from ``start`` on that begins at or behind a position."""
+        while start < len(self.tokens) and self.tokens[start].at < position:
+            start += 1
+        return start
+
+    def midnight(self, year: int, month: int, day: int) -> datetime:
+        return datetime(year, month, day, tzinfo=self.anchor.tzinfo)
+
+    def day(self, start: datetime, after: int, *, relative: bool = True) -> Found:
+        """The whole day that begins then."""
+        return Found(start, start + timedelta(days=1), "day", after, relative)
+
+    def choose(self, candidates: list[datetime]) -> datetime:
+        """The one meant when a text leaves the year out."""
+        begun = [start for start in candidates if start <= self.anchor]
+        if self.lean == "past" and begun:
+            return max(begun)
+        return min(candidates, key=lambda start: (abs(start - self.anchor), start))

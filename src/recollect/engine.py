@@ -1,0 +1,103 @@
+"""The read walk: from a question to what it calls to mind, top to bottom."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from recollect.context import Channel, Context, Reluctant
+from recollect.model import AnswerStatus, Candidate, Pool, Recall
+from recollect.profile import Profile
+from recollect.stages.assemble import warnings_for
+from recollect.stages.budget import page_of
+from recollect.trace import Trace
+
+
+def recall(profile: Profile, ctx: Context) -> Recall:
+    """Find what the query calls to mind.
+
+    The order of the steps is the engine's design and is fixed here; what each step
+    does is the profile's business. An empty slot does nothing.
+    """
+    trace = Trace(ctx)
+
+    # 1. Look at the question: its words, and how telling each is in this space.
+    trace.run("plan", partial(_plan, ctx))
+
+    # 2. Ask every channel; each answers with its own ranking.
+    found: dict[Channel, Pool] = {}
+    for channel in profile.channels:
+        name = f"channel.{channel.name}"
+        if isinstance(channel, Reluctant) and (reason := channel.skip(found, ctx)):
+            trace.skip(name, reason)
+        else:
+            found[channel] = trace.attempt(name, partial(channel, ctx))
+
+    # 3. Merge the rankings into one pool.
+    pool = matched = trace.run("fuse", partial(profile.fuse, found, ctx))
+
+    # 4. Let the strongest wake what they are linked to and what was said beside them.
+    # 5. Weigh in what the words cannot say: age, importance, the caller's wish.
+    # 6. Read the best against the question.
+    # 7. Prefer new information over repetition.
+    for slot in ("expand", "adjust", "rerank", "diversify"):
+        for stage in profile.slot(slot):
+            pool = trace.attempt(f"{slot}.{stage.name}", partial(stage, pool, ctx), pool)
+
+    # 8. Drop what is not relevant enough; perhaps that is everything.
+    offered = pool
+    for stage in profile.gate:
+        pool = trace.attempt(f"gate.{stage.name}", partial(stage, pool, ctx), pool)
+
+    # 9. Keep what fits the caller's limits.
+    hits = trace.run("budget", partial(profile.budget, pool, ctx), pool)
+
+    # 10. Put the answer together, with what the reader should be warned of.
+    status, reason = _verdict(hits, pool, matched, ctx)
+    answer = Recall(
+        query=ctx.query,
+        profile=profile.name,
+        status=status,
+        reason=reason,
+        hits=hits,
+        page=page_of(pool, hits, ctx.query),
+        warnings=warnings_for(hits, ctx),
+        degraded=tuple(trace.degraded),
+        nearest_miss=offered[0] if offered and not pool else None,
+        steps=tuple(trace.steps),
+    )
+
+    # 11. Mark what was returned as used, if asked: nothing else ever changes a memory.
+    if ctx.query.track and hits:
+        ctx.store.note_use([hit.item.id for hit in hits], ctx.query.now)
+    return answer
+
+
+def _plan(ctx: Context) -> Pool:
+    statistics = ctx.statistics()
+    known = {term: statistics.frequencies.get(term, 0) for term in ctx.terms()}
+    rare_first = sorted((count, term) for term, count in known.items() if count)
+    strangers = [term for term, count in known.items() if not count]
+    if rare_first:
+        ctx.remark("in memories: " + ", ".join(f"{term} {n}" for n, term in rare_first[:8]))
+    if strangers:
+        ctx.remark("in none: " + ", ".join(strangers[:8]))
+    return ()
+
+
+def _verdict(
+    hits: Pool, passed: Pool, matched: Pool, ctx: Context
+) -> tuple[AnswerStatus, str]:
+    """Which of the answers this is: found, or one of three ways of finding nothing."""
+    if hits:
+        return "found", f"{len(passed)} relevant of {len(matched)} considered"
+    if passed:
+        return "found", f"all {len(passed)} relevant memories lie before offset {ctx.query.offset}"
+    if not ctx.store.count():
+        return "nothing_stored", "nothing is stored in this space yet"
+    if not matched:
+        return "nothing_matched", "no stored memory has anything to do with this question"
+    return "below_gate", _near(matched[0])
+
+
+def _near(best: Candidate) -> str:
+    return f"nothing relevant enough; the nearest miss is {best.item.id}"

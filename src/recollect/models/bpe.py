@@ -1,0 +1,115 @@
+"""Splits a short text into a vocabulary's pieces, without loading a tokenizer library.
+
+Byte-pair merging in the SentencePiece manner: every character is a piece, and the
+two neighbours whose union comes first in the vocabulary become one, until no two
+fit. A command that embeds one question needs this for some hundred characters;
+starting the full tokenizer for it would cost more than all the rest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from recollect.errors import ModelError
+
+SPACE = "▁"
+_NEVER = 1 << 62
+
+
+class Piece(NamedTuple):
+    """A piece's id, and the characters it covers of the text with a space before it."""
+
+    id: int
+    start: int
+    end: int
+
+
+class Bpe:
+    """The pieces of a text, by a vocabulary whose ids rank the merges.
+
+    It relies on three facts of such a vocabulary: no piece has a space after its
+    first character unless it is all spaces; runs of spaces merge after everything
+    else; of two ways to make the same piece the one with the lower ids goes first.
+    """
+
+    def __init__(self, vocabulary: Mapping[str, int]) -> None:
+        self._vocabulary = vocabulary
+        self._space_runs = len(vocabulary)
+        # The control and byte pieces come first and are never the result of a merge.
+        self._first_merged = vocabulary["<0xFF>"] + 1
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of the text's pieces."""
+        vocabulary = self._vocabulary
+        return [vocabulary[symbol] for symbol in self._symbols(text)]
+
+    def pieces(self, text: str) -> Iterator[Piece]:
+        """The pieces with the places they cover in ``" " + text``."""
+        spelled = SPACE + text.replace(" ", SPACE)
+        at = bytes_left = 0
+        for symbol in self._symbols(text):
+            number = self._vocabulary[symbol]
+            if spelled.startswith(symbol, at):
+                yield Piece(number, at, at + len(symbol))
+                at += len(symbol)
+            else:
+                # One byte of a character the vocabulary does not have.
+                yield Piece(number, at, at + 1)
+                bytes_left = (bytes_left or len(spelled[at].encode())) - 1
+                at += not bytes_left
+
+    def _symbols(self, text: str) -> Iterator[str]:
+        """Word by word, each with the space before it; spaces left over are joined last."""
+        spaces: list[str] = []
+        for word in text.replace(" ", SPACE).split(SPACE) if text else ():
+            first, *rest = self._merge([SPACE, *self._spell(word)])
+            if first == SPACE:
+                spaces.append(first)
+            if rest or first != SPACE:
+                yield from self._merge(spaces)
+                spaces = []
+                yield from rest if first == SPACE else (first, *rest)
+        yield from self._merge(spaces)
+
+    def _spell(self, word: str) -> Iterator[str]:
+        for character in word:
+            if character in self._vocabulary:
+                yield character
+            else:
+                yield from (f"<0x{byte:02X}>" for byte in character.encode())
+
+    def _merge(self, symbols: list[str]) -> list[str]:
+        order = [self._rank(left, right) for left, right in pairwise(symbols)]
+        while order and (best := min(order)) < _NEVER:
+            at = order.index(best)
+            symbols[at : at + 2] = [symbols[at] + symbols[at + 1]]
+            del order[at]
+            if at:
+                order[at - 1] = self._rank(symbols[at - 1], symbols[at])
+            if at < len(order):
+                order[at] = self._rank(symbols[at], symbols[at + 1])
+        return symbols
+
+    def _rank(self, left: str, right: str) -> int:
+        merged = self._vocabulary.get(left + right, 0)
+        if merged < self._first_merged:
+            return _NEVER
+        if right[0] == SPACE:
+            merged += self._space_runs
+        return merged << 32 | self._vocabulary[left] << 16 | self._vocabulary[right]
+
+
+def read_vocabulary(path: Path) -> dict[str, int]:
+    """The vocabulary of a tokenizer file, without reading its (longer) list of merges."""
+    try:
+        raw = path.read_bytes()
+        start = raw.index(b'"vocab"')
+        text = raw[start : raw.index(b'"merges"', start)].decode()
+        vocabulary, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} is not a tokenizer file we can read: {error}") from error
+    return dict(vocabulary)

@@ -1,0 +1,198 @@
+"""A profile: which channels and what fills each slot, read from TOML.
+
+The slots are the engine's and so is their order; a profile only says what fills
+them. Mistakes are found on loading and named by file, key and allowed values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import tomllib
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from recollect.channels import CHANNELS
+from recollect.context import Channel, Fusion, Stage
+from recollect.errors import BadProfile, NotFound
+from recollect.stages import FUSIONS, STAGES
+from recollect.stages.budget import Budget
+
+SLOTS = ("expand", "adjust", "rerank", "diversify", "gate")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Named slots, filled. Frozen, so profiles compare and an ablation is one call."""
+
+    name: str
+    channels: tuple[Channel, ...]
+    fuse: Fusion
+    title: str = ""
+    expand: tuple[Stage, ...] = ()
+    adjust: tuple[Stage, ...] = ()
+    rerank: tuple[Stage, ...] = ()
+    diversify: tuple[Stage, ...] = ()
+    gate: tuple[Stage, ...] = ()
+    budget: Budget = dataclasses.field(default_factory=Budget)
+
+    def slot(self, name: str) -> tuple[Stage, ...]:
+        """The stages in one of the slots."""
+        stages: tuple[Stage, ...] = getattr(self, name)
+        return stages
+
+    def without(self, part: str) -> Profile:
+        """The same with one slot emptied, or one channel or stage taken out by name."""
+        if part in SLOTS:
+            return dataclasses.replace(self, **{part: ()})
+        changes: dict[str, Any] = {
+            slot: tuple(stage for stage in self.slot(slot) if stage.name != part) for slot in SLOTS
+        }
+        changes["channels"] = tuple(channel for channel in self.channels if channel.name != part)
+        changed = dataclasses.replace(self, **changes)
+        if changed == self:
+            raise NotFound(f"profile {self.name} has no slot, channel or stage {part!r}")
+        return changed
+
+
+def profile_names(folders: Iterable[Path] = ()) -> dict[str, Path | None]:
+    """Profiles that can be named, and the file of each that is the user's own."""
+    names: dict[str, Path | None] = {
+        entry.name.removesuffix(".toml"): None
+        for entry in sorted(resources.files("recollect.profiles").iterdir(), key=lambda e: e.name)
+        if entry.name.endswith(".toml")
+    }
+    for folder in folders:
+        if folder.is_dir():
+            names.update({path.stem: path for path in sorted(folder.glob("*.toml"))})
+    return names
+
+
+def load_profile(name: str, folders: Iterable[Path] = ()) -> Profile:
+    """A profile by name: the user's own first, then those that come with Recollect."""
+    known = profile_names(folders)
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(known))}"
+        raise NotFound(f"there is no profile {name!r}", remedy=hint)
+    path = known[name]
+    if path is None:
+        return _shipped(name)
+    return parse_profile(path.read_text(encoding="utf-8"), name, str(path))
+
+
+@cache
+def _shipped(name: str) -> Profile:
+    file = resources.files("recollect.profiles") / f"{name}.toml"
+    return parse_profile(file.read_text(encoding="utf-8"), name, f"profiles/{name}.toml")
+
+
+def parse_profile(text: str, name: str, where: str) -> Profile:
+    """Reads a profile's TOML; ``where`` is what errors call the file."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadProfile(f"{where}: not valid TOML: {error}") from error
+    allowed = ("title", "channels", "fuse", *SLOTS, "budget")
+    _only(table, allowed, where)
+    channels = _list_of(table, "channels", CHANNELS, where)
+    if not channels:
+        raise BadProfile(f"{where}: a profile needs at least one channel under [[channels]]")
+    names = [channel.name for channel in channels]
+    if len(set(names)) < len(names):
+        raise BadProfile(f"{where}: two channels have the same name; set `name` on one of them")
+    slots = {slot: _list_of(table, slot, STAGES, where) for slot in SLOTS}
+    return Profile(
+        name=name,
+        title=_text(table, "title", where),
+        channels=channels,
+        fuse=_part(table.get("fuse", {"use": "rrf"}), "fuse", FUSIONS, where),
+        budget=_fill(Budget, table.get("budget", {}), "budget", where),
+        **slots,
+    )
+
+
+def _list_of(
+    table: Mapping[str, Any], key: str, parts: Mapping[str, Any], where: str
+) -> tuple[Any, ...]:
+    entries = table.get(key, [])
+    if not isinstance(entries, list):
+        raise BadProfile(f"{where}: {key} must be written as [[{key}]] tables")
+    return tuple(
+        _part(entry, f"{key}[{number}]", parts, where) for number, entry in enumerate(entries)
+    )
+
+
+def _part(entry: Any, key: str, parts: Mapping[str, Any], where: str) -> Any:
+    if not isinstance(entry, dict) or not isinstance(entry.get("use"), str):
+        raise BadProfile(f"{where}: {key} must be a table with a `use = \"...\"`")
+    use = entry["use"]
+    if use not in parts:
+        raise BadProfile(
+            f"{where}: {key}.use is {use!r}", remedy=f"allowed: {', '.join(sorted(parts))}"
+        )
+    settings = {name: value for name, value in entry.items() if name != "use"}
+    return _fill(parts[use], settings, key, where)
+
+
+def _fill(part: Any, settings: Any, key: str, where: str) -> Any:
+    if not isinstance(settings, dict):
+        raise BadProfile(f"{where}: {key} must be a table")
+    hints = typing.get_type_hints(part)
+    fields = [field.name for field in dataclasses.fields(part)]
+    _only(settings, fields, f"{where}: {key}")
+    values = {
+        name: _coerce(value, hints[name], f"{where}: {key}.{name}")
+        for name, value in settings.items()
+    }
+    return part(**values)
+
+
+def _coerce(value: Any, wanted: Any, where: str) -> Any:
+    """The value as the field's type; TOML tables and lists become tuples."""
+    origin, args = typing.get_origin(wanted), typing.get_args(wanted)
+    if origin in (typing.Union, types.UnionType):
+        return _coerce(value, next(arg for arg in args if arg is not type(None)), where)
+    if origin is typing.Literal:
+        if value in args:
+            return value
+        raise BadProfile(f"{where} is {value!r}", remedy=f"allowed: {', '.join(map(str, args))}")
+    if origin is tuple and isinstance(value, dict):
+        return tuple(sorted((str(name), float(number)) for name, number in value.items()))
+    if origin is tuple and isinstance(value, list):
+        return tuple(_coerce(entry, args[0], where) for entry in value)
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(wanted, type) and isinstance(value, wanted) and _finite(value):
+        if not (wanted is int and isinstance(value, bool)):
+            return value
+    expected = getattr(wanted, "__name__", str(wanted))
+    raise BadProfile(f"{where} is {value!r}, but must be a finite {expected}")
+
+
+def _finite(value: Any) -> bool:
+    return not isinstance(value, float) or value - value == 0
+
+
+def _only(table: Mapping[str, Any], allowed: Iterable[str], where: str) -> None:
+    for key in table:
+        if key not in allowed:
+            near = difflib.get_close_matches(key, list(allowed), n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise BadProfile(
+                f"{where}: there is no setting {key!r}",
+                remedy=f"{hint}allowed: {', '.join(allowed)}",
+            )
+
+
+def _text(table: Mapping[str, Any], key: str, where: str) -> str:
+    value = table.get(key, "")
+    if not isinstance(value, str):
+        raise BadProfile(f"{where}: {key} is {value!r}, but must be a string")
+    return value

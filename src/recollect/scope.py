@@ -1,0 +1,126 @@
+"""Whether an item is inside a scope and, if not, why: the filters in words.
+
+Stores apply the same rules in their own language; a law holds the two together.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from recollect.model import Filters, Item
+from recollect.ports import Scope
+from recollect.text import fold
+
+# Filters that name the allowed values of one field, and what a value is called.
+_FIELDS = (
+    ("ids", "id", "id"),
+    ("levels", "level", "level"),
+    ("kinds", "kind", "kind"),
+    ("layers", "layer", "layer"),
+    ("topics", "topic", "topic"),
+    ("tiers", "tier", "tier"),
+    ("sources", "source", "source"),
+    ("sessions", "session", "session"),
+    ("speakers", "speaker", "speaker"),
+)
+
+
+def rejects(item: Item, scope: Scope) -> str | None:
+    """Why the item is outside the scope; None where it is inside.
+
+    Entities are known here by id and key, not by alias: a caller that lets people
+    name an alias puts the entity's id into the filter first.
+    """
+    filters = scope.filters
+    return (
+        _lifetime(item, scope.as_of)
+        or _standing(item, filters)
+        or _validity(item, scope)
+        or _clearance(item, filters)
+        or _period(item, filters)
+        or _fields(item, filters)
+        or _tags(item, filters)
+        or _entities(item, filters)
+    )
+
+
+def _lifetime(item: Item, as_of: datetime | None) -> str | None:
+    if as_of is None:
+        if item.live_to is None:
+            return None
+        return f"ended on {_day(item.live_to)} ({item.ended_by or 'no reason given'})"
+    if item.live_from is not None and item.live_from > as_of:
+        return f"stored on {_day(item.live_from)}, after {_day(as_of)}"
+    if item.live_to is not None and item.live_to <= as_of:
+        return f"already ended on {_day(item.live_to)} ({item.ended_by or 'no reason given'})"
+    return None
+
+
+def _standing(item: Item, filters: Filters) -> str | None:
+    if item.status == "active":
+        return None
+    if item.status == "superseded" and filters.include_superseded:
+        return None
+    return f"its status is {item.status}"
+
+
+def _validity(item: Item, scope: Scope) -> str | None:
+    if scope.filters.include_expired:
+        return None
+    if item.valid_to is not None and item.valid_to <= scope.moment:
+        return f"expired on {_day(item.valid_to)}"
+    if item.valid_from is not None and item.valid_from > scope.moment:
+        return f"not valid before {_day(item.valid_from)}"
+    return None
+
+
+def _clearance(item: Item, filters: Filters) -> str | None:
+    if item.classification > filters.max_classification:
+        ceiling = filters.max_classification
+        return f"classification {item.classification} is above the ceiling {ceiling}"
+    if item.trust < filters.min_trust:
+        return f"trust {item.trust} is below the {filters.min_trust} asked for"
+    return None
+
+
+def _period(item: Item, filters: Filters) -> str | None:
+    if filters.since is not None and item.when < filters.since:
+        return f"happened on {_day(item.when)}, before {_day(filters.since)}"
+    if filters.until is not None and item.when >= filters.until:
+        return f"happened on {_day(item.when)}, not before {_day(filters.until)}"
+    return None
+
+
+def _fields(item: Item, filters: Filters) -> str | None:
+    for name, field, called in _FIELDS:
+        allowed: tuple[str, ...] = getattr(filters, name)
+        if allowed:
+            value: str | None = getattr(item, field)
+            if value not in allowed:
+                has = f"{called} {value!r}" if value is not None else f"no {called}"
+                return f"has {has}, not {_any_of(allowed)}"
+    return None
+
+
+def _tags(item: Item, filters: Filters) -> str | None:
+    missing = [tag for tag in filters.tags if tag not in item.tags]
+    return f"lacks the tag {missing[0]!r}" if missing else None
+
+
+def _entities(item: Item, filters: Filters) -> str | None:
+    if not filters.entities:
+        return None
+    wanted = {*filters.entities, *map(fold, filters.entities)}
+    for entity in item.entities:
+        key = entity[entity.find(":") + 1 :]
+        if entity in wanted or key in wanted:
+            return None
+    return f"does not mention {_any_of(filters.entities)}"
+
+
+def _any_of(names: tuple[str, ...]) -> str:
+    return " or ".join(repr(name) for name in names)
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d}"

@@ -1,0 +1,200 @@
+"""Connections to one space: one for each thread, set up alike, closed together."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from recollect.errors import StoreError
+from recollect.store.sqlite.lock import TIMEOUT_S, FileLock, ThreadLock, WriteLock, holding
+from recollect.store.sqlite.translate import translated
+
+APPLICATION_ID = 0x52434C54  # "RCLT"
+
+_PRAGMAS = """
+PRAGMA synchronous=FULL;
+PRAGMA foreign_keys=ON;
+PRAGMA secure_delete=ON;
+PRAGMA temp_store=MEMORY;
+PRAGMA trusted_schema=OFF;
+PRAGMA cache_size=-8192;
+PRAGMA journal_size_limit=16777216;
+"""
+_STATEMENTS = 250
+_GENERATION = "UPDATE meta SET value = value + 1 WHERE name = 'generation'"
+_numbers = itertools.count(1)
+
+# SQLite before these releases can lose commits when a write and a checkpoint meet in
+# WAL mode; 3.52.0 was withdrawn.
+_FIXED = (3, 51, 3)
+_FIXED_BRANCHES = {(3, 44): 6, (3, 50): 7}
+_WITHDRAWN = (3, 52, 0)
+
+
+def is_safe_engine(version: str) -> bool:
+    """Whether this release of SQLite keeps what it has committed in WAL mode."""
+    numbers = tuple(int(part) for part in version.split("."))[:3]
+    if numbers == _WITHDRAWN:
+        return False
+    patch = _FIXED_BRANCHES.get(numbers[:2])
+    return numbers >= _FIXED or (patch is not None and numbers[2] >= patch)
+
+
+def require_safe_engine(version: str) -> None:
+    """Refuses to work with a SQLite that may lose what it has committed."""
+    if not is_safe_engine(version):
+        raise StoreError(
+            f"SQLite {version} can lose committed writes (its WAL-reset bug)",
+            remedy="pip install -U 'apsw>=3.51.3'",
+        )
+
+
+class Connections:
+    """The way to one space's database, for all threads of this process."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.lock: WriteLock
+        if path is None:
+            # Shared by name within the process; gone with its last connection.
+            self._target = f"file:/recollect-{os.getpid()}-{next(_numbers)}?vfs=memdb"
+            self._flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+            self._flags |= apsw.SQLITE_OPEN_URI
+            self.lock = ThreadLock()
+        else:
+            self._target = str(path)
+            self._flags = apsw.SQLITE_OPEN_READWRITE
+            self.lock = FileLock(path.with_name(f"{path.name}.lock"))
+        self._process = os.getpid()
+        self._local = threading.local()
+        self._guard = threading.Lock()
+        self._open: list[tuple[threading.Thread, apsw.Connection]] = []
+        self._closed = False
+
+    @property
+    def name(self) -> str:
+        """The file as people know it."""
+        return "the space in memory" if self.path is None else str(self.path)
+
+    def mine(self) -> apsw.Connection:
+        """This thread's connection."""
+        if os.getpid() != self._process:
+            raise StoreError(
+                f"{self.name} was opened before the process was forked",
+                remedy="open it again in the new process",
+            )
+        db: apsw.Connection | None = getattr(self._local, "db", None)
+        if db is None:
+            db = self._local.db = self.connect()
+        return db
+
+    def connect(self) -> apsw.Connection:
+        """A further connection; it is closed with the others, if not before."""
+        with translated(self.name), self._guard:
+            if self._closed:
+                raise StoreError(f"{self.name} was closed", remedy="open it again")
+            db = apsw.Connection(self._target, flags=self._flags, statementcachesize=_STATEMENTS)
+            db.set_busy_timeout(int(TIMEOUT_S * 1000))
+            db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+            db.execute(_PRAGMAS)
+            self._open.append((threading.current_thread(), db))
+            # After opening, so that a dead thread's is never the last: the last one
+            # to close moves the log into the file, which needs the write lock.
+            self._close_those_of_dead_threads()
+        return db
+
+    def disconnect(self, db: apsw.Connection) -> None:
+        """Closes one connection that `connect` gave."""
+        with translated(self.name), self._guard:
+            self._open = [(thread, other) for thread, other in self._open if other is not db]
+            db.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """A connection on which all statements see the same state of the store."""
+        if self.path is None:
+            # In memory readers would block writers at commit, and the other way round.
+            with holding(self.lock, self.name), self._snapshot() as db:
+                yield db
+        else:
+            with self._snapshot() as db:
+                yield db
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[apsw.Connection]:
+        with translated(self.name):
+            db = self.mine()
+            if db.in_transaction:
+                yield db
+                return
+            db.execute("BEGIN")
+            try:
+                yield db
+            finally:
+                if db.in_transaction:
+                    db.execute("COMMIT")
+
+    @contextmanager
+    def writing(self) -> Iterator[apsw.Connection]:
+        """A connection inside a transaction that writes: all of it happens or nothing.
+
+        When this is left without an error, what was written survives a crash.
+        """
+        with translated(self.name), holding(self.lock, self.name):
+            db = self.mine()
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                before = db.total_changes()
+                yield db
+                if db.total_changes() != before:
+                    db.execute(_GENERATION)
+                db.execute("COMMIT")
+            except BaseException:
+                # Some errors (a full disk) have already undone the transaction.
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+    def close(self) -> None:
+        """Closes every thread's connection; harmless when repeated."""
+        with translated(self.name), self._guard:
+            self._closed = True
+            if not self._open or os.getpid() != self._process:
+                return
+            locked = self._try_lock()
+            try:
+                while self._open:
+                    _thread, db = self._open[-1]
+                    if not locked:
+                        # Somebody is writing: they move the log into the file later.
+                        db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                    db.close()
+                    self._open.pop()
+            finally:
+                if locked:
+                    self.lock.release()
+
+    def _try_lock(self) -> bool:
+        if self.path is not None and not self.path.parent.exists():
+            return False
+        return self.lock.acquire(0)
+
+    def _close_those_of_dead_threads(self) -> None:
+        living = []
+        for thread, db in self._open:
+            if thread.is_alive():
+                living.append((thread, db))
+            else:
+                db.close()
+        self._open = living
+
+
+def generation(db: apsw.Connection) -> int:
+    """How many transactions have written so far."""
+    return int(db.execute("SELECT value FROM meta WHERE name = 'generation'").get)

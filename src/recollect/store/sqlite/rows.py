@@ -1,0 +1,181 @@
+"""A row of the item table and the Item it stands for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import apsw
+
+from recollect.errors import Refused
+from recollect.model import NO_METADATA, Item
+from recollect.ports import Record
+from recollect.store.sqlite.clock import from_ms, from_ms_or_none, to_ms, to_ms_or_none
+from recollect.store.sqlite.connection import generation
+
+Row = tuple[Any, ...]
+
+# What a revision says: these columns never change, and the content hash covers them.
+CONTENT = (
+    *("id", "rev", "level", "kind", "layer", "topic", "tier", "text", "about", "original"),
+    *("caption", "language", "speaker", "session", "seq", "parent", "subject", "attribute"),
+    *("source", "source_class", "writer", "trust", "integrity", "credibility"),
+    *("classification", "emotion", "importance", "confidence", "relevance", "pinned"),
+    *("protected", "occurred_at", "occurred_end", "stored_at", "valid_from", "valid_to"),
+    *("live_from", "tokens", "tags", "entities", "flags", "metadata", "fingerprint"),
+)
+# What may change about a revision, and what is computed from it.
+AROUND = ("rid", "live_to", "ended_by", "status", "length", "content_hash")
+
+INSERT = (
+    f"INSERT INTO item ({', '.join((*CONTENT, *AROUND))})"
+    f" VALUES ({', '.join('?' * (len(CONTENT) + len(AROUND)))})"
+)
+SELECT_CONTENT = ", ".join(CONTENT)
+
+# In the order of Item's fields, so that a row is nearly an Item already.
+SELECT_ITEM = """
+    i.rid, i.id, i.text, i.stored_at, i.source, i.source_class, i.writer, i.rev, i.level,
+    i.kind, i.layer, i.topic, i.tier, i.tags, i.entities, i.caption, i.original, i.language,
+    i.speaker, i.session, i.seq, i.parent, i.subject, i.attribute, i.trust, i.integrity,
+    i.credibility, i.classification, i.emotion, i.importance, i.confidence, i.relevance,
+    coalesce(u.decay, 1.0), i.pinned, i.protected, i.occurred_at, i.occurred_end,
+    i.valid_from, i.valid_to, i.live_from, i.live_to, i.ended_by, i.status, i.tokens,
+    i.content_hash, i.flags, coalesce(u.recalls, 0), u.last_at, i.metadata
+"""
+_BY_RIDS = (
+    f"SELECT {SELECT_ITEM} FROM json_each(?) AS wanted CROSS JOIN item AS i ON i.rid = wanted.value"
+    " LEFT JOIN usage AS u ON u.id = i.id"
+)
+_KEPT_ITEMS = 4096
+
+
+class NewRow(NamedTuple):
+    """A revision ready to be inserted."""
+
+    rid: int
+    content: Row
+    live_to: int | None
+    ended_by: str | None
+    status: str
+    length: int
+
+    def values(self) -> Row:
+        """In the order of INSERT."""
+        ending = (self.live_to, self.ended_by, self.status, self.length)
+        return (*self.content, self.rid, *ending, content_hash(self.content))
+
+
+def content_hash(content: Sequence[Any]) -> str:
+    """SHA-256 over the content columns, in their order, as one JSON array."""
+    canonical = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def to_content(record: Record, live_from: int) -> Row:
+    """The content columns of a record, as they will stand in the file."""
+    item = record.item
+    return (
+        *(item.id, item.rev, item.level, item.kind, item.layer, item.topic, item.tier),
+        *(item.text, record.about, item.original, item.caption, item.language, item.speaker),
+        *(item.session, item.seq, item.parent, item.subject, item.attribute),
+        *(item.source, item.source_class, item.writer),
+        *(item.trust, item.integrity, item.credibility, item.classification),
+        *(_real(item.emotion), _real(item.importance)),
+        *(_real(item.confidence), _real(item.relevance)),
+        *(int(item.pinned), int(item.protected)),
+        *(to_ms_or_none(item.occurred_at), to_ms_or_none(item.occurred_end)),
+        to_ms(item.stored_at),
+        *(to_ms_or_none(item.valid_from), to_ms_or_none(item.valid_to)),
+        *(live_from, item.tokens),
+        *(to_json(item.tags), to_json(entity_ids(record)), to_json(item.flags)),
+        *(metadata_json(item.metadata), record.fingerprint),
+    )
+
+
+def _real(value: float) -> float:
+    # SQLite keeps no negative zero, and the hash is over what it keeps.
+    return float(value) + 0.0
+
+
+def entity_ids(record: Record) -> tuple[str, ...]:
+    """The entities a record speaks of: those the item names and those mentioned."""
+    mentioned = (mention.entity.id for mention in record.mentions)
+    return tuple(dict.fromkeys((*record.item.entities, *mentioned)))
+
+
+def to_json(values: Sequence[Any]) -> str:
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":")) if values else "[]"
+
+
+def metadata_json(metadata: Mapping[str, Any]) -> str:
+    if not metadata:
+        return "{}"
+    try:
+        return json.dumps(
+            dict(metadata), ensure_ascii=False, separators=(",", ":"), allow_nan=False
+        )
+    except (TypeError, ValueError) as error:
+        raise Refused(f"the metadata cannot be written as JSON: {error}") from error
+
+
+def to_item(row: Row) -> Item:
+    """The item of a row as SELECT_ITEM gives it."""
+    return Item(
+        row[1],
+        row[2],
+        from_ms(row[3]),
+        *row[4:13],
+        tuple(json.loads(row[13])) if row[13] != "[]" else (),
+        tuple(json.loads(row[14])) if row[14] != "[]" else (),
+        *row[15:33],
+        row[33] == 1,
+        row[34] == 1,
+        from_ms_or_none(row[35]),
+        from_ms_or_none(row[36]),
+        from_ms_or_none(row[37]),
+        from_ms_or_none(row[38]),
+        from_ms(row[39]),
+        from_ms_or_none(row[40]),
+        *row[41:45],
+        tuple(json.loads(row[45])) if row[45] != "[]" else (),
+        row[46],
+        from_ms_or_none(row[47]),
+        MappingProxyType(json.loads(row[48])) if row[48] != "{}" else NO_METADATA,
+    )
+
+
+def read_items(db: apsw.Connection, rids: Iterable[int]) -> dict[int, Item]:
+    """Items by row id. Unknown ids are left out."""
+    wanted = json.dumps(list(rids))
+    return {row[0]: to_item(row) for row in db.execute(_BY_RIDS, (wanted,))}
+
+
+class Hydrate:
+    """Items by row id, kept until the next write: several searches of one recall
+    find much the same rows.
+
+    Not for use inside a transaction that writes, whose rows nobody may see yet.
+    """
+
+    def __init__(self) -> None:
+        self._kept: tuple[int, dict[int, Item]] = (-1, {})
+
+    def __call__(self, db: apsw.Connection, rids: Sequence[int]) -> dict[int, Item]:
+        kept = self._for_generation(generation(db))
+        missing = [rid for rid in rids if rid not in kept]
+        if missing:
+            kept.update(read_items(db, missing))
+        return {rid: kept[rid] for rid in rids if rid in kept}
+
+    def _for_generation(self, now: int) -> dict[int, Item]:
+        then, kept = self._kept
+        if then != now or len(kept) > _KEPT_ITEMS:
+            # A new dict, not a cleared one: a thread that still looks at an older
+            # state of the store goes on filling the dict of that state.
+            kept = {}
+            self._kept = (now, kept)
+        return kept

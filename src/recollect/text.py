@@ -1,0 +1,259 @@
+"""What a text is made of: characters, forms to be found by, sentences, captions, fingerprints."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator
+
+# --- Characters -------------------------------------------------------------------------
+
+_UNKEEPABLE = re.compile("[\x00\ud800-\udfff]")
+_CONTROLS = "\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
+_NONCHARACTERS = "\ufdd0-\ufdef" + "".join(
+    f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000)
+)
+_BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_ZERO_WIDTH = "\u180e\u200b\u2060-\u2065\ufeff\ufff9-\ufffb"
+_TAGS = "\U000e0000-\U000e007f"
+_SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
+
+_ASCII_CONTROL = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_CONTROL = re.compile(f"[{_CONTROLS}{_NONCHARACTERS}]")
+_BIDI_CONTROL = re.compile(f"[{_BIDI}]")
+_HIDDEN = re.compile(f"[{_ZERO_WIDTH}{_TAGS}]|[{_SELECTORS}]{{2,}}")
+# A joiner belongs between two letters or emoji of its own scripts, one at a time.
+_STRAY_JOINER = re.compile(
+    "[\u200c\u200d]{2,}|(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])"
+)
+_ANSI = re.compile(
+    "\x1b\\[[0-?]*[ -/]*[@-~]"
+    "|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)"
+    "|\x9b[0-?]*[ -/]*[@-~]"
+    "|\x1b[@-Z\\\\-_]"
+)
+_LINE_END = re.compile("\r\n?|\x85")
+_UNSEEN = re.compile(f"[{_CONTROLS}{_NONCHARACTERS}{_BIDI}{_ZERO_WIDTH}{_TAGS}]")
+_SELECTOR_RUN = re.compile(f"[{_SELECTORS}]{{2,}}")
+
+
+def unkeepable(text: str) -> tuple[int, str] | None:
+    """The first character that no store can keep: its position and its name."""
+    if text.isascii() and "\x00" not in text:
+        return None
+    found = _UNKEEPABLE.search(text)
+    if found is None:
+        return None
+    code = ord(found.group())
+    return found.start(), "NUL" if code == 0 else f"lone surrogate U+{code:04X}"
+
+
+def unseen_flags(text: str) -> tuple[str, ...]:
+    """Names for what a reader of the text would not see: empty for ordinary text."""
+    if text.isascii():
+        return ("control_text",) if _ASCII_CONTROL.search(text) else ()
+    flags = []
+    if _BIDI_CONTROL.search(text):
+        flags.append("bidi_control")
+    if _CONTROL.search(text):
+        flags.append("control_text")
+    if _HIDDEN.search(text) or _STRAY_JOINER.search(text):
+        flags.append("invisible_text")
+    return tuple(flags)
+
+
+def visible(text: str) -> str:
+    """The text as a model or a terminal may be given it: nothing in it is hidden.
+
+    Without tag characters, direction controls, zero-width characters, escape
+    sequences and controls other than line feed and tab. Joiners stay where a
+    script or an emoji needs them.
+    """
+    if text.isascii() and "\r" not in text and not _ASCII_CONTROL.search(text):
+        return text
+    shown = _ANSI.sub("", text)
+    shown = _UNSEEN.sub("", _LINE_END.sub("\n", shown)).replace("\x00", "")
+    if shown.isascii():
+        return shown
+    return _STRAY_JOINER.sub("", _SELECTOR_RUN.sub("", shown))
+
+
+# --- Words and forms --------------------------------------------------------------------
+
+# What NFKC would turn into plain digits: 10⁵ must not become 105.
+_RAISED = str.maketrans({sign: f"^{digit}" for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")})
+_OPENING = "\"'`(“‘«„‹「『（"
+_CLOSING = "\"'`).,;:!…”’»›」』）。，、；：！"
+# Letters with a stroke or a ligature have no decomposition; people type them without.
+_PLAIN = str.maketrans(
+    {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ħ": "h"}
+)
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
+_CASE_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+# Scripts written without spaces between words, and Hangul, whose words carry endings.
+_UNSEGMENTED = re.compile(
+    "["
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u1000-\u109f\u1780-\u17ff\ua9e0-\ua9ff\uaa60-\uaa7f"  # Myanmar, Khmer
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"  # kana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+    "\uac00-\ud7a3"  # Hangul
+    "]+"
+)
+# Marks that the word index takes for gaps (it keeps only U+0300-0331 inside a word).
+_BREAKING_MARK = re.compile(
+    "[\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0903"
+    "\u093a-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983\u09bc-\u09cd\u0a01-\u0a4d\u0a81-\u0acd"
+    "\u0b01-\u0b4d\u0b82-\u0bcd\u0c00-\u0c4d\u0c81-\u0ccd\u0d00-\u0d4d\u0d81-\u0df3\u0e31"
+    "\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ebc\u0ec8-\u0ecd\u0f18-\u0f87\u102b-\u103e\u1056-\u1059"
+    "\u17b4-\u17d3]"
+)
+_MARKED_WORD = re.compile(f"(?:[^\\W_]|{_BREAKING_MARK.pattern})+")
+
+
+def fold(text: str) -> str:
+    """The text as it is compared: widths, case, spaces and closing punctuation evened out.
+
+    Signs that carry meaning stay: ``C++`` is not ``C#``, ``-5`` is not ``5``,
+    ``10⁵`` is not ``105`` and a question is not a statement.
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text.translate(_RAISED))
+    kept = (word.lstrip(_OPENING).rstrip(_CLOSING) for word in text.casefold().split())
+    return " ".join(word for word in kept if word)
+
+
+def index_forms(text: str) -> str:
+    """Further words a text should be found by, beside those it is written with.
+
+    Parts of CamelCase and of words with digits; single characters and
+    overlapping pairs of scripts without spaces; plain spellings of folded letters.
+    """
+    return " ".join(_forms(text, singles=True))
+
+
+def query_forms(text: str) -> str:
+    """Further words to ask for, to meet those that ``index_forms`` wrote.
+
+    Of scripts without spaces only the pairs, and a single character where
+    it stands alone: one character of a longer word says too little.
+    """
+    return " ".join(_forms(text, singles=False))
+
+
+def _forms(text: str, *, singles: bool) -> Iterator[str]:
+    if text.isascii():
+        yield from _case_parts(text)
+        return
+    folded = unicodedata.normalize("NFKC", text)
+    yield from _case_parts(folded)
+    for run in _UNSEGMENTED.findall(folded):
+        yield from _pairs(run, singles=singles)
+    yield from _plain_spellings(text, folded)
+
+
+def _plain_spellings(text: str, folded: str) -> Iterator[str]:
+    written = set(_MARKED_WORD.findall(text))
+    for word in dict.fromkeys(_MARKED_WORD.findall(folded)):
+        if word.isascii() and word in written:
+            continue
+        plain = _BREAKING_MARK.sub("", word).casefold().translate(_PLAIN)
+        if (plain != word.lower() or word not in written) and not _UNSEGMENTED.search(plain):
+            yield plain
+
+
+def _case_parts(text: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for word in _ASCII_WORD.findall(text):
+        # Most words end here: all lower, all upper, Capitalised, all digits.
+        if word in seen or word.isdigit() or (word.isalpha() and word[1:].islower()):
+            continue
+        seen.add(word)
+        parts = _CASE_PARTS.findall(word)
+        if len(parts) > 1:
+            yield from parts
+
+
+def _pairs(run: str, *, singles: bool) -> Iterator[str]:
+    letters = _BREAKING_MARK.sub("", run)
+    if singles or len(letters) == 1:
+        yield from letters
+    for i in range(len(letters) - 1):
+        yield letters[i : i + 2]
+
+
+# --- Sentences and captions -------------------------------------------------------------
+
+_BREAK = re.compile(r"(?<=[.!?…])[\"')\]’”]*\s+|\s*\n\s*|(?<=[。！？])")
+_ABBREVIATIONS = frozenset(
+    "dr mr mrs ms prof st vs e.g i.e etc no fig approx inc ltd jr sr cf al dept est".split()
+)
+_NOT_INFORMATIVE = frozenset(
+    "hi hey hello thanks thank you ok okay sure yes no yeah yep great cool wow good nice oh ah well "
+    "morning evening bye so much very there everyone all dear lol haha right exactly please".split()
+)
+
+
+def has_substance(text: str) -> bool:
+    """Whether there is a letter, a digit or a symbol in it."""
+    if any(char.isalnum() for char in text[:64]):
+        return True
+    return any(char.isalnum() or unicodedata.category(char)[0] == "S" for char in text)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, trimmed; every line break ends one."""
+    parts: list[str] = []
+    start = 0
+    for mark in _BREAK.finditer(text):
+        if "\n" not in mark.group() and _goes_on(text, start, mark):
+            continue
+        parts.append(text[start : mark.end()].strip())
+        start = mark.end()
+    parts.append(text[start:].strip())
+    return [part for part in parts if part]
+
+
+def _goes_on(text: str, start: int, mark: re.Match[str]) -> bool:
+    """Whether this full stop belongs to an abbreviation: "e.g.", "Dr. Wu", "at 3 p.m. today"."""
+    end = mark.start()
+    if text[end - 1 : end] != ".":
+        return False
+    if text[mark.end() : mark.end() + 1].islower():
+        return True
+    word = text[max(start, end - 12) : end - 1].rpartition(" ")[2].lstrip("(\"'").lower()
+    return word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha())
+
+
+def caption(text: str, speaker: str | None = None, *, limit: int = 160) -> str:
+    """Who spoke, and the first sentence that tells something, cut to the limit at a word."""
+    parts = sentences(visible(text[: limit * 50]))
+    chosen = next((part for part in parts if _is_informative(part)), parts[0] if parts else "")
+    line = " ".join(chosen.split())
+    if speaker and not line.casefold().startswith(f"{speaker}:".casefold()):
+        line = f"{' '.join(visible(speaker).split())}: {line}"
+    return shorten(line, limit)
+
+
+def _is_informative(sentence: str) -> bool:
+    said = [word for word in fold(sentence).split() if word not in _NOT_INFORMATIVE]
+    return len(said) >= 3 or _UNSEGMENTED.search(sentence) is not None
+
+
+def shorten(line: str, limit: int) -> str:
+    """At most ``limit`` characters, cut between words where that keeps the most of it."""
+    if len(line) <= limit:
+        return line
+    cut = line[: limit - 1]
+    space = cut.rfind(" ")
+    return (cut[:space] if space > limit // 2 else cut).rstrip(" ,;:-") + "…"
+
+
+# --- Fingerprints -----------------------------------------------------------------------
+
+
+def fingerprint(text: str, *circumstances: str) -> str:
+    """Equal for texts that say the same in the same words, under the same circumstances."""
+    folded = fold(text) or text
+    return hashlib.sha256("\x1f".join((folded, *circumstances)).encode()).hexdigest()

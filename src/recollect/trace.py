@@ -1,0 +1,60 @@
+"""Steps remembered: how long each took, what it left, what it could not do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+
+from recollect.context import Context
+from recollect.errors import RecollectError, StoreError
+from recollect.model import Degraded, Pool, Step
+
+
+class Trace:
+    """Runs the steps of one walk and keeps a record of each.
+
+    Values are frozen, so remembering a step is remembering references.
+    """
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self.steps: list[Step] = []
+        self.degraded: list[Degraded] = []
+
+    def run(self, name: str, step: Callable[[], Pool], came_in: Pool = ()) -> Pool:
+        """Take a step that must not fail; its pool is what the next one gets."""
+        start = perf_counter()
+        pool = step()
+        self._keep(name, start, pool, came_in)
+        return pool
+
+    def attempt(self, name: str, step: Callable[[], Pool], otherwise: Pool = ()) -> Pool:
+        """Take a step that may fail: then the walk goes on with ``otherwise``.
+
+        Only the store itself failing is fatal, for then no step could answer.
+        """
+        start = perf_counter()
+        try:
+            pool = step()
+        except StoreError:
+            raise
+        except RecollectError as error:
+            reason = error.message if not error.remedy else f"{error.message} ({error.remedy})"
+            self.degraded.append(Degraded(name, reason))
+            self._ctx.take_remarks()
+            self.steps.append(
+                Step(name, perf_counter() - start, otherwise, len(otherwise), "degraded", reason)
+            )
+            return otherwise
+        self._keep(name, start, pool, otherwise)
+        return pool
+
+    def skip(self, name: str, reason: str) -> None:
+        """Note a step that was left out, and why."""
+        self.steps.append(Step(name, 0.0, (), 0, "skipped", reason))
+
+    def _keep(self, name: str, start: float, pool: Pool, came_in: Pool) -> None:
+        seconds = perf_counter() - start
+        self.steps.append(
+            Step(name, seconds, pool, len(came_in), "ok", self._ctx.take_remarks())
+        )

@@ -1,0 +1,40 @@
+"""Fixtures every kind of test may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from corpus import CONVERSATION, NOTES, NOW
+from hypothesis import settings
+
+from recollect import Memory
+from recollect.models import open_embedder
+from recollect.ports import Embedder
+from recollect.testing import FixedClock
+
+settings.register_profile("recollect", deadline=None, max_examples=60)
+settings.load_profile("recollect")
+
+
+@pytest.fixture(scope="session")
+def embedder() -> Embedder:
+    """The default embedder, loaded once."""
+    opened = open_embedder("wordllama")
+    assert opened is not None
+    return opened
+
+
+@pytest.fixture
+def memory(embedder: Embedder) -> Iterator[Memory]:
+    """An empty memory whose clock stands still."""
+    with Memory.open(":memory:", embedder=embedder, clock=FixedClock(NOW)) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def filled(embedder: Embedder) -> Iterator[Memory]:
+    """The shared corpus; for tests that only read."""
+    with Memory.open(":memory:", embedder=embedder, clock=FixedClock(NOW)) as opened:
+        opened.remember_many([*NOTES, *CONVERSATION])
+        yield opened

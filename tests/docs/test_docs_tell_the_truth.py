@@ -1,0 +1,148 @@
+"""Every snippet runs, and everything that exists is documented."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect import errors, memory
+from recollect.channels import CHANNELS
+from recollect.cli import reference
+from recollect.profile import profile_names
+from recollect.settings import SETTINGS
+from recollect.stages import FUSIONS, STAGES
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    return [
+        (f"{page.relative_to(ROOT)}:{page.read_text()[: match.start()].count(chr(10)) + 1}", match[2])
+        for page in PAGES
+        for match in FENCE.finditer(page.read_text(encoding="utf-8"))
+        if match[1] == language
+    ]
+
+
+def clean_room(tmp_path: Path) -> dict[str, str]:
+    """An environment in which nothing of the machine's own memory is touched."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
+    folder = str(Path(sys.executable).parent)
+    return kept | {
+        "HOME": str(tmp_path),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "RECOLLECT_DATA_DIR": str(tmp_path / "data"),
+        "PATH": folder + os.pathsep + os.environ["PATH"],
+    }
+
+
+@pytest.mark.parametrize(("where", "code"), blocks("python"), ids=lambda value: str(value)[:40])
+def test_python_snippets_run(where: str, code: str, tmp_path: Path) -> None:
+    """As a program of its own, in an empty folder."""
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=clean_room(tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ran.returncode == 0, f"{where}\n{ran.stderr}"
+
+
+@pytest.mark.parametrize(("where", "code"), blocks("console"), ids=lambda value: str(value)[:40])
+def test_console_snippets_run(where: str, code: str, tmp_path: Path) -> None:
+    """Every `$ recollect ...` line, one after the other, found or not found but never wrong."""
+    (tmp_path / "notes.txt").write_text("The first note.\n\nThe second note.\n")
+    ids: list[str] = []
+    for line in code.splitlines():
+        if not line.startswith("$ recollect"):
+            continue
+        words = [ids[-1] if word == "ID" and ids else word for word in shlex.split(line[2:])]
+        ran = subprocess.run(
+            words, cwd=tmp_path, env=clean_room(tmp_path), capture_output=True, text=True, check=False
+        )
+        assert ran.returncode in (0, 1), f"{where} {line}\n{ran.stderr}"
+        ids += re.findall(r"\b[0-9a-hjkmnp-tv-z]{16}\b", ran.stdout)[:1]
+
+
+@pytest.mark.parametrize("module", [recollect, memory], ids=lambda module: module.__name__)
+def test_docstring_examples_run(module: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a docstring shows is what happens."""
+    monkeypatch.setenv("RECOLLECT_DATA_DIR", str(tmp_path))
+
+    assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("channels.md", CHANNELS),
+        ("stages.md", STAGES | FUSIONS),
+        ("profiles.md", profile_names()),
+        ("settings.md", [setting.name for setting in SETTINGS]),
+    ],
+    ids=["channels", "stages", "profiles", "settings"],
+)
+def test_everything_has_its_row(page: str, names: list[str]) -> None:
+    """It exists when it is documented."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    missing = [name for name in names if f"| `{name}`" not in text]
+
+    assert not missing
+
+
+def test_every_error_is_in_the_tree() -> None:
+    """The module's own words name each class."""
+    classes = [
+        name for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, errors.RecollectError)
+    ]  # fmt: skip
+
+    assert [name for name in classes if name not in (errors.__doc__ or "")] == []
+
+
+def test_the_command_reference_is_up_to_date() -> None:
+    """docs/cli.md is what the commands themselves say; `make docs` writes it."""
+    assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == reference()
+
+
+def test_the_map_shows_what_is_there() -> None:
+    """ARCHITECTURE.md's tree has every file and folder of the package, and no other."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    tree = text.split("```tree\n")[1].split("```")[0]
+    named = set(re.findall(r"[\w/]+\.py\b|[\w]+/", tree))
+    source = ROOT / "src" / "recollect"
+    there = {path.name for path in source.rglob("*.py") if path.name != "__init__.py"}
+    folders = {
+        path.name + "/" for path in source.rglob("*") if path.is_dir() and path.name != "__pycache__"
+    }
+
+    assert there - named == set()
+    assert folders - named == set()
+    assert named - there - folders - {"recollect/"} == set()
+
+
+def test_the_changelog_knows_this_version() -> None:
+    """Its newest heading is the version in the code."""
+    newest = re.search(r"^## \[?(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+
+    assert newest is not None
+    assert newest[1] == recollect.__version__
+
+
+def test_nothing_points_at_a_machine() -> None:
+    """No absolute path of a developer's machine in anything that is shipped."""
+    for path in [*PAGES, *(ROOT / "src").rglob("*.py")]:
+        assert not re.search(r"/(home|root|Users)/\w", path.read_text(encoding="utf-8")), path

@@ -1,0 +1,108 @@
+"""Profiles are data, and mistakes in them are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recollect.errors import BadProfile, NotFound
+from recollect.profile import Profile, load_profile, parse_profile, profile_names
+
+SMALL = """
+title = "small"
+[[channels]]
+use = "lexical"
+depth = 7
+[fuse]
+use = "rrf"
+k = 10
+[[adjust]]
+use = "decay"
+tau_days = 3
+[adjust.per_tool]
+Bash = 1
+[budget]
+k = 4
+"""
+
+
+def test_a_profile_is_read_from_toml() -> None:
+    """Every table fills its slot; whole numbers do for floats, tables become pairs."""
+    profile = parse_profile(SMALL, "small", "small.toml")
+
+    assert profile.channels[0].depth == 7
+    assert profile.fuse.k == 10.0
+    assert profile.adjust[0].per_tool == (("Bash", 1.0),)
+    assert profile.budget.k == 4
+    assert profile == parse_profile(SMALL, "small", "small.toml")
+    assert hash(profile)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("title = 3\n[[channels]]\nuse='lexical'", "title is 3"),
+        ("nonsense", "not valid TOML"),
+        ("", "at least one channel"),
+        ("[[channels]]\nuse='lexcal'", "channels[0].use is 'lexcal'"),
+        ("[[channels]]\ndepth=3", 'must be a table with a `use = "..."`'),
+        ("[channels]\nuse='lexical'", "must be written as [[channels]]"),
+        ("[[channels]]\nuse='lexical'\ndeep=3", "no setting 'deep'"),
+        ("[[channels]]\nuse='lexical'\ndepth='x'", "channels[0].depth is 'x'"),
+        ("[[channels]]\nuse='lexical'\ndepth=true", "channels[0].depth is True"),
+        ("[[channels]]\nuse='lexical'\nweight=nan", "must be a finite float"),
+        ("[[channels]]\nuse='lexical'\n[[channels]]\nuse='lexical'", "same name"),
+        ("[[channels]]\nuse='lexical'\n[fuse]\nuse='convex'\nscale='big'", "fuse.scale is 'big'"),
+        ("gates=1\n[[channels]]\nuse='lexical'", "no setting 'gates'"),
+    ],
+)
+def test_a_mistake_is_named_by_file_and_key(text: str, said: str) -> None:
+    """The error holds the file, the key and the value."""
+    with pytest.raises(BadProfile) as error:
+        parse_profile(text, "mine", "mine.toml")
+
+    assert "mine.toml" in error.value.message
+    assert said in error.value.message
+
+
+def test_the_remedy_names_what_is_allowed() -> None:
+    """Unknown names get the list of known ones, and the nearest."""
+    with pytest.raises(BadProfile) as error:
+        parse_profile("[[channels]]\nuse='lexical'\ndepht=3", "mine", "mine.toml")
+    assert "did you mean 'depth'?" in error.value.remedy
+
+    with pytest.raises(NotFound) as missing:
+        load_profile("defalt")
+    assert "did you mean 'default'?" in missing.value.remedy
+
+
+def test_an_own_profile_goes_before_a_shipped_one(tmp_path: Path) -> None:
+    """A file in one of the folders is found by its name."""
+    (tmp_path / "mine.toml").write_text(SMALL, encoding="utf-8")
+    (tmp_path / "default.toml").write_text(SMALL, encoding="utf-8")
+
+    assert load_profile("mine", [tmp_path]).title == "small"
+    assert load_profile("default", [tmp_path]).title == "small"
+    assert load_profile("default").title != "small"
+    assert profile_names([tmp_path, tmp_path / "none"])["mine"] == tmp_path / "mine.toml"
+
+
+@pytest.mark.parametrize("name", sorted(profile_names()))
+def test_every_shipped_profile_loads(name: str) -> None:
+    """What comes with Recollect is valid and says what it is."""
+    profile = load_profile(name)
+
+    assert isinstance(profile, Profile)
+    assert profile.title
+
+
+def test_a_part_can_be_taken_out() -> None:
+    """An ablation is one call, and a wrong name does not pass unnoticed."""
+    profile = load_profile("siftcoder")
+
+    assert profile.without("adjust").adjust == ()
+    assert [c.name for c in profile.without("dense").channels] == ["lexical"]
+    assert [s.name for s in profile.without("decay").adjust] == ["boost"]
+    with pytest.raises(NotFound):
+        profile.without("nothing")
