@@ -65,7 +65,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Public names are loaded when first asked for, so that importing stays cheap."""
     if name in _HOMES:
-        import importlib  # noqa: PLC0415 - start-up time
+        import importlib
 
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'recollect' has no attribute {name!r}")

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from recollect.errors import ModelError
 from recollect.model import Item, Pool, Query
-from recollect.ports import Embedder, Embedding, Reranker, Scope, Store, WordStatistics
+from recollect.ports import (
+    Embedder,
+    Embedding,
+    Reranker,
+    Scope,
+    Store,
+    Word,
+    WordStatistics,
+    late_interaction,
+)
+
+if TYPE_CHECKING:
+    from recollect.ports import Vector
 
 T = TypeVar("T")
 
@@ -51,13 +64,30 @@ class Context:
             raise ModelError("no embedder is configured")
         return self.once("embedding", lambda: embedder.embed_query(self.query.text))
 
-    def terms(self) -> tuple[str, ...]:
-        """The query's words as the index knows them."""
-        return self.once("terms", lambda: self.store.terms(self.query.text))
+    def weighted_vector(self) -> Vector:
+        """The query's vector with rare words counting for more, where the embedder can."""
+        return self.once("weighted vector", self._weigh)
+
+    def _weigh(self) -> Vector:
+        embedder, words = late_interaction(self.embedder), self.words()
+        if embedder is None or not words:
+            return self.embedding().vector
+        return embedder.weighted([word.shown for word in words], [self.rarity(w) for w in words])
+
+    def words(self) -> tuple[Word, ...]:
+        """The query's words and names, in its order."""
+        return self.once("words", lambda: self.store.words(self.query.text))
 
     def statistics(self) -> WordStatistics:
         """How common the query's words are in this space."""
-        return self.once("statistics", lambda: self.store.statistics(self.terms()))
+        terms = {term for word in self.words() for term in word.terms}
+        return self.once("statistics", lambda: self.store.statistics(terms))
+
+    def rarity(self, word: Word) -> float:
+        """How telling a word is in this space: that of its rarest part (BM25's idf)."""
+        documents, _, frequencies = self.statistics()
+        held = min((frequencies.get(term, 0) for term in word.terms), default=documents)
+        return math.log(1.0 + (documents - held + 0.5) / (held + 0.5))
 
 
 class Channel(Protocol):

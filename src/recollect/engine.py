@@ -73,20 +73,16 @@ def recall(profile: Profile, ctx: Context) -> Recall:
 
 
 def _plan(ctx: Context) -> Pool:
-    statistics = ctx.statistics()
-    known = {term: statistics.frequencies.get(term, 0) for term in ctx.terms()}
-    rare_first = sorted((count, term) for term, count in known.items() if count)
-    strangers = [term for term, count in known.items() if not count]
-    if rare_first:
-        ctx.remark("in memories: " + ", ".join(f"{term} {n}" for n, term in rare_first[:8]))
-    if strangers:
-        ctx.remark("in none: " + ", ".join(strangers[:8]))
+    frequencies = ctx.statistics().frequencies
+    telling = [word for word in ctx.words() if not word.common]
+    rare_first = sorted(telling, key=lambda word: (-ctx.rarity(word), word.shown))
+    counts = [(word.shown, min(frequencies.get(t, 0) for t in word.terms)) for word in rare_first]
+    if counts:
+        ctx.remark("memories with " + ", ".join(f"{word}: {count}" for word, count in counts[:8]))
     return ()
 
 
-def _verdict(
-    hits: Pool, passed: Pool, matched: Pool, ctx: Context
-) -> tuple[AnswerStatus, str]:
+def _verdict(hits: Pool, passed: Pool, matched: Pool, ctx: Context) -> tuple[AnswerStatus, str]:
     """Which of the answers this is: found, or one of three ways of finding nothing."""
     if hits:
         return "found", f"{len(passed)} relevant of {len(matched)} considered"

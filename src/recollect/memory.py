@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from recollect import engine
 from recollect.asking import Ask, build_query, make_filters, next_cursor
@@ -22,11 +22,22 @@ from recollect.ingest.remember import WriteContext, remember
 from recollect.ingest.revise import revise
 from recollect.model import Draft, Entity, Filters, Item, Recall, Remembered
 from recollect.models import open_embedder
-from recollect.ports import Clock, Embedder, Event, Finding, Progress, Receipt, Reranker, Scope, Store
+from recollect.ports import (
+    Clock,
+    Embedder,
+    Event,
+    Finding,
+    Progress,
+    Receipt,
+    Reranker,
+    Scope,
+    Store,
+)
 from recollect.profile import Profile, load_profile, profile_names
 from recollect.settings import Settings, load_settings
 from recollect.spaces import resolve_space
 from recollect.store.sqlite import SqliteStore
+from recollect.text import spoken
 
 BATCH = 500
 
@@ -107,7 +118,7 @@ class Memory:
         """Lets go of the store. What was acknowledged is already safe."""
         self.store.close()
 
-    def __enter__(self) -> Memory:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -267,16 +278,14 @@ class Memory:
             return self.store.get(near)[near[0]]
         if near:
             raise NotFound(f"{item_id!r} could be any of {', '.join(near)}")
-        raise NotFound(f"there is no memory {item_id!r}", remedy="recollect list shows what is there")
+        raise NotFound(
+            f"there is no memory {item_id!r}", remedy="recollect list shows what is there"
+        )
 
-    def browse(
-        self, *, limit: int = 50, after: str | None = None, **where: Any
-    ) -> list[Item]:
+    def browse(self, *, limit: int = 50, after: str | None = None, **where: Any) -> list[Item]:
         """What is stored, newest first, a page at a time."""
         now = self._clock()
-        return self.store.browse(
-            Scope(make_filters(where, now), now), limit=limit, after=after
-        )
+        return self.store.browse(Scope(make_filters(where, now), now), limit=limit, after=after)
 
     def entities(self, *, prefix: str = "", limit: int = 100, offset: int = 0) -> list[Entity]:
         """Whom and what the memories speak of, most mentioned first."""
@@ -317,7 +326,7 @@ class Memory:
             return 0
         done = 0
         while waiting := self.store.unembedded(self.embedder.model, BATCH):
-            made = self.embedder.embed([item.text for item in waiting])
+            made = self.embedder.embed([spoken(item) for item in waiting])
             self.store.set_embeddings(
                 self.embedder.model,
                 {item.id: vector for item, vector in zip(waiting, made, strict=True)},
@@ -369,8 +378,9 @@ class Memory:
             filters = make_filters({**ceiling, **where}, moment)
         elif where:
             raise Refused("give filters either as one object or as keywords, not both")
-        limits = profile.budget
-        query = build_query(ask, filters, now=moment, k=limits.k, max_tokens=limits.max_tokens)
+        k = self.settings.given("k") or profile.budget.k
+        tokens = self.settings.given("max_tokens") or profile.budget.max_tokens
+        query = build_query(ask, filters, now=moment, k=k, max_tokens=tokens)
         return Context(query, self.store, self.embedder)
 
 
@@ -383,7 +393,9 @@ def make_draft(given: Draft | Mapping[str, Any] | str) -> Draft:
     known = set(Draft.__dataclass_fields__)
     for name in given:
         if name not in known:
-            raise Refused(f"there is no field {name!r}", remedy=f"allowed: {', '.join(sorted(known))}")
+            raise Refused(
+                f"there is no field {name!r}", remedy=f"allowed: {', '.join(sorted(known))}"
+            )
     values = {
         name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
     }

@@ -60,14 +60,29 @@ class Embedder(Protocol):
 class LateInteraction(Protocol):
     """An embedder that can also compare token by token."""
 
-    def query_tokens(self, text: str) -> tuple[tuple[str, ...], Matrix]:
-        """For every token of a query the word it belongs to, and its unit vector."""
+    def word_tokens(self, words: Sequence[str]) -> tuple[tuple[str, ...], Matrix]:
+        """The tokens of each word by itself: which word each belongs to, and its unit
+        vector."""
+        ...
+
+    def weighted(self, words: Sequence[str], weights: Sequence[float]) -> Vector:
+        """The unit vector of a question whose words count by their weights."""
+        ...
+
+    def best_sentences(self, query: Vector, memories: Sequence[bytes]) -> Vector:
+        """For each memory the best cosine any of its sentences has with the query;
+        zeros for a memory without tokens."""
         ...
 
     def best_matches(self, query: Matrix, memories: Sequence[bytes]) -> Matrix:
         """For each memory's ``Embedding.tokens`` (rows), the best cosine each query
         token (columns) finds there; zeros for a memory without tokens."""
         ...
+
+
+def late_interaction(embedder: object) -> LateInteraction | None:
+    """The embedder as one that compares token by token, where it can."""
+    return embedder if isinstance(embedder, LateInteraction) else None
 
 
 Reranker = Callable[[str, Sequence[str]], Sequence[float]]
@@ -117,6 +132,15 @@ class TextSearch(NamedTuple):
     postings_budget: int = 20_000
 
 
+class Word(NamedTuple):
+    """One word or name of a text as it is written, and the terms the index knows it
+    by. ``common`` ones say nothing about the subject."""
+
+    shown: str
+    terms: tuple[str, ...]
+    common: bool = False
+
+
 class WordStatistics(NamedTuple):
     """How often words occur in this space: per word, the memories that hold it."""
 
@@ -137,8 +161,9 @@ class Record:
     """One item with everything derived from it, written in one transaction.
 
     ``about`` holds further words to be found by; ``sketch`` the band hashes that
-    near-duplicates share. With ``skip_duplicate`` a live item of the same
-    fingerprint and level makes the store keep that one and drop this.
+    near-duplicates share; ``model`` names the embedder of ``embedding``. With
+    ``skip_duplicate`` a live item of the same fingerprint and level makes the store
+    keep that one and drop this.
     ``item.rev`` above 1 replaces the live revision ``rev - 1`` of the same id.
     """
 
@@ -147,6 +172,7 @@ class Record:
     about: str = ""
     sketch: tuple[int, ...] = ()
     embedding: Embedding | None = None
+    model: str = ""
     mentions: tuple[Mention, ...] = ()
     links: tuple[Link, ...] = ()
     key: str | None = None
@@ -224,6 +250,10 @@ class Searches(Protocol):
 
     def terms(self, text: str) -> tuple[str, ...]:
         """The words of a text as the index knows them."""
+        ...
+
+    def words(self, text: str) -> tuple[Word, ...]:
+        """The words and names of a question, in its order, each once."""
         ...
 
     def statistics(self, terms: Iterable[str]) -> WordStatistics: ...

@@ -50,7 +50,8 @@ class Profile:
     def without(self, part: str) -> Profile:
         """The same with one slot emptied, or one channel or stage taken out by name."""
         if part in SLOTS:
-            return dataclasses.replace(self, **{part: ()})
+            emptied: dict[str, Any] = {part: ()}
+            return dataclasses.replace(self, **emptied)
         changes: dict[str, Any] = {
             slot: tuple(stage for stage in self.slot(slot) if stage.name != part) for slot in SLOTS
         }
@@ -131,7 +132,7 @@ def _list_of(
 
 def _part(entry: Any, key: str, parts: Mapping[str, Any], where: str) -> Any:
     if not isinstance(entry, dict) or not isinstance(entry.get("use"), str):
-        raise BadProfile(f"{where}: {key} must be a table with a `use = \"...\"`")
+        raise BadProfile(f'{where}: {key} must be a table with a `use = "..."`')
     use = entry["use"]
     if use not in parts:
         raise BadProfile(
@@ -169,9 +170,9 @@ def _coerce(value: Any, wanted: Any, where: str) -> Any:
         return tuple(_coerce(entry, args[0], where) for entry in value)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    if isinstance(wanted, type) and isinstance(value, wanted) and _finite(value):
-        if not (wanted is int and isinstance(value, bool)):
-            return value
+    is_number = not (wanted is int and isinstance(value, bool))
+    if isinstance(wanted, type) and isinstance(value, wanted) and _finite(value) and is_number:
+        return value
     expected = getattr(wanted, "__name__", str(wanted))
     raise BadProfile(f"{where} is {value!r}, but must be a finite {expected}")
 

@@ -6,6 +6,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator
+from typing import Protocol
 
 # --- Characters -------------------------------------------------------------------------
 
@@ -120,8 +121,19 @@ def fold(text: str) -> str:
     """
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text.translate(_RAISED))
-    kept = (word.lstrip(_OPENING).rstrip(_CLOSING) for word in text.casefold().split())
-    return " ".join(word for word in kept if word)
+    words = text.casefold().split()
+    kept = [word.lstrip(_OPENING).rstrip(_CLOSING) for word in words]
+    return " ".join(filter(None, kept)) or " ".join(words)
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text as they are compared; pairs of characters where no spaces part words."""
+    folded = fold(text)
+    words = frozenset(folded.split())
+    if folded.isascii():
+        return words
+    pairs = (pair for run in _UNSEGMENTED.findall(folded) for pair in _pairs(run, singles=False))
+    return frozenset(word for word in words if not _UNSEGMENTED.search(word)).union(pairs)
 
 
 def index_forms(text: str) -> str:
@@ -186,13 +198,13 @@ def _pairs(run: str, *, singles: bool) -> Iterator[str]:
 # --- Sentences and captions -------------------------------------------------------------
 
 _BREAK = re.compile(r"(?<=[.!?…])[\"')\]’”]*\s+|\s*\n\s*|(?<=[。！？])")
-_ABBREVIATIONS = frozenset(
-    "dr mr mrs ms prof st vs e.g i.e etc no fig approx inc ltd jr sr cf al dept est".split()
-)
-_NOT_INFORMATIVE = frozenset(
-    "hi hey hello thanks thank you ok okay sure yes no yeah yep great cool wow good nice oh ah well "
-    "morning evening bye so much very there everyone all dear lol haha right exactly please".split()
-)
+_SHORTENED = "dr mr mrs ms prof st vs e.g i.e etc no fig approx inc ltd jr sr cf al dept est"
+_ABBREVIATIONS = frozenset(_SHORTENED.split())
+_POLITE = """
+hi hey hello thanks thank you ok okay sure yes no yeah yep great cool wow good nice oh ah well
+morning evening bye so much very there everyone all dear lol haha right exactly please
+"""
+_NOT_INFORMATIVE = frozenset(_POLITE.split())
 
 
 def has_substance(text: str) -> bool:
@@ -253,7 +265,31 @@ def shorten(line: str, limit: int) -> str:
 # --- Fingerprints -----------------------------------------------------------------------
 
 
-def fingerprint(text: str, *circumstances: str) -> str:
-    """Equal for texts that say the same in the same words, under the same circumstances."""
-    folded = fold(text) or text
+def fingerprint(folded: str, *circumstances: str) -> str:
+    """Equal for folded texts that say the same, under the same circumstances."""
     return hashlib.sha256("\x1f".join((folded, *circumstances)).encode()).hexdigest()
+
+
+# --- Speakers ---------------------------------------------------------------------------
+
+# What chat programs call the two sides; no name of anybody.
+ROLES = frozenset(
+    ("user", "assistant", "system", "human", "ai", "bot", "tool", "agent", "model", "function")
+)
+
+
+class Spoken(Protocol):
+    """Something said, and by whom if that is known."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def speaker(self) -> str | None: ...
+
+
+def spoken(turn: Spoken) -> str:
+    """The text with its speaker's name before it, as a script writes it."""
+    if not turn.speaker or turn.speaker.casefold() in ROLES:
+        return turn.text
+    return f"{turn.speaker}: {turn.text}"

@@ -55,6 +55,4 @@ class Trace:
 
     def _keep(self, name: str, start: float, pool: Pool, came_in: Pool) -> None:
         seconds = perf_counter() - start
-        self.steps.append(
-            Step(name, seconds, pool, len(came_in), "ok", self._ctx.take_remarks())
-        )
+        self.steps.append(Step(name, seconds, pool, len(came_in), "ok", self._ctx.take_remarks()))

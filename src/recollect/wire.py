@@ -136,7 +136,9 @@ def filters_json(filters: Filters) -> Json:
         value = getattr(filters, name)
         if value != getattr(default, name):
             is_time = isinstance(value, datetime)
-            out[name] = iso(value) if is_time else list(value) if isinstance(value, tuple) else value
+            out[name] = (
+                iso(value) if is_time else list(value) if isinstance(value, tuple) else value
+            )
     return out
 
 

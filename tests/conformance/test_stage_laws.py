@@ -62,7 +62,7 @@ def test_a_real_pool_leaves_a_stage_lawful(filled: Memory, name: str, question: 
     """The laws hold for what the channels really find."""
     ctx = context(filled, question)
     channels = (CHANNELS["lexical"](), CHANNELS["dense"]())
-    pool = FUSIONS["convex"]()({channel: channel(ctx) for channel in channels}, ctx)
+    pool = FUSIONS["weighted"]()({channel: channel(ctx) for channel in channels}, ctx)
     assert pool
 
     keeps_the_laws(STAGES[name]()(pool, ctx))

@@ -27,7 +27,10 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 def blocks(language: str) -> list[tuple[str, str]]:
     return [
-        (f"{page.relative_to(ROOT)}:{page.read_text()[: match.start()].count(chr(10)) + 1}", match[2])
+        (
+            f"{page.relative_to(ROOT)}:{page.read_text()[: match.start()].count(chr(10)) + 1}",
+            match[2],
+        )
         for page in PAGES
         for match in FENCE.finditer(page.read_text(encoding="utf-8"))
         if match[1] == language
@@ -71,14 +74,21 @@ def test_console_snippets_run(where: str, code: str, tmp_path: Path) -> None:
             continue
         words = [ids[-1] if word == "ID" and ids else word for word in shlex.split(line[2:])]
         ran = subprocess.run(
-            words, cwd=tmp_path, env=clean_room(tmp_path), capture_output=True, text=True, check=False
+            words,
+            cwd=tmp_path,
+            env=clean_room(tmp_path),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert ran.returncode in (0, 1), f"{where} {line}\n{ran.stderr}"
         ids += re.findall(r"\b[0-9a-hjkmnp-tv-z]{16}\b", ran.stdout)[:1]
 
 
 @pytest.mark.parametrize("module", [recollect, memory], ids=lambda module: module.__name__)
-def test_docstring_examples_run(module: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_docstring_examples_run(
+    module: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a docstring shows is what happens."""
     monkeypatch.setenv("RECOLLECT_DATA_DIR", str(tmp_path))
 
@@ -126,7 +136,9 @@ def test_the_map_shows_what_is_there() -> None:
     source = ROOT / "src" / "recollect"
     there = {path.name for path in source.rglob("*.py") if path.name != "__init__.py"}
     folders = {
-        path.name + "/" for path in source.rglob("*") if path.is_dir() and path.name != "__pycache__"
+        path.name + "/"
+        for path in source.rglob("*")
+        if path.is_dir() and path.name != "__pycache__"
     }
 
     assert there - named == set()

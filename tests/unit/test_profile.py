@@ -53,7 +53,7 @@ def test_a_profile_is_read_from_toml() -> None:
         ("[[channels]]\nuse='lexical'\ndepth=true", "channels[0].depth is True"),
         ("[[channels]]\nuse='lexical'\nweight=nan", "must be a finite float"),
         ("[[channels]]\nuse='lexical'\n[[channels]]\nuse='lexical'", "same name"),
-        ("[[channels]]\nuse='lexical'\n[fuse]\nuse='convex'\nscale='big'", "fuse.scale is 'big'"),
+        ("[[channels]]\nuse='lexical'\n[fuse]\nuse='weighted'\nscale='big'", "fuse.scale is 'big'"),
         ("gates=1\n[[channels]]\nuse='lexical'", "no setting 'gates'"),
     ],
 )

@@ -13,17 +13,21 @@ from recollect.ports import Found
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """Nearest vectors by cosine; nothing at or below ``min_cosine``."""
+    """Nearest vectors by cosine; nothing at or below ``min_cosine``.
+
+    With ``weighted`` rare words of the question count for more in its vector.
+    """
 
     depth: int = 50
     weight: float = 1.0
     min_cosine: float = 0.0
+    weighted: bool = True
     name: str = "dense"
 
     def __call__(self, ctx: Context) -> Pool:
         if ctx.embedder is None:
             raise ModelError("no embedder is configured", remedy="recollect config embedder")
-        vector = ctx.embedding().vector
+        vector = ctx.weighted_vector() if self.weighted else ctx.embedding().vector
         if not vector.any():
             ctx.remark("the question has no words the embedder knows")
             return ()

@@ -50,9 +50,9 @@ class Substring:
     name: str = "substring"
 
     def skip(self, found: Mapping[Channel, Pool], ctx: Context) -> str:
-        statistics = ctx.statistics()
-        unknown = [term for term in ctx.terms() if not statistics.frequencies.get(term)]
-        if not unknown:
+        known = ctx.statistics().frequencies
+        strange = [w for w in ctx.words() if not w.common and not all(map(known.get, w.terms))]
+        if not strange:
             return "every word of the question is known"
         before = next((pool for ch, pool in found.items() if ch.name == self.after), ())
         if self.enough and len(before) >= self.enough:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
-from recollect.cli.printing import Printer
+from recollect.cli.printing import Piece, Printer
 
 if TYPE_CHECKING:
     from recollect.memory import Memory
+    from recollect.settings import Settings
+    from recollect.spaces import SpaceRef
 
 
 @dataclass(slots=True)
@@ -22,6 +24,7 @@ class App:
     no_color: bool = False
     quiet: bool = False
     verbose: bool = False
+    _settings: Settings | None = field(default=None, repr=False)
 
     @property
     def out(self) -> Printer:
@@ -33,19 +36,40 @@ class App:
         """For what is said about it: progress, notes, errors."""
         return self._printer(sys.stderr)
 
-    def note(self, text: str) -> None:
-        """A remark for people; nothing that a program would need."""
-        if not (self.quiet or self.json):
-            self.err.line(text)
+    @property
+    def settings(self) -> Settings:
+        """What holds here, the options of this call included."""
+        if self._settings is None:
+            from recollect.settings import load_settings  # help and completion do without
+
+            self._settings = load_settings(overrides={"space": self.space})
+        return self._settings
+
+    def where(self) -> SpaceRef:
+        """The space that is meant, and its file."""
+        from recollect.spaces import resolve_space  # help and completion do without
+
+        return resolve_space(None, self.settings)
 
     def open(self) -> Memory:
-        """The memory that the options, the environment and the working directory name."""
+        """The memory of that space."""
         from recollect.memory import Memory  # the heavy part of most commands
 
-        return Memory.open(self.space)
+        return Memory.open(settings=self.settings)
+
+    def note(self, *pieces: Piece) -> None:
+        """A remark for people; nothing that a program would need."""
+        if not (self.quiet or self.json):
+            self.err.line(*pieces)
 
     def _printer(self, stream: TextIO) -> Printer:
         terminal = stream.isatty()
-        plain = self.no_color or bool(os.environ.get("NO_COLOR"))
-        dumb = os.environ.get("TERM") == "dumb"
-        return Printer(stream, terminal=terminal, color=terminal and not plain and not dumb)
+        return Printer(stream, terminal=terminal, color=self._has_color(terminal=terminal))
+
+    def _has_color(self, *, terminal: bool) -> bool:
+        # Only settings already read: an error about a setting must still be printed.
+        wanted = self._settings.color if self._settings else "auto"
+        if self.no_color or wanted == "never":
+            return False
+        plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        return wanted == "always" or (terminal and not plain)

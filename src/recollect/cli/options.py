@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import click
 
 from recollect.cli.app import App
+from recollect.cli.overview import GENERAL
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -19,16 +21,20 @@ def general_options(*, hide_rare: bool) -> list[click.Parameter]:
     """What every command takes, before its name or after it."""
 
     def into(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
-        def keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+        def keep(ctx: click.Context, _: click.Parameter, value: Any) -> None:
             if value and isinstance(ctx.obj, App):
                 setattr(ctx.obj, name, value)
 
         return keep
 
     def option(*names: str, into_: str, rare: bool = False, **rest: Any) -> click.Option:
-        hidden = rare and hide_rare
         return click.Option(
-            names, expose_value=False, callback=into(into_), hidden=hidden, **rest
+            names,
+            expose_value=False,
+            callback=into(into_),
+            hidden=rare and hide_rare,
+            help=GENERAL[into_],
+            **rest,
         )
 
     return [
@@ -36,12 +42,11 @@ def general_options(*, hide_rare: bool) -> list[click.Parameter]:
             "--space",
             into_="space",
             metavar="NAME",
-            help="The space to use; without it the project's own, or RECOLLECT_SPACE.",
         ),
-        option("--json", into_="json", is_flag=True, help="Answer with one JSON document."),
-        option("--no-color", into_="no_color", rare=True, is_flag=True, help="Never use colour."),
-        option("-q", "--quiet", into_="quiet", rare=True, is_flag=True, help="Say less."),
-        option("-v", "--verbose", into_="verbose", rare=True, is_flag=True, help="Say more."),
+        option("--json", into_="json", is_flag=True),
+        option("--no-color", into_="no_color", rare=True, is_flag=True),
+        option("-q", "--quiet", into_="quiet", rare=True, is_flag=True),
+        option("-v", "--verbose", into_="verbose", rare=True, is_flag=True),
     ]
 
 
@@ -61,7 +66,7 @@ class Group(click.Group):
     """A command with subcommands that does something by itself, too."""
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
-        super().__init__(*args, invoke_without_command=True, **kwargs)
+        super().__init__(*args, **{"invoke_without_command": True, **kwargs})
         self.params += general_options(hide_rare=True)
         self.examples = tuple(examples)
 
@@ -80,6 +85,18 @@ def write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> N
 def command(name: str, *, examples: Sequence[str]) -> Callable[[Callable[..., Any]], Command]:
     """Makes a function a command of ours."""
     return click.command(name, cls=Command, examples=examples)
+
+
+def limit_option(usual: int) -> Callable[[F], F]:
+    """How many lines of a list to show."""
+    return click.option(
+        "--limit",
+        type=click.IntRange(1, 10_000),
+        default=usual,
+        show_default=True,
+        metavar="N",
+        help="At most so many.",
+    )
 
 
 _MANY = (
@@ -130,19 +147,16 @@ def filters_of(given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-class Moment(click.ParamType):
-    """A time as people write it: ``2026-05-07``, ``2026-05-07T14:30``, ``yesterday``."""
+def read_moment(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
+    """An option's value as a moment: ``2026-05-07``, ``2026-05-07T14:30``, ``yesterday``."""
+    if value is None or ctx.resilient_parsing:
+        return None
+    from recollect.dates import moment_of  # loaded only where a time is given
 
-    name = "time"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Any:
-        from datetime import UTC, datetime  # loaded only where a time is given
-
-        from recollect.dates import moment_of
-
-        return moment_of(value, datetime.now(UTC)) if isinstance(value, str) else value
+    try:
+        return moment_of(value, datetime.now(UTC))
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from error
 
 
 def text_or_stdin(text: str) -> str:
@@ -163,3 +177,32 @@ def decoded(content: bytes, what: str) -> str:
             f"{what} is not UTF-8: byte 0x{content[error.start]:02x} at position {error.start}",
             remedy="convert it, for example with iconv",
         ) from error
+
+
+def parsed_json(text: str, what: str) -> Any:
+    """A JSON value; what is none, or none that can be written again, is refused by name."""
+    import json  # most commands read none
+
+    from recollect.errors import BadText
+
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise BadText(f"{what} is nested too deeply") from error
+    except ValueError as error:
+        raise BadText(f"{what} is not JSON: {error}") from error
+
+
+def _no_constant(name: str) -> None:
+    """NaN and Infinity, which Python would take, are no JSON."""
+    raise ValueError(f"{name} is not a number JSON has")
+
+
+def json_object(text: str, what: str) -> dict[str, Any]:
+    """A JSON object; any other value is refused by name."""
+    from recollect.errors import BadText  # most commands read none
+
+    value = parsed_json(text, what)
+    if not isinstance(value, dict):
+        raise BadText(f"{what} must be a JSON object")
+    return value

@@ -6,10 +6,9 @@ a memory can drive the terminal.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple, TextIO
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -71,20 +70,21 @@ class Printer:
     @property
     def width(self) -> int:
         """How many columns to fill. Piped text is never wrapped."""
+        import shutil  # piped output is not wrapped
+
         return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size().columns))
 
     def line(self, *pieces: Piece) -> None:
         """One line; a line feed inside a piece stays one."""
         self.stream.write("".join(self._inked(piece) for piece in pieces) + "\n")
 
-    def block(self, text: str, *, first: Sequence[Piece] = (), indent: int = 0) -> None:
+    def block(self, text: Piece, *, first: Sequence[Piece] = (), indent: int = 0) -> None:
         """A text of any length, each line indented, the first one after its label."""
+        plain, style = text if isinstance(text, Ink) else (text, "")
         room = self.width - indent if self.terminal else 0
-        for number, line in enumerate(wrapped(shown(text), room)):
-            if number == 0 and first:
-                self.line(*first, line)
-            else:
-                self.line(" " * indent + line if line else "")
+        for number, line in enumerate(wrapped(shown(plain), room)):
+            before = first if number == 0 and first else (" " * indent if line else "",)
+            self.line(*before, Ink(line, style) if style else line)
 
     def json(self, value: Any) -> None:
         """One JSON document: laid out for people at a terminal, on one line otherwise."""
@@ -164,13 +164,13 @@ def one_line(text: str, room: int = 0) -> str:
 
 
 def moment(at: datetime | None) -> str:
-    """A time to the minute on the reader's own clock."""
-    return at.astimezone().strftime("%Y-%m-%d %H:%M") if at else ""
+    """A time to the minute, in UTC as everywhere else."""
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M") if at else ""
 
 
 def day(at: datetime | None) -> str:
-    """A date on the reader's own calendar."""
-    return at.astimezone().strftime("%Y-%m-%d") if at else ""
+    """A date, in UTC as everywhere else."""
+    return at.astimezone(UTC).strftime("%Y-%m-%d") if at else ""
 
 
 def plural(count: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""Runs one command: streams made safe, failures turned into a sentence and an exit code."""
+"""Runs one command: streams made safe, output written to the end, an exit code given."""
 
 from __future__ import annotations
 
@@ -6,68 +6,55 @@ import os
 import sys
 from collections.abc import Sequence
 
-import click
+from recollect.cli.overview import overview
 
-from recollect.cli.app import App
-from recollect.cli.commands import recollect
-from recollect.cli.failing import Failure, failure_of, interrupted, report
-
-PROGRAM = "recollect"
-_COMPLETION = "_RECOLLECT_COMPLETE"
 _BROKEN_PIPE = 141  # what a shell shows for a program ended by SIGPIPE
 
 
 def run(args: Sequence[str]) -> int:
     """One command from its arguments to its exit code; everything raised ends here."""
     _make_streams_safe()
-    words = [_readable(arg) for arg in args] or ["--help"]
-    if _COMPLETION in os.environ:
-        return _complete(os.environ[_COMPLETION])
-    app = App(json="--json" in _before_double_dash(words))
+    words = [_readable(arg) for arg in args]
     try:
-        code = _finish(_attempt(app, words))
+        code = _overview() if _is_overview(words) else _call(words)
+        # While a failure to write can still be told.
+        sys.stdout.flush()
     except BrokenPipeError:
         _let_go_of_stdout()
         return _BROKEN_PIPE
-    except OSError as error:  # the output itself could not be written
+    except OSError as error:
         _let_go_of_stdout()
-        return report(failure_of(error), App())
+        return _cannot_write(error)
     return code
 
 
-def _attempt(app: App, words: list[str]) -> int:
-    try:
-        with recollect.make_context(PROGRAM, words, obj=app) as ctx:
-            code = recollect.invoke(ctx)
-            return code if isinstance(code, int) else 0
-    except click.exceptions.Exit as done:
-        return done.exit_code
-    except BrokenPipeError:
-        raise
-    except (KeyboardInterrupt, click.Abort):
-        return report(interrupted(), app)
-    except Exception as error:
-        # The outermost loop, the one place for this: a bug must neither end in a
-        # traceback nor, by Python's exit code 1, look like "nothing found".
-        failure = failure_of(error)
-        if app.verbose and failure.is_bug:
-            raise
-        return report(failure, app)
+def _is_overview(words: list[str]) -> bool:
+    # A shell that asks for completions calls without words, too.
+    return words in ([], ["-h"], ["--help"]) and "_RECOLLECT_COMPLETE" not in os.environ
 
 
-def _finish(code: int) -> int:
-    """Writes out what is still buffered, while a failure to do so can be told."""
-    sys.stdout.flush()
-    return code
+def _overview() -> int:
+    """The one page so often asked for that it must not wait for click to load."""
+    print(overview())
+    return 0
 
 
-def _before_double_dash(words: list[str]) -> list[str]:
-    return words[: words.index("--")] if "--" in words else words
+def _call(words: list[str]) -> int:
+    from recollect.cli.calling import call  # brings click
+
+    return call(words)
+
+
+def _cannot_write(error: OSError) -> int:
+    from recollect.cli.app import App  # only a full disk needs it
+    from recollect.cli.failing import failure_of, report
+
+    return report(failure_of(error), App())
 
 
 def _readable(arg: str) -> str:
-    """The argument as UTF-8, whatever the locale took it for; its bytes if it is not."""
-    if not any("\udc80" <= char <= "\udcff" for char in arg):
+    """The argument as UTF-8, whatever the locale took it for; unchanged if it is not."""
+    if arg.isascii() or not any("\udc80" <= char <= "\udcff" for char in arg):
         return arg
     try:
         return os.fsencode(arg).decode()
@@ -83,6 +70,7 @@ def _make_streams_safe() -> None:
             descriptor = os.open(os.devnull, os.O_RDWR)
             if descriptor != number:
                 os.dup2(descriptor, number)
+                os.close(descriptor)
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
@@ -93,12 +81,3 @@ def _make_streams_safe() -> None:
 def _let_go_of_stdout() -> None:
     """Nobody reads on: what is still buffered must not fail again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-
-
-def _complete(instruction: str) -> int:
-    from click.shell_completion import shell_complete  # only a shell asks for it
-
-    return shell_complete(recollect, {}, PROGRAM, _COMPLETION, instruction)
-
-
-__all__ = ["PROGRAM", "Failure", "run"]

@@ -62,9 +62,7 @@ def _draw(out: Printer, heads: Sequence[Column], rows: Sequence[Sequence[Piece]]
         )
     for row in rows:
         cells = [
-            Text(shown(cell.text), style=cell.style)
-            if isinstance(cell, Ink)
-            else Text(shown(cell))
+            Text(shown(cell.text), style=cell.style) if isinstance(cell, Ink) else Text(shown(cell))
             for cell in row
         ]
         table.add_row(*cells)
@@ -72,7 +70,7 @@ def _draw(out: Printer, heads: Sequence[Column], rows: Sequence[Sequence[Piece]]
 
 
 def rich_console(out: Printer) -> Console:
-    """rich's idea of the stream, held to ours: the same width, no codes without colour."""
+    """The stream as rich sees it, held to ours: the same width, no codes without colour."""
     from rich.console import Console  # only a terminal needs it
 
     return Console(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import isleap
 from datetime import datetime, timedelta
 
 from recollect.dates.names import BEFORE_A_MONTH, BEFORE_A_YEAR, MONTH, SEASON
@@ -102,7 +103,7 @@ def _day_month(reader: Reader, i: int) -> Found | None:
     at += reader.word(at) in ("of", "-")
     month = MONTH.get(reader.word(at))
     # "3 may" followed by a verb is no date: a lower-case may or march needs its year.
-    if month is None or (_is_verb_too(reader, at) and reader.year(_skip_comma(reader, at + 1)) is None):
+    if month is None or (_is_verb_too(reader, at) and not _year_follows(reader, at + 1)):
         return None
     return _with_year(reader, (first, last), month, at + 1)
 
@@ -132,31 +133,28 @@ def _is_verb_too(reader: Reader, i: int) -> bool:
     return token.word in ("may", "march", "mar") and reader.text[token.at].islower()
 
 
-def _skip_comma(reader: Reader, i: int) -> int:
-    return i + (reader.word(i) == ",")
+def _year_follows(reader: Reader, i: int) -> bool:
+    return reader.year(i + (reader.word(i) == ",")) is not None
 
 
-def _with_year(reader: Reader, days: tuple[int, int], month: int, after: int) -> Found | None:
-    at = _skip_comma(reader, after)
+def _with_year(reader: Reader, days: tuple[int, int], month: int, after: int) -> Found:
+    at = after + (reader.word(after) == ",")
     year = reader.year(at)
-    if year is None or reader.word(at + 1) == ":":
-        candidates = _valid(reader, month, days[0])
-        if not candidates:
-            return None
-        start, after, relative = reader.choose(candidates), after, True
+    relative = year is None or reader.word(at + 1) == ":"
+    if year is None or relative:
+        start = reader.choose(_valid(reader, month, days[0]))
     else:
-        start, after, relative = reader.midnight(year, month, days[0]), at + 1, False
+        start, after = reader.midnight(year, month, days[0]), at + 1
     end = reader.midnight(start.year, month, days[1]) + timedelta(days=1)
     return Found(start, end, "day", after, relative)
 
 
 def _valid(reader: Reader, month: int, day: int) -> list[datetime]:
     """The day in the years around the anchor; a 29 February is not in each."""
-    candidates = []
-    for year in range(reader.anchor.year - 4, reader.anchor.year + 5):
-        if (month, day) != (2, 29) or (year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)):
-            candidates.append(reader.midnight(year, month, day))
-    return candidates
+    years = range(reader.anchor.year - 8, reader.anchor.year + 9)
+    if (month, day) != (2, 29):
+        return [reader.midnight(year, month, day) for year in years[7:10]]
+    return [reader.midnight(year, month, day) for year in years if isleap(year)]
 
 
 def _year(reader: Reader, i: int) -> Found | None:
@@ -166,8 +164,8 @@ def _year(reader: Reader, i: int) -> Found | None:
     start = reader.midnight(year, 1, 1)
     if reader.word(i + 1) == "s" and reader.touches(i + 1) and year % 10 == 0:
         return Found(start, moved(start, "decade", 1), "decade", i + 2, relative=False)
-    joined = reader.touches(i) or reader.touches(i + 1) and reader.word(i + 1) not in ".,;:!?)"
-    if joined or reader.word(i - 1) not in BEFORE_A_YEAR:
+    runs_on = reader.touches(i + 1) and reader.word(i + 1) not in ".,;:!?)"
+    if reader.touches(i) or runs_on or reader.word(i - 1) not in BEFORE_A_YEAR:
         return None
     return Found(start, moved(start, "year", 1), "year", i + 1, relative=False)
 

@@ -28,15 +28,17 @@ _LONGEST = 1 << 16  # characters; the write walk and the read walk refuse longer
 _BOUNDS: dict[str, Bound] = {"since": "since", "after": "after", "before": "before"}
 _BOUNDS |= {"until": "until", "till": "until"}
 
-_RULES: dict[str, Rule] = (
-    dict.fromkeys(MONTH, absolute.month_name)
-    | dict.fromkeys(SEASON, absolute.season)
-    | dict.fromkeys([*WEEKDAY, *SHORT_WEEKDAY], relative.weekday)
-    | dict.fromkeys(("yesterday", "today", "tomorrow"), relative.near_day)
-    | dict.fromkeys([*LAST, *NEXT, "this"], relative.pointed)
-    | dict.fromkeys([*NUMBER, *VAGUE], relative.amount)
-    | {"day": relative.beyond, "tonight": relative.tonight, "q": absolute.quarter}
-)
+_RULES: dict[str, Rule] = {
+    **dict.fromkeys(MONTH, absolute.month_name),
+    **dict.fromkeys(SEASON, absolute.season),
+    **dict.fromkeys([*WEEKDAY, *SHORT_WEEKDAY], relative.weekday),
+    **dict.fromkeys(("yesterday", "today", "tomorrow"), relative.near_day),
+    **dict.fromkeys([*LAST, *NEXT, "this"], relative.pointed),
+    **dict.fromkeys([*NUMBER, *VAGUE], relative.amount),
+    "day": relative.beyond,
+    "tonight": relative.tonight,
+    "q": absolute.quarter,
+}
 _STARTS = _RULES.keys() | {"noon", "midnight"}
 # Without one of these words and without such figures there is no time in a text.
 _TELLTALE = frozenset((_STARTS | UNIT.keys()) - NUMBER.keys() - VAGUE.keys() - {"this"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 _STEP_MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
@@ -14,6 +15,16 @@ _STEP = {
 }
 
 
+_BEGIN: dict[str, Callable[[datetime], datetime]] = {
+    "week": lambda day: day - timedelta(days=day.weekday()),
+    "weekend": lambda day: day + timedelta(days=5 - day.weekday()),
+    "month": lambda day: day.replace(day=1),
+    "quarter": lambda day: day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1),
+    "year": lambda day: day.replace(month=1, day=1),
+    "decade": lambda day: day.replace(year=day.year // 10 * 10, month=1, day=1),
+}
+
+
 def begin(moment: datetime, unit: str) -> datetime:
     """Where the unit that holds this moment begins."""
     if unit == "minute":
@@ -21,19 +32,7 @@ def begin(moment: datetime, unit: str) -> datetime:
     if unit == "hour":
         return moment.replace(minute=0, second=0, microsecond=0)
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    if unit == "week":
-        return day - timedelta(days=day.weekday())
-    if unit == "weekend":
-        return day + timedelta(days=5 - day.weekday())
-    if unit == "month":
-        return day.replace(day=1)
-    if unit == "quarter":
-        return day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
-    if unit == "year":
-        return day.replace(month=1, day=1)
-    if unit == "decade":
-        return day.replace(year=day.year // 10 * 10, month=1, day=1)
-    return day
+    return _BEGIN[unit](day) if unit in _BEGIN else day
 
 
 def moved(moment: datetime, unit: str, count: int) -> datetime:

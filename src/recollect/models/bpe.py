@@ -12,20 +12,11 @@ import json
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 from recollect.errors import ModelError
 
 SPACE = "▁"
 _NEVER = 1 << 62
-
-
-class Piece(NamedTuple):
-    """A piece's id, and the characters it covers of the text with a space before it."""
-
-    id: int
-    start: int
-    end: int
 
 
 class Bpe:
@@ -46,21 +37,6 @@ class Bpe:
         """The ids of the text's pieces."""
         vocabulary = self._vocabulary
         return [vocabulary[symbol] for symbol in self._symbols(text)]
-
-    def pieces(self, text: str) -> Iterator[Piece]:
-        """The pieces with the places they cover in ``" " + text``."""
-        spelled = SPACE + text.replace(" ", SPACE)
-        at = bytes_left = 0
-        for symbol in self._symbols(text):
-            number = self._vocabulary[symbol]
-            if spelled.startswith(symbol, at):
-                yield Piece(number, at, at + len(symbol))
-                at += len(symbol)
-            else:
-                # One byte of a character the vocabulary does not have.
-                yield Piece(number, at, at + 1)
-                bytes_left = (bytes_left or len(spelled[at].encode())) - 1
-                at += not bytes_left
 
     def _symbols(self, text: str) -> Iterator[str]:
         """Word by word, each with the space before it; spaces left over are joined last."""

@@ -7,10 +7,8 @@ fetched and the package itself is not imported.
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
-from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +18,11 @@ from recollect.models.lazy import Once
 from recollect.ports import Embedding
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from recollect.models.table import TokenTable
-    from recollect.ports import Matrix
+    from recollect.ports import Matrix, Vector
 
 WEIGHTS = Path("weights/l2_supercat_256.safetensors")
 TOKENIZER = Path("tokenizers/l2_supercat_tokenizer_config.json")
@@ -35,14 +36,16 @@ SHORT_TEXT = 2048
 _REMEDY = "pip install 'wordllama>=0.4.0.post1,<0.5', or set embedder = \"none\""
 # What TokenTable.fingerprint gives for the weights the name below stands for.
 _FINGERPRINT = 0xB8AA_C99E
+# The token of a space that no word took: before a character the vocabulary spells out.
+_SPACE = 29_871
 
 
 class StaticEmbedder:
     """Mean-pooled token vectors, and those of single tokens for late interaction.
 
-    ``Embedding.tokens`` holds the ids of the first 512 tokens. Making one costs
-    nothing; the files are opened when the first text comes. Safe to share between
-    threads, and no thread of its own is ever started.
+    ``Embedding.tokens`` holds the first 512 tokens, by sentences. Making an embedder
+    costs nothing; the files are opened when the first text comes. Safe to share
+    between threads, and no thread of its own is ever started.
     """
 
     model = "wordllama-l2-supercat-256"
@@ -52,7 +55,9 @@ class StaticEmbedder:
         """``folder`` holds wordllama's files; without it the installed package does."""
         self._folder = Once(lambda: folder or _installed_folder())
         self._table = Once(lambda: _load_table(self._file(WEIGHTS)))
-        self._bpe = Once(lambda: Bpe(read_vocabulary(self._file(TOKENIZER))))
+        self._vocabulary = Once(lambda: read_vocabulary(self._file(TOKENIZER)))
+        self._bpe = Once(lambda: Bpe(self._vocabulary()))
+        self._marks = Once(lambda: _load_marks(self._vocabulary()))
         self._tokenizer = Once(lambda: _load_tokenizer(self._file(TOKENIZER)))
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
@@ -61,30 +66,42 @@ class StaticEmbedder:
         return [self._embedding(split(_readable(text))) for text in texts]
 
     def embed_query(self, text: str) -> Embedding:
-        """What ``embed`` gives for the text: questions and memories are treated alike."""
-        return self.embed([text])[0]
+        """The vector ``embed`` gives; a question's tokens come from ``word_tokens``."""
+        return Embedding(self._table().pool(self._splitter(len(text))(_readable(text))))
 
     def count_tokens(self, text: str) -> int:
         """Exactly this vocabulary's tokens, which is Llama 2's."""
         return len(self._splitter(len(text))(_readable(text)))
 
-    def query_tokens(self, text: str) -> tuple[tuple[str, ...], Matrix]:
-        """The word each token belongs to, and its unit vector.
+    def word_tokens(self, words: Sequence[str]) -> tuple[tuple[str, ...], Matrix]:
+        """For every token the word it belongs to and its unit vector; 512 at most."""
+        pieces = self._pieces(words)[:MAX_TOKENS]
+        owners = tuple(words[place] for place, _ in pieces)
+        return owners, self._table().unit_rows([number for _, number in pieces])
 
-        A word is a run of letters, marks and digits; a token without any belongs to
-        none and has "". Of a long text the first 2,048 characters are read.
-        """
-        text = _readable(text)[:SHORT_TEXT]
-        pieces = list(islice(self._bpe().pieces(text), MAX_TOKENS))
-        word_at = _words(" " + text)
-        words = tuple(
-            next(filter(None, word_at[piece.start : piece.end]), "") for piece in pieces
-        )
-        return words, self._table().unit_rows([piece.id for piece in pieces])
+    def weighted(self, words: Sequence[str], weights: Sequence[float]) -> Vector:
+        """As ``embed_query``, with every token of a word counting by the word's weight."""
+        pieces = self._pieces(words)
+        shares = [weights[place] for place, _ in pieces]
+        return self._table().weigh([number for _, number in pieces], shares)
+
+    def best_sentences(self, query: Vector, memories: Sequence[bytes]) -> Vector:
+        """For each memory's tokens the best cosine one of its sentences has."""
+        return self._table().best_sentences(query, memories)
 
     def best_matches(self, query: Matrix, memories: Sequence[bytes]) -> Matrix:
         """For each memory's tokens (rows) the best cosine for each query token (columns)."""
         return self._table().best_matches(query, memories)
+
+    def _pieces(self, words: Sequence[str]) -> list[tuple[int, int]]:
+        """The place of the word and the id of every token; a bare space is none."""
+        split = self._splitter(sum(map(len, words)))
+        return [
+            (place, number)
+            for place, word in enumerate(words)
+            for number in split(_readable(word))
+            if number != _SPACE
+        ]
 
     def _splitter(self, characters: int) -> Callable[[str], list[int]]:
         """The quicker of two ways to the same ids: the library's, once it is loaded."""
@@ -93,9 +110,12 @@ class StaticEmbedder:
         return self._bpe().encode
 
     def _embedding(self, ids: list[int]) -> Embedding:
-        from recollect.models.table import pack_tokens  # start-up time: NumPy
+        from recollect.models.tokens import pack, sentence_ends  # start-up time: NumPy
 
-        return Embedding(self._table().pool(ids), pack_tokens(ids[:MAX_TOKENS]))
+        kept = ids[:MAX_TOKENS]
+        ends = sentence_ends(kept, self._marks())
+        vector, lengths = self._table().pool_sentences(ids, ends)
+        return Embedding(vector, pack(kept, ends, lengths))
 
     def _file(self, name: Path) -> Path:
         path = self._folder() / name
@@ -123,6 +143,12 @@ def _load_table(path: Path) -> TokenTable:
     return table
 
 
+def _load_marks(vocabulary: Mapping[str, int]) -> NDArray[np.uint8]:
+    from recollect.models.tokens import sentence_marks  # start-up time: NumPy
+
+    return sentence_marks(vocabulary)
+
+
 def _load_tokenizer(path: Path) -> Callable[[str], list[int]]:
     from tokenizers import Tokenizer  # start-up time: loads 75 ms of Rust tables
 
@@ -148,16 +174,3 @@ def _readable(text: str) -> str:
             f"the text holds a lone surrogate at position {error.start}", remedy="remove it"
         ) from error
     return text
-
-
-def _words(text: str) -> list[str]:
-    """For every character the word it stands in, "" between words."""
-    words: list[str] = []
-    for inside, run in groupby(text, _in_word):
-        characters = list(run)
-        words += ["".join(characters) if inside else ""] * len(characters)
-    return words
-
-
-def _in_word(character: str) -> bool:
-    return character.isalnum() or unicodedata.category(character).startswith("M")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recollect.errors import ModelError
+from recollect.models.tokens import unpack
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,6 +41,17 @@ class TokenTable:
         """The direction of the mean of the tokens' vectors; zeros without tokens."""
         return unit(self._rows(ids).sum(axis=0))
 
+    def pool_sentences(self, ids: Sequence[int], ends: Sequence[int]) -> tuple[Vector, Vector]:
+        """The same, and how long the sum of each sentence's vectors is."""
+        rows = self._rows(ids)
+        starts = [0, *(end + 1 for end in ends[:-1])]
+        sums = np.add.reduceat(rows[: ends[-1] + 1], starts, axis=0) if ends else rows[:0]
+        return unit(rows.sum(axis=0)), np.sqrt(np.vecdot(sums, sums))
+
+    def weigh(self, ids: Sequence[int], weights: Sequence[float]) -> Vector:
+        """The direction of the weighted sum of the tokens' vectors."""
+        return unit(np.asarray(weights, dtype=np.float32) @ self._rows(ids))
+
     def unit_rows(self, ids: Sequence[int]) -> Matrix:
         """The tokens' vectors, each of length 1."""
         return unit(self._rows(ids))
@@ -47,17 +59,28 @@ class TokenTable:
     def best_matches(self, query: Matrix, memories: Sequence[bytes]) -> Matrix:
         """For each memory (rows) the best cosine each query vector (columns) finds."""
         best = np.zeros((len(memories), len(query)), dtype=np.float32)
-        ids = self._unpack(memories)
-        lengths = np.array([len(memory) // 2 for memory in memories], dtype=np.intp)
-        if not ids.size or not len(query):
-            return best
-        # Memories share most of their tokens: each is compared once, then looked up.
-        distinct, place = np.unique(ids, return_inverse=True)
-        cosines = unit(self._rows(distinct)) @ query.T
-        filled = lengths > 0
-        starts = (np.cumsum(lengths) - lengths)[filled]
-        best[filled] = np.maximum.reduceat(cosines[place], starts, axis=0)
+        stored = unpack(memories, self.tokens)
+        if stored.ids.size and len(query):
+            # Memories share most of their tokens: each is compared once, then looked up.
+            distinct, place = np.unique(stored.ids, return_inverse=True)
+            cosines = unit(self._rows(distinct)) @ query.T
+            best[stored.filled] = np.maximum.reduceat(cosines[place], stored.memories, axis=0)
         return best
+
+    def best_sentences(self, query: Vector, memories: Sequence[bytes]) -> Vector:
+        """For each memory the best cosine one of its sentences has with the query."""
+        best = np.zeros(len(memories), dtype=np.float32)
+        stored = unpack(memories, self.tokens)
+        if stored.ids.size:
+            distinct, place = np.unique(stored.ids, return_inverse=True)
+            products = (self._rows(distinct) @ query)[place]
+            sums = np.add.reduceat(products, stored.sentences)
+            cosines = np.divide(
+                sums, stored.lengths, out=np.zeros_like(sums), where=stored.lengths > 0
+            )
+            best[stored.filled] = np.maximum.reduceat(cosines, stored.first_sentences)
+        # Lengths are kept with three digits, so a cosine may come out a little over 1.
+        return best.clip(-1.0, 1.0)
 
     def _rows(self, ids: Sequence[int] | NDArray[np.uint16]) -> Matrix:
         """Rows as float32, five times faster than ``astype`` converts them.
@@ -72,27 +95,12 @@ class TokenTable:
         rows *= _EXPONENT_SHIFT
         return rows
 
-    def _unpack(self, memories: Sequence[bytes]) -> NDArray[np.uint16]:
-        if any(len(memory) % 2 for memory in memories):
-            raise ModelError("stored tokens are damaged: half an id", remedy="recollect reindex")
-        ids = np.frombuffer(b"".join(memories), dtype="<u2")
-        if ids.size and int(ids.max()) >= self.tokens:
-            raise ModelError(
-                "stored tokens are damaged: an id beyond the vocabulary", remedy="recollect reindex"
-            )
-        return ids
-
 
 def unit(vectors: Matrix) -> Matrix:
     """Vectors (the last axis) at length 1; those of length 0 stay as they are."""
     lengths = np.sqrt(np.vecdot(vectors, vectors))[..., np.newaxis]
     scaled: Matrix = np.divide(vectors, lengths, out=vectors, where=lengths > 0)
     return scaled
-
-
-def pack_tokens(ids: Sequence[int]) -> bytes:
-    """Token ids as a store keeps them: little-endian, two bytes each."""
-    return np.asarray(ids, dtype="<u2").tobytes()
 
 
 def open_table(path: Path) -> TokenTable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from recollect.context import Context
-from recollect.model import Item, Page, Pool, Query
+from recollect.model import Candidate, Item, Page, Pool, Query
 
 
 def cost(item: Item) -> int:
@@ -27,7 +27,7 @@ class Budget:
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         query = ctx.query
         spent = 0
-        kept = []
+        kept: list[Candidate] = []
         for cand in pool[query.offset : query.offset + query.k]:
             price = cost(cand.item)
             if kept and spent + price > query.max_tokens:

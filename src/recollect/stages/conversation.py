@@ -1,120 +1,144 @@
-"""Lets a turn borrow from what was said beside it in the same conversation."""
+"""Lets a turn borrow from what was said beside it and from its whole conversation."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from recollect.context import Context
 from recollect.model import Candidate, Evidence, Item, Pool, best_first
-from recollect.scope import rejects
+from recollect.stages.closeness import Close, peaks_of, question_tokens, read_closely, share
+from recollect.stages.turns import Turns, turns_around
 
-FOLLOWS = ("follows",)
+# Likeness below this is chance: most words of a language are a little like each other.
+CHANCE = 0.4
+
+Part = tuple[float, str, str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """Who comes before and after whom among the turns at hand."""
+class Talk(NamedTuple):
+    """What the candidates of one recall know of each other."""
 
-    before: Mapping[str, str]
-    after: Mapping[str, str]
     items: Mapping[str, Item]
+    own: Mapping[str, float]
+    close: Mapping[str, Close]
+    turns: Turns
+    best: Mapping[str, float]
+    token_weights: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Adds shares of the scores of the turns around and of the whole conversation.
+    """Adds shares of what the turns around are worth by themselves.
 
-    An answer rarely repeats the words of its question: the turn before by somebody
-    else lends ``before`` of its score, the one after ``after``, the ones two steps
-    away ``further``, and the mean of the conversation's best three turns
-    ``session``. A turn beside a strong one is brought in even if no channel found it.
+    An answer rarely repeats the words of its question, so a turn gains from the one
+    before it by somebody else, most of all if that one asks something (``reply``);
+    from the one after it (``after``), from those two steps away (``further``), and
+    from the best turn of its conversation (``session``); and by what the turn before
+    supplies of the question that it lacks (``supplied``). A turn that opens a
+    conversation has nobody to borrow from and gets ``opening``; a memory outside any
+    conversation is one by itself.
     """
 
-    before: float = 0.27
-    after: float = 0.12
+    before: float = 0.05
+    reply: float = 0.25
+    after: float = 0.075
     further: float = 0.1
     session: float = 0.35
-    seeds: int = 30
+    supplied: float = 0.2
+    opening: float = 0.125
     name: str = "conversation"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        seeds = [cand for cand in pool[: self.seeds] if cand.item.session is not None]
-        if not seeds:
-            return pool
-        order = turns_beside(seeds, pool, ctx)
-        scores = {cand.item.id: cand.score for cand in pool}
-        moods = self._sessions(pool)
-        known = {cand.item.id for cand in pool}
-        brought = [Candidate(item) for key, item in order.items.items() if key not in known]
-        return best_first(
-            self._lend(cand, order, scores, moods) for cand in (*pool, *brought)
-        )
+        talk = _listen(pool, ctx)
+        return best_first(self._lend(cand, talk) for cand in pool)
 
-    def _lend(
-        self,
-        cand: Candidate,
-        order: Order,
-        scores: Mapping[str, float],
-        moods: Mapping[str, float],
-    ) -> Candidate:
+    def _lend(self, cand: Candidate, talk: Talk) -> Candidate:
         item = cand.item
-        if item.session is None:
-            return cand
-        reasons = list(cand.evidence)
+        best = talk.best[item.session or item.id]
         score = cand.score
-
-        def lend(share: float, value: float, why: str, via: str | None = None) -> None:
-            nonlocal score
-            if share * value > 0:
-                reasons.append(Evidence(f"expand.{self.name}", "add", share * value, why, via))
-                score += share * value
-
-        previous, following = order.before.get(item.id), order.after.get(item.id)
-        for share, near, why in (
-            (self.before, previous, "said after"),
-            (self.after, following, "said before"),
+        reasons = list(cand.evidence)
+        for value, why, via in (
+            *self._before(item, talk),
+            *self._after(item, talk),
+            (self.session * best, "the best of its conversation", None),
         ):
-            if near is not None:
-                if _another_speaks(item, order.items.get(near)):
-                    lend(share, scores.get(near, 0.0), why, near)
-                further = (order.before if near == previous else order.after).get(near)
-                if further is not None:
-                    lend(self.further, scores.get(further, 0.0), "said near", further)
-        lend(self.session, moods.get(item.session, 0.0), "of a conversation about it")
+            if value > 0:
+                score += value
+                reasons.append(Evidence(self.name, "add", value, why, via))
         return Candidate(item, score, tuple(reasons))
 
-    def _sessions(self, pool: Pool) -> dict[str, float]:
-        """For each conversation the mean of its three best turns."""
-        best: dict[str, list[float]] = defaultdict(list)
-        for cand in pool:
-            if cand.item.session is not None and len(best[cand.item.session]) < 3:
-                best[cand.item.session].append(cand.score)
-        return {session: sum(scores) / 3 for session, scores in best.items()}
+    def _before(self, item: Item, talk: Talk) -> list[Part]:
+        near = talk.turns.before.get(item.id)
+        if near is None:
+            return [(self.opening, "stands at the beginning", None)]
+        if not _another_speaks(item, talk.items.get(near)):
+            return []
+        asks = talk.items[near].text.rstrip().endswith("?")
+        lent = (self.before + self.reply if asks else self.before) * talk.own[near]
+        supplied = self.supplied * _supplied(item.id, near, talk)
+        return [
+            (lent, "answers" if asks else "said after", near),
+            (supplied, "completed by", near),
+            self._further(talk.turns.before.get(near), talk),
+        ]
+
+    def _after(self, item: Item, talk: Talk) -> list[Part]:
+        near = talk.turns.after.get(item.id)
+        if near is None or not _another_speaks(item, talk.items.get(near)):
+            return []
+        lent = self.after * talk.own[near]
+        return [(lent, "said before", near), self._further(talk.turns.after.get(near), talk)]
+
+    def _further(self, turn: str | None, talk: Talk) -> Part:
+        return self.further * talk.own.get(turn or "", 0.0), "said near", turn
 
 
-def turns_beside(seeds: Iterable[Candidate], pool: Pool, ctx: Context) -> Order:
-    """The turns up to two steps from the seeds, those in scope, with their order."""
-    before: dict[str, str] = {}
-    after: dict[str, str] = {}
-    edge = {cand.item.id for cand in seeds}
-    reached = set(edge)
-    for _ in range(2):
-        links = ctx.store.links_of(sorted(edge), FOLLOWS)
-        for link in links:
-            before[link.src.id] = link.dst.id
-            after[link.dst.id] = link.src.id
-        ends = {link.src.id for link in links} | {link.dst.id for link in links}
-        edge = ends - reached
-        reached |= ends
-        if not edge:
-            break
+def _listen(pool: Pool, ctx: Context) -> Talk:
+    close = read_closely(pool, ctx)
+    own = _own_worth(pool, close)
+    spoken = [cand.item.id for cand in pool if cand.item.session is not None]
+    best: dict[str, float] = {}
+    for cand in pool:
+        key = cand.item.session or cand.item.id
+        best[key] = max(best.get(key, 0.0), own[cand.item.id])
     items = {cand.item.id: cand.item for cand in pool}
-    missing = sorted(reached - items.keys())
-    fetched = ctx.store.get(missing, as_of=ctx.query.as_of)
-    items.update({key: item for key, item in fetched.items() if not rejects(item, ctx.scope)})
-    return Order(before, after, items)
+    weights = question_tokens(ctx).weights
+    return Talk(items, own, close, turns_around(spoken, ctx), best, weights)
+
+
+def _own_worth(pool: Pool, close: Mapping[str, Close]) -> dict[str, float]:
+    """What each is worth by itself, 0 to 1: shared words, meaning, late interaction."""
+    peaks = peaks_of(close[cand.item.id] for cand in pool)
+    shared = {
+        cand.item.id: reason.value
+        for cand in pool
+        if (reason := cand.reason("channel.lexical")) is not None
+    }
+    most = max(shared.values(), default=0.0)
+    return {
+        key: (
+            share(shared.get(key, 0.0), most)
+            + share(close[key].cosine, peaks.cosine)
+            + share(close[key].interaction, peaks.interaction)
+        )
+        / 3
+        for key in (cand.item.id for cand in pool)
+    }
+
+
+def _supplied(turn: str, before: str, talk: Talk) -> float:
+    """The share of the question's tokens that the turn before has and this one lacks."""
+    mine, theirs = talk.close[turn].matches, talk.close[before].matches
+    return sum(
+        weight * max(0.0, _beyond_chance(other) - _beyond_chance(own))
+        for weight, own, other in zip(talk.token_weights, mine, theirs, strict=False)
+    )
+
+
+def _beyond_chance(match: float) -> float:
+    return min(1.0, max(0.0, (match - CHANCE) / (1 - CHANCE)))
 
 
 def _another_speaks(item: Item, other: Item | None) -> bool:

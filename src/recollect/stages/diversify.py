@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from recollect.context import Context
@@ -45,9 +46,7 @@ class Mmr:
         tail = [self._judged(cand, (0.0, ""), scale) for cand in pool[self.top :]]
         return best_first([*picked, *tail])
 
-    def _worth(
-        self, cand: Candidate, likest: dict[str, tuple[float, str]], scale: float
-    ) -> float:
+    def _worth(self, cand: Candidate, likest: dict[str, tuple[float, str]], scale: float) -> float:
         return self.relevance * cand.score - (1 - self.relevance) * scale * likest[cand.item.id][0]
 
     def _judged(self, cand: Candidate, likest: tuple[float, str], scale: float) -> Candidate:
@@ -57,6 +56,32 @@ class Mmr:
             return judged
         penalty = -(1 - self.relevance) * scale * alike
         return judged.because(self.name, "add", penalty, f"{alike:.0%} like", via=twin)
+
+
+@dataclass(frozen=True, slots=True)
+class Rotate:
+    """Gives every conversation a turn: each better turn of the same one costs
+    ``weight``, up to ``most`` of them."""
+
+    weight: float = 0.025
+    most: int = 3
+    top: int = 60
+    name: str = "rotate"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        above: Counter[str] = Counter()
+        judged = []
+        for cand in pool[: self.top]:
+            session = cand.item.session
+            better = min(above[session], self.most) if session else 0
+            if session:
+                above[session] += 1
+            judged.append(
+                cand.because(self.name, "add", -self.weight * better, "more of the same talk")
+                if better
+                else cand
+            )
+        return best_first([*judged, *pool[self.top :]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +101,7 @@ class Collapse:
         seen: list[frozenset[str]] = []
         for cand in pool[: self.top]:
             words = word_set(cand.item.text)
-            twin = next(
-                (i for i, other in enumerate(seen) if self._same(words, other)), None
-            )
+            twin = next((i for i, other in enumerate(seen) if self._same(words, other)), None)
             if twin is None:
                 kept.append(cand)
                 seen.append(words)

@@ -36,23 +36,21 @@ class Rrf:
 
 
 @dataclass(frozen=True, slots=True)
-class Convex:
-    """Weighted sum of the channels' scores.
+class Weighted:
+    """Weighted sum of the channels' scores, each channel's weight its own.
 
     ``scale`` "own" takes the scores as they are (for channels whose scores mean the
     same for every question), "max" divides each channel's by its best.
     """
 
-    scale: Literal["own", "max"] = "own"
+    scale: Literal["own", "max"] = "max"
     pool: int = 0
-    name: str = "convex"
+    name: str = "weighted"
 
     def __call__(self, found: Mapping[Channel, Pool], ctx: Context) -> Pool:
-        total = sum(channel.weight for channel in found) or 1.0
-
         def share(channel: Channel, seen: Evidence, pool: Pool) -> Evidence:
             best = pool[0].score if self.scale == "max" and pool[0].score > 0 else 1.0
-            part = channel.weight / total * max(0.0, seen.value) / best
+            part = channel.weight * max(0.0, seen.value) / best
             return Evidence(f"fuse.{channel.name}", "add", part, f"rank {seen.rank}")
 
         merged = _merge(found, share)

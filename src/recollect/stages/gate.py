@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from statistics import fmean
 
+from recollect.asked import telling_words
 from recollect.context import Context
-from recollect.model import Pool
+from recollect.model import Candidate, Pool
+from recollect.stages.closeness import read_closely
+
+_CALENDAR = frozenset(
+    ("january", "february", "march", "april", "may", "june", "july", "august", "september",
+     "october", "november", "december", "monday", "tuesday", "wednesday", "thursday", "friday",
+     "saturday", "sunday")
+)  # fmt: skip
+_CAPITALISED = re.compile(r"[^\W\d_a-z][^\W_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +35,93 @@ class Threshold:
         if len(kept) < len(pool):
             ctx.remark(f"{len(pool) - len(kept)} below {floor:.4f}")
         return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Abstain:
+    """Says nothing when the memory does not know, and lets everything through when it does.
+
+    It knows when one of the ``top`` holds every telling word of the question. It does
+    not when most names of the question are strange to this space. In between it must
+    be sure enough: the best likeness of the whole (plain vectors), of a sentence, and
+    how far the best stands out from the rest, less the share of strange words.
+    """
+
+    min_confidence: float = 0.64
+    sentence: float = 0.75
+    lead: float = 1.25
+    strange: float = 0.2
+    min_coverage: float = 0.5
+    top: int = 10
+    name: str = "abstain"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        best = pool[: self.top]
+        if not best:
+            return pool
+        covered = max(coverage(cand, ctx) for cand in best)
+        if covered >= 1.0:
+            ctx.remark("a memory holds every telling word of the question")
+            return pool
+        strangers = strange_names(ctx)
+        if strangers:
+            ctx.remark(f"never heard of {', '.join(strangers)}")
+            return ()
+        if ctx.embedder is None:
+            ctx.remark(f"{covered:.0%} of the question's words; {self.min_coverage:.0%} needed")
+            return pool if covered >= self.min_coverage else ()
+        confidence = self._confidence(best, ctx)
+        ctx.remark(f"confidence {confidence:.2f}; {self.min_confidence:.2f} needed")
+        return pool if confidence >= self.min_confidence else ()
+
+    def _confidence(self, best: Pool, ctx: Context) -> float:
+        assert ctx.embedder is not None
+        close = read_closely(best, ctx)
+        plain = ctx.embedding().vector
+        stored = ctx.store.embeddings([cand.item.id for cand in best], ctx.embedder.model)
+        whole = max((float(one.vector @ plain) for one in stored.values()), default=0.0)
+        sentence = max(close[cand.item.id].sentence for cand in best)
+        lead = best[0].score - fmean(cand.score for cand in best)
+        return (
+            whole + self.sentence * sentence + self.lead * lead - self.strange * unknown_share(ctx)
+        )
+
+
+def coverage(cand: Candidate, ctx: Context) -> float:
+    """The share of the question's telling words that a memory holds, rare ones counting more."""
+    asked = telling_words(ctx)
+    total = sum(telling.weight for telling in asked)
+    spoken = f"{cand.item.speaker} {cand.item.text}" if cand.item.speaker else cand.item.text
+    there = set(ctx.store.terms(spoken))
+    held = [telling for telling in asked if there.issuperset(telling.word.terms)]
+    if len(held) == len(asked):
+        return 1.0 if asked else 0.0
+    return sum(telling.weight for telling in held) / total if total else 0.0
+
+
+def unknown_share(ctx: Context) -> float:
+    """The share of the question's telling words that no memory here holds."""
+    asked = telling_words(ctx)
+    known = ctx.statistics().frequencies
+    total = sum(telling.weight for telling in asked)
+    unknown = [telling for telling in asked if not all(map(known.get, telling.word.terms))]
+    return sum(telling.weight for telling in unknown) / total if total else 0.0
+
+
+def strange_names(ctx: Context) -> tuple[str, ...]:
+    """The question's names that no memory holds, if they are at least half of its names.
+
+    A name is a capitalised word, not the first one, that is no month or weekday.
+    """
+    first = ctx.query.text.split()[:1]
+    known = ctx.statistics().frequencies
+    names = [
+        word
+        for word in ctx.words()
+        if not word.common
+        and _CAPITALISED.fullmatch(word.shown)
+        and word.shown.casefold() not in _CALENDAR
+        and [word.shown] != first
+    ]
+    strange = [word.shown for word in names if not all(map(known.get, word.terms))]
+    return tuple(strange) if strange and 2 * len(strange) >= len(names) else ()

@@ -11,23 +11,41 @@ from dataclasses import dataclass
 from recollect.context import Context
 from recollect.errors import ModelError
 from recollect.model import Candidate, Pool, best_first
-from recollect.ports import LateInteraction
+from recollect.ports import Word, late_interaction
+from recollect.stages.closeness import read_closely
 
 _TOKEN = re.compile(r"[a-z0-9_-]{2,}")
-_STOP = frozenset("a an and are as at be by for from in is it of on or the to".split())
-
-
-def inverse_frequency(documents: int, holding: int) -> float:
-    """BM25's idf, never negative: rare words tell more."""
-    return math.log(1.0 + (documents - holding + 0.5) / (holding + 0.5))
+_STOP = frozenset(
+    (
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "by",
+        "for",
+        "from",
+        "in",
+        "is",
+        "it",
+        "of",
+        "on",
+        "or",
+        "the",
+        "to",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
 class MaxSim:
     """Late interaction (Khattab & Zaharia, SIGIR 2020) over the embedder's own tokens.
 
-    Every word of the question takes its best match in the memory; rare words count
-    for more. ``weight`` × that mean is added, so what came before is never erased.
+    Every telling word of the question takes its best match in the memory; rare words
+    count for more. ``weight`` × that mean is added, so what came before is never
+    erased.
     """
 
     weight: float = 0.5
@@ -35,38 +53,17 @@ class MaxSim:
     name: str = "maxsim"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        if not isinstance(ctx.embedder, LateInteraction):
+        if late_interaction(ctx.embedder) is None:
             raise ModelError("the embedder in use cannot compare token by token")
-        best = pool[: self.top]
-        weights, matrix = self._question(ctx.embedder, ctx)
-        if not best or not sum(weights):
-            return pool
-        stored = ctx.store.embeddings([cand.item.id for cand in best], ctx.embedder.model)
-        known = [cand for cand in best if cand.item.id in stored]
-        matches = ctx.embedder.best_matches(
-            matrix, [stored[cand.item.id].tokens for cand in known]
-        )
-        read = {
-            cand.item.id: float(row @ weights) / sum(weights)
-            for cand, row in zip(known, matches, strict=True)
-        }
-        return best_first(
-            cand.because(self.name, "add", self.weight * value, f"reads {value:.2f}")
-            if (value := read.get(cand.item.id)) is not None
-            else cand
-            for cand in pool
-        )
+        close = read_closely(pool[: self.top], ctx)
 
-    def _question(self, embedder: LateInteraction, ctx: Context) -> tuple[list[float], object]:
-        words, matrix = embedder.query_tokens(ctx.query.text)
-        statistics = ctx.statistics()
-        weights = []
-        for word in words:
-            counts = [statistics.frequencies.get(term, 0) for term in ctx.store.terms(word)]
-            weights.append(
-                inverse_frequency(statistics.documents, min(counts)) if counts else 0.0
-            )
-        return weights, matrix
+        def judge(cand: Candidate) -> Candidate:
+            read = close[cand.item.id].interaction if cand.item.id in close else None
+            if read is None:
+                return cand
+            return cand.because(self.name, "add", self.weight * read, f"reads {read:.2f}")
+
+        return best_first([*map(judge, pool[: self.top]), *pool[self.top :]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +91,8 @@ class Overlap:
         return best_first([*read, *rest])
 
     def _rarity(self, asked: Sequence[str], ctx: Context) -> dict[str, float]:
-        documents = ctx.statistics().documents
-        frequencies = ctx.statistics().frequencies
         return {
-            word: inverse_frequency(
-                documents, max((frequencies.get(t, 0) for t in ctx.store.terms(word)), default=0)
-            )
-            for word in set(asked)
+            word: ctx.rarity(Word(word, ctx.store.terms(word))) for word in dict.fromkeys(asked)
         }
 
     def _read(

@@ -15,7 +15,8 @@ def to_ms(moment: datetime) -> int:
     """The millisecond a moment falls into."""
     if moment.tzinfo is None:
         raise Refused(
-            f"the time {moment.isoformat()} has no time zone", remedy="say which, for example +00:00"
+            f"the time {moment.isoformat()} has no time zone",
+            remedy="say which, for example +00:00",
         )
     return (moment - EPOCH) // _MS
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -28,6 +29,9 @@ PRAGMA journal_size_limit=16777216;
 """
 _STATEMENTS = 250
 _GENERATION = "UPDATE meta SET value = value + 1 WHERE name = 'generation'"
+Row = tuple[Any, ...]
+Bindings = Sequence[int | float | str | bytes | None]
+
 _numbers = itertools.count(1)
 
 # SQLite before these releases can lose commits when a write and a checkpoint meet in
@@ -42,7 +46,7 @@ def is_safe_engine(version: str) -> bool:
     numbers = tuple(int(part) for part in version.split("."))[:3]
     if numbers == _WITHDRAWN:
         return False
-    patch = _FIXED_BRANCHES.get(numbers[:2])
+    patch = _FIXED_BRANCHES.get((numbers[0], numbers[1]))
     return numbers >= _FIXED or (patch is not None and numbers[2] >= patch)
 
 
@@ -74,7 +78,7 @@ class Connections:
         self._process = os.getpid()
         self._local = threading.local()
         self._guard = threading.Lock()
-        self._open: list[tuple[threading.Thread, apsw.Connection]] = []
+        self._open: list[tuple[threading.Thread | None, apsw.Connection]] = []
         self._closed = False
 
     @property
@@ -83,7 +87,7 @@ class Connections:
         return "the space in memory" if self.path is None else str(self.path)
 
     def mine(self) -> apsw.Connection:
-        """This thread's connection."""
+        """The connection of the calling thread."""
         if os.getpid() != self._process:
             raise StoreError(
                 f"{self.name} was opened before the process was forked",
@@ -91,11 +95,11 @@ class Connections:
             )
         db: apsw.Connection | None = getattr(self._local, "db", None)
         if db is None:
-            db = self._local.db = self.connect()
+            db = self._local.db = self.connect(threading.current_thread())
         return db
 
-    def connect(self) -> apsw.Connection:
-        """A further connection; it is closed with the others, if not before."""
+    def connect(self, owner: threading.Thread | None = None) -> apsw.Connection:
+        """A further connection, closed with the others or with the thread it is for."""
         with translated(self.name), self._guard:
             if self._closed:
                 raise StoreError(f"{self.name} was closed", remedy="open it again")
@@ -103,7 +107,7 @@ class Connections:
             db.set_busy_timeout(int(TIMEOUT_S * 1000))
             db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
             db.execute(_PRAGMAS)
-            self._open.append((threading.current_thread(), db))
+            self._open.append((owner, db))
             # After opening, so that a dead thread's is never the last: the last one
             # to close moves the log into the file, which needs the write lock.
             self._close_those_of_dead_threads()
@@ -112,7 +116,7 @@ class Connections:
     def disconnect(self, db: apsw.Connection) -> None:
         """Closes one connection that `connect` gave."""
         with translated(self.name), self._guard:
-            self._open = [(thread, other) for thread, other in self._open if other is not db]
+            self._open = [(owner, other) for owner, other in self._open if other is not db]
             db.close()
 
     @contextmanager
@@ -130,14 +134,14 @@ class Connections:
     def _snapshot(self) -> Iterator[apsw.Connection]:
         with translated(self.name):
             db = self.mine()
-            if db.in_transaction:
+            if not db.get_autocommit():
                 yield db
                 return
             db.execute("BEGIN")
             try:
                 yield db
             finally:
-                if db.in_transaction:
+                if not db.get_autocommit():
                     db.execute("COMMIT")
 
     @contextmanager
@@ -157,7 +161,7 @@ class Connections:
                 db.execute("COMMIT")
             except BaseException:
                 # Some errors (a full disk) have already undone the transaction.
-                if db.in_transaction:
+                if not db.get_autocommit():
                     db.execute("ROLLBACK")
                 raise
 
@@ -170,7 +174,7 @@ class Connections:
             locked = self._try_lock()
             try:
                 while self._open:
-                    _thread, db = self._open[-1]
+                    _, db = self._open[-1]
                     if not locked:
                         # Somebody is writing: they move the log into the file later.
                         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -187,12 +191,17 @@ class Connections:
 
     def _close_those_of_dead_threads(self) -> None:
         living = []
-        for thread, db in self._open:
-            if thread.is_alive():
-                living.append((thread, db))
+        for owner, db in self._open:
+            if owner is None or owner.is_alive():
+                living.append((owner, db))
             else:
                 db.close()
         self._open = living
+
+
+def select(db: apsw.Connection, sql: str, values: Bindings = ()) -> list[Row]:
+    """All rows of a query. The driver cannot say which types its columns have."""
+    return db.execute(sql, values).fetchall()
 
 
 def generation(db: apsw.Connection) -> int:

@@ -60,7 +60,7 @@ def migrate(db: apsw.Connection, path: Path | None, steps: Sequence[Migration]) 
             db.execute(f"PRAGMA user_version = {step.version:d}")
             db.execute("COMMIT")
         except BaseException:
-            if db.in_transaction:
+            if not db.get_autocommit():
                 db.execute("ROLLBACK")
             raise
     return copy

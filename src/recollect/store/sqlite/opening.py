@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import apsw
@@ -28,63 +29,77 @@ def open_space(path: Path | None, *, create: bool) -> Connections:
     require_safe_engine(apsw.sqlite_lib_version())
     if path is not None:
         path = path.absolute()
-        if not path.exists() and not create:
+        if not create and not _has_content(path):
             raise NotFound(f"there is no space at {path}", remedy="recollect spaces lists them")
         make_folder(path.parent)
     connections = Connections(path)
     try:
         with translated(connections.name):
-            _bring_up_to_date(connections)
+            _make_ready(connections)
     except BaseException:
         connections.close()
         raise
     return connections
 
 
-def _bring_up_to_date(connections: Connections) -> None:
+def _make_ready(connections: Connections) -> None:
     path = connections.path
-    if path is not None and _has_content(path):
-        _recognise(path)
-        found = schema_version(connections.mine())
-        require_known(found, connections.name)
-        if found == SCHEMA_VERSION:
-            return
-    with holding(connections.lock, connections.name):
-        if path is not None:
-            _make(path)
-        db = connections.mine()
-        if path is not None:
-            _set_up(db)
-        # Another process may have done it, or a newer one more, while we waited.
-        require_known(schema_version(db), connections.name)
-        migrate(db, path, migrations())
+    if path is None:
+        migrate(connections.mine(), None, migrations())
+        return
+    if not _has_content(path):
+        with holding(connections.lock, connections.name):
+            # Others may have waited for the lock to do the same.
+            if not _has_content(path):
+                _create(path)
+    _recognise(path)
+    db = connections.mine()
+    found = schema_version(db)
+    require_known(found, connections.name)
+    if found < SCHEMA_VERSION or db.execute("PRAGMA journal_mode").get != "wal":
+        with holding(connections.lock, connections.name):
+            require_known(schema_version(db), connections.name)
+            db.execute("PRAGMA journal_mode = WAL")
+            migrate(db, path, migrations())
 
 
 def _has_content(path: Path) -> bool:
     return path.exists() and path.stat().st_size > 0
 
 
-def _make(path: Path) -> None:
-    if make_file(path) or _has_content(path):
-        if _has_content(path):
-            _recognise(path)
-        return
+def _create(path: Path) -> None:
+    """Makes the file beside its place and moves it there when it is complete, so that
+    nobody ever meets half a space."""
     log = path.with_name(f"{path.name}-wal")
     if _has_content(log):
         # SQLite would throw the log of an empty file away, and with it the memories.
         raise StoreDamaged(
-            f"{path} is empty although its log {log.name} is not",
-            remedy="put the file back from a backup; both were left as they are",
+            f"{path} is empty or missing, although its log {log.name} is not",
+            remedy="put the file back from a backup; the log was left as it is",
         )
-
-
-def _set_up(db: apsw.Connection) -> None:
-    # The id goes in before the log exists, so that the file itself always tells whose
-    # it is; afterwards both are there already and nothing is written.
-    if db.execute("PRAGMA application_id").get != APPLICATION_ID:
+    unfinished = path.with_name(f"{path.name}.new")
+    for rest in ("", "-wal", "-shm", "-journal"):
+        unfinished.with_name(unfinished.name + rest).unlink(missing_ok=True)
+    make_file(unfinished)
+    db = apsw.Connection(str(unfinished), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
         db.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
-    if db.execute("PRAGMA journal_mode").get != "wal":
         db.execute("PRAGMA journal_mode = WAL")
+        migrate(db, None, migrations())
+    finally:
+        db.close()
+    unfinished.replace(path)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Makes the file's name survive a power failure, as its content already does."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _recognise(path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -13,10 +15,8 @@ import apsw
 from recollect.errors import Refused
 from recollect.model import NO_METADATA, Item
 from recollect.ports import Record
-from recollect.store.sqlite.clock import from_ms, from_ms_or_none, to_ms, to_ms_or_none
-from recollect.store.sqlite.connection import generation
-
-Row = tuple[Any, ...]
+from recollect.store.sqlite.clock import from_ms, to_ms, to_ms_or_none
+from recollect.store.sqlite.connection import Row, generation, select
 
 # What a revision says: these columns never change, and the content hash covers them.
 CONTENT = (
@@ -27,6 +27,9 @@ CONTENT = (
     *("protected", "occurred_at", "occurred_end", "stored_at", "valid_from", "valid_to"),
     *("live_from", "tokens", "tags", "entities", "flags", "metadata", "fingerprint"),
 )
+# Where the columns that are indexed, and the entities, stand among them.
+WORDS = slice(CONTENT.index("text"), CONTENT.index("original") + 1)
+ENTITIES = CONTENT.index("entities")
 # What may change about a revision, and what is computed from it.
 AROUND = ("rid", "live_to", "ended_by", "status", "length", "content_hash")
 
@@ -46,6 +49,16 @@ SELECT_ITEM = """
     i.valid_from, i.valid_to, i.live_from, i.live_to, i.ended_by, i.status, i.tokens,
     i.content_hash, i.flags, coalesce(u.recalls, 0), u.last_at, i.metadata
 """
+_FIELDS = tuple(field.name for field in dataclasses.fields(Item))
+_TIMES = tuple(
+    _FIELDS.index(name)
+    for name in (
+        *("stored_at", "occurred_at", "occurred_end", "valid_from", "valid_to"),
+        *("live_from", "live_to", "last_recalled_at"),
+    )
+)
+_LISTS = tuple(_FIELDS.index(name) for name in ("tags", "entities", "flags"))
+_FLAGS = tuple(_FIELDS.index(name) for name in ("pinned", "protected"))
 _BY_RIDS = (
     f"SELECT {SELECT_ITEM} FROM json_each(?) AS wanted CROSS JOIN item AS i ON i.rid = wanted.value"
     " LEFT JOIN usage AS u ON u.id = i.id"
@@ -124,34 +137,35 @@ def metadata_json(metadata: Mapping[str, Any]) -> str:
 
 def to_item(row: Row) -> Item:
     """The item of a row as SELECT_ITEM gives it."""
-    return Item(
-        row[1],
-        row[2],
-        from_ms(row[3]),
-        *row[4:13],
-        tuple(json.loads(row[13])) if row[13] != "[]" else (),
-        tuple(json.loads(row[14])) if row[14] != "[]" else (),
-        *row[15:33],
-        row[33] == 1,
-        row[34] == 1,
-        from_ms_or_none(row[35]),
-        from_ms_or_none(row[36]),
-        from_ms_or_none(row[37]),
-        from_ms_or_none(row[38]),
-        from_ms(row[39]),
-        from_ms_or_none(row[40]),
-        *row[41:45],
-        tuple(json.loads(row[45])) if row[45] != "[]" else (),
-        row[46],
-        from_ms_or_none(row[47]),
-        MappingProxyType(json.loads(row[48])) if row[48] != "{}" else NO_METADATA,
-    )
+    values: list[Any] = list(row[1:])
+    for place in _TIMES:
+        if values[place] is not None:
+            values[place] = _moment(values[place])
+    for place in _LISTS:
+        if values[place] != "[]":
+            values[place] = _texts(values[place])
+        else:
+            values[place] = ()
+    for place in _FLAGS:
+        values[place] = values[place] == 1
+    written = values[-1]
+    values[-1] = NO_METADATA if written == "{}" else MappingProxyType(json.loads(written))
+    return Item(*values)
+
+
+# Items of one batch share times, and many share tags and entities.
+_moment = lru_cache(maxsize=8192)(from_ms)
+
+
+@lru_cache(maxsize=4096)
+def _texts(written: str) -> tuple[str, ...]:
+    return tuple(json.loads(written))
 
 
 def read_items(db: apsw.Connection, rids: Iterable[int]) -> dict[int, Item]:
     """Items by row id. Unknown ids are left out."""
     wanted = json.dumps(list(rids))
-    return {row[0]: to_item(row) for row in db.execute(_BY_RIDS, (wanted,))}
+    return {row[0]: to_item(row) for row in select(db, _BY_RIDS, (wanted,))}
 
 
 class Hydrate:

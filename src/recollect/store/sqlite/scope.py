@@ -42,9 +42,7 @@ _MENTIONS_NOW = (
     "i.id IN (SELECT l.src FROM link AS l WHERE l.type = 'mentions'"
     f" AND l.src_kind = 'item' AND l.dst_kind = 'entity' AND l.dst IN ({_NAMED}))"
 )
-_MENTIONED_THEN = (
-    f"EXISTS (SELECT 1 FROM json_each(i.entities) AS m WHERE m.value IN ({_NAMED}))"
-)
+_MENTIONED_THEN = f"EXISTS (SELECT 1 FROM json_each(i.entities) AS m WHERE m.value IN ({_NAMED}))"
 
 
 class Predicate(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import apsw
 
@@ -31,51 +32,82 @@ def translated(name: str) -> Iterator[None]:
         raise _ours(name, error) from error
     except UnicodeEncodeError as error:
         bad = error.object[error.start : error.end]
-        raise BadText(f"{ascii(bad)} is half a character and cannot be kept") from error
+        raise BadText(f"{bad!a} is half a character and cannot be kept") from error
     except OverflowError as error:
         raise Refused(f"a number does not fit into the store: {error}") from error
 
 
-def _ours(name: str, error: apsw.Error) -> RecollectError:  # noqa: PLR0911 - a table in disguise
-    match error:
-        case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
-            return StoreBusy(
-                f"{name} stayed locked by another program",
-                remedy="close what else has it open, then try again",
-            )
-        case apsw.CorruptError() | apsw.NotADBError() | apsw.FormatError():
-            return StoreDamaged(
-                f"{name} is damaged: {error}", remedy="recollect doctor shows what can be mended"
-            )
-        case apsw.FullError():
-            return StoreError(
-                f"{name} could not be written, the disk is full; nothing was saved",
-                remedy="free some space and try again",
-            )
-        case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
-            return StoreError(
-                f"{name} may not be written: {error}",
-                remedy="check the permissions of the file and its folder",
-            )
-        case apsw.CantOpenError():
-            return StoreError(
-                f"{name} cannot be opened: {error}",
-                remedy="check that the folder exists and is yours",
-            )
-        case apsw.IOError():
-            return StoreError(
-                f"{name} could not be read or written: {error}; nothing was saved",
-                remedy="check the disk, then run recollect doctor",
-            )
-        case apsw.ConstraintError() if error.extendedresult in _CALLERS:
-            return Refused(f"a value is outside what a memory may hold: {error}")
-        case apsw.TooBigError():
-            return Refused("a value is too large for the store", remedy="split it into smaller parts")
-        case apsw.ConnectionClosedError() | apsw.CursorClosedError():
-            return StoreError(f"{name} was closed", remedy="open it again")
-        case apsw.ThreadingViolationError():
-            return StoreError(
-                f"{name} is still in use by another thread", remedy="close it when that is done"
-            )
-        case _:
-            return StoreError(f"{name} failed: {error}")
+class _Rule(NamedTuple):
+    """What some errors of the driver mean for people."""
+
+    errors: tuple[type[apsw.Error], ...]
+    ours: type[RecollectError]
+    message: str
+    remedy: str
+
+
+_RULES = (
+    _Rule(
+        (apsw.BusyError, apsw.LockedError, apsw.ProtocolError),
+        StoreBusy,
+        "{name} stayed locked by another program",
+        "close what else has it open, then try again",
+    ),
+    _Rule(
+        (apsw.CorruptError, apsw.NotADBError, apsw.FormatError),
+        StoreDamaged,
+        "{name} is damaged: {error}",
+        "recollect doctor shows what can be mended",
+    ),
+    _Rule(
+        (apsw.FullError,),
+        StoreError,
+        "{name} could not be written, the disk is full; nothing was saved",
+        "free some space and try again",
+    ),
+    _Rule(
+        (apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError),
+        StoreError,
+        "{name} may not be written: {error}",
+        "check the permissions of the file and its folder",
+    ),
+    _Rule(
+        (apsw.CantOpenError,),
+        StoreError,
+        "{name} cannot be opened: {error}",
+        "check that it is a file and that its folder is yours",
+    ),
+    _Rule(
+        (apsw.IOError,),
+        StoreError,
+        "{name} could not be read or written: {error}; nothing was saved",
+        "check the disk, then run recollect doctor",
+    ),
+    _Rule(
+        (apsw.TooBigError,),
+        Refused,
+        "a value is too large for the store",
+        "split it into smaller parts",
+    ),
+    _Rule(
+        (apsw.ConnectionClosedError, apsw.CursorClosedError),
+        StoreError,
+        "{name} was closed",
+        "open it again",
+    ),
+    _Rule(
+        (apsw.ThreadingViolationError,),
+        StoreError,
+        "{name} is still in use by another thread",
+        "close it when that is done",
+    ),
+)
+
+
+def _ours(name: str, error: apsw.Error) -> RecollectError:
+    if getattr(error, "extendedresult", 0) in _CALLERS:
+        return Refused(f"a value is outside what a memory may hold: {error}")
+    for rule in _RULES:
+        if isinstance(error, rule.errors):
+            return rule.ours(rule.message.format(name=name, error=error), remedy=rule.remedy)
+    return StoreError(f"{name} failed: {error}")

@@ -222,3 +222,12 @@ CREATE TABLE tombstone (
     at INTEGER NOT NULL,
     actor TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- An erased word must leave the index at once, not when segments happen to merge.
+INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
+INSERT INTO grams (grams, rank) VALUES ('secure-delete', 1);
+INSERT INTO vocabulary (vocabulary, rank) VALUES ('secure-delete', 1);
+
+-- generation: transactions so far. journal: last line's number and chain, so that a
+-- journal cut short shows. unscrubbed (when there): an erase has yet to clean the file.
+INSERT INTO meta (name, value) VALUES ('generation', '0'), ('journal', '0:');

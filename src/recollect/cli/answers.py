@@ -1,0 +1,192 @@
+"""What a recall found, for people: hits, reasons, arithmetic, steps, comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from recollect.cli.app import App
+from recollect.cli.printing import (
+    Piece,
+    Printer,
+    bold,
+    cyan,
+    day,
+    dim,
+    green,
+    one_line,
+    plural,
+    red,
+    yellow,
+)
+from recollect.cli.tables import Column, print_table
+from recollect.explain import WhyNot, explain
+from recollect.model import Candidate, Recall
+
+_LABEL = 13  # columns before a hit's text: rank and score
+
+
+def print_answer(app: App, answer: Recall, *, with_arithmetic: bool = False) -> None:
+    """Hits best first, then what the reader should know about the answer as a whole."""
+    out = app.out
+    for rank, hit in enumerate(answer.hits, start=answer.page.offset + 1):
+        print_hit(out, rank, hit)
+        if with_arithmetic:
+            for line in explain(hit).splitlines():
+                out.line(" " * _LABEL, dim(line))
+        out.line()
+    if not answer.hits:
+        _print_nothing(app, answer)
+    for warning in answer.warnings:
+        out.line(yellow("warning:"), f" {warning}")
+    for part in answer.degraded:
+        out.line(yellow("degraded:"), f" {part.part}: {part.reason}")
+    if answer.hits and not app.quiet:
+        out.line(dim(_page(answer)))
+
+
+def print_hit(out: Printer, rank: int, hit: Candidate) -> None:
+    """Its place, its score, its text; below, dimmed, what it is and why it came."""
+    item = hit.item
+    label = (bold(f"{rank:>3}"), "  ", cyan(f"{hit.score:.4f}"), "  ")
+    out.block(item.text, first=label, indent=_LABEL)
+    about = (item.id, item.kind, day(item.when), item.source, item.speaker, matched_by(hit))
+    line = " · ".join(one_line(part) for part in about if part)
+    out.block(dim(line), indent=_LABEL)
+
+
+def matched_by(hit: Candidate) -> str:
+    """The channels that found it and what each saw, in a few words."""
+    told = []
+    for reason in hit.evidence:
+        if reason.by.startswith("channel."):
+            name = reason.by.removeprefix("channel.")
+            place = f" #{reason.rank}" if reason.rank else ""
+            told.append(f"{name}{place}" + (f" ({reason.why})" if reason.why else ""))
+    if not told:
+        told = [f"{reason.by}: {reason.why}" for reason in hit.evidence if reason.why][:2]
+    return ", ".join(told)
+
+
+def _page(answer: Recall) -> str:
+    page = answer.page
+    first, last = page.offset + 1, page.offset + page.returned
+    parts = [f"{first}-{last} of {page.total}", plural(page.tokens, "token"), answer.profile]
+    if page.has_more:
+        limit = "-k" if page.stopped_by == "k" else "--max-tokens"
+        parts.append(f"more: --cursor {page.cursor} or a larger {limit}")
+    return " · ".join(parts)
+
+
+_HINTS = {
+    "nothing_stored": 'recollect remember "..." stores a first memory',
+    "nothing_matched": "other words, or fewer filters",
+    "below_gate": 'recollect why-not {id} "..." says what was missing',
+}
+
+
+def _print_nothing(app: App, answer: Recall) -> None:
+    """Which of the ways of finding nothing this is, the nearest miss, and a way on."""
+    out = app.out
+    title = {
+        "nothing_stored": "nothing stored",
+        "nothing_matched": "nothing matched",
+        "below_gate": "nothing relevant enough",
+    }.get(answer.status, "nothing on this page")
+    out.line(yellow(title), f": {answer.reason}")
+    miss = answer.nearest_miss
+    if miss is not None:
+        out.line(dim("nearest miss:"))
+        print_hit(out, 0, miss)
+    if not app.quiet and answer.status in _HINTS:
+        hint = _HINTS[answer.status].format(id=miss.item.id if miss else "ID")
+        out.line(dim(f"try: {hint}"))
+
+
+def print_trace(out: Printer, answer: Recall) -> None:
+    """Every step with what came in, what it left, how long it took, and its remarks."""
+    heads = [
+        Column("step"),
+        Column("in", right=True),
+        Column("out", right=True),
+        Column("ms", right=True),
+        Column("note", wide=True),
+    ]
+    rows: list[tuple[Piece, ...]] = []
+    for step in answer.steps:
+        name: Piece = step.name
+        if step.status != "ok":
+            name = yellow(f"{step.name} ({step.status})")
+        took = "" if step.status == "skipped" else f"{step.seconds * 1000:.2f}"
+        rows.append((name, str(step.came_in or ""), str(len(step.pool)), took, dim(step.note)))
+    total = sum(step.seconds for step in answer.steps)
+    rows.append((bold("all"), "", bold(str(len(answer.hits))), bold(f"{total * 1000:.2f}"), ""))
+    print_table(out, heads, rows)
+
+
+def print_why_not(out: Printer, result: WhyNot) -> None:
+    """The verdict in a sentence, the numbers behind it, and how each channel saw it."""
+    out.block(result.item.text, first=(bold(result.item.id), "  "), indent=18)
+    out.line()
+    verdict = green("returned") if result.returned else red(f"fell out at {result.stage}")
+    out.line(verdict, f": {result.reason}")
+    if result.score is not None:
+        needed = "" if result.needed is None else f", needed {result.needed:.4f}"
+        out.line(dim(f"  score {result.score:.4f}{needed}"))
+    if result.looks:
+        out.line()
+        heads = [
+            Column("channel"),
+            Column("score", right=True),
+            Column("needed", right=True),
+            Column("what it saw", wide=True),
+        ]
+        rows = [
+            (look.channel, _number(look.score), _number(look.needed), look.why)
+            for look in result.looks
+        ]
+        print_table(out, heads, rows)
+    if result.remedy and not result.returned:
+        out.line(dim(f"try: {result.remedy}"))
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def print_comparison(out: Printer, answers: Mapping[str, Recall]) -> None:
+    """A column a profile; what only one of them found is marked."""
+    found = {name: [hit.item.id for hit in answer.hits] for name, answer in answers.items()}
+    shared = set.intersection(*(set(ids) for ids in found.values())) if found else set()
+    heads = [Column("#", right=True), *(Column(name, wide=True) for name in answers)]
+    depth = max((len(answer.hits) for answer in answers.values()), default=0)
+    rows = [
+        (str(place + 1), *(_cell(answer, place, shared) for answer in answers.values()))
+        for place in range(depth)
+    ]
+    if rows:
+        print_table(out, heads, rows)
+    for name, answer in answers.items():
+        if not answer.hits:
+            out.line(yellow(name), f": {answer.reason}")
+        for part in answer.degraded:
+            out.line(yellow(f"{name} degraded:"), f" {part.part}: {part.reason}")
+    if depth:
+        out.line(dim(_agreement(found, shared)))
+
+
+def _cell(answer: Recall, place: int, shared: set[str]) -> Piece:
+    if place >= len(answer.hits):
+        return ""
+    hit = answer.hits[place]
+    only = "" if hit.item.id in shared else "* "
+    told = f"{only}{hit.score:.4f} {one_line(hit.item.text, 120)} [{hit.item.id}]"
+    return told if hit.item.id in shared else yellow(told)
+
+
+def _agreement(found: Mapping[str, list[str]], shared: set[str]) -> str:
+    if len(found) < 2:
+        return plural(sum(map(len, found.values())), "memory")
+    own = ", ".join(
+        f"{name} alone {len([i for i in ids if i not in shared])}" for name, ids in found.items()
+    )
+    return f"found by all: {len(shared)}; * not by all: {own}"

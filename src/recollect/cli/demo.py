@@ -1,0 +1,165 @@
+"""`demo`: a small team's memory, and what can be asked of it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recollect.cli.answers import print_answer, print_comparison, print_why_not
+from recollect.cli.app import App
+from recollect.cli.demo_memories import CORRECTION, NOTES, TALK, told
+from recollect.cli.options import command, pass_app
+from recollect.cli.printing import bold, cyan, dim, plural, yellow
+
+if TYPE_CHECKING:
+    from recollect.explain import WhyNot
+    from recollect.memory import Memory
+    from recollect.model import Item, Recall, Remembered
+
+SPACE = "demo"
+
+QUESTION = "how many times is a failed text message retried?"
+TALK_QUESTION = "why was the alarm late, and what will we do about it?"
+MISSED = "what does a text message cost?"
+UNRELATED = "which wine goes with grilled sardines?"
+COMPARED = "backup of the database"
+
+
+@dataclass(frozen=True, slots=True)
+class Scenes:
+    """Everything the demo shows, in order."""
+
+    remembered: tuple[Remembered, ...]
+    corrected: Item
+    asked: Recall
+    talk: Recall
+    missed: WhyNot
+    unrelated: Recall
+    compared: Mapping[str, Recall]
+
+
+@command("demo", examples=["recollect demo", "recollect demo --keep"])
+@click.option("--keep", is_flag=True, help=f"Keep it as the space {SPACE}, to go on asking.")
+@pass_app
+def demo(app: App, *, keep: bool) -> None:
+    """Show it all on a small project's memory.
+
+    Stores the notes of a small team in a space of its own, corrects one, and asks:
+    with the arithmetic, for a memory that is missing, for something unrelated, and
+    two profiles side by side. Your own memories are not touched.
+    """
+    with _space(app, keep=keep) as memory:
+        scenes = _play(memory)
+    if app.json:
+        app.out.json(_scenes_json(scenes))
+        return
+    _print_scenes(app, scenes)
+    if keep:
+        app.out.line(dim(f"Kept. Go on with: recollect --space {SPACE} recall '...'"))
+    else:
+        app.out.line(dim("Nothing of this was kept; --keep leaves it to go on asking."))
+
+
+@contextmanager
+def _space(app: App, *, keep: bool) -> Iterator[Memory]:
+    """An empty memory: the space of the demo, or one that is gone afterwards."""
+    from recollect.errors import Refused  # help does without
+    from recollect.memory import Memory
+
+    if keep:
+        with Memory.open(SPACE, settings=app.settings) as memory:
+            if memory.store.count():
+                raise Refused(
+                    f"the space {SPACE} is there already",
+                    remedy=f"recollect --space {SPACE} list, or recollect spaces remove {SPACE}",
+                )
+            yield memory
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="recollect-demo-") as folder,
+        Memory.open(path=Path(folder) / f"{SPACE}.db", settings=app.settings) as memory,
+    ):
+        yield memory
+
+
+def _play(memory: Memory) -> Scenes:
+    remembered = memory.remember_many(list(told(datetime.now(UTC))))
+    ids = {note.text: result.id for note, result in zip(NOTES, remembered, strict=False)}
+    before, after = CORRECTION
+    return Scenes(
+        remembered=tuple(remembered),
+        corrected=memory.update(ids[before], text=after),
+        asked=memory.recall(QUESTION, k=2),
+        talk=memory.recall(TALK_QUESTION, k=3),
+        missed=memory.why_not(ids[NOTES[0].text], MISSED),
+        unrelated=memory.recall(UNRELATED),
+        compared=memory.compare(COMPARED, ["default", "siftcoder"], k=4),
+    )
+
+
+def _print_scenes(app: App, scenes: Scenes) -> None:
+    _print_remembered(app, scenes)
+    _heading(app, "Ask, and see the arithmetic", f'recall "{QUESTION}" -k 2 --explain')
+    print_answer(app, scenes.asked, with_arithmetic=True)
+    _heading(app, "Ask a conversation", f'recall "{TALK_QUESTION}" -k 3')
+    print_answer(app, scenes.talk)
+    _heading(app, "Ask why one is missing", f'why-not {scenes.missed.item.id} "{MISSED}"')
+    print_why_not(app.out, scenes.missed)
+    _heading(app, "Ask for what nobody told it", f'recall "{UNRELATED}"')
+    print_answer(app, scenes.unrelated)
+    names = ",".join(scenes.compared)
+    _heading(app, "Ask two profiles", f'compare "{COMPARED}" --profiles {names} -k 4')
+    print_comparison(app.out, scenes.compared)
+    app.out.line()
+
+
+def _heading(app: App, title: str, typed: str) -> None:
+    app.out.line()
+    app.out.line(bold(title))
+    app.out.line(cyan("$ "), f"recollect {typed}")
+    app.out.line()
+
+
+def _print_remembered(app: App, scenes: Scenes) -> None:
+    """What was told, and what became of it that is worth a word."""
+    out = app.out
+    told_now = [note.text for note in NOTES] + [text for _, text in TALK]
+    known = [r for r in scenes.remembered if r.status != "stored"]
+    app.out.line(bold("Remember"))
+    out.line(
+        f"Lantern is a small service that warns of floods. Its team told {len(told_now)} things, "
+        f"{len(TALK)} of them in a conversation; {len(told_now) - len(known)} were stored."
+    )
+    out.line()
+    for text, result in zip(told_now, scenes.remembered, strict=True):
+        if result.redacted:
+            shown = text.replace(text.split()[-1], "…")
+            out.block(shown, first=(yellow("  a secret was taken out   "),), indent=27)
+        for collision in result.collisions:
+            said = f"{text} ({collision.kind}, {collision.action})"
+            out.block(said, first=(yellow("  this was known already   "),), indent=27)
+    before, after = CORRECTION
+    out.block(f"{before} → {after}", first=(yellow("  and this was corrected   "),), indent=27)
+    entities = {name for result in scenes.remembered for name in result.entities}
+    out.line(dim(f"  found by rules: {plural(len(entities), 'entity')}, times, the order of talk"))
+
+
+def _scenes_json(scenes: Scenes) -> dict[str, Any]:
+    from recollect.wire import item_json, recall_json, remembered_json, why_not_json
+
+    return {
+        "remembered": [remembered_json(result) for result in scenes.remembered],
+        "corrected": item_json(scenes.corrected),
+        "asked": recall_json(scenes.asked, trace=True),
+        "talk": recall_json(scenes.talk),
+        "missed": why_not_json(scenes.missed),
+        "unrelated": recall_json(scenes.unrelated),
+        "compared": {name: recall_json(answer) for name, answer in scenes.compared.items()},
+    }

@@ -1,0 +1,162 @@
+"""Looking after it: `doctor`, `reindex`, `stats`, `completion`, `version`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recollect.cli.app import App
+from recollect.cli.options import command, pass_app
+from recollect.cli.overview import PROGRAM
+from recollect.cli.printing import Piece, bold, dim, green, plural, red, yellow
+from recollect.cli.progress import progress
+from recollect.cli.tables import Column, print_table
+
+if TYPE_CHECKING:
+    from recollect.ports import Finding
+
+_SOMETHING_WRONG = 3
+
+
+@command("doctor", examples=["recollect doctor", "recollect doctor --repair"])
+@click.option("--repair", is_flag=True, help="Make anew what is derived and wrong.")
+@pass_app
+def doctor(app: App, *, repair: bool) -> int:
+    """Check everything that could be wrong.
+
+    Says what is in use, then looks at the file, the hashes of the memories, the word
+    indexes, the vectors and the journal. Exit code 3 when something is wrong.
+    """
+    with app.open() as memory:
+        in_use = memory.stats()
+        findings = memory.doctor(repair=repair)
+    wrong = [finding for finding in findings if not (finding.ok or finding.repaired)]
+    if app.json:
+        from recollect.wire import mapping_json  # plain output does without
+
+        told = [finding._asdict() for finding in findings]
+        app.out.json({"ok": not wrong, "in_use": mapping_json(in_use), "findings": told})
+    else:
+        _print_facts(app, in_use)
+        app.out.line()
+        _print_findings(app, findings)
+        if wrong:
+            app.out.line(red(f"{plural(len(wrong), 'finding')} to look at"))
+        else:
+            app.out.line(green("all is well"))
+    return _SOMETHING_WRONG if wrong else 0
+
+
+def _print_findings(app: App, findings: list[Finding]) -> None:
+    heads = [Column(""), Column("what"), Column("finding", wide=True)]
+    rows = [(_mark(finding), bold(finding.name), finding.detail) for finding in findings]
+    print_table(app.out, heads, rows)
+
+
+def _mark(finding: Finding) -> Piece:
+    if finding.repaired:
+        return yellow("repaired")
+    return green("ok") if finding.ok else red("wrong")
+
+
+@command("stats", examples=["recollect stats", "recollect stats --json"])
+@pass_app
+def stats(app: App) -> None:
+    """Count what is stored."""
+    with app.open() as memory:
+        counted = memory.stats()
+    if app.json:
+        from recollect.wire import mapping_json  # plain output does without
+
+        app.out.json(mapping_json(counted))
+    else:
+        _print_facts(app, counted)
+
+
+def _print_facts(app: App, facts: Mapping[str, Any]) -> None:
+    for name, value in _flat(facts):
+        app.out.block(_told(value), first=(dim(f"{name:<24}"),), indent=24)
+
+
+def _flat(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in facts.items():
+        title = f"{above}{name}".replace("_", " ")
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{title} ")
+        else:
+            yield title, value
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)
+
+
+@command("reindex", examples=["recollect reindex"])
+@pass_app
+def reindex(app: App) -> None:
+    """Make the vectors that are missing.
+
+    Needed after the embedder was changed. Can be stopped at any time and taken up
+    again.
+    """
+    with app.open() as memory, progress(app, "reindexing", unit="memories") as advance:
+        done = memory.reindex(progress=advance)
+    if app.json:
+        app.out.json({"reindexed": done})
+    else:
+        app.out.line(green(f"made vectors for {plural(done, 'memory')}"))
+
+
+@command(
+    "completion",
+    examples=[
+        'eval "$(recollect completion bash)"              # in ~/.bashrc',
+        'eval "$(recollect completion zsh)"               # in ~/.zshrc',
+        "recollect completion fish > ~/.config/fish/completions/recollect.fish",
+    ],
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@pass_app
+def completion(app: App, shell: str) -> None:
+    """Print the completion script for a shell."""
+    from click.shell_completion import get_completion_class  # needed here only
+
+    from recollect.cli.calling import COMPLETION
+    from recollect.cli.commands import recollect
+
+    made = get_completion_class(shell)
+    assert made is not None, "click knows these three"
+    script = made(recollect, {}, PROGRAM, COMPLETION).source()
+    if app.json:
+        app.out.json({"shell": shell, "script": script})
+    else:
+        app.out.raw(script)
+
+
+@command("version", examples=["recollect version", "recollect version -v"])
+@pass_app
+def version(app: App) -> None:
+    """Print the version.
+
+    With -v also those of Python and SQLite.
+    """
+    import platform  # click has it loaded already
+
+    from recollect.version import __version__
+
+    told = {"recollect": __version__}
+    if app.json or app.verbose:
+        import apsw
+
+        told |= {"python": platform.python_version(), "sqlite": apsw.sqlite_lib_version()}
+    if app.json:
+        app.out.json(told)
+    else:
+        for name, number in told.items():
+            app.out.line(f"{name} {number}")

@@ -1,0 +1,34 @@
+"""The help of every command as one Markdown page, always laid out the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from recollect.cli.commands import recollect
+from recollect.cli.overview import PROGRAM, overview
+
+_WIDTH = 88
+
+
+def page() -> str:
+    """What `recollect COMMAND --help` prints, for every command and subcommand."""
+    parts = [
+        "# The command line",
+        f"```text\n{overview().strip()}\n```",
+    ]
+    ctx = click.Context(recollect, info_name=PROGRAM, terminal_width=_WIDTH)
+    for path, told in _pages(recollect, ctx):
+        parts.append(f"## {path}\n\n```text\n{told.strip()}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def _pages(group: click.Group, ctx: click.Context) -> Iterator[tuple[str, str]]:
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        assert command is not None, "every command that is listed is there"
+        inner = click.Context(command, parent=ctx, info_name=name, terminal_width=_WIDTH)
+        yield inner.command_path, command.get_help(inner)
+        if isinstance(command, click.Group):
+            yield from _pages(command, inner)

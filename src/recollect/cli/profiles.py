@@ -1,0 +1,158 @@
+"""`profiles`: how recall can be done, and the walk each profile takes, drawn."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recollect.cli.app import App
+from recollect.cli.options import Group, command, pass_app
+from recollect.cli.printing import Printer, bold, cyan, dim, wrapped
+from recollect.cli.tables import Column, print_table
+
+if TYPE_CHECKING:
+    from recollect.profile import Profile
+
+
+@click.group(
+    "profiles",
+    cls=Group,
+    examples=["recollect profiles", "recollect profiles show default"],
+)
+@click.pass_context
+def profiles(ctx: click.Context) -> int:
+    """List the profiles and show what they do.
+
+    A profile says which channels search and what fills each slot of the walk. A TOML
+    file in .recollect/profiles of a project, or in profiles of the settings folder,
+    adds one.
+    """
+    return _list(ctx.ensure_object(App)) if ctx.invoked_subcommand is None else 0
+
+
+def _list(app: App) -> int:
+    from recollect.profile import load_profile, profile_names  # help does without
+
+    folders = app.settings.profile_folders()
+    named = profile_names(folders)
+    loaded = {name: load_profile(name, folders) for name in named}
+    if app.json:
+        app.out.json(
+            [
+                {
+                    "name": name,
+                    "title": profile.title,
+                    "file": str(named[name]) if named[name] else None,
+                    "current": name == app.settings.profile,
+                }
+                for name, profile in loaded.items()
+            ]
+        )
+        return 0
+    heads = [Column(""), Column("profile"), Column("what it does", wide=True), Column("from")]
+    rows = [
+        (
+            "*" if name == app.settings.profile else "",
+            bold(name),
+            profile.title,
+            dim(str(named[name] or "built in")),
+        )
+        for name, profile in loaded.items()
+    ]
+    print_table(app.out, heads, rows)
+    return 0
+
+
+@command("show", examples=["recollect profiles show siftcoder"])
+@click.argument("name")
+@pass_app
+def show(app: App, name: str) -> None:
+    """Draw the walk a profile takes.
+
+    From the question down to the answer: every slot in order, what fills it, and the
+    settings of each part.
+    """
+    from recollect.profile import load_profile  # help does without
+
+    profile = load_profile(name, app.settings.profile_folders())
+    if app.json:
+        app.out.json(_profile_json(profile))
+    else:
+        draw(app.out, profile)
+
+
+profiles.add_command(show)
+
+_SLOTS = (
+    ("expand", "wake what is linked"),
+    ("adjust", "weigh what words cannot say"),
+    ("rerank", "read the best closely"),
+    ("diversify", "prefer new over repeated"),
+    ("gate", "drop what is not relevant enough"),
+)
+
+
+def draw(out: Printer, profile: Profile) -> None:
+    """The walk as a picture: a trunk, a branch a slot, a leaf a part."""
+    out.line(bold(profile.name), dim(f"  {profile.title}" if profile.title else ""))
+    out.line()
+    out.line("  question")
+    for slot, told, parts in _walk(profile):
+        if parts:
+            out.line("     │")
+            out.line("     ├─ ", cyan(f"{slot:<10}"), dim(told))
+            for part in parts:
+                _draw_part(out, part)
+        else:
+            out.line("     │")
+            out.line("     ├─ ", dim(f"{slot:<10}-"))
+    out.line("     │")
+    out.line("  answer")
+
+
+def _draw_part(out: Printer, part: Any) -> None:
+    room = out.width - 21 if out.terminal else 0
+    for number, line in enumerate(wrapped(_settings(part), room)):
+        out.line("     │    ", bold(f"{'' if number else part.name:<11}"), line)
+
+
+def _walk(profile: Profile) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
+    yield "channels", "search, each in its own way", profile.channels
+    yield "fuse", "make one ranking of theirs", (profile.fuse,)
+    for slot, told in _SLOTS:
+        yield slot, told, profile.slot(slot)
+    yield "budget", "keep what fits", (profile.budget,)
+
+
+def _settings(part: Any) -> str:
+    """A part's settings as they would be written in the profile."""
+    told = []
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
+        if field.name != "name":
+            told.append(f"{field.name}={_short(value)}")
+    return "  ".join(told)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "{" + ", ".join(_pair(entry) for entry in value) + "}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _pair(entry: Any) -> str:
+    return f"{entry[0]}: {_short(entry[1])}" if isinstance(entry, tuple) else str(entry)
+
+
+def _profile_json(profile: Profile) -> dict[str, Any]:
+    return {
+        "name": profile.name,
+        "title": profile.title,
+        "walk": [
+            {"slot": slot, "parts": [dataclasses.asdict(part) for part in parts]}
+            for slot, _, parts in _walk(profile)
+        ],
+    }

@@ -1,0 +1,160 @@
+"""`recall`, `why-not` and `compare`: asking, and asking why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from recollect.cli.answers import print_answer, print_comparison, print_trace, print_why_not
+from recollect.cli.app import App
+from recollect.cli.options import (
+    command,
+    filter_options,
+    filters_of,
+    pass_app,
+    read_moment,
+    text_or_stdin,
+)
+from recollect.errors import NotFound
+
+if TYPE_CHECKING:
+    from recollect.memory import Memory
+    from recollect.profile import Profile
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def asking_options(function: F) -> F:
+    """Limits and moments of a question; they arrive as keyword arguments."""
+    decorators = [
+        click.option("-k", type=int, metavar="N", help="At most so many memories."),
+        click.option("--max-tokens", type=int, metavar="N", help="At most so many tokens."),
+        click.option("--as-of", metavar="TIME", help="As it was known at that moment."),
+        click.option(
+            "--now", callback=read_moment, metavar="TIME", help="Ask as if it were that moment."
+        ),
+    ]
+    for decorate in reversed(decorators):
+        function = decorate(function)
+    return filter_options(function)
+
+
+def _asked(given: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given, as the facade takes them."""
+    limits = {
+        name: value
+        for name, value in given.items()
+        if not name.startswith("where_") and value is not None
+    }
+    return limits | filters_of(given)
+
+
+def named(memory: Memory, name: str | None) -> Profile:
+    """The profile to ask with. A name that is none is bad use: 1 would say "nothing found"."""
+    try:
+        return memory.profile(name)
+    except NotFound as error:
+        told = f"{error.message}; {error.remedy}"
+        raise click.UsageError(told, click.get_current_context()) from error
+
+
+@command(
+    "recall",
+    examples=[
+        'recollect recall "how do I run the tests?"',
+        'recollect recall "what did we decide about the database" --kind decision -k 3',
+        'recollect recall "deploy key" --explain --trace',
+        'recollect recall "rate limit" --as-of 2026-03-01 --json',
+    ],
+)
+@click.argument("query")
+@click.option("--profile", metavar="NAME", help="How to recall; see recollect profiles.")
+@click.option("--offset", type=int, metavar="N", help="Leave out the first so many.")
+@click.option("--cursor", metavar="TEXT", help="The next page of an earlier answer.")
+@asking_options
+@click.option("--explain", is_flag=True, help="With the arithmetic of every score.")
+@click.option("--trace", is_flag=True, help="With every step of the walk.")
+@click.option("--track/--no-track", default=None, help="Note what was returned as used, or not.")
+@pass_app
+def recall(
+    app: App, /, query: str, profile: str | None, *, explain: bool, trace: bool, **given: Any
+) -> int:
+    """Find what a question calls to mind.
+
+    QUERY is any text; - reads it from standard input. The best comes first, each
+    with the reasons for its place. An answer that is empty says why.
+    """
+    text = text_or_stdin(query)
+    with app.open() as memory:
+        answer = memory.recall(text, **_asked(given) | {"profile": named(memory, profile)})
+    if app.json:
+        from recollect.wire import recall_json  # plain output does without
+
+        app.out.json(recall_json(answer, trace=trace))
+    else:
+        print_answer(app, answer, with_arithmetic=explain)
+        if trace:
+            print_trace(app.out, answer)
+    return 0 if answer.hits else 1
+
+
+@command(
+    "why-not",
+    examples=[
+        'recollect why-not 0v3h2k9x4m7q1abc "how do I run the tests?"',
+        'recollect why-not 1abc "deploy key" --profile siftcoder',
+    ],
+)
+@click.argument("item_id", metavar="ID")
+@click.argument("query")
+@click.option("--profile", metavar="NAME", help="How to recall; see recollect profiles.")
+@asking_options
+@pass_app
+def why_not(app: App, /, item_id: str, query: str, profile: str | None, **given: Any) -> None:
+    """Say why a memory was not recalled.
+
+    Follows the memory with this ID through the walk that QUERY takes: the step at
+    which it fell out, by how much, and what would have brought it in.
+    """
+    text = text_or_stdin(query)
+    with app.open() as memory:
+        options = _asked(given) | {"profile": named(memory, profile)}
+        result = memory.why_not(item_id, text, **options)
+    if app.json:
+        from recollect.wire import why_not_json  # plain output does without
+
+        app.out.json(why_not_json(result))
+    else:
+        print_why_not(app.out, result)
+
+
+@command(
+    "compare",
+    examples=['recollect compare "deploy key" --profiles default,siftcoder'],
+)
+@click.argument("query")
+@click.option("--profiles", metavar="A,B,...", default="default,siftcoder", show_default=True,
+              help="Which profiles to ask.")  # fmt: skip
+@asking_options
+@pass_app
+def compare(app: App, /, query: str, profiles: str, **given: Any) -> int:
+    """Ask several profiles, side by side.
+
+    Nothing is noted as used, so comparing never changes a later answer.
+    """
+    names = [name.strip() for name in profiles.split(",") if name.strip()]
+    if not names:
+        raise click.UsageError("--profiles names no profile", click.get_current_context())
+    text = text_or_stdin(query)
+    with app.open() as memory:
+        chosen = [named(memory, name) for name in names]
+        answers = memory.compare(text, chosen, **_asked(given))
+    if app.json:
+        from recollect.wire import recall_json  # plain output does without
+
+        app.out.json({name: recall_json(answer) for name, answer in answers.items()})
+    else:
+        print_comparison(app.out, answers)
+    return 0 if any(answer.hits for answer in answers.values()) else 1

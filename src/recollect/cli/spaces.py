@@ -1,0 +1,148 @@
+"""`spaces`: which memories there are, where one lives, and how to be rid of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recollect.cli.app import App
+from recollect.cli.confirming import confirmed
+from recollect.cli.options import Group, command, pass_app
+from recollect.cli.printing import bold, dim, green, moment, yellow
+from recollect.cli.tables import Column, print_table
+
+if TYPE_CHECKING:
+    from recollect.spaces import SpaceInfo
+
+
+@click.group(
+    "spaces",
+    cls=Group,
+    examples=[
+        "recollect spaces",
+        "recollect spaces path",
+        "recollect spaces remove old-project-1a2b3c4d",
+    ],
+)
+@click.pass_context
+def spaces(ctx: click.Context) -> int:
+    """List, find and remove spaces.
+
+    A space is one memory in one file: a project's, a person's. Nothing crosses from
+    one to another.
+    """
+    return _list(ctx.ensure_object(App)) if ctx.invoked_subcommand is None else 0
+
+
+def _list(app: App) -> int:
+    from recollect.spaces import data_dir, list_spaces  # the subcommands need other parts
+
+    current = app.where()
+    found = list_spaces(data_dir(app.settings))
+    if app.json:
+        app.out.json([_space_json(space, current.name) for space in found])
+    elif found:
+        heads = [Column(""), Column("space"), Column("size", right=True), Column("changed"),
+                 Column("file", wide=True)]  # fmt: skip
+        rows = [
+            ("*" if space.name == current.name else "", bold(space.name), _size(space.size),
+             dim(moment(space.modified)), dim(str(space.path)))
+            for space in found
+        ]  # fmt: skip
+        print_table(app.out, heads, rows)
+    else:
+        app.note("there is no space yet; recollect remember makes one")
+    if not app.json:
+        app.note(dim(f"in use here: {current.name} ({current.why})"))
+    return 0 if found else 1
+
+
+def _space_json(space: SpaceInfo, current: str) -> dict[str, Any]:
+    from recollect.wire import iso  # plain output does without
+
+    return {
+        "name": space.name,
+        "path": str(space.path),
+        "bytes": space.size,
+        "modified": iso(space.modified),
+        "current": space.name == current,
+    }
+
+
+def _size(size: int) -> str:
+    amount = float(size)
+    for unit in ("B", "kB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
+@command("path", examples=["recollect spaces path", "recollect spaces path personal"])
+@click.argument("name", required=False)
+@pass_app
+def path(app: App, name: str | None) -> None:
+    """Print the file of a space.
+
+    Without NAME it is the space in use here; the file need not exist yet.
+    """
+    from recollect.spaces import resolve_space  # other subcommands do without
+
+    ref = resolve_space(name, app.settings)
+    if app.json:
+        app.out.json({"name": ref.name, "path": str(ref.path), "why": ref.why})
+    else:
+        app.out.line(str(ref.path))
+        if app.verbose:
+            app.note(dim(ref.why))
+
+
+@command("remove", examples=["recollect spaces remove old-project-1a2b3c4d --yes"])
+@click.argument("name")
+@click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
+@pass_app
+def remove(app: App, name: str, *, yes: bool) -> int:
+    """Remove a space with everything in it.
+
+    Shows what would go; at a terminal it then asks. Cannot be undone: export first.
+    """
+    from recollect.errors import NotFound  # other subcommands do without
+    from recollect.spaces import data_dir, list_spaces
+
+    found = {space.name: space for space in list_spaces(data_dir(app.settings))}
+    if name not in found:
+        raise NotFound(f"there is no space {name!r}", remedy="recollect spaces lists them")
+    space = found[name]
+    if not yes and not app.json:
+        said = f"  {_size(space.size)}, last changed {moment(space.modified)}, {space.path}"
+        app.out.line(yellow("would be removed"), " ", bold(name), dim(said))
+    meant = yes or (not app.json and confirmed(app, f"Remove {name} with everything in it?"))
+    if meant:
+        _remove_files(space.path)
+    if app.json:
+        app.out.json({"removed": meant, "preview": not meant, **_space_json(space, "")})
+    elif meant:
+        app.out.line(green("removed"), " ", bold(name))
+    else:
+        app.note(dim("nothing was changed; --yes does it"))
+    return 0
+
+
+def _remove_files(file: Path) -> None:
+    """The space and what lies beside it, while no other process can be writing.
+
+    The lock file goes last: whoever waits for it finds no space any more.
+    """
+    from recollect.store.sqlite.lock import FileLock, holding  # other subcommands do without
+
+    lock = file.with_name(f"{file.name}.lock")
+    with holding(FileLock(lock), str(file)):
+        for ending in ("", "-wal", "-shm", "-journal", ".new"):
+            file.with_name(file.name + ending).unlink(missing_ok=True)
+    lock.unlink(missing_ok=True)
+
+
+spaces.add_command(path)
+spaces.add_command(remove)

@@ -1,0 +1,38 @@
+"""What a profile is without each of its parts."""
+
+from __future__ import annotations
+
+from recollect.errors import NotFound
+from recollect.profile import SLOTS, Profile
+
+WITHOUT = " without "
+
+
+def ablations(profile: Profile, label: str) -> dict[str, Profile]:
+    """The profile with each slot emptied and each channel and stage taken out in turn.
+
+    Where a slot holds one stage, taking it out is emptying the slot: asked once.
+    The last channel stays: without any there is no walk.
+    """
+    variants: dict[str, Profile] = {}
+    seen = {profile}
+    for part in parts(profile):
+        try:
+            changed = profile.without(part)
+        except NotFound:  # a stage named like a slot that is empty
+            continue
+        if changed.channels and changed not in seen:
+            seen.add(changed)
+            variants[f"{label}{WITHOUT}{part}"] = changed
+    return variants
+
+
+def parts(profile: Profile) -> list[str]:
+    """Everything that can be taken out, by the name ``Profile.without`` knows it by."""
+    names = [channel.name for channel in profile.channels]
+    for slot in SLOTS:
+        stages = profile.slot(slot)
+        names += [stage.name for stage in stages]
+        if len(stages) > 1:
+            names.append(slot)
+    return list(dict.fromkeys(names))

@@ -1,0 +1,143 @@
+"""LongMemEval: questions about a user's long history of chats with an assistant.
+
+Wu et al., ICLR 2025. Each question has a haystack of its own. The ``official``
+protocol stores what the user said, asks no abstention questions, and leaves out
+those that only the assistant's words answer; ``all`` stores and asks everything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from recollect.errors import Refused
+from recollect.eval.case import Case, Dataset, Level, Question, after, neutral_id
+from recollect.eval.datasets.files import field, locate, read_records
+from recollect.model import Draft
+
+Protocol = Literal["official", "all"]
+
+PUBLISHED = "longmemeval_s.json by the LongMemEval project (xiaowu0162/LongMemEval)"
+NAMES = ("longmemeval*.json*", "*.jsonl", "*.json", "*.jsonl.gz", "*.json.gz")
+UNANSWERABLE = "abstention"
+
+_DATE = re.compile(r"(\d{4})/(\d{2})/(\d{2}) \(\w+\) (\d{2}):(\d{2})")
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    ref: str
+    session: str
+    draft: Draft
+    role: str
+    is_evidence: bool
+
+
+def longmemeval(
+    path: Path | None, *, level: Level = "turn", protocol: Protocol = "official"
+) -> Dataset:
+    """A space a question; answers are turns, or the sessions they stand in."""
+    file = locate(path, NAMES, PUBLISHED)
+
+    def cases() -> Iterator[Case]:
+        for number, record in enumerate(read_records(file)):
+            yield _case(record, f"{file}[{number}]", level, protocol)
+
+    told = "official protocol: user turns" if protocol == "official" else "all text"
+    return Dataset(
+        name=f"longmemeval-{protocol}-{level}",
+        title=f"LongMemEval, {level}s, {told}",
+        cases=cases,
+        level=level,
+    )
+
+
+def _case(record: dict[str, Any], place: str, level: Level, protocol: Protocol) -> Case:
+    name = str(field(record, "question_id", place))
+    turns = [
+        turn
+        for turn in _turns(record, place)
+        if turn.draft.text and (protocol == "all" or turn.role == "user")
+    ]
+    question = _question(record, turns, level, protocol)
+    drafts = tuple(turn.draft for turn in turns)
+    return Case(
+        name=name,
+        questions=(question,) if question else (),
+        drafts=drafts,
+        refs=tuple(turn.ref for turn in turns),
+        units=tuple(turn.session if level == "session" else turn.ref for turn in turns),
+        now=question.now if question and question.now else after(drafts),
+        skipped=0 if question else 1,
+    )
+
+
+def _turns(record: dict[str, Any], place: str) -> Iterator[_Turn]:
+    names = field(record, "haystack_session_ids", place)
+    dates = field(record, "haystack_dates", place)
+    sessions = field(record, "haystack_sessions", place)
+    if not len(names) == len(dates) == len(sessions):
+        raise Refused(f"{place}: sessions, their ids and their dates are not equally many")
+    seen: Counter[str] = Counter()
+    for session, date, turns in zip(names, dates, sessions, strict=True):
+        # A filler session may stand twice in one haystack.
+        seen[session] += 1
+        stem = session if seen[session] == 1 else f"{session}#{seen[session]}"
+        moment = read_date(date)
+        for seq, turn in enumerate(turns):
+            ref = f"{stem}:{seq}"
+            draft = Draft(
+                str(turn["content"]).strip(),
+                id=neutral_id(ref),
+                level="raw",
+                speaker=str(turn["role"]),
+                session=neutral_id(stem),
+                seq=seq,
+                occurred_at=moment,
+                source="conversation",
+                force=True,
+            )
+            yield _Turn(ref, session, draft, turn["role"], bool(turn.get("has_answer")))
+
+
+def _question(
+    record: dict[str, Any], turns: list[_Turn], level: Level, protocol: Protocol
+) -> Question | None:
+    """None where the protocol does not ask it."""
+    name = str(record["question_id"])
+    category = str(record["question_type"])
+    evidence = [turn for turn in turns if turn.is_evidence]
+    if name.endswith("_abs"):
+        if protocol == "official":
+            return None
+        units: set[str] = set()
+        category = UNANSWERABLE
+    elif level == "turn":
+        units = {turn.ref for turn in evidence}
+    elif protocol == "official":
+        units = {turn.session for turn in evidence}
+    else:
+        units = set(record["answer_session_ids"])
+    if not units and category != UNANSWERABLE:
+        return None
+    return Question(
+        key=name,
+        text=str(record["question"]),
+        relevant=dict.fromkeys(sorted(units), 1.0),
+        category=category,
+        now=read_date(str(record["question_date"])),
+    )
+
+
+def read_date(text: str) -> datetime:
+    """``2023/05/20 (Sat) 00:29`` as a moment; the data names no zone, so UTC."""
+    found = _DATE.search(text)
+    if found is None:
+        raise Refused(f"{text!r} is not a date as LongMemEval writes it")
+    year, month, day, hour, minute = map(int, found.groups())
+    return datetime(year, month, day, hour, minute, tzinfo=UTC)

@@ -1,0 +1,190 @@
+"""Spaces for measuring: filled through the write walk, thrown away or kept in a cache."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from recollect.eval.case import Case, Question
+from recollect.eval.resolve import resolve
+from recollect.memory import Memory
+from recollect.model import Item
+from recollect.models import NONE, open_embedder
+from recollect.ports import Embedder, Progress
+from recollect.settings import Settings
+
+# What decides about the content of a space; a change there makes every kept space stale.
+_WRITING = ("ingest", "store", "models", "dates", "text.py", "numeric.py", "ids.py", "model.py")
+_PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """An open memory, the unit each item counts for, and what filling it took."""
+
+    memory: Memory
+    questions: tuple[Question, ...]
+    units: Mapping[str, str]
+    memories: int
+    seconds: float | None
+
+    @property
+    def reused(self) -> bool:
+        """Whether it was there already, so that no rate can be given."""
+        return self.seconds is None
+
+
+class Shelf:
+    """Where the spaces of one run live; one embedder serves them all."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        embedder: str | None = None,
+        in_memory: bool = False,
+        cache_folder: Path | None = None,
+    ) -> None:
+        """Nothing is loaded or opened yet."""
+        self._settings = settings
+        self._wanted = embedder or settings.embedder
+        self._in_memory = in_memory
+        self._cache = cache_folder
+        self._embedder: Embedder | str | None = None
+
+    @property
+    def model(self) -> str:
+        """The embedder in use, by its full name."""
+        embedder = self._model()
+        return embedder if isinstance(embedder, str) else embedder.model
+
+    @contextmanager
+    def open(self, dataset: str, case: Case, progress: Progress | None = None) -> Iterator[Filled]:
+        """The case's space, filled; closed (and, unless cached, removed) at the end."""
+        with ExitStack() as stack:
+            if case.space is not None:
+                yield self._existing(case, stack)
+            elif self._in_memory:
+                memory = stack.enter_context(self._memory(case.now, None))
+                yield _fill(memory, case, progress)
+            elif self._cache is None:
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="recollect-"))
+                memory = stack.enter_context(self._memory(case.now, Path(folder) / "space.db"))
+                yield _fill(memory, case, progress)
+            else:
+                yield self._cached(dataset, case, progress, stack)
+
+    def _existing(self, case: Case, stack: ExitStack) -> Filled:
+        memory = stack.enter_context(
+            Memory.open(case.space, embedder=self._model(), settings=self._settings)
+        )
+        texts = {item.id: item.text for item in _everything(memory)}
+        units = {name: name for name in texts}
+        return Filled(memory, resolve(case.questions, texts), units, len(texts), None)
+
+    def _cached(
+        self, dataset: str, case: Case, progress: Progress | None, stack: ExitStack
+    ) -> Filled:
+        assert self._cache is not None
+        folder = self._cache / _slug(dataset) / _slug(case.name)
+        marker = folder / "filled.json"
+        digest = _digest(case, self.model)
+        known = json.loads(marker.read_text(encoding="utf-8")) if marker.exists() else {}
+        if known.get("digest") == digest:
+            memory = stack.enter_context(self._memory(case.now, folder / "space.db"))
+            return _filled(memory, case, known["ids"], None)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        memory = stack.enter_context(self._memory(case.now, folder / "space.db"))
+        ids, seconds = _store(memory, case, progress)
+        # Written last: a run that was stopped half way leaves no marker and begins anew.
+        marker.write_text(json.dumps({"digest": digest, "ids": ids}), encoding="utf-8")
+        return _filled(memory, case, ids, seconds)
+
+    def _memory(self, now: datetime, path: Path | None) -> Memory:
+        where: dict[str, Any] = {"space": ":memory:"} if path is None else {"path": path}
+        return Memory.open(
+            **where, embedder=self._model(), settings=self._settings, clock=lambda: now
+        )
+
+    def _model(self) -> Embedder | str:
+        """Made once and shared; where there is none, its name stands for that."""
+        if self._embedder is None:
+            self._embedder = open_embedder(self._wanted) or NONE
+        return self._embedder
+
+
+def _fill(memory: Memory, case: Case, progress: Progress | None) -> Filled:
+    ids, seconds = _store(memory, case, progress)
+    return _filled(memory, case, ids, seconds)
+
+
+def _store(memory: Memory, case: Case, progress: Progress | None) -> tuple[list[str], float]:
+    start = perf_counter()
+    results = memory.remember_many(case.drafts, progress=progress)
+    return [result.id for result in results], perf_counter() - start
+
+
+def _filled(memory: Memory, case: Case, ids: list[str], seconds: float | None) -> Filled:
+    """What the ids of the stored memories say about units and questions.
+
+    A draft that was a duplicate is held by the memory it repeats: finding that one
+    is finding it.
+    """
+    units: dict[str, str] = {}
+    alias: dict[str, str] = {}
+    for item_id, unit in zip(ids, case.units, strict=True):
+        alias[unit] = units.setdefault(item_id, unit)
+    if len(set(case.units)) < len(case.units):
+        alias = {unit: unit for unit in case.units}  # sessions hold more than their duplicates
+    texts = {unit: draft.text for unit, draft in zip(case.units, case.drafts, strict=True)}
+    questions = tuple(
+        replace(question, relevant={alias[unit]: gain for unit, gain in question.relevant.items()})
+        for question in resolve(case.questions, texts)
+    )
+    return Filled(memory, questions, units, len(set(ids)), seconds)
+
+
+def _everything(memory: Memory) -> Iterator[Item]:
+    after: str | None = None
+    while page := memory.browse(limit=_PAGE, after=after):
+        yield from page
+        after = page[-1].id
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", name)[:80].lstrip(".") or "_"
+
+
+def _digest(case: Case, model: str) -> str:
+    """Changes with the content, the embedder and the code that stores."""
+    state = hashlib.blake2b(_writing_code() + model.encode(), digest_size=16)
+    state.update(case.now.isoformat().encode())
+    for ref, draft in zip(case.refs, case.drafts, strict=True):
+        state.update(f"{ref}\x1f{draft!r}\x1e".encode())
+    return state.hexdigest()
+
+
+@cache
+def _writing_code() -> bytes:
+    root = Path(str(resources.files("recollect")))
+    state = hashlib.blake2b(digest_size=16)
+    for name in _WRITING:
+        found = root / name
+        files = sorted(found.rglob("*")) if found.is_dir() else [found]
+        for file in files:
+            if file.suffix in (".py", ".sql"):
+                state.update(file.read_bytes())
+    return state.digest()

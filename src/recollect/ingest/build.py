@@ -1,0 +1,178 @@
+"""Makes the record that is stored: the item, its words, entities and links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from math import ceil
+
+from recollect.dates import TimeSpan, date_words, find_times
+from recollect.errors import ModelError
+from recollect.ingest.admit import SELF_SPEAKING, trust_of
+from recollect.ingest.classify import kind_of
+from recollect.ingest.duplicates import Compared
+from recollect.ingest.extract import mentions_of
+from recollect.ingest.writing import Prepared, WriteContext
+from recollect.model import Collision, Draft, Entity, Item, Link, Node
+from recollect.ports import Embedding, Mention, Record
+from recollect.text import caption, index_forms
+
+PIN_FROM = 0.9
+_MOST_DATES = 4
+_EXACT = ("minute", "hour", "part", "day")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a batch knows beyond the single draft: the turn before each, the parents'
+    trust, and the entities met so far by their keys."""
+
+    before: Mapping[str, str] = field(default_factory=dict)
+    parents: Mapping[str, int] = field(default_factory=dict)
+    known: dict[str, Entity] = field(default_factory=dict)
+
+
+def build(
+    compared: Compared,
+    embedding: Embedding | None,
+    collisions: Sequence[Collision],
+    around: Surroundings,
+    ctx: WriteContext,
+) -> Record:
+    """The record of one new memory."""
+    piece = compared.piece
+    draft = piece.draft
+    mentions = mentions_of(draft, around.known, ctx.store.find_entities(draft.text))
+    times = find_times(draft.text, draft.occurred_at or ctx.now)
+    item = make_item(piece, mentions, times, around, ctx)
+    return Record(
+        item,
+        piece.fingerprint,
+        about=about(item, mentions, times),
+        sketch=compared.sketch,
+        embedding=embedding,
+        model=ctx.embedder.model if embedding and ctx.embedder else "",
+        mentions=mentions,
+        links=_links(piece, collisions, around, ctx.now),
+        key=draft.key,
+        skip_duplicate=not (piece.turn or compared.said_before),
+    )
+
+
+def make_item(
+    piece: Prepared,
+    mentions: Sequence[Mention],
+    times: Sequence[TimeSpan],
+    around: Surroundings,
+    ctx: WriteContext,
+) -> Item:
+    """The item a draft becomes; what nobody said is filled in by rules."""
+    draft = piece.draft
+    happened, ended = _happened(draft, times)
+    return Item(
+        id=piece.id,
+        text=draft.text,
+        stored_at=ctx.now,
+        source=draft.source,
+        source_class=draft.source_class,
+        writer=ctx.actor,
+        level=draft.level,
+        kind=draft.kind or kind_of(piece.folded, draft.level),
+        layer=draft.layer,
+        topic=draft.topic,
+        tier=draft.tier or "general",
+        tags=tuple(dict.fromkeys(draft.tags)),
+        entities=tuple(mention.entity.id for mention in mentions),
+        caption=_caption(draft),
+        original=draft.original,
+        language=draft.language,
+        speaker=draft.speaker,
+        session=draft.session,
+        seq=draft.seq,
+        parent=draft.parent,
+        trust=_trust(piece, around),
+        integrity=draft.integrity,
+        credibility=draft.credibility,
+        classification=draft.classification,
+        emotion=float(draft.emotion),
+        importance=float(draft.importance),
+        confidence=float(draft.confidence),
+        pinned=is_pinned(draft),
+        protected=draft.layer == "caveat",
+        occurred_at=happened,
+        occurred_end=ended,
+        valid_from=draft.valid_from,
+        valid_to=draft.valid_to,
+        tokens=_tokens(draft.text, ctx),
+        flags=piece.flags,
+        metadata=draft.metadata,
+    )
+
+
+def is_pinned(draft: Draft) -> bool:
+    """Whether a memory is pinned: who speaks for itself may, also by its importance."""
+    if draft.source_class in SELF_SPEAKING and draft.importance >= PIN_FROM:
+        return True
+    return draft.pinned and draft.source_class in (*SELF_SPEAKING, "agent")
+
+
+def _trust(piece: Prepared, around: Surroundings) -> int:
+    """No more than the source allows, the parent has, or a suspicious text deserves."""
+    draft = piece.draft
+    trust = trust_of(draft)
+    if "injection" in piece.flags and draft.source_class not in SELF_SPEAKING:
+        trust = min(trust, 1)
+    return min(trust, around.parents.get(draft.parent or "", trust))
+
+
+def _happened(draft: Draft, times: Sequence[TimeSpan]) -> tuple[datetime | None, datetime | None]:
+    """When it happened: as given or, where the text opens with a date, then."""
+    if draft.occurred_at is not None or not times:
+        return draft.occurred_at, draft.occurred_end
+    opening = times[0]
+    is_heading = not draft.text[: opening.at].strip("[(*# ")
+    if opening.relative or opening.granularity not in _EXACT or not is_heading:
+        return None, draft.occurred_end
+    return opening.start, draft.occurred_end or opening.end
+
+
+def _caption(draft: Draft) -> str | None:
+    if draft.caption is not None or draft.level != "raw":
+        return draft.caption
+    return caption(draft.text, draft.speaker)
+
+
+def _tokens(text: str, ctx: WriteContext) -> int:
+    if ctx.embedder is not None:
+        try:
+            return ctx.embedder.count_tokens(text)
+        except ModelError:
+            pass  # the answer already says that the embedder is down
+    return ceil(len(text.encode()) / 4)
+
+
+def about(item: Item, mentions: Sequence[Mention], times: Sequence[TimeSpan]) -> str:
+    """Words around a text that it should be found by as well."""
+    said = [item.speaker or "", item.topic or "", *item.tags]
+    named = [mention.entity.name for mention in mentions]
+    own = [date_words(item.occurred_at)] if item.occurred_at else []
+    told = [date_words(span.start, span.granularity) for span in times[:_MOST_DATES]]
+    forms = index_forms(" ".join((item.text, *said, *named)))
+    return " ".join(filter(None, dict.fromkeys((*said, *named, *own, *told, forms))))
+
+
+def _links(
+    piece: Prepared, collisions: Sequence[Collision], around: Surroundings, now: datetime
+) -> tuple[Link, ...]:
+    me = Node("item", piece.id)
+    links = [
+        Link(me, Node("item", near.id), "similar_to", weight=near.similarity, created_at=now)
+        for near in collisions
+    ]
+    previous = around.before.get(piece.id)
+    if previous:
+        links.append(Link(me, Node("item", previous), "follows", created_at=now))
+    if piece.draft.parent:
+        links.append(Link(me, Node("item", piece.draft.parent), "derives_from", created_at=now))
+    return tuple(links)

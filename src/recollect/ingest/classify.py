@@ -1,0 +1,60 @@
+"""Says by rules what kind of memory a text is, where nobody said so."""
+
+from __future__ import annotations
+
+from recollect.model import Level
+
+_SEARCHED = 1_000  # characters: the kind shows in the first sentences
+
+# The first rule that fits decides: a decision may mention a preference, not the other way round.
+_OPENING = {
+    "caveat": "never / do not / don't / careful / beware / caution / warning / avoid / watch out",
+    "task": "todo / remember to / remind me / we need to / i need to / need to / please",
+    "goal": "goal / goals / our goal / objective / our aim",
+    "decision": "decision / decided / agreed / chose",
+    "learning": "lesson / learned / turns out / root cause / til",
+}
+_ANYWHERE = {
+    "decision": """we decided / we have decided / we chose / i decided / they decided
+        / team decided / team chose / settled on / opted for / agreed to / agreed on / agreed that
+        / decided to / decided on / decided against / was decided / going with / decision is / decision was""",
+    "caveat": """must not / must never / should never / be careful / do not ever / watch out
+        / careful with / pitfall / gotcha / breaks if / will break""",
+    "preference": """prefer / prefers / preferred / likes / i like / we like / loves / i love
+        / hates / i hate / dislikes / enjoys / favourite / favorite / would rather / i'd rather / fond of""",
+    "task": "has to be done / have to be done / deadline / due on / due by / follow up / todo",
+    "goal": "goal is / goal for / goals are / want to / aim to / plan to / plans to / hope to",
+    "learning": """learned / learnt / lesson / turns out / turned out / root cause / realised
+        / realized / discovered / found out / found that / the cause was / the culprit was""",
+    "event": """yesterday / last week / last month / last night / last year / ago / this morning
+        / today / happened / crashed / failed / deployed / released / met / went / visited / moved
+        / launched / broke / joined / signed / was added / was removed / were added / doubled""",
+    "fact": """is / are / was / were / has / have / use / uses / run / runs / lives / works / need
+        / needs / means / contains / supports / stores / requires / returns / writes / takes / costs
+        / asked / leaves / signs / drops / raises / sends / reads / pins""",
+}
+
+
+def _phrases(rules: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (kind, f" {' '.join(phrase.split())} ")
+        for kind, phrases in rules.items()
+        for phrase in phrases.split("/")
+    )
+
+
+_OPENING_PHRASES = _phrases(_OPENING)
+_PHRASES = _phrases(_ANYWHERE)
+
+
+def kind_of(folded: str, level: Level) -> str:
+    """A kind by the words of a folded text; ``note`` where no rule fits."""
+    if level != "item":
+        return "episode" if level == "raw" else "insight"
+    if folded.endswith("?"):
+        return "question"
+    padded = f" {folded[:_SEARCHED].replace('’', chr(39))} "
+    for kind, phrase in _OPENING_PHRASES:
+        if padded.startswith(phrase):
+            return kind
+    return next((kind for kind, phrase in _PHRASES if phrase in padded), "note")

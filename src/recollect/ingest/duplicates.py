@@ -1,0 +1,186 @@
+"""Finds what is already there: the same draft again, the same words, nearly the same words."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from recollect.errors import Conflict
+from recollect.ingest.prepare import happened_apart
+from recollect.ingest.sketch import NEAR, differ_in_detail, shingles_of, similarity, sketch
+from recollect.ingest.writing import Prepared, WriteContext
+from recollect.model import Collision, Filters, Item, Remembered
+from recollect.ports import Embedding, Scope
+from recollect.text import fold
+
+_MOST_COMPARED = 64
+_MOST_REPORTED = 5
+_SAME_MEANING = 0.95
+_WORTH_A_LOOK = 0.5
+
+KEPT_FIRST = "already there, nothing stored"
+KEPT_BOTH = "kept both, linked as similar"
+
+
+class Like(NamedTuple):
+    """Something already stored, or before in the batch, that a draft may repeat."""
+
+    id: str
+    text: str
+    folded: str
+    stored: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A draft that is new, its sketch, and what it should be compared with."""
+
+    piece: Prepared
+    sketch: tuple[int, ...] = ()
+    like: tuple[Like, ...] = ()
+    said_before: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What came before in the same batch, to be found the same ways as in the store."""
+
+    exact: dict[str, list[Prepared]] = field(default_factory=lambda: defaultdict(list))
+    bands: dict[int, list[Prepared]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, piece: Prepared, bands: Iterable[int]) -> None:
+        self.exact[piece.fingerprint].append(piece)
+        for band in bands:
+            self.bands[band].append(piece)
+
+    def near(self, bands: Iterable[int]) -> Iterator[Prepared]:
+        for band in bands:
+            yield from self.bands.get(band, ())[-_MOST_COMPARED:]
+
+
+def repeated(prepared: Sequence[Prepared], ctx: WriteContext) -> dict[str, Remembered]:
+    """Drafts whose idempotency key was used before, by id, with the first answer's id.
+
+    Raises Conflict where a key or an id stands for other content already.
+    """
+    first: dict[str, tuple[str, str]] = {}
+    answers: dict[str, Remembered] = {}
+    for piece in prepared:
+        key = piece.draft.key
+        if key is None:
+            continue
+        used = first.get(key) or ctx.store.find_key(key)
+        if used is None:
+            first[key] = (piece.id, piece.fingerprint)
+        elif used[1] != piece.fingerprint:
+            raise Conflict(
+                f"the key {key!r:.80} was used before for other content",
+                remedy="use a new key for new content",
+            )
+        else:
+            answers[piece.id] = Remembered(used[0], "repeated", redacted=piece.redacted)
+    return answers
+
+
+def deduplicated(
+    prepared: Sequence[Prepared], ctx: WriteContext
+) -> tuple[list[Compared], dict[str, Remembered]]:
+    """Those that are new, and for the others the answer, by the id they would have had."""
+    _refuse_taken_ids(prepared, ctx)
+    scope = Scope(Filters(max_classification=3), ctx.now)
+    batch = Batch()
+    fresh: list[Compared] = []
+    answers: dict[str, Remembered] = {}
+    for piece in prepared:
+        if piece.turn:
+            fresh.append(Compared(piece))
+            continue
+        bands = () if piece.draft.session is not None else sketch(piece.folded)
+        found = ctx.store.find_duplicates(piece.fingerprint, bands, scope)
+        compared, twin = _compare(piece, bands, found, batch)
+        if twin:
+            collision = Collision(twin.id, "exact", 1.0, KEPT_FIRST, twin.text)
+            answers[piece.id] = Remembered(twin.id, "duplicate", (collision,), piece.redacted)
+        else:
+            fresh.append(compared)
+            batch.add(piece, bands)
+    return fresh, answers
+
+
+def _compare(
+    piece: Prepared, bands: tuple[int, ...], found: Sequence[Item], batch: Batch
+) -> tuple[Compared, Like | None]:
+    """What is like a draft and, if there is one, its exact twin."""
+    draft = piece.draft
+    said_before = False
+    like: dict[str, Like] = {}
+    for earlier in batch.exact.get(piece.fingerprint, ()):
+        twin = Like(earlier.id, earlier.draft.text, earlier.folded, stored=False)
+        if not happened_apart(draft.occurred_at, earlier.draft.occurred_at):
+            return Compared(piece), twin
+        said_before, like[twin.id] = True, twin
+    for item in found[:_MOST_COMPARED]:
+        if item.level != draft.level or item.id == piece.id:
+            continue
+        twin = Like(item.id, item.text, fold(item.text), stored=True)
+        if twin.folded == piece.folded and _same_voice(item, piece):
+            if not happened_apart(draft.occurred_at, item.occurred_at):
+                return Compared(piece), twin
+            said_before = True
+        like[twin.id] = twin
+    for earlier in batch.near(bands):
+        if earlier.draft.level == draft.level:
+            twin = Like(earlier.id, earlier.draft.text, earlier.folded, stored=False)
+            like.setdefault(twin.id, twin)
+    return Compared(piece, bands, tuple(like.values())[:_MOST_COMPARED], said_before), None
+
+
+def _same_voice(item: Item, piece: Prepared) -> bool:
+    """Whether the same one says it, in the same turn: else equal words are two memories."""
+    draft = piece.draft
+    said_by = fold(item.speaker or "") == fold(draft.speaker or "")
+    return said_by and (item.session, item.seq) == (draft.session, draft.seq)
+
+
+def _refuse_taken_ids(prepared: Sequence[Prepared], ctx: WriteContext) -> None:
+    given = [piece for piece in prepared if piece.draft.id is not None]
+    if not given:
+        return
+    taken = ctx.store.get([piece.id for piece in given])
+    seen: set[str] = set()
+    for piece in given:
+        stored = taken.get(piece.id)
+        if piece.id in seen or (stored and fold(stored.text) != piece.folded):
+            raise Conflict(f"the id {piece.id!r} stands for another memory", remedy="leave it out")
+        seen.add(piece.id)
+
+
+def near_collisions(
+    compared: Compared, embedding: Embedding | None, ctx: WriteContext
+) -> tuple[Collision, ...]:
+    """What says nearly the same as a new memory, most alike first."""
+    if not compared.like:
+        return ()
+    folded = compared.piece.folded
+    own = shingles_of(folded)
+    alike: dict[str, tuple[float, str]] = {}
+    doubtful: dict[str, str] = {}
+    for other in compared.like:
+        share = similarity(own, shingles_of(other.folded))
+        if share >= NEAR or differ_in_detail(folded, other.folded):
+            alike[other.id] = (share, other.text)
+        elif share >= _WORTH_A_LOOK and other.stored:
+            doubtful[other.id] = other.text
+    if embedding is not None and ctx.embedder is not None and doubtful:
+        vectors = ctx.store.embeddings(list(doubtful), ctx.embedder.model)
+        for other_id, found in vectors.items():
+            cosine = float(found.vector @ embedding.vector)
+            if cosine >= _SAME_MEANING:
+                alike[other_id] = (cosine, doubtful[other_id])
+    best = sorted(alike.items(), key=lambda entry: (-entry[1][0], entry[0]))[:_MOST_REPORTED]
+    return tuple(
+        Collision(other_id, "near", round(share, 4), KEPT_BOTH, text)
+        for other_id, (share, text) in best
+    )

@@ -1,0 +1,293 @@
+"""Finds by rules whom and what a text speaks of: people, files, tools, tickets, identifiers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from recollect.ingest.entity_words import (
+    AFTER_PERSON,
+    BEFORE_PERSON,
+    CALENDAR,
+    CLASS_ENDINGS,
+    DOMAINS,
+    FILE_ENDINGS,
+    FOLDERS,
+    GERMAN,
+    GIVEN_NAMES,
+    KIND_BEFORE,
+    NO_TICKETS,
+    OPENERS,
+    PLAIN_ACRONYMS,
+    TITLES,
+)
+from recollect.model import Draft, Entity
+from recollect.ports import Mention
+from recollect.text import fold
+
+MOST_ENTITIES = 12
+ENTITY_KINDS = frozenset(
+    {"person", "project", "tool", "file", "function", "class", "identifier", "ticket", "host"}
+    | {"topic", "other"}
+)
+_LONGEST_WORD = 120
+_LONGEST_NAME = 4  # words
+_SEARCHED = 20_000  # characters: twelve entities are found long before
+
+_TICKET = re.compile(r"#\d{1,7}|[A-Z][A-Z0-9]{1,9}-\d{1,7}")
+_AT = re.compile(r"@[A-Za-z][\w.-]{1,60}")
+_TAG = re.compile(r"#[^\W\d_][\w-]{1,60}")
+_MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
+_CALL = re.compile(r"([A-Za-z_][\w.:]{2,})\(")
+_SNAKE = re.compile(r"_{0,2}[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_{0,2}|__[a-z]+__")
+_DOTTED = re.compile(r"[A-Za-z_]\w+(?:\.[A-Za-z_]\w+)+")
+_HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
+_VERSION = re.compile(r"v?\d+(\.\d+)+[\w.+-]{0,20}")
+_NAME = re.compile(r"[^\W\d_]+(?:[-'’.][^\W\d_]+)*")
+_OPENING = "\"'`([{<*“‘«_"
+_CLOSING = "\"'`.,;:!?)]}>*”’»…"
+
+
+class Word(NamedTuple):
+    """A word without its punctuation; ``first`` in a sentence, ``last`` before a pause."""
+
+    text: str
+    first: bool
+    last: bool
+    code: bool
+
+
+class Spotted(NamedTuple):
+    """A name found in a text, what it probably names, and how sure that is."""
+
+    name: str
+    kind: str
+    confidence: float
+
+
+def mentions_of(
+    draft: Draft, known: dict[str, Entity], met: Sequence[Entity] = ()
+) -> tuple[Mention, ...]:
+    """The entities a draft speaks of, at most twelve, in the order of its text.
+
+    ``met`` are entities of the store that the text may name. ``known`` maps keys to
+    entities and learns the new ones, so that one name is one entity through a batch.
+    """
+    for old in met:
+        known.setdefault(key_of(old.name), old)
+    found: dict[str, Mention] = {}
+    for name, kind, confidence in _all_spotted(draft, met):
+        key = key_of(name)
+        if not key:
+            continue
+        entity = known.get(key)
+        if entity is None:
+            entity = Entity(f"{kind}:{key}", kind, name)
+            known[key] = entity
+        found.setdefault(entity.id, Mention(entity, confidence))
+        if len(found) == MOST_ENTITIES:
+            break
+    return tuple(found.values())
+
+
+def key_of(name: str) -> str:
+    """The part of an entity's id that names it: two spellings of one name agree."""
+    return fold(name) or " ".join(name.casefold().split())
+
+
+def named(text: str) -> Spotted:
+    """An entity given as ``kind:name`` or as its name alone."""
+    kind, colon, name = text.partition(":")
+    if colon and kind.strip().lower() in ENTITY_KINDS and name.strip():
+        return Spotted(" ".join(name.split()), kind.strip().lower(), 1.0)
+    return Spotted(" ".join(text.split()), "other", 1.0)
+
+
+def _all_spotted(draft: Draft, met: Iterable[Entity]) -> Iterator[Spotted]:
+    yield from map(named, draft.entities)
+    if draft.speaker:
+        yield Spotted(" ".join(draft.speaker.split()), "person", 1.0)
+    yield from known_in(draft.text, met)
+    yield from spotted(draft.text[:_SEARCHED], draft.language)
+
+
+def spotted(text: str, language: str | None = None) -> Iterator[Spotted]:
+    """Names found in a text, in its order, some of them more than once."""
+    nouns_are_capital = language == "de" or len(GERMAN.intersection(text.lower().split())) > 1
+    for line in text.splitlines():
+        words = list(_words(line))
+        i = 0
+        while i < len(words):
+            word = words[i].text
+            # Most words end here: small letters alone are no name.
+            if not words[i].code and word.isalpha() and word.islower():
+                i += 1
+                continue
+            version = i + 1 < len(words) and _VERSION.fullmatch(words[i + 1].text)
+            shape = _shape(words[i], follows_version=bool(version))
+            if shape:
+                yield shape
+                i += 1
+                continue
+            i, name = _proper_name(words, i)
+            if name and not (nouns_are_capital and name.kind == "other"):
+                yield name
+
+
+def _words(line: str) -> Iterator[Word]:
+    first = True
+    for raw in line.split():
+        bare = raw.lstrip(_OPENING)
+        text = bare.rstrip(_CLOSING)
+        if bare.startswith(("__", ".")) or raw.startswith(("__", "/", "~/", "./", "../")):
+            text = raw.rstrip(_CLOSING)
+        ending = bare[len(text) :]
+        if "(" in text and ")" in ending:
+            text += ")"
+        if not text:
+            continue
+        if first and ending.startswith(":"):
+            continue  # a label: "Decision:", "User:"
+        yield Word(text, first, bool(ending), raw.startswith("`"))
+        first = bool(ending) and any(mark in ending for mark in ".!?:")
+
+
+def _shape(word: Word, *, follows_version: bool) -> Spotted | None:
+    """A name known by the look of a single word."""
+    text = word.text
+    if len(text) > _LONGEST_WORD or len(text) < 2:
+        return None
+    kind = _sign_shape(text) or _path_shape(text) or _code_shape(text)
+    if kind is None and word.code and text.isidentifier():
+        kind = "identifier"
+    if kind is None and follows_version and text.isalpha() and text.lower() not in OPENERS:
+        kind = "tool"
+    return Spotted(_plain_name(text, kind), kind, 0.9) if kind else None
+
+
+def _plain_name(text: str, kind: str) -> str:
+    if kind == "host" and "://" in text:
+        host = text.partition("://")[2].split("/")[0].split("?")[0].rpartition("@")[2]
+        return host.partition(":")[0].removeprefix("www.")
+    if kind == "function":
+        return text.partition("(")[0]
+    if kind in ("person", "topic"):
+        return text.lstrip("@#")
+    return text
+
+
+def _sign_shape(text: str) -> str | None:
+    if "://" in text:
+        host = _plain_name(text, "host")
+        return "host" if "." in host and not host.replace(".", "").isdigit() else None
+    if text[0] == "@":
+        return "person" if _AT.fullmatch(text) else None
+    if "@" in text:
+        return "person" if _MAIL.fullmatch(text) else None
+    if text[0] == "#":
+        return "ticket" if _TICKET.fullmatch(text) else "topic" if _TAG.fullmatch(text) else None
+    if "-" in text and _TICKET.fullmatch(text) and text.partition("-")[0] not in NO_TICKETS:
+        return "ticket"
+    return None
+
+
+def _path_shape(text: str) -> str | None:
+    name, dot, ending = text.rpartition(".")
+    is_file = bool(dot) and ending.lower() in FILE_ENDINGS and not name.endswith(("(", ")"))
+    if "/" in text:
+        head = text.split("/", maxsplit=1)[0]
+        rooted = text[0] in "/~." or head.lower() in FOLDERS
+        return "file" if text.count("/") < 20 and (is_file or rooted) and len(text) > 3 else None
+    if not is_file or not name or name[0].isdigit() or "(" in name:
+        return None
+    # Node.js is a product, index.js a file.
+    return "tool" if ending == "js" and name[0].isupper() else "file"
+
+
+def _code_shape(text: str) -> str | None:
+    if "(" in text:
+        call = _CALL.match(text)
+        return "function" if call and not text.endswith(("(s)", "(es)")) else None
+    if "_" in text:
+        return "identifier" if _SNAKE.fullmatch(text) else None
+    if _DOTTED.fullmatch(text):
+        return "host" if text.rpartition(".")[2].lower() in DOMAINS else "identifier"
+    if text.isalnum() and _HUMP.search(text) and not (text[:-1].isupper() and text[-1] == "s"):
+        if text[:2].islower():
+            return "identifier"
+        return "class" if text.endswith(CLASS_ENDINGS) else "tool"
+    return None
+
+
+def _proper_name(words: list[Word], start: int) -> tuple[int, Spotted | None]:
+    """A run of capitalised words from here on, and where to read on."""
+    end = start
+    while end < len(words) and end - start < _LONGEST_NAME and _is_capital(words[end].text):
+        end += 1
+        if words[end - 1].last or words[end - 1].text.endswith(("'s", "’s")):
+            break
+    if end == start:
+        return start + 1, None
+    run, cues = _trimmed(list(words[start:end]))
+    if start:
+        cues.append(words[start - 1].text.lower())
+    if not run:
+        return end, None
+    name = " ".join(word.text.removesuffix("'s").removesuffix("’s") for word in run)
+    after = words[end].text.lower() if end < len(words) and not words[end - 1].last else ""
+    kind = next((KIND_BEFORE[cue] for cue in cues if cue in KIND_BEFORE), "")
+    if not kind and (not BEFORE_PERSON.isdisjoint(cues) or after in AFTER_PERSON):
+        kind = "person"
+    return end, _judged(name, run, kind)
+
+
+def _trimmed(run: list[Word]) -> tuple[list[Word], list[str]]:
+    """The run without sentence openers, titles and days, and what it lost in front."""
+    cues = []
+    while run:
+        word = run[0].text.lower().rstrip(".")
+        if not (word in TITLES or word in CALENDAR or (run[0].first and word in OPENERS)):
+            break
+        cues.append("met" if word in TITLES else word)  # a title is as good as "met"
+        run = run[1:]
+    if all(word.text.lower() in OPENERS for word in run):
+        return [], cues
+    return run, cues
+
+
+def _is_capital(text: str) -> bool:
+    return text[0].isupper() and len(text) > 1 and _NAME.fullmatch(text) is not None
+
+
+def _judged(name: str, run: list[Word], kind: str) -> Spotted | None:
+    head = run[0].text.lower().removesuffix("'s").removesuffix("’s")
+    if len(run) == 1 and name.isupper():
+        plain = len(name) < 3 or len(name) > 8 or head in PLAIN_ACRONYMS
+        return None if plain else Spotted(name, "topic", 0.6)
+    if not kind and head in GIVEN_NAMES:
+        kind = "person"
+    if kind:
+        return Spotted(name, kind, 0.8)
+    if len(run) == 1 and run[0].first:
+        return None  # every sentence begins with a capital
+    return Spotted(name, "other", 0.6 if run[0].first else 0.8)
+
+
+def known_in(text: str, entities: Iterable[Entity]) -> Iterator[Spotted]:
+    """Entities met before whose name the text writes the way names are written."""
+    lower = text.lower()
+    for entity in entities:
+        if any(
+            _is_written(name, text, lower, entity.kind) for name in (entity.name, *entity.aliases)
+        ):
+            yield Spotted(entity.name, entity.kind, 0.9)
+
+
+def _is_written(name: str, text: str, lower: str, kind: str) -> bool:
+    at = lower.find(name.lower())
+    end = at + len(name)
+    if at < 0 or len(name) < 3 or text[at - 1 : at].isalnum() or text[end : end + 1].isalnum():
+        return False
+    surface = text[at:end]
+    return surface == name or kind == "person" or not surface.islower()

@@ -1,0 +1,112 @@
+"""The write walk: from drafts to memories, top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from recollect.errors import ModelError, TooLarge
+from recollect.ingest.admit import BATCH_DRAFTS
+from recollect.ingest.build import Surroundings, build
+from recollect.ingest.conversation import in_order
+from recollect.ingest.duplicates import (
+    KEPT_FIRST,
+    Compared,
+    deduplicated,
+    near_collisions,
+    repeated,
+)
+from recollect.ingest.prepare import prepare
+from recollect.ingest.writing import Prepared, WriteContext
+from recollect.model import Collision, Draft, Remembered
+from recollect.ports import Embedding
+from recollect.text import spoken
+
+__all__ = ["WriteContext", "remember"]
+
+TRANSACTION = 500
+
+
+def remember(drafts: Sequence[Draft], ctx: WriteContext) -> list[Remembered]:
+    """Stores drafts and says of each, in order, what became of it.
+
+    A draft that breaks a rule raises Refused before any of them is stored.
+    """
+    if len(drafts) > BATCH_DRAFTS:
+        raise TooLarge("the batch", limit=BATCH_DRAFTS, actual=len(drafts), unit="drafts")
+
+    # 1. Limits, characters, secrets, pasted output: all that can refuse a draft.
+    prepared = [prepare(draft, ctx) for draft in drafts]
+
+    # 2. A key used before answers for its draft.
+    answers = repeated(prepared, ctx)
+    waiting = [piece for piece in prepared if piece.id not in answers]
+
+    # 3. Conversations keep their order.
+    waiting, before = in_order(waiting, ctx.store)
+
+    # 4. What is there already is not stored twice.
+    fresh, duplicates = deduplicated(waiting, ctx)
+    answers |= duplicates
+
+    # 5. Embed, extract, relate and store, some hundred to a transaction.
+    around = Surroundings(_resolved(before, answers), _parents_trust(waiting, ctx))
+    for start in range(0, len(fresh), TRANSACTION):
+        answers |= _stored(fresh[start : start + TRANSACTION], around, ctx)
+    return [answers[piece.id] for piece in prepared]
+
+
+def _stored(
+    fresh: Sequence[Compared], around: Surroundings, ctx: WriteContext
+) -> dict[str, Remembered]:
+    """Stores new memories in one transaction; answers by id."""
+    embeddings, pending = _embedded([spoken(compared.piece.draft) for compared in fresh], ctx)
+    near = [
+        near_collisions(compared, embedding, ctx)
+        for compared, embedding in zip(fresh, embeddings, strict=True)
+    ]
+    records = [
+        build(compared, embedding, collisions, around, ctx)
+        for compared, embedding, collisions in zip(fresh, embeddings, near, strict=True)
+    ]
+    kept = ctx.store.put(records, actor=ctx.actor, now=ctx.now)
+    answers: dict[str, Remembered] = {}
+    for compared, record, collisions, outcome in zip(fresh, records, near, kept, strict=True):
+        piece = compared.piece
+        if outcome.outcome != "stored":
+            # Another process was quicker: what it stored is the answer.
+            same = Collision(outcome.id, "exact", 1.0, KEPT_FIRST, piece.draft.text)
+            found = (same,) if outcome.outcome == "duplicate" else ()
+            answers[piece.id] = Remembered(outcome.id, outcome.outcome, found, piece.redacted)
+            continue
+        names = tuple(mention.entity.name for mention in record.mentions)
+        answers[piece.id] = Remembered(
+            outcome.id, "stored", collisions, piece.redacted, names, piece.flags, pending
+        )
+    return answers
+
+
+def _embedded(
+    texts: Sequence[str], ctx: WriteContext
+) -> tuple[Sequence[Embedding | None], tuple[str, ...]]:
+    """Embeddings, and what is still to be done: a model that is down refuses nothing."""
+    if ctx.embedder is None:
+        return [None] * len(texts), ()
+    try:
+        return ctx.embedder.embed(texts), ()
+    except ModelError:
+        return [None] * len(texts), ("embedding",)
+
+
+def _resolved(before: dict[str, str], answers: dict[str, Remembered]) -> dict[str, str]:
+    """The turn before each, by the id under which it is kept."""
+    return {
+        piece_id: answers[previous].id if previous in answers else previous
+        for piece_id, previous in before.items()
+    }
+
+
+def _parents_trust(prepared: Sequence[Prepared], ctx: WriteContext) -> dict[str, int]:
+    parents = {piece.draft.parent for piece in prepared if piece.draft.parent}
+    if not parents:
+        return {}
+    return {item.id: item.trust for item in ctx.store.get(sorted(parents)).values()}

@@ -1,0 +1,89 @@
+"""Changes a memory: the next revision of the same id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from recollect.dates import find_times
+from recollect.errors import ModelError, Refused
+from recollect.ingest.build import PIN_FROM, Surroundings, about, make_item
+from recollect.ingest.extract import mentions_of
+from recollect.ingest.prepare import prepare
+from recollect.ingest.sketch import sketch
+from recollect.ingest.writing import Prepared, WriteContext
+from recollect.model import Draft, Item
+from recollect.ports import Embedding, Record
+from recollect.text import spoken
+
+_FIXED = frozenset({"id", "key", "level", "session", "seq", "parent"})
+_FIELDS = frozenset(field.name for field in fields(Draft))
+_COPIED = _FIELDS & {field.name for field in fields(Item)}
+
+
+def revise(item: Item, changes: Mapping[str, Any], ctx: WriteContext) -> Item:
+    """The item as it stands after the changes; the old revision stays in the history.
+
+    The same rules hold as for a new memory. A caveat stays protected; a pin is undone
+    by ``pinned=False`` or, where importance made it, by lowering the importance.
+    """
+    for name in changes:
+        if name not in _FIELDS or name in _FIXED:
+            allowed = ", ".join(sorted(_FIELDS - _FIXED))
+            raise Refused(f"{name!r} cannot be changed", remedy=f"one of {allowed}")
+    draft = Draft(**{name: getattr(item, name) for name in _COPIED})
+    if "text" in changes and changes["text"] != item.text:
+        # What the old words spoke of is read anew from the new ones.
+        draft = replace(draft, entities=(), caption=None if item.level == "raw" else item.caption)
+    if "pinned" not in changes:
+        by_importance = item.pinned and item.importance >= PIN_FROM
+        draft = replace(draft, pinned=item.pinned and not by_importance)
+    piece = prepare(replace(draft, **_as_tuples(changes), id=item.id), ctx)
+    return _store_revision(item, piece, pinned=changes.get("pinned"), ctx=ctx)
+
+
+def _as_tuples(changes: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in changes.items()
+    }
+
+
+def _store_revision(item: Item, piece: Prepared, *, pinned: bool | None, ctx: WriteContext) -> Item:
+    draft = piece.draft
+    mentions = mentions_of(draft, {}, ctx.store.find_entities(draft.text))
+    times = find_times(draft.text, draft.occurred_at or ctx.now)
+    made = make_item(piece, mentions, times, Surroundings(), ctx)
+    revised = replace(
+        made,
+        rev=item.rev + 1,
+        stored_at=item.stored_at,
+        kind=draft.kind or item.kind,
+        protected=item.protected or made.protected,
+        pinned=made.pinned if pinned is None else bool(pinned) and made.pinned,
+        relevance=item.relevance,
+        subject=item.subject,
+        attribute=item.attribute,
+        status=item.status,
+    )
+    record = Record(
+        revised,
+        piece.fingerprint,
+        about=about(revised, mentions, times),
+        sketch=() if draft.session is not None else sketch(piece.folded),
+        embedding=_embedding(spoken(draft), ctx),
+        model=ctx.embedder.model if ctx.embedder else "",
+        mentions=mentions,
+        skip_duplicate=False,
+    )
+    ctx.store.put([record], actor=ctx.actor, now=ctx.now)
+    return ctx.store.get([item.id])[item.id]
+
+
+def _embedding(text: str, ctx: WriteContext) -> Embedding | None:
+    if ctx.embedder is None:
+        return None
+    try:
+        return ctx.embedder.embed([text])[0]
+    except ModelError:
+        return None  # stored without a vector; a reindex makes it

@@ -1,0 +1,152 @@
+"""Exact BM25 over a memory's index words: the same score on every backend.
+
+Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with the
+idf that is never negative, ln(1 + (N - n + 0.5) / (n + 0.5)). Two columns: a word in
+``about`` counts ``about_weight`` times. A name written in full earns the idf of its
+parts once more, so that ``parse_config`` outranks a scattered parse and config;
+written as one word it counts as its parts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from recollect.ports import TextSearch, WordStatistics
+
+
+class Wanted(NamedTuple):
+    """One thing a query asks for, in index words.
+
+    ``terms`` are what the index makes of ``words``; they stand next to each other where
+    the name is written in full. ``joined`` is the index word of the name written as
+    one, "" when there is none.
+    """
+
+    shown: str
+    words: tuple[str, ...]
+    terms: tuple[str, ...]
+    joined: str = ""
+
+    @property
+    def is_name(self) -> bool:
+        """Whether there is more to find than one word."""
+        return len(self.terms) > 1 or bool(self.joined)
+
+
+class Scored(NamedTuple):
+    """A memory's score, the weighted count of each query word, the names held in full."""
+
+    score: float
+    frequencies: Mapping[str, float]
+    names: tuple[Wanted, ...]
+
+
+def idf(documents: int, frequency: int) -> float:
+    """How telling a word is that ``frequency`` of ``documents`` memories hold."""
+    rest = max(documents - frequency, 0)
+    return math.log(1.0 + (rest + 0.5) / (frequency + 0.5))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query weighed by how rare its words are, ready to score memories."""
+
+    wanted: tuple[Wanted, ...]
+    names: tuple[Wanted, ...]
+    weights: Mapping[str, float]
+    average_length: float
+    k1: float
+    b: float
+    about_weight: float
+
+    @property
+    def ceiling(self) -> float:
+        """The highest score any memory could reach."""
+        words = {term for unit in self.wanted for term in unit.terms}
+        return (self.k1 + 1.0) * math.fsum(self.weights[term] for term in words) + math.fsum(
+            map(self._bonus, self.names)
+        )
+
+    def score(self, text: Sequence[str], about: Sequence[str], length: int) -> Scored:
+        """Judges a memory by its index words; ``length`` is how many it has."""
+        weights = self.weights
+        counts: dict[str, float] = {}
+        for term in text:
+            if term in weights:
+                counts[term] = counts.get(term, 0.0) + 1.0
+        for term in about:
+            if term in weights:
+                counts[term] = counts.get(term, 0.0) + self.about_weight
+        names = tuple(unit for unit in self.names if _holds(unit, counts, text, about))
+        for unit in names:
+            for term in unit.terms:
+                counts[term] = max(counts.get(term, 0.0), counts.get(unit.joined, 0.0))
+        relative = length / self.average_length if self.average_length else 1.0
+        norm = self.k1 * (1.0 - self.b + self.b * relative)
+        total = 0.0
+        # In the query's order, so that equal counts add up to equal sums.
+        for term, weight in weights.items():
+            count = counts.get(term)
+            if count:
+                total += weight * count * (self.k1 + 1.0) / (count + norm)
+        return Scored(total + sum(map(self._bonus, names)), counts, names)
+
+    def why(self, scored: Scored) -> str:
+        """The words of the query that a memory holds, as they were written."""
+        held: dict[str, None] = {}
+        for unit in self.wanted:
+            words = [
+                word
+                for word, term in zip(unit.words, unit.terms, strict=True)
+                if scored.frequencies.get(term)
+            ]
+            whole = unit in scored.names or (words and not unit.is_name)
+            held.update(dict.fromkeys([unit.shown] if whole else words))
+        return f"matches {', '.join(held)}" if held else ""
+
+    def _bonus(self, unit: Wanted) -> float:
+        return sum(self.weights[term] for term in unit.terms)
+
+
+def weigh(wanted: Sequence[Wanted], known: WordStatistics, search: TextSearch) -> Question:
+    """A question from what is asked for and how common its words are."""
+    weights = {
+        term: idf(known.documents, known.frequencies.get(term, 0))
+        for unit in wanted
+        for term in unit.terms
+    }
+    for unit in wanted:
+        if unit.joined:
+            # Counted, but worth nothing by itself: it stands for the parts.
+            weights.setdefault(unit.joined, 0.0)
+    return Question(
+        wanted=tuple(wanted),
+        names=tuple(unit for unit in wanted if unit.is_name),
+        weights=weights,
+        average_length=known.average_length,
+        k1=search.k1,
+        b=search.b,
+        about_weight=search.about_weight,
+    )
+
+
+def _holds(
+    unit: Wanted, counts: Mapping[str, float], text: Sequence[str], about: Sequence[str]
+) -> bool:
+    """Whether a name is written in full, in one word or its parts side by side."""
+    if unit.joined and counts.get(unit.joined):
+        return True
+    if len(unit.terms) < 2 or not all(counts.get(term) for term in unit.terms):
+        return False
+    return _side_by_side(unit.terms, text) or _side_by_side(unit.terms, about)
+
+
+def _side_by_side(terms: tuple[str, ...], words: Sequence[str]) -> bool:
+    first, width = terms[0], len(terms)
+    return any(
+        words[at] == first and tuple(words[at : at + width]) == terms
+        for at in range(len(words) - width + 1)
+    )

@@ -1,0 +1,178 @@
+"""The store's doctor: looks at everything that could be wrong, mends what is derived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from recollect.errors import StoreDamaged
+from recollect.ports import Finding
+from recollect.store.sqlite import erase, journal, words
+from recollect.store.sqlite.connection import Connections
+from recollect.store.sqlite.files import FILE_MODE, is_private
+from recollect.store.sqlite.rows import SELECT_CONTENT, content_hash
+from recollect.store.sqlite.vectors import VectorIndex
+
+_SIDE_FILES = ("", "-wal", "-shm", ".lock")
+_SHOWN = 10
+_HASHES = f"SELECT id, rev, content_hash, {SELECT_CONTENT} FROM item"
+_UNINDEXED = """
+    SELECT count(*) FROM item WHERE rid NOT IN (SELECT id FROM words_docsize)
+"""
+_UNSTORED = """
+    SELECT count(*) FROM words_docsize WHERE id NOT IN (SELECT rid FROM item)
+"""
+_LIVES = """
+    SELECT DISTINCT earlier.id FROM item AS earlier
+    JOIN item AS later ON later.id = earlier.id AND later.rev > earlier.rev
+    WHERE earlier.live_to IS NULL
+"""
+_VECTORS_WITHOUT_ROW = "SELECT count(*) FROM vector WHERE rid NOT IN (SELECT rid FROM item)"
+
+Problem = str
+
+
+class _Check(NamedTuple):
+    """One thing to look at: says what is wrong, and mends it where that can be done."""
+
+    name: str
+    good: str
+    look: Callable[[apsw.Connection], Problem]
+    mend: Callable[[apsw.Connection], None] | None = None
+
+
+def check(connections: Connections, vectors: VectorIndex, *, repair: bool) -> list[Finding]:
+    """One finding for everything looked at, good ones too."""
+    findings = []
+    for one in _checks(vectors):
+        # FTS5 compares itself with the rows in the manner of a write.
+        try:
+            with connections.writing() as db:
+                findings.append(_examine(db, one, repair=repair))
+        except StoreDamaged as error:
+            findings.append(Finding(one.name, False, error.message))
+    findings.append(_check_erasures(connections, repair=repair))
+    if connections.path is not None:
+        findings.append(_check_modes(connections.path, repair=repair))
+    return findings
+
+
+def _checks(vectors: VectorIndex) -> Iterator[_Check]:
+    # First what can be made anew: SQLite counts a broken index among the file's faults.
+    yield _Check("words", "the index holds what the rows say", _words, words.rebuild)
+    yield _Check("vectors", "bits and vectors agree", _vectors(vectors), vectors.rebuild)
+    yield _Check("file", "SQLite finds no fault in it", _file, _rebuild_indexes)
+    yield _Check("references", "all of them lead somewhere", _references)
+    yield _Check("content", "every revision is as it was written", _contents)
+    yield _Check("revisions", "at most the last of each memory is live", _revisions)
+    yield _Check("journal", "the chain is unbroken", _journal)
+
+
+def _examine(db: apsw.Connection, one: _Check, *, repair: bool) -> Finding:
+    problem = _look(db, one)
+    if not problem:
+        return Finding(one.name, True, one.good)
+    if not repair or one.mend is None:
+        return Finding(one.name, False, problem)
+    one.mend(db)
+    after = _look(db, one)
+    if after:
+        return Finding(one.name, False, f"{problem}; still after a repair: {after}")
+    return Finding(one.name, True, f"{problem}; rebuilt", repaired=True)
+
+
+def _look(db: apsw.Connection, one: _Check) -> Problem:
+    try:
+        return one.look(db)
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        return f"cannot be read: {error}"
+
+
+def _file(db: apsw.Connection) -> Problem:
+    lines = [row[0] for row in db.execute("PRAGMA integrity_check(20)")]
+    return "" if lines == ["ok"] else _some(lines)
+
+
+def _rebuild_indexes(db: apsw.Connection) -> None:
+    db.execute("REINDEX")
+
+
+def _references(db: apsw.Connection) -> Problem:
+    broken = [f"{row[0]} {row[1]} -> {row[2]}" for row in db.execute("PRAGMA foreign_key_check")]
+    return _some(broken)
+
+
+def _contents(db: apsw.Connection) -> Problem:
+    changed = [
+        f"{item} (revision {rev})"
+        for item, rev, expected, *content in db.execute(_HASHES)
+        if content_hash(content) != expected
+    ]
+    return f"not as it was written: {_some(changed)}" if changed else ""
+
+
+def _revisions(db: apsw.Connection) -> Problem:
+    wrong = [row[0] for row in db.execute(_LIVES)]
+    return f"more than the last revision is live: {_some(wrong)}" if wrong else ""
+
+
+def _words(db: apsw.Connection) -> Problem:
+    problems = words.verify(db)
+    missing, extra = db.execute(_UNINDEXED).get, db.execute(_UNSTORED).get
+    if missing:
+        problems.append(f"{missing} revisions are not in the index")
+    if extra:
+        problems.append(f"{extra} index entries have no revision")
+    return _some(problems)
+
+
+def _vectors(vectors: VectorIndex) -> Callable[[apsw.Connection], Problem]:
+    def look(db: apsw.Connection) -> Problem:
+        problems = vectors.verify(db)
+        stray = db.execute(_VECTORS_WITHOUT_ROW).get
+        if stray:
+            problems = [*problems, f"{stray} vectors belong to no revision"]
+        return _some(problems)
+
+    return look
+
+
+def _journal(db: apsw.Connection) -> Problem:
+    return journal.first_broken(journal.read_chained(db), journal.head(db))
+
+
+def _check_erasures(connections: Connections, *, repair: bool) -> Finding:
+    with connections.reading() as db:
+        pending = erase.is_pending(db)
+    if not pending:
+        return Finding("erasures", True, "nothing erased is left in the file")
+    problem = "something erased may still stand in free space or in the log"
+    if not repair:
+        return Finding("erasures", False, problem)
+    left = erase.scrub(connections)
+    with connections.reading() as db:
+        if erase.is_pending(db):
+            return Finding("erasures", False, f"{problem}: {_some(left)}")
+    return Finding("erasures", True, f"{problem}; cleaned", repaired=True)
+
+
+def _check_modes(path: Path, *, repair: bool) -> Finding:
+    files = [path.with_name(path.name + rest) for rest in _SIDE_FILES]
+    open_to_others = [file for file in files if file.exists() and not is_private(file)]
+    if not open_to_others:
+        return Finding("permissions", True, "only the owner can read the files")
+    problem = f"others can read {_some([file.name for file in open_to_others])}"
+    if not repair:
+        return Finding("permissions", False, problem)
+    for file in open_to_others:
+        file.chmod(FILE_MODE)
+    return Finding("permissions", True, f"{problem}; closed to them", repaired=True)
+
+
+def _some(things: Sequence[str]) -> str:
+    shown = ", ".join(things[:_SHOWN])
+    more = len(things) - _SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -1,0 +1,215 @@
+"""Erasing: a memory, its revisions and all that was derived, down to the bytes."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import apsw
+
+from recollect.ports import Receipt
+from recollect.store.sqlite import journal, words
+from recollect.store.sqlite.connection import Connections, select
+from recollect.store.sqlite.lifecycle import count_mentions, id_list
+from recollect.store.sqlite.lock import holding
+from recollect.store.sqlite.migrate import copies
+from recollect.store.sqlite.rows import SELECT_CONTENT, content_hash
+from recollect.store.sqlite.translate import translated
+from recollect.store.sqlite.vectors import VectorIndex
+
+_ROWS = """
+    SELECT i.rid, i.text, i.about, i.original, i.entities, i.live_to IS NULL, i.id
+    FROM json_each(?) AS wanted CROSS JOIN item AS i ON i.id = wanted.value
+"""
+_DROP_LINKS = """
+    DELETE FROM link
+    WHERE (src_kind = 'item' AND src = ?1) OR (dst_kind = 'item' AND dst = ?1)
+"""
+# What hangs on an id, removed in this order; counted under these names.
+_BY_ID = (
+    ("links", _DROP_LINKS),
+    ("usage", "DELETE FROM usage WHERE id = ?"),
+    ("usage days", "DELETE FROM usage_day WHERE id = ?"),
+    ("thread memberships", "DELETE FROM thread_member WHERE item = ?"),
+    ("thread events", "DELETE FROM thread_event WHERE item = ?"),
+    ("idempotency keys", "DELETE FROM idempotency WHERE id = ?"),
+    ("revisions", "DELETE FROM item WHERE id = ?"),
+)
+_CHILDREN = "SELECT DISTINCT id FROM item WHERE parent IN (SELECT value FROM json_each(?))"
+_ORPHANS = f"SELECT rid, {SELECT_CONTENT} FROM item WHERE parent = ?"
+_UNPARENT = "UPDATE item SET parent = NULL, content_hash = ? WHERE rid = ?"
+_DERIVED = """
+    SELECT DISTINCT src FROM link WHERE dst_kind = 'item' AND src_kind = 'item'
+    AND type = 'derives_from' AND dst IN (SELECT value FROM json_each(?))
+"""
+_THREADS = """
+    SELECT DISTINCT thread FROM thread_member WHERE item IN (SELECT value FROM json_each(?))
+"""
+_MENTIONS = """
+    SELECT dst FROM link WHERE src_kind = 'item' AND dst_kind = 'entity'
+    AND src IN (SELECT value FROM json_each(?))
+"""
+_VECTORS = "SELECT count(*) FROM vector WHERE rid IN (SELECT value FROM json_each(?))"
+_THREAD_LEFT = "SELECT EXISTS (SELECT 1 FROM thread_member WHERE thread = ?)"
+_MENTIONED = """
+    SELECT EXISTS (SELECT 1 FROM link WHERE dst = ? AND dst_kind = 'entity' AND src_kind = 'item')
+"""
+_DROP_ENTITY_LINKS = """
+    DELETE FROM link
+    WHERE (src_kind = 'entity' AND src = ?1) OR (dst_kind = 'entity' AND dst = ?1)
+"""
+_FORGET_ENTITY = (
+    ("aliases", "DELETE FROM alias WHERE entity = ?"),
+    ("links", _DROP_ENTITY_LINKS),
+    ("entities", "DELETE FROM entity WHERE id = ?"),
+)
+_TOMBSTONE = "INSERT OR IGNORE INTO tombstone (id, at, actor) VALUES (?, ?, ?)"
+_PENDING = "SELECT EXISTS (SELECT 1 FROM meta WHERE name = 'unscrubbed')"
+_SET_PENDING = "INSERT OR IGNORE INTO meta (name, value) VALUES ('unscrubbed', '1')"
+_CLEAR_PENDING = "DELETE FROM meta WHERE name = 'unscrubbed'"
+_ATTEMPTS = 5
+_ATTEMPT_MS = 1000
+
+
+def erase(
+    db: apsw.Connection, vectors: VectorIndex, ids: Sequence[str], *, actor: str, now: int
+) -> Receipt:
+    """Removes items and what only they brought along, in the caller's transaction.
+
+    The bytes may still stand in free space and in the log until `scrub` was there.
+    """
+    rows = select(db, _ROWS, (id_list(ids),))
+    found = list(dict.fromkeys(row[6] for row in rows))
+    if not found:
+        return Receipt((), {}, ())
+    wanted = id_list(found)
+    left_over = _left_over(db, wanted, set(found))
+    threads = [row[0] for row in select(db, _THREADS, (wanted,))]
+    rids = [row[0] for row in rows]
+    entities = {entity for row in rows for entity in json.loads(row[4])}
+    entities |= {row[0] for row in select(db, _MENTIONS, (wanted,))}
+    removed: Counter[str] = Counter()
+    removed["parent pointers"] = _cut_loose(db, found)
+    words.unindex(db, [words.IndexRow(*row[:4]) for row in rows])
+    removed["vectors"] = db.execute(_VECTORS, (json.dumps(rids),)).get
+    vectors.remove(db, rids)
+    for rid in rids:
+        removed["sketches"] += _delete(db, "DELETE FROM sketch WHERE rid = ?", rid)
+    count_mentions(db, [row[6] for row in rows if row[5]], -1)
+    for item in found:
+        for name, sql in _BY_ID:
+            removed[name] += _delete(db, sql, item)
+        db.execute(_TOMBSTONE, (item, now, actor))
+    _forget_entities(db, sorted(entities), removed)
+    left_over += _close_threads(db, threads, removed)
+    db.execute(_SET_PENDING)
+    journal.write(db, (journal.Line("erased", item) for item in found), actor=actor, at=now)
+    counts = {name: count for name, count in sorted(removed.items()) if count}
+    return Receipt(tuple(found), counts, tuple(left_over))
+
+
+def _delete(db: apsw.Connection, sql: str, value: int | str) -> int:
+    db.execute(sql, (value,))
+    return db.changes()
+
+
+def _cut_loose(db: apsw.Connection, erased: Sequence[str]) -> int:
+    """Takes the parent away from what stays. A pointer is part of the content, so the
+    rows get a new hash."""
+    place = SELECT_CONTENT.split(", ").index("parent")
+    count = 0
+    for parent in erased:
+        for rid, *content in select(db, _ORPHANS, (parent,)):
+            content[place] = None
+            db.execute(_UNPARENT, (content_hash(content), rid))
+            count += 1
+    return count
+
+
+def _left_over(db: apsw.Connection, wanted: str, erased: set[str]) -> list[str]:
+    """Memories made from the erased ones; they may repeat what those said."""
+    rows = [*select(db, _CHILDREN, (wanted,)), *select(db, _DERIVED, (wanted,))]
+    children = sorted({row[0] for row in rows} - erased)
+    return [f"memory {child} was made from it and stays" for child in children]
+
+
+def _forget_entities(db: apsw.Connection, entities: Sequence[str], removed: Counter[str]) -> None:
+    """Removes those that no other memory, live or past, speaks of."""
+    for entity in entities:
+        if not db.execute(_MENTIONED, (entity,)).get:
+            for name, sql in _FORGET_ENTITY:
+                removed[name] += _delete(db, sql, entity)
+
+
+def _close_threads(db: apsw.Connection, threads: Sequence[str], removed: Counter[str]) -> list[str]:
+    """Removes threads that are empty now; others keep words that may be the memory's."""
+    staying = []
+    for thread in threads:
+        if db.execute(_THREAD_LEFT, (thread,)).get:
+            staying.append(f"thread {thread} keeps its headline")
+            continue
+        removed["thread events"] += _delete(db, "DELETE FROM thread_event WHERE thread = ?", thread)
+        removed["threads"] += _delete(db, "DELETE FROM thread WHERE id = ?", thread)
+    return staying
+
+
+def is_pending(db: apsw.Connection) -> bool:
+    """Whether an erase has yet to clean the file: a crash or a reader came between."""
+    return bool(db.execute(_PENDING).get)
+
+
+def scrub(connections: Connections) -> tuple[str, ...]:
+    """Rebuilds the file from what is left and empties the log; says what it could not do.
+
+    ``secure_delete`` alone is not enough: when SQLite balances a tree it leaves old
+    copies of rows that moved in the free part of the page they came from, and a later
+    delete does not know of them.
+    """
+    if connections.path is None:
+        with connections.writing() as db:
+            db.execute(_CLEAR_PENDING)
+        return ()
+    left = _rebuild(connections)
+    if not left:
+        with connections.writing() as db:
+            db.execute(_CLEAR_PENDING)
+    return (*left, *(f"the copy {copy}" for copy in _copies_before(connections.path)))
+
+
+def _rebuild(connections: Connections) -> tuple[str, ...]:
+    with translated(connections.name):
+        db = connections.mine()
+        try:
+            with holding(connections.lock, connections.name):
+                # Beside the file, not in memory, where a large space may not fit.
+                db.execute("PRAGMA temp_store = FILE")
+                db.execute("VACUUM")
+        except apsw.FullError:
+            return (f"free space in {connections.name}: no room on the disk to rebuild it",)
+        finally:
+            db.execute("PRAGMA temp_store = MEMORY")
+        for attempt in range(_ATTEMPTS):
+            # Others may write between two attempts.
+            with holding(connections.lock, connections.name):
+                if _empty_log(db):
+                    return ()
+            time.sleep(0.01 * attempt)
+    return (f"the log {connections.name}-wal: it is being read; the next opening clears it",)
+
+
+def _empty_log(db: apsw.Connection) -> bool:
+    db.set_busy_timeout(_ATTEMPT_MS)
+    try:
+        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    except apsw.BusyError:
+        return False
+    finally:
+        db.set_busy_timeout(30_000)
+    return True
+
+
+def _copies_before(path: Path) -> list[str]:
+    return [copy.name for copy in copies(path)]

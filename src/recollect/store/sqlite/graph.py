@@ -1,0 +1,293 @@
+"""The graph of a space: entities and their names, links, and what happened when."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from recollect.model import Entity, Link, Node
+from recollect.ports import Found, Match, Mention
+from recollect.store.analysis import unspaced_runs
+from recollect.store.sqlite.clock import ceil_ms, from_ms, from_ms_or_none, to_ms
+from recollect.store.sqlite.connection import select
+from recollect.store.sqlite.lexical import Hydrate
+from recollect.store.sqlite.scope import Predicate
+from recollect.store.sqlite.terms import as_table
+from recollect.text import fold
+
+LONGEST_NAME = 4  # words
+LONGEST_UNSPACED = 8  # letters
+MOST_WORDS = 500  # of a text in which names are looked for
+
+_ENTITY = """
+    e.id, e.kind, e.name, e.mentions, e.momentum, e.momentum_at, e.last_seen_at,
+    (SELECT json_group_array(a.alias ORDER BY a.alias) FROM alias AS a WHERE a.entity = e.id)
+"""
+_ADD_ENTITY = """
+    INSERT INTO entity (id, kind, name, created_at, last_seen_at) VALUES (?1, ?2, ?3, ?4, ?4)
+    ON CONFLICT (id) DO UPDATE SET last_seen_at = max(coalesce(last_seen_at, ?4), ?4)
+"""
+_ADD_ALIAS = "INSERT INTO alias (alias, entity) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_ADD_MENTION = """
+    INSERT INTO link
+        (src_kind, src, type, dst_kind, dst, weight, confidence, source, created_at)
+    VALUES ('item', ?1, 'mentions', 'entity', ?2, 1.0, ?3, 'rule', ?4)
+    ON CONFLICT DO NOTHING
+"""
+_SURER = """
+    UPDATE link SET confidence = max(confidence, ?3)
+    WHERE src = ?1 AND type = 'mentions' AND dst = ?2
+    AND src_kind = 'item' AND dst_kind = 'entity'
+"""
+_ADD_LINK = """
+    INSERT INTO link
+        (src_kind, src, type, dst_kind, dst, weight, confidence, context, source, created_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (src, type, dst, src_kind, dst_kind) DO UPDATE SET
+        weight = excluded.weight, confidence = excluded.confidence,
+        context = excluded.context, source = excluded.source
+"""
+_LINK = """
+    l.src_kind, l.src, l.dst_kind, l.dst, l.type, l.weight, l.confidence, l.context,
+    l.source, l.created_at
+"""
+_WHEN = "coalesce(i.occurred_at, i.stored_at)"
+_PIECE = re.compile(r"\w+(?:[-.'’]\w+)*")
+_POSSESSIVE = re.compile(r"['’]s?$")
+
+
+def find_entities(db: apsw.Connection, text: str, limit: int) -> list[Entity]:
+    """Entities whose name or alias occurs in the text, longest name first."""
+    names = tuple(dict.fromkeys(_possible_names(text)))
+    if not names or limit < 1:
+        return []
+    rows = select(
+        db,
+        f"""
+        SELECT max(length(n.alias)) AS found, {_ENTITY}
+        FROM carray(?) AS w
+        CROSS JOIN alias AS n ON n.alias = w.value
+        CROSS JOIN entity AS e ON e.id = n.entity
+        GROUP BY e.id ORDER BY found DESC, e.mentions DESC, e.id LIMIT ?""",
+        (as_table(names), limit),
+    )
+    return [_entity(row[1:]) for row in rows]
+
+
+def entities(db: apsw.Connection, prefix: str, limit: int, offset: int) -> list[Entity]:
+    """Entities one of whose names begins so, most mentioned first."""
+    start = _alias(prefix)
+    named = "WHERE e.id IN (SELECT entity FROM alias WHERE alias >= ? AND alias < ?)"
+    rows = select(
+        db,
+        f"SELECT {_ENTITY} FROM entity AS e {named if start else ''}"
+        " ORDER BY e.mentions DESC, e.id LIMIT ? OFFSET ?",
+        # The last character there is: all that begins so comes before it.
+        (*((start, f"{start}\U0010ffff") if start else ()), max(limit, 0), max(offset, 0)),
+    )
+    return [_entity(row) for row in rows]
+
+
+def links_of(
+    db: apsw.Connection, ids: Sequence[str], types: Sequence[str], incoming: bool
+) -> list[Link]:
+    """Links that leave these nodes and, if wanted, those that enter them; each once."""
+    if not ids:
+        return []
+    asked = as_table(tuple(dict.fromkeys(ids)))
+    of_type = "AND l.type IN (SELECT value FROM json_each(?))" if types else ""
+    ends = ("src", "dst") if incoming else ("src",)
+    sql = " UNION ".join(
+        f"SELECT {_LINK} FROM carray(?) AS w CROSS JOIN link AS l ON l.{end} = w.value {of_type}"
+        for end in ends
+    )
+    one: tuple[Any, ...] = (asked, json.dumps(list(types))) if types else (asked,)
+    rows = select(db, f"{sql} ORDER BY src, type, dst, src_kind, dst_kind", one * len(ends))
+    return [_link(row) for row in rows]
+
+
+def add_links(db: apsw.Connection, links: Sequence[Link], now: datetime) -> None:
+    """Adds links; the same ends and type again overwrite all but when it was made."""
+    db.executemany(
+        _ADD_LINK,
+        (
+            (
+                *(link.src.kind, link.src.id, link.type, link.dst.kind, link.dst.id),
+                *(link.weight, link.confidence, link.context, link.source),
+                to_ms(link.created_at or now),
+            )
+            for link in links
+        ),
+    )
+
+
+def add_mentions(
+    db: apsw.Connection, item_id: str, mentions: Sequence[Mention], now: datetime
+) -> None:
+    """Links an item to whom and what it speaks of, and makes those that are new known.
+
+    ``entity.mentions`` counts the items; the same mention again counts once.
+    """
+    at = to_ms(now)
+    for entity, confidence in mentions:
+        db.execute(_ADD_ENTITY, (entity.id, entity.kind, entity.name, at))
+        aliases = {_alias(name) for name in (entity.name, *entity.aliases)}
+        db.executemany(_ADD_ALIAS, ((alias, entity.id) for alias in sorted(aliases) if alias))
+        db.execute(_ADD_MENTION, (item_id, entity.id, confidence, at))
+        if db.changes():
+            db.execute("UPDATE entity SET mentions = mentions + 1 WHERE id = ?", (entity.id,))
+        else:
+            db.execute(_SURER, (item_id, entity.id, confidence))
+
+
+def search_entities(
+    db: apsw.Connection,
+    entities: Sequence[str],
+    depth: int,
+    predicate: Predicate,
+    hydrate: Hydrate,
+) -> Found:
+    """Items that mention the entities; the score is the share of them, ties by id."""
+    asked = tuple(dict.fromkeys(entities))
+    if not asked or depth < 1:
+        return Found(())
+    # Links are those of the live revision; an earlier one knows its entities itself.
+    rows = select(
+        db,
+        f"""
+        SELECT i.rid, json_group_array(l.dst ORDER BY l.dst) AS held
+        FROM carray(?) AS w
+        CROSS JOIN link AS l ON l.dst = w.value AND l.type = 'mentions'
+            AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+        CROSS JOIN item AS i ON i.id = l.src
+        WHERE (i.live_to IS NULL OR instr(i.entities, json_quote(l.dst)) > 0)
+            AND ({predicate.sql})
+        GROUP BY i.rid ORDER BY count(*) DESC, i.id LIMIT ?""",
+        (as_table(asked), *predicate.values, depth),
+    )
+    names: dict[str, str] = dict(
+        select(
+            db,
+            "SELECT e.id, e.name FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value",
+            (as_table(asked),),
+        )
+    )
+    items = hydrate(db, [rid for rid, _ in rows])
+    matches = []
+    for rid, held in rows:
+        if rid in items:
+            found = json.loads(held)
+            why = f"mentions {', '.join(names.get(entity, entity) for entity in found)}"
+            matches.append(Match(items[rid], len(found) / len(asked), why))
+    return Found(tuple(matches), f"{len(asked)} entities asked for", 1.0)
+
+
+def search_time(  # noqa: PLR0917 - the port's parameters
+    db: apsw.Connection,
+    start: datetime,
+    end: datetime,
+    depth: int,
+    predicate: Predicate,
+    hydrate: Hydrate,
+) -> Found:
+    """Items that happened in [start, end), nearest to its middle first, ties by id.
+
+    The middle scores 1, the edges one half; an item counts where it began.
+    """
+    first, last = ceil_ms(start), ceil_ms(end)
+    if first >= last or depth < 1:
+        return Found((), "the window is empty")
+    middle, half = (first + last) / 2, (last - first) / 2
+    rows = [
+        *_in_order(db, (first, middle), "DESC", depth, predicate),
+        *_in_order(db, (middle, last), "ASC", depth, predicate),
+    ]
+    ranked = sorted((abs(at - middle), item, rid, at) for rid, item, at in rows)[:depth]
+    items = hydrate(db, [rid for _, _, rid, _ in ranked])
+    matches = []
+    for distance, _, rid, at in ranked:
+        item = items.get(rid)
+        if item is not None:
+            verb = "happened" if item.occurred_at else "stored"
+            why = f"{verb} {from_ms(at):%Y-%m-%d}"
+            matches.append(Match(item, 1.0 - 0.5 * distance / half, why))
+    return Found(tuple(matches), f"from {start:%Y-%m-%d} to {end:%Y-%m-%d}", 1.0)
+
+
+def _in_order(
+    db: apsw.Connection,
+    window: tuple[float, float],
+    direction: str,
+    depth: int,
+    predicate: Predicate,
+) -> list[tuple[Any, ...]]:
+    """The first ``depth`` rows in scope from one end of a window, by the index on times."""
+    return select(
+        db,
+        f"SELECT i.rid, i.id, {_WHEN} AS at FROM item AS i"
+        f" WHERE {_WHEN} >= ? AND {_WHEN} < ? AND ({predicate.sql})"
+        f" ORDER BY {_WHEN} {direction}, i.id LIMIT ?",
+        (*window, *predicate.values, depth),
+    )
+
+
+def _alias(name: str) -> str:
+    """The form in which names are compared."""
+    return fold(name) or " ".join(name.casefold().split())
+
+
+def _possible_names(text: str) -> Iterator[str]:
+    """Every run of up to four words that could be a name, in the form of an alias."""
+    words = fold(text).split()[:MOST_WORDS]
+    for at, word in enumerate(words):
+        for length in range(1, LONGEST_NAME + 1):
+            run = words[at : at + length]
+            if len(run) == length:
+                head, last = run[:-1], run[-1]
+                trimmed = _POSSESSIVE.sub("", last.rstrip("?"))
+                for end in dict.fromkeys((last, trimmed)):
+                    yield " ".join((*head, end))
+        for piece in _PIECE.findall(word):
+            yield _POSSESSIVE.sub("", piece)
+        for run_of_letters in unspaced_runs(word):
+            yield from _substrings(run_of_letters[:MOST_WORDS])
+
+
+def _substrings(run: str) -> Iterator[str]:
+    for start in range(len(run)):
+        for end in range(start + 1, min(start + LONGEST_UNSPACED, len(run)) + 1):
+            yield run[start:end]
+
+
+def _entity(row: Sequence[Any]) -> Entity:
+    identity, kind, name, mentions, momentum, momentum_at, last_seen_at, aliases = row
+    own = _alias(name)
+    return Entity(
+        id=identity,
+        kind=kind,
+        name=name,
+        aliases=tuple(alias for alias in json.loads(aliases) if alias != own),
+        mentions=mentions,
+        momentum=momentum,
+        momentum_at=from_ms_or_none(momentum_at),
+        last_seen_at=from_ms_or_none(last_seen_at),
+    )
+
+
+def _link(row: Sequence[Any]) -> Link:
+    src_kind, src, dst_kind, dst, kind, weight, confidence, context, source, created_at = row
+    return Link(
+        src=Node(src_kind, src),
+        dst=Node(dst_kind, dst),
+        type=kind,
+        weight=weight,
+        confidence=confidence,
+        context=context,
+        source=source,
+        created_at=from_ms(created_at),
+    )

@@ -1,0 +1,240 @@
+"""Finding memories by words: a plan by rarity, FTS5 for the candidates, exact BM25.
+
+What a search costs is the postings FTS5 walks. So the rarest words are searched
+first, as many as the budget allows, and the best candidates are judged by all of the
+query's words. Words left out are only searched when the scope holds too few matches
+of the others: fewer than ``depth`` matches means that there are no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+import apsw
+
+from recollect.model import Item
+from recollect.ports import Found, Match, TextSearch
+from recollect.store.ranking import Question, Scored, Wanted, weigh
+from recollect.store.sqlite.scope import Predicate
+from recollect.store.sqlite.terms import read_query, statistics, tokenizer
+
+Hydrate = Callable[[apsw.Connection, Sequence[int]], dict[int, Item]]
+
+MOST_TERMS = 64
+LARGE_STORE, LARGE_BUDGET = 1_000_000, 50_000
+RARE_ENOUGH = 500  # memories; below this a word is cheap however common
+NARROW_SCOPE = 2_000  # memories; so few are read and judged one by one
+
+
+class Row(NamedTuple):
+    """A candidate: what is needed to judge a memory by its words."""
+
+    rid: int
+    id: str
+    text: str
+    about: str
+    length: int
+
+
+class Plan(NamedTuple):
+    """Which terms are searched, rarest first, and which only if those give too little."""
+
+    first: tuple[str, ...]
+    rest: tuple[str, ...]
+    postings: int
+    rest_postings: int
+    budget: int
+
+
+class Gathering(NamedTuple):
+    """What candidates are wanted: those of a plan, spelled for FTS5, under a predicate."""
+
+    plan: Plan
+    spelling: Mapping[str, str]
+    about_weight: float
+    depth: int
+    predicate: Predicate
+
+    @property
+    def wanted(self) -> int:
+        """How many candidates are judged exactly."""
+        return max(200, 2 * self.depth)
+
+    def match(self, terms: Sequence[str]) -> str:
+        """An FTS5 query for any of the terms; each is quoted, so none is an operator."""
+        return " OR ".join('"' + self.spelling[term].replace('"', '""') + '"' for term in terms)
+
+
+def search_text(
+    db: apsw.Connection, search: TextSearch, predicate: Predicate, hydrate: Hydrate
+) -> Found:
+    """Memories that hold any of the query's words, ranked by BM25, ties by id."""
+    reading = read_query(db, search.text)
+    known = statistics(db, reading.spelling)
+    wanted = _rarest(reading.wanted, known.frequencies)
+    question = weigh(wanted, known, search)
+    plan = make_plan(
+        {term: known.frequencies[term] for term in question.weights},
+        documents=known.documents,
+        budget=search.postings_budget,
+    )
+    gathering = Gathering(plan, reading.spelling, search.about_weight, search.depth, predicate)
+    ranked = _rank(db, question, gather(db, gathering))[: max(search.depth, 0)]
+    items = hydrate(db, [row.rid for row, _ in ranked])
+    searched = {term for unit in wanted for term in unit.terms}.intersection(plan.first)
+    return Found(
+        matches=tuple(
+            Match(items[row.rid], scored.score, question.why(scored))
+            for row, scored in ranked
+            if row.rid in items
+        ),
+        note=f"{len(searched)} of {reading.words} words searched, {plan.postings:,} postings",
+        ceiling=question.ceiling,
+    )
+
+
+def make_plan(frequencies: Mapping[str, int], *, documents: int, budget: int) -> Plan:
+    """Spends the budget on the rarest terms; at least one is searched if any is known.
+
+    A term in more than a third of all memories waits, as long as there is a rarer one.
+    """
+    if documents >= LARGE_STORE:
+        budget = max(budget, LARGE_BUDGET)
+    common_from = max(documents / 3, RARE_ENOUGH)
+    first: list[str] = []
+    rest: list[str] = []
+    spent = 0
+    present = (term for term, df in frequencies.items() if df > 0)
+    for term in sorted(present, key=lambda term: (frequencies[term], term)):
+        df = frequencies[term]
+        if first and (spent + df > budget or df > common_from):
+            rest.append(term)
+        else:
+            first.append(term)
+            spent += df
+    left = sum(frequencies[term] for term in rest)
+    return Plan(tuple(first), tuple(rest), spent, left, budget)
+
+
+def gather(db: apsw.Connection, gathering: Gathering) -> list[Row]:
+    """Candidates in scope, the best by FTS5's own ranking; fewer than ``depth`` of them
+    only if no more memories in scope hold any of the plan's terms."""
+    plan, predicate = gathering.plan, gathering.predicate
+    if not plan.first or gathering.depth < 1:
+        return []
+    wanted = gathering.wanted
+    seen = list(islice(_by_relevance(db, gathering, plan.first, limit=wanted), wanted))
+    rows = [row for row in seen if row is not None]
+    exhausted = len(seen) < wanted
+    enough = gathering.depth if exhausted else max(gathering.depth, wanted // 2)
+    if len(rows) >= enough or (exhausted and not plan.rest):
+        return rows
+    if not predicate.plain:
+        whole_scope = _small_scope(db, predicate)
+        if whole_scope is not None:
+            return whole_scope
+    if not exhausted:
+        further = _by_relevance(db, gathering, plan.first, offset=wanted)
+        visible = (row for row in further if row is not None)
+        rows += islice(visible, wanted - len(rows))
+    if len(rows) < gathering.depth and plan.rest:
+        rows += _from_common_words(db, gathering, {row.rid for row in rows})
+    return rows
+
+
+def _rarest(wanted: Sequence[Wanted], frequencies: Mapping[str, int]) -> tuple[Wanted, ...]:
+    """Of a long query the rarest known words, in the order they were asked."""
+    if sum(len(unit.terms) for unit in wanted) <= MOST_TERMS:
+        return tuple(wanted)
+
+    def rarity(place: int) -> tuple[bool, int, int]:
+        counts = [frequencies[term] for term in wanted[place].terms if frequencies[term]]
+        return not counts, min(counts, default=0), place
+
+    kept: dict[int, Wanted] = {}
+    room = MOST_TERMS
+    for place in sorted(range(len(wanted)), key=rarity):
+        unit = wanted[place]
+        kept[place] = unit._replace(words=unit.words[:room], terms=unit.terms[:room])
+        room -= len(kept[place].terms)
+        if room <= 0:
+            break
+    return tuple(kept[place] for place in sorted(kept))
+
+
+def _rank(db: apsw.Connection, question: Question, rows: Sequence[Row]) -> list[tuple[Row, Scored]]:
+    tokens = tokenizer(db)
+    judged = (
+        (row, question.score(tokens(row.text), tokens(row.about) if row.about else (), row.length))
+        for row in rows
+    )
+    return sorted(
+        (pair for pair in judged if pair[1].score > 0.0),
+        key=lambda pair: (-pair[1].score, pair[0].id),
+    )
+
+
+def _by_relevance(
+    db: apsw.Connection,
+    gathering: Gathering,
+    terms: Sequence[str],
+    *,
+    limit: int = -1,
+    offset: int = 0,
+) -> Iterator[Row | None]:
+    """The memories that hold any of the terms, best first; None for one out of scope."""
+    predicate = gathering.predicate
+    # bm25() in the order, not `rank`: half the time on wide queries.
+    cursor = db.execute(
+        f"""
+        SELECT ({predicate.sql}), i.rid, i.id, i.text, i.about, i.length
+        FROM (
+            SELECT rowid AS rid FROM words WHERE words MATCH ?
+            ORDER BY bm25(words, 1.0, ?), rowid LIMIT ? OFFSET ?
+        ) AS ranked CROSS JOIN item AS i ON i.rid = ranked.rid""",
+        (*predicate.values, gathering.match(terms), gathering.about_weight, limit, offset),
+    )
+    for visible, *columns in cursor:
+        yield _row(columns) if visible else None
+
+
+def _row(columns: Sequence[Any]) -> Row:
+    return Row(*columns)
+
+
+def _small_scope(db: apsw.Connection, predicate: Predicate) -> list[Row] | None:
+    """Every memory in scope, if they are few."""
+    rows = db.execute(
+        f"SELECT i.rid, i.id, i.text, i.about, i.length FROM item AS i"
+        f" WHERE {predicate.sql} LIMIT {NARROW_SCOPE + 1}",
+        predicate.values,
+    ).fetchall()
+    return [_row(row) for row in rows] if len(rows) <= NARROW_SCOPE else None
+
+
+def _from_common_words(db: apsw.Connection, gathering: Gathering, known: set[int]) -> Iterator[Row]:
+    """Further memories, by the words that were left out. If even those are too many to
+    rank, the newest: words so common hardly tell one memory from another."""
+    plan = gathering.plan
+    if plan.rest_postings <= plan.budget:
+        found = _by_relevance(db, gathering, plan.rest)
+    else:
+        found = _newest(db, gathering, plan.rest)
+    fresh = (row for row in found if row is not None and row.rid not in known)
+    return islice(fresh, gathering.wanted)
+
+
+def _newest(
+    db: apsw.Connection, gathering: Gathering, terms: Sequence[str]
+) -> Iterator[Row | None]:
+    predicate = gathering.predicate
+    cursor = db.execute(
+        f"""
+        SELECT i.rid, i.id, i.text, i.about, i.length
+        FROM words AS w CROSS JOIN item AS i ON i.rid = w.rowid
+        WHERE words MATCH ? AND ({predicate.sql}) ORDER BY w.rowid DESC""",
+        (gathering.match(terms), *predicate.values),
+    )
+    return (_row(row) for row in cursor)

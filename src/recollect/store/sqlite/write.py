@@ -1,0 +1,248 @@
+"""Putting records in: what becomes of each, then everything of all in one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import apsw
+
+from recollect.errors import Conflict, Refused
+from recollect.model import Item
+from recollect.ports import Embedding, Kept, Record
+from recollect.store.sqlite import graph, journal, words
+from recollect.store.sqlite.clock import from_ms
+from recollect.store.sqlite.connection import select
+from recollect.store.sqlite.rows import INSERT, NewRow, entity_ids, to_content
+from recollect.store.sqlite.vectors import VectorIndex
+
+_LATEST = """
+    SELECT i.id, i.rid, i.rev, i.live_from, i.live_to, i.fingerprint, i.level, i.entities
+    FROM json_each(?) AS wanted
+    CROSS JOIN item AS i
+        ON i.id = wanted.value AND i.rev = (SELECT max(rev) FROM item WHERE id = wanted.value)
+"""
+_SAME_CONTENT = """
+    SELECT i.fingerprint, i.level, i.id FROM json_each(?) AS wanted
+    CROSS JOIN item AS i ON i.fingerprint = wanted.value AND i.live_to IS NULL
+    ORDER BY i.rid
+"""
+_KEYS = """
+    SELECT key, id, fingerprint FROM idempotency
+    WHERE key IN (SELECT value FROM json_each(?))
+"""
+_ERASED = "SELECT id FROM tombstone WHERE id IN (SELECT value FROM json_each(?))"
+_NEXT_RID = "SELECT coalesce(max(rid), 0) + 1 FROM item"
+CLOSE = "UPDATE item SET live_to = ?, ended_by = ? WHERE rid = ?"
+ADD_SKETCH = "INSERT OR IGNORE INTO sketch (band, rid) VALUES (?, ?)"
+_ADD_KEY = "INSERT INTO idempotency (key, id, fingerprint, at) VALUES (?, ?, ?, ?)"
+# An entity that only earlier revisions speak of stays linked to them.
+_PAST_MENTION = """
+    UPDATE OR REPLACE link SET type = 'mentioned' WHERE src = ? AND type = 'mentions' AND dst = ?
+    AND src_kind = 'item' AND dst_kind = 'entity'
+"""
+_KNOWN_MENTION = """
+    INSERT OR IGNORE INTO link (src_kind, src, type, dst_kind, dst, source, created_at)
+    SELECT 'item', ?, 'mentions', 'entity', id, 'caller', ? FROM entity WHERE id = ?
+"""
+_COUNT_MENTION = "UPDATE entity SET mentions = mentions + ? WHERE id = ?"
+
+
+@dataclass(slots=True)
+class _Revision:
+    """The latest revision of an item, stored already or about to be."""
+
+    rid: int
+    rev: int
+    live_from: int
+    live_to: int | None
+    content: tuple[str, str]  # fingerprint and level
+    entities: tuple[str, ...]
+    record: Record | None = None
+
+
+class _KeyUse(NamedTuple):
+    id: str
+    fingerprint: str
+
+
+def put(
+    db: apsw.Connection, vectors: VectorIndex, records: Sequence[Record], *, actor: str, now: int
+) -> list[Kept]:
+    """Stores what is new among the records; all of them or, on an error, none."""
+    plan = _Plan(db, records, now)
+    kept = [plan.take(record) for record in records]
+    plan.carry_out(db, vectors, actor)
+    return kept
+
+
+def next_rid(db: apsw.Connection) -> int:
+    """The row id for the next revision."""
+    return int(db.execute(_NEXT_RID).get)
+
+
+class _Plan:
+    """What a batch comes to. Records see those before them in the same batch."""
+
+    def __init__(self, db: apsw.Connection, records: Sequence[Record], now: int) -> None:
+        self._now = now
+        self._rid = next_rid(db)
+        self._new: list[_Revision] = []
+        self._closed: list[tuple[int, str, int]] = []
+        self._dropped: list[tuple[str, str]] = []
+        self._new_keys: list[tuple[str, str, str, int]] = []
+        ids = _json(record.item.id for record in records)
+        self._latest = {
+            row[0]: _Revision(
+                row[1], row[2], row[3], row[4], (row[5], row[6]), tuple(json.loads(row[7]))
+            )
+            for row in select(db, _LATEST, (ids,))
+        }
+        self._erased = {row[0] for row in select(db, _ERASED, (ids,))}
+        self._contents: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        prints = _json(record.fingerprint for record in records)
+        for fingerprint, level, item_id in select(db, _SAME_CONTENT, (prints,)):
+            self._contents[fingerprint, level].append(item_id)
+        keys = _json(record.key for record in records if record.key is not None)
+        self._keys = {row[0]: _KeyUse(*row[1:]) for row in select(db, _KEYS, (keys,))}
+
+    def take(self, record: Record) -> Kept:
+        """Decides what becomes of a record."""
+        used = self._keys.get(record.key) if record.key is not None else None
+        if used is not None:
+            if used.fingerprint != record.fingerprint:
+                raise Conflict(
+                    f"the key {record.key!r} was used before for other content ({used.id})",
+                    remedy="use a new key for a new memory",
+                )
+            return Kept(used.id, "repeated")
+        content = (record.fingerprint, record.item.level)
+        same = self._contents[content]
+        if same and record.skip_duplicate and record.item.rev == 1:
+            self._note_key(record, same[0])
+            return Kept(same[0], "duplicate")
+        self._add(record, content)
+        self._note_key(record, record.item.id)
+        return Kept(record.item.id, "stored")
+
+    def _add(self, record: Record, content: tuple[str, str]) -> None:
+        item = record.item
+        before = self._latest.get(item.id)
+        self._require_next(item, before)
+        # Never before the revision it replaces, even if the clock went back.
+        begin = self._now if before is None else max(self._now, before.live_from)
+        entities = entity_ids(record)
+        if before is not None:
+            self._close(item.id, before, begin)
+            gone = set(before.entities) - set(entities)
+            self._dropped += [(item.id, entity) for entity in before.entities if entity in gone]
+        new = _Revision(self._rid, item.rev, begin, None, content, entities, record)
+        self._rid += 1
+        self._new.append(new)
+        self._latest[item.id] = new
+        self._contents[content].append(item.id)
+
+    def _require_next(self, item: Item, before: _Revision | None) -> None:
+        if item.id in self._erased:
+            raise Refused(f"{item.id} was erased; an erased id is never used again")
+        live = before.rev if before is not None and before.live_to is None else 0
+        if before is not None and live == 0:
+            raise Conflict(f"{item.id} was forgotten", remedy=f"recollect restore {item.id}")
+        if item.rev != live + 1:
+            found = f"its revision is {live}" if live else "it is not there"
+            raise Conflict(
+                f"{item.id} cannot become revision {item.rev}: {found}",
+                remedy="read it again and repeat the change",
+            )
+
+    def _close(self, item_id: str, before: _Revision, moment: int) -> None:
+        before.live_to = moment
+        if before.record is None:
+            self._closed.append((moment, "revised", before.rid))
+        same = self._contents[before.content]
+        if item_id in same:
+            same.remove(item_id)
+
+    def _note_key(self, record: Record, item_id: str) -> None:
+        if record.key is not None:
+            self._keys[record.key] = _KeyUse(item_id, record.fingerprint)
+            self._new_keys.append((record.key, item_id, record.fingerprint, self._now))
+
+    def carry_out(self, db: apsw.Connection, vectors: VectorIndex, actor: str) -> None:
+        """Writes everything that was decided."""
+        # First, since an item has one live revision at any time.
+        db.executemany(CLOSE, self._closed)
+        self._insert_rows(db)
+        self._index(db, vectors)
+        self._connect(db)
+        db.executemany(_ADD_KEY, self._new_keys)
+        journal.write(db, map(_line, self._new), actor=actor, at=self._now)
+
+    def _insert_rows(self, db: apsw.Connection) -> None:
+        db.executemany(INSERT, (self._row(db, new).values() for new in self._new))
+        db.executemany(
+            ADD_SKETCH,
+            ((band, new.rid) for new in self._new for band in _record(new).sketch),
+        )
+
+    def _row(self, db: apsw.Connection, new: _Revision) -> NewRow:
+        record = _record(new)
+        content = to_content(record, new.live_from)
+        ended_by = None if new.live_to is None else "revised"
+        length = words.measure(db, _words_of(new))
+        return NewRow(new.rid, content, new.live_to, ended_by, record.item.status, length)
+
+    def _index(self, db: apsw.Connection, vectors: VectorIndex) -> None:
+        words.index(db, [_words_of(new) for new in self._new])
+        by_model: dict[str, list[tuple[int, Embedding]]] = {}
+        for new in self._new:
+            record = _record(new)
+            if record.embedding is not None:
+                if not record.model:
+                    raise Refused(f"the vector of {record.item.id} does not say its model")
+                by_model.setdefault(record.model, []).append((new.rid, record.embedding))
+        for model, rows in by_model.items():
+            vectors.add(db, model, rows)
+
+    def _connect(self, db: apsw.Connection) -> None:
+        now = from_ms(self._now)
+        for item, entity in self._dropped:
+            db.execute(_PAST_MENTION, (item, entity))
+            db.execute(_COUNT_MENTION, (-db.changes(), entity))
+        for new in self._new:
+            record = _record(new)
+            if record.mentions:
+                graph.add_mentions(db, record.item.id, record.mentions, now)
+            self._link_named(db, new)
+            if record.links:
+                graph.add_links(db, record.links, now)
+
+    def _link_named(self, db: apsw.Connection, new: _Revision) -> None:
+        """Links entities that the item names by id, without saying more of them."""
+        record = _record(new)
+        for entity in record.item.entities:
+            db.execute(_KNOWN_MENTION, (record.item.id, self._now, entity))
+            db.execute(_COUNT_MENTION, (db.changes(), entity))
+
+
+def _record(new: _Revision) -> Record:
+    assert new.record is not None
+    return new.record
+
+
+def _words_of(new: _Revision) -> words.IndexRow:
+    record = _record(new)
+    return words.IndexRow(new.rid, record.item.text, record.about, record.item.original)
+
+
+def _line(new: _Revision) -> journal.Line:
+    if new.rev == 1:
+        return journal.Line("stored", _record(new).item.id)
+    return journal.Line("revised", _record(new).item.id, f"revision {new.rev}")
+
+
+def _json(values: Iterable[str]) -> str:
+    return json.dumps(list(dict.fromkeys(values)), ensure_ascii=False)

@@ -1,0 +1,278 @@
+"""The laws of an embedder. A new one in the table is tested by being there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recollect.errors import MissingExtra, ModelError, Refused
+from recollect.models import EMBEDDERS, open_embedder
+from recollect.ports import Embedder, LateInteraction
+
+HEAVY = ("numpy", "tokenizers", "wordllama", "onnxruntime", "torch")
+TEXTS = [
+    "The deploy key lives in vault B",
+    "Anna prefers tabs over spaces",
+    "parse_config() fails on an empty file",
+    "release 2.3.1 went out on Tuesday",
+    "",
+]
+# Opening loads nothing, so the table can be asked while tests are collected.
+READERS = [name for name in EMBEDDERS if isinstance(open_embedder(name), LateInteraction)]
+anything = st.text(st.characters(exclude_categories=["Cs"]), max_size=120)
+
+
+@cache
+def opened(name: str) -> Embedder | str:
+    """The embedder, or why it cannot be tried here."""
+    embedder = open_embedder(name)
+    assert embedder is not None
+    try:
+        embedder.embed_query("ready?")
+    except (MissingExtra, ModelError) as error:
+        return f"{name}: {error.message}"
+    return embedder
+
+
+def ready(name: str) -> Embedder:
+    embedder = opened(name)
+    if isinstance(embedder, str):
+        pytest.skip(embedder)
+    return embedder
+
+
+@pytest.fixture(params=list(EMBEDDERS))
+def subject(request: pytest.FixtureRequest) -> Embedder:
+    return ready(request.param)
+
+
+@pytest.fixture(params=READERS)
+def reader(request: pytest.FixtureRequest) -> Embedder:
+    """An embedder that can also compare token by token."""
+    return ready(request.param)
+
+
+each = pytest.mark.parametrize("name", list(EMBEDDERS))
+
+
+@each
+def test_opening_loads_nothing(name):
+    """Neither opening nor asking for name and size imports anything heavy."""
+    code = (
+        "import sys\n"
+        "from recollect.models import open_embedder\n"
+        f"embedder = open_embedder({name!r}); embedder.model, embedder.dim\n"
+        f"print([name for name in {HEAVY} if name in sys.modules])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_names_tell_models_apart():
+    """No two embedders have the same model name; two of one kind have."""
+    models = [open_embedder(name).model for name in EMBEDDERS]
+
+    assert all(models)
+    assert len(set(models)) == len(models)
+    assert models == [open_embedder(name).model for name in EMBEDDERS]
+
+
+@each
+@settings(deadline=None, max_examples=50)
+@given(texts=st.lists(anything, max_size=4))
+def test_any_text_gives_a_unit_vector_or_zeros(name, texts):
+    """One float32 vector a text, of the promised size, finite, of length 1 or 0."""
+    embedder = ready(name)
+
+    made = embedder.embed(texts)
+
+    assert len(made) == len(texts)
+    for embedding in made:
+        assert embedding.vector.shape == (embedder.dim,)
+        assert embedding.vector.dtype == np.float32
+        length = float(np.linalg.norm(embedding.vector))
+        assert length == 0.0 or length == pytest.approx(1.0, abs=1e-5)
+        assert isinstance(embedding.tokens, bytes)
+
+
+def test_nothing_gives_zeros(subject):
+    """An empty text has no direction and no tokens; no texts give no embeddings."""
+    for embedding in (subject.embed_query(""), subject.embed([""])[0]):
+        assert not embedding.vector.any()
+        assert embedding.tokens == b""
+    assert subject.embed([]) == []
+    assert subject.count_tokens("") == 0
+
+
+@each
+@settings(deadline=None, max_examples=50)
+@given(text=anything, others=st.lists(anything, max_size=3))
+def test_company_does_not_matter(name, text, others):
+    """A text's embedding is the same bits alone, first, last and again."""
+    embedder = ready(name)
+    alone = embedder.embed([text])[0]
+
+    made = embedder.embed([text, *others, text])
+
+    for again in (made[0], made[-1]):
+        assert again.vector.tobytes() == alone.vector.tobytes()
+        assert again.tokens == alone.tokens
+
+
+def test_a_new_one_gives_the_same(subject):
+    """Equal texts give equal vectors across objects, and so across processes."""
+    name = next(name for name in EMBEDDERS if open_embedder(name).model == subject.model)
+    fresh = open_embedder(name)
+
+    for old, new in zip(subject.embed(TEXTS), fresh.embed(TEXTS), strict=True):
+        assert old.vector.tobytes() == new.vector.tobytes()
+
+
+def test_a_text_is_nearest_to_itself(subject):
+    """Asked with its own words, each memory comes first."""
+    memories = np.array([embedding.vector for embedding in subject.embed(TEXTS[:-1])])
+
+    for place, text in enumerate(TEXTS[:-1]):
+        assert int(np.argmax(memories @ subject.embed_query(text).vector)) == place
+
+
+def test_threads_share_one(subject):
+    """Eight threads at once get what one gets."""
+    texts = [f"{text} {number}" for number in range(8) for text in TEXTS]
+    alone = [embedding.vector.tobytes() for embedding in subject.embed(texts)]
+
+    with ThreadPoolExecutor(8) as threads:
+        together = list(threads.map(subject.embed_query, texts))
+
+    assert [embedding.vector.tobytes() for embedding in together] == alone
+
+
+def test_half_a_character_is_read_or_refused(subject):
+    """A lone surrogate never ends in a traceback from inside."""
+    for ask in (subject.embed_query, subject.count_tokens, lambda text: subject.embed([text])):
+        with suppress(Refused):
+            ask("abc\ud800def")
+
+
+@each
+@settings(deadline=None, max_examples=50)
+@given(text=anything)
+def test_tokens_are_counted_for_any_text(name, text):
+    """At least one for what is not empty, at most one a byte and one for the beginning."""
+    count = ready(name).count_tokens(text)
+
+    assert bool(count) == bool(text)
+    assert count <= len(text.encode()) + 1
+
+
+def test_every_token_of_a_word_has_a_unit_vector(reader):
+    """As many owners as rows; owners are the words, in their order; none for no words."""
+    for text in TEXTS:
+        words = text.split()
+
+        owners, matrix = reader.word_tokens(words)
+
+        assert matrix.shape == (len(owners), reader.dim)
+        assert matrix.dtype == np.float32
+        assert list(dict.fromkeys(owners)) == list(dict.fromkeys(words))
+        assert np.linalg.norm(matrix, axis=1) == pytest.approx(np.ones(len(owners)), abs=1e-5)
+
+
+def test_words_count_by_their_weights(reader):
+    """A unit vector; the scale of the weights does not matter, a word of no weight is not there."""
+    words = TEXTS[0].split()
+    weights = [float(place + 1) for place in range(len(words))]
+
+    vector = reader.weighted(words, weights)
+
+    assert vector.shape == (reader.dim,)
+    assert vector.dtype == np.float32
+    assert float(np.linalg.norm(vector)) == pytest.approx(1.0, abs=1e-5)
+    assert reader.weighted(words, [3 * weight for weight in weights]) == pytest.approx(
+        vector, abs=1e-5
+    )
+    assert reader.weighted([*words, "other"], [*weights, 0.0]) == pytest.approx(vector, abs=1e-5)
+    assert not reader.weighted([], []).any()
+
+
+def test_a_word_matches_its_own_tokens(reader):
+    """Every token of a word finds itself in a memory that is that word."""
+    for word in ("deploy", "authentication", "v2.3.1", "überprüfen"):
+        _, matrix = reader.word_tokens([word])
+
+        best = reader.best_matches(matrix, [reader.embed([word])[0].tokens])
+
+        assert best == pytest.approx(np.ones((1, len(matrix))), abs=1e-4)
+
+
+def test_matches_are_cosines_one_row_a_memory(reader):
+    """Rows follow the memories, values lie in -1 to 1, no tokens give zeros."""
+    _, matrix = reader.word_tokens(TEXTS[0].split())
+    memories = [embedding.tokens for embedding in reader.embed([*TEXTS, *TEXTS])]
+
+    best = reader.best_matches(matrix, memories)
+
+    assert best.shape == (len(memories), len(matrix))
+    assert (np.abs(best) <= 1 + 1e-5).all()
+    assert not best[TEXTS.index("")].any()
+    assert np.array_equal(best[: len(TEXTS)], best[len(TEXTS) :])
+
+
+def test_sentences_are_cosines_one_a_memory(reader):
+    """Values follow the memories and lie in -1 to 1; no tokens give zero."""
+    question = reader.embed_query(TEXTS[0]).vector
+    memories = [embedding.tokens for embedding in reader.embed(TEXTS)]
+
+    best = reader.best_sentences(question, memories)
+
+    assert best.shape == (len(memories),)
+    assert (np.abs(best) <= 1.0).all()
+    assert int(np.argmax(best)) == 0
+    assert best[0] == pytest.approx(1.0, abs=2e-3)
+    assert best[TEXTS.index("")] == 0.0
+
+
+def test_a_memory_is_judged_by_itself(reader):
+    """Its row is the same whichever memories it is compared with."""
+    _, matrix = reader.word_tokens(TEXTS[1].split())
+    question = reader.embed_query(TEXTS[1]).vector
+    memories = [embedding.tokens for embedding in reader.embed(TEXTS)]
+
+    matches = reader.best_matches(matrix, memories)
+    sentences = reader.best_sentences(question, memories)
+
+    for place, memory in enumerate(memories):
+        assert reader.best_matches(matrix, [memory])[0] == pytest.approx(matches[place], abs=1e-5)
+        assert reader.best_sentences(question, [memory])[0] == pytest.approx(
+            sentences[place], abs=1e-5
+        )
+
+
+@settings(deadline=None, max_examples=50)
+@given(texts=st.lists(anything, max_size=4), words=st.lists(anything, max_size=4))
+def test_any_memories_can_be_compared(texts, words):
+    """Whatever is stored and asked, the comparison is finite and has its shape."""
+    for name in READERS:
+        reader = ready(name)
+        memories = [embedding.tokens for embedding in reader.embed(texts)]
+        owners, matrix = reader.word_tokens(words)
+        vector = reader.weighted(words, [1.0] * len(words))
+
+        matches = reader.best_matches(matrix, memories)
+        sentences = reader.best_sentences(vector, memories)
+
+        assert set(owners) <= set(words)
+        assert matches.shape == (len(texts), len(owners))
+        assert sentences.shape == (len(texts),)
+        assert np.isfinite(matches).all()
+        assert np.isfinite(sentences).all()

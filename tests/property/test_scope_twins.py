@@ -1,0 +1,160 @@
+"""The filters in SQL and the filters in words say the same about every item."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recollect.model import LAYERS, LEVELS, Filters, Item
+from recollect.ports import Record, Scope
+from recollect.scope import rejects
+from recollect.store.sqlite import SqliteStore
+from records import NOW, at, item, mention, record
+
+NAMES = ("Ana", "Ben Ñandú", "C++", "vault B")
+KINDS = ("note", "fact")
+WORDS = ("x", "y", "ß")
+HOURS = st.integers(-3, 3)
+moments = st.builds(
+    lambda hours, micros: at(hours=hours) + timedelta(microseconds=micros),
+    HOURS,
+    st.sampled_from((0, 0, 1, 999)),
+)
+maybe_moment = st.none() | HOURS.map(lambda hours: at(hours=hours))
+
+
+def some(*values: str) -> st.SearchStrategy[tuple[str, ...]]:
+    return st.lists(st.sampled_from(values), max_size=2).map(tuple)
+
+
+@st.composite
+def records(draw: st.DrawFn, number: int) -> Record:
+    return record(
+        f"i{number}",
+        skip_duplicate=False,
+        level=draw(st.sampled_from(LEVELS)),
+        kind=draw(st.sampled_from(KINDS)),
+        layer=draw(st.sampled_from((None, *LAYERS[:2]))),
+        topic=draw(st.sampled_from((None, *WORDS))),
+        tier=draw(st.sampled_from(WORDS)),
+        tags=draw(some(*WORDS)),
+        source=draw(st.sampled_from(WORDS)),
+        session=draw(st.sampled_from((None, *WORDS))),
+        speaker=draw(st.sampled_from((None, *WORDS))),
+        trust=draw(st.integers(0, 3)),
+        classification=draw(st.integers(0, 3)),
+        status=draw(st.sampled_from(("active", "active", "superseded", "quarantined"))),
+        stored_at=draw(HOURS.map(lambda hours: at(hours=hours))),
+        occurred_at=draw(maybe_moment),
+        valid_from=draw(maybe_moment),
+        valid_to=draw(maybe_moment),
+        mentions=tuple(mention(name) for name in draw(some(*NAMES))),
+    )
+
+
+filters = st.builds(
+    Filters,
+    ids=st.just(()) | some("i0", "i1", "i2", "nobody"),
+    levels=st.just(()) | some(*LEVELS),
+    kinds=st.just(()) | some(*KINDS),
+    layers=st.just(()) | some(*LAYERS[:2]),
+    topics=st.just(()) | some(*WORDS),
+    tiers=st.just(()) | some(*WORDS),
+    tags=st.just(()) | some(*WORDS),
+    entities=st.just(())
+    | some("Ana", "ANA", "person:ana", "ben ñandú", "Ben Ñandú", "C++", "vault b", "nobody"),
+    sources=st.just(()) | some(*WORDS),
+    sessions=st.just(()) | some(*WORDS),
+    speakers=st.just(()) | some(*WORDS),
+    since=st.none() | moments,
+    until=st.none() | moments,
+    min_trust=st.sampled_from((0, 0, 0, 2)),
+    max_classification=st.integers(0, 3),
+    include_superseded=st.booleans(),
+    include_expired=st.booleans(),
+)
+scopes = st.builds(Scope, filters, moments, st.none() | moments)
+
+
+def wrong(store: SqliteStore, where: Scope) -> list[tuple[Item, str | None]]:
+    """Items about which the two disagree."""
+    seen = {(one.id, one.rev) for one in store.browse(where, limit=100)}
+    every = [one for number in range(4) for one in store.history(f"i{number}")]
+    return [
+        (one, rejects(one, where))
+        for one in every
+        if ((one.id, one.rev) in seen) != (rejects(one, where) is None)
+    ]
+
+
+@settings(max_examples=150)
+@given(
+    first=st.tuples(*(records(number) for number in range(4))),
+    second=records(0),
+    ended=st.sets(st.sampled_from(("i0", "i1", "i2"))),
+    asked=st.lists(scopes, min_size=8, max_size=8),
+)
+def test_sql_and_words_agree(
+    first: tuple[Record, ...], second: Record, ended: set[str], asked: list[Scope]
+) -> None:
+    """For live, revised and forgotten items, now and at any moment, to the microsecond."""
+    store = SqliteStore.open(None, space="twins")
+    try:
+        store.put(first, actor="x", now=at(hours=-2))
+        later = record("i0", "a second revision", rev=2, **kept_fields(second))
+        store.put([later], actor="x", now=NOW)
+        store.end(sorted(ended), how="forgotten", actor="x", now=at(hours=1))
+
+        for where in asked:
+            assert wrong(store, where) == []
+    finally:
+        store.close()
+
+
+def kept_fields(one: Record) -> dict[str, object]:
+    names = ("kind", "topic", "tags", "status", "valid_to", "stored_at", "classification")
+    return {**{name: getattr(one.item, name) for name in names}, "mentions": one.mentions}
+
+
+def test_reasons_are_told_in_words() -> None:
+    """Each says which rule and by how much."""
+    now = Scope(Filters(), at(days=1))
+    cases = {
+        "ended on 2026-03-02 (forgotten)": (
+            item("a", live_to=NOW, ended_by="forgotten"),
+            now,
+        ),
+        "stored on 2026-03-02, after 2026-03-01": (
+            item("a", live_from=NOW),
+            Scope(Filters(), NOW, at(days=-1)),
+        ),
+        "its status is quarantined": (item("a", status="quarantined"), now),
+        "expired on 2026-03-02": (item("a", valid_to=NOW), now),
+        "not valid before 2026-03-05": (item("a", valid_from=at(days=3)), now),
+        "classification 3 is above the ceiling 2": (item("a", classification=3), now),
+        "trust 1 is below the 2 asked for": (
+            item("a", trust=1),
+            Scope(Filters(min_trust=2), NOW),
+        ),
+        "happened on 2026-03-02, before 2026-03-03": (
+            item("a"),
+            Scope(Filters(since=at(days=1)), NOW),
+        ),
+        "happened on 2026-03-02, not before 2026-03-02": (
+            item("a"),
+            Scope(Filters(until=NOW), NOW),
+        ),
+        "has kind 'note', not 'fact' or 'rule'": (
+            item("a"),
+            Scope(Filters(kinds=("fact", "rule")), NOW),
+        ),
+        "has no topic, not 'ops'": (item("a"), Scope(Filters(topics=("ops",)), NOW)),
+        "lacks the tag 'x'": (item("a", tags=("y",)), Scope(Filters(tags=("y", "x")), NOW)),
+        "does not mention 'Ana'": (item("a"), Scope(Filters(entities=("Ana",)), NOW)),
+    }
+
+    for reason, (one, where) in cases.items():
+        assert rejects(one, where) == reason
+    assert rejects(item("a"), now) is None

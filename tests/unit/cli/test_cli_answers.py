@@ -1,0 +1,167 @@
+"""Answers for people: hits, reasons, three ways of finding nothing, steps, comparisons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from recollect.cli.answers import (
+    matched_by,
+    print_answer,
+    print_comparison,
+    print_trace,
+    print_why_not,
+)
+from recollect.cli.app import App
+from recollect.explain import Look, WhyNot
+from recollect.model import Candidate, Degraded, Evidence, Item, Page, Query, Recall, Step
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+ITEM = Item("0000000000000abc", "Tests run with\nmake test", NOW, "user", kind="fact")
+HIT = Candidate(
+    ITEM,
+    0.5,
+    (
+        Evidence("channel.lexical", "seen", 0.7, "tests, run", None, 1),
+        Evidence("fuse.lexical", "add", 0.5, "rank 1"),
+    ),
+)
+ANSWER = Recall(
+    query=Query("how do I run the tests?", NOW),
+    profile="default",
+    status="found",
+    reason="1 relevant of 1 considered",
+    hits=(HIT,),
+    page=Page(0, 1, 1, False, "end", 12),
+    steps=(
+        Step("channel.lexical", 0.001, (HIT,), 0),
+        Step("channel.dense", 0.0, (), 0, "skipped", "not needed"),
+    ),
+)
+EMPTY = replace(ANSWER, hits=(), page=Page(0, 0, 0, False, "end", 0), steps=())
+
+
+def test_a_hit_says_what_it_is_and_why_it_came(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rank, score and text; below it id, kind, date, source and what each channel saw."""
+    print_answer(App(), ANSWER)
+
+    assert capsys.readouterr().out.splitlines() == [
+        "  1  0.5000  Tests run with",
+        "             make test",
+        "             0000000000000abc · fact · 2026-03-01 · user · lexical #1 (tests, run)",
+        "",
+        "1-1 of 1 · 12 tokens · default",
+    ]
+
+
+def test_arithmetic_stands_under_its_hit(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line a reason."""
+    print_answer(App(), ANSWER, with_arithmetic=True)
+
+    assert "+   0.5000  fuse.lexical" in capsys.readouterr().out
+
+
+def test_a_hit_that_no_channel_found_tells_who_woke_it() -> None:
+    """Spreading has reasons, too."""
+    woken = Candidate(ITEM, 0.2, (Evidence("spread", "set", 0.2, "part_of of", "x"),))
+
+    assert matched_by(woken) == "spread: part_of of"
+
+
+@pytest.mark.parametrize(
+    ("status", "title"),
+    [
+        ("nothing_stored", "nothing stored: why"),
+        ("nothing_matched", "nothing matched: why"),
+        ("below_gate", "nothing relevant enough: why"),
+        ("found", "nothing on this page: why"),
+    ],
+)
+def test_finding_nothing_says_which_nothing(
+    status: str, title: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An empty answer never looks like lost memories."""
+    print_answer(App(), replace(EMPTY, status=status, reason="why"))  # type: ignore[arg-type]
+
+    assert capsys.readouterr().out.startswith(title)
+
+
+def test_the_nearest_miss_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """With a way to ask what was missing."""
+    print_answer(App(), replace(EMPTY, status="below_gate", nearest_miss=HIT))
+
+    said = capsys.readouterr().out
+    assert "nearest miss" in said
+    assert "why-not 0000000000000abc" in said
+
+
+def test_warnings_and_degraded_parts_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """An answer that came without a part says so."""
+    told = replace(ANSWER, warnings=("a contradicts b",), degraded=(Degraded("dense", "no model"),))
+
+    print_answer(App(), told)
+
+    said = capsys.readouterr().out
+    assert "warning: a contradicts b" in said
+    assert "degraded: dense: no model" in said
+
+
+def test_more_says_how_to_get_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """The cursor, or the limit that cut the answer."""
+    page = Page(0, 1, 9, True, "tokens", 12, "CURSOR")
+
+    print_answer(App(), replace(ANSWER, page=page))
+
+    assert "more: --cursor CURSOR or a larger --max-tokens" in capsys.readouterr().out
+
+
+def test_the_trace_has_a_line_a_step(capsys: pytest.CaptureFixture[str]) -> None:
+    """With counts, times and remarks; what was skipped says why."""
+    print_trace(App().out, ANSWER)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["channel.lexical", "1", "1.00"]
+    assert "channel.dense (skipped)" in lines[2]
+    assert "not needed" in lines[2]
+    assert lines[3].split() == ["all", "1", "1.00"]
+
+
+def test_why_not_tells_stage_numbers_and_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+    """And how each channel saw the memory."""
+    looks = (Look("lexical", 0.1, 0.4, "tests"), Look("dense", None, 0.3, "finds nothing in it"))
+    told = WhyNot(ITEM, False, "gate.threshold", "not relevant enough", 0.1, 0.4, "ask", looks)
+
+    print_why_not(App().out, told)
+
+    said = capsys.readouterr().out
+    assert "fell out at gate.threshold: not relevant enough" in said
+    assert "score 0.1000, needed 0.4000" in said
+    assert "finds nothing in it" in said
+    assert "try: ask" in said
+
+
+def test_why_not_of_what_was_returned(capsys: pytest.CaptureFixture[str]) -> None:
+    """Needs no remedy."""
+    print_why_not(App().out, WhyNot(ITEM, True, "answer", "at rank 1", 0.5))
+
+    said = capsys.readouterr().out
+    assert "returned: at rank 1" in said
+    assert "try:" not in said
+
+
+def test_a_comparison_stands_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    """What not every profile found is marked; an empty answer gives its reason."""
+    other = Candidate(replace(ITEM, id="0000000000000def", text="other"), 0.25)
+    wider = replace(ANSWER, profile="wide", hits=(HIT, other))
+
+    print_comparison(App().out, {"default": ANSWER, "wide": wider, "none": EMPTY})
+    three = capsys.readouterr().out
+    print_comparison(App().out, {"default": ANSWER, "wide": wider})
+    two = capsys.readouterr().out
+
+    assert "none: 1 relevant of 1 considered" in three
+    assert "* 0.2500 other [0000000000000def]" in two
+    assert "found by all: 1" in two
+    assert "wide alone 1" in two

@@ -1,0 +1,245 @@
+"""Reading data sets: what becomes a memory, what becomes a question."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from recollect.errors import Refused
+from recollect.eval.case import neutral_id
+from recollect.eval.datasets import Reading, open_dataset
+
+LOCOMO = [
+    {
+        "sample_id": "conv-x",
+        "conversation": {
+            "speaker_a": "Ada",
+            "speaker_b": "Bo",
+            "session_2_date_time": "12:09 am on 13 September, 2023",
+            "session_2": [{"speaker": "Bo", "dia_id": "D2:1", "text": "We moved to the lake."}],
+            "session_1_date_time": "1:56 pm on 8 May, 2023",
+            "session_1": [
+                {"speaker": "Ada", "dia_id": "D1:1", "text": "I have a new kite."},
+                {"speaker": "Bo", "dia_id": "D1:2", "text": "Look!", "blip_caption": "a red boat"},
+            ],
+        },
+        "qa": [
+            {"question": "What is new?", "evidence": ["D1:1"], "category": 4},
+            {"question": "Two places?", "evidence": ["D1:2; D2:1", "D:1:1"], "category": 1},
+            {"question": "Nothing to go by", "evidence": ["D"], "category": 3},
+            {"question": "A turn that is not there", "evidence": ["D9:9"], "category": 2},
+        ],
+    }
+]
+
+
+def haystack(name: str, kind: str = "multi-session") -> dict:
+    return {
+        "question_id": name,
+        "question_type": kind,
+        "question": "How many kites?",
+        "question_date": "2023/05/30 (Tue) 16:40",
+        "haystack_dates": ["2023/05/20 (Sat) 00:29", "2023/05/21 (Sun) 10:00"],
+        "haystack_session_ids": ["filler", "answer_1"],
+        "haystack_sessions": [
+            [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}],
+            [
+                {"role": "user", "content": "I own a kite", "has_answer": True},
+                {"role": "assistant", "content": "One kite then", "has_answer": True},
+                {"role": "user", "content": "  "},
+            ],
+        ],
+        "answer_session_ids": ["answer_1"],
+    }
+
+
+def only(dataset):
+    (case,) = dataset.cases()
+    return case
+
+
+@pytest.fixture
+def locomo(tmp_path):
+    path = tmp_path / "locomo10.json"
+    path.write_text(json.dumps(LOCOMO))
+    return path
+
+
+def written(path, records):
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def test_locomo_turns_keep_speaker_order_and_session_date(locomo):
+    """Sessions come in order of their number; each turn has who said it and when."""
+    case = only(open_dataset("locomo", Reading(path=locomo)))
+
+    assert case.refs == ("conv-x/D1:1", "conv-x/D1:2", "conv-x/D2:1")
+    assert [draft.speaker for draft in case.drafts] == ["Ada", "Bo", "Bo"]
+    assert case.drafts[0].occurred_at == datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+    assert case.drafts[2].occurred_at == datetime(2023, 9, 13, 0, 9, tzinfo=UTC)
+    assert {draft.level for draft in case.drafts} == {"raw"}
+    assert [draft.seq for draft in case.drafts] == [0, 1, 0]
+
+
+def test_locomo_captions_are_the_loaders_choice(locomo):
+    """A shared picture's caption is part of the text, unless it is not wanted."""
+    with_captions = only(open_dataset("locomo", Reading(path=locomo)))
+    without = only(open_dataset("locomo", Reading(path=locomo, captions=False)))
+
+    assert with_captions.drafts[1].text == "Look! (shares a red boat)"
+    assert without.drafts[1].text == "Look!"
+
+
+def test_locomo_evidence_is_normalised_and_what_cannot_be_resolved_is_counted(locomo):
+    """Several turns in one string and a stray colon are read; the rest is skipped."""
+    case = only(open_dataset("locomo", Reading(path=locomo)))
+
+    assert [sorted(question.relevant) for question in case.questions] == [
+        ["conv-x/D1:1"],
+        ["conv-x/D1:1", "conv-x/D1:2", "conv-x/D2:1"],
+    ]
+    assert [question.category for question in case.questions] == ["single-hop", "multi-hop"]
+    assert case.skipped == 2
+
+
+def test_locomo_at_session_level_counts_sessions(locomo):
+    """Units are sessions, for the memories and for the answers."""
+    case = only(open_dataset("locomo", Reading(path=locomo, level="session")))
+
+    assert case.units == ("conv-x/D1", "conv-x/D1", "conv-x/D2")
+    assert sorted(case.questions[1].relevant) == ["conv-x/D1", "conv-x/D2"]
+
+
+def test_ids_and_sessions_of_the_data_set_are_not_told_to_the_engine(tmp_path):
+    """A session called answer_1 must not be recognisable: ties are broken by id."""
+    path = written(tmp_path / "s.jsonl", [haystack("q1")])
+
+    case = only(open_dataset("longmemeval", Reading(path=path)))
+
+    assert all("answer" not in f"{draft.id} {draft.session}" for draft in case.drafts)
+    assert case.drafts[0].id == neutral_id("filler:0")
+
+
+def test_longmemeval_official_keeps_user_turns_and_drops_abstention(tmp_path):
+    """Assistant turns are no units; questions without an answer are not asked."""
+    path = written(tmp_path / "s.jsonl", [haystack("q1"), haystack("q2_abs")])
+
+    asked, dropped = open_dataset("longmemeval", Reading(path=path)).cases()
+
+    assert [draft.text for draft in asked.drafts] == ["hello", "I own a kite"]
+    assert dict(asked.questions[0].relevant) == {"answer_1:0": 1.0}
+    assert asked.questions[0].now == datetime(2023, 5, 30, 16, 40, tzinfo=UTC)
+    assert (dropped.questions, dropped.skipped) == ((), 1)
+
+
+def test_longmemeval_all_text_keeps_everything(tmp_path):
+    """Both sides are stored; a question without an answer stays, with no unit."""
+    path = written(tmp_path / "s.jsonl", [haystack("q1"), haystack("q2_abs")])
+
+    asked, unanswerable = open_dataset("longmemeval", Reading(path=path, protocol="all")).cases()
+
+    assert len(asked.drafts) == 4
+    assert sorted(asked.questions[0].relevant) == ["answer_1:0", "answer_1:1"]
+    assert not unanswerable.questions[0].answerable
+
+
+def test_pooling_stores_a_shared_session_once(tmp_path):
+    """Two haystacks with the same sessions become one space with both questions."""
+    path = written(tmp_path / "s.jsonl", [haystack("q1"), haystack("q2")])
+
+    case = only(open_dataset("longmemeval", Reading(path=path, pooled=True)))
+
+    assert len(case.drafts) == 2
+    assert [question.key for question in case.questions] == ["q1", "q2"]
+
+
+def test_gzipped_files_and_folders_are_read(tmp_path):
+    """A packed file reads like an unpacked one, and a folder stands for the file in it."""
+    (tmp_path / "locomo.json.gz").write_bytes(gzip.compress(json.dumps(LOCOMO).encode()))
+
+    assert only(open_dataset("locomo", Reading(path=tmp_path))).name == "conv-x"
+
+
+def test_beir_folders_with_grades(tmp_path):
+    """Titles belong to the text, grades become gains, unjudged queries are left out."""
+    written(tmp_path / "corpus.jsonl", [
+        {"_id": "d1", "title": "Kites", "text": "fly"}, {"_id": "d2", "title": "", "text": "sink"},
+    ])  # fmt: skip
+    written(tmp_path / "queries.jsonl", [
+        {"_id": "q1", "text": "flying"}, {"_id": "q2", "text": "unjudged"},
+    ])  # fmt: skip
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels" / "test.tsv").write_text(
+        "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\nq1\tgone\t1\n"
+    )
+
+    case = only(open_dataset("beir", Reading(path=tmp_path)))
+
+    assert [draft.text for draft in case.drafts] == ["Kites\nfly", "sink"]
+    assert [(q.key, dict(q.relevant)) for q in case.questions] == [("q1", {"d1": 2.0})]
+
+
+def test_own_questions_with_a_corpus(tmp_path):
+    """Memories and questions from two files; times are read as people write them."""
+    corpus = written(tmp_path / "m.jsonl", [
+        {"id": "a", "text": "The kite is red", "occurred_at": "2026-01-05"}, {"text": "no id"},
+    ])  # fmt: skip
+    asked = written(tmp_path / "q.jsonl", [
+        {"query": "colour?", "relevant": ["a"], "now": "2026-02-01", "category": "colour"},
+    ])  # fmt: skip
+
+    case = only(open_dataset("jsonl", Reading(path=asked, corpus=corpus)))
+
+    assert case.refs == ("a", "2")
+    assert case.drafts[0].occurred_at == datetime(2026, 1, 5, tzinfo=UTC)
+    assert case.questions[0].now == datetime(2026, 2, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("name", ["locomo", "longmemeval", "beir"])
+def test_missing_data_says_where_it_is_published(name, tmp_path):
+    """Nothing is downloaded: the message names the project that publishes the data."""
+    with pytest.raises(Refused) as caught:
+        open_dataset(name, Reading(path=tmp_path / "nowhere"))
+
+    assert "published as" in caught.value.remedy
+    assert "http" not in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [("{broken", "not valid JSON"), ("[1]", "expected an object"), ('{"a": 1}', "is missing")],
+)
+def test_bad_files_are_named_by_place(tmp_path, content, told):
+    """A file that is not what it should be is refused by name and place."""
+    path = tmp_path / "locomo10.json"
+    path.write_text(content)
+
+    with pytest.raises(Refused, match=told) as caught:
+        list(open_dataset("locomo", Reading(path=path)).cases())
+
+    assert "locomo10.json" in caught.value.message
+
+
+def test_options_that_mean_nothing_are_refused(locomo):
+    """An option the data set has no use for is not ignored."""
+    with pytest.raises(Refused, match="has no use for corpus"):
+        open_dataset("locomo", Reading(path=locomo, corpus=locomo))
+
+
+def test_the_builtin_set_has_every_family():
+    """At least 60 questions in eleven families, at least ten of them without an answer."""
+    case = only(open_dataset("builtin", Reading()))
+    families = {question.category for question in case.questions}
+
+    assert families == {
+        "exact term", "paraphrase", "typo", "identifier", "entity", "multi-hop", "temporal",
+        "superseded fact", "contradiction", "non-English", "irrelevant",
+    }  # fmt: skip
+    assert len(case.questions) >= 70
+    assert sum(not question.answerable for question in case.questions) >= 10
+    assert len(case.drafts) >= 120
+    assert all(unit in case.units for q in case.questions for unit in q.relevant)

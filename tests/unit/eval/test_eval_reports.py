@@ -1,0 +1,209 @@
+"""From answers to a report: tables, a page, a comparison with an earlier one."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+
+from recollect.errors import Refused
+from recollect.eval.asking import Asked
+from recollect.eval.case import Dataset
+from recollect.eval.looking import StepLook
+from recollect.eval.page import page
+from recollect.eval.parts import channels, stages
+from recollect.eval.regression import against, read_report
+from recollect.eval.report import build
+from recollect.eval.runner import Outcome, Plan, Run
+from recollect.eval.sheets import headline, sheets
+from recollect.profile import load_profile
+from recollect.wire import dumps
+
+NASTY = "<script>alert('x')</script> & \"co\""
+
+
+def asked(key: str, ranked: str, relevant: str = "a", **other) -> Asked:
+    values = {
+        "case": "c",
+        "category": "even" if len(key) % 2 else "odd",
+        "offered": tuple(ranked),
+        "best": 0.5 if ranked else None,
+        "shipped": min(3, len(ranked)),
+        "tokens": 100,
+        "seconds": 0.01,
+        "cpu_seconds": 0.008,
+        "degraded": (),
+        "looks": (),
+    }
+    values.update(other)
+    return Asked(key=key, relevant=dict.fromkeys(relevant, 1.0), ranked=tuple(ranked), **values)
+
+
+def look(name: str, *units: str, **places: int) -> StepLook:
+    return StepLook(name, "ok", 0.001, len(units) or len(places), places)
+
+
+def run_of(*outcomes: Outcome) -> Run:
+    dataset = Dataset(name="toy", title=f"toy {NASTY}", cases=lambda: iter(()))
+    return Run(dataset, Plan(), "words", "f00", list(outcomes), cases=1, memories=9)
+
+
+def outcome(label: str, ranks: list[str]) -> Outcome:
+    own = [asked(f"q{n}" * (n % 2 + 1), ranked) for n, ranked in enumerate(ranks)]
+    own.append(asked("silent", "", relevant=""))
+    foreign = {"foreign": [asked("f1", "", relevant=""), asked("f2", "x", relevant="", best=0.1)]}
+    return Outcome(load_profile("default"), label, own, foreign)
+
+
+GOOD = ["axyz"] * 30
+POOR = ["xyza", "xyzw", "xayz"] * 10
+
+
+def report_of(ranks: list[str]) -> dict:
+    return build(run_of(outcome("default", ranks)))
+
+
+def test_every_figure_says_of_how_many():
+    """Quality, speed, cost, abstention: each stands beside its n."""
+    profile = report_of(GOOD)["profiles"][0]
+
+    assert profile["quality"]["all"]["recall@10"]["n"] == 30
+    assert profile["speed"]["n"] == 31
+    assert profile["cost"]["n"] == 30
+    assert [kind["n"] for kind in profile["abstention"]["kinds"]] == [1, 2]
+
+
+def test_a_report_is_strict_json_and_the_same_every_time():
+    """No NaN, no numpy type, and equal runs give equal documents."""
+    assert json.loads(dumps(report_of(POOR))) == report_of(POOR)
+
+
+def test_questions_without_an_answer_do_not_count_as_missed():
+    """They belong to abstention, not to recall."""
+    report = report_of(GOOD)
+
+    assert report["data"]["questions"] == 30
+    assert report["profiles"][0]["quality"]["all"]["recall@10"]["value"] == 1.0
+    own = report["profiles"][0]["abstention"]["kinds"][0]
+    assert (own["kind"], own["silent_share"]) == ("own without an answer", 1.0)
+
+
+def test_profiles_are_compared_by_pairs_with_the_first():
+    """The difference, its interval and whether it may be noise."""
+    report = build(run_of(outcome("default", GOOD), outcome("other", POOR)))
+
+    rows = {row["metric"]: row for row in report["comparisons"]}
+    assert rows["recall@10"]["value"] == pytest.approx(-1 / 3)
+    assert rows["recall@10"]["significant"]
+    assert (rows["recall@10"]["base"], rows["recall@10"]["profile"]) == ("default", "other")
+
+
+def test_ablations_stand_apart_from_profiles():
+    """A profile without a part is a difference, not another profile."""
+    report = build(run_of(outcome("default", GOOD), outcome("default without rerank", POOR)))
+
+    assert [profile["name"] for profile in report["profiles"]] == ["default"]
+    (entry,) = report["ablations"]
+    assert (entry["profile"], entry["part"]) == ("default", "rerank")
+    assert entry["changes"]["ndcg@10"]["significant"]
+
+
+def test_true_hits_lost_to_the_gate_are_counted():
+    """Found before the gate, gone after it: lost. Never found: not the gate's fault."""
+    lost = asked("q1", "", offered=("x", "a"))
+    never = asked("q2", "", offered=("x", "y"))
+    kept = asked("q3", "a")
+    account = build(run_of(Outcome(load_profile("default"), "p", [lost, never, kept])))
+
+    found = account["profiles"][0]["abstention"]
+    assert (found["true_hits"], found["lost"]) == (2, 1)
+
+
+def test_tables_name_what_was_measured():
+    """The headline tells data, counts, embedder and seed."""
+    told = headline(report_of(GOOD))
+
+    assert "30 questions" in told
+    assert "9 memories" in told
+    assert "embedder words" in told
+    assert "seed 7" in told
+
+
+def test_every_table_is_rectangular():
+    """Each row has a cell for each heading."""
+    report = build(
+        run_of(outcome("default", GOOD), outcome("b", POOR), outcome("default without gate", POOR))
+    )
+    report["against"] = against(report, report, file="old.json", tolerance=0.0)
+
+    for sheet in sheets(report):
+        assert {len(row) for row in sheet.rows} <= {len(sheet.heads)}
+
+
+def test_the_page_escapes_everything_and_runs_nothing():
+    """Names from outside cannot become markup, and there is no script and nothing to load."""
+    report = build(run_of(outcome(NASTY, GOOD), outcome("b", POOR)))
+
+    html = page(report)
+
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+    assert "<svg" in html
+    assert "src=" not in html
+    assert "url(" not in html
+
+
+def test_worse_is_told_from_noise_and_from_what_is_borne():
+    """A significant loss beyond the tolerance is worse; equal runs are equal."""
+    then, now = report_of(GOOD), report_of(POOR)
+
+    assert against(now, then, file="f", tolerance=0.0)["worse"] > 0
+    assert against(now, then, file="f", tolerance=0.9)["worse"] == 0
+    assert against(then, then, file="f", tolerance=0.0)["worse"] == 0
+    better = against(then, now, file="f", tolerance=0.0)
+    assert better["worse"] == 0
+    assert "better" in {row["verdict"] for row in better["rows"]}
+
+
+def test_reports_of_other_data_are_not_compared():
+    """Two data sets have nothing to be paired by."""
+    other = copy.deepcopy(report_of(GOOD))
+    other["data"]["name"] = "another"
+
+    with pytest.raises(Refused, match="was measured on"):
+        against(report_of(GOOD), other, file="f", tolerance=0.0)
+
+
+@pytest.mark.parametrize("content", ["not json", "[]", '{"format": 99}'])
+def test_a_file_that_is_no_report_is_refused(tmp_path, content):
+    """What --against is given must have been saved by --save."""
+    path = tmp_path / "old.json"
+    path.write_text(content)
+
+    with pytest.raises(Refused, match="is not a"):
+        read_report(path)
+
+
+def test_a_channel_is_dead_when_others_find_all_that_it_finds():
+    """Unique finds are those that no other channel had."""
+    looks = (look("channel.words", a=1), look("channel.sense", a=2, b=1), look("fuse", a=1, b=2))
+    rows = {row["channel"]: row for row in channels([asked("q", "ab", "ab", looks=looks)])}
+
+    assert rows["words"]["dead"]
+    assert not rows["sense"]["dead"]
+    assert (rows["sense"]["unique"], rows["sense"]["unique_answered"]) == (1, 1)
+    assert rows["words"]["found_share"] == 0.5
+
+
+def test_a_stage_is_judged_by_where_it_moves_the_relevant_ones():
+    """Rises, falls and losses are counted from the step before."""
+    first = asked("q1", "a", "ab", looks=(look("fuse", a=12, b=3), look("rerank.x", a=2, b=1)))
+    second = asked("q2", "a", "a", looks=(look("fuse", a=1), look("rerank.x")))
+
+    fused, reranked = stages([first, second])
+
+    assert fused["recall_after"] == pytest.approx(0.75)
+    assert reranked["recall_after"] == pytest.approx(0.5)
+    assert (reranked["up"], reranked["down"], reranked["lost"]) == (1, 0, 1)
+    assert reranked["rise"] == 2.0

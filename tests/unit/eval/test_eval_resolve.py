@@ -1,0 +1,26 @@
+"""Finding the memories that a question means."""
+
+from __future__ import annotations
+
+from recollect.eval.case import Question
+from recollect.eval.resolve import resolve
+
+TEXTS = {"m1": "The Kite is  red", "m2": "the boat is blue", "m3": "a red boat"}
+
+
+def relevant(*wanted: str) -> list[dict]:
+    asked = Question("q", "?", dict.fromkeys(wanted, 1.0))
+    return [dict(question.relevant) for question in resolve((asked,), TEXTS)]
+
+
+def test_ids_and_parts_of_texts_both_find_their_memories():
+    """An id stands for itself, any other entry for every text that holds it."""
+    assert relevant("m1") == [{"m1": 1.0}]
+    assert relevant("kite IS red") == [{"m1": 1.0}]
+    assert relevant("m2", "red") == [{"m1": 1.0, "m2": 1.0, "m3": 1.0}]
+
+
+def test_what_is_nowhere_leaves_the_question_out():
+    """A question none of whose answers exists cannot be judged; one without any can."""
+    assert relevant("nothing like it") == []
+    assert relevant() == [{}]

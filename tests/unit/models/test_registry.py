@@ -1,0 +1,82 @@
+"""Embedders by name, and values made once."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from recollect.errors import BadSetting
+from recollect.models import DEFAULT, EMBEDDERS, NONE, open_embedder
+from recollect.models.lazy import Once
+from recollect.settings import SETTINGS
+
+
+def test_without_a_name_the_default_is_opened():
+    """The default is the learned one, never the hash embedder."""
+    default, named = open_embedder(), open_embedder(DEFAULT)
+
+    assert default is not None
+    assert named is not None
+    assert default.model == named.model == "wordllama-l2-supercat-256"
+
+
+def test_none_means_words_alone():
+    """There is a name for having no embedder."""
+    assert open_embedder(NONE) is None
+
+
+def test_an_unknown_name_is_refused_with_the_allowed_ones():
+    """The error lists every name there is."""
+    with pytest.raises(BadSetting, match="'word2vec'") as caught:
+        open_embedder("word2vec")
+
+    assert caught.value.remedy == "allowed: wordllama, hash, none"
+
+
+def test_the_setting_allows_exactly_the_names_there_are():
+    """A new embedder must be named in the settings too."""
+    allowed = next(setting.allowed for setting in SETTINGS if setting.name == "embedder")
+
+    assert allowed == (*EMBEDDERS, NONE)
+
+
+def test_a_value_is_made_once_whoever_asks():
+    """Eight threads at once make one value."""
+    made = []
+
+    def make() -> object:
+        time.sleep(0.01)
+        made.append(object())
+        return made[-1]
+
+    once, seen = Once(make), []
+    threads = [threading.Thread(target=lambda: seen.append(once())) for _ in range(8)]
+    assert not once
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert once
+    assert len(made) == 1
+    assert seen == made * 8
+
+
+def test_a_failed_try_is_not_kept():
+    """After an error the next call tries again; an empty value counts as made."""
+    answers = iter([ValueError("not yet"), []])
+
+    def make() -> list[int]:
+        answer = next(answers)
+        if isinstance(answer, ValueError):
+            raise answer
+        return answer
+
+    once = Once(make)
+
+    with pytest.raises(ValueError, match="not yet"):
+        once()
+    assert once() == []
+    assert once() == []

@@ -1,0 +1,221 @@
+"""The doctor: sees what is wrong, mends what is derived, admits what it cannot."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from recollect.ports import Finding, TextSearch
+from recollect.store.sqlite import SqliteStore
+from records import NOW, embedding, mention, record, scope
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A space with history, vectors, entities and a few journal lines."""
+    path = tmp_path / "space.db"
+    store = SqliteStore.open(path, space="test")
+    records = [
+        record(
+            f"i{n}",
+            f"memory number {n} about tea",
+            embedding=embedding(n),
+            mentions=(mention("Ana"),),
+        )
+        for n in range(20)
+    ]
+    store.put(records, actor="x", now=NOW)
+    store.put([record("i3", "memory three, revised", rev=2)], actor="x", now=NOW)
+    store.end(["i4"], how="forgotten", actor="x", now=NOW)
+    store.close()
+    return path
+
+
+@pytest.fixture
+def raw(path: Path) -> Iterator[apsw.Connection]:
+    """A way to the file that knows nothing of our rules."""
+    db = apsw.Connection(str(path))
+    yield db
+    db.close()
+
+
+def check(path: Path, *, repair: bool = False) -> dict[str, Finding]:
+    store = SqliteStore.open(path, space="test")
+    try:
+        return {finding.name: finding for finding in store.check(repair=repair)}
+    finally:
+        store.close()
+
+
+def bad(findings: dict[str, Finding]) -> set[str]:
+    return {name for name, finding in findings.items() if not finding.ok}
+
+
+def test_a_healthy_space_has_only_good_findings(path: Path) -> None:
+    """And says what was looked at."""
+    findings = check(path)
+
+    assert bad(findings) == set()
+    assert {"file", "content", "words", "vectors", "journal", "permissions"} <= set(findings)
+
+
+DERIVED: dict[str, tuple[str, str]] = {
+    "word index": ("words", "INSERT INTO words (words) VALUES ('delete-all')"),
+    "trigram index": ("words", "INSERT INTO grams (grams) VALUES ('delete-all')"),
+    "vocabulary": ("words", "INSERT INTO vocabulary (vocabulary) VALUES ('delete-all')"),
+    "a word's count": ("words", "UPDATE term SET df = df + 1 WHERE t = 'tea'"),
+    "a word": ("words", "DELETE FROM term WHERE t = 'tea'"),
+    "number of memories": ("words", "UPDATE meta SET value = '3' WHERE name = 'documents'"),
+    "a length": ("words", "UPDATE item SET length = 99 WHERE id = 'i5'"),
+    "sign bits": ("vectors", "UPDATE chunk SET bits = zeroblob(length(bits))"),
+    "slots": ("vectors", "UPDATE chunk SET rids = zeroblob(length(rids))"),
+    "a chunk": ("vectors", "DELETE FROM chunk"),
+}
+
+
+@pytest.mark.parametrize("what", DERIVED)
+def test_what_is_derived_is_made_anew(path: Path, raw: apsw.Connection, what: str) -> None:
+    """Damage is seen, repaired when asked, and then gone."""
+    name, damage = DERIVED[what]
+    raw.execute(damage)
+
+    assert name in bad(check(path))
+    mended = check(path, repair=True)
+    assert bad(mended) == set()
+    assert mended[name].repaired
+    assert bad(check(path)) == set()
+
+
+def test_a_repaired_index_finds_again(path: Path, raw: apsw.Connection) -> None:
+    """Every memory, by its words and by its vector."""
+    raw.execute("INSERT INTO words (words) VALUES ('delete-all'); DELETE FROM chunk")
+    check(path, repair=True)
+    store = SqliteStore.open(path, space="test")
+
+    assert len(store.search_text(TextSearch("tea"), scope()).matches) == 18
+    assert len(store.search_vector(embedding(7).vector, "test-model/8", 1, scope()).matches) == 1
+    store.close()
+
+
+CONTENT = {
+    "text": "UPDATE item SET text = 'coffee' WHERE id = 'i7'",
+    "trust": "UPDATE item SET trust = 3 WHERE id = 'i7'",
+    "time": "UPDATE item SET stored_at = stored_at + 1 WHERE id = 'i7'",
+    "source": "UPDATE item SET source = 'owner' WHERE id = 'i7'",
+    "hash": "UPDATE item SET content_hash = '' WHERE id = 'i7'",
+}
+
+
+@pytest.mark.parametrize("what", CONTENT)
+def test_changed_content_is_reported_and_cannot_be_mended(
+    path: Path, raw: apsw.Connection, what: str
+) -> None:
+    """The hash says that it is wrong; nobody knows what was right."""
+    raw.execute(CONTENT[what])
+
+    findings = check(path, repair=True)
+    assert "content" in bad(findings)
+    assert "i7" in findings["content"].detail
+
+
+def test_status_and_end_are_not_content(path: Path, raw: apsw.Connection) -> None:
+    """They change in the life of a memory; its hash does not."""
+    raw.execute(
+        "UPDATE item SET status = 'superseded', live_to = 1, ended_by = 'x' WHERE id = 'i7'"
+    )
+
+    assert bad(check(path)) == set()
+
+
+def test_two_live_revisions_are_reported(path: Path, raw: apsw.Connection) -> None:
+    """Even if somebody removed the rule that forbids them."""
+    raw.execute("DROP INDEX item_live; UPDATE item SET live_to = NULL WHERE id = 'i3'")
+
+    assert "i3" in check(path)["revisions"].detail
+
+
+def test_a_reference_to_nothing_is_reported(path: Path, raw: apsw.Connection) -> None:
+    """Such as an alias of nobody."""
+    raw.execute("PRAGMA foreign_keys = OFF; INSERT INTO alias VALUES ('x', 'person:nobody')")
+
+    assert "references" in bad(check(path))
+
+
+def test_open_permissions_are_closed(path: Path) -> None:
+    """Others must not read what is remembered."""
+    path.chmod(0o644)
+
+    assert bad(check(path)) == {"permissions"}
+    assert check(path, repair=True)["permissions"].repaired
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+# The journal
+
+
+TAMPERINGS: dict[str, Callable[[random.Random, int], str]] = {
+    "edit actor": lambda _, seq: f"UPDATE event SET actor = actor || 'y' WHERE seq = {seq}",
+    "edit kind": lambda _, seq: f"UPDATE event SET kind = 'read' WHERE seq = {seq}",
+    "edit detail": lambda _, seq: f"UPDATE event SET detail = 'nothing' WHERE seq = {seq}",
+    "edit item": lambda _, seq: f"UPDATE event SET item = 'other' WHERE seq = {seq}",
+    "edit time": lambda _, seq: f"UPDATE event SET at = at - 1 WHERE seq = {seq}",
+    "drop": lambda _, seq: f"DELETE FROM event WHERE seq = {seq}",
+    "cut short": lambda _, seq: f"DELETE FROM event WHERE seq >= {seq}",
+    "drop all": lambda _, __: "DELETE FROM event",
+    "add": lambda _, __: (
+        "INSERT INTO event SELECT 99, at, kind, item, actor, detail, chain FROM event LIMIT 1"
+    ),
+    "swap": lambda rng, seq: (
+        f"UPDATE event SET seq = 1000 WHERE seq = {seq};"
+        f"UPDATE event SET seq = {seq} WHERE seq = {(other := 1 + (seq + rng.randrange(20)) % 22)};"
+        f"UPDATE event SET seq = {other} WHERE seq = 1000"
+    ),
+}
+
+
+@pytest.mark.parametrize("how", TAMPERINGS)
+def test_a_tampered_journal_is_detected(path: Path, raw: apsw.Connection, how: str) -> None:
+    """Edited, dropped, swapped, cut short: at any line."""
+    rng = random.Random(how)
+    store = SqliteStore.open(path, space="test")
+    assert len(store.events()) == 22
+    for seq in rng.sample(range(1, 23), 8):
+        raw.execute("BEGIN")
+        raw.execute(TAMPERINGS[how](rng, seq))
+        raw.execute("COMMIT")
+        findings = {finding.name: finding for finding in store.check()}
+        assert not findings["journal"].ok, seq
+        restore_journal(raw, path)
+    assert all(finding.ok for finding in store.check())
+    store.close()
+
+
+def restore_journal(raw: apsw.Connection, path: Path) -> None:
+    """Puts the lines back as the fixture wrote them."""
+    kept = path.with_name("journal.db")
+    if not kept.exists():
+        pytest.fail("the journal was not kept")
+    raw.execute("ATTACH ? AS kept", (str(kept),))
+    raw.execute("DELETE FROM event; INSERT INTO event SELECT * FROM kept.event")
+    raw.execute("DETACH kept")
+
+
+@pytest.fixture(autouse=True)
+def _keep_journal(path: Path) -> None:
+    db = apsw.Connection(str(path))
+    db.execute("VACUUM INTO ?", (str(path.with_name("journal.db")),))
+    db.close()
+
+
+def test_a_damaged_file_is_reported_not_thrown(path: Path) -> None:
+    """Pages full of noise in the middle: findings, or a typed error on opening."""
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(size // 2 // 4096 * 4096)
+        file.write(random.Random(5).randbytes(4096 * 4))
+
+    assert bad(check(path))

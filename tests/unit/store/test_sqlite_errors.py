@@ -1,0 +1,94 @@
+"""What the driver says reaches nobody: every error is ours, and nothing is half done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from recollect.errors import BadText, RecollectError, Refused, StoreBusy, StoreDamaged, StoreError
+from recollect.ports import TextSearch
+from recollect.store.sqlite import SqliteStore
+from recollect.store.sqlite.translate import translated
+from records import NOW, record, scope
+
+EXPECTED = {
+    apsw.BusyError: StoreBusy,
+    apsw.LockedError: StoreBusy,
+    apsw.CorruptError: StoreDamaged,
+    apsw.NotADBError: StoreDamaged,
+    apsw.FullError: StoreError,
+    apsw.IOError: StoreError,
+    apsw.ReadOnlyError: StoreError,
+    apsw.CantOpenError: StoreError,
+    apsw.TooBigError: Refused,
+    apsw.ConnectionClosedError: StoreError,
+    apsw.ThreadingViolationError: StoreError,
+    apsw.SQLError: StoreError,
+}
+
+
+@pytest.mark.parametrize("error", EXPECTED, ids=lambda error: error.__name__)
+def test_every_error_of_the_driver_becomes_one_of_ours(error: type[apsw.Error]) -> None:
+    """With the file's name where there is one, and the cause kept."""
+    with pytest.raises(RecollectError) as caught, translated("space.db"):
+        raise error("the engine's own words")
+
+    assert type(caught.value) is EXPECTED[error]
+    assert isinstance(caught.value.__cause__, error)
+    assert caught.value.message
+
+
+def test_other_errors_pass(tmp_path: Path) -> None:
+    """Only what the driver raises is translated."""
+    with pytest.raises(KeyError), translated("space.db"):
+        raise KeyError
+
+
+def test_a_full_disk_saves_nothing_and_breaks_nothing(tmp_path: Path) -> None:
+    """The write is refused in words; reads go on; with room again writes do too."""
+    store = SqliteStore.open(tmp_path / "space.db", space="test")
+    store.put([record("a", "tea")], actor="x", now=NOW)
+    db = store._connections.mine()
+    pages = db.execute("PRAGMA page_count").get
+    db.execute(f"PRAGMA max_page_count = {pages + 2}")
+
+    with pytest.raises(StoreError, match="nothing was saved"):
+        store.put([record(f"b{n}", f"{n} " * 2000) for n in range(20)], actor="x", now=NOW)
+
+    assert store.count() == 1
+    assert len(store.search_text(TextSearch("tea"), scope()).matches) == 1
+    db.execute("PRAGMA max_page_count = 1073741823")
+    store.put([record("c")], actor="x", now=NOW)
+    assert all(finding.ok for finding in store.check())
+    store.close()
+
+
+def test_values_out_of_range_are_the_callers_mistake(tmp_path: Path) -> None:
+    """They are refused, not called a failure of the store."""
+    store = SqliteStore.open(None, space="test")
+    for fields in (
+        {"trust": 4},
+        {"level": "rumour"},
+        {"seq": 2**63},
+        {"importance": float("nan")},
+        {"metadata": {"x": float("inf")}},
+        {"metadata": {"x": object()}},
+        {"kind": None},
+    ):
+        with pytest.raises(Refused):
+            store.put([record("a", **fields)], actor="x", now=NOW)
+    assert store.count() == 0
+    store.close()
+
+
+@pytest.mark.parametrize("field", ["topic", "source", "speaker", "caption"])
+def test_half_characters_are_refused_in_any_field(field: str) -> None:
+    """By one rule, whichever column they came in."""
+    store = SqliteStore.open(None, space="test")
+    with pytest.raises(BadText):
+        store.put([record("a", **{field: "x\udfff"})], actor="x", now=NOW)
+    with pytest.raises(BadText):
+        store.get(["x\udfff"])
+    store.close()

@@ -1,0 +1,90 @@
+"""Migrations: each step whole, a copy before the first, nothing twice."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import apsw
+import pytest
+
+from recollect.store.sqlite import SqliteStore
+from recollect.store.sqlite.migrate import (
+    SCHEMA_VERSION,
+    Migration,
+    copies,
+    migrate,
+    migrations,
+    schema_version,
+)
+from records import NOW, record
+
+NEXT = Migration(SCHEMA_VERSION + 1, "CREATE TABLE extra (x); INSERT INTO extra VALUES (1)")
+BROKEN = Migration(SCHEMA_VERSION + 2, "CREATE TABLE more (x); SELECT nonsense")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A space of today with one memory."""
+    store = SqliteStore.open(tmp_path / "a[b]*.db", space="test")
+    store.put([record("a")], actor="x", now=NOW)
+    store.close()
+    return tmp_path / "a[b]*.db"
+
+
+def test_the_numbered_files_lead_to_the_version_we_know() -> None:
+    """One after the other, without a gap."""
+    assert [step.version for step in migrations()] == list(range(1, SCHEMA_VERSION + 1))
+
+
+def test_an_old_file_is_copied_before_it_is_changed(path: Path) -> None:
+    """The copy is whole, private, and still of the old schema."""
+    db = apsw.Connection(str(path))
+    copy = migrate(db, path, [*migrations(), NEXT])
+
+    assert schema_version(db) == SCHEMA_VERSION + 1
+    assert copy == path.with_name(f"{path.name}.v{SCHEMA_VERSION}.bak")
+    assert copies(path) == [copy]
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    old = apsw.Connection(str(copy))
+    assert schema_version(old) == SCHEMA_VERSION
+    assert old.execute("SELECT id FROM item").get == "a"
+    assert old.execute("PRAGMA integrity_check").get == "ok"
+    old.close()
+    db.close()
+
+
+def test_an_up_to_date_file_is_left_alone(path: Path) -> None:
+    """No copy, no change."""
+    db = apsw.Connection(str(path))
+
+    assert migrate(db, path, migrations()) is None
+    assert copies(path) == []
+    db.close()
+
+
+def test_a_step_that_fails_leaves_the_one_before(path: Path) -> None:
+    """And can be tried again."""
+    db = apsw.Connection(str(path))
+    with pytest.raises(apsw.SQLError):
+        migrate(db, path, [NEXT, BROKEN])
+
+    assert schema_version(db) == NEXT.version
+    tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master")}
+    assert "extra" in tables
+    assert "more" not in tables
+    migrate(db, path, [NEXT, BROKEN._replace(sql="CREATE TABLE more (x)")])
+    assert schema_version(db) == BROKEN.version
+    db.close()
+
+
+def test_a_half_made_copy_is_made_again(path: Path) -> None:
+    """A crash while copying leaves a part that the next attempt replaces."""
+    part = path.with_name(f"{path.name}.v{SCHEMA_VERSION}.bak.part")
+    part.write_bytes(b"half")
+    db = apsw.Connection(str(path))
+    migrate(db, path, [NEXT])
+
+    assert not part.exists()
+    assert len(copies(path)) == 1
+    db.close()

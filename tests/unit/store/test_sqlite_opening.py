@@ -1,0 +1,345 @@
+"""Opening a space: what is made, what is refused, what is left alone."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+
+from recollect.errors import NotFound, SchemaTooNew, StoreDamaged, StoreError
+from recollect.store.sqlite import SqliteStore
+from recollect.store.sqlite.connection import APPLICATION_ID, is_safe_engine, require_safe_engine
+from records import NOW, record
+
+
+def open_store(path: Path, *, create: bool = True) -> SqliteStore:
+    return SqliteStore.open(path, space="test", create=create)
+
+
+def put(store: SqliteStore, *ids: str) -> None:
+    store.put([record(one) for one in ids], actor="x", now=NOW)
+
+
+@contextmanager
+def umask(mask: int) -> Iterator[None]:
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def fingerprint(folder: Path) -> dict[str, tuple[str, int]]:
+    """Every file of a folder: its content and when it was changed."""
+    return {
+        file.name: (hashlib.sha256(file.read_bytes()).hexdigest(), file.stat().st_mtime_ns)
+        for file in folder.iterdir()
+    }
+
+
+# The engine
+
+
+@pytest.mark.parametrize(
+    ("version", "safe"),
+    [
+        ("3.40.1", False),
+        ("3.44.5", False),
+        ("3.44.6", True),
+        ("3.45.0", False),
+        ("3.50.6", False),
+        ("3.50.7", True),
+        ("3.51.2", False),
+        ("3.51.3", True),
+        ("3.52.0", False),
+        ("3.53.0", True),
+        ("3.54.1", True),
+        ("4.0.0", True),
+    ],
+)
+def test_an_engine_that_loses_commits_is_refused(version: str, safe: bool) -> None:
+    """The WAL-reset bug is in everything before 3.51.3 but two repaired branches."""
+    assert is_safe_engine(version) is safe
+    if not safe:
+        with pytest.raises(StoreError, match=version):
+            require_safe_engine(version)
+
+
+def test_the_engine_in_use_is_safe() -> None:
+    """The library really linked, not the one the package asks for."""
+    require_safe_engine(apsw.sqlite_lib_version())
+
+
+# New spaces
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077, 0o777])
+def test_only_the_owner_can_read_a_space(tmp_path: Path, mask: int) -> None:
+    """Whatever the umask: the file, its log, its lock, and the folders made for it."""
+    path = tmp_path / "deep" / "er" / "space.db"
+    with umask(mask):
+        store = open_store(path)
+        put(store, "a")
+        modes = {file.name: mode(file) for file in path.parent.iterdir()}
+        store.close()
+
+    assert modes == dict.fromkeys(
+        ("space.db", "space.db-wal", "space.db-shm", "space.db.lock"), 0o600
+    )
+    assert mode(tmp_path / "deep") == mode(tmp_path / "deep" / "er") == 0o700
+
+
+def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+    """It may be shared with others on purpose."""
+    tmp_path.chmod(0o755)
+    open_store(tmp_path / "space.db").close()
+
+    assert mode(tmp_path) == 0o755
+
+
+def test_a_closed_space_is_one_file_and_its_lock(tmp_path: Path) -> None:
+    """The log is moved into the file by the last to close."""
+    store = open_store(tmp_path / "space.db")
+    put(store, "a")
+    store.close()
+
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["space.db", "space.db.lock"]
+
+
+def test_a_space_is_durable_and_guarded(tmp_path: Path) -> None:
+    """The settings that the promises rest on are really on."""
+    store = open_store(tmp_path / "space.db")
+    db = store._connections.mine()
+
+    assert db.execute("PRAGMA journal_mode").get == "wal"
+    assert db.execute("PRAGMA synchronous").get == 2
+    assert db.execute("PRAGMA foreign_keys").get == 1
+    assert db.execute("PRAGMA secure_delete").get == 1
+    assert db.execute("PRAGMA application_id").get == APPLICATION_ID
+    for table in ("words", "grams", "vocabulary"):
+        set_to = db.execute(f"SELECT v FROM {table}_config WHERE k = 'secure-delete'").get
+        assert set_to == 1
+    store.close()
+
+
+def test_without_create_a_missing_space_is_not_found(tmp_path: Path) -> None:
+    """And nothing is made, not even the folder."""
+    with pytest.raises(NotFound):
+        open_store(tmp_path / "no" / "space.db", create=False)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_file_becomes_a_space(tmp_path: Path) -> None:
+    """As one made by a temporary-file function."""
+    path = tmp_path / "space.db"
+    path.touch(mode=0o644)
+    store = open_store(path)
+    put(store, "a")
+    store.close()
+
+    assert mode(path) == 0o600
+
+
+def test_an_interrupted_creation_is_begun_anew(tmp_path: Path) -> None:
+    """What a crash left beside the file does not matter."""
+    (tmp_path / "space.db.new").write_bytes(b"half a database")
+    (tmp_path / "space.db.new-wal").write_bytes(b"half a log")
+    store = open_store(tmp_path / "space.db")
+    put(store, "a")
+
+    assert store.count() == 1
+    store.close()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["space.db", "space.db.lock"]
+
+
+# Files that are not ours
+
+
+GARBAGE = {
+    "random": os.urandom(5000),
+    "text": b"# My notes\nnothing to see\n",
+    "tiny": b"x",
+    "zeros": bytes(8192),
+    "header only": b"SQLite format 3\x00",
+}
+
+
+@pytest.mark.parametrize("name", GARBAGE)
+def test_a_file_that_is_no_database_is_refused_and_untouched(tmp_path: Path, name: str) -> None:
+    """Never deleted, never overwritten, nothing laid beside it."""
+    path = tmp_path / "space.db"
+    path.write_bytes(GARBAGE[name])
+    before = fingerprint(tmp_path)
+
+    with pytest.raises(StoreDamaged) as caught:
+        open_store(path)
+
+    assert "left as it is" in caught.value.remedy
+    assert fingerprint(tmp_path) == before
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_a_database_of_another_program_is_refused_and_untouched(
+    tmp_path: Path, journal: str
+) -> None:
+    """Even its log is left where it is."""
+    path = tmp_path / "space.db"
+    other = apsw.Connection(str(path))
+    other.execute(f"PRAGMA journal_mode = {journal}")
+    other.execute("CREATE TABLE item (id); INSERT INTO item VALUES (1)")
+    before = fingerprint(tmp_path)
+
+    with pytest.raises(StoreDamaged, match="another program"):
+        open_store(path)
+
+    assert fingerprint(tmp_path) == before
+    other.close()
+
+
+def test_a_lost_file_is_not_replaced_while_its_log_is_there(tmp_path: Path) -> None:
+    """Making a new one would throw the log away, and with it the memories."""
+    path = tmp_path / "space.db"
+    (tmp_path / "space.db-wal").write_bytes(b"log")
+    with pytest.raises(StoreDamaged, match="log"):
+        open_store(path)
+
+    path.touch()
+    with pytest.raises(StoreDamaged, match="log"):
+        open_store(path)
+    assert (tmp_path / "space.db-wal").read_bytes() == b"log"
+
+
+def test_a_newer_schema_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    """An old program must not write what it does not understand."""
+    path = tmp_path / "space.db"
+    open_store(path).close()
+    db = apsw.Connection(str(path))
+    db.execute("PRAGMA user_version = 7")
+    db.close()
+
+    with pytest.raises(SchemaTooNew, match="schema 7") as caught:
+        open_store(path)
+    assert "pip install" in caught.value.remedy
+
+
+def test_a_folder_in_the_place_of_the_file_is_an_error_of_ours(tmp_path: Path) -> None:
+    """Not a traceback of the driver."""
+    (tmp_path / "space.db").mkdir()
+
+    with pytest.raises(StoreError):
+        open_store(tmp_path / "space.db")
+
+
+def test_a_file_in_the_place_of_the_folder_is_an_error_of_ours(tmp_path: Path) -> None:
+    """Likewise."""
+    (tmp_path / "folder").write_text("a file")
+
+    with pytest.raises(StoreError):
+        open_store(tmp_path / "folder" / "space.db")
+
+
+def test_a_space_set_to_another_journal_is_set_right(tmp_path: Path) -> None:
+    """Somebody's tool may have switched the log off."""
+    path = tmp_path / "space.db"
+    open_store(path).close()
+    db = apsw.Connection(str(path))
+    db.execute("PRAGMA journal_mode = DELETE")
+    db.close()
+
+    store = open_store(path)
+
+    assert store._connections.mine().execute("PRAGMA journal_mode").get == "wal"
+    store.close()
+
+
+# Connections
+
+
+def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    """To the thread that knew it and to one that comes new."""
+    store = open_store(tmp_path / "space.db")
+    store.count()
+    store.close()
+    said: list[str] = []
+
+    def ask() -> None:
+        try:
+            store.count()
+        except StoreError as error:
+            said.append(error.message)
+
+    ask()
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    assert len(said) == 2
+    assert all("closed" in message for message in said)
+
+
+def test_connections_of_dead_threads_are_closed(tmp_path: Path) -> None:
+    """A server that makes a thread for every request does not run out of files."""
+    store = open_store(tmp_path / "space.db")
+    for _ in range(20):
+        thread = threading.Thread(target=store.count)
+        thread.start()
+        thread.join()
+
+    assert len(store._connections._open) <= 2
+    store.close()
+
+
+def test_a_store_is_not_carried_into_a_forked_process(tmp_path: Path) -> None:
+    """SQLite's locks do not survive a fork; the child is told, the parent goes on."""
+    store = open_store(tmp_path / "space.db")
+    put(store, "a")
+    child = os.fork()
+    if child == 0:
+        try:
+            store.count()
+        except StoreError as error:
+            os._exit(7 if "forked" in error.message else 1)
+        os._exit(2)
+    _, status = os.waitpid(child, 0)
+
+    assert os.waitstatus_to_exitcode(status) == 7
+    put(store, "b")
+    assert store.count() == 2
+    store.close()
+
+
+def test_spaces_in_memory_are_apart() -> None:
+    """Two of the same name share nothing."""
+    one = SqliteStore.open(None, space="same")
+    two = SqliteStore.open(None, space="same")
+    put(one, "a")
+
+    assert (one.count(), two.count()) == (1, 0)
+    one.close()
+    two.close()
+
+
+def test_two_stores_of_one_process_share_a_file(tmp_path: Path) -> None:
+    """Opening and closing the second does not break the locks of the first."""
+    first = open_store(tmp_path / "space.db")
+    put(first, "a")
+    for number in range(3):
+        second = open_store(tmp_path / "space.db")
+        put(second, f"b{number}")
+        second.close()
+        put(first, f"c{number}")
+
+    assert first.count() == 7
+    assert all(finding.ok for finding in first.check())
+    first.close()
