@@ -22,7 +22,9 @@ def at(**after: float) -> datetime:
     return NOW + timedelta(**after)
 
 
-def scope(*, as_of: datetime | None = None, moment: datetime | None = None, **filters: Any) -> Scope:
+def scope(
+    *, as_of: datetime | None = None, moment: datetime | None = None, **filters: Any
+) -> Scope:
     """A scope as of now, unless told otherwise."""
     return Scope(Filters(**filters), moment or as_of or at(days=1), as_of)
 
@@ -35,7 +37,9 @@ def item(item_id: str, text: str | None = None, **fields: Any) -> Item:
 
 def record(item_id: str, text: str | None = None, **fields: Any) -> Record:
     """A record of a new item; record fields are told apart by name."""
-    given = {name: fields.pop(name) for name in tuple(fields) if name in Record.__dataclass_fields__}
+    given = {
+        name: fields.pop(name) for name in tuple(fields) if name in Record.__dataclass_fields__
+    }
     made = item(item_id, text, **fields)
     if given.get("embedding") is not None:
         given.setdefault("model", MODEL)
@@ -66,7 +70,11 @@ moments = st.one_of(
 maybe = lambda strategy: st.none() | strategy  # noqa: E731 - reads like the word it is
 shares = st.floats(0, 1)
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=6,
 )

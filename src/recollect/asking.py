@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import base64
-import binascii
-import json
+import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from recollect.dates import moment_of
 from recollect.errors import BadText, Refused, TooLarge
-from recollect.model import Filters, Query
+from recollect.model import Filters, Query, mark_of
 from recollect.text import unkeepable
 
 MAX_QUERY_BYTES = 8 * 1024
@@ -85,9 +84,9 @@ def build_query(ask: Ask, filters: Filters, *, now: datetime, k: int, max_tokens
     if not ask.text.strip():
         raise Refused("the question is empty", remedy="say what you are looking for")
     as_of = _moment("as_of", ask.as_of, now) if ask.as_of is not None else None
-    offset = _within("offset", ask.offset, 0, MAX_OFFSET)
+    seen: frozenset[int] = frozenset()
     if ask.cursor is not None:
-        as_of, offset = _read_cursor(ask.cursor, ask.text)
+        as_of, seen = _read_cursor(ask.cursor, ask.text)
     return Query(
         text=ask.text,
         now=now,
@@ -97,29 +96,31 @@ def build_query(ask: Ask, filters: Filters, *, now: datetime, k: int, max_tokens
         max_tokens=_within(
             "max_tokens", max_tokens if ask.max_tokens is None else ask.max_tokens, 1, MAX_TOKENS
         ),
-        offset=offset,
+        offset=_within("offset", ask.offset, 0, MAX_OFFSET),
         track=ask.track,
+        seen=seen,
     )
 
 
-def next_cursor(query: Query, returned: int) -> str:
-    """Where the next page begins: it sees the memory as the first page saw it."""
+def next_cursor(query: Query, returned: Iterable[str]) -> str:
+    """How to go on: the next page sees the memory as the first one saw it, and passes
+    over what earlier pages returned, so writes in between cannot repeat or hide any."""
     moment = int(query.moment.timestamp() * 1000)
-    mark = [moment, query.offset + returned, zlib.crc32(query.text.encode())]
-    return base64.urlsafe_b64encode(json.dumps(mark).encode()).decode().rstrip("=")
+    marks = sorted(query.seen | {mark_of(item_id) for item_id in returned})
+    body = struct.pack(f"<qI{len(marks)}I", moment, zlib.crc32(query.text.encode()), *marks)
+    return base64.urlsafe_b64encode(body).decode().rstrip("=")
 
 
-def _read_cursor(cursor: str, text: str) -> tuple[datetime, int]:
+def _read_cursor(cursor: str, text: str) -> tuple[datetime, frozenset[int]]:
     try:
-        padded = cursor + "=" * (-len(cursor) % 4)
-        moment, offset, check = json.loads(base64.urlsafe_b64decode(padded))
-        seen = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(moment))
-        offset = int(offset)
-    except (ValueError, TypeError, OverflowError, binascii.Error) as error:
+        body = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        moment, check, *marks = struct.unpack(f"<qI{(len(body) - 12) // 4}I", body)
+        seen = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=moment)
+    except (ValueError, OverflowError, struct.error) as error:
         raise Refused("that is not a cursor of an earlier answer") from error
     if check != zlib.crc32(text.encode()):
         raise Refused("that cursor belongs to another question")
-    return seen, _within("offset", offset, 0, MAX_OFFSET)
+    return seen, frozenset(marks)
 
 
 def _admit(text: str, what: str, limit: int) -> None:

@@ -232,7 +232,7 @@ class Memory:
         answer = engine.recall(chosen, ctx)
         if not answer.page.has_more:
             return answer
-        cursor = next_cursor(answer.query, answer.page.returned)
+        cursor = next_cursor(answer.query, [hit.item.id for hit in answer.hits])
         return replace(answer, page=replace(answer.page, cursor=cursor))
 
     def explain(self, text: str, item_id: str, **options: Any) -> str:

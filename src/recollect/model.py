@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -203,9 +204,17 @@ class Filters:
     include_expired: bool = False
 
 
+def mark_of(item_id: str) -> int:
+    """A short mark of an id, for cursors."""
+    return zlib.crc32(item_id.encode())
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What was asked, when, and within which limits. The clock is in here."""
+    """What was asked, when, and within which limits. The clock is in here.
+
+    ``seen`` are marks of memories that earlier pages returned; they are passed over.
+    """
 
     text: str
     now: datetime
@@ -215,6 +224,7 @@ class Query:
     max_tokens: int = 2000
     offset: int = 0
     track: bool = False
+    seen: frozenset[int] = frozenset()
 
     @property
     def moment(self) -> datetime:

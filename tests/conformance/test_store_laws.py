@@ -195,7 +195,10 @@ def test_as_of_shows_what_was_live_at_that_moment(
     found = store.search_time(at(days=-1), at(days=1), 5, past)
     assert [match.item.rev for match in found.matches] == seen
     by_name = scope(as_of=then, entities=("Ana",))
-    assert [one.rev for one in store.browse(by_name, limit=5)] == [rev for rev in seen if rev == 1]
+    speaking_of_ana = [rev for rev in seen if rev == 1]
+    assert [one.rev for one in store.browse(by_name, limit=5)] == speaking_of_ana
+    found = store.search_entities(["person:ana"], 5, past)
+    assert [match.item.rev for match in found.matches] == speaking_of_ana
 
 
 @pytest.mark.parametrize("rev", [1, 2, 4])

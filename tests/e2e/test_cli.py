@@ -28,7 +28,8 @@ def room(folder: Path, **extra: str) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(("RECOLLECT_", "XDG_", "NO_COLOR", "COLUMNS"))
     }
-    return kept | {"HOME": str(folder), "RECOLLECT_DATA_DIR": str(folder / "data")} | extra
+    own = {"HOME": str(folder / "home"), "RECOLLECT_DATA_DIR": str(folder / "data")}
+    return kept | own | extra
 
 
 def runner(folder: Path) -> Run:
@@ -257,7 +258,13 @@ def test_the_three_ways_of_finding_nothing(run: Run, project: tuple[Run, dict[st
 def test_why_not(project: tuple[Run, dict[str, str]]) -> None:
     """The stage, and with --json the numbers."""
     call, ids = project
-    words = ("why-not", ids["We chose PostgreSQL for billing"], "where is the deploy key")
+    words = (
+        "why-not",
+        ids["We chose PostgreSQL for billing"],
+        "where is the deploy key",
+        "-k",
+        "1",
+    )
 
     said = call(*words).stdout
     told = json.loads(call(*words, "--json").stdout)
@@ -782,7 +789,7 @@ def test_ctrl_c_ends_with_130(run: Run, tmp_path: Path) -> None:
 def test_no_escape_reaches_a_pipe(run: Run) -> None:
     """Memories with escape sequences are shown without, and kept with in JSON."""
     hostile = "\x1b[2J\x1b]0;owned\x07still here \u202eevil"
-    run("remember", hostile)
+    run("remember", hostile, "--force")
 
     said = run("recall", "still here").stdout + run("list").stdout
     kept = json.loads(run("list", "--json").stdout)[0]["text"]
@@ -822,7 +829,7 @@ class TestTerminal:
 
     def test_colour_and_tables(self, run: Run, tmp_path: Path) -> None:
         """At a terminal there is both, and NO_COLOR or --no-color take the colour away."""
-        run("remember", "Seen at a terminal\x1b[2J", "--kind", "fact")
+        run("remember", "Seen at a terminal\x1b[2J", "--kind", "fact", "--force")
 
         colourful, _ = self.seen(tmp_path, "list")
         plain, _ = self.seen(tmp_path, "list", NO_COLOR="1")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from corpus import NOW
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shapes import WORDS
 
+from corpus import NOW
 from recollect import Memory
 from recollect.model import Filters, Recall, best_first, replay
 from recollect.ports import Embedder
@@ -18,6 +16,7 @@ from recollect.profile import load_profile, profile_names
 from recollect.stages.budget import cost
 from recollect.stages.gate import Threshold
 from recollect.testing import FixedClock
+from shapes import WORDS
 
 PROFILES = sorted(profile_names())
 sentences = st.lists(st.sampled_from(WORDS), min_size=1, max_size=7).map(" ".join)
@@ -92,21 +91,24 @@ def test_the_budget_is_never_exceeded(
 def test_pages_make_up_the_whole(
     shared: Embedder, entries: list[dict[str, object]], question: str
 ) -> None:
-    """Following the cursors gives every relevant memory once, in the order of one answer."""
-    with memory_of(entries, shared) as memory:
-        whole = memory.recall(question, k=200, max_tokens=1_000_000)
+    """Following the cursors gives every relevant memory once, whatever is written meanwhile."""
+    clock = FixedClock(NOW)
+    with Memory.open(":memory:", embedder=shared, clock=clock) as memory:
+        memory.remember_many(entries)
+        whole = {hit.item.id for hit in memory.recall(question, k=200, max_tokens=10**6).hits}
         seen: list[str] = []
         cursor = None
         while True:
-            page = memory.recall(question, k=2, max_tokens=1_000_000, cursor=cursor)
+            page = memory.recall(question, k=2, max_tokens=10**6, cursor=cursor)
             seen += [hit.item.id for hit in page.hits]
+            clock.forward(seconds=1)
             memory.remember(f"written between the pages {len(seen)} {question}")
             cursor = page.page.cursor
             if cursor is None:
                 break
 
         assert len(seen) == len(set(seen))
-        assert set(seen) <= {hit.item.id for hit in whole.hits} | set(seen[:2])
+        assert set(seen) <= whole
 
 
 @given(entries=drafts, question=sentences, low=st.floats(0, 1), more=st.floats(0, 1))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from corpus import NOW
 
+from corpus import NOW
 from recollect.asking import MAX_QUERY_BYTES, Ask, build_query, make_filters, next_cursor
 from recollect.errors import BadText, Refused, TooLarge
-from recollect.model import Filters, Query
+from recollect.model import Filters, Query, mark_of
 
 
 def built(ask: Ask, filters: Filters | None = None) -> Query:
@@ -78,14 +78,14 @@ def test_a_bad_question_is_refused(ask: Ask, rule: type[Refused]) -> None:
         built(ask)
 
 
-def test_a_cursor_carries_the_moment_and_the_place() -> None:
+def test_a_cursor_carries_the_moment_and_what_was_seen() -> None:
     """The next page sees the memory as the first did, and only for the same question."""
     first = built(Ask("deploy key", k=3))
-    cursor = next_cursor(first, 3)
+    second = built(Ask("deploy key", k=3, cursor=(cursor := next_cursor(first, ["a", "b"]))))
+    third = built(Ask("deploy key", k=3, cursor=next_cursor(second, ["c"])))
 
-    second = built(Ask("deploy key", k=3, cursor=cursor))
-
-    assert second.offset == 3
-    assert second.as_of == NOW
+    assert second.seen == {mark_of("a"), mark_of("b")}
+    assert third.seen == second.seen | {mark_of("c")}
+    assert second.as_of == third.as_of == NOW
     with pytest.raises(Refused):
         built(Ask("another question", cursor=cursor))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,16 @@ from recollect.cli.app import App
 from recollect.cli.options import command, pass_app
 from recollect.cli.printing import dim, green, plural, red, yellow
 from recollect.cli.progress import Advance, progress
-from recollect.cli.sources import Line, Source, batches, drafts, guess_format, open_source, records
+from recollect.cli.sources import (
+    Line,
+    Source,
+    batches,
+    drafts,
+    guess_format,
+    open_source,
+    records,
+    source_name,
+)
 from recollect.errors import RecollectError, Refused
 
 if TYPE_CHECKING:
@@ -57,7 +65,7 @@ def import_memories(app: App, /, file: str, form: str, *, dry_run: bool, **defau
     not at all. A line that is refused is reported; the others are stored.
     """
     given = {
-        "source": "standard input" if file == "-" else os.path.basename(file),  # noqa: PTH119
+        "source": source_name(file),
         "source_class": "import",
         **{name: value for name, value in defaults.items() if value not in (None, ())},
     }

@@ -143,7 +143,7 @@ def filters_of(given: dict[str, Any]) -> dict[str, Any]:
     return {
         name.removeprefix("where_"): value
         for name, value in given.items()
-        if name.startswith("where_") and value not in (None, (), False)
+        if name.startswith("where_") and value is not None and value is not False and value != ()
     }
 
 

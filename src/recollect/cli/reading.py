@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +16,8 @@ from recollect.cli.tables import Column, print_table
 
 if TYPE_CHECKING:
     from recollect.model import Item
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @command("show", examples=["recollect show 0v3h2k9x4m7q1abc", "recollect show 1abc --history"])
@@ -79,7 +82,18 @@ def timeline(app: App, item_id: str, window: int) -> None:
     with app.open() as memory:
         middle = memory.get(item_id)
         items = memory.timeline(middle.id, window=window)
-    _show_all(app, items, middle=middle.id)
+    _show_all(app, _in_its_place(middle, items), middle=middle.id)
+
+
+def _in_its_place(middle: Item, neighbours: Sequence[Item]) -> list[Item]:
+    """The memory among its neighbours, in the order the store found them by."""
+
+    def place(item: Item) -> tuple[int, datetime, str]:
+        by_turn = middle.session is not None and middle.seq is not None
+        return (item.seq or 0, EPOCH, item.id) if by_turn else (0, item.stored_at, item.id)
+
+    others = [item for item in neighbours if item.id != middle.id]
+    return sorted([middle, *others], key=place)
 
 
 def _show_all(app: App, items: Sequence[Item], *, middle: str | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -54,9 +55,18 @@ def open_source(name: str) -> Iterator[Source]:
     if name == "-":
         yield Source(sys.stdin.buffer)
         return
+    if "\x00" in name:
+        raise BadText("a file's name cannot hold NUL")
     path = Path(name)
     with path.open("rb") as stream:
         yield Source(stream, path.stat().st_size)
+
+
+def source_name(name: str) -> str:
+    """What memories from this file name as their source; it can always be stored."""
+    if name == "-":
+        return "standard input"
+    return os.fsencode(Path(name).name).decode("utf-8", "replace") or name
 
 
 def guess_format(source: Source) -> str:

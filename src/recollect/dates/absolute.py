@@ -32,7 +32,7 @@ def number_date(reader: Reader, i: int) -> Found | None:
 
 
 def _numeric(reader: Reader, i: int) -> Found | None:
-    at = reader.tokens[i].at
+    at = reader.spans[i][0]
     if match := _ISO.match(reader.text, at):
         return _iso(reader, i, match)
     if match := _YEAR_WEEK.match(reader.text, at):
@@ -129,8 +129,7 @@ def month_name(reader: Reader, i: int) -> Found | None:
 
 
 def _is_verb_too(reader: Reader, i: int) -> bool:
-    token = reader.tokens[i]
-    return token.word in ("may", "march", "mar") and reader.text[token.at].islower()
+    return reader.word(i) in ("may", "march", "mar") and reader.text[reader.spans[i][0]].islower()
 
 
 def _year_follows(reader: Reader, i: int) -> bool:

@@ -15,7 +15,7 @@ _ONE_DAY = timedelta(days=1)
 
 
 class Clock(NamedTuple):
-    """A time of day up to token ``next``. Unless ``sure`` it needs a date beside it."""
+    """A time of day up to word ``next``. Unless ``sure`` it needs a date beside it."""
 
     offset: timedelta
     granularity: Granularity

@@ -59,8 +59,8 @@ def find_times(text: str, anchor: datetime, *, lean: Lean = "nearest") -> list[T
     reader = Reader.of(text, anchor, lean)
     spans: list[TimeSpan] = []
     done = 0
-    for i, token in enumerate(reader.tokens):
-        if i >= done and (token.word in _STARTS or token.word[0].isdecimal()):
+    for i, word in enumerate(reader.words):
+        if (word in _STARTS or word[0].isdecimal()) and i >= done:
             found = _read(reader, i)
             if found:
                 spans.append(_span(reader, i, found))
@@ -91,7 +91,7 @@ def _date(reader: Reader, i: int) -> Found | None:
 
 
 def _span(reader: Reader, i: int, found: Found) -> TimeSpan:
-    at, end = reader.tokens[i].at, reader.tokens[found.next - 1].end
+    at, end = reader.spans[i][0], reader.spans[found.next - 1][1]
     before = i - 1 - (reader.word(i - 1) in ("the", "on"))
     bound = _BOUNDS.get(reader.word(before), "")
     start, stop, granularity = found.start, found.end, found.granularity

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from recollect.dates.span import Granularity
@@ -14,16 +15,8 @@ Lean = Literal["nearest", "past"]
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|[^\w\s]")
 
 
-class Token(NamedTuple):
-    """A word, a number or a sign, in lower case, and where it stands."""
-
-    word: str
-    at: int
-    end: int
-
-
 class Found(NamedTuple):
-    """A time read from the tokens up to, not including, ``next``."""
+    """A time read from the words up to, not including, ``next``."""
 
     start: datetime
     end: datetime
@@ -32,19 +25,24 @@ class Found(NamedTuple):
     relative: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reader:
-    """What every rule reads from."""
+    """What every rule reads from: words, numbers and signs, in lower case."""
 
     text: str
-    tokens: tuple[Token, ...]
+    words: tuple[str, ...]
     anchor: datetime
     lean: Lean
 
     @classmethod
     def of(cls, text: str, anchor: datetime, lean: Lean) -> Reader:
-        tokens = (Token(m.group().lower(), *m.span()) for m in _TOKEN.finditer(text))
-        return cls(text, tuple(tokens), anchor, lean)
+        words = [word.lower() for word in _TOKEN.findall(text)]
+        return cls(text, tuple(words), anchor, lean)
+
+    @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """Where each word stands; only asked for once a time seems to be there."""
+        return [match.span() for match in _TOKEN.finditer(self.text)]
 
     @property
     def today(self) -> datetime:
@@ -52,7 +50,7 @@ class Reader:
 
     def word(self, i: int) -> str:
         """The word at a place; empty before the first and after the last."""
-        return self.tokens[i].word if 0 <= i < len(self.tokens) else ""
+        return self.words[i] if 0 <= i < len(self.words) else ""
 
     def number(self, i: int, digits: int) -> int | None:
         """The number at a place, if it has at most so many digits."""
@@ -65,12 +63,12 @@ class Reader:
         return number if number is not None and number >= 1000 else None
 
     def touches(self, i: int) -> bool:
-        """Whether no space stands between this token and the one before."""
-        return 0 < i < len(self.tokens) and self.tokens[i - 1].end == self.tokens[i].at
+        """Whether no space stands between this word and the one before."""
+        return 0 < i < len(self.words) and self.spans[i - 1][1] == self.spans[i][0]
 
     def after(self, position: int, start: int) -> int:
-        """The first token from ``start`` on that begins at or behind a position."""
-        while start < len(self.tokens) and self.tokens[start].at < position:
+        """The first word from ``start`` on that begins at or behind a position."""
+        while start < len(self.words) and self.spans[start][0] < position:
             start += 1
         return start
 

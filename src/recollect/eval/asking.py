@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter, thread_time
 
 from recollect.eval.case import Question
-from recollect.eval.looking import StepLook, look, offered, units_of
+from recollect.eval.looking import StepLook, look, offered, sureness, units_of
 from recollect.eval.spaces import Filled
 from recollect.model import Pool, Recall
 from recollect.profile import Profile
@@ -21,8 +21,8 @@ class Asked:
     """One question by one profile.
 
     ``ranked`` are the units that came back, ``offered`` those that stood before the
-    gate; ``best`` is the best score there. ``shipped`` units and ``tokens`` are what a
-    caller who names no limits would have got.
+    gate; ``best`` is the best score there, ``sureness`` what the gate thought of it.
+    ``shipped`` units and ``tokens`` are what a caller who names no limits would get.
     """
 
     key: str
@@ -32,6 +32,7 @@ class Asked:
     ranked: tuple[str, ...]
     offered: tuple[str, ...]
     best: float | None
+    sureness: float | None
     shipped: int
     tokens: int
     seconds: float
@@ -59,6 +60,7 @@ def ask(filled: Filled, question: Question, profile: Profile, *, case: str, k: i
         ranked=units_of(answer.hits, filled.units),
         offered=units_of(before[:k], filled.units),
         best=before[0].score if before else None,
+        sureness=sureness(answer),
         shipped=len(units_of(shipped, filled.units)),
         tokens=sum(cost(hit.item) for hit in shipped),
         seconds=seconds,

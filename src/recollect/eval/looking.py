@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ from recollect.model import Pool, Recall
 
 CHANNEL = "channel."
 GATE = "gate."
+CERTAIN = 1.0e9
+_SURE = re.compile(r"confidence (-?\d+\.?\d*)")
 # Steps that have no pool of their own to judge.
 _SILENT = ("plan",)
 
@@ -55,6 +58,21 @@ def look(answer: Recall, relevant: Mapping[str, float], units: Mapping[str, str]
         }
         looks.append(StepLook(step.name, step.status, step.seconds, len(step.pool), places))
     return looks
+
+
+def sureness(answer: Recall) -> float | None:
+    """How sure the gate was of the answer: what it says in the trace.
+
+    A decision that it took without weighing counts as entirely sure, either way;
+    None where the walk has no gate.
+    """
+    gates = [step for step in answer.steps if step.name.startswith(GATE)]
+    if not gates:
+        return None
+    weighed = [float(found.group(1)) for step in gates if (found := _SURE.search(step.note))]
+    if weighed:
+        return min(weighed)
+    return CERTAIN if gates[-1].pool else -CERTAIN
 
 
 def offered(answer: Recall) -> Pool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
+from recollect.eval.looking import CERTAIN
 from recollect.eval.plots import COLOURS, Bar, bars, clouds
 from recollect.eval.scoring import ALL
 from recollect.eval.sheets import Sheet, headline, sheets
@@ -82,11 +83,15 @@ def _category_plot(report: Json) -> str:
 def _score_plots(report: Json) -> Iterator[str]:
     for profile in report["profiles"]:
         account = profile["abstention"]
-        kinds = [("true hits", account["own_scores"])]
-        kinds += [(kind["kind"], kind["scores"]) for kind in account["kinds"]]
-        if len(kinds) > 1:
-            seen = [(name, [score for score in scores if score > -1e8]) for name, scores in kinds]
-            yield clouds(f"Best score before the gate, {profile['name']}", seen)
+        for own, others, told in (
+            ("own_scores", "scores", "Best score before the gate"),
+            ("own_sureness", "sureness", "Confidence of the gate, where it weighed"),
+        ):
+            kinds = [("true hits", account[own])]
+            kinds += [(kind["kind"], kind[others]) for kind in account["kinds"]]
+            seen = [(name, [one for one in some if abs(one) < CERTAIN]) for name, some in kinds]
+            if len(seen) > 1 and any(some for _, some in seen):
+                yield clouds(f"{told}, {profile['name']}", seen)
 
 
 def _ablation_plots(report: Json) -> Iterator[str]:

@@ -14,7 +14,8 @@ CUT = 10
 def channels(asked: Sequence[Asked]) -> list[dict[str, Any]]:
     """Each channel: how often it answered, what it found, and what only it found.
 
-    A dead channel found nothing relevant that another had not found as well.
+    A dead channel found nothing relevant at all. One that found nothing alone may
+    still matter: what two channels agree on rises. Its ablation tells.
     """
     judged = [one for one in asked if one.relevant]
     names = dict.fromkeys(step.name for one in judged for step in one.looks if step.is_channel)
@@ -38,7 +39,7 @@ def _channel(name: str, judged: Sequence[Asked], wanted: int) -> dict[str, Any]:
         "unique": len(unique),
         "unique_share": len(unique) / wanted if wanted else None,
         "unique_answered": answered,
-        "dead": not unique,
+        "dead": not found,
         "milliseconds": 1000 * _mean(step.seconds for _, step in own),
     }
 
@@ -52,8 +53,8 @@ def stages(asked: Sequence[Asked]) -> list[dict[str, Any]]:
     """Each step from the fusion on: where it moved the relevant ones.
 
     ``rise`` is the mean of how many places the first relevant one moved up, over
-    the questions where it stood before and after; ``lost`` counts relevant units
-    that stood in the pool before and no longer after.
+    the questions where it stood before and after; ``gained`` and ``lost`` count the
+    relevant units that were in the pool only after, or only before.
     """
     judged = [one for one in asked if one.relevant]
     walks = [[step for step in one.looks if not step.is_channel] for one in judged]
@@ -87,6 +88,7 @@ def _stage(
         "rise": _mean(rises),
         "up": sum(rise > 0 for rise in rises),
         "down": sum(rise < 0 for rise in rises),
+        "gained": sum(len(step.places.keys() - before.places) for before, step in moves if before),
         "lost": sum(len(before.places.keys() - step.places) for before, step in moves if before),
         "degraded": sum(step.status == "degraded" for _, step in moves),
     }

@@ -151,7 +151,7 @@ def _slim(account: Json) -> Json:
     return {
         "lost_share": account["lost_share"],
         "kinds": [
-            {key: value for key, value in kind.items() if key != "scores"}
+            {key: value for key, value in kind.items() if key not in ("scores", "sureness")}
             for kind in account["kinds"]
         ],
     }

@@ -120,7 +120,8 @@ def _abstention(profiles: Sequence[Json]) -> Iterator[Sheet]:
             f"{kind['n']:,}",
             percent(kind["silent_share"]),
             _lost(profile["abstention"]),
-            number(kind["auc"]),
+            number(kind["auc_score"]),
+            number(kind["auc_gate"]),
             percent(kind["silent_at_loss"]),
         )
         for profile in profiles
@@ -128,12 +129,12 @@ def _abstention(profiles: Sequence[Json]) -> Iterator[Sheet]:
     ]
     if rows:
         heads = (
-            "profile", "questions", ">n", ">answered with nothing", ">true hits lost", ">AUC",
-            f">best at {BEARABLE_LOSS:.0%} loss",
+            "profile", "questions", ">n", ">answered with nothing", ">true hits lost", ">AUC score",
+            ">AUC gate", f">best at {BEARABLE_LOSS:.0%} loss",
         )  # fmt: skip
         note = (
-            "AUC: how often the best score of a true hit lies above that of a question without an "
-            "answer; the last column is what a single threshold on that score could silence"
+            "AUC: how often the best score of a true hit, or the gate's confidence in it, lies above "
+            "that of a question without an answer; last: what a threshold could silence"
         )
         yield Sheet("Abstention", heads, tuple(rows), note)
 
@@ -184,7 +185,7 @@ def _channels(profile: Json) -> Sheet:
             f"{row['unique']:,} ({percent(row['unique_share'])})",
             f"{row['unique_answered']:,}",
             number(row["milliseconds"], 2),
-            "dead" if row["dead"] else "",
+            _verdict(row),
         )
         for row in profile["channels"]
     ]
@@ -193,6 +194,12 @@ def _channels(profile: Json) -> Sheet:
         ">ms", "",
     )  # fmt: skip
     return Sheet(f"Channels of {profile['name']}", heads, tuple(rows))
+
+
+def _verdict(row: Json) -> str:
+    if row["dead"]:
+        return "dead"
+    return "" if row["unique"] else "nothing alone"
 
 
 def _stages(profile: Json) -> Sheet:
@@ -205,16 +212,17 @@ def _stages(profile: Json) -> Sheet:
             signed(row["recall_after"] - row["recall_before"]) if place else "",
             signed(row["rise"], 2) if place else "",
             f"{row['up']:,} / {row['down']:,}" if place else "",
-            f"{row['lost']:,}" if place else "",
+            f"{row['gained']:,} / {row['lost']:,}" if place else "",
             number(row["milliseconds"], 2),
         )
         for place, row in enumerate(profile["stages"])
     ]
     heads = (
-        "stage", ">n", ">left", ">recall@10 after", ">change", ">mean rise", ">up / down", ">lost",
+        "stage", ">n", ">left", ">recall@10 after", ">change", ">mean rise", ">up / down",
+        ">in / out",
         ">ms",
     )  # fmt: skip
-    note = "rise: places that the first relevant one moved up; lost: relevant ones that fell out"
+    note = "rise: places the first relevant one moved up; in / out: relevant ones that came, went"
     return Sheet(f"Stages of {profile['name']}", heads, tuple(rows), note)
 
 

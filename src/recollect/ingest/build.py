@@ -12,7 +12,8 @@ from recollect.errors import ModelError
 from recollect.ingest.admit import SELF_SPEAKING, trust_of
 from recollect.ingest.classify import kind_of
 from recollect.ingest.duplicates import Compared
-from recollect.ingest.extract import mentions_of
+from recollect.ingest.entity_words import OPENERS
+from recollect.ingest.extract import MOST_ENTITIES, mentions_of
 from recollect.ingest.writing import Prepared, WriteContext
 from recollect.model import Collision, Draft, Entity, Item, Link, Node
 from recollect.ports import Embedding, Mention, Record
@@ -43,7 +44,7 @@ def build(
     """The record of one new memory."""
     piece = compared.piece
     draft = piece.draft
-    mentions = mentions_of(draft, around.known, ctx.store.find_entities(draft.text))
+    mentions = mentions_of(draft, around.known, entities_met(draft, ctx))
     times = find_times(draft.text, draft.occurred_at or ctx.now)
     item = make_item(piece, mentions, times, around, ctx)
     return Record(
@@ -58,6 +59,12 @@ def build(
         key=draft.key,
         skip_duplicate=not (piece.turn or compared.said_before),
     )
+
+
+def entities_met(draft: Draft, ctx: WriteContext) -> list[Entity]:
+    """Entities of the store that the text may name; words that open sentences name none."""
+    telling = (word for word in draft.text.split() if word.lower() not in OPENERS)
+    return ctx.store.find_entities(" ".join(telling), MOST_ENTITIES)
 
 
 def make_item(

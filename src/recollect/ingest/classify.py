@@ -17,11 +17,13 @@ _OPENING = {
 _ANYWHERE = {
     "decision": """we decided / we have decided / we chose / i decided / they decided
         / team decided / team chose / settled on / opted for / agreed to / agreed on / agreed that
-        / decided to / decided on / decided against / was decided / going with / decision is / decision was""",
+        / decided to / decided on / decided against / was decided / going with
+        / decision is / decision was""",
     "caveat": """must not / must never / should never / be careful / do not ever / watch out
         / careful with / pitfall / gotcha / breaks if / will break""",
     "preference": """prefer / prefers / preferred / likes / i like / we like / loves / i love
-        / hates / i hate / dislikes / enjoys / favourite / favorite / would rather / i'd rather / fond of""",
+        / hates / i hate / dislikes / enjoys / favourite / favorite
+        / would rather / i'd rather / fond of""",
     "task": "has to be done / have to be done / deadline / due on / due by / follow up / todo",
     "goal": "goal is / goal for / goals are / want to / aim to / plan to / plans to / hope to",
     "learning": """learned / learnt / lesson / turns out / turned out / root cause / realised

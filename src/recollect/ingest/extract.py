@@ -24,7 +24,7 @@ from recollect.ingest.entity_words import (
 )
 from recollect.model import Draft, Entity
 from recollect.ports import Mention
-from recollect.text import fold
+from recollect.text import ROLES, fold
 
 MOST_ENTITIES = 12
 ENTITY_KINDS = frozenset(
@@ -44,6 +44,7 @@ _SNAKE = re.compile(r"_{0,2}[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_{0,2}|__[a-z]
 _DOTTED = re.compile(r"[A-Za-z_]\w+(?:\.[A-Za-z_]\w+)+")
 _HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 _VERSION = re.compile(r"v?\d+(\.\d+)+[\w.+-]{0,20}")
+_PLAIN = re.compile(r"[a-z]+(?:['’-][a-z]+)*[.,;:!?)]*")
 _NAME = re.compile(r"[^\W\d_]+(?:[-'’.][^\W\d_]+)*")
 _OPENING = "\"'`([{<*“‘«_"
 _CLOSING = "\"'`.,;:!?)]}>*”’»…"
@@ -106,7 +107,7 @@ def named(text: str) -> Spotted:
 
 def _all_spotted(draft: Draft, met: Iterable[Entity]) -> Iterator[Spotted]:
     yield from map(named, draft.entities)
-    if draft.speaker:
+    if draft.speaker and draft.speaker.casefold() not in ROLES:
         yield Spotted(" ".join(draft.speaker.split()), "person", 1.0)
     yield from known_in(draft.text, met)
     yield from spotted(draft.text[:_SEARCHED], draft.language)
@@ -116,44 +117,42 @@ def spotted(text: str, language: str | None = None) -> Iterator[Spotted]:
     """Names found in a text, in its order, some of them more than once."""
     nouns_are_capital = language == "de" or len(GERMAN.intersection(text.lower().split())) > 1
     for line in text.splitlines():
-        words = list(_words(line))
-        i = 0
-        while i < len(words):
-            word = words[i].text
+        words = line.split()
+        done = 0
+        for i, raw in enumerate(words):
             # Most words end here: small letters alone are no name.
-            if not words[i].code and word.isalpha() and word.islower():
-                i += 1
+            if i < done or (raw.islower() and (raw.isalpha() or _PLAIN.fullmatch(raw))):
                 continue
-            version = i + 1 < len(words) and _VERSION.fullmatch(words[i + 1].text)
-            shape = _shape(words[i], follows_version=bool(version))
-            if shape:
-                yield shape
-                i += 1
+            word = _word(words, i)
+            if word is None:
                 continue
-            i, name = _proper_name(words, i)
+            name = _shape(word) or _versioned(word, words[i + 1 : i + 2])
+            if name is None:
+                done, name = _proper_name(words, i)
             if name and not (nouns_are_capital and name.kind == "other"):
                 yield name
 
 
-def _words(line: str) -> Iterator[Word]:
-    first = True
-    for raw in line.split():
-        bare = raw.lstrip(_OPENING)
-        text = bare.rstrip(_CLOSING)
-        if bare.startswith(("__", ".")) or raw.startswith(("__", "/", "~/", "./", "../")):
-            text = raw.rstrip(_CLOSING)
-        ending = bare[len(text) :]
-        if "(" in text and ")" in ending:
-            text += ")"
-        if not text:
-            continue
-        if first and ending.startswith(":"):
-            continue  # a label: "Decision:", "User:"
-        yield Word(text, first, bool(ending), raw.startswith("`"))
-        first = bool(ending) and any(mark in ending for mark in ".!?:")
+def _word(words: Sequence[str], i: int) -> Word | None:
+    """The word at a place; None for a label ("Decision:"), a sign, and beyond the line."""
+    if not 0 <= i < len(words):
+        return None
+    raw = words[i]
+    bare = raw.lstrip(_OPENING)
+    text = bare.rstrip(_CLOSING)
+    if raw.startswith(("__", "/", "~/", "./", "../")) or bare.startswith("."):
+        text = raw.rstrip(_CLOSING)
+        bare = raw
+    ending = bare[len(text) :]
+    if "(" in text and ")" in ending:
+        text += ")"
+    first = i == 0 or words[i - 1].endswith((".", "!", "?", ":")) or len(words[i - 1]) == 1
+    if not text or (first and ending.startswith(":")):
+        return None
+    return Word(text, first, bool(ending), raw.startswith("`"))
 
 
-def _shape(word: Word, *, follows_version: bool) -> Spotted | None:
+def _shape(word: Word) -> Spotted | None:
     """A name known by the look of a single word."""
     text = word.text
     if len(text) > _LONGEST_WORD or len(text) < 2:
@@ -161,9 +160,15 @@ def _shape(word: Word, *, follows_version: bool) -> Spotted | None:
     kind = _sign_shape(text) or _path_shape(text) or _code_shape(text)
     if kind is None and word.code and text.isidentifier():
         kind = "identifier"
-    if kind is None and follows_version and text.isalpha() and text.lower() not in OPENERS:
-        kind = "tool"
     return Spotted(_plain_name(text, kind), kind, 0.9) if kind else None
+
+
+def _versioned(word: Word, following: Sequence[str]) -> Spotted | None:
+    """A tool, known by the version behind its name."""
+    if not following or not word.text.isalpha() or word.text.lower() in OPENERS:
+        return None
+    version = _VERSION.fullmatch(following[0].strip(_OPENING + _CLOSING))
+    return Spotted(word.text, "tool", 0.9) if version else None
 
 
 def _plain_name(text: str, kind: str) -> str:
@@ -220,22 +225,27 @@ def _code_shape(text: str) -> str | None:
     return None
 
 
-def _proper_name(words: list[Word], start: int) -> tuple[int, Spotted | None]:
+def _proper_name(words: Sequence[str], start: int) -> tuple[int, Spotted | None]:
     """A run of capitalised words from here on, and where to read on."""
-    end = start
-    while end < len(words) and end - start < _LONGEST_NAME and _is_capital(words[end].text):
-        end += 1
-        if words[end - 1].last or words[end - 1].text.endswith(("'s", "’s")):
+    run: list[Word] = []
+    while len(run) < _LONGEST_NAME:
+        word = _word(words, start + len(run))
+        if word is None or not _is_capital(word.text):
             break
-    if end == start:
+        run.append(word)
+        if word.last or word.text.endswith(("'s", "’s")):
+            break
+    end = start + len(run)
+    if not run:
         return start + 1, None
-    run, cues = _trimmed(list(words[start:end]))
-    if start:
-        cues.append(words[start - 1].text.lower())
+    pause = run[-1].last
+    run, cues = _trimmed(run)
     if not run:
         return end, None
+    if start:
+        cues.append(words[start - 1].lower())
     name = " ".join(word.text.removesuffix("'s").removesuffix("’s") for word in run)
-    after = words[end].text.lower() if end < len(words) and not words[end - 1].last else ""
+    after = words[end].lower() if end < len(words) and not pause else ""
     kind = next((KIND_BEFORE[cue] for cue in cues if cue in KIND_BEFORE), "")
     if not kind and (not BEFORE_PERSON.isdisjoint(cues) or after in AFTER_PERSON):
         kind = "person"

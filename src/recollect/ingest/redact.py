@@ -92,8 +92,16 @@ def _trimmed(value: str) -> str:
     return value.rstrip(_TRAILING) if len(value) > 6 else value
 
 
+_WORDED = ("text", "caption", "original", "speaker", "topic", "source")
+
+
 def redact_draft(draft: Draft) -> tuple[Draft, tuple[str, ...]]:
     """A draft without secrets in any of its words, and their kinds."""
+    # One look at everything at once: nearly no draft goes further.
+    written = [getattr(draft, name) or "" for name in _WORDED]
+    everything = "\n".join((*written, *draft.tags, *draft.entities))
+    if not draft.metadata and not _candidates(everything):
+        return draft, ()
     kinds: dict[str, None] = {}
 
     def clean(text: str) -> str:
@@ -101,18 +109,13 @@ def redact_draft(draft: Draft) -> tuple[Draft, tuple[str, ...]]:
         kinds.update(dict.fromkeys(cleaned.kinds))
         return cleaned.text
 
-    changes: dict[str, Any] = {}
-    for name in ("text", "caption", "original", "speaker", "topic", "source"):
-        value = getattr(draft, name)
-        if value is not None and (cleaned := clean(value)) is not value:
-            changes[name] = cleaned
-    for name in ("tags", "entities"):
-        values = getattr(draft, name)
-        if values:
-            changes[name] = tuple(map(clean, values))
-    if draft.metadata:
-        changes["metadata"] = _clean_json(draft.metadata, clean, kinds)
-    return (replace(draft, **changes) if changes else draft), tuple(kinds)
+    changes: dict[str, Any] = {
+        name: clean(value) for name, value in zip(_WORDED, written, strict=True) if value
+    }
+    changes["tags"] = tuple(map(clean, draft.tags))
+    changes["entities"] = tuple(map(clean, draft.entities))
+    changes["metadata"] = _clean_json(draft.metadata, clean, kinds)
+    return (replace(draft, **changes) if kinds else draft), tuple(kinds)
 
 
 def _clean_json(value: Any, clean: Callable[[str], str], kinds: dict[str, None]) -> Any:

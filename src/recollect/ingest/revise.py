@@ -8,7 +8,7 @@ from typing import Any
 
 from recollect.dates import find_times
 from recollect.errors import ModelError, Refused
-from recollect.ingest.build import PIN_FROM, Surroundings, about, make_item
+from recollect.ingest.build import PIN_FROM, Surroundings, about, entities_met, make_item
 from recollect.ingest.extract import mentions_of
 from recollect.ingest.prepare import prepare
 from recollect.ingest.sketch import sketch
@@ -51,7 +51,7 @@ def _as_tuples(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _store_revision(item: Item, piece: Prepared, *, pinned: bool | None, ctx: WriteContext) -> Item:
     draft = piece.draft
-    mentions = mentions_of(draft, {}, ctx.store.find_entities(draft.text))
+    mentions = mentions_of(draft, {}, entities_met(draft, ctx))
     times = find_times(draft.text, draft.occurred_at or ctx.now)
     made = make_item(piece, mentions, times, Surroundings(), ctx)
     revised = replace(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from recollect.context import Context
-from recollect.model import Candidate, Item, Page, Pool, Query
+from recollect.model import Candidate, Item, Page, Pool, Query, mark_of
 
 
 def cost(item: Item) -> int:
@@ -28,7 +28,7 @@ class Budget:
         query = ctx.query
         spent = 0
         kept: list[Candidate] = []
-        for cand in pool[query.offset : query.offset + query.k]:
+        for cand in unseen(pool, query)[query.offset : query.offset + query.k]:
             price = cost(cand.item)
             if kept and spent + price > query.max_tokens:
                 break
@@ -37,13 +37,19 @@ class Budget:
         return tuple(kept)
 
 
+def unseen(pool: Pool, query: Query) -> Pool:
+    """What earlier pages have not returned."""
+    if not query.seen:
+        return pool
+    return tuple(cand for cand in pool if mark_of(cand.item.id) not in query.seen)
+
+
 def page_of(pool: Pool, kept: Pool, query: Query) -> Page:
     """Where in the whole answer the kept part lies."""
-    end = query.offset + len(kept)
-    more = end < len(pool)
+    more = query.offset + len(kept) < len(unseen(pool, query))
     stopped_by = "end" if not more else "k" if len(kept) >= query.k else "tokens"
     return Page(
-        offset=query.offset,
+        offset=query.offset + len(query.seen),
         returned=len(kept),
         total=len(pool),
         has_more=more,

@@ -12,7 +12,7 @@ from recollect.cli import main
 
 TEXTS = [
     '"', "'", "''", '""', "`", "\\", "\\\\", "%", "%s%n", "{}", "{0}", "$HOME", "$(id)", "`id`",
-    "*", "(", ")", "NEAR(", "AND", "OR NOT", "a AND", "text:", "^a", "a*", "-", "--", "---", "a -b",
+    "*", "(", ")", "NEAR(", "AND", "OR NOT", "a AND", "text:", "^a", "a*", "--", "---", "a -b",
     "'; DROP TABLE item; --", "1 OR 1=1", "\x00", "a\x00b", "\udcff", "\ud800", "a\udc80b",
     "\x1b[2J", "\x9b31m", "\r", "\r\n", "\t", "\x07", "\x7f", "\x85", "\u2028", "\u2029",
     "\u202e", "\u2066", "\u200b", "\u200d", "\ufeff", "\ufffe", "\U0010ffff", "\U000e0041",

@@ -29,6 +29,7 @@ def asked(key: str, ranked: str, relevant: str = "a", **other) -> Asked:
         "category": "even" if len(key) % 2 else "odd",
         "offered": tuple(ranked),
         "best": 0.5 if ranked else None,
+        "sureness": None,
         "shipped": min(3, len(ranked)),
         "tokens": 100,
         "seconds": 0.01,
@@ -185,14 +186,19 @@ def test_a_file_that_is_no_report_is_refused(tmp_path, content):
         read_report(path)
 
 
-def test_a_channel_is_dead_when_others_find_all_that_it_finds():
-    """Unique finds are those that no other channel had."""
-    looks = (look("channel.words", a=1), look("channel.sense", a=2, b=1), look("fuse", a=1, b=2))
+def test_a_channel_is_credited_with_what_only_it_found():
+    """Unique finds are those that no other channel had; who finds nothing is dead."""
+    looks = (
+        look("channel.words", a=1),
+        look("channel.sense", a=2, b=1),
+        look("channel.time"),
+        look("fuse", a=1, b=2),
+    )
     rows = {row["channel"]: row for row in channels([asked("q", "ab", "ab", looks=looks)])}
 
-    assert rows["words"]["dead"]
-    assert not rows["sense"]["dead"]
-    assert (rows["sense"]["unique"], rows["sense"]["unique_answered"]) == (1, 1)
+    assert [rows[name]["dead"] for name in ("words", "sense", "time")] == [False, False, True]
+    assert [rows[name]["unique"] for name in ("words", "sense", "time")] == [0, 1, 0]
+    assert rows["sense"]["unique_answered"] == 1
     assert rows["words"]["found_share"] == 0.5
 
 
@@ -200,10 +206,12 @@ def test_a_stage_is_judged_by_where_it_moves_the_relevant_ones():
     """Rises, falls and losses are counted from the step before."""
     first = asked("q1", "a", "ab", looks=(look("fuse", a=12, b=3), look("rerank.x", a=2, b=1)))
     second = asked("q2", "a", "a", looks=(look("fuse", a=1), look("rerank.x")))
+    third = asked("q3", "a", "a", looks=(look("fuse"), look("rerank.x", a=30)))
 
-    fused, reranked = stages([first, second])
+    fused, reranked = stages([first, second, third])
 
-    assert fused["recall_after"] == pytest.approx(0.75)
-    assert reranked["recall_after"] == pytest.approx(0.5)
-    assert (reranked["up"], reranked["down"], reranked["lost"]) == (1, 0, 1)
+    assert fused["recall_after"] == pytest.approx(0.5)
+    assert reranked["recall_after"] == pytest.approx(1 / 3)
+    assert (reranked["up"], reranked["down"]) == (1, 0)
+    assert (reranked["gained"], reranked["lost"]) == (1, 1)
     assert reranked["rise"] == 2.0

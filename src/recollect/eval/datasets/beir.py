@@ -10,6 +10,7 @@ from recollect.errors import Refused
 from recollect.eval.case import Case, Dataset, Question, neutral_id
 from recollect.eval.datasets.files import field, read_lines, read_records
 from recollect.model import Draft
+from recollect.text import has_substance
 
 PUBLISHED = "folders with corpus.jsonl, queries.jsonl and qrels by the BEIR project (beir-cellar)"
 SPLITS = ("test", "dev", "train")
@@ -45,7 +46,7 @@ def _case(folder: Path, qrels: Path) -> Case:
     rows = [
         (str(field(record, "_id", str(corpus))), text)
         for record in read_records(corpus)
-        if (text := _text(record.get("title"), record.get("text")))
+        if has_substance(text := _text(record.get("title"), record.get("text")))
     ]
     judged = _judgements(qrels, {ref for ref, _ in rows})
     queries = _one_of(folder, "queries")

@@ -17,6 +17,7 @@ from recollect.errors import Refused
 from recollect.eval.case import Case, Dataset, Level, Question, after, neutral_id
 from recollect.eval.datasets.files import field, locate, read_records
 from recollect.model import Draft
+from recollect.text import has_substance
 
 PUBLISHED = "locomo10.json by the LoCoMo project (snap-research/locomo)"
 NAMES = ("locomo*.json", "locomo*.json.gz", "*.json", "*.json.gz")
@@ -76,8 +77,8 @@ def _turns(
         moment = read_date(str(conversation.get(f"session_{number}_date_time", "")))
         for seq, turn in enumerate(conversation[f"session_{number}"]):
             text = _said(turn, captions)
-            if not text:
-                continue
+            if not has_substance(text):
+                continue  # a smiley of punctuation is nothing to remember
             ref = f"{name}/{turn['dia_id']}"
             draft = Draft(
                 text,

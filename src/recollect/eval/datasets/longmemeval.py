@@ -19,6 +19,7 @@ from recollect.errors import Refused
 from recollect.eval.case import Case, Dataset, Level, Question, after, neutral_id
 from recollect.eval.datasets.files import field, locate, read_records
 from recollect.model import Draft
+from recollect.text import has_substance
 
 Protocol = Literal["official", "all"]
 
@@ -62,7 +63,7 @@ def _case(record: dict[str, Any], place: str, level: Level, protocol: Protocol) 
     turns = [
         turn
         for turn in _turns(record, place)
-        if turn.draft.text and (protocol == "all" or turn.role == "user")
+        if has_substance(turn.draft.text) and (protocol == "all" or turn.role == "user")
     ]
     question = _question(record, turns, level, protocol)
     drafts = tuple(turn.draft for turn in turns)

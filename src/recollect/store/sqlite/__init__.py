@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recollect.errors import StoreBusy
 from recollect.model import Entity, Item, Link, Status
 from recollect.ports import (
     Embedding,
@@ -72,10 +74,12 @@ class SqliteStore:
         return store
 
     def _finish_erasing(self) -> None:
+        """Cleans up after an erase that was cut off, unless somebody is at work."""
         with self._connections.reading() as db:
             pending = erase.is_pending(db)
         if pending:
-            erase.scrub(self._connections)
+            with suppress(StoreBusy):
+                erase.scrub(self._connections, patience_s=0, attempts=1)
 
     def close(self) -> None:
         """Closes the connections of all threads. What was acknowledged is safe."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import apsw
 
@@ -14,7 +12,7 @@ from recollect.ports import Receipt
 from recollect.store.sqlite import journal, words
 from recollect.store.sqlite.connection import Connections, select
 from recollect.store.sqlite.lifecycle import count_mentions, id_list
-from recollect.store.sqlite.lock import holding
+from recollect.store.sqlite.lock import TIMEOUT_S, holding
 from recollect.store.sqlite.migrate import copies
 from recollect.store.sqlite.rows import SELECT_CONTENT, content_hash
 from recollect.store.sqlite.translate import translated
@@ -67,11 +65,14 @@ _FORGET_ENTITY = (
     ("entities", "DELETE FROM entity WHERE id = ?"),
 )
 _TOMBSTONE = "INSERT OR IGNORE INTO tombstone (id, at, actor) VALUES (?, ?, ?)"
-_PENDING = "SELECT EXISTS (SELECT 1 FROM meta WHERE name = 'unscrubbed')"
-_SET_PENDING = "INSERT OR IGNORE INTO meta (name, value) VALUES ('unscrubbed', '1')"
-_CLEAR_PENDING = "DELETE FROM meta WHERE name = 'unscrubbed'"
+# Set with the erase itself and cleared when the bytes are gone, so that a crash in
+# between is made good later: 'file' while it must be rebuilt, then 'log'.
+_PENDING = "SELECT value FROM meta WHERE name = 'unscrubbed'"
+_SET_PENDING = "INSERT OR REPLACE INTO meta (name, value) VALUES ('unscrubbed', 'file')"
+_REBUILT = "UPDATE meta SET value = 'log' WHERE name = 'unscrubbed'"
+_CLEAN = "DELETE FROM meta WHERE name = 'unscrubbed'"
 _ATTEMPTS = 5
-_ATTEMPT_MS = 1000
+_ATTEMPT_MS = 400
 
 
 def erase(
@@ -158,11 +159,13 @@ def _close_threads(db: apsw.Connection, threads: Sequence[str], removed: Counter
 
 def is_pending(db: apsw.Connection) -> bool:
     """Whether an erase has yet to clean the file: a crash or a reader came between."""
-    return bool(db.execute(_PENDING).get)
+    return bool(select(db, _PENDING))
 
 
-def scrub(connections: Connections) -> tuple[str, ...]:
-    """Rebuilds the file from what is left and empties the log; says what it could not do.
+def scrub(
+    connections: Connections, *, patience_s: float = TIMEOUT_S, attempts: int = _ATTEMPTS
+) -> tuple[str, ...]:
+    """Rebuilds the file from what is left, then empties the log; says what stays.
 
     ``secure_delete`` alone is not enough: when SQLite balances a tree it leaves old
     copies of rows that moved in the free part of the page they came from, and a later
@@ -170,46 +173,47 @@ def scrub(connections: Connections) -> tuple[str, ...]:
     """
     if connections.path is None:
         with connections.writing() as db:
-            db.execute(_CLEAR_PENDING)
+            db.execute(_CLEAN)
         return ()
-    left = _rebuild(connections)
-    if not left:
-        with connections.writing() as db:
-            db.execute(_CLEAR_PENDING)
-    return (*left, *(f"the copy {copy}" for copy in _copies_before(connections.path)))
-
-
-def _rebuild(connections: Connections) -> tuple[str, ...]:
     with translated(connections.name):
-        db = connections.mine()
+        left = _rebuild(connections, patience_s) or _empty_log(connections, patience_s, attempts)
+    return (*left, *(f"the copy {copy.name}" for copy in copies(connections.path)))
+
+
+def _rebuild(connections: Connections, patience_s: float) -> tuple[str, ...]:
+    db = connections.mine()
+    with holding(connections.lock, connections.name, patience_s):
+        if select(db, _PENDING) != [("file",)]:
+            return ()
         try:
-            with holding(connections.lock, connections.name):
-                # Beside the file, not in memory, where a large space may not fit.
-                db.execute("PRAGMA temp_store = FILE")
-                db.execute("VACUUM")
+            # Beside the file, not in memory, where a large space may not fit.
+            db.execute("PRAGMA temp_store = FILE")
+            db.execute("VACUUM")
         except apsw.FullError:
             return (f"free space in {connections.name}: no room on the disk to rebuild it",)
         finally:
             db.execute("PRAGMA temp_store = MEMORY")
-        for attempt in range(_ATTEMPTS):
-            # Others may write between two attempts.
-            with holding(connections.lock, connections.name):
-                if _empty_log(db):
-                    return ()
-            time.sleep(0.01 * attempt)
+        db.execute(_REBUILT)
+    return ()
+
+
+def _empty_log(connections: Connections, patience_s: float, attempts: int) -> tuple[str, ...]:
+    db = connections.mine()
+    for _ in range(attempts):
+        # Let go of in between, so that others can write while a reader is in the way.
+        with holding(connections.lock, connections.name, patience_s):
+            if _truncate(db):
+                db.execute(_CLEAN)
+                return ()
     return (f"the log {connections.name}-wal: it is being read; the next opening clears it",)
 
 
-def _empty_log(db: apsw.Connection) -> bool:
+def _truncate(db: apsw.Connection) -> bool:
     db.set_busy_timeout(_ATTEMPT_MS)
     try:
         db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     except apsw.BusyError:
         return False
     finally:
-        db.set_busy_timeout(30_000)
+        db.set_busy_timeout(int(TIMEOUT_S * 1000))
     return True
-
-
-def _copies_before(path: Path) -> list[str]:
-    return [copy.name for copy in copies(path)]

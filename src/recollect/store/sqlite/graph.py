@@ -156,16 +156,17 @@ def search_entities(
     asked = tuple(dict.fromkeys(entities))
     if not asked or depth < 1:
         return Found(())
-    # Links are those of the live revision; an earlier one knows its entities itself.
+    # A link 'mentions' is of the live revision; an earlier one knows its entities itself.
     rows = select(
         db,
         f"""
         SELECT i.rid, json_group_array(l.dst ORDER BY l.dst) AS held
         FROM carray(?) AS w
-        CROSS JOIN link AS l ON l.dst = w.value AND l.type = 'mentions'
+        CROSS JOIN link AS l ON l.dst = w.value AND l.type IN ('mentions', 'mentioned')
             AND l.src_kind = 'item' AND l.dst_kind = 'entity'
         CROSS JOIN item AS i ON i.id = l.src
-        WHERE (i.live_to IS NULL OR instr(i.entities, json_quote(l.dst)) > 0)
+        WHERE CASE WHEN i.live_to IS NULL THEN l.type = 'mentions'
+            ELSE instr(i.entities, json_quote(l.dst)) > 0 END
             AND ({predicate.sql})
         GROUP BY i.rid ORDER BY count(*) DESC, i.id LIMIT ?""",
         (as_table(asked), *predicate.values, depth),

@@ -48,6 +48,10 @@ _KNOWN_MENTION = """
     INSERT OR IGNORE INTO link (src_kind, src, type, dst_kind, dst, source, created_at)
     SELECT 'item', ?, 'mentions', 'entity', id, 'caller', ? FROM entity WHERE id = ?
 """
+_NO_PAST_MENTION = """
+    DELETE FROM link WHERE src = ? AND type = 'mentioned' AND dst = ?
+    AND src_kind = 'item' AND dst_kind = 'entity'
+"""
 _COUNT_MENTION = "UPDATE entity SET mentions = mentions + ? WHERE id = ?"
 
 
@@ -217,6 +221,9 @@ class _Plan:
             if record.mentions:
                 graph.add_mentions(db, record.item.id, record.mentions, now)
             self._link_named(db, new)
+            if new.rev > 1:
+                again = ((record.item.id, entity) for entity in new.entities)
+                db.executemany(_NO_PAST_MENTION, again)
             if record.links:
                 graph.add_links(db, record.links, now)
 

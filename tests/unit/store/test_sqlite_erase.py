@@ -1,0 +1,236 @@
+"""Erasing: not a byte of the memory is left in the file, the log or its index."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import apsw
+import numpy as np
+import pytest
+
+from recollect.ports import Embedding, Record, TextSearch
+from recollect.store.sqlite import SqliteStore, erase
+from records import NOW, at, mention, record, scope
+
+# In a process of its own: closing a handle of the file in this one would drop the
+# locks of the connections under test.
+COUNT = """
+import pathlib, sys
+needles = [bytes.fromhex(line) for line in sys.stdin.read().split()]
+for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
+    content = path.read_bytes().lower()
+    for needle in needles:
+        if needle.lower() in content:
+            print(path.name, needle)
+"""
+
+
+def traces(folder: Path, needles: list[bytes]) -> list[str]:
+    """Where any of the byte strings still stands, letter case aside."""
+    ran = subprocess.run(
+        [sys.executable, "-c", COUNT, str(folder)],
+        input="\n".join(needle.hex() for needle in needles),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return ran.stdout.splitlines()
+
+
+def filler(rng: random.Random, item_id: str) -> Record:
+    words = [hashlib.md5(bytes([rng.randrange(256)])).hexdigest()[:8] for _ in range(20)]
+    return record(
+        item_id,
+        " ".join(words),
+        topic=rng.choice(words),
+        embedding=Embedding(vector_of(words[0]), rng.randbytes(30)),
+        mentions=(mention(rng.choice(words)),),
+    )
+
+
+def canary(item_id: str, mark: str, **fields: object) -> Record:
+    """A memory whose every derived part can be recognised."""
+    return record(
+        item_id,
+        f"Zanzibar{mark} lighthouse keeps quokka{mark} accounts",
+        about=f"about{mark}",
+        original=f"original{mark}",
+        caption=f"caption{mark}",
+        topic=f"topic{mark}",
+        speaker=f"speaker{mark}",
+        session=f"session{mark}",
+        subject=f"subject{mark}",
+        metadata={f"meta{mark}": 1},
+        tags=(f"tag{mark}",),
+        embedding=Embedding(vector_of(mark), f"tokens{mark}".encode()),
+        mentions=(mention(f"Person{mark}", "person", f"Nick{mark}"),),
+        **fields,
+    )
+
+
+def vector_of(mark: str) -> np.ndarray:
+    rng = np.random.default_rng(list(mark.encode()))
+    vector = rng.standard_normal(64).astype(np.float32)
+    return vector / np.linalg.norm(vector)
+
+
+def needles(mark: str) -> list[bytes]:
+    """The mark itself is in every text and word; the vector as it is stored."""
+    return [mark.encode(), vector_of(mark).astype(np.float16).tobytes()]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "space" / "space.db"
+
+
+def fill(store: SqliteStore, rng: random.Random, count: int, name: str) -> None:
+    for start in range(0, count, 100):
+        batch = [filler(rng, f"{name}{start + n}") for n in range(min(100, count - start))]
+        store.put(batch, actor="x", now=NOW)
+
+
+def test_no_byte_stays(path: Path) -> None:
+    """With history, use, links, a key, and another connection open all the while."""
+    rng = random.Random(1)
+    store, other = (SqliteStore.open(path, space="test") for _ in range(2))
+    fill(store, rng, 150, "before")
+    store.put([canary("c", "xq7", key="keyxq7", sketch=(77,))], actor="x", now=NOW)
+    fill(store, rng, 150, "after")
+    revised = canary("c", "wv9", rev=2)
+    store.put([revised], actor="x", now=at(hours=1))
+    store.end(["c"], how="forgotten", actor="x", now=at(hours=2))
+    store.restore(["c"], actor="x", now=at(hours=3))
+    store.note_use(["c"], at(hours=4))
+    assert len(other.search_text(TextSearch("quokkawv9"), scope()).matches) == 1
+    assert traces(path.parent, needles("xq7"))
+    assert traces(path.parent, needles("wv9"))
+
+    receipt = store.erase(["c"], actor="owner", now=at(hours=5))
+
+    assert receipt.out_of_reach == ()
+    assert receipt.removed["revisions"] == 3
+    assert receipt.removed["vectors"] == 3
+    assert receipt.removed["entities"] == 2
+    assert traces(path.parent, [*needles("xq7"), *needles("wv9")]) == []
+    assert other.search_text(TextSearch("quokkawv9"), scope()).matches == ()
+    assert all(finding.ok for finding in other.check())
+    assert store.count() == 300
+    store.close()
+    other.close()
+    assert traces(path.parent, [*needles("xq7"), *needles("wv9")]) == []
+
+
+def test_rows_that_moved_leave_no_old_copies(path: Path) -> None:
+    """Trees are rebalanced as they grow and shrink; what stays in gaps is cleaned too."""
+    rng = random.Random(2)
+    store = SqliteStore.open(path, space="test")
+    marks = {f"c{n}": hashlib.md5(str(n).encode()).hexdigest()[:14] for n in range(60)}
+    for number, (item, mark) in enumerate(marks.items()):
+        store.put([canary(item, mark)], actor="x", now=NOW)
+        fill(store, rng, 12, f"f{number}-")
+    store.erase([f"f{n}-{m}" for n in range(0, 60, 2) for m in range(12)], actor="x", now=NOW)
+
+    store.erase(list(marks), actor="x", now=NOW)
+
+    assert (
+        traces(path.parent, [needle for mark in marks.values() for needle in needles(mark)]) == []
+    )
+    assert all(finding.ok for finding in store.check())
+    store.close()
+
+
+def test_a_reader_in_the_way_is_told_and_the_next_opening_finishes(path: Path) -> None:
+    """Somebody reads an old state: the log cannot be emptied, and the receipt says so."""
+    store = SqliteStore.open(path, space="test")
+    store.put([canary("c", "xq7"), record("b")], actor="x", now=NOW)
+    reader = apsw.Connection(str(path))
+    reader.execute("BEGIN")
+    assert reader.execute("SELECT count(*) FROM item").get == 2
+
+    receipt = store.erase(["c"], actor="x", now=NOW)
+
+    assert any("log" in line for line in receipt.out_of_reach)
+    assert [finding.name for finding in store.check() if not finding.ok] == ["erasures"]
+    reader.execute("COMMIT")
+    reader.close()
+    store.close()
+    again = SqliteStore.open(path, space="test")
+    assert traces(path.parent, needles("xq7")) == []
+    assert all(finding.ok for finding in again.check())
+    again.close()
+
+
+def test_an_erase_that_was_cut_off_is_finished(path: Path) -> None:
+    """A crash between the transaction and the cleaning is made good at the next opening."""
+    store = SqliteStore.open(path, space="test")
+    store.put([canary("c", "xq7"), record("b")], actor="x", now=NOW)
+    with store._connections.writing() as db:
+        erase.erase(db, store._vectors, ["c"], actor="x", now=0)
+    store.close()
+
+    SqliteStore.open(path, space="test").close()
+
+    assert traces(path.parent, needles("xq7")) == []
+
+
+def test_copies_from_before_a_migration_are_named(path: Path) -> None:
+    """They are out of reach, and the receipt says where they are."""
+    store = SqliteStore.open(path, space="test")
+    store.put([record("a")], actor="x", now=NOW)
+    path.with_name("space.db.v1.bak").touch()
+
+    receipt = store.erase(["a"], actor="x", now=NOW)
+
+    assert receipt.out_of_reach == ("the copy space.db.v1.bak",)
+    store.close()
+
+
+def test_what_was_made_from_it_is_named(path: Path) -> None:
+    """A child keeps living without its parent; its own hash is still right."""
+    store = SqliteStore.open(path, space="test")
+    store.put([record("a"), record("child", parent="a")], actor="x", now=NOW)
+    store.put([record("child", "second", rev=2, parent="a")], actor="x", now=NOW)
+
+    receipt = store.erase(["a"], actor="x", now=NOW)
+
+    assert receipt.removed["parent pointers"] == 2
+    assert receipt.out_of_reach == ("memory child was made from it and stays",)
+    assert all(finding.ok for finding in store.check())
+    store.close()
+
+
+def test_a_thread_goes_with_its_last_member(path: Path) -> None:
+    """One that has others stays, and the receipt says that its headline does."""
+    store = SqliteStore.open(path, space="test")
+    store.put([record("a"), record("b")], actor="x", now=NOW)
+    with store._connections.writing() as db:
+        for name in ("alone", "shared"):
+            db.execute(
+                "INSERT INTO thread VALUES (?, 'topic', NULL, 'headline', 'open', '', 0, 0)",
+                (name,),
+            )
+            db.execute("INSERT INTO thread_member VALUES (?, 'a', 'core', 1, 0)", (name,))
+            db.execute("INSERT INTO thread_event VALUES (?, 1, 'joined', 'a', 0, 1)", (name,))
+        db.execute("INSERT INTO thread_member VALUES ('shared', 'b', 'core', 1, 0)")
+
+    receipt = store.erase(["a"], actor="x", now=NOW)
+
+    assert receipt.out_of_reach == ("thread shared keeps its headline",)
+    assert store.stats()["threads"] == 1
+    assert receipt.removed["threads"] == 1
+    store.close()
+
+
+def test_erasing_nothing_is_harmless(path: Path) -> None:
+    """An unknown id has no receipt and leaves no trace."""
+    store = SqliteStore.open(path, space="test")
+    before = store.generation()
+
+    assert store.erase(["nobody"], actor="x", now=NOW).ids == ()
+    assert store.generation() == before
+    store.close()
