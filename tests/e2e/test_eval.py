@@ -13,15 +13,27 @@ import pytest
 SCRIPT = str(Path(sys.executable).with_name("recollect"))
 
 # On the set that comes with Recollect: a little below what is measured. They only go up.
+# Families are small (4 to 11 questions), so theirs leave room for one more miss.
 FLOORS = {
-    "recall@5": 0.0,
-    "recall@10": 0.0,
-    "ndcg@10": 0.0,
-    "mrr": 0.0,
+    "recall@5": 0.84,
+    "recall@10": 0.90,
+    "ndcg@10": 0.80,
+    "mrr": 0.79,
 }
-FAMILY_FLOORS: dict[str, float] = {}
-SILENCE_FLOOR = 0.0
-LOSS_CEILING = 1.0
+FAMILY_FLOORS = {
+    "contradiction": 0.85,
+    "entity": 0.85,
+    "exact term": 1.0,
+    "identifier": 1.0,
+    "multi-hop": 0.85,
+    "non-English": 1.0,
+    "paraphrase": 0.62,
+    "superseded fact": 0.99,
+    "temporal": 0.85,
+    "typo": 0.75,
+}
+SILENCE_FLOOR = 0.84
+LOSS_CEILING = 0.05
 
 
 def recollect(

@@ -95,6 +95,7 @@ def verify(path: Path, acknowledged: list[str]) -> None:
         store.close()
 
 
+@pytest.mark.slow
 def test_sixteen_processes_may_make_the_same_space(crew: Crew, tmp_path: Path) -> None:
     """One makes it, all succeed, and all are in it; five times."""
     for race in range(5):

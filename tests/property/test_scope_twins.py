@@ -26,7 +26,7 @@ maybe_moment = st.none() | HOURS.map(lambda hours: at(hours=hours))
 
 
 def some(*values: str) -> st.SearchStrategy[tuple[str, ...]]:
-    return st.lists(st.sampled_from(values), max_size=2).map(tuple)
+    return st.lists(st.sampled_from(values), min_size=1, max_size=2).map(tuple)
 
 
 @st.composite
@@ -39,43 +39,48 @@ def records(draw: st.DrawFn, number: int) -> Record:
         layer=draw(st.sampled_from((None, *LAYERS[:2]))),
         topic=draw(st.sampled_from((None, *WORDS))),
         tier=draw(st.sampled_from(WORDS)),
-        tags=draw(some(*WORDS)),
+        tags=draw(st.just(()) | some(*WORDS)),
         source=draw(st.sampled_from(WORDS)),
         session=draw(st.sampled_from((None, *WORDS))),
         speaker=draw(st.sampled_from((None, *WORDS))),
         trust=draw(st.integers(0, 3)),
-        classification=draw(st.integers(0, 3)),
-        status=draw(st.sampled_from(("active", "active", "superseded", "quarantined"))),
+        classification=draw(st.sampled_from((0, 1, 1, 2, 3))),
+        status=draw(st.sampled_from(("active",) * 6 + ("superseded", "quarantined"))),
         stored_at=draw(HOURS.map(lambda hours: at(hours=hours))),
         occurred_at=draw(maybe_moment),
-        valid_from=draw(maybe_moment),
-        valid_to=draw(maybe_moment),
-        mentions=tuple(mention(name) for name in draw(some(*NAMES))),
+        valid_from=draw(st.sampled_from((None,) * 5) | maybe_moment),
+        valid_to=draw(st.sampled_from((None,) * 5) | maybe_moment),
+        mentions=tuple(mention(name) for name in draw(st.just(()) | some(*NAMES))),
     )
 
 
-filters = st.builds(
-    Filters,
-    ids=st.just(()) | some("i0", "i1", "i2", "nobody"),
-    levels=st.just(()) | some(*LEVELS),
-    kinds=st.just(()) | some(*KINDS),
-    layers=st.just(()) | some(*LAYERS[:2]),
-    topics=st.just(()) | some(*WORDS),
-    tiers=st.just(()) | some(*WORDS),
-    tags=st.just(()) | some(*WORDS),
-    entities=st.just(())
-    | some("Ana", "ANA", "person:ana", "ben ñandú", "Ben Ñandú", "C++", "vault b", "nobody"),
-    sources=st.just(()) | some(*WORDS),
-    sessions=st.just(()) | some(*WORDS),
-    speakers=st.just(()) | some(*WORDS),
-    since=st.none() | moments,
-    until=st.none() | moments,
-    min_trust=st.sampled_from((0, 0, 0, 2)),
-    max_classification=st.integers(0, 3),
-    include_superseded=st.booleans(),
-    include_expired=st.booleans(),
-)
-scopes = st.builds(Scope, filters, moments, st.none() | moments)
+FIELDS: dict[str, st.SearchStrategy[object]] = {
+    "ids": some("i0", "i1", "i2", "nobody"),
+    "levels": some(*LEVELS),
+    "kinds": some(*KINDS),
+    "layers": some(*LAYERS[:2]),
+    "topics": some(*WORDS),
+    "tiers": some(*WORDS),
+    "tags": some(*WORDS),
+    "entities": some("Ana", "ANA", "person:ana", "ben ñandú", "C++", "vault b", "nobody"),
+    "sources": some(*WORDS),
+    "sessions": some(*WORDS),
+    "speakers": some(*WORDS),
+    "since": moments,
+    "until": moments,
+    "min_trust": st.integers(0, 3),
+    "max_classification": st.integers(0, 3),
+    "include_superseded": st.booleans(),
+    "include_expired": st.booleans(),
+}
+
+
+@st.composite
+def scopes(draw: st.DrawFn) -> Scope:
+    """One or two filters at a time: with more, everything is outside for some reason."""
+    chosen = draw(st.lists(st.sampled_from(sorted(FIELDS)), min_size=1, max_size=2, unique=True))
+    filters = Filters(**{name: draw(FIELDS[name]) for name in chosen})
+    return Scope(filters, draw(moments), draw(st.none() | moments))
 
 
 def wrong(store: SqliteStore, where: Scope) -> list[tuple[Item, str | None]]:
@@ -89,12 +94,12 @@ def wrong(store: SqliteStore, where: Scope) -> list[tuple[Item, str | None]]:
     ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     first=st.tuples(*(records(number) for number in range(4))),
     second=records(0),
-    ended=st.sets(st.sampled_from(("i0", "i1", "i2"))),
-    asked=st.lists(scopes, min_size=8, max_size=8),
+    ended=st.sets(st.sampled_from(("i0", "i1", "i2")), max_size=1),
+    asked=st.lists(scopes(), min_size=25, max_size=25),
 )
 def test_sql_and_words_agree(
     first: tuple[Record, ...], second: Record, ended: set[str], asked: list[Scope]

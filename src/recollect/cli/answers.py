@@ -44,10 +44,10 @@ def print_answer(app: App, answer: Recall, *, with_arithmetic: bool = False) -> 
         out.line(dim(_page(answer)))
 
 
-def print_hit(out: Printer, rank: int, hit: Candidate) -> None:
+def print_hit(out: Printer, rank: int | None, hit: Candidate) -> None:
     """Its place, its score, its text; below, dimmed, what it is and why it came."""
     item = hit.item
-    label = (bold(f"{rank:>3}"), "  ", cyan(f"{hit.score:.4f}"), "  ")
+    label = (bold(f"{rank or '-':>3}"), "  ", cyan(f"{score_of(hit):<6}"), "  ")
     out.block(item.text, first=label, indent=_LABEL)
     about = (item.id, item.kind, day(item.when), item.source, item.speaker, matched_by(hit))
     line = " · ".join(one_line(part) for part in about if part)
@@ -56,15 +56,24 @@ def print_hit(out: Printer, rank: int, hit: Candidate) -> None:
 
 def matched_by(hit: Candidate) -> str:
     """The channels that found it and what each saw, in a few words."""
-    told = []
+    told: list[str] = []
+    said: set[str] = set()
     for reason in hit.evidence:
         if reason.by.startswith("channel."):
-            name = reason.by.removeprefix("channel.")
             place = f" #{reason.rank}" if reason.rank else ""
-            told.append(f"{name}{place}" + (f" ({reason.why})" if reason.why else ""))
+            # Two channels that saw the same words need not both say so.
+            why = f" ({reason.why})" if reason.why and reason.why not in said else ""
+            told.append(reason.by.removeprefix("channel.") + place + why)
+            said.add(reason.why)
     if not told:
         told = [f"{reason.by}: {reason.why}" for reason in hit.evidence if reason.why][:2]
     return ", ".join(told)
+
+
+def score_of(hit: Candidate) -> str:
+    """Four decimals, or as many as a very small score needs to be told from nothing."""
+    small = 0.0 < abs(hit.score) < 0.0005
+    return f"{hit.score:.0e}" if small else f"{hit.score:.4f}"
 
 
 def _page(answer: Recall) -> str:
@@ -87,16 +96,11 @@ _HINTS = {
 def _print_nothing(app: App, answer: Recall) -> None:
     """Which of the ways of finding nothing this is, the nearest miss, and a way on."""
     out = app.out
-    title = {
-        "nothing_stored": "nothing stored",
-        "nothing_matched": "nothing matched",
-        "below_gate": "nothing relevant enough",
-    }.get(answer.status, "nothing on this page")
-    out.line(yellow(title), f": {answer.reason}")
+    out.block(yellow(answer.reason))
     miss = answer.nearest_miss
     if miss is not None:
         out.line(dim("nearest miss:"))
-        print_hit(out, 0, miss)
+        print_hit(out, None, miss)
     if not app.quiet and answer.status in _HINTS:
         hint = _HINTS[answer.status].format(id=miss.item.id if miss else "ID")
         out.line(dim(f"try: {hint}"))
@@ -179,7 +183,7 @@ def _cell(answer: Recall, place: int, shared: set[str]) -> Piece:
         return ""
     hit = answer.hits[place]
     only = "" if hit.item.id in shared else "* "
-    told = f"{only}{hit.score:.4f} {one_line(hit.item.text, 120)} [{hit.item.id}]"
+    told = f"{only}{score_of(hit)} {one_line(hit.item.text, 120)} [{hit.item.id}]"
     return told if hit.item.id in shared else yellow(told)
 
 

@@ -14,9 +14,9 @@ import click
 
 from recollect.cli.answers import print_answer, print_comparison, print_why_not
 from recollect.cli.app import App
-from recollect.cli.demo_memories import CORRECTION, NOTES, TALK, told
+from recollect.cli.demo_memories import CORRECTION, NOTES, TALK, TOLD_TWICE, told
 from recollect.cli.options import command, pass_app
-from recollect.cli.printing import bold, cyan, dim, plural, yellow
+from recollect.cli.printing import Printer, bold, cyan, dim, plural, yellow
 
 if TYPE_CHECKING:
     from recollect.explain import WhyNot
@@ -27,7 +27,7 @@ SPACE = "demo"
 
 QUESTION = "how many times is a failed text message retried?"
 TALK_QUESTION = "why was the alarm late, and what will we do about it?"
-MISSED = "what does a text message cost?"
+MISSED = "when does the nightly backup run?"
 UNRELATED = "which wine goes with grilled sardines?"
 COMPARED = "backup of the database"
 
@@ -98,7 +98,7 @@ def _play(memory: Memory) -> Scenes:
         corrected=memory.update(ids[before], text=after),
         asked=memory.recall(QUESTION, k=2),
         talk=memory.recall(TALK_QUESTION, k=3),
-        missed=memory.why_not(ids[NOTES[0].text], MISSED),
+        missed=memory.why_not(ids[TOLD_TWICE], MISSED),
         unrelated=memory.recall(UNRELATED),
         compared=memory.compare(COMPARED, ["default", "siftcoder"], k=4),
     )
@@ -131,24 +131,25 @@ def _print_remembered(app: App, scenes: Scenes) -> None:
     """What was told, and what became of it that is worth a word."""
     out = app.out
     told_now = [note.text for note in NOTES] + [text for _, text in TALK]
-    known = [r for r in scenes.remembered if r.status != "stored"]
-    app.out.line(bold("Remember"))
-    out.line(
+    out.line(bold("Remember"))
+    out.block(
         f"Lantern is a small service that warns of floods. Its team told {len(told_now)} things, "
-        f"{len(TALK)} of them in a conversation; {len(told_now) - len(known)} were stored."
+        f"{len(TALK)} of them in a conversation. What is worth a word:"
     )
     out.line()
     for text, result in zip(told_now, scenes.remembered, strict=True):
         if result.redacted:
             shown = text.replace(text.split()[-1], "…")
-            out.block(shown, first=(yellow("  a secret was taken out   "),), indent=27)
+            _remark(out, "a secret was taken out", shown)
         for collision in result.collisions:
-            said = f"{text} ({collision.kind}, {collision.action})"
-            out.block(said, first=(yellow("  this was known already   "),), indent=27)
-    before, after = CORRECTION
-    out.block(f"{before} → {after}", first=(yellow("  and this was corrected   "),), indent=27)
+            _remark(out, "told before", f"{text} ({collision.kind}; {collision.action})")
+    _remark(out, "corrected", " → ".join(CORRECTION))
     entities = {name for result in scenes.remembered for name in result.entities}
-    out.line(dim(f"  found by rules: {plural(len(entities), 'entity')}, times, the order of talk"))
+    _remark(out, "found by rules", f"{plural(len(entities), 'entity')}, times, the order of talk")
+
+
+def _remark(out: Printer, title: str, text: str) -> None:
+    out.block(text, first=("  ", yellow(f"{title:<24}")), indent=26)
 
 
 def _scenes_json(scenes: Scenes) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from recollect.cli.sources import (
     guess_format,
     open_source,
     records,
-    source_name,
 )
 from recollect.errors import RecollectError, Refused
 
@@ -64,12 +63,9 @@ def import_memories(app: App, /, file: str, form: str, *, dry_run: bool, **defau
     line is blank, a memory a line. recollect is an earlier export, taken in whole or
     not at all. A line that is refused is reported; the others are stored.
     """
-    given = {
-        "source": source_name(file),
-        "source_class": "import",
-        **{name: value for name, value in defaults.items() if value not in (None, ())},
-    }
+    said = {name: value for name, value in defaults.items() if value not in (None, ())}
     with open_source(file) as source, _target(app, dry_run=dry_run) as memory:
+        given = {"source": source.name, "source_class": "import", **said}
         chosen = guess_format(source) if form == "auto" else form
         with progress(app, "importing", unit="bytes") as advance:
             if chosen == "recollect":

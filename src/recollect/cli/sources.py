@@ -28,9 +28,10 @@ class Line(NamedTuple):
 class Source:
     """Lines to import: the first can be looked at before, what was read is counted."""
 
-    def __init__(self, stream: BinaryIO, size: int = 0) -> None:
+    def __init__(self, stream: BinaryIO, name: str = "", size: int = 0) -> None:
         self._stream = stream
         self._looked_at: list[bytes] = []
+        self.name = name
         self.size = size
         self.read = 0
 
@@ -53,20 +54,24 @@ class Source:
 def open_source(name: str) -> Iterator[Source]:
     """The file of that name; ``-`` is standard input."""
     if name == "-":
-        yield Source(sys.stdin.buffer)
+        yield Source(sys.stdin.buffer, "standard input")
         return
+    path = _path(name)
+    # The name becomes the memories' source, so it must be one that can be stored.
+    told = os.fsencode(path.name).decode("utf-8", "replace")
+    with path.open("rb") as stream:
+        yield Source(stream, told, path.stat().st_size)
+
+
+def _path(name: str) -> Path:
+    """Refuses by name what the system would not even look for."""
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError as error:
+        raise BadText("a file's name cannot hold a lone surrogate") from error
     if "\x00" in name:
         raise BadText("a file's name cannot hold NUL")
-    path = Path(name)
-    with path.open("rb") as stream:
-        yield Source(stream, path.stat().st_size)
-
-
-def source_name(name: str) -> str:
-    """What memories from this file name as their source; it can always be stored."""
-    if name == "-":
-        return "standard input"
-    return os.fsencode(Path(name).name).decode("utf-8", "replace") or name
+    return Path(name)
 
 
 def guess_format(source: Source) -> str:

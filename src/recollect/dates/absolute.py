@@ -24,11 +24,7 @@ _ORDINAL = ("st", "nd", "rd", "th")
 
 def number_date(reader: Reader, i: int) -> Found | None:
     """A date that begins with a number."""
-    if not reader.touches(i) or reader.word(i - 1) in "([{<\"'`|*=,;—":
-        numeric = _numeric(reader, i)
-        if numeric:
-            return numeric
-    return _day_month(reader, i) or _year(reader, i)
+    return _numeric(reader, i) or _day_month(reader, i) or _year(reader, i)
 
 
 def _numeric(reader: Reader, i: int) -> Found | None:

@@ -30,7 +30,7 @@ def clock(reader: Reader, i: int) -> Clock | None:
         sure = reader.word(i - 1) in BEFORE_A_TIME
         return Clock(timedelta(hours=_NAMED[word]), "hour", i + 1, sure)
     hour = reader.number(i, 2)
-    if hour is None or (reader.touches(i) and reader.word(i - 1) not in "([@\"'"):
+    if hour is None:
         return None
     minute, at = _minute(reader, i + 1)
     half, after = _half(reader, at)

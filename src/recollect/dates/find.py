@@ -60,7 +60,7 @@ def find_times(text: str, anchor: datetime, *, lean: Lean = "nearest") -> list[T
     spans: list[TimeSpan] = []
     done = 0
     for i, word in enumerate(reader.words):
-        if (word in _STARTS or word[0].isdecimal()) and i >= done:
+        if i >= done and (word in _STARTS or (word[0].isdecimal() and _stands_free(reader, i))):
             found = _read(reader, i)
             if found:
                 spans.append(_span(reader, i, found))
@@ -80,6 +80,11 @@ def _read(reader: Reader, i: int) -> Found | None:
         return clock.after_date(reader, dated) if dated else None
     except (ValueError, OverflowError):
         return None  # a day no calendar has, a year no clock reaches
+
+
+def _stands_free(reader: Reader, i: int) -> bool:
+    """Whether a number is not a piece of something larger: v2.3.1, 10-20, utf8."""
+    return not reader.touches(i) or reader.word(i - 1) in "([{<\"'`|*=,;@—–"
 
 
 def _date(reader: Reader, i: int) -> Found | None:

@@ -23,6 +23,7 @@ from recollect.dates.span import Granularity
 from recollect.dates.units import begin, moved
 
 _DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+_BEHIND_A_COUNT = UNIT.keys() | VAGUE.keys() | {"of"}
 _GRANULARITY: dict[str, Granularity] = {
     "minute": "minute",
     "hour": "hour",
@@ -141,6 +142,8 @@ def _count(reader: Reader, i: int) -> tuple[int, int, int] | None:
 
 def amount(reader: Reader, i: int) -> Found | None:
     """Three days ago, in two weeks, a month later."""
+    if reader.word(i + 1) not in _BEHIND_A_COUNT:
+        return None  # most of all the many words "a"
     count = _count(reader, i)
     unit = UNIT.get(reader.word(count[2])) if count else None
     if count is None or unit is None:

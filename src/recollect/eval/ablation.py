@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from recollect.errors import NotFound
+from collections.abc import Sequence
+
 from recollect.profile import SLOTS, Profile
 
 WITHOUT = " without "
 
 
-def ablations(profile: Profile, label: str) -> dict[str, Profile]:
+def ablations(profile: Profile, label: str, only: Sequence[str] = ()) -> dict[str, Profile]:
     """The profile with each slot emptied and each channel and stage taken out in turn.
 
     Where a slot holds one stage, taking it out is emptying the slot: asked once.
-    The last channel stays: without any there is no walk.
+    The last channel stays: without any there is no walk. ``only`` names the parts
+    to take out.
     """
     variants: dict[str, Profile] = {}
     seen = {profile}
-    for part in parts(profile):
-        try:
-            changed = profile.without(part)
-        except NotFound:  # a stage named like a slot that is empty
-            continue
+    for part in only or parts(profile):
+        changed = profile.without(part)
         if changed.channels and changed not in seen:
             seen.add(changed)
             variants[f"{label}{WITHOUT}{part}"] = changed

@@ -59,7 +59,9 @@ class Case:
 class Dataset:
     """A name, how it was read, and its cases, made afresh each time they are asked for.
 
-    ``groups`` are sets of categories that published figures are given for.
+    The name stands for the memories, whatever ``level`` they are judged at: filled
+    spaces are kept under it. ``groups`` are sets of categories that published
+    figures are given for.
     """
 
     name: str

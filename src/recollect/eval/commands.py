@@ -11,7 +11,14 @@ from recollect.cli.app import App
 from recollect.cli.options import command, pass_app
 from recollect.cli.progress import progress
 from recollect.cli.tables import Column, print_table
-from recollect.eval.options import reading_options, the_dataset, the_guests, the_profiles, the_shelf
+from recollect.eval.options import (
+    listed,
+    reading_options,
+    the_dataset,
+    the_guests,
+    the_profiles,
+    the_shelf,
+)
 
 if TYPE_CHECKING:
     from recollect.eval.sheets import Sheet
@@ -41,6 +48,7 @@ _FILE = click.Path(path_type=Path)
     help="Profiles by name or TOML file; the first is what the others are compared to.",
 )
 @click.option("--ablate", is_flag=True, help="Also without each part of the first profile.")
+@click.option("--parts", default="", metavar="A,B,...", help="Also without these parts only.")
 @click.option(
     "--abstention",
     type=click.Choice(["off", "easy", "hard"]),
@@ -97,9 +105,9 @@ def _measure(app: App, given: dict[str, Any]) -> dict[str, Any]:
 
     dataset = the_dataset(app, given)
     profiles = the_profiles(app, given["profiles"])
-    if given["ablate"]:
+    if given["ablate"] or given["parts"]:
         first = next(iter(profiles))
-        profiles |= ablations(profiles[first], first)
+        profiles |= ablations(profiles[first], first, listed(given["parts"]))
     plan = Plan(
         seed=given["seed"],
         foreign=given["abstention"],
@@ -233,9 +241,9 @@ def _tune(app: App, given: dict[str, Any]) -> tuple[Profile, Tuned]:
 
     dataset = the_dataset(app, given)
     start = next(iter(the_profiles(app, given["profile"]).values()))
-    turned = knobs(start, _listed(given["patterns"]))
+    turned = knobs(start, listed(given["patterns"]))
     search = Search(
-        metrics=_listed(given["metrics"]),
+        metrics=listed(given["metrics"]),
         trials=given["trials"],
         minutes=given["minutes"],
         holdout=given["holdout"],
@@ -250,10 +258,6 @@ def _tune(app: App, given: dict[str, Any]) -> tuple[Profile, Tuned]:
             samples += [(filled, question) for question in filled.questions]
         with progress(app, "trying", unit="profiles") as advance:
             return start, tune(start, turned, samples, search, advance)
-
-
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _print_tuned(app: App, result: Tuned, given: dict[str, Any]) -> None:

@@ -91,14 +91,14 @@ def the_profiles(app: App, named: str) -> dict[str, Profile]:
     from recollect.profile import load_profile, parse_profile
 
     found: dict[str, Profile] = {}
-    for name in (part.strip() for part in named.split(",")):
+    for name in listed(named):
         if name.endswith(".toml"):
             file = Path(name)
             if not file.is_file():
                 raise Refused(f"there is no file {file}")
             text = file.read_text(encoding="utf-8")
             found[file.stem] = parse_profile(text, file.stem, name)
-        elif name:
+        else:
             found[name] = load_profile(name, app.settings.profile_folders())
     if not found:
         raise Refused("no profile is named")
@@ -114,3 +114,8 @@ def the_shelf(app: App, given: dict[str, Any]) -> Shelf:
         in_memory=given["in_memory"],
         cache_folder=given["cache"],
     )
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """The names in a list with commas."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())

@@ -22,9 +22,9 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size
 th, td { padding: .2rem .7rem .2rem 0; text-align: left; white-space: nowrap; }
 th { border-bottom: 1px solid #b9bec7; font-weight: 600; } .right { text-align: right; }
 .scroll { overflow-x: auto; } .note { color: #5c626d; font-size: .85rem; margin: .3rem 0; }
-svg { max-width: 48rem; width: 100%; font-family: inherit; fill: #1d2129; }
+svg { max-width: 48rem; width: 100%; font-family: inherit; fill: currentColor; }
 @media (prefers-color-scheme: dark) {
-  body { color: #dfe3ea; background: #16181d; } svg { fill: #dfe3ea; } .note { color: #9aa1ad; }
+  body { color: #dfe3ea; background: #16181d; } .note { color: #9aa1ad; }
 }
 """
 

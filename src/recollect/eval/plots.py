@@ -59,7 +59,7 @@ def _bar(bar: Bar, top: float, zero: float, scale: float, unit: str) -> list[str
         reach = max(end, high)
         parts.append(
             f'<line x1="{low:.1f}" y1="{middle}" x2="{high:.1f}" y2="{middle}" '
-            'stroke="#222" stroke-width="1.5"/>'
+            'stroke="currentColor" stroke-width="1.5"/>'
         )
     parts.append(_text(max(reach, zero) + 6, top + _ROW - 7, f"{bar.value:.3f}{unit}", size=11))
     return parts

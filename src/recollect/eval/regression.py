@@ -39,7 +39,7 @@ def against(now: Json, then: Json, *, file: str, tolerance: float) -> Json:
     Worse is a loss of more than ``tolerance`` that is unlikely to be noise.
     """
     asked, before = now["data"], then["data"]
-    if asked["name"] != before["name"]:
+    if (asked["name"], asked["level"]) != (before["name"], before["level"]):
         raise Refused(f"{file} was measured on {before['title']}, not on {asked['title']}")
     same = asked["fingerprint"] == before["fingerprint"]
     rows = list(_rows(now, then, tolerance))

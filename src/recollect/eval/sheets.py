@@ -133,8 +133,8 @@ def _abstention(profiles: Sequence[Json]) -> Iterator[Sheet]:
             ">AUC gate", f">best at {BEARABLE_LOSS:.0%} loss",
         )  # fmt: skip
         note = (
-            "AUC: how often the best score of a true hit, or the gate's confidence in it, lies above "
-            "that of a question without an answer; last: what a threshold could silence"
+            "AUC: how often the best score of a true hit, or the gate's confidence in it, lies "
+            "above that of a question without an answer; last: what a threshold could silence"
         )
         yield Sheet("Abstention", heads, tuple(rows), note)
 

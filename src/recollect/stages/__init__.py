@@ -8,7 +8,7 @@ from recollect.stages.diversify import Collapse, Mmr, Rotate
 from recollect.stages.fuse import Rrf, Weighted
 from recollect.stages.gate import Abstain, Threshold
 from recollect.stages.likely import AnswerKind, Length, Period, Speaker
-from recollect.stages.reading import Beside, Reading
+from recollect.stages.reading import Beside, Reading, Top
 from recollect.stages.rerank import MaxSim, Overlap, Read
 from recollect.stages.spread import Spread
 
@@ -19,6 +19,7 @@ STAGES = {
     "beside": Beside,
     "reading": Reading,
     "conversation": Conversation,
+    "top": Top,
     "spread": Spread,
     "decay": Decay,
     "recency": Recency,

@@ -131,14 +131,11 @@ def _own_worth(pool: Pool, close: Mapping[str, Close]) -> dict[str, float]:
 def _supplied(turn: str, before: str, talk: Talk) -> float:
     """The share of the question's tokens that the turn before has and this one lacks."""
     mine, theirs = talk.close[turn].matches, talk.close[before].matches
-    return sum(
-        weight * max(0.0, _beyond_chance(other) - _beyond_chance(own))
-        for weight, own, other in zip(talk.token_weights, mine, theirs, strict=False)
-    )
-
-
-def _beyond_chance(match: float) -> float:
-    return min(1.0, max(0.0, (match - CHANCE) / (1 - CHANCE)))
+    gained = 0.0
+    for weight, own, other in zip(talk.token_weights, mine, theirs, strict=False):
+        if other > own and other > CHANCE:
+            gained += weight * (min(1.0, other) - max(own, CHANCE)) / (1 - CHANCE)
+    return gained
 
 
 def _another_speaks(item: Item, other: Item | None) -> bool:

@@ -93,7 +93,7 @@ class Collapse:
     """
 
     threshold: float = 0.9
-    top: int = 50
+    top: int = 30
     name: str = "collapse"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
@@ -116,7 +116,6 @@ class Collapse:
 
     def _same(self, one: frozenset[str], other: frozenset[str]) -> bool:
         small, large = sorted((len(one), len(other)))
-        if not large or small / large < self.threshold:
+        if not large or small / large < self.threshold or overlap(one, other) < self.threshold:
             return False
-        numbers = {word for word in one ^ other if any(ch.isdigit() for ch in word)}
-        return not numbers and overlap(one, other) >= self.threshold
+        return not any(char.isdigit() for word in one ^ other for char in word)

@@ -69,3 +69,14 @@ class Reading:
                 score += added
                 reasons.append(Evidence(f"{self.name}.{part}", "add", added, f"{value:.2f} alike"))
         return Candidate(cand.item, score, tuple(reasons))
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """Goes on with the best ``count`` only: what follows is for those in reach."""
+
+    count: int = 60
+    name: str = "top"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        return pool[: self.count]

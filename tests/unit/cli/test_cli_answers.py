@@ -13,6 +13,7 @@ from recollect.cli.answers import (
     print_comparison,
     print_trace,
     print_why_not,
+    score_of,
 )
 from recollect.cli.app import App
 from recollect.explain import Look, WhyNot
@@ -71,21 +72,39 @@ def test_a_hit_that_no_channel_found_tells_who_woke_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "title"),
+    ("status", "hint"),
     [
-        ("nothing_stored", "nothing stored: why"),
-        ("nothing_matched", "nothing matched: why"),
-        ("below_gate", "nothing relevant enough: why"),
-        ("found", "nothing on this page: why"),
+        ("nothing_stored", "try: recollect remember"),
+        ("nothing_matched", "try: other words"),
+        ("below_gate", "try: recollect why-not ID"),
     ],
 )
 def test_finding_nothing_says_which_nothing(
-    status: str, title: str, capsys: pytest.CaptureFixture[str]
+    status: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An empty answer never looks like lost memories."""
+    """An empty answer never looks like lost memories, and shows a way on."""
     print_answer(App(), replace(EMPTY, status=status, reason="why"))  # type: ignore[arg-type]
 
-    assert capsys.readouterr().out.startswith(title)
+    said = capsys.readouterr().out
+    assert said.startswith("why\n")
+    assert hint in said
+
+
+def test_a_page_behind_the_last_needs_no_hint(capsys: pytest.CaptureFixture[str]) -> None:
+    """The reason says it all."""
+    print_answer(App(), replace(EMPTY, reason="all 3 lie before offset 9"))
+
+    assert capsys.readouterr().out == "all 3 lie before offset 9\n"
+
+
+def test_small_scores_are_not_nothing() -> None:
+    """A memory that has faded is told from one that scored nothing."""
+    assert [score_of(Candidate(ITEM, score)) for score in (0.0, 0.25, 0.0005, 0.00004)] == [
+        "0.0000",
+        "0.2500",
+        "0.0005",
+        "4e-05",
+    ]
 
 
 def test_the_nearest_miss_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

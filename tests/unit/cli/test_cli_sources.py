@@ -152,6 +152,6 @@ def test_a_file_knows_its_size(tmp_path) -> None:
     path.write_bytes(b"one\ntwo\n")
 
     with open_source(str(path)) as source:
-        assert source.size == 8
+        assert (source.name, source.size) == ("notes.txt", 8)
         assert len(list(source.lines())) == 2
         assert source.read == 8

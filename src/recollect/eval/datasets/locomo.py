@@ -38,7 +38,7 @@ def locomo(path: Path | None, *, level: Level = "turn", captions: bool = True) -
             yield _case(record, f"{file}[{number}]", level, captions)
 
     return Dataset(
-        name=f"locomo-{level}" + ("" if captions else "-plain"),
+        name="locomo" if captions else "locomo-plain",
         title=f"LoCoMo, {level}s" + ("" if captions else ", without picture captions"),
         cases=cases,
         level=level,

@@ -51,7 +51,7 @@ def longmemeval(
 
     told = "official protocol: user turns" if protocol == "official" else "all text"
     return Dataset(
-        name=f"longmemeval-{protocol}-{level}",
+        name=f"longmemeval-{protocol}",
         title=f"LongMemEval, {level}s, {told}",
         cases=cases,
         level=level,

@@ -19,6 +19,9 @@ _PAGE = "SELECT seq, at, kind, item, actor, detail FROM event WHERE seq > ? ORDE
 _ALL = "SELECT seq, at, kind, item, actor, detail, chain FROM event ORDER BY seq"
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 class Line(NamedTuple):
     """What happened to one memory, in words that hold nothing of its content."""
 
@@ -65,8 +68,7 @@ def head(db: apsw.Connection) -> tuple[int, str]:
 
 def link(previous: str, line: tuple[object, ...]) -> str:
     """The hash that ties a line to all lines before it."""
-    canonical = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(f"{previous}\n{canonical}".encode()).hexdigest()
+    return hashlib.sha256(f"{previous}\n{_ENCODER.encode(line)}".encode()).hexdigest()
 
 
 def read(db: apsw.Connection, after: int, limit: int) -> list[Event]:

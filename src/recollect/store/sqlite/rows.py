@@ -64,6 +64,7 @@ _BY_RIDS = (
     " LEFT JOIN usage AS u ON u.id = i.id"
 )
 _KEPT_ITEMS = 4096
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class NewRow(NamedTuple):
@@ -84,8 +85,7 @@ class NewRow(NamedTuple):
 
 def content_hash(content: Sequence[Any]) -> str:
     """SHA-256 over the content columns, in their order, as one JSON array."""
-    canonical = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return hashlib.sha256(to_json(content).encode()).hexdigest()
 
 
 def to_content(record: Record, live_from: int) -> Row:
@@ -121,7 +121,8 @@ def entity_ids(record: Record) -> tuple[str, ...]:
 
 
 def to_json(values: Sequence[Any]) -> str:
-    return json.dumps(values, ensure_ascii=False, separators=(",", ":")) if values else "[]"
+    """Values as the file keeps them, each written in only one way."""
+    return _ENCODER.encode(values) if values else "[]"
 
 
 def metadata_json(metadata: Mapping[str, Any]) -> str:
