@@ -14,7 +14,8 @@ from dataclasses import dataclass
 FUNCTION = (
     "the of and to in a is that it was for on with as at by this we they from be are have not "
     "or had but his her their has been when who will more if no out so what up into than them "
-    "can only other new some could time these two may then do first any my now such like our"
+    "can only other new some could time these two may then do first any my now such like our "
+    "decide responsible failed keep slow set change"
 ).split()
 CONSONANTS = "b c d f g h k l m n p r s t v w z br cl dr fl gr pl pr sh sl st th tr".split()
 VOWELS = "a e i o u ai ea ou".split()

@@ -52,6 +52,15 @@ def telling_words(ctx: Context) -> tuple[Telling, ...]:
     )
 
 
+def unknown_share(ctx: Context) -> float:
+    """The share of the question's telling words that no memory here holds."""
+    asked = telling_words(ctx)
+    known = ctx.statistics().frequencies
+    total = sum(telling.weight for telling in asked)
+    unknown = [telling for telling in asked if not all(map(known.get, telling.word.terms))]
+    return sum(telling.weight for telling in unknown) / total if total else 0.0
+
+
 def wanted(text: str) -> tuple[Wanted, ...]:
     """What kind of answer a question asks for, if it lets on."""
     kinds: list[Wanted] = []

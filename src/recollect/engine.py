@@ -13,10 +13,22 @@ from recollect.trace import Trace
 
 
 def recall(profile: Profile, ctx: Context) -> Recall:
-    """Find what the query calls to mind.
+    """Find what the query calls to mind, all of it as it stands at one moment.
 
-    The order of the steps is the engine's design and is fixed here; what each step
-    does is the profile's business. An empty slot does nothing.
+    What was returned is marked as used, if asked: nothing else ever changes a memory.
+    """
+    with ctx.store.snapshot():
+        answer = walk(profile, ctx)
+    if ctx.query.track and answer.hits:
+        ctx.store.note_use([hit.item.id for hit in answer.hits], ctx.query.now)
+    return answer
+
+
+def walk(profile: Profile, ctx: Context) -> Recall:
+    """The steps in their order.
+
+    The order is the engine's design and is fixed here; what each step does is the
+    profile's business. An empty slot does nothing.
     """
     trace = Trace(ctx)
 
@@ -33,7 +45,7 @@ def recall(profile: Profile, ctx: Context) -> Recall:
             found[channel] = trace.attempt(name, partial(channel, ctx))
 
     # 3. Merge the rankings into one pool.
-    pool = matched = trace.run("fuse", partial(profile.fuse, found, ctx))
+    pool = trace.run("fuse", partial(profile.fuse, found, ctx))
 
     # 4. Let the strongest wake what they are linked to and what was said beside them.
     # 5. Weigh in what the words cannot say: age, importance, the caller's wish.
@@ -52,8 +64,8 @@ def recall(profile: Profile, ctx: Context) -> Recall:
     hits = trace.run("budget", partial(profile.budget, pool, ctx), pool)
 
     # 10. Put the answer together, with what the reader should be warned of.
-    status, reason = _verdict(hits, pool, matched, ctx)
-    answer = Recall(
+    status, reason = _verdict(hits, pool, offered, ctx)
+    return Recall(
         query=ctx.query,
         profile=profile.name,
         status=status,
@@ -66,11 +78,6 @@ def recall(profile: Profile, ctx: Context) -> Recall:
         steps=tuple(trace.steps),
     )
 
-    # 11. Mark what was returned as used, if asked: nothing else ever changes a memory.
-    if ctx.query.track and hits:
-        ctx.store.note_use([hit.item.id for hit in hits], ctx.query.now)
-    return answer
-
 
 def _plan(ctx: Context) -> Pool:
     frequencies = ctx.statistics().frequencies
@@ -82,17 +89,17 @@ def _plan(ctx: Context) -> Pool:
     return ()
 
 
-def _verdict(hits: Pool, passed: Pool, matched: Pool, ctx: Context) -> tuple[AnswerStatus, str]:
+def _verdict(hits: Pool, passed: Pool, offered: Pool, ctx: Context) -> tuple[AnswerStatus, str]:
     """Which of the answers this is: found, or one of three ways of finding nothing."""
     if hits:
-        return "found", f"{len(passed)} relevant of {len(matched)} considered"
+        return "found", f"{len(passed)} relevant of {len(offered)} considered"
     if passed:
         return "found", f"all {len(passed)} relevant memories lie before offset {ctx.query.offset}"
     if not ctx.store.count():
         return "nothing_stored", "nothing is stored in this space yet"
-    if not matched:
+    if not offered:
         return "nothing_matched", "no stored memory has anything to do with this question"
-    return "below_gate", _near(matched[0])
+    return "below_gate", _near(offered[0])
 
 
 def _near(best: Candidate) -> str:

@@ -7,6 +7,7 @@ An adapter promises everything in its protocol; the laws are in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
@@ -332,6 +333,10 @@ class Keeping(Protocol):
 
     @property
     def space(self) -> str: ...
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """While it is held, everything this thread reads is of one moment; no writes."""
+        ...
 
     def get(self, ids: Sequence[str], *, as_of: datetime | None = None) -> dict[str, Item]:
         """Items by id, ended ones too (their ``live_to`` is set)."""

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import BadText, Conflict, NotFound, Refused
+from recollect.errors import BadText, Conflict, NotFound, Refused, StoreError
 from recollect.model import Item, Link, Node
 from recollect.ports import Found, Record, Scope, Store, TextSearch
 from recollect.store.sqlite import SqliteStore
@@ -538,6 +538,23 @@ def test_threads_may_write_at_once(store: Store) -> None:
         thread.join()
 
     assert store.count() == 80
+
+
+def test_a_snapshot_shows_one_moment(store: Store) -> None:
+    """Until it is let go of, another thread's writes are not seen; own ones are refused."""
+    put(store, record("a"))
+    writer = threading.Thread(target=put, args=(store, record("b")))
+    with store.snapshot():
+        before = store.count()
+        writer.start()
+        # In memory the writer waits; in a file it is done at once.
+        writer.join(0.2)
+        assert (before, store.count(), len(store.browse(scope(), limit=9))) == (1, 1, 1)
+        with pytest.raises(StoreError, match="snapshot"):
+            put(store, record("c"))
+    writer.join()
+
+    assert store.count() == 2
 
 
 # Entities, links, vectors

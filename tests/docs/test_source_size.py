@@ -38,5 +38,5 @@ def test_a_function_fits_a_screen(path: Path) -> None:
     """The walk itself may be longer: it is the one place that tells the whole story."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            longest = 60 if (path.name, node.name) == ("engine.py", "recall") else LONGEST_FUNCTION
+            longest = 60 if (path.name, node.name) == ("engine.py", "walk") else LONGEST_FUNCTION
             assert body_lines(node) <= longest, f"{path.name}:{node.lineno} {node.name}"

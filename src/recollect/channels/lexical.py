@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from recollect.asked import unknown_share
 from recollect.channels.ranking import ranked
 from recollect.context import Channel, Context
 from recollect.model import Pool
@@ -39,21 +40,23 @@ class Lexical:
 class Substring:
     """Misspelt words and parts of words, asked only when whole words are not enough.
 
-    Skipped when every word of the question is known to this space, or when
-    ``after`` already found ``enough``.
+    Skipped unless words that no memory holds carry ``unknown_share`` of the question,
+    and when ``after`` already found ``enough``.
     """
 
     depth: int = 20
     weight: float = 1.0
+    unknown_share: float = 0.4
     after: str = "lexical"
     enough: int = 0
     name: str = "substring"
 
     def skip(self, found: Mapping[Channel, Pool], ctx: Context) -> str:
-        known = ctx.statistics().frequencies
-        strange = [w for w in ctx.words() if not w.common and not all(map(known.get, w.terms))]
-        if not strange:
+        share = unknown_share(ctx)
+        if not share:
             return "every word of the question is known"
+        if share < self.unknown_share:
+            return "most of the question's words are known"
         before = next((pool for ch, pool in found.items() if ch.name == self.after), ())
         if self.enough and len(before) >= self.enough:
             return f"{self.after} already found {len(before)}"

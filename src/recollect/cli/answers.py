@@ -32,7 +32,7 @@ def print_answer(app: App, answer: Recall, *, with_arithmetic: bool = False) -> 
         print_hit(out, rank, hit)
         if with_arithmetic:
             for line in explain(hit).splitlines():
-                out.line(" " * _LABEL, dim(line))
+                out.line("    ", dim(line))
         out.line()
     if not answer.hits:
         _print_nothing(app, answer)

@@ -98,10 +98,16 @@ def _play(memory: Memory) -> Scenes:
         corrected=memory.update(ids[before], text=after),
         asked=memory.recall(QUESTION, k=2),
         talk=memory.recall(TALK_QUESTION, k=3),
-        missed=memory.why_not(ids[TOLD_TWICE], MISSED),
+        missed=memory.why_not(_left_out(memory, [ids[text] for text in TOLD_TWICE]), MISSED),
         unrelated=memory.recall(UNRELATED),
         compared=memory.compare(COMPARED, ["default", "siftcoder"], k=4),
     )
+
+
+def _left_out(memory: Memory, twins: list[str]) -> str:
+    """Of two memories that say the same, the one that an answer leaves out."""
+    returned = {hit.item.id for hit in memory.recall(MISSED, track=False).hits}
+    return next((item_id for item_id in twins if item_id not in returned), twins[0])
 
 
 def _print_scenes(app: App, scenes: Scenes) -> None:

@@ -70,7 +70,10 @@ TALK = (
     ("Tomas", "Agreed, sorted by distance to the gauge. I will have it on Tuesday."),
 )
 
-TOLD_TWICE = "The nightly backup of the database runs at 02:30 UTC on db-1."
+TOLD_TWICE = (
+    "The nightly backup of the database runs at 02:30 UTC on db-1.",
+    "The nightly backup of the database runs at 02:30 UTC, on db-1.",
+)
 CORRECTION = (
     "The SMS worker retries a failed message 5 times.",
     "The SMS worker retries a failed message 3 times.",

@@ -168,7 +168,7 @@ def _year(reader: Reader, i: int) -> Found | None:
 def quarter(reader: Reader, i: int) -> Found | None:
     """Q3 2024, or Q3 alone."""
     number = reader.number(i + 1, 1)
-    if number is None or not 1 <= number <= 4 or not reader.touches(i + 1):
+    if number is None or not 1 <= number <= 4 or not reader.touches(i + 1) or reader.touches(i):
         return None
     month = number * 3 - 2
     year = reader.year(i + 2)

@@ -64,7 +64,7 @@ def _half(reader: Reader, i: int) -> tuple[int | None, int]:
     if word in ("am", "pm"):
         return halves[word], i + 1
     if word in ("a", "p") and (reader.word(i + 1), reader.word(i + 2)) == (".", "m"):
-        return halves[word], i + 3
+        return halves[word], i + 3 + (reader.word(i + 3) == ".")
     return None, i
 
 

@@ -25,6 +25,7 @@ from recollect.dates.span import Bound, TimeSpan
 Rule = Callable[[Reader, int], Found | None]
 
 _LONGEST = 1 << 16  # characters; the write walk and the read walk refuse longer texts
+_MOST = 64  # times; a longer list is a table, not a text
 _BOUNDS: dict[str, Bound] = {"since": "since", "after": "after", "before": "before"}
 _BOUNDS |= {"until": "until", "till": "until"}
 
@@ -48,7 +49,7 @@ _LETTERS = re.compile(r"[a-z]+")
 
 
 def find_times(text: str, anchor: datetime, *, lean: Lean = "nearest") -> list[TimeSpan]:
-    """The times a text speaks of, in the order of the text, without overlap.
+    """The times a text speaks of (at most 64), in the order of the text, without overlap.
 
     A month or weekday without a year is the ``nearest`` one to the anchor or,
     leaning to the ``past``, the last one that has begun.
@@ -65,6 +66,8 @@ def find_times(text: str, anchor: datetime, *, lean: Lean = "nearest") -> list[T
             if found:
                 spans.append(_span(reader, i, found))
                 done = found.next
+                if len(spans) == _MOST:
+                    break
     return _joined(spans, text)
 
 

@@ -21,6 +21,7 @@ from recollect.eval.options import (
 )
 
 if TYPE_CHECKING:
+    from recollect.eval.case import Dataset
     from recollect.eval.sheets import Sheet
     from recollect.eval.tune import Tuned
     from recollect.profile import Profile
@@ -224,22 +225,22 @@ def tune_command(app: App, /, **given: Any) -> int:  # fmt: skip
     from recollect.eval.toml import profile_toml  # help does without
     from recollect.eval.tuned import verdict
 
-    start, result = _tune(app, given)
-    origin = f"Tuned from {start.name} on {given['dataset']}, seed {given['seed']}"
+    dataset = the_dataset(app, given)
+    start, result = _tune(app, dataset, given)
+    origin = f"Tuned from {start.name} on {dataset.title}, seed {given['seed']}"
     remarks = [f"{origin}, {result.trials} trials.", verdict(result)]
     given["out"].write_text(profile_toml(result.profile, remarks), encoding="utf-8")
-    _print_tuned(app, result, given)
+    _print_tuned(app, result, dataset.title, given)
     return 0
 
 
-def _tune(app: App, given: dict[str, Any]) -> tuple[Profile, Tuned]:
+def _tune(app: App, dataset: Dataset, given: dict[str, Any]) -> tuple[Profile, Tuned]:
     from contextlib import ExitStack  # help does without
 
     from recollect.eval.knobs import knobs
     from recollect.eval.runner import DEPTH
     from recollect.eval.tune import Search, tune
 
-    dataset = the_dataset(app, given)
     start = next(iter(the_profiles(app, given["profile"]).values()))
     turned = knobs(start, listed(given["patterns"]))
     search = Search(
@@ -260,15 +261,17 @@ def _tune(app: App, given: dict[str, Any]) -> tuple[Profile, Tuned]:
             return start, tune(start, turned, samples, search, advance)
 
 
-def _print_tuned(app: App, result: Tuned, given: dict[str, Any]) -> None:
+def _print_tuned(app: App, result: Tuned, title: str, given: dict[str, Any]) -> None:
     from recollect.eval.tuned import tuned_json, tuned_sheet, verdict  # help does without
 
     if app.json:
-        app.out.json(tuned_json(result, str(given["out"])))
+        app.out.json(tuned_json(result, title, str(given["out"])))
         return
+    app.out.line(f"{title}, seed {given['seed']}")
     for sheet in tuned_sheet(result, given["metrics"]):
+        app.out.line()
         app.out.line(sheet.title)
         print_table(app.out, _columns(sheet), sheet.rows)
-        app.out.line()
+    app.out.line()
     app.out.line(verdict(result))
     app.out.line(f"the profile is {given['out']}")

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from recollect.errors import Refused
 from recollect.eval.ablation import WITHOUT
 from recollect.eval.asking import Asked
 from recollect.eval.metrics import QUALITY, recall
@@ -32,6 +33,8 @@ HEADLINES = ("recall@10", "ndcg@10", "all@10", "hit@5")
 def build(run: Run) -> Json:
     """The document of a run."""
     scored = {outcome.label: score(outcome.own) for outcome in run.outcomes}
+    if not any(scores.keys for scores in scored.values()):
+        raise Refused(f"{run.dataset.title}: no question has an answer among the memories")
     mains = [outcome for outcome in run.outcomes if WITHOUT not in outcome.label]
     return {
         "format": FORMAT,

@@ -8,10 +8,11 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
+from glob import escape
 from importlib import resources
 from pathlib import Path
 from time import perf_counter
@@ -28,22 +29,21 @@ from recollect.settings import Settings
 # What decides about the content of a space; a change there makes every kept space stale.
 _WRITING = ("ingest", "store", "models", "dates", "text.py", "numeric.py", "ids.py", "model.py")
 _PAGE = 500
+MARKER = "filled.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """An open memory, the unit each item counts for, and what filling it took."""
+    """An open memory, the unit each item counts for, and what filling it took.
+
+    ``seconds`` is None where it was there already: then no rate can be given.
+    """
 
     memory: Memory
     questions: tuple[Question, ...]
     units: Mapping[str, str]
     memories: int
     seconds: float | None
-
-    @property
-    def reused(self) -> bool:
-        """Whether it was there already, so that no rate can be given."""
-        return self.seconds is None
 
 
 class Shelf:
@@ -98,20 +98,29 @@ class Shelf:
         self, dataset: str, case: Case, progress: Progress | None, stack: ExitStack
     ) -> Filled:
         assert self._cache is not None
-        folder = self._cache / _slug(dataset) / _slug(case.name)
-        marker = folder / "filled.json"
-        digest = _digest(case, self.model)
-        known = json.loads(marker.read_text(encoding="utf-8")) if marker.exists() else {}
-        if known.get("digest") == digest:
-            memory = stack.enter_context(self._memory(case.now, folder / "space.db"))
-            return _filled(memory, case, known["ids"], None)
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        home = self._cache / _slug(dataset)
+        folder = home / f"{_slug(case.name)}.{_digest(case, self.model)}"
+        seconds = None if (folder / MARKER).exists() else self._keep(folder, case, progress)
         memory = stack.enter_context(self._memory(case.now, folder / "space.db"))
-        ids, seconds = _store(memory, case, progress)
-        # Written last: a run that was stopped half way leaves no marker and begins anew.
-        marker.write_text(json.dumps({"digest": digest, "ids": ids}), encoding="utf-8")
+        ids = json.loads((folder / MARKER).read_text(encoding="utf-8"))
         return _filled(memory, case, ids, seconds)
+
+    def _keep(self, folder: Path, case: Case, progress: Progress | None) -> float:
+        """Fills a space and puts it into its place, whole or not at all."""
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".filling-") as name:
+            making = Path(name) / "kept"
+            making.mkdir()
+            with self._memory(case.now, making / "space.db") as memory:
+                ids, seconds = _store(memory, case, progress)
+            (making / MARKER).write_text(json.dumps(ids), encoding="utf-8")
+            with suppress(OSError):  # another run was faster: its space is the same
+                making.rename(folder)
+        stem = folder.name.rpartition(".")[0]
+        for old in folder.parent.glob(f"{escape(stem)}.*"):
+            if old != folder and old.name.rpartition(".")[0] == stem and (old / MARKER).exists():
+                shutil.rmtree(old)
+        return seconds
 
     def _memory(self, now: datetime, path: Path | None) -> Memory:
         where: dict[str, Any] = {"space": ":memory:"} if path is None else {"path": path}
@@ -170,7 +179,7 @@ def _slug(name: str) -> str:
 
 def _digest(case: Case, model: str) -> str:
     """Changes with the content, the embedder and the code that stores."""
-    state = hashlib.blake2b(_writing_code() + model.encode(), digest_size=16)
+    state = hashlib.blake2b(_writing_code() + model.encode(), digest_size=8)
     state.update(case.now.isoformat().encode())
     for ref, draft in zip(case.refs, case.drafts, strict=True):
         state.update(f"{ref}\x1f{draft!r}\x1e".encode())

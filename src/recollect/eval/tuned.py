@@ -10,10 +10,11 @@ from recollect.eval.sheets import Sheet, number, signed
 from recollect.eval.tune import Tuned
 
 
-def tuned_json(result: Tuned, file: str) -> dict[str, Any]:
+def tuned_json(result: Tuned, title: str, file: str) -> dict[str, Any]:
     """The outcome as one document."""
     return {
         "file": file,
+        "data": title,
         "trials": result.trials,
         "noise": result.is_noise,
         "verdict": verdict(result),

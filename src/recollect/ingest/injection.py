@@ -44,8 +44,9 @@ _PATTERNS = r"""
 (?: [a-z']+){0,3}? (?:instructions?|prompts?|rules|guidelines|directions|context|messages?
 |restrictions|guardrails|policies|commands)\b
 
-\b(?:reveal|print|repeat|show|output|leak|disclose) (?:me )?(?:your|the|its) (?:[a-z]+ ){0,2}?
-(?:system prompt|instructions|hidden prompt|initial prompt|secret key|credentials)
+\b(?:reveal|print|repeat|show|output|leak|disclose) (?:me )?(?:(?:your|its) (?:[a-z]+ ){0,2}?
+(?:prompt|instructions|secret key|credentials)
+|the (?:[a-z]+ ){0,2}?(?:system|hidden|initial) prompt)
 
 \byou are (?:now|no longer) (?:an? |the |in )?(?:[a-z]+ ){0,3}?
 (?:unrestricted|jailbroken|dan\b|developer mode|admin|root|evil|free from|bound by

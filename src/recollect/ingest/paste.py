@@ -19,6 +19,7 @@ _STAMP = (
 _LEVELS = r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|FATAL|CRITICAL|SEVERE)\b"
 _LOG_LINE = re.compile(
     rf"{_STAMP}\S{{0,12}} ?.{{0,60}}?\b{_LEVELS}"  # a stamp, then soon a level
+    rf"|{_STAMP} \[(?:emerg|alert|crit|error|warn|notice|info|debug)\] "  # nginx
     rf"|\[?{_LEVELS}\]?:? {{0,8}}.{{0,40}}?{_STAMP}"  # a level, then soon a stamp
     rf"|{_STAMP}\S{{0,12}} \S+ [\w./-]+\[\d+\]:"  # syslog
     r"|[\d.:a-fA-F]{3,45} \S+ \S+ \[\d\d/[A-Z][a-z]{2}/\d{4}:"  # access log

@@ -72,8 +72,11 @@ def is_password(value: str) -> bool:
         return False
     if value.isdigit():
         return len(value) >= 8 and len(set(value)) > 2
+    if " " in value:
+        words = value.split()
+        return len(words) <= 4 and any(len(word) > 4 and _kinds(word) > 2 for word in words)
     mixed = sum((_has(value, str.isdigit), _has(value, str.isalpha), not value.isalnum())) >= 2
-    if mixed and "-" not in value and "_" not in value and " " not in value:
+    if mixed and "-" not in value and "_" not in value:
         return True
     return is_secret(value)
 
@@ -127,6 +130,11 @@ def _is_drawn(part: str) -> bool:
 
 def _has(value: str, is_kind: Callable[[str], bool]) -> bool:
     return any(map(is_kind, value))
+
+
+def _kinds(value: str) -> int:
+    tests = (str.islower, str.isupper, str.isdigit, lambda char: not char.isalnum())
+    return sum(_has(value, is_kind) for is_kind in tests)
 
 
 def _changes(value: str) -> float:

@@ -20,6 +20,7 @@ _AS_WRITTEN = tuple(
     (word, i) for i, kind in enumerate(SECRET_KINDS) for word in kind.words if not word.islower()
 )
 _NEXT_FIELD = re.compile(r"[,;&](?=[\w .\-]{1,40}=)|[,;]$")
+_QUOTES = (b'"', b"'", b"`")
 _TRAILING = ".,;:!?)]}>\\"
 _PASSWORD_NAME = re.compile(r"pass(?:w(?:or)?d|phrase|code|wort)$|pwd$", re.IGNORECASE)
 _SECRET_NAME = re.compile(
@@ -80,7 +81,7 @@ def _claim(i: int, raw: bytes, taken: list[tuple[int, int, str]]) -> None:
         if not before_is_free or (place < len(taken) and end > taken[place][0]):
             continue
         value = raw[start:end].decode()
-        if group:
+        if group and raw[end : end + 1] not in _QUOTES:
             value = _trimmed(value)
         if kind.check(value):
             taken.insert(place, (start, start + len(value.encode()), kind.name))

@@ -11,19 +11,21 @@ from recollect.model import Candidate, Item
 from recollect.ports import Embedding, late_interaction
 
 if TYPE_CHECKING:
-    from recollect.ports import Matrix
+    from recollect.ports import Matrix, Vector
 
 
 class Close(NamedTuple):
     """What was read in one memory; nothing where there is no vector of it yet.
 
-    ``matches`` is the best likeness each of the question's tokens finds in it.
+    ``matches`` is the best likeness each of the question's tokens finds in it,
+    ``vector`` the memory's own.
     """
 
     cosine: float = 0.0
     interaction: float = 0.0
     sentence: float = 0.0
     matches: tuple[float, ...] = ()
+    vector: Vector | None = None
 
 
 NOT_READ = Close()
@@ -83,14 +85,17 @@ def _interact(
     """Late interaction and the best sentence too, where the embedder knows tokens."""
     embedder, (weights, matrix) = late_interaction(ctx.embedder), question_tokens(ctx)
     if embedder is None or matrix is None:
-        return {key: Close(cosine) for key, cosine in zip(stored, cosines, strict=True)}
+        return {
+            key: Close(cosine, vector=stored[key].vector)
+            for key, cosine in zip(stored, cosines, strict=True)
+        }
     payloads = [embedding.tokens for embedding in stored.values()]
     sentences = embedder.best_sentences(ctx.weighted_vector(), payloads).tolist()
     matches = embedder.best_matches(matrix, payloads)
     read, rows = (matches @ weights).tolist(), matches.tolist()
     return {
-        key: Close(cosines[at], read[at], sentences[at], tuple(rows[at]))
-        for at, key in enumerate(stored)
+        key: Close(cosines[at], read[at], sentences[at], tuple(rows[at]), one.vector)
+        for at, (key, one) in enumerate(stored.items())
     }
 
 

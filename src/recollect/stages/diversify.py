@@ -93,7 +93,7 @@ class Collapse:
     """
 
     threshold: float = 0.9
-    top: int = 30
+    top: int = 20
     name: str = "collapse"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:

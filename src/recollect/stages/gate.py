@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from statistics import fmean
 
-from recollect.asked import telling_words
+from recollect.asked import telling_words, unknown_share
 from recollect.context import Context
 from recollect.model import Candidate, Pool
 from recollect.stages.closeness import read_closely
@@ -57,34 +57,36 @@ class Abstain:
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         best = pool[: self.top]
-        if not best:
+        if not best or self._is_sure(best, ctx):
             return pool
-        covered = max(coverage(cand, ctx) for cand in best)
-        if covered >= 1.0:
-            ctx.remark("a memory holds every telling word of the question")
+        if any(coverage(cand, ctx) == 1.0 for cand in best):
+            ctx.remark("but a memory holds every telling word of the question")
             return pool
+        return ()
+
+    def _is_sure(self, best: Pool, ctx: Context) -> bool:
         strangers = strange_names(ctx)
         if strangers:
             ctx.remark(f"never heard of {', '.join(strangers)}")
-            return ()
+            return False
         if ctx.embedder is None:
+            covered = max(coverage(cand, ctx) for cand in best)
             ctx.remark(f"{covered:.0%} of the question's words; {self.min_coverage:.0%} needed")
-            return pool if covered >= self.min_coverage else ()
+            return covered >= self.min_coverage
         confidence = self._confidence(best, ctx)
         ctx.remark(f"confidence {confidence:.2f}; {self.min_confidence:.2f} needed")
-        return pool if confidence >= self.min_confidence else ()
+        return confidence >= self.min_confidence
 
     def _confidence(self, best: Pool, ctx: Context) -> float:
-        assert ctx.embedder is not None
-        close = read_closely(best, ctx)
+        close = [read_closely(best, ctx)[cand.item.id] for cand in best]
         plain = ctx.embedding().vector
-        stored = ctx.store.embeddings([cand.item.id for cand in best], ctx.embedder.model)
-        whole = max((float(one.vector @ plain) for one in stored.values()), default=0.0)
-        sentence = max(close[cand.item.id].sentence for cand in best)
-        lead = best[0].score - fmean(cand.score for cand in best)
-        return (
-            whole + self.sentence * sentence + self.lead * lead - self.strange * unknown_share(ctx)
+        whole = max(
+            (float(one.vector @ plain) for one in close if one.vector is not None), default=0.0
         )
+        lead = best[0].score - fmean(cand.score for cand in best)
+        sentence = max(one.sentence for one in close)
+        doubt = self.strange * unknown_share(ctx)
+        return whole + self.sentence * sentence + self.lead * lead - doubt
 
 
 def coverage(cand: Candidate, ctx: Context) -> float:
@@ -97,15 +99,6 @@ def coverage(cand: Candidate, ctx: Context) -> float:
     if len(held) == len(asked):
         return 1.0 if asked else 0.0
     return sum(telling.weight for telling in held) / total if total else 0.0
-
-
-def unknown_share(ctx: Context) -> float:
-    """The share of the question's telling words that no memory here holds."""
-    asked = telling_words(ctx)
-    known = ctx.statistics().frequencies
-    total = sum(telling.weight for telling in asked)
-    unknown = [telling for telling in asked if not all(map(known.get, telling.word.terms))]
-    return sum(telling.weight for telling in unknown) / total if total else 0.0
 
 
 def strange_names(ctx: Context) -> tuple[str, ...]:

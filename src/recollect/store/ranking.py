@@ -63,6 +63,11 @@ class Question:
     about_weight: float
 
     @property
+    def is_flat(self) -> bool:
+        """Whether it makes no difference where in a memory a word stands."""
+        return self.about_weight == 1.0 and not self.names
+
+    @property
     def ceiling(self) -> float:
         """The highest score any memory could reach."""
         words = {term for unit in self.wanted for term in unit.terms}
@@ -74,38 +79,46 @@ class Question:
         """Judges a memory by its index words; ``length`` is how many it has."""
         weights = self.weights
         counts: dict[str, float] = {}
-        for term in text:
-            if term in weights:
-                counts[term] = counts.get(term, 0.0) + 1.0
-        for term in about:
-            if term in weights:
-                counts[term] = counts.get(term, 0.0) + self.about_weight
-        names = tuple(unit for unit in self.names if _holds(unit, counts, text, about))
-        for unit in names:
-            for term in unit.terms:
-                counts[term] = max(counts.get(term, 0.0), counts.get(unit.joined, 0.0))
+        for term in filter(weights.__contains__, text):
+            counts[term] = counts.get(term, 0.0) + 1.0
+        for term in filter(weights.__contains__, about):
+            counts[term] = counts.get(term, 0.0) + self.about_weight
+        names = self._names_held(counts, text, about) if self.names else ()
         relative = length / self.average_length if self.average_length else 1.0
         norm = self.k1 * (1.0 - self.b + self.b * relative)
+        most = self.k1 + 1.0
         total = 0.0
         # In the query's order, so that equal counts add up to equal sums.
         for term, weight in weights.items():
             count = counts.get(term)
             if count:
-                total += weight * count * (self.k1 + 1.0) / (count + norm)
-        return Scored(total + sum(map(self._bonus, names)), counts, names)
+                total += weight * count * most / (count + norm)
+        for unit in names:
+            total += self._bonus(unit)
+        return Scored(total, counts, names)
 
     def why(self, scored: Scored) -> str:
         """The words of the query that a memory holds, as they were written."""
+        counts = scored.frequencies
         held: dict[str, None] = {}
         for unit in self.wanted:
-            words = [
-                word
-                for word, term in zip(unit.words, unit.terms, strict=True)
-                if scored.frequencies.get(term)
-            ]
-            whole = unit in scored.names or (words and not unit.is_name)
-            held.update(dict.fromkeys([unit.shown] if whole else words))
+            if len(unit.terms) == 1 or unit in scored.names:
+                if unit in scored.names or counts.get(unit.terms[0]):
+                    held[unit.shown] = None
+            else:
+                parts = zip(unit.words, unit.terms, strict=True)
+                held.update((word, None) for word, term in parts if counts.get(term))
         return f"matches {', '.join(held)}" if held else ""
+
+    def _names_held(
+        self, counts: dict[str, float], text: Sequence[str], about: Sequence[str]
+    ) -> tuple[Wanted, ...]:
+        """The names written in full; one that is written as one word counts as its parts."""
+        held = tuple(unit for unit in self.names if _holds(unit, counts, text, about))
+        for unit in held:
+            for term in unit.terms:
+                counts[term] = max(counts.get(term, 0.0), counts.get(unit.joined, 0.0))
+        return held
 
     def _bonus(self, unit: Wanted) -> float:
         return sum(self.weights[term] for term in unit.terms)

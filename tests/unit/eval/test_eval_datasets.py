@@ -224,6 +224,140 @@ def test_bad_files_are_named_by_place(tmp_path, content, told):
     assert "locomo10.json" in caught.value.message
 
 
+@pytest.mark.parametrize("content", [b"\x1f\x8bnot really", b'[{"a": "\xff"}]', b'{"a": "\xff"}'])
+def test_files_that_cannot_be_read_are_named(tmp_path, content):
+    """Broken packing and broken encoding are refused by name."""
+    path = tmp_path / "locomo10.json"
+    path.write_bytes(content)
+
+    with pytest.raises(Refused, match=r"locomo10\.json cannot be read"):
+        list(open_dataset("locomo", Reading(path=path)).cases())
+
+
+def test_a_folder_without_the_data_says_what_it_looked_for(tmp_path):
+    """The names that would have been taken, and who publishes them."""
+    with pytest.raises(Refused, match="holds none of"):
+        open_dataset("locomo", Reading(path=tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "told"),
+    [
+        ("locomo", {"session_1_date_time": "yesterday"}, "not a date as LoCoMo"),
+        ("longmemeval", {"question_date": "yesterday"}, "not a date as LongMemEval"),
+        ("longmemeval", {"haystack_dates": []}, "not equally many"),
+    ],
+)
+def test_dates_that_are_none_are_refused(tmp_path, name, change, told):
+    """A data set that is not in its known form is not guessed at."""
+    if name == "locomo":
+        record = {**LOCOMO[0], "conversation": {**LOCOMO[0]["conversation"], **change}}
+    else:
+        record = {**haystack("q1"), **change}
+    path = written(tmp_path / "locomo.jsonl", [record])
+
+    with pytest.raises(Refused, match=told):
+        list(open_dataset(name, Reading(path=path)).cases())
+
+
+@pytest.mark.parametrize(
+    ("protocol", "expected"), [("official", ["answer_1"]), ("all", ["answer_1"])]
+)
+def test_longmemeval_at_session_level(tmp_path, protocol, expected):
+    """The sessions that hold the evidence are the units."""
+    path = written(tmp_path / "s.jsonl", [haystack("q1")])
+
+    case = only(open_dataset("longmemeval", Reading(path=path, level="session", protocol=protocol)))
+
+    assert sorted(case.questions[0].relevant) == expected
+    assert set(case.units) == {"filler", "answer_1"}
+
+
+def test_questions_only_the_assistant_answers_are_not_asked_officially(tmp_path):
+    """Without a user turn as evidence there is nothing to find; a repeated session is told apart."""
+    record = haystack("q1")
+    record["haystack_sessions"][1][0].pop("has_answer")
+    record["haystack_session_ids"] = ["answer_1", "answer_1"]
+    path = written(tmp_path / "s.jsonl", [record])
+
+    case = only(open_dataset("longmemeval", Reading(path=path)))
+
+    assert case.questions == ()
+    assert case.refs == ("answer_1:0", "answer_1#2:0")
+
+
+def test_turns_of_punctuation_are_nothing_to_remember(tmp_path):
+    """They are left out, as the write walk would refuse them."""
+    record = json.loads(json.dumps(LOCOMO[0]))
+    record["conversation"]["session_1"].append({"speaker": "Bo", "dia_id": "D1:3", "text": ";)"})
+    path = written(tmp_path / "locomo.jsonl", [record])
+
+    assert "conv-x/D1:3" not in only(open_dataset("locomo", Reading(path=path))).refs
+
+
+def test_limits_take_the_first_cases(tmp_path):
+    """--limit reads no further than it must."""
+    path = written(tmp_path / "s.jsonl", [haystack("q1"), haystack("q2")])
+    path.write_text(path.read_text() + "broken")
+
+    dataset = open_dataset("longmemeval", Reading(path=path, limit=1))
+
+    assert only(dataset).name == "q1"
+    assert dataset.title.endswith("first 1")
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({}, "qrels holds no .tsv"),
+        ({"qrels/dev.tsv": "q\td\t1\n"}, "holds no corpus.jsonl"),
+        ({"qrels/dev.tsv": "h\th\th\nq\td\tx\n", "corpus.jsonl": '{"_id": "d", "text": "a"}'},
+         "not a grade"),
+    ],
+)  # fmt: skip
+def test_incomplete_beir_folders_are_refused(tmp_path, files, told):
+    """What is missing or wrong is named."""
+    (tmp_path / "qrels").mkdir()
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+
+    with pytest.raises(Refused, match=told):
+        list(open_dataset("beir", Reading(path=tmp_path)).cases())
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ({"query": "x"}, "'relevant' is missing"),
+        ({"query": "x", "relevant": "m1"}, "must be a list"),
+        ({"query": "x", "relevant": [], "now": "never ever"}, "no moment in time"),
+    ],
+)
+def test_own_questions_in_the_wrong_form_are_named_by_line(tmp_path, line, told):
+    """File and line, and what is wrong there."""
+    corpus = written(tmp_path / "m.jsonl", [{"text": "a"}])
+    asked = written(tmp_path / "q.jsonl", [line])
+
+    with pytest.raises(Refused, match=told):
+        list(open_dataset("jsonl", Reading(path=asked, corpus=corpus)).cases())
+
+
+def test_own_questions_need_a_memory_to_ask(tmp_path):
+    """Neither a corpus nor a space: refused."""
+    asked = written(tmp_path / "q.jsonl", [{"query": "x", "relevant": []}])
+
+    with pytest.raises(Refused, match="no memory to ask"):
+        open_dataset("jsonl", Reading(path=asked))
+
+
+def test_a_data_set_that_does_not_exist_is_named():
+    """With what there is."""
+    with pytest.raises(Refused) as caught:
+        open_dataset("trivia", Reading())
+
+    assert "locomo" in caught.value.remedy
+
+
 def test_options_that_mean_nothing_are_refused(locomo):
     """An option the data set has no use for is not ignored."""
     with pytest.raises(Refused, match="has no use for corpus"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 
 import pytest
@@ -15,8 +16,11 @@ from recollect.eval.page import page
 from recollect.eval.parts import channels, stages
 from recollect.eval.regression import against, read_report
 from recollect.eval.report import build
+from recollect.eval.resampling import Difference
 from recollect.eval.runner import Outcome, Plan, Run
 from recollect.eval.sheets import headline, sheets
+from recollect.eval.tune import Tuned
+from recollect.eval.tuned import verdict
 from recollect.profile import load_profile
 from recollect.wire import dumps
 
@@ -121,6 +125,12 @@ def test_true_hits_lost_to_the_gate_are_counted():
     assert (found["true_hits"], found["lost"]) == (2, 1)
 
 
+def test_without_any_answerable_question_there_is_no_report():
+    """Nothing to judge is said, not shown as zero."""
+    with pytest.raises(Refused, match="no question has an answer"):
+        build(run_of(Outcome(load_profile("default"), "p", [asked("q", "x", relevant="")])))
+
+
 def test_tables_name_what_was_measured():
     """The headline tells data, counts, embedder and seed."""
     told = headline(report_of(GOOD))
@@ -215,3 +225,29 @@ def test_a_stage_is_judged_by_where_it_moves_the_relevant_ones():
     assert (reranked["up"], reranked["down"]) == (1, 0)
     assert (reranked["gained"], reranked["lost"]) == (1, 1)
     assert reranked["rise"] == 2.0
+
+
+def test_groups_of_categories_have_lines_of_their_own():
+    """What published figures are given for stands between the whole and its parts."""
+    run = run_of(outcome("default", POOR))
+    run.dataset = dataclasses.replace(run.dataset, groups={"only even": ("even",)})
+
+    report = build(run)
+
+    quality = report["profiles"][0]["quality"]
+    assert list(quality) == ["all", "only even", "even", "odd"]
+    assert quality["only even"] == quality["even"]
+    assert "recall@10 by kind of question" in page(report)
+
+
+def tuned(gain: float, p: float, changes=(("a.b.c", 1.0, 2.0),)) -> Tuned:
+    made = Difference(0.5, 0.5 + gain, gain, gain - 0.1, gain + 0.1, p, 40)
+    return Tuned(load_profile("default"), changes, made, made, 9)
+
+
+def test_the_verdict_on_a_search_is_honest():
+    """A gain is told, noise is called noise, and finding nothing is said."""
+    assert "it gains +0.200" in verdict(tuned(0.2, 0.01))
+    assert "cannot be told from noise" in verdict(tuned(0.2, 0.3))
+    assert "cannot be told from noise" in verdict(tuned(-0.2, 0.01))
+    assert "No better numbers" in verdict(tuned(0.0, 1.0, ()))

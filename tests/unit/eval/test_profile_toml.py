@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from recollect.errors import BadProfile
 from recollect.eval.toml import profile_toml
 from recollect.profile import load_profile, parse_profile, profile_names
 
@@ -24,3 +25,22 @@ def test_awkward_titles_survive():
     profile = dataclasses.replace(load_profile("default"), title=title)
 
     assert parse_profile(profile_toml(profile), "default", "x.toml").title == title
+
+
+def test_a_part_that_no_profile_could_name_is_refused():
+    """What cannot be read back is not written."""
+    stage = dataclasses.make_dataclass("Own", [("name", str, "own")], frozen=True)()
+    profile = dataclasses.replace(load_profile("default"), adjust=(stage,))
+
+    with pytest.raises(BadProfile, match="Own has no name"):
+        profile_toml(profile)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), object()])
+def test_what_toml_cannot_say_is_refused(value):
+    """Neither infinities nor objects."""
+    profile = load_profile("default")
+    odd = dataclasses.replace(profile.channels[0], weight=value)
+
+    with pytest.raises(BadProfile, match="cannot be written"):
+        profile_toml(dataclasses.replace(profile, channels=(odd,)))

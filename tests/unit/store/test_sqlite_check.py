@@ -219,3 +219,33 @@ def test_a_damaged_file_is_reported_not_thrown(path: Path) -> None:
         file.write(random.Random(5).randbytes(4096 * 4))
 
     assert bad(check(path))
+
+
+def test_a_broken_index_of_the_file_is_rebuilt(path: Path, raw: apsw.Connection) -> None:
+    """One that SQLite itself keeps, and that no longer has every row."""
+    raw.execute("PRAGMA writable_schema = ON")
+    raw.execute("UPDATE sqlite_schema SET sql = replace(sql, 'topic IS NOT NULL', 'topic IS NULL')")
+    raw.close()
+
+    findings = check(path)
+    assert bad(findings) == {"file"}
+    assert "item_topic" in findings["file"].detail
+    assert check(path, repair=True)["file"].repaired
+    assert bad(check(path)) == set()
+
+
+def test_looking_changes_nothing(path: Path) -> None:
+    """A check without repair is no write."""
+    store = SqliteStore.open(path, space="test")
+    before = store.generation()
+    store.check()
+
+    assert store.generation() == before
+    store.close()
+
+
+def test_long_lists_are_shortened(path: Path, raw: apsw.Connection) -> None:
+    """Ten names and how many more."""
+    raw.execute("UPDATE item SET trust = 0")
+
+    assert "and 11 more" in check(path)["content"].detail

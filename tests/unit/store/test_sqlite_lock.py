@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from recollect.errors import StoreBusy, StoreError
+from recollect.store.sqlite.files import open_private
 from recollect.store.sqlite.lock import FileLock, ThreadLock, WriteLock, holding
 
 
@@ -102,3 +105,37 @@ def test_a_lock_that_cannot_be_made_is_an_error_of_ours(tmp_path: Path) -> None:
     """A missing folder is said, not thrown up as a traceback."""
     with pytest.raises(StoreError, match="cannot be opened"):
         FileLock(tmp_path / "no" / "x.lock").acquire(1)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there the lock is polled for")
+def test_a_lock_that_comes_at_the_last_moment_is_not_lost(tmp_path: Path) -> None:
+    """Giving up too late is getting it; giving up in time leaves it to the queue."""
+    from recollect.store.sqlite.lock import _Wait
+
+    path = tmp_path / "x.lock"
+    late = _Wait(open_private(path))
+    late.stand_in_line()
+    assert late.give_up()
+    assert not FileLock(path).acquire(0)
+    os.close(late._handle)
+
+    early = _Wait(open_private(path))
+    assert not early.give_up()
+    early.stand_in_line()
+    lock = FileLock(path)
+    assert lock.acquire(0)
+    lock.release()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there the lock is polled for")
+def test_what_cannot_be_locked_is_an_error_of_ours(tmp_path: Path) -> None:
+    """A handle that is no file's fails in the queue, and the waiter hears of it."""
+    from recollect.store.sqlite.lock import _Wait
+
+    handle = open_private(tmp_path / "x.lock")
+    os.close(handle)
+    wait = _Wait(handle)
+    wait.stand_in_line()
+
+    with pytest.raises(OSError):
+        wait.finish(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 import threading
 from collections.abc import Iterator
@@ -343,3 +344,55 @@ def test_two_stores_of_one_process_share_a_file(tmp_path: Path) -> None:
     assert first.count() == 7
     assert all(finding.ok for finding in first.check())
     first.close()
+
+
+def test_closing_waits_for_nobody(tmp_path: Path) -> None:
+    """While others write, the log is left to them."""
+    path = tmp_path / "space.db"
+    store, other = open_store(path), open_store(path)
+    put(store, "a")
+    with other._connections.writing():
+        store.close()
+        assert (tmp_path / "space.db-wal").stat().st_size > 0
+    assert other.count() == 1
+    other.close()
+    assert not (tmp_path / "space.db-wal").exists()
+
+
+def test_a_store_in_use_by_another_thread_is_not_torn_away(tmp_path: Path) -> None:
+    """Closing says so, and can be repeated when that is done."""
+    store = open_store(tmp_path / "space.db")
+    started, finish = threading.Event(), threading.Event()
+
+    def pause() -> int:
+        started.set()
+        finish.wait(10)
+        return 1
+
+    def work() -> None:
+        with store._connections.reading() as db:
+            db.create_scalar_function("pause", pause, 0)
+            assert db.execute("SELECT pause()").get == 1
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    started.wait()
+    with pytest.raises(StoreError, match="in use by another thread"):
+        store.close()
+    finish.set()
+    thread.join()
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.count()
+
+
+def test_a_space_whose_folder_is_gone_can_still_be_closed(tmp_path: Path) -> None:
+    """There is nothing left to tidy up."""
+    folder = tmp_path / "folder"
+    store = open_store(folder / "space.db")
+    put(store, "a")
+    shutil.rmtree(folder)
+
+    store.close()
+
+    assert not folder.exists()

@@ -6,6 +6,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -47,37 +48,30 @@ def read_lines(path: Path) -> Iterator[str]:
             yield line.rstrip("\r\n")
 
 
-def open_text(path: Path) -> TextIO:
-    """The file as text, unpacked if it is packed."""
-    with path.open("rb") as stream:
-        packed = stream.read(2) == b"\x1f\x8b"
-    if packed:
-        return gzip.open(path, "rt", encoding="utf-8-sig")
-    return path.open(encoding="utf-8-sig")
+@contextmanager
+def open_text(path: Path) -> Iterator[TextIO]:
+    """The file as text, unpacked if it is packed; refused by name where it is broken."""
+    with path.open("rb") as start:
+        packed = start.read(2) == b"\x1f\x8b"
+    unpack = gzip.open if packed else open
+    try:
+        with unpack(path, "rt", encoding="utf-8-sig") as stream:
+            yield stream
+    except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise Refused(f"{path} cannot be read: {error}") from error
 
 
 def _listed(first: str, stream: TextIO, path: Path) -> Iterator[tuple[str, Any]]:
-    entries = _parse(first + _rest(stream, path), str(path))
-    for number, entry in enumerate(entries):
+    for number, entry in enumerate(_parse(first + stream.read(), str(path))):
         yield f"{path}[{number}]", entry
 
 
 def _lines(first: str, stream: TextIO, path: Path) -> Iterator[tuple[str, Any]]:
-    try:
-        for number, line in enumerate(stream, start=1):
-            place = f"{path}:{number}"
-            full = first + line if number == 1 else line
-            if full.strip():
-                yield place, _parse(full, place)
-    except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise Refused(f"{path} cannot be read: {error}") from error
-
-
-def _rest(stream: TextIO, path: Path) -> str:
-    try:
-        return stream.read()
-    except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise Refused(f"{path} cannot be read: {error}") from error
+    for number, line in enumerate(stream, start=1):
+        place = f"{path}:{number}"
+        full = first + line if number == 1 else line
+        if full.strip():
+            yield place, _parse(full, place)
 
 
 def _parse(text: str, place: str) -> Any:

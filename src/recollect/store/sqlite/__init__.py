@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,6 +89,11 @@ class SqliteStore:
     def space(self) -> str:
         """The name of the space."""
         return self._space
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with self._connections.reading():
+            yield
 
     # Searches
 

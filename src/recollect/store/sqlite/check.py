@@ -50,7 +50,7 @@ def check(connections: Connections, vectors: VectorIndex, *, repair: bool) -> li
     for one in _checks(vectors):
         # FTS5 compares itself with the rows in the manner of a write.
         try:
-            with connections.writing() as db:
+            with connections.writing(keep=repair) as db:
                 findings.append(_examine(db, one, repair=repair))
         except StoreDamaged as error:
             findings.append(Finding(one.name, False, error.message))

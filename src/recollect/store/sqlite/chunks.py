@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import apsw
 import numpy as np
 
-from recollect.errors import ModelError
+from recollect.errors import ModelError, StoreDamaged
 from recollect.ports import Embedding
 from recollect.store.sqlite import bits
 from recollect.store.sqlite.connection import select
@@ -40,15 +40,11 @@ class Model(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """A chunk as it is scanned: row ids and bits of all vectors that can be found.
-
-    ``empty`` counts the vectors of zeros beside them.
-    """
+    """A chunk as it is scanned: row ids and bits of all vectors that can be found."""
 
     version: int
     rids: Ints
     bits: Bits
-    empty: int
 
 
 def models(db: apsw.Connection) -> list[Model]:
@@ -110,20 +106,23 @@ def read_chunk(db: apsw.Connection, cid: int, model: Model) -> Chunk:
     rids = np.frombuffer(stored_rids, dtype=_RID)
     found = np.flatnonzero(rids > 0)
     matrix = np.frombuffer(stored_bits, dtype=np.uint8).reshape(SLOTS, bits.width(model.dim))
-    return Chunk(version, rids[found], matrix[found], int((rids < 0).sum()))
+    return Chunk(version, rids[found], matrix[found])
 
 
-def read_vectors(db: apsw.Connection, rids: Ints, dim: int) -> tuple[Ints, bits.Halves]:
-    """The stored vectors of these rows, as far as there are any."""
+def read_vectors(db: apsw.Connection, rids: Ints, dim: int) -> bits.Halves:
+    """The stored vectors of these rows, in their order."""
     if not len(rids):
-        return rids, np.empty((0, dim), dtype=np.float16)
+        return np.empty((0, dim), dtype=np.float16)
     rows = select(
         db,
-        "SELECT v.rid, v.data FROM carray(?) AS w CROSS JOIN vector AS v ON v.rid = w.value",
+        "SELECT v.data FROM carray(?) AS w CROSS JOIN vector AS v ON v.rid = w.value",
         (as_table(np.ascontiguousarray(rids)),),
     )
-    found = np.array([rid for rid, _ in rows], dtype=np.int64)
-    return found, bits.from_stored((stored for _, stored in rows), dim)
+    if len(rows) != len(rids):
+        raise StoreDamaged(
+            "the chunks name vectors that are not there", remedy="recollect doctor --repair"
+        )
+    return bits.from_stored((stored for (stored,) in rows), dim)
 
 
 def drop_model(db: apsw.Connection, model: Model) -> None:

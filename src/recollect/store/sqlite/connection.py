@@ -145,20 +145,26 @@ class Connections:
                     db.execute("COMMIT")
 
     @contextmanager
-    def writing(self) -> Iterator[apsw.Connection]:
+    def writing(self, *, keep: bool = True) -> Iterator[apsw.Connection]:
         """A connection inside a transaction that writes: all of it happens or nothing.
 
-        When this is left without an error, what was written survives a crash.
+        When this is left without an error, what was written survives a crash. Without
+        ``keep`` nothing is written after all.
         """
         with translated(self.name), holding(self.lock, self.name):
             db = self.mine()
+            if not db.get_autocommit():
+                raise StoreError(
+                    "nothing can be written while a snapshot is held or a write is under way",
+                    remedy="write after it",
+                )
             db.execute("BEGIN IMMEDIATE")
             try:
                 before = db.total_changes()
                 yield db
                 if db.total_changes() != before:
                     db.execute(_GENERATION)
-                db.execute("COMMIT")
+                db.execute("COMMIT" if keep else "ROLLBACK")
             except BaseException:
                 # Some errors (a full disk) have already undone the transaction.
                 if not db.get_autocommit():

@@ -8,14 +8,16 @@ of the others: fewer than ``depth`` matches means that there are no more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import heapq
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
 import apsw
 
 from recollect.model import Item
-from recollect.ports import Found, Match, TextSearch
+from recollect.ports import Found, Match, TextSearch, WordStatistics
 from recollect.store.ranking import Question, Scored, Wanted, weigh
 from recollect.store.sqlite.scope import Predicate
 from recollect.store.sqlite.terms import read_query, statistics, tokenizer
@@ -23,19 +25,25 @@ from recollect.store.sqlite.terms import read_query, statistics, tokenizer
 Hydrate = Callable[[apsw.Connection, Sequence[int]], dict[int, Item]]
 
 MOST_TERMS = 64
+FTS5_PARAMETERS = (1.2, 0.75)  # k1 and b of its bm25(), which cannot be changed
 LARGE_STORE, LARGE_BUDGET = 1_000_000, 50_000
 RARE_ENOUGH = 500  # memories; below this a word is cheap however common
 NARROW_SCOPE = 2_000  # memories; so few are read and judged one by one
 
 
 class Row(NamedTuple):
-    """A candidate: what is needed to judge a memory by its words."""
+    """A candidate: what is needed to judge a memory by its words.
+
+    ``relevance`` is FTS5's own score of it, higher is better; unknown, it is infinite.
+    """
 
     rid: int
     id: str
     text: str
     about: str
     length: int
+    visible: int = 1
+    relevance: float = math.inf
 
 
 class Plan(NamedTuple):
@@ -81,7 +89,8 @@ def search_text(
         budget=search.postings_budget,
     )
     gathering = Gathering(plan, reading.spelling, search.about_weight, search.depth, predicate)
-    ranked = _rank(db, question, gather(db, gathering))[: max(search.depth, 0)]
+    rows = gather(db, gathering)
+    ranked = _rank(db, question, rows, search.depth, _headroom(question, plan, known))
     items = hydrate(db, [row.rid for row, _ in ranked])
     searched = {term for unit in wanted for term in unit.terms}.intersection(plan.first)
     return Found(
@@ -125,8 +134,8 @@ def gather(db: apsw.Connection, gathering: Gathering) -> list[Row]:
     if not plan.first or gathering.depth < 1:
         return []
     wanted = gathering.wanted
-    seen = list(islice(_by_relevance(db, gathering, plan.first, limit=wanted), wanted))
-    rows = [row for row in seen if row is not None]
+    seen = list(_by_relevance(db, gathering, plan.first, limit=wanted))
+    rows = [row for row in seen if row.visible]
     exhausted = len(seen) < wanted
     enough = gathering.depth if exhausted else max(gathering.depth, wanted // 2)
     if len(rows) >= enough or (exhausted and not plan.rest):
@@ -137,7 +146,7 @@ def gather(db: apsw.Connection, gathering: Gathering) -> list[Row]:
             return whole_scope
     if not exhausted:
         further = _by_relevance(db, gathering, plan.first, offset=wanted)
-        visible = (row for row in further if row is not None)
+        visible = (row for row in further if row.visible)
         rows += islice(visible, wanted - len(rows))
     if len(rows) < gathering.depth and plan.rest:
         rows += _from_common_words(db, gathering, {row.rid for row in rows})
@@ -164,16 +173,46 @@ def _rarest(wanted: Sequence[Wanted], frequencies: Mapping[str, int]) -> tuple[W
     return tuple(kept[place] for place in sorted(kept))
 
 
-def _rank(db: apsw.Connection, question: Question, rows: Sequence[Row]) -> list[tuple[Row, Scored]]:
+def _rank(
+    db: apsw.Connection, question: Question, rows: Sequence[Row], depth: int, headroom: float
+) -> list[tuple[Row, Scored]]:
+    """The ``depth`` best, judged exactly. A row whose score by FTS5 plus all that it can
+    be off by does not reach the best so far need not be looked at."""
     tokens = tokenizer(db)
-    judged = (
-        (row, question.score(tokens(row.text), tokens(row.about) if row.about else (), row.length))
-        for row in rows
-    )
-    return sorted(
-        (pair for pair in judged if pair[1].score > 0.0),
-        key=lambda pair: (-pair[1].score, pair[0].id),
-    )
+    ranked: list[tuple[Row, Scored]] = []
+    best: list[float] = []
+    for row in rows:
+        if len(best) == depth and row.relevance + headroom < best[0]:
+            continue
+        if not row.about:
+            scored = question.score(tokens(row.text), (), row.length)
+        elif question.is_flat:
+            scored = question.score(tokens(f"{row.text}\n{row.about}"), (), row.length)
+        else:
+            scored = question.score(tokens(row.text), tokens(row.about), row.length)
+        if scored.score > 0.0:
+            ranked.append((row, scored))
+            push = heapq.heappush if len(best) < depth else heapq.heappushpop
+            push(best, scored.score)
+    ranked.sort(key=lambda pair: (-pair[1].score, pair[0].id))
+    return ranked[:depth]
+
+
+def _headroom(question: Question, plan: Plan, known: WordStatistics) -> float:
+    """By how much an exact score can exceed that of FTS5, which knows only the words
+    searched, has an idf that falls to zero, and fixed parameters."""
+    if (question.k1, question.b) != FTS5_PARAMETERS:
+        return math.inf
+    most = question.k1 + 1.0
+    room = 1e-6  # of rounding
+    for term in (*plan.first, *plan.rest):
+        df = known.frequencies[term]
+        theirs = math.log((known.documents - df + 0.5) / (df + 0.5)) if term in plan.first else 0.0
+        room += most * max(question.weights[term] - max(theirs, 0.0), 0.0)
+    for unit in question.names:
+        # A name as one word counts as its parts, and in full earns them once more.
+        room += (most + 1.0) * sum(question.weights[term] for term in unit.terms)
+    return room
 
 
 def _by_relevance(
@@ -183,35 +222,34 @@ def _by_relevance(
     *,
     limit: int = -1,
     offset: int = 0,
-) -> Iterator[Row | None]:
-    """The memories that hold any of the terms, best first; None for one out of scope."""
+) -> Iterator[Row]:
+    """The memories that hold any of the terms, best first, those out of scope too."""
     predicate = gathering.predicate
-    # bm25() in the order, not `rank`: half the time on wide queries.
+    # bm25() in the order, not `rank`: half the time on wide queries. The better, the lower.
     cursor = db.execute(
         f"""
-        SELECT ({predicate.sql}), i.rid, i.id, i.text, i.about, i.length
+        SELECT i.rid, i.id, i.text, i.about, i.length, ({predicate.sql}), -ranked.cost
         FROM (
-            SELECT rowid AS rid FROM words WHERE words MATCH ?
-            ORDER BY bm25(words, 1.0, ?), rowid LIMIT ? OFFSET ?
+            SELECT rowid AS rid, bm25(words, 1.0, ?) AS cost FROM words WHERE words MATCH ?
+            ORDER BY cost, rowid LIMIT ? OFFSET ?
         ) AS ranked CROSS JOIN item AS i ON i.rid = ranked.rid""",
-        (*predicate.values, gathering.match(terms), gathering.about_weight, limit, offset),
+        (*predicate.values, gathering.about_weight, gathering.match(terms), limit, offset),
     )
-    for visible, *columns in cursor:
-        yield _row(columns) if visible else None
+    return _rows(cursor)
 
 
-def _row(columns: Sequence[Any]) -> Row:
-    return Row(*columns)
+def _rows(cursor: Iterable[Any]) -> Iterator[Row]:
+    return map(Row._make, cursor)
 
 
 def _small_scope(db: apsw.Connection, predicate: Predicate) -> list[Row] | None:
     """Every memory in scope, if they are few."""
     rows = db.execute(
-        f"SELECT i.rid, i.id, i.text, i.about, i.length FROM item AS i"
+        f"SELECT i.rid, i.id, i.text, i.about, i.length, 1, 9e999 FROM item AS i"
         f" WHERE {predicate.sql} LIMIT {NARROW_SCOPE + 1}",
         predicate.values,
     ).fetchall()
-    return [_row(row) for row in rows] if len(rows) <= NARROW_SCOPE else None
+    return list(_rows(rows)) if len(rows) <= NARROW_SCOPE else None
 
 
 def _from_common_words(db: apsw.Connection, gathering: Gathering, known: set[int]) -> Iterator[Row]:
@@ -222,19 +260,17 @@ def _from_common_words(db: apsw.Connection, gathering: Gathering, known: set[int
         found = _by_relevance(db, gathering, plan.rest)
     else:
         found = _newest(db, gathering, plan.rest)
-    fresh = (row for row in found if row is not None and row.rid not in known)
+    fresh = (row for row in found if row.visible and row.rid not in known)
     return islice(fresh, gathering.wanted)
 
 
-def _newest(
-    db: apsw.Connection, gathering: Gathering, terms: Sequence[str]
-) -> Iterator[Row | None]:
+def _newest(db: apsw.Connection, gathering: Gathering, terms: Sequence[str]) -> Iterator[Row]:
     predicate = gathering.predicate
     cursor = db.execute(
         f"""
-        SELECT i.rid, i.id, i.text, i.about, i.length
+        SELECT i.rid, i.id, i.text, i.about, i.length, 1, 9e999
         FROM words AS w CROSS JOIN item AS i ON i.rid = w.rowid
         WHERE words MATCH ? AND ({predicate.sql}) ORDER BY w.rowid DESC""",
         (gathering.match(terms), *predicate.values),
     )
-    return (_row(row) for row in cursor)
+    return _rows(cursor)

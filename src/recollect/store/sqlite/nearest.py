@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 import numpy as np
@@ -21,36 +21,72 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.ports import Vector
-    from recollect.store.sqlite.bits import Distances, Ints
+    from recollect.store.sqlite.bits import Bits, Distances, Ints
 
-LEAST_RESCORED = 400  # recall@10 above 0.99 up to 100,000 vectors
-RESCORED_SHARE = 250  # beyond, one in so many: 4,000 of a million
+FIRST_RESCORED = 400
+MOST_RESCORED = 16  # times the square root of the number of vectors
+TELLING = 20  # places of the ranking that decide whether enough were rescored
+SIGNS_ENOUGH = 20_000  # vectors; of more, the signs choose whom the other planes judge
+SIGNS_SHARE = 5  # one in so many is chosen
+
+
+class Stored(NamedTuple):
+    """All vectors of a model that can be found: row ids and sign bits, chunk after chunk.
+
+    ``chunks`` says of each chunk its id, its version and how many of the rows are its.
+    """
+
+    chunks: tuple[tuple[int, int, int], ...]
+    rids: Ints
+    bits: Bits
 
 
 class ChunkCache:
-    """Chunks kept between searches, read again when their version changed."""
+    """The chunks of a model, kept between searches; one is read again when its version
+    has changed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._chunks: dict[int, Chunk] = {}
+        self._kept: Stored | None = None
 
-    def read(self, db: apsw.Connection, model: Model) -> list[Chunk]:
-        """All chunks of a model as this transaction sees them."""
-        with self._lock:
-            kept = self._chunks
-        chunks = {}
-        for cid, version in select(
+    def read(self, db: apsw.Connection, model: Model) -> Stored:
+        """All vectors of a model as this transaction sees them."""
+        versions = select(
             db, "SELECT cid, version FROM chunk WHERE mid = ? ORDER BY number", (model.mid,)
-        ):
-            chunk = kept.get(cid)
-            if chunk is None or chunk.version != version:
-                chunk = read_chunk(db, cid, model)
-            chunks[cid] = chunk
+        )
+        with self._lock:
+            kept = self._kept
+        if kept is not None and [chunk[:2] for chunk in kept.chunks] == versions:
+            return kept
+        stored = _read_changed(db, model, versions, kept)
         # What a write has not committed may be undone, and its versions used again.
         if db.txn_state("main") != apsw.SQLITE_TXN_WRITE:
             with self._lock:
-                self._chunks = chunks
-        return list(chunks.values())
+                self._kept = stored
+        return stored
+
+
+def _read_changed(
+    db: apsw.Connection, model: Model, versions: Sequence[tuple[Any, ...]], kept: Stored | None
+) -> Stored:
+    known = {}
+    at = 0
+    for cid, version, count in kept.chunks if kept else ():
+        known[cid, version] = slice(at, at + count)
+        at += count
+    chunks, rids, signs = [], [], []
+    for cid, version in versions:
+        place = known.get((cid, version))
+        if kept is not None and place is not None:
+            chunk = Chunk(version, kept.rids[place], kept.bits[place])
+        else:
+            chunk = read_chunk(db, cid, model)
+        chunks.append((cid, chunk.version, len(chunk.rids)))
+        rids.append(chunk.rids)
+        signs.append(chunk.bits)
+    if not chunks:
+        return Stored((), np.empty(0, np.int64), np.empty((0, bits.width(model.dim)), np.uint8))
+    return Stored(tuple(chunks), np.concatenate(rids), np.concatenate(signs))
 
 
 class Ranking(NamedTuple):
@@ -68,25 +104,50 @@ class Best(NamedTuple):
 
 
 class Scan:
-    """One search: all vectors of a model, and how far their signs are from the query's."""
+    """One question to the stored vectors: estimates by bits, then true cosines."""
 
-    def __init__(self, model: Model, chunks: Sequence[Chunk], query: Vector) -> None:
-        self._dim = model.dim
+    def __init__(self, stored: Stored, query: Vector, depth: int) -> None:
+        self._stored = stored
         self._query = query
-        packed = np.packbits(query > 0)
-        filled = [chunk for chunk in chunks if len(chunk.rids)]
-        self.rids: Ints = np.concatenate([np.empty(0, np.int64), *(one.rids for one in filled)])
-        self.distances: Distances = np.concatenate(
-            [np.empty(0, np.uint16), *(bits.hamming(packed, one.bits) for one in filled)]
-        )
+        self._planes = bits.planes(query)
+        self.rids = stored.rids
+        self.signs = bits.hamming(self._planes[0], stored.bits) if len(self) else _NOTHING
+        self.first = max(FIRST_RESCORED, 4 * depth)
 
-    def nearest(self, db: apsw.Connection, places: Ints, count: int) -> Ranking:
-        """The true cosines of the ``count`` nearest by bits among these places."""
-        best = places[bits.nearest(self.distances[places], count)]
-        rids, halves = read_vectors(db, self.rids[best], self._dim)
-        cosines = bits.cosines(self._query, halves)
-        order = np.argsort(-cosines, kind="stable")
-        return Ranking(rids[order], cosines[order])
+    def __len__(self) -> int:
+        return len(self.rids)
+
+    def nearest(self, db: apsw.Connection, places: Ints | None = None) -> Ranking:
+        """The nearest among these places, or all. As many as come first by their bits
+        are rescored, and as many again while one of the best is among the later half."""
+        places, estimates = self._estimate(places)
+        most = max(self.first, int(MOST_RESCORED * len(self) ** 0.5))
+        near = bits.nearest(estimates, most)
+        places = places[near[np.argsort(estimates[near], kind="stable")]]
+        rescored = np.empty(0)
+        while True:
+            until = min(len(places), max(self.first, 2 * len(rescored)))
+            rows = self.rids[places[len(rescored) : until]]
+            halves = read_vectors(db, rows, len(self._query))
+            rescored = np.concatenate([rescored, bits.cosines(self._query, halves)])
+            order = np.argsort(-rescored, kind="stable")
+            if until == len(places) or order[:TELLING].max() < until // 2:
+                return Ranking(self.rids[places[order]], rescored[order])
+
+    def _estimate(self, places: Ints | None) -> tuple[Ints, Distances]:
+        """How far the signs at these places are from the query, all its planes weighed."""
+        if places is None:
+            few = len(self) <= SIGNS_ENOUGH
+            places = bits.nearest(self.signs, len(self) if few else len(self) // SIGNS_SHARE)
+        rows = self._stored.bits if len(places) == len(self) else self._stored.bits[places]
+        estimates = self.signs[places] << (bits.PLANES - 1)
+        if len(places):
+            for place, plane in enumerate(reversed(self._planes[1:])):
+                estimates += bits.hamming(plane, rows) << place
+        return places, estimates
+
+
+_NOTHING = np.empty(0, dtype=np.uint16)
 
 
 def search(
@@ -104,10 +165,8 @@ def search(
 
 
 def _find(db: apsw.Connection, scan: Scan, depth: int, predicate: Predicate) -> Best:
-    total = len(scan.rids)
-    wanted = max(LEAST_RESCORED, 4 * depth, total // RESCORED_SHARE)
-    ranking = scan.nearest(db, np.arange(total), wanted)
-    note = f"bits scan ({bits.KERNEL}), {len(ranking.rids):,} of {total:,} rescored"
+    ranking = scan.nearest(db)
+    note = f"bits scan ({bits.KERNEL}), {len(ranking.rids):,} of {len(scan):,} rescored"
     if predicate.plain:
         # Nearly all rows are in scope, so the head of the ranking is enough to look at,
         # unless its end ties with what follows.
@@ -116,10 +175,12 @@ def _find(db: apsw.Connection, scan: Scan, depth: int, predicate: Predicate) -> 
         if rows and len(rows) == depth and rows[-1][1] > head.cosines[-1]:
             return Best(rows, note)
     visible = in_scope(db, ranking.rids, predicate)
-    if len(visible) < max(depth, wanted // 2) and len(ranking.rids) < total:
-        inside = _in_scope_places(db, scan, wanted, len(visible) / len(ranking.rids), predicate)
-        ranking = scan.nearest(db, inside, wanted)
-        note = f"bits scan ({bits.KERNEL}), {len(ranking.rids):,} in scope of {total:,} rescored"
+    if len(visible) < max(depth, scan.first // 2) and len(ranking.rids) < len(scan):
+        inside = _in_scope_places(db, scan, len(visible) / len(ranking.rids), predicate)
+        ranking = scan.nearest(db, inside)
+        note = (
+            f"bits scan ({bits.KERNEL}), {len(ranking.rids):,} in scope of {len(scan):,} rescored"
+        )
     return Best(_best_in_scope(db, ranking, depth, predicate), note)
 
 
@@ -148,17 +209,14 @@ def _best_in_scope(
     return [(rid, -negative) for negative, _, rid in judged[:depth]]
 
 
-def _in_scope_places(
-    db: apsw.Connection, scan: Scan, wanted: int, share: float, predicate: Predicate
-) -> Ints:
-    """Where the nearest by bits that are in scope stand; ``share`` is how many of the
-    nearest were. If looking at a small part of all cannot be enough, all are looked up."""
-    total = len(scan.rids)
-    likely = int(1.25 * wanted / share) if share else total
-    if likely <= total // 4:
-        near = bits.nearest(scan.distances, likely)
+def _in_scope_places(db: apsw.Connection, scan: Scan, share: float, predicate: Predicate) -> Ints:
+    """Where the nearest that are in scope stand; ``share`` is how many of those looked at
+    were. If looking at a small part of all cannot be enough, all are looked up."""
+    likely = int(1.25 * scan.first / share) if share else len(scan)
+    if likely <= len(scan) // 4:
+        near = bits.nearest(scan.signs, likely)
         visible = list(in_scope(db, scan.rids[near], predicate))
-        if len(visible) >= wanted // 2:
+        if len(visible) >= scan.first // 2:
             return near[np.isin(scan.rids[near], visible)]
     rows = db.execute(f"SELECT i.rid FROM item AS i WHERE {predicate.sql}", predicate.values)
     scope = np.fromiter((rid for (rid,) in rows), dtype=np.int64)

@@ -20,7 +20,7 @@ from recollect.store.sqlite.terms import as_table, statistics
 
 if TYPE_CHECKING:
     from recollect.ports import Vector
-    from recollect.store.sqlite.chunks import Chunk, Model
+    from recollect.store.sqlite.chunks import Model
     from recollect.store.sqlite.nearest import ChunkCache
 
 _UNEMBEDDED = """
@@ -85,8 +85,9 @@ class VectorIndex:
         if not vector.any():
             return Found((), "the question has no vector")
         stored = self._cache.read(db, known)
-        found = nearest.search(db, nearest.Scan(known, stored, vector), depth, predicate, hydrate)
-        missing = self._count_missing(db, known, stored)
+        scan = nearest.Scan(stored, vector, depth)
+        found = nearest.search(db, scan, depth, predicate, hydrate)
+        missing = self._count_missing(db, known, stored.chunks)
         if missing:
             return found._replace(note=f"{found.note}; {missing:,} memories have no vector yet")
         return found
@@ -138,12 +139,12 @@ class VectorIndex:
 
         return chunks.verify(db)
 
-    def _count_missing(self, db: apsw.Connection, model: Model, stored: Sequence[Chunk]) -> int:
+    def _count_missing(self, db: apsw.Connection, model: Model, chunks: object) -> int:
         """How many live items have no vector of the model; counted once for each state."""
         documents = statistics(db, ()).documents
         if documents <= model.slots:
             return 0
-        state = (model, documents, tuple(chunk.version for chunk in stored))
+        state = (model, documents, chunks)
         if self._missing[0] != state:
             count = db.execute(f"SELECT count(*) FROM ({_UNEMBEDDED})", (model.mid, -1)).get
             self._missing = (state, count)

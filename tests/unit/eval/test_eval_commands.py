@@ -1,0 +1,114 @@
+"""`eval` and `tune` inside one process: what they print, write and return."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from recollect.cli import main
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch, capsys):
+    """The command line in an empty folder; gives exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("RECOLLECT_DATA_DIR", str(tmp_path / "memories"))
+    (tmp_path / "m.jsonl").write_text(
+        "".join(
+            json.dumps({"id": f"m{n}", "text": text}) + "\n"
+            for n, text in enumerate(
+                ["The kite is red", "The boat is blue", "Bread takes twelve hours",
+                 "The clock loses four minutes", "The cat is called Minka", "Rent is due on Friday"]
+            )
+        )
+    )  # fmt: skip
+    (tmp_path / "q.jsonl").write_text(
+        "".join(
+            json.dumps({"query": text, "relevant": [f"m{n}"], "category": "ab"[n % 2]}) + "\n"
+            for n, text in enumerate(
+                ["which colour is the kite?", "which colour is the boat?", "how long does bread take?",
+                 "what does the clock lose?", "what is the cat called?", "when is the rent due?"]
+            )
+        )
+    )  # fmt: skip
+
+    def run(*words):
+        code = main(list(words))
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    return run
+
+
+OWN = ("jsonl", "q.jsonl", "--corpus", "m.jsonl", "--in-memory")
+
+
+def test_the_tables_have_a_line_for_every_kind_of_question(call):
+    """Profiles, categories, parts and strangers are all there."""
+    code, out, _ = call("eval", *OWN, "--parts", "lexical", "--profiles", "siftcoder,default")
+
+    assert code == 0
+    assert "q.jsonl on m.jsonl: 6 memories, 6 questions" in out
+    assert "siftcoder without lexical" in out
+    assert "default – siftcoder" in out
+    assert "foreign" in out
+
+
+def test_report_page_and_comparison_are_written_and_read(call, tmp_path):
+    """--save and --html write files, --against reads one of them."""
+    first, *_ = call("eval", *OWN, "--save", "r.json", "--html", "r.html", "--parts", "dense")
+    code, out, _ = call("eval", *OWN, "--against", "r.json", "--json")
+
+    assert (first, code) == (0, 0)
+    assert json.loads(out)["against"]["worse"] == 0
+    assert "Change of recall@10" in (tmp_path / "r.html").read_text()
+
+
+def test_a_profile_file_is_tuned_and_measured(call, tmp_path):
+    """tune writes a TOML file that eval reads; a second tune may start from it."""
+    code, out, _ = call("tune", *OWN, "--trials", "2", "--out", "mine.toml")
+    again, json_out, _ = call(
+        "tune", *OWN, "--profile", "mine.toml", "--trials", "1", "--out", "more.toml", "--json"
+    )
+    measured, *_ = call("eval", *OWN, "--profiles", "more.toml", "--abstention", "off")
+
+    assert (code, again, measured) == (0, 0, 0)
+    assert "held out" in out
+    assert "the profile is mine.toml" in out
+    assert json.loads(json_out)["data"] == "q.jsonl on m.jsonl"
+
+
+def test_an_existing_space_is_asked(call, tmp_path):
+    """Without a corpus the questions go to the space; one that is not there is named."""
+    call("remember", "The kite is red", "--space", "mine")
+    (tmp_path / "one.jsonl").write_text('{"query": "kite colour", "relevant": ["kite is red"]}')
+
+    code, out, _ = call("eval", "jsonl", "one.jsonl", "--space", "mine", "--json")
+    missing, _, err = call("eval", "jsonl", "one.jsonl", "--space", "other")
+
+    assert code == 0
+    assert json.loads(out)["profiles"][0]["quality"]["all"]["hit@5"]["value"] == 1.0
+    assert missing == 2
+    assert "there is no space other" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("eval", *OWN, "--profiles", ","), "no profile is named"),
+        (("eval", *OWN, "--profiles", "gone.toml"), "there is no file gone.toml"),
+        (("eval", *OWN, "--against", "gone.json"), "there is no file gone.json"),
+        (("eval", "jsonl", "gone.jsonl", "--corpus", "m.jsonl"), "there is no file gone.jsonl"),
+        (("eval", "locomo"), "needs a path"),
+        (("tune", *OWN, "--settings", "nothing", "--out", "x.toml"), "no setting fits"),
+        (("tune", *OWN, "--metrics", "fame@5", "--out", "x.toml"), "there is no metric"),
+    ],
+)
+def test_mistakes_are_bad_use_and_say_what(call, words, told):
+    """Exit code 2 and one sentence."""
+    code, _, err = call(*words)
+
+    assert code == 2
+    assert told in err
