@@ -94,7 +94,7 @@ def wrong(store: SqliteStore, where: Scope) -> list[tuple[Item, str | None]]:
     ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     first=st.tuples(*(records(number) for number in range(4))),
     second=records(0),

@@ -10,7 +10,6 @@ import click
 from recollect.cli.app import App
 from recollect.cli.options import command, pass_app
 from recollect.cli.progress import progress
-from recollect.cli.tables import Column, print_table
 from recollect.eval.options import (
     listed,
     reading_options,
@@ -22,7 +21,6 @@ from recollect.eval.options import (
 
 if TYPE_CHECKING:
     from recollect.eval.case import Dataset
-    from recollect.eval.sheets import Sheet
     from recollect.eval.tune import Tuned
     from recollect.profile import Profile
 
@@ -140,23 +138,14 @@ def _write(app: App, report: dict[str, Any], given: dict[str, Any]) -> None:
 
 
 def _print(app: App, report: dict[str, Any]) -> None:
-    from recollect.cli.printing import bold, dim  # help does without
+    from recollect.eval.drawing import print_sheets  # help does without
     from recollect.eval.sheets import headline, sheets
 
     if app.json:
         app.out.json(report)
         return
     app.out.line(headline(report))
-    for sheet in sheets(report):
-        app.out.line()
-        app.out.line(bold(sheet.title))
-        print_table(app.out, _columns(sheet), sheet.rows)
-        if sheet.note:
-            app.out.line(dim(sheet.note))
-
-
-def _columns(sheet: Sheet) -> list[Column]:
-    return [Column(head.removeprefix(">"), right=head.startswith(">")) for head in sheet.heads]
+    print_sheets(app.out, sheets(report))
 
 
 @command(
@@ -262,16 +251,14 @@ def _tune(app: App, dataset: Dataset, given: dict[str, Any]) -> tuple[Profile, T
 
 
 def _print_tuned(app: App, result: Tuned, title: str, given: dict[str, Any]) -> None:
-    from recollect.eval.tuned import tuned_json, tuned_sheet, verdict  # help does without
+    from recollect.eval.drawing import print_sheets  # help does without
+    from recollect.eval.tuned import tuned_json, tuned_sheets, verdict
 
     if app.json:
         app.out.json(tuned_json(result, title, str(given["out"])))
         return
     app.out.line(f"{title}, seed {given['seed']}")
-    for sheet in tuned_sheet(result, given["metrics"]):
-        app.out.line()
-        app.out.line(sheet.title)
-        print_table(app.out, _columns(sheet), sheet.rows)
+    print_sheets(app.out, tuned_sheets(result, given["metrics"]))
     app.out.line()
     app.out.line(verdict(result))
     app.out.line(f"the profile is {given['out']}")

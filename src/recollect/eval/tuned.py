@@ -27,7 +27,7 @@ def tuned_json(result: Tuned, title: str, file: str) -> dict[str, Any]:
     }
 
 
-def tuned_sheet(result: Tuned, metrics: str) -> Iterator[Sheet]:
+def tuned_sheets(result: Tuned, metrics: str) -> Iterator[Sheet]:
     """The settings that changed, and what that did to both halves of the questions."""
     yield Sheet(
         f"Settings changed in {result.trials} trials",

@@ -126,7 +126,7 @@ def spotted(text: str, language: str | None = None) -> Iterator[Spotted]:
             word = _word(words, i)
             if word is None:
                 continue
-            name = _shape(word) or _versioned(word, words[i + 1 : i + 2])
+            name = _shape(word) or _versioned(word, words, i)
             if name is None:
                 done, name = _proper_name(words, i)
             if name and not (nouns_are_capital and name.kind == "other"):
@@ -163,11 +163,15 @@ def _shape(word: Word) -> Spotted | None:
     return Spotted(_plain_name(text, kind), kind, 0.9) if kind else None
 
 
-def _versioned(word: Word, following: Sequence[str]) -> Spotted | None:
-    """A tool, known by the version behind its name."""
-    if not following or not word.text.isalpha() or word.text.lower() in OPENERS:
+def _versioned(word: Word, words: Sequence[str], i: int) -> Spotted | None:
+    """A tool, known by the version behind its name; small letters need all of 1.2.3."""
+    if i and word.text.count(".") > 1 and _VERSION.fullmatch(word.text):
+        name = words[i - 1]
+        small = name.isalpha() and name.islower() and name not in OPENERS
+        return Spotted(name, "tool", 0.8) if small else None
+    if i + 1 == len(words) or not word.text.isalpha() or word.text.lower() in OPENERS:
         return None
-    version = _VERSION.fullmatch(following[0].strip(_OPENING + _CLOSING))
+    version = _VERSION.fullmatch(words[i + 1].strip(_OPENING + _CLOSING))
     return Spotted(word.text, "tool", 0.9) if version else None
 
 
@@ -272,9 +276,10 @@ def _is_capital(text: str) -> bool:
 
 def _judged(name: str, run: list[Word], kind: str) -> Spotted | None:
     head = run[0].text.lower().removesuffix("'s").removesuffix("’s")
-    if len(run) == 1 and name.isupper():
-        plain = len(name) < 3 or len(name) > 8 or head in PLAIN_ACRONYMS
-        return None if plain else Spotted(name, "topic", 0.6)
+    acronym = name.removesuffix("s")
+    if len(run) == 1 and acronym.isupper():
+        plain = not 3 <= len(acronym) <= 8 or acronym.lower() in PLAIN_ACRONYMS
+        return None if plain else Spotted(acronym, "topic", 0.6)
     if not kind and head in GIVEN_NAMES:
         kind = "person"
     if kind:

@@ -56,13 +56,15 @@ class Conversation:
 
     def _lend(self, cand: Candidate, talk: Talk) -> Candidate:
         item = cand.item
-        best = talk.best[item.session or item.id]
+        if item.session is None:
+            alone = self.opening + self.session * talk.own[item.id]
+            return cand.because(self.name, "add", alone, "stands by itself")
         score = cand.score
         reasons = list(cand.evidence)
         for value, why, via in (
             *self._before(item, talk),
             *self._after(item, talk),
-            (self.session * best, "the best of its conversation", None),
+            (self.session * talk.best[item.session], "the best of its conversation", None),
         ):
             if value > 0:
                 score += value
@@ -101,8 +103,8 @@ def _listen(pool: Pool, ctx: Context) -> Talk:
     spoken = [cand.item.id for cand in pool if cand.item.session is not None]
     best: dict[str, float] = {}
     for cand in pool:
-        key = cand.item.session or cand.item.id
-        best[key] = max(best.get(key, 0.0), own[cand.item.id])
+        if (session := cand.item.session) is not None:
+            best[session] = max(best.get(session, 0.0), own[cand.item.id])
     items = {cand.item.id: cand.item for cand in pool}
     weights = question_tokens(ctx).weights
     return Talk(items, own, close, turns_around(spoken, ctx), best, weights)

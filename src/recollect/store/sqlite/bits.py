@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _STORED = np.dtype("<f2")
 STORED_BYTES = _STORED.itemsize
 PLANES = 4
+# Every float16 as float32: looking them up takes half the time of converting.
+_WIDENED = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
 
 
 def width(dim: int) -> int:
@@ -91,7 +93,8 @@ KERNEL, hamming = _fastest_kernel()
 def planes(query: NDArray[np.float32]) -> list[Bits]:
     """A query as planes of bits, the signs first. Its largest hundredth is cut off, so
     that one outlier does not coarsen the rest."""
-    step = float(np.quantile(np.abs(query), 0.99)) * 2 / 2**PLANES
+    largest = np.sort(np.abs(query))[int(0.99 * (len(query) - 1))] or np.abs(query).max()
+    step = 2.0 * float(largest) / 2**PLANES
     levels = np.floor(query / step) + 2 ** (PLANES - 1)
     whole = np.clip(levels, 0, 2**PLANES - 1).astype(np.uint8)
     return [np.packbits((whole >> place) & 1) for place in reversed(range(PLANES))]
@@ -107,8 +110,8 @@ def nearest(distances: Distances, count: int) -> Ints:
 
 def cosines(query: NDArray[np.float32], rows: Halves) -> NDArray[np.float64]:
     """The cosine of the query with each row; equal rows have exactly equal cosines."""
-    wide = rows.astype(np.float32)
+    wide = np.take(_WIDENED, rows.view(np.uint16))
     # Not a matrix product, whose sums depend on where in the matrix a row stands.
-    dots = (wide * query).sum(axis=1, dtype=np.float64)
-    lengths = np.sqrt(np.square(wide).sum(axis=1, dtype=np.float64))
-    return np.asarray(dots / (lengths * np.sqrt(np.square(query).sum(dtype=np.float64))))
+    dots = np.einsum("ij,j->i", wide, query)
+    lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+    return np.asarray(dots / (lengths * np.sqrt(np.einsum("i,i->", query, query))), np.float64)

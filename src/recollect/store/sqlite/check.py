@@ -42,15 +42,16 @@ class _Check(NamedTuple):
     good: str
     look: Callable[[apsw.Connection], Problem]
     mend: Callable[[apsw.Connection], None] | None = None
+    writes: bool = False
 
 
 def check(connections: Connections, vectors: VectorIndex, *, repair: bool) -> list[Finding]:
     """One finding for everything looked at, good ones too."""
     findings = []
     for one in _checks(vectors):
-        # FTS5 compares itself with the rows in the manner of a write.
+        alone = repair or one.writes
         try:
-            with connections.writing(keep=repair) as db:
+            with connections.writing(keep=repair) if alone else connections.reading() as db:
                 findings.append(_examine(db, one, repair=repair))
         except StoreDamaged as error:
             findings.append(Finding(one.name, False, error.message))
@@ -62,7 +63,9 @@ def check(connections: Connections, vectors: VectorIndex, *, repair: bool) -> li
 
 def _checks(vectors: VectorIndex) -> Iterator[_Check]:
     # First what can be made anew: SQLite counts a broken index among the file's faults.
-    yield _Check("words", "the index holds what the rows say", _words, words.rebuild)
+    # FTS5 compares itself with the rows in the manner of a write.
+    good = "the index holds what the rows say"
+    yield _Check("words", good, _words, words.rebuild, writes=True)
     yield _Check("vectors", "bits and vectors agree", _vectors(vectors), vectors.rebuild)
     yield _Check("file", "SQLite finds no fault in it", _file, _rebuild_indexes)
     yield _Check("references", "all of them lead somewhere", _references)

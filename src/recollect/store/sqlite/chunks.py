@@ -113,16 +113,20 @@ def read_vectors(db: apsw.Connection, rids: Ints, dim: int) -> bits.Halves:
     """The stored vectors of these rows, in their order."""
     if not len(rids):
         return np.empty((0, dim), dtype=np.float16)
+    # Neighbours in the file are read together.
+    order = np.argsort(rids)
     rows = select(
         db,
         "SELECT v.data FROM carray(?) AS w CROSS JOIN vector AS v ON v.rid = w.value",
-        (as_table(np.ascontiguousarray(rids)),),
+        (as_table(rids[order]),),
     )
     if len(rows) != len(rids):
         raise StoreDamaged(
             "the chunks name vectors that are not there", remedy="recollect doctor --repair"
         )
-    return bits.from_stored((stored for (stored,) in rows), dim)
+    vectors = np.empty((len(rids), dim), dtype=np.float16)
+    vectors[order] = bits.from_stored((stored for (stored,) in rows), dim)
+    return vectors
 
 
 def drop_model(db: apsw.Connection, model: Model) -> None:

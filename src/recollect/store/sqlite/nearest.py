@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from recollect.ports import Vector
     from recollect.store.sqlite.bits import Bits, Distances, Ints
 
-FIRST_RESCORED = 400
-MOST_RESCORED = 16  # times the square root of the number of vectors
-TELLING = 20  # places of the ranking that decide whether enough were rescored
+LEAST_RESCORED = 400
+# Multiples of the square root of the number of vectors: rescored at first, and at most.
+FIRST_RESCORED, MOST_RESCORED = 1.5, 16
+TELLING, EARLY = 12, 0.4  # enough, when so many of the best were in so early a part
 SIGNS_ENOUGH = 20_000  # vectors; of more, the signs choose whom the other planes judge
 SIGNS_SHARE = 5  # one in so many is chosen
 
@@ -112,26 +113,26 @@ class Scan:
         self._planes = bits.planes(query)
         self.rids = stored.rids
         self.signs = bits.hamming(self._planes[0], stored.bits) if len(self) else _NOTHING
-        self.first = max(FIRST_RESCORED, 4 * depth)
+        self.first = max(LEAST_RESCORED, 4 * depth, int(FIRST_RESCORED * len(self) ** 0.5))
 
     def __len__(self) -> int:
         return len(self.rids)
 
     def nearest(self, db: apsw.Connection, places: Ints | None = None) -> Ranking:
-        """The nearest among these places, or all. As many as come first by their bits
-        are rescored, and as many again while one of the best is among the later half."""
+        """The nearest among these places, or all. Those that come first by their bits are
+        rescored, and half as many again while one of the best came late among them."""
         places, estimates = self._estimate(places)
         most = max(self.first, int(MOST_RESCORED * len(self) ** 0.5))
         near = bits.nearest(estimates, most)
         places = places[near[np.argsort(estimates[near], kind="stable")]]
         rescored = np.empty(0)
         while True:
-            until = min(len(places), max(self.first, 2 * len(rescored)))
+            until = min(len(places), max(self.first, len(rescored) * 3 // 2))
             rows = self.rids[places[len(rescored) : until]]
             halves = read_vectors(db, rows, len(self._query))
             rescored = np.concatenate([rescored, bits.cosines(self._query, halves)])
             order = np.argsort(-rescored, kind="stable")
-            if until == len(places) or order[:TELLING].max() < until // 2:
+            if until == len(places) or order[:TELLING].max() < EARLY * until:
                 return Ranking(self.rids[places[order]], rescored[order])
 
     def _estimate(self, places: Ints | None) -> tuple[Ints, Distances]:
@@ -139,11 +140,13 @@ class Scan:
         if places is None:
             few = len(self) <= SIGNS_ENOUGH
             places = bits.nearest(self.signs, len(self) if few else len(self) // SIGNS_SHARE)
-        rows = self._stored.bits if len(places) == len(self) else self._stored.bits[places]
-        estimates = self.signs[places] << (bits.PLANES - 1)
+        all_rows = self._stored.bits
+        # np.take: six times as fast as indexing.
+        rows = all_rows if len(places) == len(self) else np.take(all_rows, places, axis=0)
+        estimates: Distances = self.signs[places] * np.uint16(2 ** (bits.PLANES - 1))
         if len(places):
             for place, plane in enumerate(reversed(self._planes[1:])):
-                estimates += bits.hamming(plane, rows) << place
+                estimates += bits.hamming(plane, rows) * np.uint16(2**place)
         return places, estimates
 
 

@@ -136,7 +136,8 @@ CREATE TABLE alias (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX alias_entity ON alias (entity);
 
--- The one graph: relations, mentions, provenance, conversation order.
+-- The one graph: relations, mentions, provenance, conversation order. An item
+-- 'mentions' what its live revision speaks of, and 'mentioned' what only earlier ones did.
 CREATE TABLE link (
     src_kind TEXT NOT NULL,
     src TEXT NOT NULL,

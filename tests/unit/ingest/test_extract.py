@@ -1,0 +1,186 @@
+"""Whom and what a text speaks of, and of which kind a text is."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from naughty import NAUGHTY
+from recollect.ingest.classify import kind_of
+from recollect.ingest.extract import MOST_ENTITIES, key_of, mentions_of, named
+from recollect.model import Draft, Entity
+from recollect.text import fold
+
+
+def found(text: str, **about: object) -> list[str]:
+    return [mention.entity.id for mention in mentions_of(Draft(text, **about), {})]
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("Maria prefers short pull requests", ["person:maria"]),
+        ("Yesterday Maria Lopez and Dr. Chen met", ["person:maria lopez", "person:chen"]),
+        ("We told Zbigniew to wait", ["person:zbigniew"]),
+        ("The plan of Xanthippe said nothing", ["person:xanthippe"]),
+        ("Alice's laptop broke", ["person:alice"]),
+        ("Ask @bob about #release", ["person:bob", "topic:release"]),
+        ("Write to ana.b@example.com", ["person:ana.b@example.com"]),
+        ("Customer Nordwind asked for a discount", ["other:nordwind"]),
+        ("The project Falcon is late", ["project:falcon"]),
+        ("We moved to New York on Monday", ["other:new york"]),
+        ("Logs are shipped to Loki", ["other:loki"]),
+        ("NASA and the API", ["topic:nasa"]),
+        ("see ABC-123 and #456", ["ticket:abc-123", "ticket:#456"]),
+        ("UTF-8, ISO-8601 and SHA-256", []),
+        ("Docs at https://www.example.com/a?b and http://127.0.0.1:80/x", ["host:example.com"]),
+        ("api.example.com answers", ["host:api.example.com"]),
+        ("Flags live in src/flags/registry.py.", ["file:src/flags/registry.py"]),
+        ("Edit ~/.config/app.toml or ./run.sh", ["file:~/.config/app.toml", "file:./run.sh"]),
+        ("README.md and Makefile", ["file:readme.md", "other:makefile"]),
+        ("and/or, CI/CD, 24/7, client/server", []),
+        ("parse_config raises ConfigError", ["identifier:parse_config", "class:configerror"]),
+        ("call parse_config() twice", ["function:parse_config"]),
+        ("parseConfig and os.path.join", ["identifier:parseconfig", "identifier:os.path.join"]),
+        ("the option(s) of function(s)", []),
+        ("__init__ and MAX_SIZE", ["identifier:__init__", "identifier:max_size"]),
+        ("PostgreSQL, GitHub and iPhone", ["tool:postgresql", "tool:github", "tool:iphone"]),
+        ("Python 3.11 and apsw 3.54.1", ["tool:python", "tool:apsw"]),
+        ("Node.js loads index.js", ["tool:node.js", "file:index.js"]),
+        ("run `make` first", ["identifier:make"]),
+        ("the APIs and URLs of SLAs", ["topic:sla"]),
+        ("Decision: Use Redis for caching", ["other:redis"]),
+        ("User: Hello there", []),
+        ("Never do this. Always do that.", []),
+        ("I'm on call in May", []),
+        ("Der Kunde möchte die Rechnungen auf Deutsch", []),
+        ("支払いサービスは東京で動く", []),
+        ("HOW TO BUILD A THING", []),
+        ("", []),
+    ],
+)
+def test_entities_by_rules(text, ids):
+    """By their looks and by the words around them."""
+    assert found(text) == ids
+
+
+def test_what_is_given_comes_first_and_speakers_count():
+    """Given with or without a kind; a role is nobody."""
+    assert found("hello", entities=("tool:Redis", "Some Thing"), speaker="Ana Lee") == [
+        "tool:redis",
+        "other:some thing",
+        "person:ana lee",
+    ]
+    assert found("hello", speaker="assistant") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "name"),
+    [
+        ("person:Ana Lee", "person", "Ana Lee"),
+        ("Ana Lee", "other", "Ana Lee"),
+        ("file:src/a.py", "file", "src/a.py"),
+        ("http://x", "other", "http://x"),
+        ("person:", "other", "person:"),
+        ("Person: Ana", "person", "Ana"),
+    ],
+)
+def test_an_entity_can_be_given_with_its_kind(text, kind, name):
+    """A colon only counts after a known kind."""
+    assert named(text)[:2] == (name, kind)
+
+
+def test_one_name_is_one_entity_through_a_batch():
+    """What a first draft said about it holds for the next."""
+    known: dict[str, Entity] = {}
+    mentions_of(Draft("hi", speaker="Zoltan"), known)
+
+    (mention,) = mentions_of(Draft("We went with Zoltan to the lake"), known)
+
+    assert mention.entity.id == "person:zoltan"
+
+
+def test_entities_met_before_are_known_again():
+    """In small letters only where they are people or written so; never inside a word."""
+    met = [
+        Entity("person:ana", "person", "Ana"),
+        Entity("tool:redis", "tool", "Redis", aliases=("redis-cache",)),
+        Entity("identifier:uv", "identifier", "uvx"),
+    ]
+
+    ids = [
+        [m.entity.id for m in mentions_of(Draft(text), {}, met)]
+        for text in (
+            "ana said banana",
+            "the redis box",
+            "Redis and uvx",
+            "a banana",
+            "the redis-cache",
+        )
+    ]
+
+    assert ids == [["person:ana"], [], ["tool:redis", "identifier:uv"], [], ["tool:redis"]]
+
+
+def test_there_are_at_most_twelve():
+    """However many a text names."""
+    text = " and ".join(f"TICK-{i}" for i in range(50))
+
+    assert len(found(text)) == MOST_ENTITIES
+
+
+def test_keys_make_spellings_agree():
+    """Case and spaces do not count."""
+    assert key_of(" Ana  LEE ") == key_of("ana lee") == "ana lee"
+    assert key_of("``") == "``"
+
+
+@pytest.mark.parametrize("text", [*NAUGHTY, "A " * 30_000, "a_b " * 15_000, "Ab/" * 20_000])
+def test_any_text_is_read_in_time(text):
+    """Linear, and never an error."""
+    if "\x00" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        return
+    began = time.process_time()
+    mentions_of(Draft(text), {})
+
+    assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("We decided to use PostgreSQL", "decision"),
+        ("The team agreed to ship on Tuesdays", "decision"),
+        ("We chose Redis over Memcached", "decision"),
+        ("Maria prefers short pull requests", "preference"),
+        ("I like green tea", "preference"),
+        ("Her favourite colour is blue", "preference"),
+        ("Never run migrations during the export", "caveat"),
+        ("Do not restart the worker by hand", "caveat"),
+        ("Careful with the vault path", "caveat"),
+        ("Passwords must not be logged", "caveat"),
+        ("Where is the deploy key?", "question"),
+        ("TODO: renew the certificate", "task"),
+        ("Remember to call Ana", "task"),
+        ("Our goal is fewer incidents", "goal"),
+        ("We want to drop Python 3.10", "goal"),
+        ("Turns out the cache was full", "learning"),
+        ("The root cause was a missing index", "learning"),
+        ("Yesterday the export crashed", "event"),
+        ("The release was deployed two days ago", "event"),
+        ("The key lives in vault B", "fact"),
+        ("Logs are kept for 30 days", "fact"),
+        ("Blue whales, big ones", "note"),
+        ("支払いサービス", "note"),
+    ],
+)
+def test_a_kind_by_the_words(text, kind):
+    """The first rule that fits decides."""
+    assert kind_of(fold(text), "item") == kind
+
+
+def test_levels_have_kinds_of_their_own():
+    """An episode is not judged by its words."""
+    assert kind_of("we decided", "raw") == "episode"
+    assert kind_of("we decided", "insight") == "insight"
