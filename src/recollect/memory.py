@@ -18,6 +18,7 @@ from recollect.context import Context
 from recollect.errors import NotFound, Refused
 from recollect.explain import WhyNot, explain, why_not
 from recollect.ids import make_id
+from recollect.ingest.drafting import make_draft
 from recollect.ingest.remember import WriteContext, remember
 from recollect.ingest.revise import revise
 from recollect.model import Draft, Entity, Filters, Item, Recall, Remembered
@@ -382,23 +383,3 @@ class Memory:
         tokens = self.settings.given("max_tokens") or profile.budget.max_tokens
         query = build_query(ask, filters, now=moment, k=k, max_tokens=tokens)
         return Context(query, self.store, self.embedder)
-
-
-def make_draft(given: Draft | Mapping[str, Any] | str) -> Draft:
-    """A draft from what a caller gives: text alone, a mapping, or a draft."""
-    if isinstance(given, Draft):
-        return given
-    if isinstance(given, str):
-        return Draft(given)
-    known = set(Draft.__dataclass_fields__)
-    for name in given:
-        if name not in known:
-            raise Refused(
-                f"there is no field {name!r}", remedy=f"allowed: {', '.join(sorted(known))}"
-            )
-    values = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
-    }
-    if "text" not in values:
-        raise Refused("a memory needs a text")
-    return Draft(**values)

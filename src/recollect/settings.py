@@ -27,6 +27,7 @@ from recollect.places import (
 )
 
 ENVIRONMENT = "RECOLLECT_"
+NOT_A_PROJECTS = frozenset({"data_dir", "max_classification", "actor"})
 SPACE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
@@ -199,8 +200,20 @@ def _from_file(path: Path, kind: Literal["user file", "project file"], folder: P
 
 
 def _from_project(root: Path | None) -> _Found:
-    if root is not None and (path := _project_file(root)):
-        yield from _from_file(path, "project file", root)
+    if root is None or (path := _project_file(root)) is None:
+        return
+    for found in _from_file(path, "project file", root):
+        refuse_in_project(found[0], found[1], str(path))
+        yield found
+
+
+def refuse_in_project(name: str, value: Any, where: str) -> None:
+    """A project may come from strangers: it does not decide over the user's own memory."""
+    if name in NOT_A_PROJECTS or (name, value) == ("space", "personal"):
+        raise BadSetting(
+            f"{where}: a project cannot set {name} = {str(value)!r}",
+            remedy="set it for yourself: recollect config set",
+        )
 
 
 def _from_environment(env: Mapping[str, str], folder: Path | None) -> _Found:
@@ -243,6 +256,7 @@ def set_project_setting(
     if root is None:
         raise BadSetting("this folder is in no project", remedy="mkdir .recollect makes it one")
     path = _project_file(root) or root / PROJECT_FOLDER / "config.toml"
+    refuse_in_project(_setting(name).name, value, str(path))
     return _write(path, name, value, keep_mode=True)
 
 

@@ -299,15 +299,13 @@ def test_outside_a_project_there_is_no_project_file(desk):
 
 
 @pytest.mark.parametrize(
-    ("source", "base"), [("user", "settings"), ("project", "app"), ("environment", "app/src"), ("argument", "app/src")]
+    ("source", "base"), [("user", "settings"), ("environment", "app/src"), ("argument", "app/src")]
 )  # fmt: skip
 def test_a_relative_folder_is_relative_to_its_source(desk, source, base):
-    """A file's to its place (a project's to the root), others to the working directory."""
+    """The file's to its place, others to the working directory."""
     env, overrides = {}, {}
     if source == "user":
         desk.user_file.write_text('data_dir = "memories"\n')
-    elif source == "project":
-        desk.project_file.write_text('data_dir = "memories"\n')
     elif source == "environment":
         env = {"RECOLLECT_DATA_DIR": "memories"}
     else:
@@ -374,14 +372,28 @@ def test_a_user_setting_is_written_and_read_back(desk):
 
 
 def test_a_relative_folder_is_written_as_it_is_meant(desk, monkeypatch):
-    """From the working directory for the user's file, from the root for the project's."""
+    """From the working directory, not from the folder of the file."""
     monkeypatch.chdir(desk.inside)
 
     set_user_setting("data_dir", "memories", desk.env)
+
     assert desk.load().data_dir == desk.inside / "memories"
 
-    set_project_setting("data_dir", "memories", desk.inside, desk.env)
-    assert desk.load().data_dir == desk.project / "memories"
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("data_dir", "/elsewhere"), ("max_classification", 3), ("actor", "me"), ("space", "personal")],
+)
+def test_a_project_does_not_decide_over_the_users_memory(desk, name, value):
+    """A repository may come from strangers: neither its file nor `--project` may set these."""
+    with pytest.raises(BadSetting) as written:
+        set_project_setting(name, value, desk.inside, desk.env)
+    desk.project_file.write_text(f"{name} = {value!r}\n")
+    with pytest.raises(BadSetting) as read:
+        desk.load()
+
+    assert name in written.value.message
+    assert name in read.value.message
 
 
 def test_a_setting_can_be_taken_out_again(desk):
@@ -435,8 +447,8 @@ def test_without_arguments_the_process_is_asked(desk, tmp_path):
     code = (
         "import os\n"
         "from recollect.settings import load_settings, set_user_setting, set_project_setting\n"
-        "set_user_setting('k', 5); set_project_setting('actor', 'bob')\n"
-        "s = load_settings(); print(s.k, s.actor, s.track, s.project)\n"
+        "set_user_setting('k', 5); set_project_setting('profile', 'bob')\n"
+        "s = load_settings(); print(s.k, s.profile, s.track, s.project)\n"
         "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')\n"
         "print(load_settings().project)"
     )

@@ -7,7 +7,6 @@ a memory can drive the terminal.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TextIO
 
@@ -59,8 +58,7 @@ def shown(text: str) -> str:
     return visible(text)
 
 
-@dataclass(frozen=True, slots=True)
-class Printer:
+class Printer(NamedTuple):
     """One of the two output streams."""
 
     stream: TextIO

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.cli.printing import Ink, Piece, Printer, columns, one_line, shown
 
@@ -12,8 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """A heading. ``right`` sets numbers; ``wide`` takes the room that is left."""
 
     title: str

@@ -17,7 +17,7 @@ from recollect.dates import moment_of
 from recollect.errors import Refused
 from recollect.eval.case import EPOCH, Case, Dataset, Question, after, neutral_id
 from recollect.eval.datasets.files import field, read_records
-from recollect.memory import make_draft
+from recollect.ingest.drafting import make_draft
 from recollect.model import Draft
 
 _MOMENTS = ("occurred_at", "occurred_end", "valid_from", "valid_to")
