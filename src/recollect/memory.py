@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from recollect import engine
 from recollect.asking import Ask, build_query, make_filters, next_cursor
@@ -19,8 +19,6 @@ from recollect.errors import NotFound, Refused
 from recollect.explain import WhyNot, explain, why_not
 from recollect.ids import make_id
 from recollect.ingest.drafting import make_draft
-from recollect.ingest.remember import WriteContext, remember
-from recollect.ingest.revise import revise
 from recollect.model import Draft, Entity, Filters, Item, Recall, Remembered
 from recollect.models import open_embedder
 from recollect.ports import (
@@ -39,6 +37,9 @@ from recollect.settings import Settings, load_settings
 from recollect.spaces import resolve_space
 from recollect.store.sqlite import SqliteStore
 from recollect.text import spoken
+
+if TYPE_CHECKING:
+    from recollect.ingest.writing import WriteContext
 
 BATCH = 500
 
@@ -148,6 +149,8 @@ class Memory:
     ) -> list[Remembered]:
         """Stores many, 500 to a transaction. A bad one is refused before its batch
         is stored; what came before stays."""
+        from recollect.ingest.remember import remember  # start-up time: recall does without
+
         ready = [make_draft(draft) for draft in drafts]
         results: list[Remembered] = []
         for start in range(0, len(ready), BATCH):
@@ -156,8 +159,20 @@ class Memory:
                 progress(len(results), len(ready))
         return results
 
+    def remember_each(
+        self, drafts: Iterable[Draft | Mapping[str, Any] | str]
+    ) -> list[Remembered | Refused]:
+        """Stores many, each for itself: a refusal stands where a draft was refused."""
+        from recollect.ingest.each import remember_each  # start-up time: recall does without
+
+        ready = [make_draft(draft) for draft in drafts]
+        batches = (ready[start : start + BATCH] for start in range(0, len(ready), BATCH))
+        return [answer for batch in batches for answer in remember_each(batch, self._writing())]
+
     def update(self, item_id: str, **changes: Any) -> Item:
         """A new revision of a memory; the id stays, the old text stays in history."""
+        from recollect.ingest.revise import revise  # start-up time: recall does without
+
         item = self.get(item_id)
         if item.live_to is not None:
             raise Refused(f"{item.id} was forgotten", remedy=f"recollect restore {item.id}")
@@ -357,6 +372,8 @@ class Memory:
         return profile_names(self._folders)
 
     def _writing(self) -> WriteContext:
+        from recollect.ingest.writing import WriteContext  # start-up time: recall does without
+
         return WriteContext(
             store=self.store,
             embedder=self.embedder,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,21 +13,15 @@ from recollect.cli.app import App
 from recollect.cli.options import command, pass_app
 from recollect.cli.printing import dim, green, plural, red, yellow
 from recollect.cli.progress import Advance, progress
-from recollect.cli.sources import (
-    Line,
-    Source,
-    batches,
-    drafts,
-    guess_format,
-    open_source,
-    records,
-)
-from recollect.errors import RecollectError, Refused
+from recollect.errors import Refused
 
 if TYPE_CHECKING:
+    from recollect.cli.sources import Source
+    from recollect.ingest.files import Line
     from recollect.memory import Memory
     from recollect.model import Remembered
 
+_BATCH = 500
 _SHOWN = 20  # refusals listed for people; --json has all
 
 
@@ -39,7 +34,7 @@ _SHOWN = 20  # refusals listed for people; --json has all
     ],
 )
 @click.argument("file", metavar="FILE")
-@click.option("--format", "form", type=click.Choice(["auto", "jsonl", "text", "recollect"]),
+@click.option("--format", "form", type=click.Choice(["auto", "jsonl", "text", "lines", "recollect"]),
               default="auto", show_default=True, help="What the file holds.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Store nothing; say what would be refused.")
 @click.option("--kind", metavar="TEXT", help="For lines that name none.")
@@ -58,11 +53,14 @@ _SHOWN = 20  # refusals listed for people; --json has all
 def import_memories(app: App, /, file: str, form: str, *, dry_run: bool, **defaults: Any) -> int:
     """Store many memories from a file.
 
-    FILE is a path; - reads standard input. jsonl has one JSON object a line with the
-    fields of a memory, or a JSON string. text has a memory a paragraph or, where no
-    line is blank, a memory a line. recollect is an earlier export, taken in whole or
-    not at all. A line that is refused is reported; the others are stored.
+    FILE is a path, packed by gzip or not; - reads standard input. jsonl has one JSON
+    object a line with the fields of a memory, or a JSON string. text has a memory a
+    paragraph, lines has one a line. recollect is an earlier export, taken in whole or
+    not at all. auto looks at how the file begins. A line that is refused is reported;
+    the others are stored.
     """
+    from recollect.cli.sources import guess_format, open_source  # help does without
+
     said = {name: value for name, value in defaults.items() if value not in (None, ())}
     with open_source(file) as source, _target(app, dry_run=dry_run) as memory:
         given = {"source": source.name, "source_class": "import", **said}
@@ -71,11 +69,18 @@ def import_memories(app: App, /, file: str, form: str, *, dry_run: bool, **defau
             if chosen == "recollect":
                 return _take_export(app, memory, source, advance, dry_run=dry_run)
             tally = Tally()
-            for batch in batches(drafts(source, chosen, given, tally.refuse)):
-                for line, result in _stored(memory, batch, tally):
-                    tally.take(line, result)
-                advance(source.read, source.size)
+            for batch in _batches(source, chosen, given):
+                tally.take(memory, batch)
+                advance(source.done, source.size)
     return _report(app, tally, chosen, dry_run=dry_run)
+
+
+def _batches(source: Source, form: str, given: dict[str, Any]) -> Iterator[list[Line]]:
+    from recollect.ingest.files import read_drafts  # help does without
+
+    lines = read_drafts(source.reader, form, given)  # type: ignore[arg-type]
+    while batch := list(islice(lines, _BATCH)):
+        yield batch
 
 
 class Tally:
@@ -85,15 +90,23 @@ class Tally:
         self.ids: list[str] = []
         self.statuses: Counter[str] = Counter()
         self.redacted = 0
-        self.refused: list[tuple[int, RecollectError]] = []
+        self.refused: list[tuple[int, Refused]] = []
 
-    def take(self, line: Line, result: Remembered) -> None:
+    def take(self, memory: Memory, batch: list[Line]) -> None:
+        """Stores what can be stored of these lines."""
+        good = [line.found for line in batch if not isinstance(line.found, Refused)]
+        answers = iter(memory.remember_each(good))
+        for line in batch:
+            found = line.found if isinstance(line.found, Refused) else next(answers)
+            if isinstance(found, Refused):
+                self.refused.append((line.number, found))
+            else:
+                self._count(found)
+
+    def _count(self, result: Remembered) -> None:
         self.ids.append(result.id)
         self.statuses[result.status] += 1
         self.redacted += bool(result.redacted)
-
-    def refuse(self, number: int, error: RecollectError) -> None:
-        self.refused.append((number, error))
 
 
 def _target(app: App, *, dry_run: bool) -> Memory:
@@ -105,24 +118,7 @@ def _target(app: App, *, dry_run: bool) -> Memory:
     return Memory.open(":memory:", embedder="none", settings=app.settings)
 
 
-def _stored(memory: Memory, batch: list[Line], tally: Tally) -> Iterator[tuple[Line, Remembered]]:
-    """Stores a batch; where a line is refused the batch is halved until only that one is
-    left out, so that order is kept and the others still share transactions."""
-    try:
-        results = memory.remember_many([line.draft for line in batch])
-    except Refused as error:
-        if len(batch) == 1:
-            tally.refuse(batch[0].number, error)
-            return
-        middle = len(batch) // 2
-        yield from _stored(memory, batch[:middle], tally)
-        yield from _stored(memory, batch[middle:], tally)
-    else:
-        yield from zip(batch, results, strict=True)
-
-
 def _report(app: App, tally: Tally, form: str, *, dry_run: bool) -> int:
-    tally.refused.sort(key=lambda refusal: refusal[0])
     if app.json:
         app.out.json(_tally_json(tally, form, dry_run=dry_run))
     else:
@@ -150,7 +146,7 @@ def _print_tally(app: App, tally: Tally, *, dry_run: bool) -> None:
         app.out.line(dim(f"  and {len(tally.refused) - _SHOWN:,} more; --json lists all"))
 
 
-def _try(error: RecollectError) -> str:
+def _try(error: Refused) -> str:
     return f" (try: {error.remedy})" if error.remedy else ""
 
 
@@ -164,7 +160,12 @@ def _tally_json(tally: Tally, form: str, *, dry_run: bool) -> dict[str, Any]:
         "redacted": tally.redacted,
         "ids": tally.ids,
         "refused": [
-            {"line": number, "message": error.message, "remedy": error.remedy}
+            {
+                "line": number,
+                "kind": error.rule,
+                "message": error.message,
+                "remedy": error.remedy,
+            }
             for number, error in tally.refused
         ],
     }
@@ -173,9 +174,11 @@ def _tally_json(tally: Tally, form: str, *, dry_run: bool) -> dict[str, Any]:
 def _take_export(
     app: App, memory: Memory, source: Source, advance: Advance, *, dry_run: bool
 ) -> int:
+    from recollect.cli.sources import records  # other formats do without
+
     def watched() -> Iterator[dict[str, Any]]:
         for record in records(source):
-            advance(source.read, source.size)
+            advance(source.done, source.size)
             yield record
 
     count = memory.import_(watched())

@@ -179,30 +179,15 @@ def decoded(content: bytes, what: str) -> str:
         ) from error
 
 
-def parsed_json(text: str, what: str) -> Any:
-    """A JSON value; what is none, or none that can be written again, is refused by name."""
-    import json  # most commands read none
-
-    from recollect.errors import BadText
-
-    try:
-        return json.loads(text, parse_constant=_no_constant)
-    except RecursionError as error:
-        raise BadText(f"{what} is nested too deeply") from error
-    except ValueError as error:
-        raise BadText(f"{what} is not JSON: {error}") from error
-
-
-def _no_constant(name: str) -> None:
-    """NaN and Infinity, which Python would take, are no JSON."""
-    raise ValueError(f"{name} is not a number JSON has")
-
-
 def json_object(text: str, what: str) -> dict[str, Any]:
     """A JSON object; any other value is refused by name."""
-    from recollect.errors import BadText  # most commands read none
+    from recollect.errors import BadText, Refused  # most commands read none
+    from recollect.ingest.strict_json import strict_json
 
-    value = parsed_json(text, what)
+    try:
+        value = strict_json(text)
+    except Refused as error:
+        raise BadText(f"{what}: {error.message}") from error
     if not isinstance(value, dict):
         raise BadText(f"{what} must be a JSON object")
     return value

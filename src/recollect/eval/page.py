@@ -36,10 +36,11 @@ def page(report: Json) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Recollect: {escape(report['data']['title'])}</title><style>{_STYLE}</style></head>"
+        f"<title>Recollect: {escape(report['measured_on']['title'])}</title>"
+        f"<style>{_STYLE}</style></head>"
         f"<body><h1>Recall quality, measured</h1><p>{told}</p>{body}"
         f'<p class="note">Recollect {escape(report["recollect"])}; intervals are 95 %, from '
-        f"{report['data']['resamples']:,} resamples of the questions.</p></body></html>\n"
+        f"{report['measured_on']['resamples']:,} resamples of the questions.</p></body></html>\n"
     )
 
 
@@ -66,7 +67,7 @@ def _quality_plot(report: Json) -> str:
         (name, [_bar(profile, ALL, name, place) for place, profile in _numbered(report)])
         for name in _PLOTTED
     ]
-    return bars(f"Quality on all {report['data']['questions']:,} questions", groups)
+    return bars(f"Quality on all {report['measured_on']['questions']:,} questions", groups)
 
 
 def _category_plot(report: Json) -> str:

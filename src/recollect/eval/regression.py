@@ -38,7 +38,7 @@ def against(now: Json, then: Json, *, file: str, tolerance: float) -> Json:
 
     Worse is a loss of more than ``tolerance`` that is unlikely to be noise.
     """
-    asked, before = now["data"], then["data"]
+    asked, before = now["measured_on"], then["measured_on"]
     if (asked["name"], asked["level"]) != (before["name"], before["level"]):
         raise Refused(f"{file} was measured on {before['title']}, not on {asked['title']}")
     same = asked["fingerprint"] == before["fingerprint"]
@@ -61,7 +61,9 @@ def _rows(now: Json, then: Json, tolerance: float) -> Iterator[Json]:
         if profile["name"] not in earlier:
             continue
         for name in HEADLINES:
-            found = compare(earlier[profile["name"]], _scores(profile), name, now["data"]["seed"])
+            found = compare(
+                earlier[profile["name"]], _scores(profile), name, now["measured_on"]["seed"]
+            )
             if found is not None:
                 yield {
                     "profile": profile["name"],

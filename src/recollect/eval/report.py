@@ -1,7 +1,7 @@
 """The report: everything a run measured, as one JSON-ready document.
 
 Each number stands beside what it was measured on and how many there were:
-``data`` says what was stored and asked, ``profiles`` holds each profile's
+``measured_on`` says what was stored and asked, ``profiles`` holds each profile's
 figures, ``comparisons`` and ``ablations`` the paired differences. ``questions``
 keeps the value of every question, so that a later run can be compared by pairs.
 """
@@ -39,7 +39,7 @@ def build(run: Run) -> Json:
     return {
         "format": FORMAT,
         "recollect": __version__,
-        "data": _data(run, len(next(iter(scored.values())).keys)),
+        "measured_on": _measured_on(run, len(next(iter(scored.values())).keys)),
         "profiles": [_profile(outcome, scored[outcome.label], run) for outcome in mains],
         "comparisons": _comparisons([outcome.label for outcome in mains], scored, run),
         "ablations": [
@@ -48,7 +48,7 @@ def build(run: Run) -> Json:
     }
 
 
-def _data(run: Run, answerable: int) -> Json:
+def _measured_on(run: Run, answerable: int) -> Json:
     return {
         "name": run.dataset.name,
         "title": run.dataset.title,

@@ -43,13 +43,13 @@ def sheets(report: Json) -> Iterator[Sheet]:
 
 def headline(report: Json) -> str:
     """What all numbers were measured on, in one line."""
-    data = report["data"]
-    skipped = f" ({data['skipped']:,} skipped)" if data["skipped"] else ""
-    cases = f"{data['cases']:,} spaces, " if data["cases"] > 1 else ""
+    on = report["measured_on"]
+    skipped = f" ({on['skipped']:,} skipped)" if on["skipped"] else ""
+    cases = f"{on['cases']:,} spaces, " if on["cases"] > 1 else ""
     return (
-        f"{data['title']}: {cases}{data['memories']:,} memories, "
-        f"{data['questions']:,} questions{skipped}, embedder {data['embedder']}, "
-        f"seed {data['seed']}"
+        f"{on['title']}: {cases}{on['memories']:,} memories, "
+        f"{on['questions']:,} questions{skipped}, embedder {on['embedder']}, "
+        f"seed {on['seed']}"
     )
 
 
@@ -161,9 +161,9 @@ def _speed(report: Json, profiles: Sequence[Json]) -> Sheet:
         "profile", ">n", ">p50 ms", ">p95 ms", ">CPU p50 ms", ">tokens an answer",
         ">recall in it", ">recall per 1,000 tokens",
     )  # fmt: skip
-    rate = report["data"]["memories_per_second"]
+    rate = report["measured_on"]["memories_per_second"]
     stored = (
-        f"{report['data']['stored']:,} memories stored at {rate:,.0f} a second; "
+        f"{report['measured_on']['stored']:,} memories stored at {rate:,.0f} a second; "
         if rate
         else "the memories were stored before; "
     )

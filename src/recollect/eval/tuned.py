@@ -14,7 +14,7 @@ def tuned_json(result: Tuned, title: str, file: str) -> dict[str, Any]:
     """The outcome as one document."""
     return {
         "file": file,
-        "data": title,
+        "measured_on": title,
         "trials": result.trials,
         "noise": result.is_noise,
         "verdict": verdict(result),

@@ -23,7 +23,7 @@ ROWS = 3
 NEAR = 0.8
 _SEED = 0x5EED_0F_5EED
 _LONGEST = 2_000  # words; what comes later changes little
-# Too common to say anything alone; in a pair they still count.
+# Too common to find anything by; in a pair, and in the judging, they still count.
 _COMMON = """
 a an and are as at be but by for from had has have he her his i if in into is it its me my of on or
 our she so that the their them then there they this to us was we were what when which who will with
@@ -92,7 +92,7 @@ def shingles_of(folded: str) -> frozenset[str]:
     """The words and word pairs of a folded text that are compared."""
     words = _words(folded)
     pairs = (f"{one} {other}" for one, other in pairwise(words))
-    return frozenset(word for word in words if word not in _PLAIN).union(pairs)
+    return frozenset(words).union(pairs)
 
 
 def similarity(one: frozenset[str], other: frozenset[str]) -> float:

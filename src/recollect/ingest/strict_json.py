@@ -12,7 +12,9 @@ from recollect.errors import BadText, TooLarge
 
 DEPTH = 64
 _LONGEST_NUMBER = 20  # digits; 64 bits need no more
-_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+# A string without an end is taken to the end of the text: trying again from every quote
+# inside it would take forever.
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
 _BRACKET = re.compile(r"[\[\]{}]")
 
 

@@ -18,8 +18,9 @@ _PIECE = 1 << 16
 class Bounded(io.RawIOBase):
     """A stream that unpacks gzip by itself and stops at the limits."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, *, most_bytes: int = MOST_BYTES) -> None:
         self._stream = stream
+        self._most_bytes = most_bytes
         self._packed = stream.read(_PIECE)
         self._unpack = zlib.decompressobj(wbits=31) if self._packed[:2] == _MAGIC else None
         self._read = len(self._packed)
@@ -32,8 +33,8 @@ class Bounded(io.RawIOBase):
         piece = self._piece(len(buffer))
         buffer[: len(piece)] = piece
         self._given += len(piece)
-        if self._given > MOST_BYTES:
-            raise TooLarge("the file", limit=MOST_BYTES, actual=self._given)
+        if self._given > self._most_bytes:
+            raise TooLarge("the file", limit=self._most_bytes, actual=self._given)
         if self._unpack and self._given > max(_RATIO_COUNTS_FROM, MOST_RATIO * self._read):
             ratio = self._given // max(1, self._read)
             raise TooLarge("the unpacked file", limit=MOST_RATIO, actual=ratio, unit="times as big")

@@ -17,6 +17,7 @@ from recollect.errors import ModelError
 
 SPACE = "▁"
 _NEVER = 1 << 62
+_MOST_KNOWN, _LONGEST_KNOWN = 20_000, 40
 
 
 class Bpe:
@@ -32,6 +33,7 @@ class Bpe:
         self._space_runs = len(vocabulary)
         # The control and byte pieces come first and are never the result of a merge.
         self._first_merged = vocabulary["<0xFF>"] + 1
+        self._known: dict[str, tuple[str, ...]] = {}
 
     def encode(self, text: str) -> list[int]:
         """The ids of the text's pieces."""
@@ -42,7 +44,7 @@ class Bpe:
         """Word by word, each with the space before it; spaces left over are joined last."""
         spaces: list[str] = []
         for word in text.replace(" ", SPACE).split(SPACE) if text else ():
-            first, *rest = self._merge([SPACE, *self._spell(word)])
+            first, *rest = self._word(word)
             if first == SPACE:
                 spaces.append(first)
             if rest or first != SPACE:
@@ -50,6 +52,15 @@ class Bpe:
                 spaces = []
                 yield from rest if first == SPACE else (first, *rest)
         yield from self._merge(spaces)
+
+    def _word(self, word: str) -> tuple[str, ...]:
+        """The symbols of a word after its space; most words come again and again."""
+        known = self._known.get(word)
+        if known is None:
+            known = tuple(self._merge([SPACE, *self._spell(word)]))
+            if len(self._known) < _MOST_KNOWN and len(word) <= _LONGEST_KNOWN:
+                self._known[word] = known
+        return known
 
     def _spell(self, word: str) -> Iterator[str]:
         for character in word:

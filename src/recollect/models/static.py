@@ -115,7 +115,7 @@ class StaticEmbedder:
         kept = ids[:MAX_TOKENS]
         ends = sentence_ends(kept, self._marks())
         vector, lengths = self._table().pool_sentences(ids, ends)
-        return Embedding(vector, pack(kept, ends, lengths))
+        return Embedding(vector, pack(kept, ends, lengths), len(ids))
 
     def _file(self, name: Path) -> Path:
         path = self._folder() / name

@@ -43,6 +43,11 @@ _PAIRED = (
     "\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
 _PAIRED_RUN = re.compile(f"([{_PAIRED}]+)")
+# Latin, Greek, Cyrillic, Hebrew, Arabic and their punctuation, in which what is a letter
+# is settled. All others make words of their own, so that ``API設計`` is also ``api``.
+_FAMILIAR = re.compile(
+    "[\x00-\xa9\xab-\xb1\xb4-\xb8\xbb\xbf-\u024f\u0300-\u0481\u048a-\u0527\u0591-\u05f4\u0620-\u06d3\u1e00-\u1fff\u2010-\u2027]*"
+)
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 # Accents, Hebrew points, Arabic vowel signs; й is a letter of its own.
 _MARKS = re.compile(
@@ -54,6 +59,11 @@ _PLAIN_LETTERS = str.maketrans(
     dict(zip("øØłŁđĐðÐıħĦ", "oOlLdDdDihH", strict=True))
     | {"þ": "th", "Þ": "Th", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe"}
 )
+# Raised, lowered and broken numbers stand apart: 10⁵ is not 105, 4½ not 41.
+_SET_APART = {
+    code: f" {unicodedata.normalize('NFKC', chr(code))} "
+    for code in (0xB2, 0xB3, 0xB9, 0xBC, 0xBD, 0xBE, *range(0x2070, 0x209D), *range(0x2150, 0x218A))
+}
 _HYPHENS = "-_‐‑–−"
 _APOSTROPHES = "'’ʼ"
 _WORD = r"[^\W_]+"
@@ -145,7 +155,7 @@ def _is_ordinary(word: str) -> bool:
 
 def _plain(text: str) -> str:
     """Compatibility forms resolved, accents taken off, case kept."""
-    text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+    text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text.translate(_SET_APART)))
     marks_apart = unicodedata.normalize("NFD", text.translate(_PLAIN_LETTERS))
     return unicodedata.normalize("NFC", _MARKS.sub("", marks_apart))
 
@@ -253,17 +263,29 @@ def _unit(piece: _Piece) -> Unit:
 
 def _extra_forms(word: str) -> Iterator[str]:
     """The forms of a word that the tokenizer does not make of it."""
-    seen = word.lower()
-    bare = "" if word.isascii() else _MARKS.sub("", unicodedata.normalize("NFD", seen))
-    for text, paired in _pieces(word):
+    pieces = _pieces(word)
+    seen = _tokenized(word)
+    for text, paired in pieces:
         if paired:
             yield " ".join((*_pairs(text), *dict.fromkeys(text)))
             continue
-        # Accents on Latin letters are all that the tokenizer takes off by itself.
-        if text.casefold() not in (bare if bare and text.isascii() else seen):
-            yield text.casefold()
+        plain = text.casefold()
+        if not seen.issuperset(_PARTS.findall(plain)):
+            yield plain
         if len(text) <= LONGEST_CHUNK:
             yield from _forms_of_name(_name(text))
+
+
+def _tokenized(word: str) -> set[str]:
+    """What the tokenizer sees: accents come off, but only those on Latin letters. Nothing
+    where one cannot tell: it takes signs that are younger than its tables, new emoji
+    among them, for letters."""
+    if word.isascii():
+        return set(_PARTS.findall(word.lower()))
+    if not _FAMILIAR.fullmatch(word):
+        return set()
+    bare = _MARKS.sub("", unicodedata.normalize("NFD", word))
+    return set(_PARTS.findall(bare.lower() if bare.isascii() else word.lower()))
 
 
 def _forms_of_name(name: str) -> Iterator[str]:

@@ -77,7 +77,7 @@ def test_a_profile_file_is_tuned_and_measured(call, tmp_path):
     assert (code, again, measured) == (0, 0, 0)
     assert "held out" in out
     assert "the profile is mine.toml" in out
-    assert json.loads(json_out)["data"] == "q.jsonl on m.jsonl"
+    assert json.loads(json_out)["measured_on"] == "q.jsonl on m.jsonl"
 
 
 def test_an_existing_space_is_asked(call, tmp_path):

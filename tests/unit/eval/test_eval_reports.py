@@ -88,7 +88,7 @@ def test_questions_without_an_answer_do_not_count_as_missed():
     """They belong to abstention, not to recall."""
     report = report_of(GOOD)
 
-    assert report["data"]["questions"] == 30
+    assert report["measured_on"]["questions"] == 30
     assert report["profiles"][0]["quality"]["all"]["recall@10"]["value"] == 1.0
     own = report["profiles"][0]["abstention"]["kinds"][0]
     assert (own["kind"], own["silent_share"]) == ("own without an answer", 1.0)
@@ -180,7 +180,7 @@ def test_worse_is_told_from_noise_and_from_what_is_borne():
 def test_reports_of_other_data_are_not_compared():
     """Two data sets have nothing to be paired by."""
     other = copy.deepcopy(report_of(GOOD))
-    other["data"]["name"] = "another"
+    other["measured_on"]["name"] = "another"
 
     with pytest.raises(Refused, match="was measured on"):
         against(report_of(GOOD), other, file="f", tolerance=0.0)

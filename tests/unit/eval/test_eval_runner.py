@@ -68,7 +68,7 @@ def measured(result: Run) -> dict:
         del profile["speed"]
         for row in [*profile["channels"], *profile["stages"]]:
             del row["milliseconds"]
-    del report["data"]["memories_per_second"]
+    del report["measured_on"]["memories_per_second"]
     return report
 
 

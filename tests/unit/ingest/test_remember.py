@@ -498,28 +498,27 @@ def test_pasted_output_is_refused_unless_forced(ctx):
     assert one(ctx, text, force=True).status == "stored"
 
 
-@pytest.mark.parametrize("text", NAUGHTY, ids=range(len(NAUGHTY)))
-def test_any_text_is_kept_as_it_was_or_refused_by_name(ctx, text):
-    """As text and as any of the other fields."""
+def rule(ctx: WriteContext, text: str, **about: object) -> str:
+    """The rule a draft broke; empty where it was taken as it is."""
     try:
-        item = stored(ctx, text, force=True)
+        item = stored(ctx, text, **about)
     except Refused as refused:
-        assert refused.rule in ("refused", "too_large", "bad_text")
-        assert refused.message
-    else:
-        assert item.text == text or "[redacted:" in item.text
-    about = {"topic": text, "speaker": text, "tags": (text,), "entities": (text,), "session": text}
-    about |= {
-        "source": text,
-        "kind": text,
-        "caption": text,
-        "language": text,
-        "key": text,
-        "original": text,
-    }
-    about |= {"metadata": {text: [text]}, "id": text, "parent": text, "tier": text}
-    for name, value in about.items():
-        try:
-            one(ctx, f"an honest sentence about {name} number {len(text)}", **{name: value})
-        except Refused as refused:
-            assert refused.rule in ("refused", "too_large", "bad_text", "conflict")
+        return refused.rule if refused.message else "no message"
+    kept = item.text == text or "[redacted:" in item.text
+    return "" if kept else "changed"
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_any_text_is_kept_as_it_was_or_refused_by_name(ctx, part):
+    """As text and as any of the other fields."""
+    broken = set()
+    for text in NAUGHTY[part::8]:
+        about = dict.fromkeys(("topic", "speaker", "session", "source", "kind", "caption"), text)
+        about |= dict.fromkeys(("language", "original", "key", "id", "parent", "tier"), text)
+        about |= {"tags": (text,), "entities": (text,), "metadata": {text: [text]}}
+
+        broken.add(rule(ctx, text, force=True))
+        for name, value in about.items():
+            broken.add(rule(ctx, f"an honest sentence about {name}", **{name: value}))
+
+    assert broken <= {"", "refused", "too_large", "bad_text", "conflict"}

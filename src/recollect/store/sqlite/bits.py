@@ -100,7 +100,7 @@ def planes(query: NDArray[np.float32]) -> list[Bits]:
     return [np.packbits((whole >> place) & 1) for place in reversed(range(PLANES))]
 
 
-def nearest(distances: Distances, count: int) -> Ints:
+def nearest(distances: NDArray[np.unsignedinteger[Any]], count: int) -> Ints:
     """Places of the ``count`` smallest distances, and of all that tie with the last."""
     if len(distances) <= count:
         return np.arange(len(distances))

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.ports import Vector
-    from recollect.store.sqlite.bits import Bits, Distances, Ints
+    from recollect.store.sqlite.bits import Bits, Ints
 
 LEAST_RESCORED = 400
 # Multiples of the square root of the number of vectors: rescored at first, and at most.
-FIRST_RESCORED, MOST_RESCORED = 1.5, 16
+FIRST_RESCORED, MOST_RESCORED = 3, 16
 TELLING, EARLY = 12, 0.4  # enough, when so many of the best were in so early a part
 SIGNS_ENOUGH = 20_000  # vectors; of more, the signs choose whom the other planes judge
 SIGNS_SHARE = 5  # one in so many is chosen
@@ -135,7 +135,7 @@ class Scan:
             if until == len(places) or order[:TELLING].max() < EARLY * until:
                 return Ranking(self.rids[places[order]], rescored[order])
 
-    def _estimate(self, places: Ints | None) -> tuple[Ints, Distances]:
+    def _estimate(self, places: Ints | None) -> tuple[Ints, NDArray[np.uint32]]:
         """How far the signs at these places are from the query, all its planes weighed."""
         if places is None:
             few = len(self) <= SIGNS_ENOUGH
@@ -143,10 +143,10 @@ class Scan:
         all_rows = self._stored.bits
         # np.take: six times as fast as indexing.
         rows = all_rows if len(places) == len(self) else np.take(all_rows, places, axis=0)
-        estimates: Distances = self.signs[places] * np.uint16(2 ** (bits.PLANES - 1))
+        estimates = self.signs[places] * np.uint32(2 ** (bits.PLANES - 1))
         if len(places):
             for place, plane in enumerate(reversed(self._planes[1:])):
-                estimates += bits.hamming(plane, rows) * np.uint16(2**place)
+                estimates += bits.hamming(plane, rows) * np.uint32(2**place)
         return places, estimates
 
 

@@ -1,0 +1,145 @@
+"""Laws that hold for every text."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.dates import find_times
+from recollect.ingest.injection import is_injection
+from recollect.ingest.paste import sign_of_paste
+from recollect.ingest.redact import redact
+from recollect.ingest.sketch import sketch
+from recollect.text import (
+    caption,
+    fold,
+    index_forms,
+    query_forms,
+    sentences,
+    shorten,
+    unkeepable,
+    unseen_flags,
+    visible,
+    word_set,
+)
+
+HIDDEN = "\u200b\u200c\u200d\u202e\u2066\u061c\ufeff\U000e0041\x00\x1b\x07\r\n\x85\ufe0f"
+CHARACTERS = st.one_of(
+    st.characters(exclude_categories=["Cs"]),
+    st.sampled_from(f"{HIDDEN} [];m0aZé日.!?\"'"),
+)
+TEXTS = st.text(CHARACTERS, max_size=80)
+TIMES = """
+last next this 3 two a few of May march 8 8th , 2023 2023-05-08 14:30 at pm am on Friday in days weeks
+ago later from now to between and since yesterday evening Q3 summer 1990s 31 30 . : - /
+"""
+TIME_WORDS = st.sampled_from(TIMES.split())
+
+
+@given(TEXTS)
+def test_visible_text_is_seen_whole(text):
+    """Nothing hidden is left, a second look changes nothing, and letters stay."""
+    shown = visible(text)
+
+    assert visible(shown) == shown
+    assert unseen_flags(shown) == ()
+    assert not any(
+        0xE0000 <= ord(char) <= 0xE007F or char in "\x00\x1b\u202e\u2066\u061c" for char in shown
+    )
+
+
+@given(TEXTS)
+def test_folding_is_stable(text):
+    """A folded text is its own fold, and spaces do not matter."""
+    folded = fold(text)
+
+    assert fold(folded) == folded
+    assert fold(f"  {text}\n") == folded
+
+
+@given(TEXTS)
+def test_case_does_not_matter(text):
+    """For texts whose letters have both cases."""
+    if text.isascii():
+        assert fold(text.upper()) == fold(text.lower())
+
+
+@given(TEXTS)
+def test_questions_meet_what_was_written(text):
+    """Every form asked for is one of the forms written, and one of a word that is there."""
+    assert set(query_forms(text).split()) <= set(index_forms(text).split())
+
+
+@given(TEXTS)
+def test_sentences_lose_nothing_but_blanks(text):
+    """Put together they are the text."""
+    assert "".join("".join(sentences(text)).split()) == "".join(text.split())
+
+
+@given(TEXTS, st.one_of(st.none(), TEXTS), st.integers(20, 200))
+def test_captions_are_short_and_on_one_line(text, speaker, limit):
+    """Whoever speaks."""
+    made = caption(text, speaker, limit=limit)
+
+    assert len(made) <= limit
+    assert "\n" not in made
+    assert unseen_flags(made) == ()
+
+
+@given(TEXTS, st.integers(2, 50))
+def test_shortening_only_shortens(text, limit):
+    """What fits is left as it is."""
+    made = shorten(text, limit)
+
+    assert len(made) <= limit
+    assert made == text or made.endswith("…")
+
+
+@given(st.text(max_size=50))
+def test_what_can_be_kept_can_be_encoded(text):
+    """And the other way round, NUL apart."""
+    assert (unkeepable(text) is None) == ("\x00" not in text)
+
+
+@given(st.lists(TIME_WORDS, max_size=12).map(" ".join), st.datetimes(timezones=st.just(UTC)))
+def test_times_stand_in_the_text_in_order(text, anchor):
+    """Half open, not empty, without overlap; whatever the anchor."""
+    spans = find_times(text, anchor)
+
+    assert all(span.start < span.end for span in spans)
+    assert all(text[span.at : span.at + len(span.text)] == span.text for span in spans)
+    assert all(one.at + len(one.text) <= other.at for one, other in pairwise(spans))
+    assert spans == find_times(text, anchor)
+
+
+@given(TEXTS)
+def test_texts_without_secrets_come_back_as_they_were(text):
+    """Redacting is the identity where nothing is found, and is done once."""
+    once = redact(text)
+
+    assert once.kinds or once.text == text
+    assert redact(once.text).text == once.text
+
+
+@given(TEXTS)
+def test_every_text_can_be_judged(text):
+    """No check breaks on any text; equal texts have equal sketches."""
+    sign_of_paste(text)
+    is_injection(text)
+    assert sketch(fold(text)) == sketch(fold(text))
+    assert word_set(text) == word_set(fold(text))
+
+
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_last_and_next_touch_this(anchor):
+    """Last week ends where this week begins, and so on."""
+    if not datetime(2, 1, 1, tzinfo=UTC) < anchor < datetime(9990, 1, 1, tzinfo=UTC):
+        return
+    for unit in ("week", "month", "quarter", "year"):
+        last, this, following = (
+            find_times(f"{which} {unit}", anchor)[0] for which in ("last", "this", "next")
+        )
+        assert last.end == this.start <= anchor < this.end == following.start
