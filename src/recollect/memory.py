@@ -159,13 +159,11 @@ class Memory:
                 progress(len(results), len(ready))
         return results
 
-    def remember_each(
-        self, drafts: Iterable[Draft | Mapping[str, Any] | str]
-    ) -> list[Remembered | Refused]:
+    def remember_each(self, drafts: Iterable[Draft]) -> list[Remembered | Refused]:
         """Stores many, each for itself: a refusal stands where a draft was refused."""
         from recollect.ingest.each import remember_each  # start-up time: recall does without
 
-        ready = [make_draft(draft) for draft in drafts]
+        ready = list(drafts)
         batches = (ready[start : start + BATCH] for start in range(0, len(ready), BATCH))
         return [answer for batch in batches for answer in remember_each(batch, self._writing())]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -431,7 +432,7 @@ def test_import_reports_what_it_refuses(run: Run) -> None:
         b"{broken",
         b'"another good note"',
         b'{"text": 5}',
-        b'{"text": "x", "wrong": 1}',
+        b'{"text": "a further note", "layer": "no such layer"}',
         b'{"text": "bad \\u0000 character"}',
         b'{"text": "a third note", "tags": ["t"], "occurred_at": "2026-01-01"}',
     ]
@@ -449,12 +450,14 @@ def test_import_reports_what_it_refuses(run: Run) -> None:
 def test_import_of_text_files(run: Run, tmp_path: Path) -> None:
     """A line each or a paragraph each; the file's name becomes the source."""
     (tmp_path / "notes.txt").write_text("First of the notes\nSecond of the notes\n")
+    (tmp_path / "notes.gz").write_bytes(gzip.compress(b'{"content": "A packed note of 2019"}'))
     (tmp_path / "prose.txt").write_text("A longer one\nthat goes on\n\nAnd a short one\n")
 
     assert "stored 2 memories" in run("import", "notes.txt").stdout
     assert "stored 2 memories" in run("import", "prose.txt", "--tag", "prose").stdout
     assert json.loads(run("list", "--tag", "prose", "--json").stdout)[0]["source"] == "prose.txt"
     assert "known already" in run("import", "notes.txt").stdout
+    assert "stored 1 memory" in run("import", "notes.gz").stdout
 
 
 def test_export_and_import_lose_nothing(run: Run, tmp_path: Path) -> None:

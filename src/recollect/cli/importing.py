@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from recollect.memory import Memory
     from recollect.model import Remembered
 
+_FORMATS = ("auto", "jsonl", "text", "lines", "recollect")
 _BATCH = 500
 _SHOWN = 20  # refusals listed for people; --json has all
 
@@ -34,8 +35,8 @@ _SHOWN = 20  # refusals listed for people; --json has all
     ],
 )
 @click.argument("file", metavar="FILE")
-@click.option("--format", "form", type=click.Choice(["auto", "jsonl", "text", "lines", "recollect"]),
-              default="auto", show_default=True, help="What the file holds.")  # fmt: skip
+@click.option("--format", "form", type=click.Choice(_FORMATS), default="auto", show_default=True,
+              help="What the file holds.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Store nothing; say what would be refused.")
 @click.option("--kind", metavar="TEXT", help="For lines that name none.")
 @click.option("--topic", metavar="TEXT", help="For lines that name none.")

@@ -12,7 +12,7 @@ from recollect.errors import ModelError
 from recollect.ingest.admit import SELF_SPEAKING, trust_of
 from recollect.ingest.classify import kind_of
 from recollect.ingest.duplicates import Compared
-from recollect.ingest.entity_words import OPENERS
+from recollect.ingest.entity_words import GIVEN_NAMES, OPENERS
 from recollect.ingest.extract import MOST_ENTITIES, mentions_of
 from recollect.ingest.writing import Prepared, WriteContext
 from recollect.model import Collision, Draft, Entity, Item, Link, Node
@@ -62,9 +62,18 @@ def build(
 
 
 def entities_met(draft: Draft, ctx: WriteContext) -> list[Entity]:
-    """Entities of the store that the text may name; words that open sentences name none."""
-    telling = (word for word in draft.text.split() if word.lower() not in OPENERS)
-    return ctx.store.find_entities(" ".join(telling), MOST_ENTITIES)
+    """Entities of the store that the text may name.
+
+    Asked for are words that can be names: plain words in small letters are not, given
+    names apart, nor are words that open sentences. Most texts need not ask at all.
+    """
+    telling = []
+    for raw in draft.text.split():
+        word = raw.rstrip(".,;:!?")
+        lower = word.lower()
+        if (lower != word or not word.isalpha() or word in GIVEN_NAMES) and lower not in OPENERS:
+            telling.append(word)
+    return ctx.store.find_entities(" ".join(telling), MOST_ENTITIES) if telling else []
 
 
 def make_item(

@@ -37,16 +37,19 @@ _ANYWHERE = {
 }
 
 
-def _phrases(rules: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple(
+def _phrases(rules: dict[str, str]) -> list[tuple[str, str]]:
+    return [
         (kind, f" {' '.join(phrase.split())} ")
         for kind, phrases in rules.items()
         for phrase in phrases.split("/")
-    )
+    ]
 
 
 _OPENING_PHRASES = _phrases(_OPENING)
-_PHRASES = _phrases(_ANYWHERE)
+# By the first word of each phrase, so that a text is only searched for what it may hold.
+_BY_WORD: dict[str, list[tuple[int, str, str]]] = {}
+for _place, (_kind, _phrase) in enumerate(_phrases(_ANYWHERE)):
+    _BY_WORD.setdefault(_phrase.split()[0], []).append((_place, _kind, _phrase))
 
 
 def kind_of(folded: str, level: Level) -> str:
@@ -59,4 +62,10 @@ def kind_of(folded: str, level: Level) -> str:
     for kind, phrase in _OPENING_PHRASES:
         if padded.startswith(phrase):
             return kind
-    return next((kind for kind, phrase in _PHRASES if phrase in padded), "note")
+    fitting = [
+        (place, kind)
+        for word in _BY_WORD.keys() & padded.split()
+        for place, kind, phrase in _BY_WORD[word]
+        if phrase in padded
+    ]
+    return min(fitting)[1] if fitting else "note"

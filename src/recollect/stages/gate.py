@@ -42,9 +42,10 @@ class Abstain:
     """Says nothing when the memory does not know, and lets everything through when it does.
 
     It knows when one of the ``top`` holds every telling word of the question. It does
-    not when most names of the question are strange to this space. In between it must
-    be sure enough: the best likeness of the whole (plain vectors), of a sentence, and
-    how far the best stands out from the rest, less the share of strange words.
+    not when most names of the question are strange to this space, and not merely
+    misspelt. In between it must be sure enough: the best likeness of the whole (plain
+    vectors), of a sentence, and how far the best stands out from the rest, less the
+    share of strange words.
     """
 
     min_confidence: float = 0.64
@@ -66,7 +67,8 @@ class Abstain:
 
     def _is_sure(self, best: Pool, ctx: Context) -> bool:
         strangers = strange_names(ctx)
-        if strangers:
+        misspelt = any(cand.reason("channel.substring") for cand in best)
+        if strangers and not misspelt:
             ctx.remark(f"never heard of {', '.join(strangers)}")
             return False
         if ctx.embedder is None:

@@ -280,12 +280,13 @@ def _tokenized(word: str) -> set[str]:
     """What the tokenizer sees: accents come off, but only those on Latin letters. Nothing
     where one cannot tell: it takes signs that are younger than its tables, new emoji
     among them, for letters."""
-    if word.isascii():
-        return set(_PARTS.findall(word.lower()))
-    if not _FAMILIAR.fullmatch(word):
-        return set()
-    bare = _MARKS.sub("", unicodedata.normalize("NFD", word))
-    return set(_PARTS.findall(bare.lower() if bare.isascii() else word.lower()))
+    lower = word.lower()
+    if not word.isascii():
+        if not _FAMILIAR.fullmatch(word) or _MARKS.search(lower):
+            return set()
+        bare = _MARKS.sub("", unicodedata.normalize("NFD", lower))
+        lower = bare if bare.isascii() else lower
+    return set(_PARTS.findall(lower))
 
 
 def _forms_of_name(name: str) -> Iterator[str]:

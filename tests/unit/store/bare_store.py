@@ -1,0 +1,66 @@
+"""A database with the schema and nothing around it, for tests of the indexes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from importlib.resources import files
+from typing import Any
+
+import apsw
+
+from recollect.model import Item
+from recollect.store.analysis import about_words
+from recollect.store.sqlite import words
+from recollect.store.sqlite.scope import Predicate
+
+START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+EVERYTHING = Predicate("i.live_to IS NULL", (), plain=True)
+
+
+def within(sql: str, *values: Any) -> Predicate:
+    """A predicate that is not plain: somebody set a filter."""
+    return Predicate(f"i.live_to IS NULL AND {sql}", values, plain=False)
+
+
+def empty_database() -> apsw.Connection:
+    db = apsw.Connection(":memory:")
+    schema = files("recollect.store.sqlite").joinpath("migrations/0001.sql")
+    db.execute(schema.read_text(encoding="utf-8"))
+    return db
+
+
+def index_rows(db: apsw.Connection) -> list[words.IndexRow]:
+    rows = db.execute("SELECT rid, text, about, original FROM item ORDER BY rid")
+    return [words.IndexRow(*row) for row in rows]
+
+
+def add(db: apsw.Connection, texts: Iterable[str], **columns: Any) -> list[words.IndexRow]:
+    """Stores and indexes texts, each in a row of its own; ids are m1, m2, ..."""
+    first = (db.execute("SELECT max(rid) FROM item").get or 0) + 1
+    rows = []
+    for rid, text in enumerate(texts, start=first):
+        row = words.IndexRow(rid, text, about_words(text), columns.get("original"))
+        at = int((START + timedelta(minutes=rid)).timestamp() * 1000)
+        values = {
+            **{"rid": rid, "id": f"m{rid}", "level": "item", "kind": "note", "text": text},
+            **{"about": row.about, "source": "test", "source_class": "user", "writer": "test"},
+            **{"trust": 2, "integrity": 2, "credibility": 6, "classification": 1},
+            **{"stored_at": at, "live_from": at, "length": words.measure(db, row)},
+            **{"fingerprint": f"f{rid}", "content_hash": "", **columns},
+        }
+        names = ", ".join(values)
+        marks = ", ".join("?" * len(values))
+        db.execute(f"INSERT INTO item ({names}) VALUES ({marks})", tuple(values.values()))
+        rows.append(row)
+    words.index(db, rows)
+    return rows
+
+
+def hydrate(db: apsw.Connection, rids: Sequence[int]) -> dict[int, Item]:
+    found = {}
+    for rid in rids:
+        row = db.execute("SELECT id, text FROM item WHERE rid = ?", (rid,)).fetchall()
+        if row:
+            found[rid] = Item(*row[0], stored_at=START, source="test")
+    return found
