@@ -80,8 +80,10 @@ class Context:
 
     def statistics(self) -> WordStatistics:
         """How common the query's words are in this space."""
-        terms = {term for word in self.words() for term in word.terms}
-        return self.once("statistics", lambda: self.store.statistics(terms))
+        return self.once("statistics", self._count)
+
+    def _count(self) -> WordStatistics:
+        return self.store.statistics({term for word in self.words() for term in word.terms})
 
     def rarity(self, word: Word) -> float:
         """How telling a word is in this space: that of its rarest part (BM25's idf)."""

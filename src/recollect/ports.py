@@ -29,12 +29,12 @@ class Embedding(NamedTuple):
     """A unit vector for the whole text and, for late interaction, its tokens.
 
     ``tokens`` is written and read by the embedder only; a store keeps it as it is.
-    ``count`` is what the text costs in tokens, 0 where the embedder does not say.
+    ``token_count`` is what the text costs in tokens, 0 where the embedder does not say.
     """
 
     vector: Vector
     tokens: bytes = b""
-    count: int = 0
+    token_count: int = 0
 
 
 class Embedder(Protocol):

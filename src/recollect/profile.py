@@ -7,14 +7,12 @@ them. Mistakes are found on loading and named by file, key and allowed values.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import tomllib
 import types
 import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,8 @@ from recollect.errors import BadProfile, NotFound
 from recollect.stages import FUSIONS, STAGES
 from recollect.stages.budget import Budget
 
+# Beside this file, packed into a wheel or not; importlib.resources costs 6 ms to load.
+_SHIPPED = Path(__file__).with_name("profiles")
 SLOTS = ("expand", "adjust", "rerank", "diversify", "gate")
 
 
@@ -64,11 +64,7 @@ class Profile:
 
 def profile_names(folders: Iterable[Path] = ()) -> dict[str, Path | None]:
     """Profiles that can be named, and the file of each that is the user's own."""
-    names: dict[str, Path | None] = {
-        entry.name.removesuffix(".toml"): None
-        for entry in sorted(resources.files("recollect.profiles").iterdir(), key=lambda e: e.name)
-        if entry.name.endswith(".toml")
-    }
+    names: dict[str, Path | None] = {path.stem: None for path in sorted(_SHIPPED.glob("*.toml"))}
     for folder in folders:
         if folder.is_dir():
             names.update({path.stem: path for path in sorted(folder.glob("*.toml"))})
@@ -79,19 +75,27 @@ def load_profile(name: str, folders: Iterable[Path] = ()) -> Profile:
     """A profile by name: the user's own first, then those that come with Recollect."""
     known = profile_names(folders)
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(known))}"
+        near = _similar(name, known)
+        hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(sorted(known))}"
         raise NotFound(f"there is no profile {name!r}", remedy=hint)
     path = known[name]
     if path is None:
         return _shipped(name)
-    return parse_profile(path.read_text(encoding="utf-8"), name, str(path))
+    return parse_profile(_read(path), name, str(path))
 
 
 @cache
 def _shipped(name: str) -> Profile:
-    file = resources.files("recollect.profiles") / f"{name}.toml"
-    return parse_profile(file.read_text(encoding="utf-8"), name, f"profiles/{name}.toml")
+    return parse_profile(_read(_SHIPPED / f"{name}.toml"), name, f"profiles/{name}.toml")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BadProfile(f"{path}: not UTF-8 text: {error.reason}") from error
+    except OSError as error:
+        raise BadProfile(f"{path} cannot be read: {error.strerror}") from error
 
 
 def parse_profile(text: str, name: str, where: str) -> Profile:
@@ -181,11 +185,17 @@ def _finite(value: Any) -> bool:
     return not isinstance(value, float) or value - value == 0
 
 
+def _similar(word: str, known: Iterable[str]) -> str | None:
+    from difflib import get_close_matches  # start-up time: only for mistakes
+
+    return next(iter(get_close_matches(word, list(known), n=1)), None)
+
+
 def _only(table: Mapping[str, Any], allowed: Iterable[str], where: str) -> None:
     for key in table:
         if key not in allowed:
-            near = difflib.get_close_matches(key, list(allowed), n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
+            near = _similar(key, allowed)
+            hint = f"did you mean {near!r}? " if near else ""
             raise BadProfile(
                 f"{where}: there is no setting {key!r}",
                 remedy=f"{hint}allowed: {', '.join(allowed)}",

@@ -582,6 +582,17 @@ def test_doctor_is_content(project: tuple[Run, dict[str, str]]) -> None:
     assert told["in_use"]["memories"] == 7
 
 
+def test_doctor_makes_what_is_derived(run: Run) -> None:
+    """Vectors that are missing are made."""
+    run("remember", "Stored while the embedder was away", RECOLLECT_EMBEDDER="none")
+
+    run("doctor", code=3)
+    assert "repaired" in run("doctor", "--repair").stdout
+    told = json.loads(run("doctor", "--json").stdout)
+    assert (told["ok"], told["in_use"]["vectors"]) == (True, 1)
+    assert "bits scan" in told["in_use"]["vector_path"]
+
+
 def test_a_damaged_store_is_trouble(run: Run, tmp_path: Path) -> None:
     """Exit code 3, a sentence, and the file is left alone."""
     run("remember", "Soon to be damaged")
@@ -601,12 +612,14 @@ def test_reindex_after_a_change_of_the_embedder(run: Run) -> None:
     run("remember", "The lighthouse keeper counts ships", RECOLLECT_EMBEDDER="hash")
 
     degraded = run("recall", "lighthouse keeper").stdout
+    assert "recollect reindex" in run("doctor", code=3).stdout
     told = json.loads(run("reindex", "--json").stdout)
 
     assert "degraded: " in degraded
     assert told == {"reindexed": 1}
     assert "degraded" not in run("recall", "lighthouse keeper").stdout
     assert "0 memories" in run("reindex").stdout
+    run("doctor")
 
 
 def test_demo_is_pleasant(run: Run, tmp_path: Path) -> None:

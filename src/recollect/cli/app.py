@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
 from recollect.cli.printing import Piece, Printer
@@ -15,16 +14,16 @@ if TYPE_CHECKING:
     from recollect.spaces import SpaceRef
 
 
-@dataclass(slots=True)
 class App:
     """The general options, as far as they have been read."""
 
-    space: str | None = None
-    json: bool = False
-    no_color: bool = False
-    quiet: bool = False
-    verbose: bool = False
-    _settings: Settings | None = field(default=None, repr=False)
+    def __init__(self, *, json: bool = False) -> None:
+        self.space: str | None = None
+        self.json = json
+        self.no_color = False
+        self.quiet = False
+        self.verbose = False
+        self._settings: Settings | None = None
 
     @property
     def out(self) -> Printer:

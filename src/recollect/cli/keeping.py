@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,14 +11,16 @@ import click
 from recollect.cli.app import App
 from recollect.cli.options import command, pass_app
 from recollect.cli.overview import PROGRAM
-from recollect.cli.printing import Piece, bold, dim, green, plural, red, yellow
+from recollect.cli.printing import Piece, bold, dim, green, moment, plural, red, yellow
 from recollect.cli.progress import progress
 from recollect.cli.tables import Column, print_table
 
 if TYPE_CHECKING:
+    from recollect.memory import Memory
     from recollect.ports import Finding
 
 _SOMETHING_WRONG = 3
+_IN_USE = ("space", "path", "bytes", "sqlite", "schema", "memories", "vectors", "embedder")
 
 
 @command("doctor", examples=["recollect doctor", "recollect doctor --repair"])
@@ -29,9 +32,13 @@ def doctor(app: App, *, repair: bool) -> int:
     Says what is in use, then looks at the file, the hashes of the memories, the word
     indexes, the vectors and the journal. Exit code 3 when something is wrong.
     """
+    from recollect.store.sqlite.bits import KERNEL  # the other commands do without
+
     with app.open() as memory:
-        in_use = memory.stats()
-        findings = memory.doctor(repair=repair)
+        counted = memory.stats()
+        findings = [*memory.doctor(repair=repair), *_embeddings(memory, repair=repair)]
+    in_use = {name: counted[name] for name in _IN_USE}
+    in_use |= {"vector_path": f"bits scan by {KERNEL}", "profile": app.settings.profile}
     wrong = [finding for finding in findings if not (finding.ok or finding.repaired)]
     if app.json:
         from recollect.wire import mapping_json  # plain output does without
@@ -47,6 +54,23 @@ def doctor(app: App, *, repair: bool) -> int:
         else:
             app.out.line(green("all is well"))
     return _SOMETHING_WRONG if wrong else 0
+
+
+def _embeddings(memory: Memory, *, repair: bool) -> Iterator[Finding]:
+    """Whether every memory has a vector of the model in use; they can be made anew."""
+    from recollect.ports import Finding  # the other commands do without
+
+    if memory.embedder is None:
+        return
+    model = memory.embedder.model
+    if not memory.store.unembedded(model, 1):
+        yield Finding("embeddings", True, f"every memory has its vector of {model}")
+    elif repair:
+        done = memory.reindex()
+        yield Finding("embeddings", False, f"made vectors for {plural(done, 'memory')}", True)
+    else:
+        told = f"there are memories without a vector of {model}; recollect reindex makes them"
+        yield Finding("embeddings", False, told)
 
 
 def _print_findings(app: App, findings: list[Finding]) -> None:
@@ -76,24 +100,20 @@ def stats(app: App) -> None:
 
 
 def _print_facts(app: App, facts: Mapping[str, Any]) -> None:
-    for name, value in _flat(facts):
-        app.out.block(_told(value), first=(dim(f"{name:<24}"),), indent=24)
-
-
-def _flat(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in facts.items():
-        title = f"{above}{name}".replace("_", " ")
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{title} ")
-        else:
-            yield title, value
+        told = _told(value)
+        if told:
+            title = f"{name.replace('_', ' '):<18}"
+            app.out.block(told, first=(dim(title),), indent=len(title))
 
 
 def _told(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_told(count)}" for name, count in value.items())
+    if isinstance(value, datetime):
+        return moment(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value))
     return "" if value is None else str(value)
 
 

@@ -114,9 +114,9 @@ def draw(out: Printer, profile: Profile) -> None:
 
 
 def _draw_part(out: Printer, part: Any) -> None:
-    room = out.width - 21 if out.terminal else 0
+    room = out.width - 23 if out.terminal else 0
     for number, line in enumerate(wrapped(_settings(part), room)):
-        out.line("     │    ", bold(f"{'' if number else part.name:<11}"), line)
+        out.line("     │    ", bold(f"{'' if number else part.name:<13}"), line)
 
 
 def _walk(profile: Profile) -> Iterator[tuple[str, str, tuple[Any, ...]]]:

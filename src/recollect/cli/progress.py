@@ -12,13 +12,11 @@ Advance = Callable[[int, int], None]
 
 @contextmanager
 def progress(app: App, label: str, *, unit: str = "") -> Iterator[Advance]:
-    """Gives a function to call with how much is done and, where known, of how much.
-
-    The bar appears only after a moment: what is quick needs none.
-    """
+    """Gives a function to call with how much is done and, where known, of how much."""
     if app.quiet or not app.err.terminal:
         yield _nobody
         return
+    # Nobody who pipes waits for rich to load.
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as Remaining
 

@@ -30,7 +30,7 @@ class Surroundings:
     trust, and the entities met so far by their keys."""
 
     before: Mapping[str, str] = field(default_factory=dict)
-    parents: Mapping[str, int] = field(default_factory=dict)
+    parents: dict[str, int] = field(default_factory=dict)
     known: dict[str, Entity] = field(default_factory=dict)
 
 
@@ -47,6 +47,8 @@ def build(
     mentions = mentions_of(draft, around.known, entities_met(draft, ctx))
     times = find_times(draft.text, draft.occurred_at or ctx.now)
     item = make_item(piece, mentions, times, around, ctx)
+    if draft.id is not None:
+        around.parents[item.id] = item.trust  # a later draft may name it as its parent
     return Record(
         item,
         piece.fingerprint,

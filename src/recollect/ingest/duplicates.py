@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from recollect.errors import Conflict
 from recollect.ingest.prepare import happened_apart
-from recollect.ingest.sketch import NEAR, differ_in_detail, shingles_of, similarity, sketch
+from recollect.ingest.sketch import NEAR, shingles_of, similarity, skeleton, sketch
 from recollect.ingest.writing import Prepared, WriteContext
 from recollect.model import Collision, Filters, Item, Remembered
 from recollect.ports import Embedding, Scope
 from recollect.text import fold
 
-_MOST_COMPARED = 64
+_MOST_COMPARED = 16  # most alike come first, and more are not reported anyway
 _MOST_REPORTED = 5
 _SAME_MEANING = 0.95
 _WORTH_A_LOOK = 0.5
@@ -88,13 +88,13 @@ def deduplicated(
     prepared: Sequence[Prepared], ctx: WriteContext
 ) -> tuple[list[Compared], dict[str, Remembered]]:
     """Those that are new, and for the others the answer, by the id they would have had."""
-    _refuse_taken_ids(prepared, ctx)
+    taken = _taken_ids(prepared, ctx)
     scope = Scope(Filters(max_classification=3), ctx.now)
     batch = Batch()
     fresh: list[Compared] = []
     answers: dict[str, Remembered] = {}
     for piece in prepared:
-        if piece.turn:
+        if piece.turn and piece.id not in taken:
             fresh.append(Compared(piece))
             continue
         bands = () if piece.draft.session is not None else sketch(piece.folded)
@@ -103,6 +103,8 @@ def deduplicated(
         if twin:
             collision = Collision(twin.id, "exact", 1.0, KEPT_FIRST, twin.text)
             answers[piece.id] = Remembered(twin.id, "duplicate", (collision,), piece.redacted)
+        elif piece.id in taken:
+            raise _id_conflict(piece.id)
         else:
             fresh.append(compared)
             batch.add(piece, bands)
@@ -122,7 +124,7 @@ def _compare(
             return Compared(piece), twin
         said_before, like[twin.id] = True, twin
     for item in found[:_MOST_COMPARED]:
-        if item.level != draft.level or item.id == piece.id:
+        if item.level != draft.level:
             continue
         twin = Like(item.id, item.text, fold(item.text), stored=True)
         if twin.folded == piece.folded and _same_voice(item, piece):
@@ -144,17 +146,20 @@ def _same_voice(item: Item, piece: Prepared) -> bool:
     return said_by and (item.session, item.seq) == (draft.session, draft.seq)
 
 
-def _refuse_taken_ids(prepared: Sequence[Prepared], ctx: WriteContext) -> None:
-    given = [piece for piece in prepared if piece.draft.id is not None]
-    if not given:
-        return
-    taken = ctx.store.get([piece.id for piece in given])
-    seen: set[str] = set()
-    for piece in given:
-        stored = taken.get(piece.id)
-        if piece.id in seen or (stored and fold(stored.text) != piece.folded):
-            raise Conflict(f"the id {piece.id!r} stands for another memory", remedy="leave it out")
-        seen.add(piece.id)
+def _taken_ids(prepared: Sequence[Prepared], ctx: WriteContext) -> set[str]:
+    """Ids brought along that the store has already; each may come once in a batch."""
+    given = [piece.id for piece in prepared if piece.draft.id is not None]
+    for item_id, times in Counter(given).items():
+        if times > 1:
+            raise _id_conflict(item_id)
+    return set(ctx.store.get(given)) if given else set()
+
+
+def _id_conflict(item_id: str) -> Conflict:
+    return Conflict(
+        f"the id {item_id!r} stands for another memory, or one that was forgotten",
+        remedy="leave the id out, or update or restore that memory",
+    )
 
 
 def near_collisions(
@@ -163,13 +168,13 @@ def near_collisions(
     """What says nearly the same as a new memory, most alike first."""
     if not compared.like:
         return ()
-    folded = compared.piece.folded
-    own = shingles_of(folded)
+    own = shingles_of(compared.piece.folded)
+    bare = skeleton(compared.piece.folded)
     alike: dict[str, tuple[float, str]] = {}
     doubtful: dict[str, str] = {}
     for other in compared.like:
         share = similarity(own, shingles_of(other.folded))
-        if share >= NEAR or differ_in_detail(folded, other.folded):
+        if share >= NEAR or (share > 0 and skeleton(other.folded) == bare):
             alike[other.id] = (share, other.text)
         elif share >= _WORTH_A_LOOK and other.stored:
             doubtful[other.id] = other.text

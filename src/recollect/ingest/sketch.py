@@ -101,10 +101,6 @@ def similarity(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / union if union else 0.0
 
 
-def differ_in_detail(one: str, other: str) -> bool:
-    """Whether two folded texts are the same but for numbers or a denial: near, never equal."""
-    return _skeleton(one) == _skeleton(other)
-
-
-def _skeleton(folded: str) -> list[str]:
+def skeleton(folded: str) -> list[str]:
+    """The words without numbers and denials. Texts that share it are near, never equal."""
     return [_NUMBER.sub("0", word) for word in _words(folded) if word not in _DENIALS]

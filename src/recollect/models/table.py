@@ -6,12 +6,12 @@ import json
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from recollect.errors import ModelError
-from recollect.models.tokens import unpack
+from recollect.models.tokens import Unpacked, unpack
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,12 +26,21 @@ _SIGN_AND_DIGITS = np.int32(-0x7000_0001)
 _EXPONENT_SHIFT = np.float32(2.0**112)
 
 
+class Gathered(NamedTuple):
+    """Unpacked memories, the vectors of their distinct tokens, and where each is used."""
+
+    stored: Unpacked
+    rows: Matrix
+    place: NDArray[np.intp]
+
+
 class TokenTable:
     """One vector a token id, kept as float16 in the file and widened when asked for."""
 
     def __init__(self, halves: Halves) -> None:
         self._halves = halves
         self.tokens, self.dim = halves.shape
+        self._last: tuple[tuple[bytes, ...], Gathered] | None = None
 
     def fingerprint(self) -> int:
         """A checksum over a thirty-second of the rows: tells one table from another."""
@@ -59,28 +68,41 @@ class TokenTable:
     def best_matches(self, query: Matrix, memories: Sequence[bytes]) -> Matrix:
         """For each memory (rows) the best cosine each query vector (columns) finds."""
         best = np.zeros((len(memories), len(query)), dtype=np.float32)
-        stored = unpack(memories, self.tokens)
+        stored, rows, place = self._gather(memories)
         if stored.ids.size and len(query):
-            # Memories share most of their tokens: each is compared once, then looked up.
-            distinct, place = np.unique(stored.ids, return_inverse=True)
-            cosines = unit(self._rows(distinct)) @ query.T
+            lengths = np.sqrt(np.vecdot(rows, rows))[:, np.newaxis]
+            products = rows @ query.T
+            cosines = np.divide(products, lengths, out=products, where=lengths > 0)
             best[stored.filled] = np.maximum.reduceat(cosines[place], stored.memories, axis=0)
         return best
 
     def best_sentences(self, query: Vector, memories: Sequence[bytes]) -> Vector:
         """For each memory the best cosine one of its sentences has with the query."""
         best = np.zeros(len(memories), dtype=np.float32)
-        stored = unpack(memories, self.tokens)
+        stored, rows, place = self._gather(memories)
         if stored.ids.size:
-            distinct, place = np.unique(stored.ids, return_inverse=True)
-            products = (self._rows(distinct) @ query)[place]
-            sums = np.add.reduceat(products, stored.sentences)
+            sums = np.add.reduceat((rows @ query)[place], stored.sentences)
             cosines = np.divide(
                 sums, stored.lengths, out=np.zeros_like(sums), where=stored.lengths > 0
             )
             best[stored.filled] = np.maximum.reduceat(cosines, stored.first_sentences)
         # Lengths are kept with three digits, so a cosine may come out a little over 1.
         return best.clip(-1.0, 1.0)
+
+    def _gather(self, memories: Sequence[bytes]) -> Gathered:
+        """The memories' distinct tokens, each widened once: they share most of them.
+
+        The last are kept, since words and sentences of the same memories are read one
+        after the other. Replacing a tuple is safe among threads.
+        """
+        key = tuple(memories)
+        if self._last is not None and self._last[0] == key:
+            return self._last[1]
+        stored = unpack(memories, self.tokens)
+        distinct, place = np.unique(stored.ids, return_inverse=True)
+        gathered = Gathered(stored, self._rows(distinct), place)
+        self._last = (key, gathered)
+        return gathered
 
     def _rows(self, ids: Sequence[int] | NDArray[np.uint16]) -> Matrix:
         """Rows as float32, five times faster than ``astype`` converts them.

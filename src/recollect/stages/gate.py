@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from statistics import fmean
+from math import fsum
 
 from recollect.asked import telling_words, unknown_share
 from recollect.context import Context
@@ -42,10 +42,9 @@ class Abstain:
     """Says nothing when the memory does not know, and lets everything through when it does.
 
     It knows when one of the ``top`` holds every telling word of the question. It does
-    not when most names of the question are strange to this space, and not merely
-    misspelt. In between it must be sure enough: the best likeness of the whole (plain
-    vectors), of a sentence, and how far the best stands out from the rest, less the
-    share of strange words.
+    not when most names of the question are strange to this space. In between it must
+    be sure enough: the best likeness of the whole (plain vectors), of a sentence, and
+    how far the best stands out from the rest, less the share of strange words.
     """
 
     min_confidence: float = 0.64
@@ -67,8 +66,7 @@ class Abstain:
 
     def _is_sure(self, best: Pool, ctx: Context) -> bool:
         strangers = strange_names(ctx)
-        misspelt = any(cand.reason("channel.substring") for cand in best)
-        if strangers and not misspelt:
+        if strangers:
             ctx.remark(f"never heard of {', '.join(strangers)}")
             return False
         if ctx.embedder is None:
@@ -85,7 +83,7 @@ class Abstain:
         whole = max(
             (float(one.vector @ plain) for one in close if one.vector is not None), default=0.0
         )
-        lead = best[0].score - fmean(cand.score for cand in best)
+        lead = best[0].score - fsum(cand.score for cand in best) / len(best)
         sentence = max(one.sentence for one in close)
         doubt = self.strange * unknown_share(ctx)
         return whole + self.sentence * sentence + self.lead * lead - doubt

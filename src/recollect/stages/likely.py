@@ -19,6 +19,7 @@ class AnswerKind:
 
     weight: float = 0.125
     asking: float = -0.05
+    top: int = 30
     name: str = "answer_kind"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
@@ -32,7 +33,7 @@ class AnswerKind:
                 cand = cand.because(self.name, "add", self.asking, "asks rather than tells")
             return cand
 
-        return best_first(lean(cand) for cand in pool)
+        return best_first([*map(lean, pool[: self.top]), *pool[self.top :]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,7 +213,14 @@ def test_an_id_can_be_brought_along(ctx):
     with pytest.raises(Conflict):
         one(ctx, "Another fact", id="import:1")
     with pytest.raises(Conflict):
+        one(ctx, "Some fact", id="import:1", level="raw")
+    with pytest.raises(Conflict):
         remember([Draft("a1", id="x"), Draft("b1", id="x")], ctx)
+    ctx.store.end(["import:1"], how="forgotten", actor="tester", now=NOW)
+    with pytest.raises(Conflict):
+        one(ctx, "Some fact", id="import:1")
+    with pytest.raises(Conflict):
+        one(ctx, "Some words", id="import:1", session="s")
 
 
 def test_one_bad_draft_stops_the_batch_before_anything_is_stored(ctx):
@@ -321,9 +328,14 @@ def test_a_child_knows_its_parent_and_is_trusted_no_more(ctx):
     parent = one(ctx, "A page from the web", source_class="web")
 
     child = stored(ctx, "A conclusion from that page", parent=parent.id)
+    _, other = remember(
+        [Draft("Tool output", id="t1", source_class="tool"), Draft("Read from it", parent="t1")],
+        ctx,
+    )
 
     assert links(ctx, child.id, "derives_from") == [parent.id]
     assert child.trust == 0
+    assert get(ctx, other.id).trust == 1
 
 
 def test_orders_from_strangers_are_trusted_less(ctx):

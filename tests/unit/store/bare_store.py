@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import apsw
@@ -15,6 +16,9 @@ from recollect.store.sqlite import words
 from recollect.store.sqlite.scope import Predicate
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+_FIXED: dict[str, Any] = dict.fromkeys(("source", "source_class", "writer"), "test")
+_FIXED |= {"level": "item", "kind": "note", "content_hash": ""}
+_FIXED |= {"trust": 2, "integrity": 2, "credibility": 6, "classification": 1}
 EVERYTHING = Predicate("i.live_to IS NULL", (), plain=True)
 
 
@@ -23,8 +27,8 @@ def within(sql: str, *values: Any) -> Predicate:
     return Predicate(f"i.live_to IS NULL AND {sql}", values, plain=False)
 
 
-def empty_database() -> apsw.Connection:
-    db = apsw.Connection(":memory:")
+def empty_database(path: Path | None = None) -> apsw.Connection:
+    db = apsw.Connection(str(path or ":memory:"))
     schema = files("recollect.store.sqlite").joinpath("migrations/0001.sql")
     db.execute(schema.read_text(encoding="utf-8"))
     return db
@@ -42,13 +46,18 @@ def add(db: apsw.Connection, texts: Iterable[str], **columns: Any) -> list[words
     for rid, text in enumerate(texts, start=first):
         row = words.IndexRow(rid, text, about_words(text), columns.get("original"))
         at = int((START + timedelta(minutes=rid)).timestamp() * 1000)
-        values = {
-            **{"rid": rid, "id": f"m{rid}", "level": "item", "kind": "note", "text": text},
-            **{"about": row.about, "source": "test", "source_class": "user", "writer": "test"},
-            **{"trust": 2, "integrity": 2, "credibility": 6, "classification": 1},
-            **{"stored_at": at, "live_from": at, "length": words.measure(db, row)},
-            **{"fingerprint": f"f{rid}", "content_hash": "", **columns},
-        }
+        values = dict(
+            _FIXED,
+            rid=rid,
+            id=f"m{rid}",
+            text=text,
+            about=row.about,
+            stored_at=at,
+            live_from=at,
+            length=words.measure(db, row),
+            fingerprint=f"f{rid}",
+        )
+        values |= columns
         names = ", ".join(values)
         marks = ", ".join("?" * len(values))
         db.execute(f"INSERT INTO item ({names}) VALUES ({marks})", tuple(values.values()))

@@ -18,16 +18,18 @@ import apsw
 
 from recollect.model import Item
 from recollect.ports import Found, Match, TextSearch, WordStatistics
-from recollect.store.ranking import Question, Scored, Wanted, weigh
+from recollect.store.ranking import Question, Scored, Wanted, idf, weigh
 from recollect.store.sqlite.scope import Predicate
 from recollect.store.sqlite.terms import read_query, statistics, tokenizer
 
 Hydrate = Callable[[apsw.Connection, Sequence[int]], dict[int, Item]]
 
 MOST_TERMS = 64
+FEW_CANDIDATES, SOME_CANDIDATES, MANY_CANDIDATES = 60, 200, 1_000
 FTS5_PARAMETERS = (1.2, 0.75)  # k1 and b of its bm25(), which cannot be changed
 LARGE_STORE, LARGE_BUDGET = 1_000_000, 50_000
 RARE_ENOUGH = 500  # memories; below this a word is cheap however common
+FAR_MORE = 4.0  # times the idf
 NARROW_SCOPE = 2_000  # memories; so few are read and judged one by one
 
 
@@ -47,13 +49,17 @@ class Row(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Which terms are searched, rarest first, and which only if those give too little."""
+    """Which terms are searched, rarest first, and which only if those give too little.
+
+    ``candidates`` are judged exactly: the fewer, the better FTS5 can tell them apart.
+    """
 
     first: tuple[str, ...]
     rest: tuple[str, ...]
     postings: int
     rest_postings: int
     budget: int
+    candidates: int
 
 
 class Gathering(NamedTuple):
@@ -68,7 +74,7 @@ class Gathering(NamedTuple):
     @property
     def wanted(self) -> int:
         """How many candidates are judged exactly."""
-        return max(200, 2 * self.depth)
+        return max(self.plan.candidates, 2 * self.depth)
 
     def match(self, terms: Sequence[str]) -> str:
         """An FTS5 query for any of the terms; each is quoted, so none is an operator."""
@@ -107,7 +113,7 @@ def search_text(
 def make_plan(frequencies: Mapping[str, int], *, documents: int, budget: int) -> Plan:
     """Spends the budget on the rarest terms; at least one is searched if any is known.
 
-    A term in more than a third of all memories waits, as long as there is a rarer one.
+    A term in more than a third of all memories waits, if there is one that says far more.
     """
     if documents >= LARGE_STORE:
         budget = max(budget, LARGE_BUDGET)
@@ -115,16 +121,26 @@ def make_plan(frequencies: Mapping[str, int], *, documents: int, budget: int) ->
     first: list[str] = []
     rest: list[str] = []
     spent = 0
-    present = (term for term, df in frequencies.items() if df > 0)
-    for term in sorted(present, key=lambda term: (frequencies[term], term)):
+    present = [term for term, df in frequencies.items() if df > 0]
+    present.sort(key=lambda term: (frequencies[term], term))
+    for term in present:
         df = frequencies[term]
-        if first and (spent + df > budget or df > common_from):
+        common = df > common_from and _says_far_less(df, frequencies[present[0]], documents)
+        if first and (spent + df > budget or common):
             rest.append(term)
         else:
             first.append(term)
             spent += df
     left = sum(frequencies[term] for term in rest)
-    return Plan(tuple(first), tuple(rest), spent, left, budget)
+    # To FTS5 a word in half of all memories is worth nothing, and what it has not
+    # searched even less: then its order is rough.
+    rough = any(frequencies[term] > documents / 3 for term in first)
+    candidates = MANY_CANDIDATES if rough else SOME_CANDIDATES if rest else FEW_CANDIDATES
+    return Plan(tuple(first), tuple(rest), spent, left, budget, candidates)
+
+
+def _says_far_less(df: int, rarest: int, documents: int) -> bool:
+    return FAR_MORE * idf(documents, df) < idf(documents, rarest)
 
 
 def gather(db: apsw.Connection, gathering: Gathering) -> list[Row]:

@@ -11,8 +11,9 @@ import numpy as np
 
 from recollect.ports import Found, Match
 from recollect.store.sqlite import bits
-from recollect.store.sqlite.chunks import Chunk, Model, read_chunk, read_vectors
+from recollect.store.sqlite.chunks import Chunk, Model, read_chunk
 from recollect.store.sqlite.connection import select
+from recollect.store.sqlite.halves import HalvesCache
 from recollect.store.sqlite.lexical import Hydrate
 from recollect.store.sqlite.scope import Predicate
 from recollect.store.sqlite.terms import as_table
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from recollect.ports import Vector
     from recollect.store.sqlite.bits import Bits, Ints
 
-LEAST_RESCORED = 400
+LEAST_RESCORED = 120
 # Multiples of the square root of the number of vectors: rescored at first, and at most.
 FIRST_RESCORED, MOST_RESCORED = 3, 16
 TELLING, EARLY = 12, 0.4  # enough, when so many of the best were in so early a part
@@ -49,6 +50,7 @@ class ChunkCache:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: Stored | None = None
+        self.halves = HalvesCache()
 
     def read(self, db: apsw.Connection, model: Model) -> Stored:
         """All vectors of a model as this transaction sees them."""
@@ -107,8 +109,9 @@ class Best(NamedTuple):
 class Scan:
     """One question to the stored vectors: estimates by bits, then true cosines."""
 
-    def __init__(self, stored: Stored, query: Vector, depth: int) -> None:
+    def __init__(self, stored: Stored, halves: HalvesCache, query: Vector, depth: int) -> None:
         self._stored = stored
+        self._halves = halves
         self._query = query
         self._planes = bits.planes(query)
         self.rids = stored.rids
@@ -128,8 +131,13 @@ class Scan:
         rescored = np.empty(0)
         while True:
             until = min(len(places), max(self.first, len(rescored) * 3 // 2))
-            rows = self.rids[places[len(rescored) : until]]
-            halves = read_vectors(db, rows, len(self._query))
+            halves = self._halves.read(
+                db,
+                self._stored.chunks,
+                self.rids,
+                places[len(rescored) : until],
+                len(self._query),
+            )
             rescored = np.concatenate([rescored, bits.cosines(self._query, halves)])
             order = np.argsort(-rescored, kind="stable")
             if until == len(places) or order[:TELLING].max() < EARLY * until:

@@ -85,7 +85,7 @@ class VectorIndex:
         if not vector.any():
             return Found((), "the question has no vector")
         stored = self._cache.read(db, known)
-        scan = nearest.Scan(stored, vector, depth)
+        scan = nearest.Scan(stored, self._cache.halves, vector, depth)
         found = nearest.search(db, scan, depth, predicate, hydrate)
         missing = self._count_missing(db, known, stored.chunks)
         if missing:
