@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check lint types layers bench clean
+.PHONY: demo test check lint types layers docs bench clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Recollect needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
@@ -37,6 +37,10 @@ types: $(VENV)/.dev-installed
 
 layers: $(VENV)/.dev-installed
 	$(BIN)/lint-imports
+
+## Write what the documentation takes from the code: the command reference, the tree.
+docs: $(VENV)/.dev-installed
+	$(BIN)/python tools/docs.py
 
 ## Measure speed; results are printed and belong into bench/RESULTS.md.
 bench: $(VENV)/.dev-installed

@@ -1,0 +1,68 @@
+"""Writes the parts of the documentation that the code says itself: `make docs`."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+from recollect.cli import reference
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "recollect"
+FENCE = "```tree\n"
+
+
+def subject(path: Path) -> str:
+    """A file's first docstring line, without its full stop."""
+    doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return doc.split("\n")[0].rstrip(".").rstrip(":")
+
+
+def tree(folder: Path, depth: int = 1) -> list[str]:
+    """The package as an indented list: files with their subjects, then folders."""
+    pad = "  " * depth
+    lines = []
+    for path in sorted(folder.glob("*.py")):
+        if path.name != "__init__.py":
+            lines.append(f"{pad}{path.name:<{24 - 2 * depth}} {subject(path)}")
+    for below in sorted(path for path in folder.iterdir() if path.is_dir()):
+        if below.name != "__pycache__":
+            init = below / "__init__.py"
+            about = subject(init) if init.exists() else ""
+            lines.append(f"{pad}{below.name + '/':<{24 - 2 * depth}} {about}".rstrip())
+            lines += tree(below, depth + 1)
+    return lines
+
+
+def with_tree(text: str) -> str:
+    """ARCHITECTURE.md with the tree as it is now."""
+    before, _, rest = text.partition(FENCE)
+    _, _, after = rest.partition("```")
+    drawn = "\n".join(["recollect/", *tree(SOURCE)])
+    return f"{before}{FENCE}{drawn}\n```{after}"
+
+
+def main() -> int:
+    """Writes the pages; with --check only says whether they are up to date."""
+    architecture = ROOT / "ARCHITECTURE.md"
+    wanted = {
+        architecture: with_tree(architecture.read_text(encoding="utf-8")),
+        ROOT / "docs" / "cli.md": reference(),
+    }
+    stale = [
+        page
+        for page, text in wanted.items()
+        if not page.exists() or page.read_text(encoding="utf-8") != text
+    ]
+    if "--check" in sys.argv:
+        for page in stale:
+            sys.stderr.write(f"{page.name} is out of date: run `make docs`\n")
+        return 1 if stale else 0
+    for page in stale:
+        page.write_text(wanted[page], encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
