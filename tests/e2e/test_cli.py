@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -199,8 +200,11 @@ def test_recall_filters(project: tuple[Run, dict[str, str]]) -> None:
     """Every filter narrows; none is ignored."""
     call, ids = project
 
+    # A profile without a gate: what is left out is left out by the filter.
+    words = ("recall", "deploy PostgreSQL tests Maria ship", "--profile", "siftcoder", "--json")
+
     def found(*options: str) -> list[str]:
-        told = call("recall", "deploy PostgreSQL tests Maria ship", "--json", *options, code=None)
+        told = call(*words, "-k", "20", *options, code=None)
         assert told.returncode in (0, 1), told.stderr
         return [hit["id"] for part in ("items", "raw") for hit in json.loads(told.stdout)[part]]
 
@@ -220,7 +224,8 @@ def test_recall_filters(project: tuple[Run, dict[str, str]]) -> None:
 def test_recall_pages(project: tuple[Run, dict[str, str]]) -> None:
     """The cursor goes on where the page ended, the offset too."""
     call, _ = project
-    words = ("recall", "deploy PostgreSQL tests Maria ship", "-k", "2", "--json")
+    asked = ("recall", "deploy PostgreSQL tests Maria ship", "--profile", "siftcoder")
+    words = (*asked, "-k", "2", "--json")
 
     first = json.loads(call(*words).stdout)
     second = json.loads(call(*words, "--cursor", first["page"]["cursor"]).stdout)
@@ -516,8 +521,10 @@ def test_spaces(run: Run, tmp_path: Path) -> None:
     assert run("spaces", "path", "--space", "mine").stdout.strip() == path
     assert "would be removed" in run("spaces", "remove", "mine").stdout
     assert Path(path).exists()
+    Path(f"{path}.v1.bak").write_text("a copy from before a migration")
+    Path(f"{path}.db").write_text("the file of another space, mine.db")
     run("spaces", "remove", "mine", "--yes")
-    assert list(Path(path).parent.iterdir()) == []
+    assert [left.name for left in Path(path).parent.iterdir()] == ["mine.db.db"]
     run("spaces", "remove", "mine", "--yes", code=1)
     run("spaces", "path", "../evil", code=2)
 
@@ -548,6 +555,9 @@ def test_profiles(run: Run, tmp_path: Path) -> None:
     failed = run("profiles", "show", "mine", code=2).stderr
     assert "mine.toml" in failed
     assert "lexical" in failed
+    assert re.search(r"siftcoder.*\n.*mine +cannot be used: ", run("profiles").stdout)
+    (folder / "mine.toml").write_bytes(b"\xff")
+    assert "not UTF-8" in run("recall", "x", "--profile", "mine", code=2).stderr
 
 
 def test_config(run: Run, tmp_path: Path) -> None:
@@ -667,6 +677,23 @@ def test_help_everywhere(run: Run) -> None:
     """Without words, with -h, after a command."""
     assert run().stdout == run("--help").stdout == run("-h").stdout == run("--json", "-h").stdout
     assert "Examples:" in run("recall", "-h").stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs the CPU time of children")
+def test_help_costs_next_to_nothing(tmp_path: Path) -> None:
+    """At most five times the CPU of a Python that does nothing."""
+    import resource
+
+    def cost(*words: str) -> float:
+        spent = []
+        for _ in range(7):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run(words, env=room(tmp_path), stdout=subprocess.DEVNULL, check=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        return statistics.median(spent)
+
+    assert cost(SCRIPT, "--help") <= 5 * cost(sys.executable, "-c", "pass")
 
 
 def test_python_dash_m(run: Run, tmp_path: Path) -> None:

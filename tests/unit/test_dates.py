@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
@@ -113,6 +114,13 @@ RELATIVE = [
     ("the last 3 days", "2023-05-05", "2023-05-09", "day"),
     ("past two weeks", "2023-04-24", "2023-05-09", "week"),
     ("the past year", "2022-05-08", "2023-05-09", "year"),
+    ("the last hour", "2023-05-08T12:56", "2023-05-08T13:57", "hour"),
+    ("next 2 hours", "2023-05-08T13:56", "2023-05-08T15:57", "hour"),
+    ("past fortnight", "2023-04-24", "2023-05-09", "week"),
+    ("a fortnight ago", "2023-04-24", "2023-05-01", "week"),
+    ("this March", "2023-03-01", "2023-04-01", "month"),
+    ("next summer", "2023-06-01", "2023-09-01", "season"),
+    ("last May 3", "2023-05-03", "2023-05-04", "day"),
     ("next 2 days", "2023-05-08", "2023-05-11", "day"),
     ("at noon", "2023-05-08T12:00", "2023-05-08T13:00", "hour"),
     ("14:30", "2023-05-08T14:30", "2023-05-08T14:31", "minute"),
@@ -279,4 +287,4 @@ def test_any_text_is_read_in_time(text):
     spent = time.process_time() - began
 
     assert all(span.start < span.end for span in spans)
-    assert spent < 0.5
+    assert spent < 0.5 or sys.gettrace()

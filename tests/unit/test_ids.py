@@ -55,6 +55,15 @@ def test_threads_share_one_maker():
     assert len(set(made)) == 2_000
 
 
+def test_a_forked_child_does_not_count_on_where_its_parent_does():
+    """It draws anew."""
+    make = IdMaker()
+    make(NOW + timedelta(days=1))
+    make._process = -1
+
+    assert make(NOW) < IdMaker()(NOW + timedelta(hours=1))
+
+
 def test_times_beyond_the_range_still_give_ids():
     """The first and the last year of the calendar."""
     for moment in (datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)):

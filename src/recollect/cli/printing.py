@@ -82,7 +82,7 @@ class Printer(NamedTuple):
         room = self.width - indent if self.terminal else 0
         for number, line in enumerate(wrapped(shown(plain), room)):
             before = first if number == 0 and first else (" " * indent if line else "",)
-            self.line(*before, Ink(line, style) if style else line)
+            self.line(*before, Ink(line, style))
 
     def json(self, value: Any) -> None:
         """One JSON document: laid out for people at a terminal, on one line otherwise."""
@@ -98,7 +98,8 @@ class Printer(NamedTuple):
         if isinstance(piece, str):
             return shown(piece)
         text = shown(piece.text)
-        return f"\x1b[{_CODES[piece.style]}m{text}\x1b[0m" if self.color and text else text
+        plain = not (self.color and text and piece.style)
+        return text if plain else f"\x1b[{_CODES[piece.style]}m{text}\x1b[0m"
 
 
 def columns(text: str) -> int:

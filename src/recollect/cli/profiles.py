@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from recollect.cli.app import App
 from recollect.cli.options import Group, command, pass_app
-from recollect.cli.printing import Printer, bold, cyan, dim, wrapped
+from recollect.cli.printing import Ink, Printer, bold, cyan, dim, red, wrapped
 from recollect.cli.tables import Column, print_table
 
 if TYPE_CHECKING:
@@ -34,36 +35,44 @@ def profiles(ctx: click.Context) -> int:
 
 
 def _list(app: App) -> int:
-    from recollect.profile import load_profile, profile_names  # help does without
+    from recollect.profile import profile_names  # help does without
 
     folders = app.settings.profile_folders()
     named = profile_names(folders)
-    loaded = {name: load_profile(name, folders) for name in named}
+    titles = {name: _title(name, folders) for name in named}
+    current = app.settings.profile
     if app.json:
         app.out.json(
             [
                 {
                     "name": name,
-                    "title": profile.title,
-                    "file": str(named[name]) if named[name] else None,
-                    "current": name == app.settings.profile,
+                    "title": titles[name].text,
+                    "usable": titles[name].style == "",
+                    "file": str(file) if file else None,
+                    "current": name == current,
                 }
-                for name, profile in loaded.items()
+                for name, file in named.items()
             ]
         )
         return 0
     heads = [Column(""), Column("profile"), Column("what it does", wide=True), Column("from")]
     rows = [
-        (
-            "*" if name == app.settings.profile else "",
-            bold(name),
-            profile.title,
-            dim(str(named[name] or "built in")),
-        )
-        for name, profile in loaded.items()
+        ("*" if name == current else "", bold(name), titles[name], dim(str(file or "built in")))
+        for name, file in named.items()
     ]
     print_table(app.out, heads, rows)
     return 0
+
+
+def _title(name: str, folders: Sequence[Path]) -> Ink:
+    """What a profile does; one that is broken must not hide the others."""
+    from recollect.errors import BadProfile  # help does without
+    from recollect.profile import load_profile
+
+    try:
+        return Ink(load_profile(name, folders).title, "")
+    except BadProfile as error:
+        return red(f"cannot be used: {error.message}")
 
 
 @command("show", examples=["recollect profiles show siftcoder"])

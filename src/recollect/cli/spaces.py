@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,11 @@ from recollect.cli.tables import Column, print_table
 
 if TYPE_CHECKING:
     from recollect.spaces import SpaceInfo
+
+
+# SQLite's logs, a space half made, and copies from before a migration. Not simply every
+# file whose name begins so: a space may be called "a.db".
+_BESIDE = re.compile(r"|(\.new)?(-wal|-shm|-journal)|\.new|\.v\d+\.bak(\.part)?")
 
 
 @click.group(
@@ -139,8 +145,9 @@ def _remove_files(file: Path) -> None:
 
     lock = file.with_name(f"{file.name}.lock")
     with holding(FileLock(lock), str(file)):
-        for ending in ("", "-wal", "-shm", "-journal", ".new"):
-            file.with_name(file.name + ending).unlink(missing_ok=True)
+        for part in sorted(file.parent.glob(f"{file.name}*")):
+            if _BESIDE.fullmatch(part.name.removeprefix(file.name)):
+                part.unlink(missing_ok=True)
     lock.unlink(missing_ok=True)
 
 

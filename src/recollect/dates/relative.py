@@ -169,11 +169,10 @@ def _stretch(reader: Reader, i: int, step: int) -> Found | None:
         return None
     if unit in ("weekend", "fortnight"):
         unit, count = "week", (count[0], count[1] * (2 if unit == "fortnight" else 1), count[2])
-    tomorrow = reader.today + timedelta(days=1)
     granularity = _GRANULARITY.get(unit, "day")
+    counted_in = "minute" if unit in ("minute", "hour") else "day"
+    this = begin(reader.anchor, counted_in)
+    end = moved(this, counted_in, 1)
     if step < 0:
-        start = moved(reader.anchor, unit, -count[1])
-        if unit not in ("minute", "hour"):
-            start = begin(start, "day")
-        return Found(start, tomorrow, granularity, count[2] + 1)
-    return Found(reader.today, moved(tomorrow, unit, count[1]), granularity, count[2] + 1)
+        return Found(moved(this, unit, -count[1]), end, granularity, count[2] + 1)
+    return Found(this, moved(end, unit, count[1]), granularity, count[2] + 1)

@@ -44,7 +44,6 @@ LAYER_OF = {layer: layer for layer in LAYERS} | {
 }
 _FIELDS = (
     *("kind", "layer", "topic", "tier", "caption", "language", "speaker", "session", "parent"),
-    *("source", "source_class"),
 )
 _RANGES: tuple[tuple[str, float, float, bool], ...] = (
     ("trust", 0, 3, True),
@@ -104,6 +103,8 @@ def _check_names(draft: Draft) -> None:
         value = getattr(draft, name)
         if value is not None:
             _check_short(name, value, FIELD_CHARACTERS)
+    _check_short("source", draft.source, FIELD_CHARACTERS)
+    _check_short("source_class", draft.source_class, FIELD_CHARACTERS)
     _check_list("tags", draft.tags)
     _check_list("entities", draft.entities)
     if draft.key is not None:

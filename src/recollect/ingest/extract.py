@@ -80,8 +80,6 @@ def mentions_of(
     found: dict[str, Mention] = {}
     for name, kind, confidence in _all_spotted(draft, met):
         key = key_of(name)
-        if not key:
-            continue
         entity = known.get(key)
         if entity is None:
             entity = Entity(f"{kind}:{key}", kind, name)

@@ -93,6 +93,8 @@ def test_what_reaches_a_limit_is_taken(draft):
         (Draft("a", level="fact"), "level"),
         (Draft("a", layer="vibes"), "layer"),
         (Draft("a", source=" "), "source"),
+        (Draft("a", source=None), "source"),
+        (Draft("a", source_class=None), "source_class"),
         (Draft("a", source_class="friend"), "source class"),
         (Draft("a", id="a b"), "id"),
         (Draft("a", id="x" * 65), "id"),
@@ -235,6 +237,11 @@ def test_trust_is_bounded_by_the_source(source_class, asked, given):
 def test_there_is_a_ceiling_for_every_class():
     """Nothing can come from nowhere."""
     assert set(TRUST_CEILING) == {"owner", "user", "agent", "tool", "import", "web", "unknown"}
+
+
+def test_a_blank_layer_is_no_layer():
+    """Like every other blank field."""
+    assert admit(Draft("a", layer=" "), NOW).layer is None
 
 
 def test_limits_are_checked_before_anything_expensive():

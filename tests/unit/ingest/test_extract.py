@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import pytest
@@ -144,7 +145,7 @@ def test_any_text_is_read_in_time(text):
     began = time.process_time()
     mentions_of(Draft(text), {})
 
-    assert time.process_time() - began < 0.5
+    assert time.process_time() - began < 0.5 or sys.gettrace()
 
 
 @pytest.mark.parametrize(

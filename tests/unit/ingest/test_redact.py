@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from random import Random
 
@@ -210,8 +211,8 @@ def test_every_pattern_is_linear(i):
     redacting._claim(i, b"warm", [])
     for seed in (*SEEDS, *kind.words, *(f"{word}aB3" for word in kind.words)):
         raw = (seed * (BIG // len(seed) + 1))[:BIG].encode()
-        best = min(_seconds(i, raw) for _ in range(2))
-        assert best < 0.05, (seed, best)
+        best = min(_seconds(i, raw) for _ in range(3))
+        assert best < 0.05 or sys.gettrace(), (seed, best)
 
 
 def _seconds(i: int, raw: bytes) -> float:
@@ -230,8 +231,8 @@ def test_it_costs_little():
     )
     redact(prose)
 
-    assert min(_spent(prose, 1) for _ in range(5)) < 0.005
-    assert min(_spent(memory, 200) for _ in range(5)) / 200 < 0.000_03
+    assert min(_spent(prose, 1) for _ in range(5)) < 0.005 or sys.gettrace()
+    assert min(_spent(memory, 200) for _ in range(5)) / 200 < 0.000_03 or sys.gettrace()
 
 
 def _spent(text: str, times: int) -> float:
@@ -239,6 +240,32 @@ def _spent(text: str, times: int) -> float:
     for _ in range(times):
         redact(text)
     return time.process_time() - began
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("password: 48151623", True),
+        ("password: 11111111", False),
+        ("password=correct-horse", False),
+        ("client_secret: abcdefghijklmnop", False),
+        ("client_secret: aQzXcVbNmKjHgFdSwErT", True),
+        ("api_key: 'the first key aB3dE5fG7h here'", True),
+        ("api_key: 'the first of them'", False),
+        ("token: 2023-05-08", False),
+        ("token=0123456789012345", False),
+        ("token: aes-256-gcm", False),
+        ("secret=settings.billing.api_token2", False),
+        ("secret_key=/run/secrets/key2", False),
+        ("Authorization: Basic !!!!notbase64", False),
+        ("Authorization: Basic YWJjZGVmZ2hpams=", False),
+        ("authorization: token 8f7aB3dE5fG7hI9jK1", True),
+        ("authorization: bearer 0123456789abcdef0123456789abcdef", True),
+    ],
+)
+def test_borderline_values(text, is_one):
+    """Drawn by a machine or by hand, or only looking so."""
+    assert bool(redact(text).kinds) is is_one
 
 
 def test_entropy_grows_with_variety():

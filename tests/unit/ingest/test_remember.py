@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 
+from fallible import Down, Overtaken
 from naughty import NAUGHTY
-from recollect.errors import Conflict, LooksPasted, ModelError, Refused, TooLarge
+from recollect.errors import Conflict, LooksPasted, Refused, TooLarge
 from recollect.ids import IdMaker
 from recollect.ingest.each import remember_each
 from recollect.ingest.remember import WriteContext, remember
+from recollect.ingest.sketch import NEAR as NEAR_SHARE
+from recollect.ingest.sketch import shingles_of, similarity
 from recollect.model import Draft, Filters, Item, Remembered
 from recollect.models.hashing import HashEmbedder
-from recollect.ports import Embedding, Scope, TextSearch
+from recollect.ports import Scope, TextSearch
 from recollect.store.sqlite import SqliteStore
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -27,22 +30,6 @@ def ctx() -> Iterator[WriteContext]:
     store = SqliteStore.open(None, space="t")
     yield WriteContext(store, None, NOW, "tester", IdMaker())
     store.close()
-
-
-class Down:
-    """An embedder that is down."""
-
-    model = "down"
-    dim = 4
-
-    def embed(self, texts: Sequence[str]) -> list[Embedding]:
-        raise ModelError("the model does not answer")
-
-    def embed_query(self, text: str) -> Embedding:
-        raise ModelError("the model does not answer")
-
-    def count_tokens(self, text: str) -> int:
-        raise ModelError("the model does not answer")
 
 
 def one(ctx: WriteContext, text: str, **about: object) -> Remembered:
@@ -462,6 +449,37 @@ def test_a_model_that_is_down_refuses_nothing(ctx):
     assert (answer.status, answer.pending) == ("stored", ("embedding",))
     assert get(ctx, answer.id).tokens == 8
     assert found(ctx, "deploy key") == ["The deploy key lives in vault B"]
+
+
+@pytest.mark.parametrize(("key", "status"), [(None, "duplicate"), ("k", "repeated")])
+def test_a_quicker_writer_has_the_answer(ctx, key, status):
+    """What another process stored a moment ago is not stored twice."""
+    text = "The deploy key lives in vault B"
+    quicker: list[Remembered] = []
+    overtaken = Overtaken(ctx.store, lambda: quicker.append(one(ctx, text, key=key)))
+
+    answer = one(WriteContext(overtaken, None, NOW, "tester", IdMaker()), text, key=key)
+
+    assert (answer.status, answer.id) == (status, quicker[0].id)
+    assert [c.kind for c in answer.collisions] == (["exact"] if status == "duplicate" else [])
+    assert ctx.store.count() == 1
+
+
+def test_the_same_meaning_counts_where_words_differ_a_little(ctx):
+    """Judged by the vectors of those that share most of their words."""
+    writing = WriteContext(ctx.store, HashEmbedder(), NOW, "tester", IdMaker())
+    words = [f"{first}{second}en" for first in "bdfgkl" for second in "aeiou"]
+    swapped = list(words)
+    for i in (4, 12, 20, 26):
+        swapped[i], swapped[i + 1] = swapped[i + 1], swapped[i]
+    earlier = one(writing, " ".join(words))
+
+    second = one(writing, " ".join(swapped))
+
+    share = similarity(shingles_of(" ".join(words)), shingles_of(" ".join(swapped)))
+    assert share < NEAR_SHARE
+    assert [c.id for c in second.collisions] == [earlier.id]
+    assert second.collisions[0].similarity > 0.95
 
 
 def test_vectors_are_stored_with_their_model(ctx):

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 
+from fallible import Down
 from recollect.errors import BadText, LooksPasted, Refused
 from recollect.ids import IdMaker
 from recollect.ingest.remember import WriteContext, remember
 from recollect.ingest.revise import revise
 from recollect.model import Draft, Item
+from recollect.models.hashing import HashEmbedder
 from recollect.store.sqlite import SqliteStore
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -117,3 +120,28 @@ def test_an_episode_gets_a_new_caption_with_its_text(ctx):
     revised = revise(item, {"text": "We went to the mountains with Tom."}, later(ctx))
 
     assert revised.caption == "Ana: We went to the mountains with Tom."
+
+
+def test_new_words_get_a_new_vector(ctx):
+    """Of the same model."""
+    embedder = HashEmbedder()
+    writing = WriteContext(ctx.store, embedder, NOW, "tester", IdMaker())
+    item = made(writing)
+
+    revise(item, {"text": "Quite another sentence about whales"}, later(writing))
+
+    kept = ctx.store.embeddings([item.id], embedder.model)[item.id]
+    fresh = embedder.embed(["Quite another sentence about whales"])[0]
+    assert float(np.dot(kept.vector, fresh.vector)) > 0.99
+
+
+def test_a_model_that_is_down_refuses_no_change(ctx):
+    """The vector is made later."""
+    item = made(ctx)
+
+    revised = revise(
+        item, {"text": "New words"}, WriteContext(ctx.store, Down(), NOW, "t", IdMaker())
+    )
+
+    assert revised.text == "New words"
+    assert ctx.store.embeddings([item.id], "down") == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 from collections.abc import Iterator
@@ -380,14 +381,43 @@ def test_the_best_in_scope_are_found_exactly(zipf: apsw.Connection, scope: str) 
 @pytest.mark.parametrize("scope", SCOPES)
 def test_fewer_than_asked_for_means_there_are_no_more(zipf: apsw.Connection, scope: str) -> None:
     """Even when the budget left most words out."""
-    for ranks in ((700, 0), (0, 1), (400, 3, 0, 799)):
-        query = " ".join(map(word, ranks))
-        asked = TextSearch(query, depth=60, postings_budget=50)
+    ranks = ((700, 0), (0, 1), (400, 3, 0, 799))
+    for some, budget in itertools.product(ranks, (50, 20_000)):
+        query = " ".join(map(word, some))
+        asked = TextSearch(query, depth=60, postings_budget=budget)
         possible = len(brute_force(zipf, asked._replace(depth=10**6), SCOPES[scope]))
 
         found = words.search_text(zipf, asked, SCOPES[scope], hydrate)
 
         assert len(found.matches) == min(60, possible)
+
+
+def test_a_scope_that_hides_nearly_everything_is_searched_to_its_end() -> None:
+    """Though nobody set a filter: most revisions may have ended."""
+    db = empty_database()
+    with db:
+        rows = add(db, (f"{word(n % 3)} {word(n % 40 + 3)} and more" for n in range(1_200)))
+        db.execute("UPDATE item SET live_to = 1 WHERE rid % 60 <> 0")
+    living = {f"m{row.rid}" for row in rows if row.rid % 60 == 0}
+
+    for budget in (20_000, 10):
+        query = TextSearch(f"{word(0)} {word(1)} {word(2)}", 50, postings_budget=budget)
+        found = words.search_text(db, query, EVERYTHING, hydrate)
+
+        assert set(ids(found)) == living
+
+
+def test_of_a_long_question_the_rarest_words_are_searched(db: apsw.Connection) -> None:
+    """Sixty-four of them, those that nobody knows last."""
+    with db:
+        add(db, [" ".join(word(n) for n in range(100)), *(word(n) for n in range(100))])
+        add(db, (word(n) for n in range(50) for _ in range(3)))
+    question = " ".join([*(f"unheard{'x' * n}" for n in range(30)), *(word(n) for n in range(100))])
+
+    found = search(db, question, depth=500)
+
+    assert found.note.startswith("64 of 130 words searched")
+    assert {f"m{n + 2}" for n in range(50, 100)} <= set(ids(found))
 
 
 def test_ended_memories_are_invisible_but_counted(zipf: apsw.Connection) -> None:

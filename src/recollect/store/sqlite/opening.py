@@ -86,6 +86,8 @@ def _create(path: Path) -> None:
         db.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
         db.execute("PRAGMA journal_mode = WAL")
         migrate(db, None, migrations())
+        # Closing would do the same, but keep silent about a full disk.
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     finally:
         db.close()
     unfinished.replace(path)

@@ -1,0 +1,280 @@
+"""What single stages promise, at their boundaries and by their reference values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import pytest
+from corpus import NOW
+
+from recollect import Memory
+from recollect.context import Context
+from recollect.errors import ModelError
+from recollect.model import Candidate, Evidence, Item, Pool, Query, replay
+from recollect.profile import load_profile
+from recollect.stages.adjust import CallerBoost, Decay, Importance, Recency, age_days
+from recollect.stages.budget import Budget, cost, page_of
+from recollect.stages.conversation import Conversation
+from recollect.stages.diversify import Collapse, Mmr, Rotate
+from recollect.stages.fuse import Rrf, Weighted
+from recollect.stages.gate import Threshold
+from recollect.stages.rerank import Overlap, Read
+
+
+def item(number: int, text: str = "", **about: object) -> Item:
+    made = Item(f"i{number:03d}", text or f"memory {number}", NOW, "test")
+    return replace(made, **about)  # type: ignore[arg-type]
+
+
+def cand(number: int, score: float = 1.0, text: str = "", **about: object) -> Candidate:
+    return Candidate(item(number, text, **about)).because("start", "add", score)
+
+
+def ctx(memory: Memory, text: str = "question", **about: object) -> Context:
+    return Context(Query(text, NOW, **about), memory.store, memory.embedder)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A channel whose ranking is given."""
+
+    name: str
+    order: tuple[int, ...]
+    weight: float = 1.0
+
+    def __call__(self, ctx: Context) -> Pool:
+        return tuple(
+            Candidate(
+                item(number),
+                1.0 / rank,
+                (Evidence(f"channel.{self.name}", "add", 1.0 / rank, "", None, rank),),
+            )
+            for rank, number in enumerate(self.order, start=1)
+        )
+
+
+def fused(memory: Memory, *channels: Fixed, fusion: object = None) -> dict[str, float]:
+    context = ctx(memory)
+    found = {channel: channel(context) for channel in channels}
+    pool = (fusion or Rrf())(found, context)  # type: ignore[operator]
+    return {c.item.id: c.score for c in pool}
+
+
+def test_rrf_gives_the_reference_values(memory: Memory) -> None:
+    """Ranks 1 and 4 make 0.032018; ranks 12 and 1 make 0.030282; one rank makes one term."""
+    words = Fixed("lexical", (1, *range(50, 60), 99, 2))
+    meaning = Fixed("dense", (2, 40, 41, 1))
+
+    scores = fused(memory, words, meaning)
+
+    assert scores["i001"] == pytest.approx(0.032018, abs=5e-7)
+    assert fused(memory, Fixed("lexical", (*range(50, 61), 2)), meaning)["i002"] == pytest.approx(
+        0.030282, abs=5e-7
+    )
+    assert scores["i099"] == pytest.approx(1 / 72)
+
+
+def test_rrf_listens_to_weights(memory: Memory) -> None:
+    """A channel of weight 0 adds nothing, one of weight 2 twice."""
+    scores = fused(memory, Fixed("lexical", (1,), 2.0), Fixed("dense", (2,), 0.0))
+
+    assert scores == {"i001": 2 / 61, "i002": 0.0}
+
+
+def test_a_weighted_sum_scales_by_the_best(memory: Memory) -> None:
+    """The best of each channel counts its whole weight."""
+    scores = fused(
+        memory, Fixed("lexical", (1, 2), 0.6), Fixed("dense", (2,), 0.4), fusion=Weighted()
+    )
+
+    assert scores == {"i001": 0.6, "i002": 0.6 / 2 + 0.4}
+
+
+def test_decay_is_the_documented_curve(memory: Memory) -> None:
+    """1/e at tau, one half at a half-life, 1 for the future, untouched when switched off."""
+    week = cand(1, occurred_at=NOW - timedelta(days=7))
+    future = cand(2, occurred_at=NOW + timedelta(days=400))
+
+    assert Decay()((week,), ctx(memory))[0].score == pytest.approx(1 / math.e)
+    assert Decay(half_life_days=7)((week,), ctx(memory))[0].score == pytest.approx(0.5)
+    assert Decay()((future,), ctx(memory))[0].score == 1.0
+    assert Decay(tau_days=0)((week,), ctx(memory)) == (week,)
+    assert Decay(floor=0.6)((week,), ctx(memory))[0].score == 0.6
+
+
+def test_tools_fade_at_their_own_pace(memory: Memory) -> None:
+    """An edit is remembered longer than a shell command."""
+    stage = Decay(per_tool=(("Bash", 3.0), ("Edit", 30.0)))
+    old = {"occurred_at": NOW - timedelta(days=3)}
+    edit = cand(1, metadata={"tool": "Edit"}, **old)
+    bash = cand(2, metadata={"tool": "Bash"}, **old)
+
+    scores = {c.item.id: c.score for c in stage((edit, bash), ctx(memory))}
+
+    assert scores["i001"] == pytest.approx(math.exp(-0.1))
+    assert scores["i002"] == pytest.approx(math.exp(-1))
+
+
+@pytest.mark.parametrize("days", [-1e6, -1.0, 0.0, 1.0, 700_000.0])
+def test_age_is_never_negative_and_always_finite(memory: Memory, days: float) -> None:
+    """Clocks that are wrong by years do not break a score."""
+    when = NOW - timedelta(days=max(-2_900_000, min(739_000.0, days)))
+    stored = cand(1, occurred_at=when)
+
+    assert age_days(stored.item, ctx(memory)) >= 0
+    for stage in (Decay(), Recency()):
+        assert math.isfinite(stage((stored,), ctx(memory))[0].score)
+
+
+def test_importance_is_neutral_in_the_middle(memory: Memory) -> None:
+    """0.5 changes nothing; pinned counts as most important."""
+    pool = (cand(1, importance=0.5), cand(2, importance=1.0), cand(3, importance=0.1, pinned=True))
+
+    scores = {c.item.id: c.score for c in Importance(0.1)(pool, ctx(memory))}
+
+    assert scores == {"i001": 1.0, "i002": pytest.approx(1.1), "i003": pytest.approx(1.1)}
+
+
+@pytest.mark.parametrize("wish", [math.nan, math.inf, -1.0])
+def test_an_unusable_boost_changes_nothing(memory: Memory, wish: float) -> None:
+    """What a caller's function returns cannot poison a score."""
+    context = replace(ctx(memory), boost=lambda _: wish)
+
+    assert CallerBoost()((cand(1),), context)[0].score == 1.0
+
+
+def test_mmr_starts_from_the_best_and_names_the_twin(memory: Memory) -> None:
+    """The likeness that costs a place says whose it is."""
+    pool = (
+        cand(1, 1.0, "the deploy key is in vault B"),
+        cand(2, 0.95, "the deploy key is in vault B now"),
+        cand(3, 0.9, "releases leave on tuesdays"),
+    )
+
+    out = Mmr()(pool, ctx(memory))
+
+    assert [c.item.id for c in out] == ["i001", "i003", "i002"]
+    assert out[2].evidence[-1].via == "i001"
+
+
+def test_collapse_keeps_different_numbers_apart(memory: Memory) -> None:
+    """Same words are one memory; another number is another fact."""
+    pool = (
+        cand(1, 1.0, "logs are kept for 30 days in the big bucket of the ops team"),
+        cand(2, 0.9, "Logs are kept for 30 days, in the big bucket of the ops team"),
+        cand(3, 0.8, "logs are kept for 90 days in the big bucket of the ops team"),
+    )
+
+    out = Collapse()(pool, ctx(memory))
+
+    assert [c.item.id for c in out] == ["i001", "i003"]
+    assert out[0].evidence[-1].via == "i002"
+
+
+def test_rotation_costs_more_the_more_came_before(memory: Memory) -> None:
+    """Up to three better turns of the same conversation count; notes alone are free."""
+    pool = tuple(cand(n, 1.0 - n / 1000, session="s") for n in range(6)) + (cand(9, 0.5),)
+
+    lost = {c.item.id: round(c.score, 3) for c in Rotate(0.1)(pool, ctx(memory))}
+
+    assert lost["i000"] == 1.0
+    assert lost["i001"] == pytest.approx(0.899)
+    assert lost["i004"] == pytest.approx(0.696)
+    assert lost["i005"] == pytest.approx(0.695)
+    assert lost["i009"] == 0.5
+
+
+def test_the_threshold_keeps_its_boundary(memory: Memory) -> None:
+    """Exactly at the floor is enough."""
+    pool = (cand(1, 1.0), cand(2, 0.5), cand(3, 0.49))
+
+    assert [c.item.id for c in Threshold(min_score=0.5)(pool, ctx(memory))] == ["i001", "i002"]
+    assert [c.item.id for c in Threshold(min_share=0.5)(pool, ctx(memory))] == ["i001", "i002"]
+
+
+def test_one_memory_is_returned_whatever_it_costs(memory: Memory) -> None:
+    """The budget is a limit, not a reason for silence."""
+    pool = (cand(1, 1.0, tokens=5000), cand(2, 0.9, tokens=10))
+    context = ctx(memory, max_tokens=100, k=5)
+
+    kept = Budget()(pool, context)
+    page = page_of(pool, kept, context.query)
+
+    assert [c.item.id for c in kept] == ["i001"]
+    assert (page.stopped_by, page.has_more, page.total) == ("tokens", True, 2)
+    assert cost(pool[1].item) == 18
+
+
+def test_a_reader_blends_and_never_erases(memory: Memory) -> None:
+    """0.4 of what came before stays, and a broken reader is an error with a name."""
+    pool = (cand(1, 2.0), cand(2, 1.0))
+    context = replace(ctx(memory), reranker=lambda _, texts: [0.0, math.nan])
+
+    out = Read()(pool, context)
+
+    assert [c.score for c in out] == [0.4, 0.2]
+    with pytest.raises(ModelError):
+        Read()(pool, replace(context, reranker=lambda _, texts: [1.0]))
+
+
+def test_the_deterministic_reader_prefers_the_whole_phrase(memory: Memory) -> None:
+    """Shared words count by rarity, the question as a phrase counts most."""
+    memory.remember("auth token cache")
+    pool = (
+        cand(1, 0.5, "the cache of the token"),
+        cand(2, 0.5, "about the auth token cache today"),
+        cand(3, 0.5, "nothing of it"),
+    )
+
+    out = Overlap()(pool, ctx(memory, "auth token cache"))
+
+    assert [c.item.id for c in out] == ["i002", "i001", "i003"]
+
+
+def test_an_answer_gains_from_the_question_before_it(memory: Memory) -> None:
+    """The turn after a matching question by somebody else rises above other turns."""
+    memory.remember_many(
+        [
+            {"text": text, "speaker": who, "session": "s", "seq": n, "level": "raw"}
+            for n, (who, text) in enumerate(
+                [
+                    ("Ana", "Which database should billing use?"),
+                    ("Ben", "Probably the elephant one."),
+                    ("Ana", "My cat is asleep."),
+                    ("Ben", "Mine too."),
+                ]
+            )
+        ]
+    )
+
+    answer = memory.recall("which database should billing use?", k=4)
+
+    assert answer.hits[1].item.text == "Probably the elephant one."
+    reasons = [r.why for r in answer.hits[1].evidence if r.by == Conversation().name]
+    assert "answers" in reasons
+
+
+@pytest.mark.parametrize("name", ["default", "siftcoder"])
+def test_an_irrelevant_memory_of_today_does_not_win(memory: Memory, name: str) -> None:
+    """A month-old exact match is not outranked by something unrelated and fresh."""
+    memory.remember("auth token cache ttl is five minutes", occurred_at=NOW - timedelta(days=30))
+    memory.remember("User prefers tabs over spaces", occurred_at=NOW)
+
+    hits = memory.recall("auth token cache ttl", profile=load_profile(name)).hits
+
+    assert hits[0].item.text.startswith("auth token")
+
+
+def test_replay_is_the_score() -> None:
+    """Every operation in order, from nothing."""
+    chain = [
+        Evidence("a", "seen", 9.0),
+        Evidence("b", "add", 0.5),
+        Evidence("c", "times", 3.0),
+        Evidence("d", "set", 0.25),
+        Evidence("e", "add", 0.5),
+    ]
+
+    assert replay(chain) == 0.75
