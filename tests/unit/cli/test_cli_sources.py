@@ -32,7 +32,7 @@ def guessed(tmp_path: Path, content: bytes) -> str:
         (b'\n\n  "a string"\n', "jsonl"),
         (b'\xef\xbb\xbf{"text": "a"}\n', "jsonl"),
         (b'{"type": "recollect", "version": 1}\n{}', "recollect"),
-        (gzip.compress(b'{"type": "recollect", "version": 1}\n{}'), "recollect"),
+        (gzip.compress(b'{"type": "recollect", "version": 1}\n{}', mtime=0), "recollect"),
         (b"{broken\n", "jsonl"),
         (b'"Quoted" is how it begins\n', "lines"),
         (b"- a note\n- another\n\n", "lines"),

@@ -25,7 +25,7 @@ from recollect.store.sqlite.terms import read_query, statistics, tokenizer
 Hydrate = Callable[[apsw.Connection, Sequence[int]], dict[int, Item]]
 
 MOST_TERMS = 64
-FEW_CANDIDATES, SOME_CANDIDATES, MANY_CANDIDATES = 60, 200, 1_000
+FEW_CANDIDATES, SOME_CANDIDATES, MANY_CANDIDATES = 60, 200, 500
 FTS5_PARAMETERS = (1.2, 0.75)  # k1 and b of its bm25(), which cannot be changed
 LARGE_STORE, LARGE_BUDGET = 1_000_000, 50_000
 RARE_ENOUGH = 500  # memories; below this a word is cheap however common
@@ -134,7 +134,7 @@ def make_plan(frequencies: Mapping[str, int], *, documents: int, budget: int) ->
     left = sum(frequencies[term] for term in rest)
     # To FTS5 a word in half of all memories is worth nothing, and what it has not
     # searched even less: then its order is rough.
-    rough = any(frequencies[term] > documents / 3 for term in first)
+    rough = any(frequencies[term] > documents / 2 for term in first)
     candidates = MANY_CANDIDATES if rough else SOME_CANDIDATES if rest else FEW_CANDIDATES
     return Plan(tuple(first), tuple(rest), spent, left, budget, candidates)
 
