@@ -95,16 +95,18 @@ def writing() -> None:
     head("what", "memories/s", "wanted")
     embedder = open_embedder("wordllama")
     texts = list(Corpus.of_size(10_000).memories(10_500))
-    with tempfile.TemporaryDirectory() as folder:
-        with Memory.open(path=Path(folder) / "batch.db", embedder=embedder) as memory:
-            memory.remember("warm")
-            start = time.perf_counter()
-            memory.remember_many(texts[:10_000])
-            say("a batch of 10,000", f"{10_000 / (time.perf_counter() - start):,.0f}", ">= 1,500")
-            start = time.perf_counter()
-            for text in texts[10_000:]:
-                memory.remember(text)
-            say("one by one", f"{500 / (time.perf_counter() - start):,.0f}", ">= 150")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Memory.open(path=Path(folder) / "batch.db", embedder=embedder) as memory,
+    ):
+        memory.remember("warm")
+        start = time.perf_counter()
+        memory.remember_many(texts[:10_000])
+        say("a batch of 10,000", f"{10_000 / (time.perf_counter() - start):,.0f}", ">= 1,500")
+        start = time.perf_counter()
+        for text in texts[10_000:]:
+            memory.remember(text)
+        say("one by one", f"{500 / (time.perf_counter() - start):,.0f}", ">= 150")
 
 
 def _cpu_of(command: list[str], runs: int = 15) -> float:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from corpus import CONVERSATION, NOTES, NOW
 from hypothesis import settings
 
+from corpus import CONVERSATION, NOTES, NOW
 from recollect import Memory
 from recollect.models import open_embedder
 from recollect.ports import Embedder

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from corpus import NOW
 from hypothesis import strategies as st
 
+from corpus import NOW
 from recollect.model import Candidate, Evidence, Item, Pool, best_first
 
 WORDS = ("deploy", "key", "vault", "billing", "auth", "token", "cache", "search", "index", "30")

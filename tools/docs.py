@@ -22,10 +22,11 @@ def subject(path: Path) -> str:
 def tree(folder: Path, depth: int = 1) -> list[str]:
     """The package as an indented list: files with their subjects, then folders."""
     pad = "  " * depth
-    lines = []
-    for path in sorted(folder.glob("*.py")):
-        if path.name != "__init__.py":
-            lines.append(f"{pad}{path.name:<{24 - 2 * depth}} {subject(path)}")
+    lines = [
+        f"{pad}{path.name:<{24 - 2 * depth}} {subject(path)}"
+        for path in sorted(folder.glob("*.py"))
+        if path.name != "__init__.py"
+    ]
     for below in sorted(path for path in folder.iterdir() if path.is_dir()):
         if below.name != "__pycache__":
             init = below / "__init__.py"

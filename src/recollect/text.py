@@ -1,11 +1,10 @@
-"""What a text is made of: characters, forms to be found by, sentences, captions, fingerprints."""
+"""What a text is made of: characters, words to compare, sentences, captions, fingerprints."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator
 from typing import Protocol
 
 # --- Characters -------------------------------------------------------------------------
@@ -86,12 +85,6 @@ def visible(text: str) -> str:
 _RAISED = str.maketrans({sign: f"^{digit}" for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")})
 _OPENING = "\"'`(“‘«„‹「『（"
 _CLOSING = "\"'`).,;:!…”’»›」』）。，、；：！"
-# Letters with a stroke or a ligature have no decomposition; people type them without.
-_PLAIN = str.maketrans(
-    {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ħ": "h"}
-)
-_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
-_CASE_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 # Scripts written without spaces between words, and Hangul, whose words carry endings.
 _UNSEGMENTED = re.compile(
     "["
@@ -110,7 +103,6 @@ _BREAKING_MARK = re.compile(
     "\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ebc\u0ec8-\u0ecd\u0f18-\u0f87\u102b-\u103e\u1056-\u1059"
     "\u17b4-\u17d3]"
 )
-_MARKED_WORD = re.compile(f"(?:[^\\W_]|{_BREAKING_MARK.pattern})+")
 
 
 def fold(text: str) -> str:
@@ -132,67 +124,15 @@ def word_set(text: str) -> frozenset[str]:
     words = frozenset(folded.split())
     if folded.isascii():
         return words
-    pairs = (pair for run in _UNSEGMENTED.findall(folded) for pair in _pairs(run, singles=False))
+    pairs = (pair for run in _UNSEGMENTED.findall(folded) for pair in _pairs(run))
     return frozenset(word for word in words if not _UNSEGMENTED.search(word)).union(pairs)
 
 
-def index_forms(text: str) -> str:
-    """Further words a text should be found by, beside those it is written with.
-
-    Parts of CamelCase and of words with digits; single characters and
-    overlapping pairs of scripts without spaces; plain spellings of folded letters.
-    """
-    return " ".join(_forms(text, singles=True))
-
-
-def query_forms(text: str) -> str:
-    """Further words to ask for, to meet those that ``index_forms`` wrote.
-
-    Of scripts without spaces only the pairs, and a single character where
-    it stands alone: one character of a longer word says too little.
-    """
-    return " ".join(_forms(text, singles=False))
-
-
-def _forms(text: str, *, singles: bool) -> Iterator[str]:
-    if text.isascii():
-        yield from _case_parts(text)
-        return
-    folded = unicodedata.normalize("NFKC", text)
-    yield from _case_parts(folded)
-    for run in _UNSEGMENTED.findall(folded):
-        yield from _pairs(run, singles=singles)
-    yield from _plain_spellings(text, folded)
-
-
-def _plain_spellings(text: str, folded: str) -> Iterator[str]:
-    written = set(_MARKED_WORD.findall(text))
-    for word in dict.fromkeys(_MARKED_WORD.findall(folded)):
-        if word.isascii() and word in written:
-            continue
-        plain = _BREAKING_MARK.sub("", word).casefold().translate(_PLAIN)
-        if (plain != word.lower() or word not in written) and not _UNSEGMENTED.search(plain):
-            yield plain
-
-
-def _case_parts(text: str) -> Iterator[str]:
-    seen: set[str] = set()
-    for word in _ASCII_WORD.findall(text):
-        # Most words end here: all lower, all upper, Capitalised, all digits.
-        if word in seen or word.isdigit() or (word.isalpha() and word[1:].islower()):
-            continue
-        seen.add(word)
-        parts = _CASE_PARTS.findall(word)
-        if len(parts) > 1:
-            yield from parts
-
-
-def _pairs(run: str, *, singles: bool) -> Iterator[str]:
+def _pairs(run: str) -> list[str]:
     letters = _BREAKING_MARK.sub("", run)
-    if singles or len(letters) == 1:
-        yield from letters
-    for i in range(len(letters) - 1):
-        yield letters[i : i + 2]
+    if len(letters) == 1:
+        return [letters]
+    return [letters[i : i + 2] for i in range(len(letters) - 1)]
 
 
 # --- Sentences and captions -------------------------------------------------------------

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
 from corpus import NOW, QUESTIONS, days_ago
 from naughty import NAUGHTY
-
 from recollect import Memory
 from recollect.channels import CHANNELS
 from recollect.context import Context

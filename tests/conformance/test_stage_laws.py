@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from corpus import NOW, QUESTIONS
 from hypothesis import HealthCheck, given, settings
-from shapes import pools
 
+from corpus import NOW, QUESTIONS
 from recollect import Memory
 from recollect.channels import CHANNELS
 from recollect.context import Context
 from recollect.errors import ModelError
 from recollect.model import Pool, Query, best_first, replay
 from recollect.stages import FUSIONS, STAGES
+from shapes import pools
 
 STAGE_NAMES = sorted(STAGES)
 FUSION_NAMES = sorted(FUSIONS)

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from corpus import CONVERSATION, FOREIGN, NOTES, NOW, QUESTIONS
 
+from corpus import CONVERSATION, FOREIGN, NOTES, NOW, QUESTIONS
 from recollect import Memory
 from recollect.explain import explain
 from recollect.ports import Embedder

@@ -16,8 +16,6 @@ from recollect.ingest.sketch import sketch
 from recollect.text import (
     caption,
     fold,
-    index_forms,
-    query_forms,
     sentences,
     shorten,
     unkeepable,
@@ -65,12 +63,6 @@ def test_case_does_not_matter(text):
     """For texts whose letters have both cases."""
     if text.isascii():
         assert fold(text.upper()) == fold(text.lower())
-
-
-@given(TEXTS)
-def test_questions_meet_what_was_written(text):
-    """Every form asked for is one of the forms written, and one of a word that is there."""
-    assert set(query_forms(text).split()) <= set(index_forms(text).split())
 
 
 @given(TEXTS)

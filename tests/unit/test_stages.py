@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
-from corpus import NOW
 
+from corpus import NOW
 from recollect import Memory
 from recollect.context import Context
 from recollect.errors import ModelError
@@ -175,7 +175,8 @@ def test_collapse_keeps_different_numbers_apart(memory: Memory) -> None:
 
 def test_rotation_costs_more_the_more_came_before(memory: Memory) -> None:
     """Up to three better turns of the same conversation count; notes alone are free."""
-    pool = tuple(cand(n, 1.0 - n / 1000, session="s") for n in range(6)) + (cand(9, 0.5),)
+    turns = [cand(n, 1.0 - n / 1000, session="s") for n in range(6)]
+    pool = (*turns, cand(9, 0.5))
 
     lost = {c.item.id: round(c.score, 3) for c in Rotate(0.1)(pool, ctx(memory))}
 

@@ -10,8 +10,6 @@ from recollect.text import (
     fingerprint,
     fold,
     has_substance,
-    index_forms,
-    query_forms,
     sentences,
     shorten,
     unkeepable,
@@ -132,39 +130,6 @@ def test_a_text_of_punctuation_still_folds_to_something():
     assert fold("!!! ???")
 
 
-@pytest.mark.parametrize(
-    ("text", "forms"),
-    [
-        ("plain words only", ""),
-        ("parseConfig", "parse Config"),
-        ("HTTPServer2", "HTTP Server 2"),
-        ("sha256 and v2", "sha 256 v 2"),
-        ("iPhone iPhone", "i Phone"),
-        ("HTTP Capitalised 2024", ""),
-        ("東京", "東 京 東京"),
-        ("我", "我"),
-        ("ｶﾅ", "カ ナ カナ"),
-        ("한국", "한 국 한국"),
-        ("straße", "strasse"),
-        ("Łódź", "lódź"),
-        ("ＡＢＣ ﬁle", "abc file"),
-        ("हिन्दी", "हनद"),
-        ("مُحَمَّد", "محمد"),
-        ("café", ""),
-    ],
-)
-def test_a_text_is_found_by_more_forms_than_it_is_written_in(text, forms):
-    """Parts of identifiers, pairs of characters without spaces, plain spellings."""
-    assert index_forms(text) == forms
-
-
-def test_a_question_meets_the_forms_of_the_index():
-    """Whatever is asked for was written, except single characters of longer words."""
-    for text in ("parseConfig in HTTPServer2", "東京タワー", "我", "straße Łódź", "हिन्दी में"):
-        assert set(query_forms(text).split()) <= set(index_forms(text).split())
-    assert query_forms("東京") == "東京"
-
-
 def test_word_sets_compare_any_script():
     """Where no spaces part the words, pairs of characters stand for them."""
     assert word_set("The deploy key, rotated!") == {"the", "deploy", "key", "rotated"}
@@ -248,8 +213,6 @@ def test_any_text_passes_through_every_function(text):
     for work in (
         fold,
         visible,
-        index_forms,
-        query_forms,
         word_set,
         sentences,
         caption,

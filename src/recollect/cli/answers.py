@@ -134,7 +134,9 @@ def print_why_not(out: Printer, result: WhyNot) -> None:
     verdict = green("returned") if result.returned else red(f"fell out at {result.stage}")
     out.line(verdict, f": {result.reason}")
     if result.score is not None:
-        needed = "" if result.needed is None else f", needed {result.needed:.4f}"
+        # What a repetition lacked is not score, so none is asked for.
+        short = result.needed is not None and result.score < result.needed
+        needed = f", needed {result.needed:.4f}" if short else ""
         out.line(dim(f"  score {result.score:.4f}{needed}"))
     if result.looks:
         out.line()

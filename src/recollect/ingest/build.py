@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import ceil
 
 from recollect.dates import TimeSpan, date_words, find_times
-from recollect.errors import ModelError
 from recollect.ingest.admit import SELF_SPEAKING, trust_of
 from recollect.ingest.classify import kind_of
 from recollect.ingest.duplicates import Compared
@@ -17,7 +16,7 @@ from recollect.ingest.extract import MOST_ENTITIES, mentions_of
 from recollect.ingest.writing import Prepared, WriteContext
 from recollect.model import Collision, Draft, Entity, Item, Link, Node
 from recollect.ports import Embedding, Mention, Record
-from recollect.text import caption, index_forms
+from recollect.text import caption
 
 PIN_FROM = 0.9
 _MOST_DATES = 4
@@ -47,6 +46,7 @@ def build(
     mentions = mentions_of(draft, around.known, entities_met(draft, ctx))
     times = find_times(draft.text, draft.occurred_at or ctx.now)
     item = make_item(piece, mentions, times, around, ctx)
+    item = replace(item, tokens=tokens_of(draft.text, embedding, ctx))
     if draft.id is not None:
         around.parents[item.id] = item.trust  # a later draft may name it as its parent
     return Record(
@@ -122,7 +122,6 @@ def make_item(
         occurred_end=ended,
         valid_from=draft.valid_from,
         valid_to=draft.valid_to,
-        tokens=_tokens(draft.text, ctx),
         flags=piece.flags,
         metadata=draft.metadata,
     )
@@ -161,23 +160,24 @@ def _caption(draft: Draft) -> str | None:
     return caption(draft.text, draft.speaker)
 
 
-def _tokens(text: str, ctx: WriteContext) -> int:
-    if ctx.embedder is not None:
-        try:
-            return ctx.embedder.count_tokens(text)
-        except ModelError:
-            pass  # the answer already says that the embedder is down
+def tokens_of(text: str, embedding: Embedding | None, ctx: WriteContext) -> int:
+    """What the text costs in tokens: as the embedder counted, or by its length."""
+    if embedding is not None and embedding.token_count:
+        return embedding.token_count
+    if embedding is not None and ctx.embedder is not None:
+        return ctx.embedder.count_tokens(text)
     return ceil(len(text.encode()) / 4)
 
 
 def about(item: Item, mentions: Sequence[Mention], times: Sequence[TimeSpan]) -> str:
     """Words around a text that it should be found by as well."""
+    text = item.text.casefold()
     said = [item.speaker or "", item.topic or "", *item.tags]
-    named = [mention.entity.name for mention in mentions]
+    names = (mention.entity.name for mention in mentions)
+    named = [name for name in names if name.casefold() not in text]
     own = [date_words(item.occurred_at)] if item.occurred_at else []
     told = [date_words(span.start, span.granularity) for span in times[:_MOST_DATES]]
-    forms = index_forms(" ".join((item.text, *said, *named)))
-    return " ".join(filter(None, dict.fromkeys((*said, *named, *own, *told, forms))))
+    return " ".join(filter(None, dict.fromkeys((*said, *named, *own, *told))))
 
 
 def _links(

@@ -45,7 +45,8 @@ def remember(drafts: Sequence[Draft], ctx: WriteContext) -> list[Remembered]:
     waiting, before = in_order(waiting, ctx.store)
 
     # 4. What is there already is not stored twice.
-    fresh, duplicates = deduplicated(waiting, ctx)
+    with ctx.store.snapshot():
+        fresh, duplicates = deduplicated(waiting, ctx)
     answers |= duplicates
 
     # 5. Embed, extract, relate and store, some hundred to a transaction.
@@ -60,14 +61,15 @@ def _stored(
 ) -> dict[str, Remembered]:
     """Stores new memories in one transaction; answers by id."""
     embeddings, pending = _embedded([spoken(compared.piece.draft) for compared in fresh], ctx)
-    near = [
-        near_collisions(compared, embedding, ctx)
-        for compared, embedding in zip(fresh, embeddings, strict=True)
-    ]
-    records = [
-        build(compared, embedding, collisions, around, ctx)
-        for compared, embedding, collisions in zip(fresh, embeddings, near, strict=True)
-    ]
+    with ctx.store.snapshot():
+        near = [
+            near_collisions(compared, embedding, ctx)
+            for compared, embedding in zip(fresh, embeddings, strict=True)
+        ]
+        records = [
+            build(compared, embedding, collisions, around, ctx)
+            for compared, embedding, collisions in zip(fresh, embeddings, near, strict=True)
+        ]
     kept = ctx.store.put(records, actor=ctx.actor, now=ctx.now)
     answers: dict[str, Remembered] = {}
     for compared, record, collisions, outcome in zip(fresh, records, near, kept, strict=True):

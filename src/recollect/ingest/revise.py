@@ -8,7 +8,14 @@ from typing import Any
 
 from recollect.dates import find_times
 from recollect.errors import ModelError, Refused
-from recollect.ingest.build import PIN_FROM, Surroundings, about, entities_met, make_item
+from recollect.ingest.build import (
+    PIN_FROM,
+    Surroundings,
+    about,
+    entities_met,
+    make_item,
+    tokens_of,
+)
 from recollect.ingest.extract import mentions_of
 from recollect.ingest.prepare import prepare
 from recollect.ingest.sketch import sketch
@@ -66,12 +73,14 @@ def _store_revision(item: Item, piece: Prepared, *, pinned: bool | None, ctx: Wr
         attribute=item.attribute,
         status=item.status,
     )
+    embedding = _embedding(spoken(draft), ctx)
+    revised = replace(revised, tokens=tokens_of(draft.text, embedding, ctx))
     record = Record(
         revised,
         piece.fingerprint,
         about=about(revised, mentions, times),
         sketch=() if draft.session is not None else sketch(piece.folded),
-        embedding=_embedding(spoken(draft), ctx),
+        embedding=embedding,
         model=ctx.embedder.model if ctx.embedder else "",
         mentions=mentions,
         skip_duplicate=False,

@@ -150,9 +150,11 @@ def gather(db: apsw.Connection, gathering: Gathering) -> list[Row]:
     if not plan.first or gathering.depth < 1:
         return []
     wanted = gathering.wanted
-    seen = list(_by_relevance(db, gathering, plan.first, limit=wanted))
-    rows = [row for row in seen if row.visible]
-    exhausted = len(seen) < wanted
+    # Where a filter is set, a longer look is cheaper than looking twice.
+    looked_at = wanted if predicate.plain else 4 * wanted
+    seen = list(_by_relevance(db, gathering, plan.first, limit=looked_at))
+    rows = [row for row in seen if row.visible][:wanted]
+    exhausted = len(seen) < looked_at
     enough = gathering.depth if exhausted else max(gathering.depth, wanted // 2)
     if len(rows) >= enough or (exhausted and not plan.rest):
         return rows
@@ -161,7 +163,7 @@ def gather(db: apsw.Connection, gathering: Gathering) -> list[Row]:
         if whole_scope is not None:
             return whole_scope
     if not exhausted:
-        further = _by_relevance(db, gathering, plan.first, offset=wanted)
+        further = _by_relevance(db, gathering, plan.first, offset=looked_at)
         visible = (row for row in further if row.visible)
         rows += islice(visible, wanted - len(rows))
     if len(rows) < gathering.depth and plan.rest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -32,18 +33,15 @@ _RESOLVE = """
     WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1
     ORDER BY id <> ?1, id LIMIT 10
 """
-_NEAR_DUPLICATES = f"""
-    WITH shared (rid, bands) AS (
-        SELECT rid, count(*) FROM sketch
-        WHERE band IN (SELECT value FROM json_each(?)) GROUP BY rid
-        UNION ALL
-        SELECT rid, 1000000 FROM item WHERE fingerprint = ? AND live_to IS NULL
-    )
+# Of a band that many share, the newest are enough: a template's copies are all alike.
+_OF_BAND = "SELECT rid FROM (SELECT rid FROM sketch WHERE band = ? ORDER BY rid DESC LIMIT 64)"
+_SAME_WORDS = "SELECT rid FROM item WHERE fingerprint = ? AND live_to IS NULL"
+_ALIKE = f"""
     SELECT {SELECT_ITEM}
-    FROM shared CROSS JOIN item AS i ON i.rid = shared.rid
+    FROM json_each(?) AS w CROSS JOIN item AS i ON i.rid = w.value
     LEFT JOIN usage AS u ON u.id = i.id
     WHERE i.live_to IS NULL AND PREDICATE
-    GROUP BY i.rid ORDER BY max(shared.bands) DESC, i.id LIMIT 64
+    ORDER BY w.key, i.id LIMIT 64
 """
 
 
@@ -83,10 +81,17 @@ def find_duplicates(
     db: apsw.Connection, fingerprint: str, sketch: Sequence[int], scope: Scope
 ) -> list[Item]:
     """Live items with the same words first, then those sharing most of the sketch."""
+    # Most memories are like no other, which two cheap look-ups tell.
+    bands = " UNION ALL ".join([_OF_BAND] * len(sketch))
+    shared = Counter(rid for (rid,) in select(db, bands, tuple(sketch))) if sketch else Counter()
+    same = [rid for (rid,) in select(db, _SAME_WORDS, (fingerprint,))]
+    likest = sorted(shared, key=lambda rid: (-shared[rid], rid))
+    rids = list(dict.fromkeys((*same, *likest)))
+    if not rids:
+        return []
     predicate = compile_scope(scope)
-    sql = _NEAR_DUPLICATES.replace("PREDICATE", predicate.sql)
-    bound = (json.dumps(list(sketch)), fingerprint, *predicate.values)
-    return [to_item(row) for row in select(db, sql, bound)]
+    sql = _ALIKE.replace("PREDICATE", predicate.sql)
+    return [to_item(row) for row in select(db, sql, (json.dumps(rids), *predicate.values))]
 
 
 def find_key(db: apsw.Connection, key: str) -> tuple[str, str] | None:

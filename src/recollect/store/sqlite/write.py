@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import apsw
@@ -13,6 +13,7 @@ import apsw
 from recollect.errors import Conflict, Refused
 from recollect.model import Item
 from recollect.ports import Embedding, Kept, Record
+from recollect.store.analysis import about_words
 from recollect.store.sqlite import graph, journal, words
 from recollect.store.sqlite.clock import from_ms
 from recollect.store.sqlite.connection import select
@@ -77,10 +78,17 @@ def put(
     db: apsw.Connection, vectors: VectorIndex, records: Sequence[Record], *, actor: str, now: int
 ) -> list[Kept]:
     """Stores what is new among the records; all of them or, on an error, none."""
+    records = [_findable(record) for record in records]
     plan = _Plan(db, records, now)
     kept = [plan.take(record) for record in records]
     plan.carry_out(db, vectors, actor)
     return kept
+
+
+def _findable(record: Record) -> Record:
+    """With the further forms its words should be found by, which are the index's business."""
+    forms = about_words(f"{record.item.text} {record.about}")
+    return replace(record, about=f"{record.about} {forms}".strip()) if forms else record
 
 
 def next_rid(db: apsw.Connection) -> int:
