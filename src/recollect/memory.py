@@ -247,7 +247,7 @@ class Memory:
         if not answer.page.has_more:
             return answer
         cursor = next_cursor(answer.query, [hit.item.id for hit in answer.hits])
-        return replace(answer, page=replace(answer.page, cursor=cursor))
+        return replace(answer, page=answer.page._replace(cursor=cursor))
 
     def explain(self, text: str, item_id: str, **options: Any) -> str:
         """The arithmetic of one memory's score, or why it was not returned."""

@@ -20,8 +20,7 @@ LAYERS = ("goal", "context", "emotion", "implementation", "caveat", "learning")
 NO_METADATA: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """One remembered thing, as it stood in one revision.
 
     ``trust`` runs 0 unknown to 3 owner, ``integrity`` 0 to 4, ``credibility``
@@ -76,7 +75,7 @@ class Item:
     flags: tuple[str, ...] = ()
     recalls: int = 0
     last_recalled_at: datetime | None = None
-    metadata: Mapping[str, Any] = field(default_factory=lambda: NO_METADATA)
+    metadata: Mapping[str, Any] = NO_METADATA
 
     @property
     def when(self) -> datetime:
@@ -150,8 +149,7 @@ _ID = attrgetter("item.id")
 _SCORE = itemgetter(1)
 
 
-@dataclass(frozen=True, slots=True)
-class Entity:
+class Entity(NamedTuple):
     """Somebody or something that memories speak of; its id is ``kind:key``."""
 
     id: str
@@ -240,8 +238,7 @@ class Query:
         return self.as_of or self.now
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """What one step of the walk left behind, and how long it took."""
 
     name: str
@@ -252,16 +249,14 @@ class Step:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Degraded:
+class Degraded(NamedTuple):
     """A part that could not do its work, and why; the answer came without it."""
 
     part: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """Which part of the answer this is and how to get the next one."""
 
     offset: int
@@ -310,8 +305,7 @@ class Recall:
         return bool(self.hits)
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(NamedTuple):
     """What somebody wants remembered, before the write walk has looked at it.
 
     Only ``text`` is needed. ``key`` makes a retry harmless: the same key again
@@ -347,14 +341,13 @@ class Draft:
     occurred_end: datetime | None = None
     valid_from: datetime | None = None
     valid_to: datetime | None = None
-    metadata: Mapping[str, Any] = field(default_factory=lambda: NO_METADATA)
+    metadata: Mapping[str, Any] = NO_METADATA
     id: str | None = None
     key: str | None = None
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Collision:
+class Collision(NamedTuple):
     """A memory already there that says the same or nearly so, and what was done."""
 
     id: str
@@ -364,8 +357,7 @@ class Collision:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(NamedTuple):
     """What became of one draft."""
 
     id: str

@@ -143,7 +143,7 @@ def filters_json(filters: Filters) -> Json:
 
 
 def page_json(page: Page) -> Json:
-    return {name: getattr(page, name) for name in Page.__dataclass_fields__}
+    return page._asdict()
 
 
 def degraded_json(part: Degraded) -> Json:
@@ -183,7 +183,7 @@ def remembered_json(result: Remembered) -> Json:
 
 
 def collision_json(collision: Collision) -> Json:
-    return {name: getattr(collision, name) for name in Collision.__dataclass_fields__}
+    return collision._asdict()
 
 
 def entity_json(entity: Entity) -> Json:

@@ -35,7 +35,7 @@ ANYTHING = st.one_of(
 VOCABULARY = "the deploy key lives in vault B never 3 4 Ana Ben , . ! ? 東京 café"
 WORDS = st.sampled_from(VOCABULARY.split())
 SENTENCES = st.lists(WORDS, min_size=1, max_size=8).map(" ".join).filter(has_substance)
-FIELDS = sorted(set(Draft.__dataclass_fields__) - {"text"})
+FIELDS = sorted(set(Draft._fields) - {"text"})
 
 
 @given(st.text(max_size=20), st.dictionaries(st.sampled_from(FIELDS), ANYTHING, max_size=4))

@@ -25,7 +25,7 @@ from recollect.stages.rerank import Overlap, Read
 
 def item(number: int, text: str = "", **about: object) -> Item:
     made = Item(f"i{number:03d}", text or f"memory {number}", NOW, "test")
-    return replace(made, **about)  # type: ignore[arg-type]
+    return made._replace(**about)  # type: ignore[arg-type]
 
 
 def cand(number: int, score: float = 1.0, text: str = "", **about: object) -> Candidate:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -221,7 +220,7 @@ def _in_shape(draft: Draft, now: datetime) -> Draft:
         changes["layer"] = layer_of(draft.layer)
     if type(draft.tags) is not tuple or type(draft.entities) is not tuple:
         changes |= {"tags": tuple(draft.tags), "entities": tuple(draft.entities)}
-    shaped = replace(draft, **changes) if changes else draft
+    shaped = draft._replace(**changes) if changes else draft
     _check_order(shaped.occurred_at, shaped.occurred_end, "occurred_end", "occurred_at")
     _check_order(shaped.valid_from, shaped.valid_to, "valid_to", "valid_from")
     return shaped

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from math import ceil
 
@@ -46,7 +46,7 @@ def build(
     mentions = mentions_of(draft, around.known, entities_met(draft, ctx))
     times = find_times(draft.text, draft.occurred_at or ctx.now)
     item = make_item(piece, mentions, times, around, ctx)
-    item = replace(item, tokens=tokens_of(draft.text, embedding, ctx))
+    item = item._replace(tokens=tokens_of(draft.text, embedding, ctx))
     if draft.id is not None:
         around.parents[item.id] = item.trust  # a later draft may name it as its parent
     return Record(

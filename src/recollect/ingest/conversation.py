@@ -26,7 +26,7 @@ def in_order(prepared: Sequence[Prepared], store: Store) -> tuple[list[Prepared]
         for i in places:
             if numbered[i].draft.seq is None:
                 numbered[i] = replace(
-                    numbered[i], draft=replace(numbered[i].draft, seq=highest + 1)
+                    numbered[i], draft=numbered[i].draft._replace(seq=highest + 1)
                 )
             highest = max(highest, numbered[i].draft.seq or 0)
         previous = (last.seq, last.id) if last else None

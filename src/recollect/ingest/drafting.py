@@ -15,7 +15,7 @@ def make_draft(given: Draft | Mapping[str, Any] | str) -> Draft:
         return given
     if isinstance(given, str):
         return Draft(given)
-    known = set(Draft.__dataclass_fields__)
+    known = set(Draft._fields)
     for name in given:
         if name not in known:
             raise Refused(

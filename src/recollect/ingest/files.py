@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
@@ -21,7 +20,7 @@ from recollect.model import Draft
 Format = Literal["jsonl", "text", "lines"]
 LINE_BYTES = 1 << 20
 
-_FIELDS = frozenset(field.name for field in fields(Draft))
+_FIELDS = frozenset(Draft._fields)
 _TEXT_NAMES = ("content", "memory", "body")
 _TIME_NAMES = ("timestamp", "created_at", "date")
 _TIMES = ("occurred_at", "occurred_end", "valid_from", "valid_to")

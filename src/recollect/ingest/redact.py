@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -116,7 +115,7 @@ def redact_draft(draft: Draft) -> tuple[Draft, tuple[str, ...]]:
     changes["tags"] = tuple(map(clean, draft.tags))
     changes["entities"] = tuple(map(clean, draft.entities))
     changes["metadata"] = _clean_json(draft.metadata, clean, kinds)
-    return (replace(draft, **changes) if kinds else draft), tuple(kinds)
+    return (draft._replace(**changes) if kinds else draft), tuple(kinds)
 
 
 def _clean_json(value: Any, clean: Callable[[str], str], kinds: dict[str, None]) -> Any:

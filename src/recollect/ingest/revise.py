@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
 from typing import Any
 
 from recollect.dates import find_times
@@ -25,8 +24,8 @@ from recollect.ports import Embedding, Record
 from recollect.text import spoken
 
 _FIXED = frozenset({"id", "key", "level", "session", "seq", "parent"})
-_FIELDS = frozenset(field.name for field in fields(Draft))
-_COPIED = _FIELDS & {field.name for field in fields(Item)}
+_FIELDS = frozenset(Draft._fields)
+_COPIED = _FIELDS & set(Item._fields)
 
 
 def revise(item: Item, changes: Mapping[str, Any], ctx: WriteContext) -> Item:
@@ -42,11 +41,11 @@ def revise(item: Item, changes: Mapping[str, Any], ctx: WriteContext) -> Item:
     draft = Draft(**{name: getattr(item, name) for name in _COPIED})
     if "text" in changes and changes["text"] != item.text:
         # What the old words spoke of is read anew from the new ones.
-        draft = replace(draft, entities=(), caption=None if item.level == "raw" else item.caption)
+        draft = draft._replace(entities=(), caption=None if item.level == "raw" else item.caption)
     if "pinned" not in changes:
         by_importance = item.pinned and item.importance >= PIN_FROM
-        draft = replace(draft, pinned=item.pinned and not by_importance)
-    piece = prepare(replace(draft, **_as_tuples(changes), id=item.id), ctx)
+        draft = draft._replace(pinned=item.pinned and not by_importance)
+    piece = prepare(draft._replace(**_as_tuples(changes), id=item.id), ctx)
     return _store_revision(item, piece, pinned=changes.get("pinned"), ctx=ctx)
 
 
@@ -61,8 +60,7 @@ def _store_revision(item: Item, piece: Prepared, *, pinned: bool | None, ctx: Wr
     mentions = mentions_of(draft, {}, entities_met(draft, ctx))
     times = find_times(draft.text, draft.occurred_at or ctx.now)
     made = make_item(piece, mentions, times, Surroundings(), ctx)
-    revised = replace(
-        made,
+    revised = made._replace(
         rev=item.rev + 1,
         stored_at=item.stored_at,
         kind=draft.kind or item.kind,
@@ -74,7 +72,7 @@ def _store_revision(item: Item, piece: Prepared, *, pinned: bool | None, ctx: Wr
         status=item.status,
     )
     embedding = _embedding(spoken(draft), ctx)
-    revised = replace(revised, tokens=tokens_of(draft.text, embedding, ctx))
+    revised = revised._replace(tokens=tokens_of(draft.text, embedding, ctx))
     record = Record(
         revised,
         piece.fingerprint,

@@ -172,7 +172,7 @@ def test_why_not_of_what_was_returned(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_a_comparison_stands_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     """What not every profile found is marked; an empty answer gives its reason."""
-    other = Candidate(replace(ITEM, id="0000000000000def", text="other"), 0.25)
+    other = Candidate(ITEM._replace(id="0000000000000def", text="other"), 0.25)
     wider = replace(ANSWER, profile="wide", hits=(HIT, other))
 
     print_comparison(App().out, {"default": ANSWER, "wide": wider, "none": EMPTY})

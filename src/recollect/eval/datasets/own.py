@@ -8,7 +8,6 @@ nothing answers the question. ``category``, ``now`` and ``filters`` may be given
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -64,7 +63,7 @@ def _memories(path: Path) -> Iterator[tuple[str, Draft]]:
             if about.get(key) is not None:
                 about[key] = _moment(about[key], f"{place}: {key}")
         ref = str(record.get("id", number))
-        yield ref, replace(make_draft(about), id=neutral_id(ref))
+        yield ref, make_draft(about)._replace(id=neutral_id(ref))
 
 
 def _questions(path: Path) -> Iterator[Question]:

@@ -48,7 +48,8 @@ class HalvesCache:
         starts = np.concatenate([[0], np.cumsum([count for _, _, count in chunks])])
         owners = np.searchsorted(starts, places, side="right") - 1
         found = np.empty((len(places), dim), dtype=np.float16)
-        for owner in np.unique(owners):
+        # Not np.unique, which imports masked arrays at its first call.
+        for owner in np.flatnonzero(np.bincount(owners)):
             at = np.flatnonzero(owners == owner)
             local = places[at] - starts[owner]
             page = pages[owner]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,7 +48,7 @@ SELECT_ITEM = """
     i.valid_from, i.valid_to, i.live_from, i.live_to, i.ended_by, i.status, i.tokens,
     i.content_hash, i.flags, coalesce(u.recalls, 0), u.last_at, i.metadata
 """
-_FIELDS = tuple(field.name for field in dataclasses.fields(Item))
+_FIELDS = Item._fields
 _TIMES = tuple(
     _FIELDS.index(name)
     for name in (
