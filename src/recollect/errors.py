@@ -82,8 +82,10 @@ class BadSetting(RecollectError):
 class MissingExtra(RecollectError):
     """An optional part is not installed."""
 
-    def __init__(self, what: str, *, extra: str) -> None:
-        super().__init__(f"{what} is not installed", remedy=f"pip install 'recollect[{extra}]'")
+    def __init__(self, what: str, *, extra: str, remedy: str = "") -> None:
+        super().__init__(
+            f"{what} is not installed", remedy=remedy or f"pip install 'recollect[{extra}]'"
+        )
 
 
 class ModelError(RecollectError):

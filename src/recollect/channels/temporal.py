@@ -30,7 +30,8 @@ class Temporal:
                 known = best.get(match.item.id)
                 if known is None or match.score > known.score:
                     best[match.item.id] = match._replace(why=f"of {period.said}")
-        return ranked(self.name, Found(tuple(best.values())), ctx)[: self.depth]
+        matches = sorted(best.values(), key=lambda match: (-match.score, match.item.id))
+        return ranked(self.name, Found(tuple(matches[: self.depth])), ctx)
 
     def _search(self, period: Period, ctx: Context) -> Found:
         within = _within(ctx.query.filters, period)

@@ -27,6 +27,7 @@ class Provider(NamedTuple):
 EMBEDDERS: dict[str, Provider] = {
     "wordllama": Provider("recollect.models.static", "StaticEmbedder"),
     "hash": Provider("recollect.models.hashing", "HashEmbedder"),
+    "transformer": Provider("recollect.models.transformer", "TransformerEmbedder"),
 }
 
 

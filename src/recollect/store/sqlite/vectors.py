@@ -13,7 +13,7 @@ import apsw
 
 from recollect.errors import ModelError
 from recollect.ports import Embedding, Found
-from recollect.store.sqlite.connection import select
+from recollect.store.sqlite.connection import generation, select
 from recollect.store.sqlite.lexical import Hydrate
 from recollect.store.sqlite.scope import Predicate
 from recollect.store.sqlite.terms import as_table, statistics
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from recollect.store.sqlite.chunks import Model
     from recollect.store.sqlite.nearest import ChunkCache
 
+MOST_KEPT = 4096  # embeddings, some 6 MB
 _UNEMBEDDED = """
     SELECT i.rid FROM item AS i
     WHERE i.live_to IS NULL
@@ -47,6 +48,7 @@ class VectorIndex:
 
     def __init__(self) -> None:
         self._missing: tuple[object, int] = (None, 0)
+        self._embeddings: tuple[object, dict[str, Embedding]] = (None, {})
 
     @cached_property
     def _cache(self) -> ChunkCache:
@@ -101,11 +103,28 @@ class VectorIndex:
         known = chunks.find_model(db, model)
         if known is None or not ids:
             return {}
-        rows = select(db, _EMBEDDINGS, (as_table(tuple(ids)), known.mid))
-        vectors = bits.from_stored((stored for _, stored, _ in rows), known.dim).astype("f4")
-        return {
-            item: Embedding(vectors[place], tokens) for place, (item, _, tokens) in enumerate(rows)
-        }
+        kept = self._kept_embeddings(db, known.mid)
+        missing = tuple(item for item in ids if item not in kept)
+        if missing:
+            rows = select(db, _EMBEDDINGS, (as_table(missing), known.mid))
+            vectors = bits.from_stored((stored for _, stored, _ in rows), known.dim).astype("f4")
+            kept.update(
+                (item, Embedding(vectors[place], tokens))
+                for place, (item, _, tokens) in enumerate(rows)
+            )
+        return {item: kept[item] for item in ids if item in kept}
+
+    def _kept_embeddings(self, db: apsw.Connection, mid: int) -> dict[str, Embedding]:
+        """What earlier calls read, as long as nobody has written since."""
+        state = (mid, generation(db))
+        of, kept = self._embeddings
+        # What a write has not committed may be undone, and its generation used again.
+        if db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
+            return {}
+        if of != state or len(kept) > MOST_KEPT:
+            kept = {}
+            self._embeddings = (state, kept)
+        return kept
 
     def unembedded(self, db: apsw.Connection, model: str, limit: int) -> list[int]:
         """Rows of live items without a vector of this model, at most ``limit``."""
