@@ -26,6 +26,7 @@ _ONE_FOR_MANY = {
     "session": "sessions", "speaker": "speakers",
 }  # fmt: skip
 _TIMES = ("since", "until")
+_RANGES = {"min_trust": (0, 3), "max_classification": (0, 3)}
 _MANY = frozenset(_ONE_FOR_MANY.values())
 
 
@@ -57,8 +58,13 @@ def make_filters(where: Mapping[str, Any], now: datetime) -> Filters:
             values[key] = values.get(key, ()) + _strings(name, value)
         elif key in _TIMES:
             values[key] = _moment(name, value, now)
-        else:
+        elif key in _RANGES:
+            # SQLite finds every number smaller than a text: a ceiling would be none.
+            values[key] = _within(name, value, *_RANGES[key])
+        elif isinstance(value, bool):
             values[key] = value
+        else:
+            raise Refused(f"{name} is {value!r}, but must be true or false")
     return Filters(**values)
 
 
@@ -89,7 +95,7 @@ def build_query(ask: Ask, filters: Filters, *, now: datetime, k: int, max_tokens
         as_of, seen = _read_cursor(ask.cursor, ask.text)
     return Query(
         text=ask.text,
-        now=now,
+        now=_moment("now", now, now),
         as_of=as_of,
         filters=filters,
         k=_within("k", k if ask.k is None else ask.k, 1, MAX_K),

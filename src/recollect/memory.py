@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from recollect.ingest.writing import WriteContext
 
 BATCH = 500
+_LIMITS = ("k", "max_tokens", "offset", "cursor", "as_of")
 
 
 def utc_now() -> datetime:
@@ -251,9 +252,10 @@ class Memory:
 
     def explain(self, text: str, item_id: str, **options: Any) -> str:
         """The arithmetic of one memory's score, or why it was not returned."""
+        wanted = self.get(item_id).id
         answer = self.recall(text, track=False, **options)
         for hit in answer.hits:
-            if hit.item.id == item_id:
+            if hit.item.id == wanted:
                 return explain(hit)
         missing = self.why_not(item_id, text, **options)
         return f"{missing.stage}: {missing.reason}"
@@ -264,15 +266,11 @@ class Memory:
         """At which step a memory fell out of the answer, and by how much."""
         item = self.get(item_id)
         chosen = self.profile(profile)
-        named = {key: options.pop(key) for key in ("filters", "now") if key in options}
-        limits = {
-            key: options.pop(key)
-            for key in ("k", "max_tokens", "offset", "cursor", "as_of")
-            if key in options
-        }
-        ctx = self._asking(
-            Ask(text, **limits), chosen, named.get("filters"), options, named.get("now")
-        )
+        named = {key: options.pop(key, None) for key in ("filters", "now", "boost", "reranker")}
+        ask = Ask(text, **{key: options.pop(key) for key in _LIMITS if key in options})
+        ctx = self._asking(ask, chosen, named["filters"], options, named["now"])
+        ctx = replace(ctx, boost=named["boost"], reranker=named["reranker"])
+        item = self.store.get([item.id], as_of=ctx.query.as_of).get(item.id, item)
         return why_not(item, engine.recall(chosen, ctx), chosen.channels, ctx)
 
     def compare(

@@ -283,7 +283,11 @@ class Graph(Protocol):
         """Adds links; the same ends and type again overwrite the weight."""
         ...
 
-    def embeddings(self, ids: Sequence[str], model: str) -> dict[str, Embedding]: ...
+    def embeddings(
+        self, ids: Sequence[str], model: str, *, as_of: datetime | None = None
+    ) -> dict[str, Embedding]:
+        """The vectors of this model that items have, or that they had at a moment."""
+        ...
 
 
 class Writes(Protocol):

@@ -90,6 +90,7 @@ class Setting(NamedTuple):
     allowed: tuple[str | int, ...] = ()
     limits: tuple[int, int] | None = None
     pattern: re.Pattern[str] | None = None
+    providers: tuple[str, ...] = ()
 
     @property
     def variable(self) -> str:
@@ -105,7 +106,10 @@ class Setting(NamedTuple):
     def expected(self) -> str:
         """What a value must be, in words."""
         if self.allowed:
-            return "one of " + ", ".join(map(str, self.allowed))
+            named = "one of " + ", ".join(map(str, self.allowed))
+            if not self.providers:
+                return named
+            return f"{named}, or a model of {', '.join(self.providers)} as PROVIDER:MODEL"
         if self.limits:
             return "a whole number from {:,} to {:,}".format(*self.limits)
         if self.pattern:
@@ -124,7 +128,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("data_dir", Path, "the folder that holds the memories; else the platform's"),
     Setting(
         "embedder", str, "what makes vectors of texts; none searches by words alone",
-        allowed=("wordllama", "hash", "none"),
+        allowed=("wordllama", "hash", "transformer", "none"),
+        providers=("transformer", "sentence-transformers", "ollama", "openai"),
     ),
     Setting("profile", str, "how to recall when no profile is named"),
     Setting("k", int, "how many memories a recall returns at most", limits=(1, 200)),
@@ -208,8 +213,10 @@ def _from_project(root: Path | None) -> _Found:
 
 
 def refuse_in_project(name: str, value: Any, where: str) -> None:
-    """A project may come from strangers: it does not decide over the user's own memory."""
-    if name in NOT_A_PROJECTS or (name, value) == ("space", "personal"):
+    """A project may come from strangers: it does not decide over the user's own memory,
+    nor to which server, or into which folder's model, its texts go."""
+    sent_on = name == "embedder" and _provided(_setting(name), value)
+    if name in NOT_A_PROJECTS or (name, value) == ("space", "personal") or sent_on:
         raise BadSetting(
             f"{where}: a project cannot set {name} = {str(value)!r}",
             remedy="set it for yourself: recollect config set",
@@ -312,12 +319,17 @@ def _checked(setting: Setting, value: Any, where: str) -> Any:
 
 def _allowed(setting: Setting, value: Any) -> bool:
     if setting.allowed:
-        return value in setting.allowed
+        return value in setting.allowed or _provided(setting, value)
     if setting.limits:
         return bool(setting.limits[0] <= value <= setting.limits[1])
     if setting.pattern:
         return bool(setting.pattern.fullmatch(value))
     return setting.type is bool or (bool(text := str(value)) and text.isprintable())
+
+
+def _provided(setting: Setting, value: Any) -> bool:
+    provider, _, model = str(value).partition(":")
+    return provider in setting.providers and bool(model.strip()) and model.isprintable()
 
 
 def _bad(setting: Setting, value: Any, where: str) -> BadSetting:

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 
 import numpy as np
 import pytest
+from embedding_server import serving
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.errors import MissingExtra, ModelError, Refused
-from recollect.models import EMBEDDERS, open_embedder
+from recollect.models import EMBEDDERS, PROVIDERS, open_embedder
 from recollect.ports import Embedder, LateInteraction
 
+# A model to try of each provider; a folder's or a name's may not be on this machine.
+SAMPLES = {
+    "transformer": "transformer:tests/no-such-folder",
+    "sentence-transformers": "sentence-transformers:tests/no-such-folder",
+    "ollama": "ollama:hash",
+    "openai": "openai:hash",
+}
+NAMES = [*EMBEDDERS, *SAMPLES.values()]
 HEAVY = ("numpy", "tokenizers", "wordllama", "onnxruntime", "torch")
 TEXTS = [
     "The deploy key lives in vault B",
@@ -26,8 +36,19 @@ TEXTS = [
     "",
 ]
 # Opening loads nothing, so the table can be asked while tests are collected.
-READERS = [name for name in EMBEDDERS if isinstance(open_embedder(name), LateInteraction)]
+READERS = [name for name in NAMES if isinstance(open_embedder(name), LateInteraction)]
 anything = st.text(st.characters(exclude_categories=["Cs"]), max_size=120)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def server() -> Iterator[None]:
+    """A local server for the embedders that need one, there before the first of them."""
+    with serving() as running, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OLLAMA_HOST", running.url)
+        patch.setenv("OPENAI_BASE_URL", f"{running.url}/v1")
+        opened.cache_clear()
+        yield
+        opened.cache_clear()
 
 
 @cache
@@ -49,7 +70,7 @@ def ready(name: str) -> Embedder:
     return embedder
 
 
-@pytest.fixture(params=list(EMBEDDERS))
+@pytest.fixture(params=NAMES)
 def subject(request: pytest.FixtureRequest) -> Embedder:
     return ready(request.param)
 
@@ -60,10 +81,15 @@ def reader(request: pytest.FixtureRequest) -> Embedder:
     return ready(request.param)
 
 
-each = pytest.mark.parametrize("name", list(EMBEDDERS))
+each = pytest.mark.parametrize("name", NAMES)
 
 
-@each
+def test_every_provider_is_tried():
+    """A new provider needs a sample, or no law is tested on it."""
+    assert list(SAMPLES) == list(PROVIDERS)
+
+
+@pytest.mark.parametrize("name", [*EMBEDDERS, "ollama:hash", "openai:hash"])
 def test_opening_loads_nothing(name):
     """Neither opening nor asking for name and size imports anything heavy."""
     code = (
@@ -80,11 +106,12 @@ def test_opening_loads_nothing(name):
 
 def test_names_tell_models_apart():
     """No two embedders have the same model name; two of one kind have."""
-    models = [open_embedder(name).model for name in EMBEDDERS]
+    known = [name for name in NAMES if not isinstance(opened(name), str)]
+    models = [open_embedder(name).model for name in known]
 
     assert all(models)
     assert len(set(models)) == len(models)
-    assert models == [open_embedder(name).model for name in EMBEDDERS]
+    assert models == [open_embedder(name).model for name in known]
 
 
 @each
@@ -131,8 +158,7 @@ def test_company_does_not_matter(name, text, others):
 
 def test_a_new_one_gives_the_same(subject):
     """Equal texts give equal vectors across objects, and so across processes."""
-    name = next(name for name in EMBEDDERS if open_embedder(name).model == subject.model)
-    fresh = open_embedder(name)
+    fresh = open_embedder(next(name for name in NAMES if opened(name) is subject))
 
     for old, new in zip(subject.embed(TEXTS), fresh.embed(TEXTS), strict=True):
         assert old.vector.tobytes() == new.vector.tobytes()

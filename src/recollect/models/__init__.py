@@ -14,34 +14,56 @@ NONE = "none"
 
 class Provider(NamedTuple):
     """Where an embedder's class is. Its module must import nothing heavy, and making
-    one must load nothing: that happens when the first text comes."""
+    one must load nothing: that happens when the first text comes.
+
+    ``takes`` names what stands behind the colon of "provider:argument".
+    """
 
     module: str
     name: str
+    takes: str = ""
 
-    def __call__(self) -> Embedder:
-        embedder: Embedder = getattr(import_module(self.module), self.name)()
+    def __call__(self, *argument: str) -> Embedder:
+        embedder: Embedder = getattr(import_module(self.module), self.name)(*argument)
         return embedder
 
 
+_TRANSFORMER = Provider("recollect.models.transformer", "TransformerEmbedder", "FOLDER")
+
+# Those that need nothing but their name.
 EMBEDDERS: dict[str, Provider] = {
     "wordllama": Provider("recollect.models.static", "StaticEmbedder"),
     "hash": Provider("recollect.models.hashing", "HashEmbedder"),
-    "transformer": Provider("recollect.models.transformer", "TransformerEmbedder"),
+    "transformer": _TRANSFORMER,
+}
+
+# Those that must be told which model.
+PROVIDERS: dict[str, Provider] = {
+    "transformer": _TRANSFORMER,
+    "sentence-transformers": Provider(
+        "recollect.models.sentence_transformers", "SentenceTransformersEmbedder", "NAME_OR_FOLDER"
+    ),
+    "ollama": Provider("recollect.models.ollama", "open_ollama", "MODEL"),
+    "openai": Provider("recollect.models.openai", "open_openai", "MODEL"),
 }
 
 
 def open_embedder(name: str | None = None) -> Embedder | None:
-    """The embedder of that name, not loaded yet; "none" means words alone.
+    """The embedder of that name or "provider:argument", not loaded yet; "none" means
+    words alone.
 
-    Every embedder is made here and nowhere else: what must surround them all, such
-    as a deadline, belongs around this call.
+    Every embedder is made here and nowhere else.
     """
     wanted = DEFAULT if name is None else name
     if wanted == NONE:
         return None
-    if wanted not in EMBEDDERS:
-        raise BadSetting(
-            f"there is no embedder {wanted!r}", remedy=f"allowed: {', '.join([*EMBEDDERS, NONE])}"
-        )
-    return EMBEDDERS[wanted]()
+    if wanted in EMBEDDERS:
+        return EMBEDDERS[wanted]()
+    provider, _, argument = wanted.partition(":")
+    if provider in PROVIDERS and argument:
+        return PROVIDERS[provider](argument)
+    models = [f"{prefix}:{provider.takes}" for prefix, provider in PROVIDERS.items()]
+    raise BadSetting(
+        f"there is no embedder {wanted!r}",
+        remedy=f"allowed: {', '.join([*EMBEDDERS, NONE, *models])}",
+    )

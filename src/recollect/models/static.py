@@ -12,9 +12,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recollect.errors import BadText, ModelError
+from recollect.errors import ModelError
 from recollect.models.bpe import Bpe, read_vocabulary
 from recollect.models.lazy import Once
+from recollect.models.readable import readable
 from recollect.ports import Embedding
 
 if TYPE_CHECKING:
@@ -63,15 +64,15 @@ class StaticEmbedder:
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """One embedding a text; a text without tokens gets zeros."""
         split = self._splitter(sum(map(len, texts)))
-        return [self._embedding(split(_readable(text))) for text in texts]
+        return [self._embedding(split(readable(text))) for text in texts]
 
     def embed_query(self, text: str) -> Embedding:
         """The vector ``embed`` gives; a question's tokens come from ``word_tokens``."""
-        return Embedding(self._table().pool(self._splitter(len(text))(_readable(text))))
+        return Embedding(self._table().pool(self._splitter(len(text))(readable(text))))
 
     def count_tokens(self, text: str) -> int:
         """Exactly this vocabulary's tokens, which is Llama 2's."""
-        return len(self._splitter(len(text))(_readable(text)))
+        return len(self._splitter(len(text))(readable(text)))
 
     def word_tokens(self, words: Sequence[str]) -> tuple[tuple[str, ...], Matrix]:
         """For every token the word it belongs to and its unit vector; 512 at most."""
@@ -101,7 +102,7 @@ class StaticEmbedder:
         return [
             (place, number)
             for place, word in enumerate(words)
-            for number in split(_readable(word))
+            for number in split(readable(word))
             if number != _SPACE
         ]
 
@@ -165,14 +166,3 @@ def _load_tokenizer(path: Path) -> Callable[[str], list[int]]:
         return ids
 
     return split
-
-
-def _readable(text: str) -> str:
-    """The text, unless it holds half a character, which no tokenizer can read."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise BadText(
-            f"the text holds a lone surrogate at position {error.start}", remedy="remove it"
-        ) from error
-    return text

@@ -71,7 +71,7 @@ def _read(items: Sequence[Item], ctx: Context) -> dict[str, Close]:
     close = dict.fromkeys((item.id for item in items), NOT_READ)
     if ctx.embedder is None:
         return close
-    stored = ctx.store.embeddings(list(close), ctx.embedder.model)
+    stored = ctx.store.embeddings(list(close), ctx.embedder.model, as_of=ctx.query.as_of)
     if stored:
         vector = ctx.weighted_vector()
         cosines = [float(one.vector @ vector) for one in stored.values()]

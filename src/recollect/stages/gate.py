@@ -44,7 +44,8 @@ class Abstain:
     It knows when one of the ``top`` holds every telling word of the question. It does
     not when most names of the question are strange to this space. In between it must
     be sure enough: the best likeness of the whole (plain vectors), of a sentence, and
-    how far the best stands out from the rest, less the share of strange words.
+    how far the best stands out from the rest, less the share of strange words. Where
+    none of the ``top`` has a vector, the share of the words they hold decides.
     """
 
     min_confidence: float = 0.64
@@ -69,7 +70,8 @@ class Abstain:
         if strangers:
             ctx.remark(f"never heard of {', '.join(strangers)}")
             return False
-        if ctx.embedder is None:
+        close = read_closely(best, ctx)
+        if all(close[cand.item.id].vector is None for cand in best):
             covered = max(coverage(cand, ctx) for cand in best)
             ctx.remark(f"{covered:.0%} of the question's words; {self.min_coverage:.0%} needed")
             return covered >= self.min_coverage

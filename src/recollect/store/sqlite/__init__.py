@@ -160,9 +160,12 @@ class SqliteStore:
         with self._connections.writing() as db:
             graph.add_links(db, links, now)
 
-    def embeddings(self, ids: Sequence[str], model: str) -> dict[str, Embedding]:
+    def embeddings(
+        self, ids: Sequence[str], model: str, *, as_of: datetime | None = None
+    ) -> dict[str, Embedding]:
+        then = None if as_of is None else to_ms(as_of)
         with self._connections.reading() as db:
-            return self._vectors.embeddings(db, ids, model)
+            return self._vectors.embeddings(db, ids, model, then)
 
     # Writes
 

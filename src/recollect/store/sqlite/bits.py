@@ -28,7 +28,6 @@ _STORED = np.dtype("<f2")
 STORED_BYTES = _STORED.itemsize
 PLANES = 4
 # Every float16 as float32: looking them up takes half the time of converting.
-_WIDENED = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
 
 
 def width(dim: int) -> int:
@@ -108,9 +107,23 @@ def nearest(distances: NDArray[np.unsignedinteger[Any]], count: int) -> Ints:
     return np.flatnonzero(distances <= np.searchsorted(reached, count))
 
 
+def widened(rows: Halves) -> NDArray[np.float32]:
+    """Halves as float32, several times faster than ``astype`` makes them.
+
+    A half's exponent and digits, moved to where a float32 has them, make the number
+    2**112 times too small: exact for every finite half.
+    """
+    wide = rows.view(np.int16).astype(np.int32)
+    wide <<= 13
+    wide &= np.int32(-0x7000_0001)
+    numbers = wide.view(np.float32)
+    numbers *= np.float32(2.0**112)
+    return numbers
+
+
 def cosines(query: NDArray[np.float32], rows: Halves) -> NDArray[np.float64]:
     """The cosine of the query with each row; equal rows have exactly equal cosines."""
-    wide = np.take(_WIDENED, rows.view(np.uint16))
+    wide = widened(rows)
     # Not a matrix product, whose sums depend on where in the matrix a row stands.
     dots = np.einsum("ij,j->i", wide, query)
     lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))

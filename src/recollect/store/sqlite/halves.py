@@ -1,4 +1,4 @@
-"""Stored vectors kept in memory, chunk by chunk, as searches come across them."""
+"""Stored vectors kept in memory as searches come across them."""
 
 from __future__ import annotations
 
@@ -14,58 +14,64 @@ if TYPE_CHECKING:
 
     from recollect.store.sqlite.bits import Halves, Ints
 
-# Some 130,000 vectors, 67 MB of 256 dimensions; a larger store reads them each time.
-MOST_CHUNKS = 32
+# Vectors; 67 MB of 256 dimensions, once all have been read. A larger store reads them
+# each time.
+MOST_KEPT = 131_072
 
-ChunkKey = tuple[int, int, int]  # id, version, rows
+Chunks = tuple[tuple[int, int, int], ...]  # of each its id, version and number of rows
 
 
-class Page(NamedTuple):
-    """The vectors of one version of a chunk, as far as they have been read."""
+class Kept(NamedTuple):
+    """The vectors of one state of the chunks, as far as they have been read."""
 
+    chunks: Chunks
     rows: Halves
     known: NDArray[np.bool_]
 
 
 class HalvesCache:
-    """Vectors by their place among all of a model's. A chunk that changed begins anew.
+    """Vectors by their place among all of a model's; what changed is read again.
 
-    Threads may fill a page at the same time: they write the same values, and a row is
+    Threads may fill it at the same time: they write the same values, and a row is
     marked as known after it is there.
     """
 
     def __init__(self) -> None:
-        self._pages: dict[ChunkKey, Page] = {}
+        self._kept: Kept | None = None
 
     def read(
-        self, db: apsw.Connection, chunks: tuple[ChunkKey, ...], rids: Ints, places: Ints, dim: int
+        self, db: apsw.Connection, chunks: Chunks, rids: Ints, places: Ints, dim: int
     ) -> Halves:
         """The vectors at these places, in their order."""
         # What a write has not committed may be undone, and its versions used again.
-        if len(chunks) > MOST_CHUNKS or db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
+        if len(rids) > MOST_KEPT or db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
             return read_vectors(db, rids[places], dim)
-        pages = self._pages_of(chunks, dim)
-        starts = np.concatenate([[0], np.cumsum([count for _, _, count in chunks])])
-        owners = np.searchsorted(starts, places, side="right") - 1
-        found = np.empty((len(places), dim), dtype=np.float16)
-        # Not np.unique, which imports masked arrays at its first call.
-        for owner in np.flatnonzero(np.bincount(owners)):
-            at = np.flatnonzero(owners == owner)
-            local = places[at] - starts[owner]
-            page = pages[owner]
-            missing = local[~page.known[local]]
-            if len(missing):
-                page.rows[missing] = read_vectors(db, rids[missing + starts[owner]], dim)
-                page.known[missing] = True
-            found[at] = np.take(page.rows, local, axis=0)
-        return found
+        kept = self._kept
+        if kept is None or kept.chunks != chunks:
+            kept = self._kept = _carried_over(kept, chunks, dim)
+        missing = places[~kept.known[places]]
+        if len(missing):
+            kept.rows[missing] = read_vectors(db, rids[missing], dim)
+            kept.known[missing] = True
+        return np.take(kept.rows, places, axis=0)
 
-    def _pages_of(self, chunks: tuple[ChunkKey, ...], dim: int) -> list[Page]:
-        kept = self._pages
-        pages = {
-            chunk: kept.get(chunk)
-            or Page(np.empty((chunk[2], dim), np.float16), np.zeros(chunk[2], np.bool_))
-            for chunk in chunks
-        }
-        self._pages = pages
-        return [pages[chunk] for chunk in chunks]
+
+def _carried_over(before: Kept | None, chunks: Chunks, dim: int) -> Kept:
+    """Room for all vectors, with those of chunks that have not changed."""
+    count = sum(rows for _, _, rows in chunks)
+    # Not filled: memory that nobody touches is not taken.
+    now = Kept(chunks, np.empty((count, dim), np.float16), np.zeros(count, np.bool_))
+    if before is None or before.rows.shape[1] != dim:
+        return now
+    begins, at = {}, 0
+    for chunk in before.chunks:
+        begins[chunk] = at
+        at += chunk[2]
+    at = 0
+    for chunk in chunks:
+        if chunk in begins:
+            there = np.flatnonzero(before.known[begins[chunk] : begins[chunk] + chunk[2]])
+            now.rows[at + there] = before.rows[begins[chunk] + there]
+            now.known[at + there] = True
+        at += chunk[2]
+    return now

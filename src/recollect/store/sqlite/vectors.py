@@ -37,9 +37,13 @@ _OF_OTHER_MODELS = """
 _EMBEDDINGS = """
     SELECT i.id, v.data, v.tokens
     FROM carray(?) AS w
-    CROSS JOIN item AS i ON i.id = w.value AND i.live_to IS NULL
+    CROSS JOIN item AS i ON i.id = w.value AND LIVE
     CROSS JOIN vector AS v ON v.rid = i.rid AND v.mid = ?
 """
+_EMBEDDINGS_NOW = _EMBEDDINGS.replace("LIVE", "i.live_to IS NULL")
+_EMBEDDINGS_THEN = _EMBEDDINGS.replace(
+    "LIVE", "i.live_from <= ? AND (i.live_to IS NULL OR i.live_to > ?)"
+)
 
 
 class VectorIndex:
@@ -95,18 +99,19 @@ class VectorIndex:
         return found
 
     def embeddings(
-        self, db: apsw.Connection, ids: Sequence[str], model: str
+        self, db: apsw.Connection, ids: Sequence[str], model: str, as_of: int | None = None
     ) -> dict[str, Embedding]:
-        """What is stored for the live revisions of these items."""
+        """What is stored for the revisions of these items that are live, or were then."""
         from recollect.store.sqlite import bits, chunks  # NumPy
 
         known = chunks.find_model(db, model)
         if known is None or not ids:
             return {}
-        kept = self._kept_embeddings(db, known.mid)
+        kept = self._kept_embeddings(db, known.mid) if as_of is None else {}
         missing = tuple(item for item in ids if item not in kept)
         if missing:
-            rows = select(db, _EMBEDDINGS, (as_table(missing), known.mid))
+            sql, then = (_EMBEDDINGS_NOW, ()) if as_of is None else (_EMBEDDINGS_THEN, (as_of,) * 2)
+            rows = select(db, sql, (as_table(missing), *then, known.mid))
             vectors = bits.from_stored((stored for _, stored, _ in rows), known.dim).astype("f4")
             kept.update(
                 (item, Embedding(vectors[place], tokens))
