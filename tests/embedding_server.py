@@ -22,7 +22,7 @@ class Answering(BaseHTTPRequestHandler):
     server: EmbeddingServer
     protocol_version = "HTTP/1.1"
 
-    def do_POST(self) -> None:  # noqa: N802 - the library's name
+    def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         asked = json.loads(body)
         self.server.asked.append((self.path, dict(self.headers), asked))
@@ -67,6 +67,7 @@ class EmbeddingServer(ThreadingHTTPServer):
 
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 64
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Answering)

@@ -8,25 +8,32 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from embedding_server import serving
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embedding_server import serving
 from recollect.errors import MissingExtra, ModelError, Refused
 from recollect.models import EMBEDDERS, PROVIDERS, open_embedder
 from recollect.ports import Embedder, LateInteraction
+from tiny_bert import make_tiny_bert
 
-# A model to try of each provider; a folder's or a name's may not be on this machine.
+# One model of each provider: a tiny one made here, and what a local server serves.
+_MADE = TemporaryDirectory(prefix="recollect-")
 SAMPLES = {
-    "transformer": "transformer:tests/no-such-folder",
-    "sentence-transformers": "sentence-transformers:tests/no-such-folder",
+    "transformer": f"transformer:{make_tiny_bert(Path(_MADE.name) / 'tiny')}",
+    "sentence-transformers": f"sentence-transformers:{_MADE.name}/tiny",
     "ollama": "ollama:hash",
     "openai": "openai:hash",
 }
-NAMES = [*EMBEDDERS, *SAMPLES.values()]
+SUBJECTS = {
+    **{name: name for name in EMBEDDERS},
+    **{f"{provider}:MODEL": name for provider, name in SAMPLES.items()},
+}
 HEAVY = ("numpy", "tokenizers", "wordllama", "onnxruntime", "torch")
 TEXTS = [
     "The deploy key lives in vault B",
@@ -36,7 +43,9 @@ TEXTS = [
     "",
 ]
 # Opening loads nothing, so the table can be asked while tests are collected.
-READERS = [name for name in NAMES if isinstance(open_embedder(name), LateInteraction)]
+READERS = [
+    label for label, name in SUBJECTS.items() if isinstance(open_embedder(name), LateInteraction)
+]
 anything = st.text(st.characters(exclude_categories=["Cs"]), max_size=120)
 
 
@@ -46,20 +55,21 @@ def server() -> Iterator[None]:
     with serving() as running, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OLLAMA_HOST", running.url)
         patch.setenv("OPENAI_BASE_URL", f"{running.url}/v1")
+        patch.setenv("XDG_CACHE_HOME", _MADE.name)
         opened.cache_clear()
         yield
         opened.cache_clear()
 
 
 @cache
-def opened(name: str) -> Embedder | str:
+def opened(label: str) -> Embedder | str:
     """The embedder, or why it cannot be tried here."""
-    embedder = open_embedder(name)
+    embedder = open_embedder(SUBJECTS[label])
     assert embedder is not None
     try:
         embedder.embed_query("ready?")
     except (MissingExtra, ModelError) as error:
-        return f"{name}: {error.message}"
+        return f"{label}: {error.message}"
     return embedder
 
 
@@ -70,7 +80,7 @@ def ready(name: str) -> Embedder:
     return embedder
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=list(SUBJECTS))
 def subject(request: pytest.FixtureRequest) -> Embedder:
     return ready(request.param)
 
@@ -81,7 +91,7 @@ def reader(request: pytest.FixtureRequest) -> Embedder:
     return ready(request.param)
 
 
-each = pytest.mark.parametrize("name", NAMES)
+each = pytest.mark.parametrize("name", list(SUBJECTS))
 
 
 def test_every_provider_is_tried():
@@ -89,13 +99,14 @@ def test_every_provider_is_tried():
     assert list(SAMPLES) == list(PROVIDERS)
 
 
-@pytest.mark.parametrize("name", [*EMBEDDERS, "ollama:hash", "openai:hash"])
+@each
 def test_opening_loads_nothing(name):
-    """Neither opening nor asking for name and size imports anything heavy."""
+    """Opening imports nothing heavy, nor does asking for name and size where they are fixed."""
+    ask = "embedder.model, embedder.dim" if name in EMBEDDERS else "embedder"
     code = (
         "import sys\n"
         "from recollect.models import open_embedder\n"
-        f"embedder = open_embedder({name!r}); embedder.model, embedder.dim\n"
+        f"embedder = open_embedder({SUBJECTS[name]!r}); {ask}\n"
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )
 
@@ -106,7 +117,7 @@ def test_opening_loads_nothing(name):
 
 def test_names_tell_models_apart():
     """No two embedders have the same model name; two of one kind have."""
-    known = [name for name in NAMES if not isinstance(opened(name), str)]
+    known = [name for label, name in SUBJECTS.items() if not isinstance(opened(label), str)]
     models = [open_embedder(name).model for name in known]
 
     assert all(models)
@@ -158,7 +169,8 @@ def test_company_does_not_matter(name, text, others):
 
 def test_a_new_one_gives_the_same(subject):
     """Equal texts give equal vectors across objects, and so across processes."""
-    fresh = open_embedder(next(name for name in NAMES if opened(name) is subject))
+    label = next(label for label in SUBJECTS if opened(label) is subject)
+    fresh = open_embedder(SUBJECTS[label])
 
     for old, new in zip(subject.embed(TEXTS), fresh.embed(TEXTS), strict=True):
         assert old.vector.tobytes() == new.vector.tobytes()

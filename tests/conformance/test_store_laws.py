@@ -602,6 +602,27 @@ def test_vectors_of_a_new_model_replace_the_old_when_all_are_there(store: Store)
     assert ids(store.search_vector(embedding(12).vector, "new", 1, scope())) == ["i2"]
 
 
+def test_a_vector_belongs_to_its_revision(store: Store) -> None:
+    """As of a moment it is the one of the words that stood then, also when they ended."""
+    put(
+        store,
+        record("a", "tea", embedding=embedding(1)),
+        record("b", "milk", embedding=embedding(2)),
+    )
+    put(store, record("a", "coffee", rev=2, embedding=embedding(3)), after=10)
+    store.end(["a", "b"], how="forgotten", actor="tester", now=at(seconds=20))
+
+    def vectors(seconds: float | None) -> dict[str, list[float]]:
+        then = None if seconds is None else at(seconds=seconds)
+        found = store.embeddings(["a", "b"], MODEL, as_of=then)
+        return {item: pytest.approx(list(one.vector), abs=1e-3) for item, one in found.items()}
+
+    first, second, third = (list(embedding(n).vector) for n in (1, 2, 3))
+    assert vectors(-1) == vectors(20) == vectors(None) == {}
+    assert vectors(5) == {"a": first, "b": second}
+    assert vectors(15) == {"a": third, "b": second}
+
+
 def test_a_vector_must_say_its_model(store: Store) -> None:
     """Two models are never compared, so a vector without one is worth nothing."""
     with pytest.raises(Refused, match="model"):

@@ -151,6 +151,9 @@ def _check_numbers(draft: Draft) -> None:
         if not good or not least <= value <= most:
             kind = "a whole number" if whole else "a number"
             raise Refused(f"{name} must be {kind} from {least:g} to {most:g}, not {value!r:.40}")
+    for name in ("pinned", "force"):
+        if not isinstance(getattr(draft, name), bool):
+            raise Refused(f"{name} must be true or false, not {getattr(draft, name)!r:.40}")
 
 
 def check_metadata(metadata: object) -> None:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _STORED = np.dtype("<f2")
 STORED_BYTES = _STORED.itemsize
 PLANES = 4
-# Every float16 as float32: looking them up takes half the time of converting.
 
 
 def width(dim: int) -> int:
