@@ -13,7 +13,22 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 WIDTH, LAYERS, HEADS, INNER, POSITIONS = 64, 2, 4, 128, 48
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789ß"
 MARKS = ".,!?:;'\"()[]{}<>_-+*/=@#$%^&|~`\\…。！？”’»"
-WORDS = ["the", "deploy", "key", "lives", "in", "vault", "anna", "prefers", "tabs", "over", "spaces", "file", "release", "tuesday"]
+WORDS = [
+    "the",
+    "deploy",
+    "key",
+    "lives",
+    "in",
+    "vault",
+    "anna",
+    "prefers",
+    "tabs",
+    "over",
+    "spaces",
+    "file",
+    "release",
+    "tuesday",
+]
 
 
 def tiny_weights(seed: int = 5) -> dict[str, np.ndarray]:

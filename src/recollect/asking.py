@@ -6,13 +6,14 @@ import base64
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from recollect.dates import moment_of
 from recollect.errors import BadText, Refused, TooLarge
 from recollect.model import Filters, Query, mark_of
+from recollect.ports import Store
 from recollect.text import unkeepable
 
 MAX_QUERY_BYTES = 8 * 1024
@@ -66,6 +67,14 @@ def make_filters(where: Mapping[str, Any], now: datetime) -> Filters:
         else:
             raise Refused(f"{name} is {value!r}, but must be true or false")
     return Filters(**values)
+
+
+def with_entity_ids(filters: Filters, store: Store) -> Filters:
+    """Names and aliases of entities made ids, so that every step understands them."""
+    if not filters.entities:
+        return filters
+    known = [entity.id for name in filters.entities for entity in store.find_entities(name)]
+    return replace(filters, entities=tuple(dict.fromkeys((*filters.entities, *known))))
 
 
 def _moment(name: str, value: object, now: datetime) -> datetime:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from recollect.ports import Vector
 
 T = TypeVar("T")
+FEW_ASKED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,12 @@ class Context:
     @property
     def scope(self) -> Scope:
         return Scope(self.query.filters, self.query.moment, self.query.as_of)
+
+    def reach(self, usual: int) -> int:
+        """How many candidates to go on with: as usual or, where somebody asks for very
+        many, as many as that."""
+        asked = self.query.k + self.query.offset + len(self.query.seen)
+        return usual if asked <= FEW_ASKED else max(usual, 2 * asked)
 
     def once(self, name: str, make: Callable[[], T]) -> T:
         """Computed when a step first asks, shared by those that ask again."""

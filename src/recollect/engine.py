@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from recollect.context import Channel, Context, Reluctant
-from recollect.model import AnswerStatus, Candidate, Pool, Recall
+from recollect.errors import StoreBusy
+from recollect.model import AnswerStatus, Candidate, Degraded, Pool, Recall
 from recollect.profile import Profile
 from recollect.stages.assemble import warnings_for
 from recollect.stages.budget import page_of
@@ -20,7 +22,11 @@ def recall(profile: Profile, ctx: Context) -> Recall:
     with ctx.store.snapshot():
         answer = walk(profile, ctx)
     if ctx.query.track and answer.hits:
-        ctx.store.note_use([hit.item.id for hit in answer.hits], ctx.query.now)
+        try:
+            ctx.store.note_use([hit.item.id for hit in answer.hits], ctx.query.now)
+        except StoreBusy as busy:
+            missed = Degraded("track", busy.message)
+            answer = replace(answer, degraded=(*answer.degraded, missed))
     return answer
 
 

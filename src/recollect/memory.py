@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from recollect import engine
-from recollect.asking import Ask, build_query, make_filters, next_cursor
+from recollect.asking import Ask, build_query, make_filters, next_cursor, with_entity_ids
 from recollect.context import Context
 from recollect.errors import NotFound, Refused
 from recollect.explain import WhyNot, explain, why_not
@@ -297,7 +297,9 @@ class Memory:
     def browse(self, *, limit: int = 50, after: str | None = None, **where: Any) -> list[Item]:
         """What is stored, newest first, a page at a time."""
         now = self._clock()
-        return self.store.browse(Scope(make_filters(where, now), now), limit=limit, after=after)
+        ceiling = {"max_classification": self.settings.max_classification}
+        filters = make_filters({**ceiling, **where}, now)
+        return self.store.browse(Scope(filters, now), limit=limit, after=after)
 
     def entities(self, *, prefix: str = "", limit: int = 100, offset: int = 0) -> list[Entity]:
         """Whom and what the memories speak of, most mentioned first."""
@@ -306,7 +308,9 @@ class Memory:
     def timeline(self, around: str, *, window: int = 5) -> list[Item]:
         """What was stored or said just before and after a memory, oldest first."""
         item = self.get(around)
-        scope = Scope(Filters(include_superseded=True), self._clock())
+        ceiling = self.settings.max_classification
+        filters = Filters(include_superseded=True, max_classification=ceiling)
+        scope = Scope(filters, self._clock())
         return self.store.around(item.id, window=window, scope=scope)
 
     def history(self, item_id: str) -> list[Item]:
@@ -370,13 +374,7 @@ class Memory:
     def _writing(self) -> WriteContext:
         from recollect.ingest.writing import WriteContext  # start-up time: recall does without
 
-        return WriteContext(
-            store=self.store,
-            embedder=self.embedder,
-            now=self._clock(),
-            actor=self.settings.actor,
-            make_id=make_id,
-        )
+        return WriteContext(self.store, self.embedder, self._clock(), self.settings.actor, make_id)
 
     def _asking(
         self,
@@ -392,6 +390,7 @@ class Memory:
             filters = make_filters({**ceiling, **where}, moment)
         elif where:
             raise Refused("give filters either as one object or as keywords, not both")
+        filters = with_entity_ids(filters, self.store)
         k = self.settings.given("k") or profile.budget.k
         tokens = self.settings.given("max_tokens") or profile.budget.max_tokens
         query = build_query(ask, filters, now=moment, k=k, max_tokens=tokens)

@@ -50,7 +50,7 @@ class Profile:
     def without(self, part: str) -> Profile:
         """The same with one slot emptied, or one channel or stage taken out by name."""
         if part in SLOTS:
-            emptied: dict[str, Any] = {part: ()}
+            emptied: dict[str, Any] = {part: (), "name": f"{self.name} without {part}"}
             return dataclasses.replace(self, **emptied)
         changes: dict[str, Any] = {
             slot: tuple(stage for stage in self.slot(slot) if stage.name != part) for slot in SLOTS
@@ -59,7 +59,7 @@ class Profile:
         changed = dataclasses.replace(self, **changes)
         if changed == self:
             raise NotFound(f"profile {self.name} has no slot, channel or stage {part!r}")
-        return changed
+        return dataclasses.replace(changed, name=f"{self.name} without {part}")
 
 
 def profile_names(folders: Iterable[Path] = ()) -> dict[str, Path | None]:
@@ -153,10 +153,30 @@ def _fill(part: Any, settings: Any, key: str, where: str) -> Any:
     fields = [field.name for field in dataclasses.fields(part)]
     _only(settings, fields, f"{where}: {key}")
     values = {
-        name: _coerce(value, hints[name], f"{where}: {key}.{name}")
+        name: _in_range(name, _coerce(value, hints[name], f"{where}: {key}.{name}"), where, key)
         for name, value in settings.items()
     }
     return part(**values)
+
+
+def _in_range(name: str, value: Any, where: str, key: str) -> Any:
+    """The value, unless it is one that no question could be answered with."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return value
+    if (name in _ABOVE_ZERO and value <= 0) or (name in _FROM_ZERO and value < 0):
+        least = "above 0" if name in _ABOVE_ZERO else "0 or more"
+        raise BadProfile(f"{where}: {key}.{name} is {value!r}, but must be {least}")
+    return value
+
+
+_ABOVE_ZERO = frozenset(
+    ("depth", "half_life_days", "tokens", "before_days", "after_days", "top", "count",
+     "postings_budget", "k1", "limit", "max_tokens")
+)  # fmt: skip
+_FROM_ZERO = frozenset(
+    ("k", "b", "pool", "seeds", "steps", "hops", "floor", "tau_days", "most", "enough",
+     "about_weight", "hub_share", "min_share", "threshold", "unknown_share")
+)  # fmt: skip
 
 
 def _coerce(value: Any, wanted: Any, where: str) -> Any:
@@ -169,7 +189,11 @@ def _coerce(value: Any, wanted: Any, where: str) -> Any:
             return value
         raise BadProfile(f"{where} is {value!r}", remedy=f"allowed: {', '.join(map(str, args))}")
     if origin is tuple and isinstance(value, dict):
-        return tuple(sorted((str(name), float(number)) for name, number in value.items()))
+        return tuple(
+            sorted(
+                (name, _coerce(number, float, f"{where}.{name}")) for name, number in value.items()
+            )
+        )
     if origin is tuple and isinstance(value, list):
         return tuple(_coerce(entry, args[0], where) for entry in value)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):

@@ -31,6 +31,8 @@ class Dense:
         if not vector.any():
             ctx.remark("the question has no words the embedder knows")
             return ()
-        found = ctx.store.search_vector(vector, ctx.embedder.model, self.depth, ctx.scope)
+        found = ctx.store.search_vector(
+            vector, ctx.embedder.model, ctx.reach(self.depth), ctx.scope
+        )
         near = tuple(match for match in found.matches if match.score > self.min_cosine)
         return ranked(self.name, Found(near, found.note), ctx)

@@ -30,7 +30,12 @@ class Lexical:
 
     def __call__(self, ctx: Context) -> Pool:
         search = TextSearch(
-            ctx.query.text, self.depth, self.about_weight, self.k1, self.b, self.postings_budget
+            ctx.query.text,
+            ctx.reach(self.depth),
+            self.about_weight,
+            self.k1,
+            self.b,
+            self.postings_budget,
         )
         found = ctx.store.search_text(search, ctx.scope)
         return ranked(self.name, found, ctx, scale=found.ceiling or 1.0)

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from recollect.errors import Conflict
+from recollect.ingest.admit import trust_of
 from recollect.ingest.prepare import happened_apart
 from recollect.ingest.sketch import NEAR, shingles_of, similarity, skeleton, sketch
 from recollect.ingest.writing import Prepared, WriteContext
-from recollect.model import Collision, Filters, Item, Remembered
+from recollect.model import Collision, Draft, Filters, Item, Remembered
 from recollect.ports import Embedding, Scope
 from recollect.text import fold
 
@@ -60,28 +61,35 @@ class Batch:
             yield from self.bands.get(band, ())[-_MOST_COMPARED:]
 
 
-def repeated(prepared: Sequence[Prepared], ctx: WriteContext) -> dict[str, Remembered]:
-    """Drafts whose idempotency key was used before, by id, with the first answer's id.
+def repeated(
+    prepared: Sequence[Prepared], ctx: WriteContext
+) -> tuple[dict[int, Remembered], dict[int, int]]:
+    """Drafts whose idempotency key was used before, by their place in the batch: those
+    the store answers for, and those that repeat an earlier draft, with its place.
 
-    Raises Conflict where a key or an id stands for other content already.
+    Raises Conflict where a key stands for other content already.
     """
-    first: dict[str, tuple[str, str]] = {}
-    answers: dict[str, Remembered] = {}
-    for piece in prepared:
+    first: dict[str, int] = {}
+    known: dict[int, Remembered] = {}
+    again: dict[int, int] = {}
+    for at, piece in enumerate(prepared):
         key = piece.draft.key
         if key is None:
             continue
-        used = first.get(key) or ctx.store.find_key(key)
-        if used is None:
-            first[key] = (piece.id, piece.fingerprint)
-        elif used[1] != piece.fingerprint:
+        if key in first:
+            again[at] = first[key]
+            used = prepared[first[key]].fingerprint
+        elif stored := ctx.store.find_key(key):
+            known[at] = Remembered(stored[0], "repeated", redacted=piece.redacted)
+            used = stored[1]
+        else:
+            first[key], used = at, piece.fingerprint
+        if used != piece.fingerprint:
             raise Conflict(
                 f"the key {key!r:.80} was used before for other content",
                 remedy="use a new key for new content",
             )
-        else:
-            answers[piece.id] = Remembered(used[0], "repeated", redacted=piece.redacted)
-    return answers
+    return known, again
 
 
 def deduplicated(
@@ -100,7 +108,10 @@ def deduplicated(
         bands = () if piece.draft.session is not None else sketch(piece.folded)
         found = ctx.store.find_duplicates(piece.fingerprint, bands, scope)
         compared, twin = _compare(piece, bands, found, batch)
-        if twin:
+        if twin and piece.draft.key is not None and piece.id not in taken:
+            # The store answers as well, and notes that the key was used.
+            fresh.append(Compared(piece))
+        elif twin:
             collision = Collision(twin.id, "exact", 1.0, KEPT_FIRST, twin.text)
             answers[piece.id] = Remembered(twin.id, "duplicate", (collision,), piece.redacted)
         elif piece.id in taken:
@@ -120,15 +131,19 @@ def _compare(
     like: dict[str, Like] = {}
     for earlier in batch.exact.get(piece.fingerprint, ()):
         twin = Like(earlier.id, earlier.draft.text, earlier.folded, stored=False)
-        if not happened_apart(draft.occurred_at, earlier.draft.occurred_at):
+        apart = happened_apart(draft.occurred_at, earlier.draft.occurred_at)
+        if not apart and _stands_in(earlier.draft, trust_of(earlier.draft), draft):
             return Compared(piece), twin
         said_before, like[twin.id] = True, twin
     for item in found[:_MOST_COMPARED]:
         if item.level != draft.level:
             continue
-        twin = Like(item.id, item.text, fold(item.text), stored=True)
+        # Who writes a draft is not told what a more secret memory says.
+        visible = item.classification <= draft.classification
+        twin = Like(item.id, item.text if visible else "", fold(item.text), stored=True)
         if twin.folded == piece.folded and _same_voice(item, piece):
-            if not happened_apart(draft.occurred_at, item.occurred_at):
+            apart = happened_apart(draft.occurred_at, item.occurred_at)
+            if not apart and _stands_in(item, item.trust, draft):
                 return Compared(piece), twin
             said_before = True
         like[twin.id] = twin
@@ -137,6 +152,11 @@ def _compare(
             twin = Like(earlier.id, earlier.draft.text, earlier.folded, stored=False)
             like.setdefault(twin.id, twin)
     return Compared(piece, bands, tuple(like.values())[:_MOST_COMPARED], said_before), None
+
+
+def _stands_in(earlier: Item | Draft, trust: int, draft: Draft) -> bool:
+    """Whether everybody who may see the draft sees the earlier one, and trusts it as much."""
+    return earlier.classification <= draft.classification and trust >= trust_of(draft)
 
 
 def _same_voice(item: Item, piece: Prepared) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 from recollect.errors import BadText, Refused, TooLarge
-from recollect.ingest.admit import TEXT_BYTES
+from recollect.ingest.admit import SELF_SPEAKING, TEXT_BYTES
 from recollect.ingest.strict_json import strict_json
 from recollect.ingest.unzip import Bounded
 from recollect.model import Draft
@@ -116,6 +116,9 @@ def _draft(raw: _Raw, form: Format, defaults: Mapping[str, Any]) -> Draft | None
     if not text.strip():
         return None
     given = _fields_of(strict_json(text)) if form == "jsonl" else {"text": text.strip()}
+    if given.get("source_class") in SELF_SPEAKING and "source_class" in defaults:
+        # A file may come from anybody: whose word it is says who imports it.
+        del given["source_class"]
     return Draft(**{**defaults, **given})
 
 

@@ -37,23 +37,26 @@ def remember(drafts: Sequence[Draft], ctx: WriteContext) -> list[Remembered]:
     # 1. Limits, characters, secrets, pasted output: all that can refuse a draft.
     prepared = [prepare(draft, ctx) for draft in drafts]
 
-    # 2. A key used before answers for its draft.
-    answers = repeated(prepared, ctx)
-    waiting = [piece for piece in prepared if piece.id not in answers]
+    # 2. A key used before answers for its draft, whether stored or earlier in the batch.
+    known, again = repeated(prepared, ctx)
+    waiting = [piece for at, piece in enumerate(prepared) if at not in known and at not in again]
 
     # 3. Conversations keep their order.
     waiting, before = in_order(waiting, ctx.store)
 
     # 4. What is there already is not stored twice.
     with ctx.store.snapshot():
-        fresh, duplicates = deduplicated(waiting, ctx)
-    answers |= duplicates
+        fresh, answers = deduplicated(waiting, ctx)
 
     # 5. Embed, extract, relate and store, some hundred to a transaction.
     around = Surroundings(_resolved(before, answers), _parents_trust(waiting, ctx))
     for start in range(0, len(fresh), TRANSACTION):
         answers |= _stored(fresh[start : start + TRANSACTION], around, ctx)
-    return [answers[piece.id] for piece in prepared]
+    told = [known.get(at) or answers[prepared[again.get(at, at)].id] for at in range(len(prepared))]
+    return [
+        Remembered(one.id, "repeated", redacted=prepared[at].redacted) if at in again else one
+        for at, one in enumerate(told)
+    ]
 
 
 def _stored(

@@ -23,7 +23,7 @@ from recollect.model import Draft, Item
 from recollect.ports import Embedding, Record
 from recollect.text import spoken
 
-_FIXED = frozenset({"id", "key", "level", "session", "seq", "parent"})
+_FIXED = frozenset({"id", "key", "level", "session", "seq", "parent", "source_class"})
 _FIELDS = frozenset(Draft._fields)
 _COPIED = _FIELDS & set(Item._fields)
 
@@ -59,7 +59,7 @@ def _store_revision(item: Item, piece: Prepared, *, pinned: bool | None, ctx: Wr
     draft = piece.draft
     mentions = mentions_of(draft, {}, entities_met(draft, ctx))
     times = find_times(draft.text, draft.occurred_at or ctx.now)
-    made = make_item(piece, mentions, times, Surroundings(), ctx)
+    made = make_item(piece, mentions, times, Surroundings(parents=_parent_trust(item, ctx)), ctx)
     revised = made._replace(
         rev=item.rev + 1,
         stored_at=item.stored_at,
@@ -85,6 +85,12 @@ def _store_revision(item: Item, piece: Prepared, *, pinned: bool | None, ctx: Wr
     )
     ctx.store.put([record], actor=ctx.actor, now=ctx.now)
     return ctx.store.get([item.id])[item.id]
+
+
+def _parent_trust(item: Item, ctx: WriteContext) -> dict[str, int]:
+    """No revision is trusted more than what it derives from."""
+    parents = ctx.store.get([item.parent]) if item.parent else {}
+    return {key: parent.trust for key, parent in parents.items()}
 
 
 def _embedding(text: str, ctx: WriteContext) -> Embedding | None:

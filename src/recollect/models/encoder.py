@@ -10,6 +10,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
 from recollect.errors import MissingExtra, ModelError
@@ -144,12 +145,14 @@ def _cache_folder() -> Path:
 def _keep(path: Path, content: bytes) -> None:
     """Writes the file whole or not at all, for its owner only; without a place for it
     the next process writes the graph again."""
-    partial = path.with_suffix(f".{os.getpid()}")
     try:
         make_private_folder(path.parent)
-        partial.touch(mode=0o600, exist_ok=False)
-        partial.write_bytes(content)
-        partial.replace(path)
+        with NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            try:
+                file.write(content)
+            except OSError:
+                Path(file.name).unlink()
+                raise
+        Path(file.name).replace(path)
     except OSError as error:
         _log.debug("the graph is not kept: %s", error)
-        partial.unlink(missing_ok=True)

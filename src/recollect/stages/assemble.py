@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from recollect.context import Context
-from recollect.model import Link, Pool
+from recollect.model import Filters, Link, Pool
+from recollect.ports import Scope
+from recollect.scope import rejects
 
 _TOLD = ("contradicts", "supersedes")
 
@@ -19,10 +21,22 @@ def warnings_for(hits: Pool, ctx: Context) -> tuple[str, ...]:
         if hit.item.trust == 0
     ]
     if hits:
-        shown = [hit.item.id for hit in hits]
-        links = ctx.store.links_of(shown, _TOLD)
-        warnings += [_tell(link) for link in links if link.src.kind == link.dst.kind == "item"]
+        links = ctx.store.links_of([hit.item.id for hit in hits], _TOLD)
+        between = [link for link in links if link.src.kind == link.dst.kind == "item"]
+        visible = _visible({end.id for link in between for end in (link.src, link.dst)}, ctx)
+        warnings += [_tell(link) for link in between if {link.src.id, link.dst.id} <= visible]
     return tuple(dict.fromkeys(warnings))
+
+
+def _visible(ids: set[str], ctx: Context) -> set[str]:
+    """Those the asker may know of; what was corrected may be named."""
+    if not ids:
+        return ids
+    query = ctx.query
+    filters = Filters(max_classification=query.filters.max_classification, include_superseded=True)
+    scope = Scope(filters, query.moment, query.as_of)
+    items = ctx.store.get(sorted(ids), as_of=query.as_of)
+    return {key for key, item in items.items() if rejects(item, scope) is None}
 
 
 def _tell(link: Link) -> str:

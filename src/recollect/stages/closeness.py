@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.asked import telling_words
 from recollect.context import Context
+from recollect.errors import ModelError
 from recollect.model import Candidate, Item
 from recollect.ports import Embedding, late_interaction
 
@@ -72,11 +73,20 @@ def _read(items: Sequence[Item], ctx: Context) -> dict[str, Close]:
     if ctx.embedder is None:
         return close
     stored = ctx.store.embeddings(list(close), ctx.embedder.model, as_of=ctx.query.as_of)
-    if stored:
-        vector = ctx.weighted_vector()
+    vector = _question_vector(ctx) if stored else None
+    if vector is not None:
         cosines = [float(one.vector @ vector) for one in stored.values()]
         close.update(_interact(stored, cosines, ctx))
     return close
+
+
+def _question_vector(ctx: Context) -> Vector | None:
+    """The question's vector; without one nothing can be read, and words must do."""
+    try:
+        return ctx.weighted_vector()
+    except ModelError as error:
+        ctx.remark(f"not read closely: {error.message}")
+        return None
 
 
 def _interact(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from recollect.context import Context
-from recollect.model import Candidate, Evidence, Pool, best_first
-from recollect.text import word_set
+from recollect.model import Candidate, Evidence, Item, Pool, best_first
+from recollect.text import fold, word_set
 
 
 def overlap(one: frozenset[str], other: frozenset[str]) -> float:
@@ -84,12 +85,21 @@ class Rotate:
         return best_first([*judged, *pool[self.top :]])
 
 
+class Said(NamedTuple):
+    """What a memory says, as two are compared."""
+
+    item: Item
+    words: frozenset[str]
+    order: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Collapse:
     """Shows one of several memories that say the same, the best one.
 
-    Two are the same when ``threshold`` of their words are shared and their numbers
-    agree: "kept 30 days" and "kept 90 days" are different facts.
+    Two are the same when ``threshold`` of their words are shared, in the same order,
+    by the same speaker and of the same moment, and they differ neither in a number nor
+    in a denial: "kept 30 days" and "kept 90 days" are different facts.
     """
 
     threshold: float = 0.9
@@ -98,13 +108,14 @@ class Collapse:
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         kept: list[Candidate] = []
-        seen: list[frozenset[str]] = []
+        said: list[Said] = []
         for cand in pool[: self.top]:
-            words = word_set(cand.item.text)
-            twin = next((i for i, other in enumerate(seen) if self._same(words, other)), None)
+            text = cand.item.text
+            own = Said(cand.item, word_set(text), tuple(fold(text).split()))
+            twin = next((at for at, other in enumerate(said) if self._same(own, other)), None)
             if twin is None:
                 kept.append(cand)
-                seen.append(words)
+                said.append(own)
             else:
                 reason = Evidence(self.name, "seen", 1.0, "also said by", cand.item.id)
                 first = kept[twin]
@@ -114,8 +125,32 @@ class Collapse:
             ctx.remark(f"{dropped} near-duplicates collapsed")
         return (*kept, *pool[self.top :])
 
-    def _same(self, one: frozenset[str], other: frozenset[str]) -> bool:
-        small, large = sorted((len(one), len(other)))
-        if not large or small / large < self.threshold or overlap(one, other) < self.threshold:
+    def _same(self, one: Said, other: Said) -> bool:
+        small, large = sorted((len(one.words), len(other.words)))
+        if not large or small / large < self.threshold:
             return False
-        return not any(char.isdigit() for word in one ^ other for char in word)
+        if overlap(one.words, other.words) < self.threshold:
+            return False
+        return _same_circumstances(one.item, other.item) and not _differ_in_fact(one, other)
+
+
+def _same_circumstances(one: Item, other: Item) -> bool:
+    if one.speaker != other.speaker:
+        return False
+    moments = (one.occurred_at, other.occurred_at)
+    return None in moments or moments[0] == moments[1]
+
+
+def _differ_in_fact(one: Said, other: Said) -> bool:
+    """Whether the few words that differ, or their order, change what is said."""
+    for word in one.words ^ other.words:
+        if word in _DENIALS or word.endswith(("n't", "n’t")) or any(map(str.isdigit, word)):
+            return True
+    shared = one.words & other.words
+    return [w for w in one.order if w in shared] != [w for w in other.order if w in shared]
+
+
+_DENIALS = frozenset(
+    ("no", "not", "never", "none", "without", "neither", "nor", "nicht", "kein", "keine", "nie",
+     "ohne", "pas", "jamais", "sans", "nunca", "sin", "nada", "не", "нет", "никогда", "без")
+)  # fmt: skip

@@ -32,7 +32,7 @@ class Rrf:
             )
 
         merged = _merge(found, share)
-        return merged[: self.pool] if self.pool else merged
+        return merged[: ctx.reach(self.pool)] if self.pool else merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Weighted:
             return Evidence(f"fuse.{channel.name}", "add", part, f"rank {seen.rank}")
 
         merged = _merge(found, share)
-        return merged[: self.pool] if self.pool else merged
+        return merged[: ctx.reach(self.pool)] if self.pool else merged
 
 
 def _merge(found: Mapping[Channel, Pool], share: Share) -> Pool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from math import fsum
 
@@ -16,7 +15,9 @@ _CALENDAR = frozenset(
      "october", "november", "december", "monday", "tuesday", "wednesday", "thursday", "friday",
      "saturday", "sunday")
 )  # fmt: skip
-_CAPITALISED = re.compile(r"[^\W\d_a-z][^\W_]*")
+# So many common English words make a question English: elsewhere capitals say other
+# things than that a word is a name.
+_ENGLISH_FROM = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +107,19 @@ def coverage(cand: Candidate, ctx: Context) -> float:
 def strange_names(ctx: Context) -> tuple[str, ...]:
     """The question's names that no memory holds, if they are at least half of its names.
 
-    A name is a capitalised word, not the first one, that is no month or weekday.
+    A name is a capitalised word of an English question, not the first one, that is no
+    month or weekday.
     """
+    if sum(word.common for word in ctx.words()) < _ENGLISH_FROM:
+        return ()
     first = ctx.query.text.split()[:1]
     known = ctx.statistics().frequencies
     names = [
         word
         for word in ctx.words()
         if not word.common
-        and _CAPITALISED.fullmatch(word.shown)
+        and word.shown[:1].isupper()
+        and word.shown.isalnum()
         and word.shown.casefold() not in _CALENDAR
         and [word.shown] != first
     ]

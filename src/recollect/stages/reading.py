@@ -79,4 +79,4 @@ class Top:
     name: str = "top"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        return pool[: self.count]
+        return pool[: ctx.reach(self.count)]

@@ -27,8 +27,9 @@ _LATEST = """
         ON i.id = wanted.value AND i.rev = (SELECT max(rev) FROM item WHERE id = wanted.value)
 """
 _SAME_CONTENT = """
-    SELECT i.fingerprint, i.level, i.id FROM json_each(?) AS wanted
+    SELECT i.fingerprint, i.level, i.id, i.classification, i.trust FROM json_each(?) AS wanted
     CROSS JOIN item AS i ON i.fingerprint = wanted.value AND i.live_to IS NULL
+    WHERE i.status = 'active' AND (i.valid_to IS NULL OR i.valid_to > ?)
     ORDER BY i.rid
 """
 _KEYS = """
@@ -67,6 +68,18 @@ class _Revision:
     content: tuple[str, str]  # fingerprint and level
     entities: tuple[str, ...]
     record: Record | None = None
+
+
+class _Holder(NamedTuple):
+    """An item that says something already."""
+
+    id: str
+    classification: int
+    trust: int
+
+    def stands_in_for(self, item: Item) -> bool:
+        """Whether everybody who may see the item sees this one, and trusts it as much."""
+        return self.classification <= item.classification and self.trust >= item.trust
 
 
 class _KeyUse(NamedTuple):
@@ -114,10 +127,10 @@ class _Plan:
             for row in select(db, _LATEST, (ids,))
         }
         self._erased = {row[0] for row in select(db, _ERASED, (ids,))}
-        self._contents: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        self._contents: defaultdict[tuple[str, str], list[_Holder]] = defaultdict(list)
         prints = _json(record.fingerprint for record in records)
-        for fingerprint, level, item_id in select(db, _SAME_CONTENT, (prints,)):
-            self._contents[fingerprint, level].append(item_id)
+        for fingerprint, level, *holder in select(db, _SAME_CONTENT, (prints, now)):
+            self._contents[fingerprint, level].append(_Holder(*holder))
         keys = _json(record.key for record in records if record.key is not None)
         self._keys = {row[0]: _KeyUse(*row[1:]) for row in select(db, _KEYS, (keys,))}
 
@@ -132,10 +145,10 @@ class _Plan:
                 )
             return Kept(used.id, "repeated")
         content = (record.fingerprint, record.item.level)
-        same = self._contents[content]
+        same = [held for held in self._contents[content] if held.stands_in_for(record.item)]
         if same and record.skip_duplicate and record.item.rev == 1:
-            self._note_key(record, same[0])
-            return Kept(same[0], "duplicate")
+            self._note_key(record, same[0].id)
+            return Kept(same[0].id, "duplicate")
         self._add(record, content)
         self._note_key(record, record.item.id)
         return Kept(record.item.id, "stored")
@@ -155,7 +168,7 @@ class _Plan:
         self._rid += 1
         self._new.append(new)
         self._latest[item.id] = new
-        self._contents[content].append(item.id)
+        self._contents[content].append(_Holder(item.id, item.classification, item.trust))
 
     def _require_next(self, item: Item, before: _Revision | None) -> None:
         if item.id in self._erased:
@@ -174,9 +187,8 @@ class _Plan:
         before.live_to = moment
         if before.record is None:
             self._closed.append((moment, "revised", before.rid))
-        same = self._contents[before.content]
-        if item_id in same:
-            same.remove(item_id)
+        holders = self._contents[before.content]
+        holders[:] = [held for held in holders if held.id != item_id]
 
     def _note_key(self, record: Record, item_id: str) -> None:
         if record.key is not None:

