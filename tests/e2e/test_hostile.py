@@ -13,7 +13,7 @@ import pytest
 
 from corpus import NOTES, NOW
 from naughty import NAUGHTY
-from recollect import Memory
+from recollect import Draft, Memory
 from recollect.cli import main
 from recollect.errors import RecollectError, Refused
 from recollect.model import Recall, Remembered
@@ -51,12 +51,14 @@ def attempt(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
     """What a call answers, or its refusal, which must be a sentence anybody can print."""
     try:
         return call(*args, **named)
-    except RecollectError as refused:
-        told = strict(error_json(refused.message, refused.remedy, type(refused).__name__))
-        return refused if told["error"]["message"] else None
+    except RecollectError as error:
+        refused = error
     except Exception as error:
         error.add_note(f"given {args!r:.200} {named!r:.200}")
         raise
+    told = strict(error_json(refused.message, refused.remedy, type(refused).__name__))
+    assert told["error"]["message"]
+    return refused
 
 
 @pytest.fixture
@@ -291,9 +293,10 @@ def test_a_record_that_holds_it_comes_in_whole_or_not(export: dict[str, dict[str
 
 def test_any_field_of_a_record_may_hold_it(export: dict[str, dict[str, Any]]) -> None:
     """Of every type of record: taken in or refused by line and field."""
-    header = export.pop("recollect")
+    header = export["recollect"]
+    records = {kind: record for kind, record in export.items() if kind != "recollect"}
     with Memory.open(":memory:", embedder="none", clock=FixedClock(NOW)) as memory:
-        for kind, record in export.items():
+        for kind, record in records.items():
             for field in record:
                 for number, text in enumerate(SOME):
                     changed = {**record, field: text}
@@ -309,19 +312,13 @@ def test_any_field_of_a_record_may_hold_it(export: dict[str, dict[str, Any]]) ->
 
 def test_what_was_stored_moves_on_unchanged(memory: Memory) -> None:
     """Through an export as JSON Lines and an import elsewhere."""
-    memory.remember_each([*map(_raw, NAUGHTY)])
+    memory.remember_each([Draft(text, level="raw", session="all") for text in NAUGHTY])
     lines = [dumps(record).encode("utf-8") for record in memory.export()]
     with Memory.open(":memory:", embedder="none", clock=FixedClock(NOW)) as other:
         other.import_(json.loads(line) for line in lines)
 
         for item in memory.browse(limit=10_000):
             assert other.get(item.id) == item
-
-
-def _raw(text: str) -> Any:
-    from recollect import Draft
-
-    return Draft(text, level="raw", session="all")
 
 
 # --- The command line ---------------------------------------------------------------------
