@@ -28,6 +28,8 @@ from recollect.places import (
 
 ENVIRONMENT = "RECOLLECT_"
 NOT_A_PROJECTS = frozenset({"data_dir", "max_classification", "actor"})
+# The personal space, and those that are named after other projects' folders.
+_SOMEBODYS_SPACE = re.compile(r"personal|.*-[0-9a-f]{8}")
 SPACE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 

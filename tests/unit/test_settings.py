@@ -382,7 +382,13 @@ def test_a_relative_folder_is_written_as_it_is_meant(desk, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("data_dir", "/elsewhere"), ("max_classification", 3), ("actor", "me"), ("space", "personal")],
+    [
+        ("data_dir", "/elsewhere"),
+        ("max_classification", 3),
+        ("actor", "me"),
+        ("space", "personal"),
+        ("space", "app-32ff3df3"),
+    ],
 )
 def test_a_project_does_not_decide_over_the_users_memory(desk, name, value):
     """A repository may come from strangers: neither its file nor `--project` may set these."""
