@@ -218,7 +218,8 @@ def refuse_in_project(name: str, value: Any, where: str) -> None:
     """A project may come from strangers: it does not decide over the user's own memory,
     nor to which server, or into which folder's model, its texts go."""
     sent_on = name == "embedder" and _provided(_setting(name), value)
-    if name in NOT_A_PROJECTS or (name, value) == ("space", "personal") or sent_on:
+    somebodys = name == "space" and _SOMEBODYS_SPACE.fullmatch(str(value))
+    if name in NOT_A_PROJECTS or somebodys or sent_on:
         raise BadSetting(
             f"{where}: a project cannot set {name} = {str(value)!r}",
             remedy="set it for yourself: recollect config set",
