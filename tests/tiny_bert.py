@@ -92,6 +92,8 @@ def make_tiny_bert(folder: Path, weights: dict[str, np.ndarray] | None = None) -
                 "num_attention_heads": HEADS,
                 "intermediate_size": INNER,
                 "max_position_embeddings": POSITIONS,
+                "vocab_size": len(_vocabulary()),
+                "type_vocab_size": 2,
                 "layer_norm_eps": 1e-12,
             }
         )

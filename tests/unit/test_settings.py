@@ -402,6 +402,39 @@ def test_a_project_does_not_decide_over_the_users_memory(desk, name, value):
     assert name in read.value.message
 
 
+@pytest.mark.parametrize(
+    "value", ["transformer", "transformer:~/models/x", "ollama:nomic-embed-text:v1.5", "openai:m"]
+)
+def test_an_embedder_may_be_a_providers_model(desk, value):
+    """Set by the user, in the file and in the environment."""
+    set_user_setting("embedder", value, desk.env)
+
+    assert desk.load().embedder == value
+    assert desk.load(env={"RECOLLECT_EMBEDDER": value}).embedder == value
+
+
+@pytest.mark.parametrize("value", ["nobody:model", "ollama:", "ollama: ", "hash:x", "ollama:a\tb"])
+def test_a_model_of_nobody_is_refused(desk, value):
+    """The error names embedders and providers."""
+    with pytest.raises(BadSetting, match="one of wordllama") as caught:
+        set_user_setting("embedder", value, desk.env)
+
+    assert "ollama, openai as PROVIDER:MODEL" in caught.value.message
+
+
+@pytest.mark.parametrize("value", ["openai:text-embedding-3-small", "transformer:./weights"])
+def test_a_project_does_not_send_texts_anywhere(desk, value):
+    """Nor does it bring its own model; an embedder by its plain name it may choose."""
+    with pytest.raises(BadSetting, match="a project cannot set embedder"):
+        set_project_setting("embedder", value, desk.inside, desk.env)
+    desk.project_file.write_text(f"embedder = {value!r}\n")
+    with pytest.raises(BadSetting, match="a project cannot set embedder"):
+        desk.load()
+
+    desk.project_file.write_text('embedder = "transformer"\n')
+    assert desk.load().embedder == "transformer"
+
+
 def test_a_setting_can_be_taken_out_again(desk):
     """None removes it and the default holds."""
     set_user_setting("k", 12, desk.env)

@@ -79,7 +79,7 @@ def _store_revision(item: Item, piece: Prepared, *, pinned: bool | None, ctx: Wr
         about=about(revised, mentions, times),
         sketch=() if draft.session is not None else sketch(piece.folded),
         embedding=embedding,
-        model=ctx.embedder.model if ctx.embedder else "",
+        model=ctx.embedder.model if embedding and ctx.embedder else "",
         mentions=mentions,
         skip_duplicate=False,
     )

@@ -89,7 +89,7 @@ class SentenceTransformersEmbedder:
             with self._lock:
                 made = encode(texts, convert_to_numpy=True, show_progress_bar=False)
         except (RuntimeError, ValueError) as error:
-            raise ModelError(f"{self._name} failed: {error}") from error
+            raise ModelError(f"{self._name} failed: {_first_line(error)}") from error
         vectors = np.asarray(made, dtype=np.float32)
         if not np.isfinite(vectors).all():
             raise ModelError(f"{self._name} gave values that are no finite numbers")
@@ -110,4 +110,9 @@ class SentenceTransformersEmbedder:
         try:
             return SentenceTransformer(place, trust_remote_code=False)
         except (OSError, ValueError, RuntimeError, ImportError) as error:
-            raise ModelError(f"{self._name} cannot be loaded: {error}") from error
+            raise ModelError(f"{self._name} cannot be loaded: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    """What the library says, without the page of advice that may follow."""
+    return next(iter(str(error).splitlines()), type(error).__name__)

@@ -83,7 +83,7 @@ def windows(pieces: int, ends: Sequence[int], size: int) -> list[tuple[int, int]
     while cuts[-1] < pieces:
         start, limit = cuts[-1], cuts[-1] + size
         between = bisect_left(ends, limit) - 1
-        fits = between >= 0 and ends[between] + 1 >= start + size // 2
+        fits = between >= 0 and ends[between] + 1 >= start + max(1, size // 2)
         cuts.append(pieces if limit >= pieces else ends[between] + 1 if fits else limit)
     return list(pairwise(cuts))
 

@@ -8,8 +8,9 @@ import time
 import pytest
 
 from recollect.errors import BadSetting
-from recollect.models import DEFAULT, EMBEDDERS, NONE, open_embedder
+from recollect.models import DEFAULT, EMBEDDERS, NONE, PROVIDERS, open_embedder
 from recollect.models.lazy import Once
+from recollect.models.served import ServedEmbedder
 from recollect.settings import SETTINGS
 
 
@@ -28,18 +29,31 @@ def test_none_means_words_alone():
 
 
 def test_an_unknown_name_is_refused_with_the_allowed_ones():
-    """The error lists every name there is."""
-    with pytest.raises(BadSetting, match="'word2vec'") as caught:
-        open_embedder("word2vec")
+    """The error lists every name there is, and what each provider must be told."""
+    for name in ("word2vec", "word2vec:big", "ollama", "ollama:", "hash:x"):
+        with pytest.raises(BadSetting, match=f"'{name}'") as caught:
+            open_embedder(name)
 
-    assert caught.value.remedy == "allowed: wordllama, hash, none"
+    assert caught.value.remedy == (
+        "allowed: wordllama, hash, transformer, none, transformer:FOLDER, "
+        "sentence-transformers:NAME_OR_FOLDER, ollama:MODEL, openai:MODEL"
+    )
+
+
+def test_a_provider_is_told_which_model():
+    """Everything behind the first colon, a tag's colon included."""
+    served = open_embedder("ollama:nomic-embed-text:v1.5")
+
+    assert isinstance(served, ServedEmbedder)
+    assert served._name == "nomic-embed-text:v1.5"
 
 
 def test_the_setting_allows_exactly_the_names_there_are():
-    """A new embedder must be named in the settings too."""
-    allowed = next(setting.allowed for setting in SETTINGS if setting.name == "embedder")
+    """A new embedder or provider must be named in the settings too."""
+    setting = next(setting for setting in SETTINGS if setting.name == "embedder")
 
-    assert allowed == (*EMBEDDERS, NONE)
+    assert setting.allowed == (*EMBEDDERS, NONE)
+    assert setting.providers == tuple(PROVIDERS)
 
 
 def test_a_value_is_made_once_whoever_asks():

@@ -25,7 +25,7 @@ from recollect.store.sqlite.terms import read_query, statistics, tokenizer
 Hydrate = Callable[[apsw.Connection, Sequence[int]], dict[int, Item]]
 
 MOST_TERMS = 64
-FEW_CANDIDATES, SOME_CANDIDATES, MANY_CANDIDATES = 40, 200, 500
+FEW_CANDIDATES, SOME_CANDIDATES, MANY_CANDIDATES = 40, 150, 500
 FTS5_PARAMETERS = (1.2, 0.75)  # k1 and b of its bm25(), which cannot be changed
 LARGE_STORE, LARGE_BUDGET = 1_000_000, 50_000
 RARE_ENOUGH = 500  # memories; below this a word is cheap however common
