@@ -6,6 +6,7 @@ It is also the composition root: here a store, an embedder and a profile meet.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from recollect import engine
 from recollect.asking import Ask, build_query, make_filters, next_cursor, with_entity_ids
 from recollect.context import Context
-from recollect.errors import NotFound, Refused
+from recollect.errors import ModelError, NotFound, Refused
 from recollect.explain import WhyNot, explain, why_not
 from recollect.ids import make_id
 from recollect.ingest.drafting import make_draft
@@ -333,7 +334,9 @@ class Memory:
     def import_(self, records: Iterable[Mapping[str, Any]]) -> int:
         """Takes an export in, all or nothing; known memories are left as they are."""
         count = self.store.load(records, actor=self.settings.actor, now=self._clock())
-        self.reindex()
+        # Without a working model it is found by its words, by meaning after a reindex.
+        with suppress(ModelError):
+            self.reindex()
         return count
 
     def reindex(self, *, progress: Progress | None = None) -> int:

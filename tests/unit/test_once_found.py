@@ -131,7 +131,7 @@ def test_capitals_and_other_letters_are_no_strangers(
         ({"text": "staging replicates to the backup site every night at two"}, {"text": "the backup site replicates to staging every night at two"}),
         ({"text": "the queue client is thread safe and may be shared by all workers"}, {"text": "the queue client is not thread safe and may be shared by all workers"}),
         ({"text": "I will bring the cake on Friday", "speaker": "Anna"}, {"text": "I will bring the cake on Friday", "speaker": "Ben"}),
-        ({"text": "The nightly export failed again", "occurred_at": NOW - DAY}, {"text": "The nightly export failed again", "occurred_at": NOW}),
+        ({"text": "The nightly export failed again", "occurred_at": NOW - DAY, "kind": "event"}, {"text": "The nightly export failed again", "occurred_at": NOW, "kind": "event"}),
     ],
     ids=["order", "denial", "speaker", "moment"],
 )  # fmt: skip

@@ -97,9 +97,9 @@ class Said(NamedTuple):
 class Collapse:
     """Shows one of several memories that say the same, the best one.
 
-    Two are the same when ``threshold`` of their words are shared, in the same order,
-    by the same speaker and of the same moment, and they differ neither in a number nor
-    in a denial: "kept 30 days" and "kept 90 days" are different facts.
+    Two are the same when ``threshold`` of their words are shared, in the same order, by
+    the same speaker and, if it is an event, at the same moment, and they differ neither
+    in a number nor in a denial: "kept 30 days" and "kept 90 days" are different facts.
     """
 
     threshold: float = 0.9
@@ -137,6 +137,8 @@ class Collapse:
 def _same_circumstances(one: Item, other: Item) -> bool:
     if one.speaker != other.speaker:
         return False
+    if not {one.kind, other.kind} & _HAPPENINGS:
+        return True
     moments = (one.occurred_at, other.occurred_at)
     return None in moments or moments[0] == moments[1]
 
@@ -150,6 +152,8 @@ def _differ_in_fact(one: Said, other: Said) -> bool:
     return [w for w in one.order if w in shared] != [w for w in other.order if w in shared]
 
 
+# Told twice a fact is one fact; what happened twice happened twice.
+_HAPPENINGS = frozenset(("event", "episode", "outcome"))
 _DENIALS = frozenset(
     ("no", "not", "never", "none", "without", "neither", "nor", "nicht", "kein", "keine", "nie",
      "ohne", "pas", "jamais", "sans", "nunca", "sin", "nada", "не", "нет", "никогда", "без")

@@ -176,14 +176,17 @@ class VectorIndex:
 
 
 def _model_in_use(db: apsw.Connection, name: str, dim: int) -> Model | None:
-    """The stored model of that name. Vectors of another cannot be compared."""
+    """The stored model of that name. Vectors of another cannot be compared, and as long
+    as some are left a search of the rest would miss what they stand for."""
     from recollect.store.sqlite import chunks  # NumPy
 
     known = [model for model in chunks.models(db) if model.slots]
     mine = next((model for model in known if model.name == name), None)
-    if mine is None and known:
+    others = [model for model in known if model is not mine]
+    if others:
         raise ModelError(
-            f"the memories' vectors were made by {known[0].name}, the embedder in use is {name}",
+            f"the vectors of {others[0].slots:,} memories were made by {others[0].name},"
+            f" the embedder in use is {name}",
             remedy="recollect reindex",
         )
     if mine is not None and mine.dim != dim:
