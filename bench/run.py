@@ -156,9 +156,11 @@ def peak_memory() -> None:
     store = space_of(100_000)
     question = Corpus.of_size(100_000).questions(1)[0]
     code = (
-        "import resource, sys\nfrom recollect import Memory\n"
+        "import sys\nfrom recollect import Memory\n"
         "with Memory.open(path=sys.argv[1]) as m: m.recall(sys.argv[2])\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+        # Not getrusage, which counts what the parent had before the program began.
+        "peak = next(line for line in open('/proc/self/status') if line.startswith('VmHWM'))\n"
+        "print(int(peak.split()[1]) // 1024)"
     )
     answer = subprocess.run(
         [sys.executable, "-c", code, str(store), question],
