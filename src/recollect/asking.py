@@ -8,11 +8,11 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from recollect.dates import moment_of
 from recollect.errors import BadText, Refused, TooLarge
-from recollect.model import Filters, Query, mark_of
+from recollect.model import LEVELS, Filters, Query, mark_of
 from recollect.ports import Store
 from recollect.text import unkeepable
 
@@ -42,6 +42,15 @@ class Ask:
     cursor: str | None = None
     as_of: datetime | str | None = None
     track: bool = False
+    most: Mapping[str, int] | None = None
+
+
+class Limits(NamedTuple):
+    """What holds when the caller names no limit: the setting's, else the profile's."""
+
+    k: int
+    max_tokens: int
+    most: tuple[tuple[str, int], ...] = ()
 
 
 def make_filters(where: Mapping[str, Any], now: datetime) -> Filters:
@@ -93,7 +102,7 @@ def _strings(name: str, value: Any) -> tuple[str, ...]:
     return entries
 
 
-def build_query(ask: Ask, filters: Filters, *, now: datetime, k: int, max_tokens: int) -> Query:
+def build_query(ask: Ask, filters: Filters, usual: Limits, *, now: datetime) -> Query:
     """A Query within the limits; over a limit is refused, never cut short."""
     _admit(ask.text, "the question", MAX_QUERY_BYTES)
     if not ask.text.strip():
@@ -107,14 +116,26 @@ def build_query(ask: Ask, filters: Filters, *, now: datetime, k: int, max_tokens
         now=_moment("now", now, now),
         as_of=as_of,
         filters=filters,
-        k=_within("k", k if ask.k is None else ask.k, 1, MAX_K),
+        k=_within("k", usual.k if ask.k is None else ask.k, 1, MAX_K),
         max_tokens=_within(
-            "max_tokens", max_tokens if ask.max_tokens is None else ask.max_tokens, 1, MAX_TOKENS
+            "max_tokens",
+            usual.max_tokens if ask.max_tokens is None else ask.max_tokens,
+            1,
+            MAX_TOKENS,
         ),
         offset=_within("offset", ask.offset, 0, MAX_OFFSET),
         track=ask.track,
         seen=seen,
+        most=_most({**dict(usual.most), **(ask.most or {})}),
     )
+
+
+def _most(limits: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    for level, number in limits.items():
+        if level not in LEVELS:
+            raise Refused(f"there is no level {level!r}", remedy=f"allowed: {', '.join(LEVELS)}")
+        _within(f"most {level}", number, 0, MAX_K)
+    return tuple(sorted(limits.items()))
 
 
 def next_cursor(query: Query, returned: Iterable[str]) -> str:

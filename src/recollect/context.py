@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from recollect.errors import ModelError
-from recollect.model import Item, Pool, Query
+from recollect.model import Caption, Item, Pool, Query, Timeline
 from recollect.ports import (
     Embedder,
     Embedding,
@@ -41,6 +41,16 @@ class Context:
     @property
     def scope(self) -> Scope:
         return Scope(self.query.filters, self.query.moment, self.query.as_of)
+
+    def scope_of(self, levels: tuple[str, ...]) -> Scope:
+        """The scope, narrowed to these levels; as it is where none are named."""
+        asked = self.query.filters.levels
+        if not levels or levels == asked:
+            return self.scope
+        # No level is called so: what the caller and the channel both want may be nothing.
+        both = tuple(level for level in levels if not asked or level in asked) or ("none",)
+        filters = replace(self.query.filters, levels=both)
+        return Scope(filters, self.query.moment, self.query.as_of)
 
     def reach(self, usual: int) -> int:
         """How many candidates to go on with: as usual or, where somebody asks for very
@@ -79,7 +89,8 @@ class Context:
         embedder, words = late_interaction(self.embedder), self.words()
         if embedder is None or not words:
             return self.embedding().vector
-        return embedder.weighted([word.shown for word in words], [self.rarity(w) for w in words])
+        shares = [self.rarity(word) for word in words]
+        return embedder.weighted([word.shown for word in words], shares, self.query.text)
 
     def words(self) -> tuple[Word, ...]:
         """The query's words and names, in its order."""
@@ -138,6 +149,23 @@ class Stage(Protocol):
     def name(self) -> str: ...
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool: ...
+
+
+class Addition(NamedTuple):
+    """What an assembler adds to an answer."""
+
+    captions: tuple[Caption, ...] = ()
+    timelines: tuple[Timeline, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Assembler(Protocol):
+    """Adds what belongs beside the hits."""
+
+    @property
+    def name(self) -> str: ...
+
+    def __call__(self, hits: Pool, ctx: Context) -> Addition: ...
 
 
 @dataclass(frozen=True, slots=True)

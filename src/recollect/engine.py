@@ -9,7 +9,7 @@ from recollect.context import Channel, Context, Reluctant
 from recollect.errors import StoreBusy
 from recollect.model import AnswerStatus, Candidate, Degraded, Pool, Recall
 from recollect.profile import Profile
-from recollect.stages.assemble import warnings_for
+from recollect.stages.assemble import relations_of, warnings_for
 from recollect.stages.budget import page_of
 from recollect.trace import Trace
 
@@ -21,9 +21,10 @@ def recall(profile: Profile, ctx: Context) -> Recall:
     """
     with ctx.store.snapshot():
         answer = walk(profile, ctx)
+    # 11. Note what was returned as used.
     if ctx.query.track and answer.hits:
         try:
-            ctx.store.note_use([hit.item.id for hit in answer.hits], ctx.query.now)
+            profile.track(answer.hits, ctx)
         except StoreBusy as busy:
             missed = Degraded("track", busy.message)
             answer = replace(answer, degraded=(*answer.degraded, missed))
@@ -69,7 +70,12 @@ def walk(profile: Profile, ctx: Context) -> Recall:
     # 9. Keep what fits the caller's limits.
     hits = trace.run("budget", partial(profile.budget, pool, ctx), pool)
 
-    # 10. Put the answer together, with what the reader should be warned of.
+    # 10. Put the answer together, with what the reader should know beside the hits.
+    relations = relations_of(hits, ctx)
+    beside = [
+        trace.gather(f"assemble.{add.name}", partial(add, hits, ctx), hits)
+        for add in profile.assemble
+    ]
     status, reason = _verdict(hits, pool, offered, ctx)
     return Recall(
         query=ctx.query,
@@ -78,10 +84,13 @@ def walk(profile: Profile, ctx: Context) -> Recall:
         reason=reason,
         hits=hits,
         page=page_of(pool, hits, ctx.query),
-        warnings=warnings_for(hits, ctx),
+        warnings=(*warnings_for(hits, relations), *(w for more in beside for w in more.warnings)),
         degraded=tuple(trace.degraded),
         nearest_miss=offered[0] if offered and not pool else None,
         steps=tuple(trace.steps),
+        captions=tuple(caption for more in beside for caption in more.captions),
+        relations=relations,
+        timelines=tuple(timeline for more in beside for timeline in more.timelines),
     )
 
 

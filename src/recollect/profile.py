@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from recollect.channels import CHANNELS
-from recollect.context import Channel, Fusion, Stage
+from recollect.context import Assembler, Channel, Fusion, Stage
 from recollect.errors import BadProfile, NotFound
-from recollect.stages import FUSIONS, STAGES
+from recollect.stages import ASSEMBLERS, FUSIONS, STAGES
 from recollect.stages.budget import Budget
+from recollect.stages.track import Track
 
 # Beside this file, packed into a wheel or not; importlib.resources costs 6 ms to load.
 _SHIPPED = Path(__file__).with_name("profiles")
@@ -41,6 +42,8 @@ class Profile:
     diversify: tuple[Stage, ...] = ()
     gate: tuple[Stage, ...] = ()
     budget: Budget = dataclasses.field(default_factory=Budget)
+    assemble: tuple[Assembler, ...] = ()
+    track: Track = dataclasses.field(default_factory=Track)
 
     def slot(self, name: str) -> tuple[Stage, ...]:
         """The stages in one of the slots."""
@@ -104,7 +107,7 @@ def parse_profile(text: str, name: str, where: str) -> Profile:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadProfile(f"{where}: not valid TOML: {error}") from error
-    allowed = ("title", "channels", "fuse", *SLOTS, "budget")
+    allowed = ("title", "channels", "fuse", *SLOTS, "budget", "assemble", "track")
     _only(table, allowed, where)
     channels = _list_of(table, "channels", CHANNELS, where)
     if not channels:
@@ -119,6 +122,8 @@ def parse_profile(text: str, name: str, where: str) -> Profile:
         channels=channels,
         fuse=_part(table.get("fuse", {"use": "rrf"}), "fuse", FUSIONS, where),
         budget=_fill(Budget, table.get("budget", {}), "budget", where),
+        assemble=_list_of(table, "assemble", ASSEMBLERS, where),
+        track=_fill(Track, table.get("track", {}), "track", where),
         **slots,
     )
 
@@ -189,10 +194,9 @@ def _coerce(value: Any, wanted: Any, where: str) -> Any:
             return value
         raise BadProfile(f"{where} is {value!r}", remedy=f"allowed: {', '.join(map(str, args))}")
     if origin is tuple and isinstance(value, dict):
+        number = typing.get_args(args[0])[-1]
         return tuple(
-            sorted(
-                (name, _coerce(number, float, f"{where}.{name}")) for name, number in value.items()
-            )
+            sorted((name, _coerce(one, number, f"{where}.{name}")) for name, one in value.items())
         )
     if origin is tuple and isinstance(value, list):
         return tuple(_coerce(entry, args[0], where) for entry in value)

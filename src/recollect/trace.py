@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import perf_counter
 
-from recollect.context import Context
+from recollect.context import Addition, Context
 from recollect.errors import RecollectError, StoreError
 from recollect.model import Degraded, Pool, Step
 
@@ -48,6 +48,18 @@ class Trace:
             return otherwise
         self._keep(name, start, pool, otherwise)
         return pool
+
+    def gather(self, name: str, step: Callable[[], Addition], hits: Pool) -> Addition:
+        """Let an assembler add to the answer; what it cannot add is left out."""
+        added = Addition()
+
+        def keep() -> Pool:
+            nonlocal added
+            added = step()
+            return hits
+
+        self.attempt(name, keep, hits)
+        return added
 
     def skip(self, name: str, reason: str) -> None:
         """Note a step that was left out, and why."""

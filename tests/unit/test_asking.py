@@ -7,13 +7,20 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from corpus import NOW
-from recollect.asking import MAX_QUERY_BYTES, Ask, build_query, make_filters, next_cursor
+from recollect.asking import (
+    MAX_QUERY_BYTES,
+    Ask,
+    Limits,
+    build_query,
+    make_filters,
+    next_cursor,
+)
 from recollect.errors import BadText, Refused, TooLarge
 from recollect.model import Filters, Query, mark_of
 
 
 def built(ask: Ask, filters: Filters | None = None) -> Query:
-    return build_query(ask, filters or Filters(), now=NOW, k=10, max_tokens=2000)
+    return build_query(ask, filters or Filters(), Limits(10, 2000), now=NOW)
 
 
 def test_one_value_stands_for_many() -> None:

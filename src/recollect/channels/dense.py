@@ -16,12 +16,14 @@ class Dense:
     """Nearest vectors by cosine; nothing at or below ``min_cosine``.
 
     With ``weighted`` rare words of the question count for more in its vector.
+    ``levels`` are searched; all of them where none are named.
     """
 
     depth: int = 50
     weight: float = 1.0
     min_cosine: float = 0.0
     weighted: bool = True
+    levels: tuple[str, ...] = ()
     name: str = "dense"
 
     def __call__(self, ctx: Context) -> Pool:
@@ -32,7 +34,7 @@ class Dense:
             ctx.remark("the question has no words the embedder knows")
             return ()
         found = ctx.store.search_vector(
-            vector, ctx.embedder.model, ctx.reach(self.depth), ctx.scope
+            vector, ctx.embedder.model, ctx.reach(self.depth), ctx.scope_of(self.levels)
         )
         near = tuple(match for match in found.matches if match.score > self.min_cosine)
         return ranked(self.name, Found(near, found.note), ctx)

@@ -17,7 +17,8 @@ class Lexical:
     """BM25 over stemmed words, any of which may match.
 
     The score is the share of what the question's words could reach at best, so 1
-    would be a perfect match and two questions can be compared.
+    would be a perfect match and two questions can be compared. ``levels`` are searched;
+    all of them where none are named.
     """
 
     depth: int = 50
@@ -26,6 +27,7 @@ class Lexical:
     k1: float = 1.2
     b: float = 0.75
     postings_budget: int = 20_000
+    levels: tuple[str, ...] = ()
     name: str = "lexical"
 
     def __call__(self, ctx: Context) -> Pool:
@@ -37,7 +39,7 @@ class Lexical:
             self.b,
             self.postings_budget,
         )
-        found = ctx.store.search_text(search, ctx.scope)
+        found = ctx.store.search_text(search, ctx.scope_of(self.levels))
         return ranked(self.name, found, ctx, scale=found.ceiling or 1.0)
 
 

@@ -27,7 +27,7 @@ from recollect.ports import Embedder, Progress
 from recollect.settings import Settings
 
 # What decides about the content of a space; a change there makes every kept space stale.
-_WRITING = ("ingest", "store", "models", "dates", "text.py", "ids.py", "model.py")
+_WRITING = ("ingest", "store", "models", "dates", "text.py", "ids.py", "model")
 _PAGE = 500
 MARKER = "filled.json"
 

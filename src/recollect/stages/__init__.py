@@ -1,6 +1,6 @@
 """Ways of re-judging a pool. A new stage is one class, one line here, one row in the docs."""
 
-from recollect.context import Keep
+from recollect.context import Assembler, Keep
 from recollect.stages.adjust import CallerBoost, Decay, Importance, Recency
 from recollect.stages.budget import Budget
 from recollect.stages.conversation import Conversation
@@ -13,6 +13,8 @@ from recollect.stages.rerank import MaxSim, Overlap, Read
 from recollect.stages.spread import Spread
 
 FUSIONS = {"rrf": Rrf, "weighted": Weighted}
+
+ASSEMBLERS: dict[str, type[Assembler]] = {}
 
 STAGES = {
     "keep": Keep,
@@ -39,4 +41,4 @@ STAGES = {
     "abstain": Abstain,
 }
 
-__all__ = ["FUSIONS", "STAGES", "Budget"]
+__all__ = ["ASSEMBLERS", "FUSIONS", "STAGES", "Budget"]

@@ -17,24 +17,47 @@ def cost(item: Item) -> int:
 class Budget:
     """At most k, at most the token budget, from the offset on; but always one.
 
-    ``k`` and ``max_tokens`` of a profile are used when the caller names none.
+    Levels named in ``most`` are counted apart, each up to its own number. What a
+    profile says here is used when the caller names nothing else.
     """
 
     k: int = 10
     max_tokens: int = 2000
+    most: tuple[tuple[str, int], ...] = ()
     name: str = "budget"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         query = ctx.query
         spent = 0
         kept: list[Candidate] = []
-        for cand in unseen(pool, query)[query.offset : query.offset + query.k]:
+        for cand in _within_numbers(unseen(pool, query)[query.offset :], query):
             price = cost(cand.item)
             if kept and spent + price > query.max_tokens:
                 break
             kept.append(cand)
             spent += price
         return tuple(kept)
+
+
+def _within_numbers(pool: Pool, query: Query) -> Pool:
+    """At most k, and of the levels counted apart at most as many as each may have."""
+    if not query.most:
+        return pool[: query.k]
+    apart = dict(query.most)
+    left = dict(apart)
+    others = query.k
+    kept = []
+    for cand in pool:
+        level = cand.item.level
+        if level in apart:
+            left[level] -= 1
+            fits = left[level] >= 0
+        else:
+            others -= 1
+            fits = others >= 0
+        if fits:
+            kept.append(cand)
+    return tuple(kept)
 
 
 def unseen(pool: Pool, query: Query) -> Pool:
@@ -47,7 +70,7 @@ def unseen(pool: Pool, query: Query) -> Pool:
 def page_of(pool: Pool, kept: Pool, query: Query) -> Page:
     """Where in the whole answer the kept part lies."""
     more = query.offset + len(kept) < len(unseen(pool, query))
-    stopped_by = "end" if not more else "k" if len(kept) >= query.k else "tokens"
+    stopped_by = "end" if not more else "k" if _numbers_reached(pool, kept, query) else "tokens"
     return Page(
         offset=query.offset + len(query.seen),
         returned=len(kept),
@@ -56,3 +79,8 @@ def page_of(pool: Pool, kept: Pool, query: Query) -> Page:
         stopped_by=stopped_by,  # type: ignore[arg-type]
         tokens=sum(cost(cand.item) for cand in kept),
     )
+
+
+def _numbers_reached(pool: Pool, kept: Pool, query: Query) -> bool:
+    """Whether it was the numbers, not the tokens, that ended the page."""
+    return len(kept) >= len(_within_numbers(unseen(pool, query)[query.offset :], query))

@@ -114,7 +114,7 @@ def _tokens(ctx: Context) -> Tokens:
     if embedder is None:
         return Tokens((), None)
     asked = {telling.word.shown: telling.weight for telling in telling_words(ctx)}
-    owners, matrix = embedder.word_tokens(list(asked))
+    owners, matrix = embedder.word_tokens(list(asked), ctx.query.text)
     if not owners:
         return Tokens((), None)
     total = sum(asked[owner] for owner in owners) or 1.0

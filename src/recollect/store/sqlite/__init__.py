@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from recollect.errors import StoreBusy
 from recollect.model import Entity, Item, Link, Status
 from recollect.ports import (
+    Activity,
     Embedding,
     Event,
     Finding,
@@ -20,6 +21,7 @@ from recollect.ports import (
     Record,
     Scope,
     TextSearch,
+    Usage,
     Word,
     WordStatistics,
 )
@@ -34,6 +36,7 @@ from recollect.store.sqlite import (
     write,
 )
 from recollect.store.sqlite import terms as terms_of_text
+from recollect.store.sqlite import usage as used
 from recollect.store.sqlite.clock import to_ms
 from recollect.store.sqlite.connection import Connections, generation
 from recollect.store.sqlite.opening import open_space
@@ -159,6 +162,14 @@ class SqliteStore:
         now = datetime.now(UTC)
         with self._connections.writing() as db:
             graph.add_links(db, links, now)
+
+    def activity(self, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
+        with self._connections.reading() as db:
+            return used.activity(db, entities, now)
+
+    def usage(self, ids: Sequence[str], now: datetime) -> dict[str, Usage]:
+        with self._connections.reading() as db:
+            return used.usage(db, ids, now)
 
     def embeddings(
         self, ids: Sequence[str], model: str, *, as_of: datetime | None = None

@@ -11,7 +11,7 @@ import apsw
 from recollect.errors import SchemaTooNew
 from recollect.store.sqlite.files import make_file
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _FOLDER = Path(__file__).parent / "migrations"
 
 

@@ -1,220 +1,31 @@
-"""The sockets: what the engine asks of a store, an embedder, a reranker, a clock.
-
-An adapter promises everything in its protocol; the laws are in
-``tests/conformance``. Higher is better in every score that leaves an adapter.
-"""
+"""What the engine asks of a store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 
-from recollect.model import Entity, Filters, Item, Link, Status
+from recollect.model import Entity, Item, Link, Status
+from recollect.ports.models import Embedding
+from recollect.ports.values import (
+    Activity,
+    Event,
+    Finding,
+    Found,
+    Kept,
+    Receipt,
+    Record,
+    Scope,
+    TextSearch,
+    Usage,
+    Word,
+    WordStatistics,
+)
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vector = NDArray[np.float32]
-    Matrix = NDArray[np.float32]
-
-Clock = Callable[[], datetime]
-Progress = Callable[[int, int], None]
-
-
-class Embedding(NamedTuple):
-    """A unit vector for the whole text and, for late interaction, its tokens.
-
-    ``tokens`` is written and read by the embedder only; a store keeps it as it is.
-    ``token_count`` is what the text costs in tokens, 0 where the embedder does not say.
-    """
-
-    vector: Vector
-    tokens: bytes = b""
-    token_count: int = 0
-
-
-class Embedder(Protocol):
-    """Turns texts into unit vectors. Equal texts give equal vectors."""
-
-    @property
-    def model(self) -> str:
-        """Names the model and everything that changes its vectors."""
-        ...
-
-    @property
-    def dim(self) -> int: ...
-
-    def embed(self, texts: Sequence[str]) -> list[Embedding]:
-        """One embedding a text. An empty text gives a vector of zeros."""
-        ...
-
-    def embed_query(self, text: str) -> Embedding: ...
-
-    def count_tokens(self, text: str) -> int:
-        """How many tokens of a language model the text costs, about."""
-        ...
-
-
-@runtime_checkable
-class LateInteraction(Protocol):
-    """An embedder that can also compare token by token."""
-
-    def word_tokens(self, words: Sequence[str]) -> tuple[tuple[str, ...], Matrix]:
-        """The tokens of each word by itself: which word each belongs to, and its unit
-        vector."""
-        ...
-
-    def weighted(self, words: Sequence[str], weights: Sequence[float]) -> Vector:
-        """The unit vector of a question whose words count by their weights."""
-        ...
-
-    def best_sentences(self, query: Vector, memories: Sequence[bytes]) -> Vector:
-        """For each memory the best cosine any of its sentences has with the query;
-        zeros for a memory without tokens."""
-        ...
-
-    def best_matches(self, query: Matrix, memories: Sequence[bytes]) -> Matrix:
-        """For each memory's ``Embedding.tokens`` (rows), the best cosine each query
-        token (columns) finds there; zeros for a memory without tokens."""
-        ...
-
-
-def late_interaction(embedder: object) -> LateInteraction | None:
-    """The embedder as one that compares token by token, where it can."""
-    return embedder if isinstance(embedder, LateInteraction) else None
-
-
-Reranker = Callable[[str, Sequence[str]], Sequence[float]]
-
-
-class Scope(NamedTuple):
-    """What a search may see: the filters, and the moment they are judged at.
-
-    Without ``as_of`` only live revisions are visible; with it, the revisions that
-    were live at that moment. ``moment`` decides what is expired.
-    """
-
-    filters: Filters
-    moment: datetime
-    as_of: datetime | None = None
-
-
-class Match(NamedTuple):
-    """One item found, how well, and in which words."""
-
-    item: Item
-    score: float
-    why: str = ""
-
-
-class Found(NamedTuple):
-    """What a search found, best first, and how it went about it.
-
-    ``ceiling`` is the highest score the question could have reached, 0 where the
-    search has none: it lets a channel judge a score without the others.
-    """
-
-    matches: tuple[Match, ...]
-    note: str = ""
-    ceiling: float = 0.0
-
-
-class TextSearch(NamedTuple):
-    """A question for the word index. ``about_weight`` weighs the words around a
-    memory (speaker, date, topic, tags) against those of its text."""
-
-    text: str
-    depth: int = 50
-    about_weight: float = 1.0
-    k1: float = 1.2
-    b: float = 0.75
-    postings_budget: int = 20_000
-
-
-class Word(NamedTuple):
-    """One word or name of a text as it is written, and the terms the index knows it
-    by. ``common`` ones say nothing about the subject."""
-
-    shown: str
-    terms: tuple[str, ...]
-    common: bool = False
-
-
-class WordStatistics(NamedTuple):
-    """How often words occur in this space: per word, the memories that hold it."""
-
-    documents: int
-    average_length: float
-    frequencies: Mapping[str, int]
-
-
-class Mention(NamedTuple):
-    """An entity a memory speaks of, and how sure that is."""
-
-    entity: Entity
-    confidence: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One item with everything derived from it, written in one transaction.
-
-    ``about`` holds further words to be found by; ``sketch`` the band hashes that
-    near-duplicates share; ``model`` names the embedder of ``embedding``. With
-    ``skip_duplicate`` a live item of the same fingerprint and level makes the store
-    keep that one and drop this.
-    ``item.rev`` above 1 replaces the live revision ``rev - 1`` of the same id.
-    """
-
-    item: Item
-    fingerprint: str
-    about: str = ""
-    sketch: tuple[int, ...] = ()
-    embedding: Embedding | None = None
-    model: str = ""
-    mentions: tuple[Mention, ...] = ()
-    links: tuple[Link, ...] = ()
-    key: str | None = None
-    skip_duplicate: bool = True
-
-
-class Kept(NamedTuple):
-    """What became of a record: ``id`` is the item that now holds the content."""
-
-    id: str
-    outcome: Literal["stored", "duplicate", "repeated"]
-
-
-class Receipt(NamedTuple):
-    """What an erase removed, counted, and what it could not reach."""
-
-    ids: tuple[str, ...]
-    removed: Mapping[str, int]
-    out_of_reach: tuple[str, ...]
-
-
-class Event(NamedTuple):
-    """One line of the journal. Never holds the content of a memory."""
-
-    seq: int
-    at: datetime
-    kind: str
-    item: str | None
-    actor: str
-    detail: str
-
-
-class Finding(NamedTuple):
-    """One thing `doctor` looked at."""
-
-    name: str
-    ok: bool
-    detail: str
-    repaired: bool = False
+    from recollect.ports.models import Vector
 
 
 class Searches(Protocol):
@@ -281,6 +92,14 @@ class Graph(Protocol):
 
     def add_links(self, links: Sequence[Link]) -> None:
         """Adds links; the same ends and type again overwrite the weight."""
+        ...
+
+    def activity(self, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
+        """What was stored about entities (ids) up to a moment; strangers are left out."""
+        ...
+
+    def usage(self, ids: Sequence[str], now: datetime) -> dict[str, Usage]:
+        """How items have been used up to a moment; those never used are left out."""
         ...
 
     def embeddings(

@@ -1,0 +1,110 @@
+"""A space that is open: the composition root, where a store, a model and a profile meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from recollect.errors import NotFound
+from recollect.model import Item
+from recollect.models import open_embedder
+from recollect.ports import Clock, Embedder, Store
+from recollect.profile import Profile, load_profile, profile_names
+from recollect.settings import Settings, load_settings
+from recollect.spaces import resolve_space
+from recollect.store.sqlite import SqliteStore
+
+
+def utc_now() -> datetime:
+    """The wall clock, in UTC."""
+    return datetime.now(UTC)
+
+
+class Opened:
+    """What every part of the facade stands on."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        embedder: Embedder | None = None,
+        settings: Settings | None = None,
+        clock: Clock = utc_now,
+        profile_folders: Sequence[Path] = (),
+    ) -> None:
+        """Put together from parts; ``Memory.open`` is the usual way."""
+        self.store = store
+        self.embedder = embedder
+        self.settings = settings or Settings()
+        self._clock = clock
+        self._folders = tuple(profile_folders)
+
+    @classmethod
+    def open(
+        cls,
+        space: str | None = None,
+        *,
+        path: Path | str | None = None,
+        embedder: str | Embedder | None = None,
+        settings: Settings | None = None,
+        clock: Clock = utc_now,
+    ) -> Self:
+        """The memory of a space, made if it is not there yet.
+
+        Without a name it is the project's own, found from the working directory.
+        ``":memory:"`` lives only as long as the object; ``path`` names a file.
+        """
+        settings = settings or load_settings()
+        if space == ":memory:":
+            store = SqliteStore.open(None, space="memory")
+        elif path is not None:
+            store = SqliteStore.open(Path(path), space=space or Path(path).stem)
+        else:
+            ref = resolve_space(space, settings)
+            store = SqliteStore.open(ref.path, space=ref.name)
+        chosen = embedder if embedder is not None else settings.embedder
+        model = open_embedder(chosen) if isinstance(chosen, str) else chosen
+        folders = settings.profile_folders()
+        return cls(store, embedder=model, settings=settings, clock=clock, profile_folders=folders)
+
+    def close(self) -> None:
+        """Lets go of the store. What was acknowledged is already safe."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def profile(self, wanted: str | Profile | None = None) -> Profile:
+        """A profile by name; the configured one where none is named."""
+        if isinstance(wanted, Profile):
+            return wanted
+        return load_profile(wanted or self.settings.profile, self._folders)
+
+    def profiles(self) -> dict[str, Path | None]:
+        """Profiles that can be named, and the file of each that is the user's own."""
+        return profile_names(self._folders)
+
+    def get(self, item_id: str) -> Item:
+        """One memory by its id, or by a part of the id that only it has."""
+        items = self.store.get([item_id])
+        if item_id in items:
+            return items[item_id]
+        near = self.store.resolve(item_id) if len(item_id) >= 4 else []
+        if len(near) == 1:
+            return self.store.get(near)[near[0]]
+        if near:
+            raise NotFound(f"{item_id!r} could be any of {', '.join(near)}")
+        raise NotFound(
+            f"there is no memory {item_id!r}", remedy="recollect list shows what is there"
+        )

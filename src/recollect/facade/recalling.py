@@ -1,0 +1,124 @@
+"""Asking, and asking why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from recollect import engine
+from recollect.asking import Ask, Limits, build_query, make_filters, next_cursor, with_entity_ids
+from recollect.context import Context
+from recollect.errors import Refused
+from recollect.explain import WhyNot, explain, why_not
+from recollect.facade.opened import Opened
+from recollect.model import Filters, Item, Recall
+from recollect.ports import Reranker
+from recollect.profile import Profile
+
+_LIMITS = ("k", "max_tokens", "offset", "cursor", "as_of", "most")
+
+
+class Recalling(Opened):
+    """The asking side of a memory."""
+
+    def recall(
+        self,
+        text: str,
+        *,
+        profile: str | Profile | None = None,
+        filters: Filters | None = None,
+        boost: Callable[[Item], float] | None = None,
+        reranker: Reranker | None = None,
+        now: datetime | None = None,
+        k: int | None = None,
+        max_tokens: int | None = None,
+        offset: int = 0,
+        cursor: str | None = None,
+        as_of: datetime | str | None = None,
+        track: bool | None = None,
+        most: Mapping[str, int] | None = None,
+        **where: Any,
+    ) -> Recall:
+        """What the question calls to mind, best first, each with its reasons.
+
+        ``where`` are filters (``kind="decision"``, ``since="2026-01-01"``); ``most``
+        limits single levels apart from ``k`` (``{"raw": 5}``).
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     _ = memory.remember("Tests run with make test")
+        ...     memory.recall("how do I bake bread?").status
+        'below_gate'
+        """
+        asked = Ask(
+            text,
+            k=k,
+            max_tokens=max_tokens,
+            offset=offset,
+            cursor=cursor,
+            as_of=as_of,
+            track=self.settings.track if track is None else track,
+            most=most,
+        )
+        chosen = self.profile(profile)
+        ctx = self._asking(asked, chosen, filters, where, now)
+        ctx = replace(ctx, boost=boost, reranker=reranker)
+        answer = engine.recall(chosen, ctx)
+        if not answer.page.has_more:
+            return answer
+        cursor = next_cursor(answer.query, [hit.item.id for hit in answer.hits])
+        return replace(answer, page=answer.page._replace(cursor=cursor))
+
+    def explain(self, text: str, item_id: str, **options: Any) -> str:
+        """The arithmetic of one memory's score, or why it was not returned."""
+        wanted = self.get(item_id).id
+        answer = self.recall(text, track=False, **options)
+        for hit in answer.hits:
+            if hit.item.id == wanted:
+                return explain(hit)
+        missing = self.why_not(item_id, text, **options)
+        return f"{missing.stage}: {missing.reason}"
+
+    def why_not(
+        self, item_id: str, text: str, *, profile: str | Profile | None = None, **options: Any
+    ) -> WhyNot:
+        """At which step a memory fell out of the answer, and by how much."""
+        item = self.get(item_id)
+        chosen = self.profile(profile)
+        named = {key: options.pop(key, None) for key in ("filters", "now", "boost", "reranker")}
+        ask = Ask(text, **{key: options.pop(key) for key in _LIMITS if key in options})
+        ctx = self._asking(ask, chosen, named["filters"], options, named["now"])
+        ctx = replace(ctx, boost=named["boost"], reranker=named["reranker"])
+        item = self.store.get([item.id], as_of=ctx.query.as_of).get(item.id, item)
+        return why_not(item, engine.recall(chosen, ctx), chosen.channels, ctx)
+
+    def compare(
+        self, text: str, profiles: Sequence[str | Profile], **options: Any
+    ) -> dict[str, Recall]:
+        """The same question by several profiles; nothing is marked as used."""
+        answers = [self.recall(text, profile=name, track=False, **options) for name in profiles]
+        return {answer.profile: answer for answer in answers}
+
+    def _asking(
+        self,
+        ask: Ask,
+        profile: Profile,
+        filters: Filters | None,
+        where: Mapping[str, Any],
+        now: datetime | None,
+    ) -> Context:
+        moment = now or self._clock()
+        if filters is None:
+            ceiling = {"max_classification": self.settings.max_classification}
+            filters = make_filters({**ceiling, **where}, moment)
+        elif where:
+            raise Refused("give filters either as one object or as keywords, not both")
+        filters = with_entity_ids(filters, self.store)
+        usual = Limits(
+            self.settings.given("k") or profile.budget.k,
+            self.settings.given("max_tokens") or profile.budget.max_tokens,
+            profile.budget.most,
+        )
+        query = build_query(ask, filters, usual, now=moment)
+        return Context(query, self.store, self.embedder)

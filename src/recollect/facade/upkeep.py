@@ -1,0 +1,58 @@
+"""Looking after a memory: export and import, missing vectors, health."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from recollect.errors import ModelError
+from recollect.facade.opened import Opened
+from recollect.ports import Finding, Progress
+from recollect.text import spoken
+
+BATCH = 500
+
+
+class Upkeep(Opened):
+    """The keeping side of a memory."""
+
+    def export(self) -> Iterator[dict[str, Any]]:
+        """Everything, losslessly, as JSON-ready records."""
+        self.store.log(
+            "exported", item=None, actor=self.settings.actor, detail="all", now=self._clock()
+        )
+        return self.store.dump()
+
+    def import_(self, records: Iterable[Mapping[str, Any]]) -> int:
+        """Takes an export in, all or nothing; known memories are left as they are."""
+        count = self.store.load(records, actor=self.settings.actor, now=self._clock())
+        # Without a working model it is found by its words, by meaning after a reindex.
+        with suppress(ModelError):
+            self.reindex()
+        return count
+
+    def reindex(self, *, progress: Progress | None = None) -> int:
+        """Makes the vectors that are missing. Can be stopped and taken up again."""
+        if self.embedder is None:
+            return 0
+        done = 0
+        while waiting := self.store.unembedded(self.embedder.model, BATCH):
+            made = self.embedder.embed([spoken(item) for item in waiting])
+            self.store.set_embeddings(
+                self.embedder.model,
+                {item.id: vector for item, vector in zip(waiting, made, strict=True)},
+            )
+            done += len(waiting)
+            if progress is not None:
+                progress(done, 0)
+        return done
+
+    def doctor(self, *, repair: bool = False) -> list[Finding]:
+        """Looks at everything that could be wrong; mends what is derived."""
+        return self.store.check(repair=repair)
+
+    def stats(self) -> dict[str, Any]:
+        """Counts and sizes, and what is in use."""
+        embedder = self.embedder.model if self.embedder else "none"
+        return {**self.store.stats(), "embedder": embedder}

@@ -1,0 +1,108 @@
+"""Remembering, correcting, forgetting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from recollect.errors import Refused
+from recollect.facade.opened import Opened
+from recollect.ids import make_id
+from recollect.ingest.drafting import make_draft
+from recollect.model import Draft, Item, Remembered
+from recollect.ports import Progress, Receipt
+
+if TYPE_CHECKING:
+    from recollect.ingest.writing import WriteContext
+
+BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What a forget did or, with ``preview``, would do."""
+
+    items: tuple[Item, ...]
+    kept: tuple[tuple[str, str], ...] = ()
+    preview: bool = False
+    receipt: Receipt | None = None
+
+
+class Writing(Opened):
+    """The writing side of a memory."""
+
+    def remember(self, text: str, **about: Any) -> Remembered:
+        """Stores one memory. ``about`` are the fields of ``Draft``.
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     first = memory.remember("We chose PostgreSQL", kind="decision", topic="db")
+        ...     again = memory.remember("We chose PostgreSQL.")
+        ...     print(first.status, again.status, again.id == first.id)
+        stored duplicate True
+        """
+        return self.remember_many([make_draft({"text": text, **about})])[0]
+
+    def remember_many(
+        self, drafts: Iterable[Draft | Mapping[str, Any] | str], *, progress: Progress | None = None
+    ) -> list[Remembered]:
+        """Stores many, 500 to a transaction. A bad one is refused before its batch
+        is stored; what came before stays."""
+        from recollect.ingest.remember import remember  # start-up time: recall does without
+
+        ready = [make_draft(draft) for draft in drafts]
+        results: list[Remembered] = []
+        for start in range(0, len(ready), BATCH):
+            results += remember(ready[start : start + BATCH], self._writing())
+            if progress is not None:
+                progress(len(results), len(ready))
+        return results
+
+    def remember_each(self, drafts: Iterable[Draft]) -> list[Remembered | Refused]:
+        """Stores many, each for itself: a refusal stands where a draft was refused."""
+        from recollect.ingest.each import remember_each  # start-up time: recall does without
+
+        ready = list(drafts)
+        batches = (ready[start : start + BATCH] for start in range(0, len(ready), BATCH))
+        return [answer for batch in batches for answer in remember_each(batch, self._writing())]
+
+    def update(self, item_id: str, **changes: Any) -> Item:
+        """A new revision of a memory; the id stays, the old text stays in history."""
+        from recollect.ingest.revise import revise  # start-up time: recall does without
+
+        item = self.get(item_id)
+        if item.live_to is not None:
+            raise Refused(f"{item.id} was forgotten", remedy=f"recollect restore {item.id}")
+        return revise(item, changes, self._writing())
+
+    def forget(
+        self, *ids: str, erase: bool = False, preview: bool = False, reason: str = "forgotten"
+    ) -> Forgotten:
+        """Takes memories out of recall; ``erase`` leaves no byte of them behind.
+
+        Pinned and protected ones are only let go by an erase, which is always meant.
+        """
+        items = [self.get(item_id) for item_id in ids]
+        kept = tuple(
+            (item.id, "pinned" if item.pinned else "protected")
+            for item in items
+            if not erase and (item.pinned or item.protected)
+        )
+        going = tuple(item for item in items if item.id not in dict(kept))
+        if preview or not going:
+            return Forgotten(going, kept, preview=preview)
+        names = [item.id for item in going]
+        now, actor = self._clock(), self.settings.actor
+        if erase:
+            return Forgotten(going, kept, receipt=self.store.erase(names, actor=actor, now=now))
+        self.store.end(names, how=reason, actor=actor, now=now)
+        return Forgotten(going, kept)
+
+    def restore(self, *ids: str) -> list[str]:
+        """Brings forgotten memories back; erased ones are gone for good."""
+        return self.store.restore(list(ids), actor=self.settings.actor, now=self._clock())
+
+    def _writing(self) -> WriteContext:
+        from recollect.ingest.writing import WriteContext  # start-up time: recall does without
+
+        return WriteContext(self.store, self.embedder, self._clock(), self.settings.actor, make_id)

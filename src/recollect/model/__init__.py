@@ -1,0 +1,62 @@
+"""The nouns: what a memory is made of and what a recall answers with."""
+
+from recollect.model.answer import (
+    AnswerStatus,
+    Caption,
+    Degraded,
+    Filters,
+    Page,
+    Query,
+    Recall,
+    Relation,
+    Step,
+    Timeline,
+    mark_of,
+)
+from recollect.model.draft import Collision, Draft, Remembered
+from recollect.model.evidence import Candidate, Evidence, Op, Pool, best_first, replay
+from recollect.model.item import (
+    LAYERS,
+    LEVELS,
+    NO_METADATA,
+    Entity,
+    Item,
+    Level,
+    Link,
+    Node,
+    NodeKind,
+    Status,
+)
+
+__all__ = [
+    "LAYERS",
+    "LEVELS",
+    "NO_METADATA",
+    "AnswerStatus",
+    "Candidate",
+    "Caption",
+    "Collision",
+    "Degraded",
+    "Draft",
+    "Entity",
+    "Evidence",
+    "Filters",
+    "Item",
+    "Level",
+    "Link",
+    "Node",
+    "NodeKind",
+    "Op",
+    "Page",
+    "Pool",
+    "Query",
+    "Recall",
+    "Relation",
+    "Remembered",
+    "Status",
+    "Step",
+    "Timeline",
+    "best_first",
+    "mark_of",
+    "replay",
+]
