@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -242,3 +244,24 @@ def test_a_revision_is_not_trusted_more_than_its_source(memory: Memory) -> None:
     assert memory.update(child, trust=3).trust == 0
     with pytest.raises(Exception, match="source_class"):
         memory.update(page, source_class="owner")
+
+
+def test_writers_to_one_session_never_share_a_number(tmp_path: Path) -> None:
+    """Turns are numbered in the transaction that stores them."""
+    path = tmp_path / "talk.db"
+    with Memory.open(path=path, embedder="none"):
+        pass
+
+    def talk(who: str) -> None:
+        with Memory.open(path=path, embedder="none") as memory:
+            for number in range(25):
+                memory.remember(f"{who} says {number}", session="s", speaker=who)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(talk, ("Ana", "Ben", "Cleo", "Dan")))
+
+    with Memory.open(path=path, embedder="none") as memory:
+        turns = memory.browse(limit=200)
+        links = memory.store.links_of([turn.id for turn in turns], ("follows",), incoming=False)
+    assert sorted(turn.seq or 0 for turn in turns) == list(range(100))
+    assert len(links) == 99

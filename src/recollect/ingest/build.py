@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from math import ceil
@@ -25,10 +25,9 @@ _EXACT = ("minute", "hour", "part", "day")
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a batch knows beyond the single draft: the turn before each, the parents'
-    trust, and the entities met so far by their keys."""
+    """What a batch knows beyond the single draft: the parents' trust, and the entities
+    met so far by their keys."""
 
-    before: Mapping[str, str] = field(default_factory=dict)
     parents: dict[str, int] = field(default_factory=dict)
     known: dict[str, Entity] = field(default_factory=dict)
 
@@ -57,7 +56,7 @@ def build(
         embedding=embedding,
         model=ctx.embedder.model if embedding and ctx.embedder else "",
         mentions=mentions,
-        links=_links(piece, collisions, around, ctx.now),
+        links=_links(piece, collisions, ctx.now),
         key=draft.key,
         skip_duplicate=not (piece.turn or compared.said_before),
     )
@@ -181,16 +180,13 @@ def about(item: Item, mentions: Sequence[Mention], times: Sequence[TimeSpan]) ->
 
 
 def _links(
-    piece: Prepared, collisions: Sequence[Collision], around: Surroundings, now: datetime
+    piece: Prepared, collisions: Sequence[Collision], now: datetime
 ) -> tuple[Link, ...]:
     me = Node("item", piece.id)
     links = [
         Link(me, Node("item", near.id), "similar_to", weight=near.similarity, created_at=now)
         for near in collisions
     ]
-    previous = around.before.get(piece.id)
-    if previous:
-        links.append(Link(me, Node("item", previous), "follows", created_at=now))
     if piece.draft.parent:
         links.append(Link(me, Node("item", piece.draft.parent), "derives_from", created_at=now))
     return tuple(links)

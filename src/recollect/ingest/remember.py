@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from recollect.errors import ModelError, TooLarge
 from recollect.ingest.admit import BATCH_DRAFTS
 from recollect.ingest.build import Surroundings, build
-from recollect.ingest.conversation import in_order
 from recollect.ingest.duplicates import (
     KEPT_FIRST,
     Compared,
@@ -41,15 +40,12 @@ def remember(drafts: Sequence[Draft], ctx: WriteContext) -> list[Remembered]:
     known, again = repeated(prepared, ctx)
     waiting = [piece for at, piece in enumerate(prepared) if at not in known and at not in again]
 
-    # 3. Conversations keep their order.
-    waiting, before = in_order(waiting, ctx.store)
-
-    # 4. What is there already is not stored twice.
+    # 3. What is there already is not stored twice.
     with ctx.store.snapshot():
         fresh, answers = deduplicated(waiting, ctx)
 
-    # 5. Embed, extract, relate and store, some hundred to a transaction.
-    around = Surroundings(_resolved(before, answers), _parents_trust(waiting, ctx))
+    # 4. Embed, extract, relate and store, some hundred to a transaction.
+    around = Surroundings(_parents_trust(waiting, ctx))
     for start in range(0, len(fresh), TRANSACTION):
         answers |= _stored(fresh[start : start + TRANSACTION], around, ctx)
     told = [known.get(at) or answers[prepared[again.get(at, at)].id] for at in range(len(prepared))]
@@ -100,14 +96,6 @@ def _embedded(
         return ctx.embedder.embed(texts), ()
     except ModelError:
         return [None] * len(texts), ("embedding",)
-
-
-def _resolved(before: dict[str, str], answers: dict[str, Remembered]) -> dict[str, str]:
-    """The turn before each, by the id under which it is kept."""
-    return {
-        piece_id: answers[previous].id if previous in answers else previous
-        for piece_id, previous in before.items()
-    }
 
 
 def _parents_trust(prepared: Sequence[Prepared], ctx: WriteContext) -> dict[str, int]:

@@ -113,7 +113,10 @@ class Writes(Protocol):
     """Changing what is remembered. Each call is one transaction; when it returns,
     the change survives a crash."""
 
-    def put(self, records: Sequence[Record], *, actor: str, now: datetime) -> list[Kept]: ...
+    def put(self, records: Sequence[Record], *, actor: str, now: datetime) -> list[Kept]:
+        """Stores records. A turn without a number comes after the last of its session,
+        and every turn is linked to the one before it (``follows``)."""
+        ...
 
     def find_duplicates(self, fingerprint: str, sketch: Sequence[int], scope: Scope) -> list[Item]:
         """Live items with the same fingerprint or sharing a band of the sketch."""
@@ -121,10 +124,6 @@ class Writes(Protocol):
 
     def find_key(self, key: str) -> tuple[str, str] | None:
         """The item an idempotency key stands for, and its fingerprint."""
-        ...
-
-    def last_turn(self, session: str) -> Item | None:
-        """The live item of the session with the highest ``seq``."""
         ...
 
     def end(self, ids: Sequence[str], *, how: str, actor: str, now: datetime) -> list[str]:

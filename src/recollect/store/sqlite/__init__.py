@@ -192,10 +192,6 @@ class SqliteStore:
         with self._connections.reading() as db:
             return look.find_key(db, key)
 
-    def last_turn(self, session: str) -> Item | None:
-        with self._connections.reading() as db:
-            return look.last_turn(db, session)
-
     def end(self, ids: Sequence[str], *, how: str, actor: str, now: datetime) -> list[str]:
         with self._connections.writing() as db:
             return lifecycle.end(db, ids, how=how, actor=actor, now=to_ms(now))

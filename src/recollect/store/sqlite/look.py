@@ -68,15 +68,6 @@ def history(db: apsw.Connection, item_id: str) -> list[Item]:
     return [to_item(row) for row in select(db, _HISTORY, (item_id,))]
 
 
-def last_turn(db: apsw.Connection, session: str) -> Item | None:
-    """The live item of a session with the highest place in it."""
-    sql = (
-        f"{_FROM} WHERE i.session = ? AND i.seq IS NOT NULL AND i.live_to IS NULL"
-        " ORDER BY i.seq DESC, i.rid DESC LIMIT 1"
-    )
-    return next((to_item(row) for row in select(db, sql, (session,))), None)
-
-
 def find_duplicates(
     db: apsw.Connection, fingerprint: str, sketch: Sequence[int], scope: Scope
 ) -> list[Item]:

@@ -14,7 +14,7 @@ from recollect.errors import Conflict, Refused
 from recollect.model import Item
 from recollect.ports import Embedding, Kept, Record
 from recollect.store.analysis import about_words
-from recollect.store.sqlite import graph, journal, words
+from recollect.store.sqlite import graph, journal, turns, words
 from recollect.store.sqlite.clock import from_ms
 from recollect.store.sqlite.connection import select
 from recollect.store.sqlite.rows import INSERT, NewRow, entity_ids, to_content
@@ -91,7 +91,7 @@ def put(
     db: apsw.Connection, vectors: VectorIndex, records: Sequence[Record], *, actor: str, now: int
 ) -> list[Kept]:
     """Stores what is new among the records; all of them or, on an error, none."""
-    records = [_findable(record) for record in records]
+    records = turns.numbered(db, [_findable(record) for record in records])
     plan = _Plan(db, records, now)
     kept = [plan.take(record) for record in records]
     plan.carry_out(db, vectors, actor)
@@ -246,6 +246,7 @@ class _Plan:
                 db.executemany(_NO_PAST_MENTION, again)
             if record.links:
                 graph.add_links(db, record.links, now)
+        turns.link_turns(db, (_record(new).item for new in self._new), self._now)
 
     def _link_named(self, db: apsw.Connection, new: _Revision) -> None:
         """Links entities that the item names by id, without saying more of them."""
