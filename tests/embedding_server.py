@@ -69,8 +69,8 @@ class EmbeddingServer(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 64
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Answering)
+    def __init__(self, answering: type[Answering] = Answering) -> None:
+        super().__init__(("127.0.0.1", 0), answering)
         self.fault: Fault | None = None
         self.asked: list[tuple[str, dict[str, str], Any]] = []
         self.released = threading.Event()
@@ -84,9 +84,9 @@ class EmbeddingServer(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving() -> Iterator[EmbeddingServer]:
+def serving(server: EmbeddingServer | None = None) -> Iterator[EmbeddingServer]:
     """A server in a thread, gone at the end together with those that still wait."""
-    server = EmbeddingServer()
+    server = server or EmbeddingServer()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

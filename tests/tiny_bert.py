@@ -61,6 +61,22 @@ def tiny_weights(seed: int = 5) -> dict[str, np.ndarray]:
     return weights
 
 
+def tiny_reader_weights(seed: int = 5) -> dict[str, np.ndarray]:
+    """The same with a head that judges pairs, named as a classifier's checkpoint names them."""
+    random = np.random.default_rng(seed + 1)
+    return {f"bert.{name}": tensor for name, tensor in tiny_weights(seed).items()} | {
+        "bert.pooler.dense.weight": random.normal(0, 0.2, (WIDTH, WIDTH)).astype(np.float32),
+        "bert.pooler.dense.bias": random.normal(0, 0.2, WIDTH).astype(np.float32),
+        "classifier.weight": random.normal(0, 0.4, (1, WIDTH)).astype(np.float32),
+        "classifier.bias": random.normal(0, 0.2, 1).astype(np.float32),
+    }
+
+
+def make_tiny_reader(folder: Path, weights: dict[str, np.ndarray] | None = None) -> Path:
+    """The folder, filled as a cross-encoder's is."""
+    return make_tiny_bert(folder, weights or tiny_reader_weights())
+
+
 def save_tensors(path: Path, tensors: dict[str, np.ndarray], kind: str = "F32") -> None:
     """A safetensors file; ``kind`` may be F32, F16 or BF16."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}

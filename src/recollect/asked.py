@@ -25,6 +25,14 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _NAME = re.compile(r"\b(?:who|whom|whose|where|which|name)\b", re.IGNORECASE)
+_ADVICE = re.compile(
+    r"\b(?:can|could|would|will) you (?:please )?(?:suggest|recommend|advise|propose)\b"
+    r"|\b(?:do|would) you (?:suggest|recommend)\b"
+    r"|^\s*(?:please )?(?:suggest|recommend|advise)\b"
+    r"|\bany (?:good )?(?:tips|advice|ideas?|suggestions?|recommendations?)\b"
+    r"|\bshould (?:I|we)\b",
+    re.IGNORECASE,
+)
 _SAYS_TIME = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|weeks?|weekend|months?|years?|days?"
     r"|morning|evening|night|recently|since|monday|tuesday|wednesday|thursday|friday|saturday"
@@ -71,6 +79,11 @@ def wanted(text: str) -> tuple[Wanted, ...]:
     if _NAME.search(text):
         kinds.append("a name")
     return tuple(kinds)
+
+
+def asks_advice(text: str) -> bool:
+    """Whether somebody wants a suggestion, for which what is known of them may help."""
+    return _ADVICE.search(text) is not None
 
 
 def gives(text: str, kinds: tuple[Wanted, ...]) -> Wanted | None:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from recollect.dates import moment_of
 from recollect.errors import BadText, Refused, TooLarge
-from recollect.model import LEVELS, Filters, Query, mark_of
+from recollect.heat import BANDS
+from recollect.model import LEVELS, Filters, Query, layer_named, layers_in_words, mark_of
 from recollect.ports import Store
 from recollect.text import unkeepable
 
@@ -24,11 +25,14 @@ MAX_OFFSET = 100_000
 _ONE_FOR_MANY = {
     "id": "ids", "level": "levels", "kind": "kinds", "layer": "layers", "topic": "topics",
     "tier": "tiers", "tag": "tags", "entity": "entities", "source": "sources",
-    "session": "sessions", "speaker": "speakers",
+    "session": "sessions", "speaker": "speakers", "band": "bands",
 }  # fmt: skip
-_TIMES = ("since", "until")
+_TIMES = ("since", "until", "stored_by")
 _RANGES = {"min_trust": (0, 3), "max_classification": (0, 3)}
 _MANY = frozenset(_ONE_FOR_MANY.values())
+# Moment, checksum of the question, whether it was asked of the past, marks of what was seen.
+_CURSOR = "<qI?{}I"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ def make_filters(where: Mapping[str, Any], now: datetime) -> Filters:
         if value is None:
             continue
         if key in _MANY:
-            values[key] = values.get(key, ()) + _strings(name, value)
+            values[key] = values.get(key, ()) + _named(key, _strings(name, value))
         elif key in _TIMES:
             values[key] = _moment(name, value, now)
         elif key in _RANGES:
@@ -102,6 +106,26 @@ def _strings(name: str, value: Any) -> tuple[str, ...]:
     return entries
 
 
+def _named(key: str, entries: tuple[str, ...]) -> tuple[str, ...]:
+    """The entries of a filter that has a fixed set of values, by their own names."""
+    if key == "layers":
+        return tuple(map(_layer, entries))
+    if key == "bands":
+        unknown = [entry for entry in entries if entry not in BANDS]
+        if unknown:
+            raise Refused(
+                f"there is no band {unknown[0]!r}", remedy=f"allowed: {', '.join(BANDS)}"
+            )
+    return entries
+
+
+def _layer(name: str) -> str:
+    layer = layer_named(name)
+    if layer is None:
+        raise Refused(f"there is no layer {name!r}", remedy=f"allowed: {layers_in_words()}")
+    return layer
+
+
 def build_query(ask: Ask, filters: Filters, usual: Limits, *, now: datetime) -> Query:
     """A Query within the limits; over a limit is refused, never cut short."""
     _admit(ask.text, "the question", MAX_QUERY_BYTES)
@@ -110,7 +134,10 @@ def build_query(ask: Ask, filters: Filters, usual: Limits, *, now: datetime) -> 
     as_of = _moment("as_of", ask.as_of, now) if ask.as_of is not None else None
     seen: frozenset[int] = frozenset()
     if ask.cursor is not None:
-        as_of, seen = _read_cursor(ask.cursor, ask.text)
+        begun, seen = _read_cursor(ask.cursor, ask.text)
+        as_of = begun.as_of
+        if begun.stored_by is not None:
+            filters = replace(filters, stored_by=begun.stored_by)
     return Query(
         text=ask.text,
         now=_moment("now", now, now),
@@ -138,25 +165,37 @@ def _most(limits: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(limits.items()))
 
 
+class _Begun(NamedTuple):
+    """When the first page was made: the moment in the past it was asked for, else now."""
+
+    as_of: datetime | None
+    stored_by: datetime | None
+
+
 def next_cursor(query: Query, returned: Iterable[str]) -> str:
-    """How to go on: the next page sees the memory as the first one saw it, and passes
-    over what earlier pages returned, so writes in between cannot repeat or hide any."""
-    moment = int(query.moment.timestamp() * 1000)
+    """How to go on: the next page leaves out what was stored after the first and what
+    earlier pages returned, so writes in between cannot repeat or hide any. What was
+    forgotten in between is gone, and what was corrected is told as it is now."""
+    begun = query.as_of or query.filters.stored_by or query.now
     marks = sorted(query.seen | {mark_of(item_id) for item_id in returned})
-    body = struct.pack(f"<qI{len(marks)}I", moment, zlib.crc32(query.text.encode()), *marks)
+    check = zlib.crc32(query.text.encode())
+    moment = (begun - _EPOCH) // timedelta(milliseconds=1)
+    body = struct.pack(_CURSOR.format(len(marks)), moment, check, query.as_of is not None, *marks)
     return base64.urlsafe_b64encode(body).decode().rstrip("=")
 
 
-def _read_cursor(cursor: str, text: str) -> tuple[datetime, frozenset[int]]:
+def _read_cursor(cursor: str, text: str) -> tuple[_Begun, frozenset[int]]:
     try:
         body = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        moment, check, *marks = struct.unpack(f"<qI{(len(body) - 12) // 4}I", body)
-        seen = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=moment)
+        layout = _CURSOR.format((len(body) - struct.calcsize(_CURSOR.format(0))) // 4)
+        milliseconds, check, in_past, *marks = struct.unpack(layout, body)
+        moment = _EPOCH + timedelta(milliseconds=milliseconds)
     except (ValueError, OverflowError, struct.error) as error:
         raise Refused("that is not a cursor of an earlier answer") from error
     if check != zlib.crc32(text.encode()):
         raise Refused("that cursor belongs to another question")
-    return seen, frozenset(marks)
+    begun = _Begun(moment, None) if in_past else _Begun(None, moment)
+    return begun, frozenset(marks)
 
 
 def _admit(text: str, what: str, limit: int) -> None:

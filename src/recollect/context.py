@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from recollect.background import Begun
 from recollect.errors import ModelError
 from recollect.model import Caption, Item, Pool, Query, Timeline
 from recollect.ports import (
@@ -17,6 +18,7 @@ from recollect.ports import (
     Store,
     Word,
     WordStatistics,
+    is_slow,
     late_interaction,
 )
 
@@ -79,7 +81,17 @@ class Context:
         embedder = self.embedder
         if embedder is None:
             raise ModelError("no embedder is configured")
+        begun: Begun[Embedding] | None = self._once.get("embedding begun")
+        if begun is not None:
+            return self.once("embedding", begun.result)
         return self.once("embedding", lambda: embedder.embed_query(self.query.text))
+
+    def begin_embedding(self) -> None:
+        """Starts embedding the query beside the steps to come, where the embedder is slow.
+        If none of them asks for it, it is dropped."""
+        embedder, text = self.embedder, self.query.text
+        if embedder is not None and is_slow(embedder) and "embedding" not in self._once:
+            self.once("embedding begun", lambda: Begun(lambda: embedder.embed_query(text)))
 
     def weighted_vector(self) -> Vector:
         """The query's vector with rare words counting for more, where the embedder can."""
@@ -133,6 +145,15 @@ class Reluctant(Protocol):
         ...
 
 
+@runtime_checkable
+class Early(Protocol):
+    """A channel with something to start before any other is asked."""
+
+    def begin(self, ctx: Context) -> None:
+        """Starts what takes long; the channel may still be skipped."""
+        ...
+
+
 class Fusion(Protocol):
     """Makes one pool of the channels' pools."""
 
@@ -166,6 +187,15 @@ class Assembler(Protocol):
     def name(self) -> str: ...
 
     def __call__(self, hits: Pool, ctx: Context) -> Addition: ...
+
+
+@runtime_checkable
+class Dispensable(Protocol):
+    """A stage that may have nothing to do it with: then the walk goes on without it."""
+
+    def skip(self, pool: Pool, ctx: Context) -> str:
+        """Why it is left out; an empty string where it should run."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

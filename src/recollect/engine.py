@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from recollect.context import Channel, Context, Reluctant
+from recollect.context import Channel, Context, Dispensable, Early, Reluctant, Stage
 from recollect.errors import StoreBusy
 from recollect.model import AnswerStatus, Candidate, Degraded, Pool, Recall
-from recollect.profile import Profile
+from recollect.profile import SLOTS, Profile
 from recollect.stages.assemble import relations_of, warnings_for
 from recollect.stages.budget import page_of
+from recollect.stages.rerank import Read
 from recollect.trace import Trace
 
 
@@ -40,7 +41,7 @@ def walk(profile: Profile, ctx: Context) -> Recall:
     trace = Trace(ctx)
 
     # 1. Look at the question: its words, and how telling each is in this space.
-    trace.run("plan", partial(_plan, ctx))
+    trace.run("plan", partial(_plan, profile, ctx))
 
     # 2. Ask every channel; each answers with its own ranking.
     found: dict[Channel, Pool] = {}
@@ -59,8 +60,12 @@ def walk(profile: Profile, ctx: Context) -> Recall:
     # 6. Read the best against the question.
     # 7. Prefer new information over repetition.
     for slot in ("expand", "adjust", "rerank", "diversify"):
-        for stage in profile.slot(slot):
-            pool = trace.attempt(f"{slot}.{stage.name}", partial(stage, pool, ctx), pool)
+        for stage in _stages(profile, slot, ctx):
+            name = f"{slot}.{stage.name}"
+            if isinstance(stage, Dispensable) and (reason := stage.skip(pool, ctx)):
+                trace.skip(name, reason, pool)
+            else:
+                pool = trace.attempt(name, partial(stage, pool, ctx), pool)
 
     # 8. Drop what is not relevant enough; perhaps that is everything.
     offered = pool
@@ -94,7 +99,20 @@ def walk(profile: Profile, ctx: Context) -> Recall:
     )
 
 
-def _plan(ctx: Context) -> Pool:
+def _stages(profile: Profile, slot: str, ctx: Context) -> tuple[Stage, ...]:
+    """What fills the slot. A reader that was brought is heard by every profile: one that
+    has no place for it gets one, after all else that reads."""
+    stages = profile.slot(slot)
+    if slot != "rerank" or ctx.reranker is None:
+        return stages
+    has_place = any(isinstance(stage, Read) for name in SLOTS for stage in profile.slot(name))
+    return stages if has_place else (*stages, Read())
+
+
+def _plan(profile: Profile, ctx: Context) -> Pool:
+    for channel in profile.channels:
+        if isinstance(channel, Early):
+            channel.begin(ctx)
     frequencies = ctx.statistics().frequencies
     telling = [word for word in ctx.words() if not word.common]
     rare_first = sorted(telling, key=lambda word: (-ctx.rarity(word), word.shown))

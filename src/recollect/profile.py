@@ -19,6 +19,7 @@ from typing import Any
 from recollect.channels import CHANNELS
 from recollect.context import Assembler, Channel, Fusion, Stage
 from recollect.errors import BadProfile, NotFound
+from recollect.present import Section
 from recollect.stages import ASSEMBLERS, FUSIONS, STAGES
 from recollect.stages.budget import Budget
 from recollect.stages.track import Track
@@ -44,6 +45,8 @@ class Profile:
     budget: Budget = dataclasses.field(default_factory=Budget)
     assemble: tuple[Assembler, ...] = ()
     track: Track = dataclasses.field(default_factory=Track)
+    text: tuple[Section, ...] = ()
+    untopiced: bool = False
 
     def slot(self, name: str) -> tuple[Stage, ...]:
         """The stages in one of the slots."""
@@ -107,7 +110,10 @@ def parse_profile(text: str, name: str, where: str) -> Profile:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadProfile(f"{where}: not valid TOML: {error}") from error
-    allowed = ("title", "channels", "fuse", *SLOTS, "budget", "assemble", "track")
+    allowed = (
+        *("title", "untopiced", "channels", "fuse", *SLOTS, "budget", "assemble", "track"),
+        "text",
+    )
     _only(table, allowed, where)
     channels = _list_of(table, "channels", CHANNELS, where)
     if not channels:
@@ -124,6 +130,11 @@ def parse_profile(text: str, name: str, where: str) -> Profile:
         budget=_fill(Budget, table.get("budget", {}), "budget", where),
         assemble=_list_of(table, "assemble", ASSEMBLERS, where),
         track=_fill(Track, table.get("track", {}), "track", where),
+        text=tuple(
+            _fill(Section, entry, f"text[{number}]", where)
+            for number, entry in enumerate(_entries(table, "text", where))
+        ),
+        untopiced=_coerce(table.get("untopiced", False), bool, f"{where}: untopiced"),
         **slots,
     )
 
@@ -131,12 +142,17 @@ def parse_profile(text: str, name: str, where: str) -> Profile:
 def _list_of(
     table: Mapping[str, Any], key: str, parts: Mapping[str, Any], where: str
 ) -> tuple[Any, ...]:
-    entries = table.get(key, [])
-    if not isinstance(entries, list):
-        raise BadProfile(f"{where}: {key} must be written as [[{key}]] tables")
+    entries = _entries(table, key, where)
     return tuple(
         _part(entry, f"{key}[{number}]", parts, where) for number, entry in enumerate(entries)
     )
+
+
+def _entries(table: Mapping[str, Any], key: str, where: str) -> list[Any]:
+    entries = table.get(key, [])
+    if not isinstance(entries, list):
+        raise BadProfile(f"{where}: {key} must be written as [[{key}]] tables")
+    return entries
 
 
 def _part(entry: Any, key: str, parts: Mapping[str, Any], where: str) -> Any:

@@ -88,6 +88,8 @@ def _period(item: Item, filters: Filters) -> str | None:
         return f"happened on {_day(item.when)}, before {_day(filters.since)}"
     if filters.until is not None and item.when >= filters.until:
         return f"happened on {_day(item.when)}, not before {_day(filters.until)}"
+    if filters.stored_by is not None and item.stored_at > filters.stored_by:
+        return f"stored on {_day(item.stored_at)}, after {_day(filters.stored_by)}"
     return None
 
 
@@ -96,6 +98,8 @@ def _fields(item: Item, filters: Filters) -> str | None:
         allowed: tuple[str, ...] = getattr(filters, name)
         if allowed:
             value: str | None = getattr(item, field)
+            if value is None and field == "topic" and filters.include_untopiced:
+                continue
             if value not in allowed:
                 has = f"{called} {value!r}" if value is not None else f"no {called}"
                 return f"has {has}, not {_any_of(allowed)}"

@@ -27,7 +27,7 @@ from recollect.places import (
 )
 
 ENVIRONMENT = "RECOLLECT_"
-NOT_A_PROJECTS = frozenset({"data_dir", "max_classification", "actor"})
+NOT_A_PROJECTS = frozenset({"data_dir", "max_classification", "actor", "allowed_roots"})
 # The personal space, and those that are named after other projects' folders.
 _SOMEBODYS_SPACE = re.compile(r"personal|.*-[0-9a-f]{8}")
 SPACE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -58,11 +58,14 @@ class Settings:
     space: str | None = None
     data_dir: Path | None = None
     embedder: str = "wordllama"
+    reranker: str = "none"
+    llm: str = "none"
     profile: str = "default"
     k: int = 10
     max_tokens: int = 2000
     track: bool = False
     max_classification: int = 2
+    allowed_roots: str | None = None
     color: str = "auto"
     actor: str = "user"
     project: Path | None = None
@@ -133,6 +136,15 @@ SETTINGS: tuple[Setting, ...] = (
         allowed=("wordllama", "hash", "transformer", "none"),
         providers=("transformer", "sentence-transformers", "ollama", "openai"),
     ),
+    Setting(
+        "reranker", str, "what reads the best memories against the question; none leaves that out",
+        allowed=("overlap", "cross-encoder", "none"),
+        providers=("cross-encoder", "http", "https"),
+    ),
+    Setting(
+        "llm", str, "the language model that jobs ask; none leaves them to rules",
+        allowed=("none",), providers=("openai", "anthropic", "ollama"),
+    ),
     Setting("profile", str, "how to recall when no profile is named"),
     Setting("k", int, "how many memories a recall returns at most", limits=(1, 200)),
     Setting(
@@ -142,6 +154,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "max_classification", int, "the highest classification a recall shows: 0 public, "
         "1 internal, 2 confidential, 3 secret", allowed=(0, 1, 2, 3),
+    ),
+    Setting(
+        "allowed_roots", str, "folders whose files may be read, separated as in PATH; else the "
+        "project's own",
     ),
     Setting(
         "color", str, "whether the command line uses colours", allowed=("auto", "always", "never"),
@@ -217,7 +233,7 @@ def _from_project(root: Path | None) -> _Found:
 def refuse_in_project(name: str, value: Any, where: str) -> None:
     """A project may come from strangers: it does not decide over the user's own memory,
     nor to which server, or into which folder's model, its texts go."""
-    sent_on = name == "embedder" and _provided(_setting(name), value)
+    sent_on = _provided(_setting(name), value)
     somebodys = name == "space" and _SOMEBODYS_SPACE.fullmatch(str(value))
     if name in NOT_A_PROJECTS or somebodys or sent_on:
         raise BadSetting(

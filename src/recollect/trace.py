@@ -61,9 +61,9 @@ class Trace:
         self.attempt(name, keep, hits)
         return added
 
-    def skip(self, name: str, reason: str) -> None:
-        """Note a step that was left out, and why."""
-        self.steps.append(Step(name, 0.0, (), 0, "skipped", reason))
+    def skip(self, name: str, reason: str, pool: Pool = ()) -> None:
+        """Note a step that was left out, and why; ``pool`` passes it by."""
+        self.steps.append(Step(name, 0.0, pool, len(pool), "skipped", reason))
 
     def _keep(self, name: str, start: float, pool: Pool, came_in: Pool) -> None:
         seconds = perf_counter() - start

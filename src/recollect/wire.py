@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect.explain import WhyNot
 from recollect.model import (
@@ -18,6 +18,7 @@ from recollect.model import (
     Degraded,
     Entity,
     Evidence,
+    FileHistory,
     Filters,
     Item,
     Page,
@@ -26,6 +27,9 @@ from recollect.model import (
     Remembered,
     Step,
 )
+
+if TYPE_CHECKING:
+    from recollect.files.smart import SmartRead
 
 Json = dict[str, Any]
 
@@ -217,6 +221,35 @@ def why_not_json(result: WhyNot) -> Json:
             }
             for look in result.looks
         ],
+    }
+
+
+def file_history_json(history: FileHistory, linked: Sequence[Item], preview: int) -> Json:
+    """What happened to a file, with the memories its edits were told in."""
+    return {
+        "paths": list(history.paths),
+        "edits": history.edits,
+        "first_at": iso(history.first_at),
+        "last_at": iso(history.last_at),
+        "sessions": list(history.sessions),
+        "days": [one._asdict() for one in history.days],
+        "intents": [one._asdict() | {"last_at": iso(one.last_at)} for one in history.intents],
+        "memories": [
+            {"id": item.id, "text": item.text[:preview], "when": iso(item.when)} for item in linked
+        ],
+    }
+
+
+def smart_read_json(answer: SmartRead) -> Json:
+    """A file as it was read: whole, or what changed."""
+    chunks = [
+        {name: value for name, value in chunk._asdict().items() if value is not None}
+        for chunk in answer.chunks
+    ]
+    return answer._asdict() | {
+        "chunks": chunks,
+        "removed": list(answer.removed),
+        "notes": list(answer.notes),
     }
 
 

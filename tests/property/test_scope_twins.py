@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import given, settings
@@ -72,6 +73,7 @@ FIELDS: dict[str, st.SearchStrategy[object]] = {
     "max_classification": st.integers(0, 3),
     "include_superseded": st.booleans(),
     "include_expired": st.booleans(),
+    "include_untopiced": st.booleans(),
 }
 
 
@@ -80,6 +82,8 @@ def scopes(draw: st.DrawFn) -> Scope:
     """One or two filters at a time: with more, everything is outside for some reason."""
     chosen = draw(st.lists(st.sampled_from(sorted(FIELDS)), min_size=1, max_size=2, unique=True))
     filters = Filters(**{name: draw(FIELDS[name]) for name in chosen})
+    if filters.topics:
+        filters = replace(filters, include_untopiced=draw(st.booleans()))
     return Scope(filters, draw(moments), draw(st.none() | moments))
 
 

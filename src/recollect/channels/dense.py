@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from recollect.channels.ranking import ranked
-from recollect.context import Context
+from recollect.channels.waiting import filled
+from recollect.context import Channel, Context
 from recollect.errors import ModelError
 from recollect.model import Pool
-from recollect.ports import Found
+from recollect.ports import Found, late_interaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,8 @@ class Dense:
     """Nearest vectors by cosine; nothing at or below ``min_cosine``.
 
     With ``weighted`` rare words of the question count for more in its vector.
-    ``levels`` are searched; all of them where none are named.
+    ``levels`` are searched; all of them where none are named. Not asked when those of
+    ``after`` found ``enough`` (0: as many as were asked for).
     """
 
     depth: int = 50
@@ -24,7 +27,17 @@ class Dense:
     min_cosine: float = 0.0
     weighted: bool = True
     levels: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    enough: int = 0
     name: str = "dense"
+
+    def begin(self, ctx: Context) -> None:
+        """Starts embedding the question while other channels search, if that takes long."""
+        if not (self.weighted and late_interaction(ctx.embedder)):
+            ctx.begin_embedding()
+
+    def skip(self, found: Mapping[Channel, Pool], ctx: Context) -> str:
+        return filled(found, self.after, self.enough, ctx)
 
     def __call__(self, ctx: Context) -> Pool:
         if ctx.embedder is None:

@@ -30,6 +30,11 @@ SECTIONS = {
         "events": "Show the journal: who did what, and when.",
         "stats": "Count what is stored.",
     },
+    "Files": {
+        "recall-file": "Show what was done to a file, and why.",
+        "read-smart": "Read a file, or only what changed in it.",
+        "note-edit": "Keep what was done to a file.",
+    },
     "Correct and forget": {
         "update": "Correct a memory; the old text stays in its history.",
         "forget": "Take memories out of recall, or erase them.",

@@ -33,6 +33,11 @@ def asking_options(function: F) -> F:
         click.option("--max-tokens", type=int, metavar="N", help="At most so many tokens."),
         click.option("--as-of", metavar="TIME", help="As it was known at that moment."),
         click.option(
+            "--reranker",
+            metavar="NAME",
+            help="What reads the best again: overlap, cross-encoder, an address, none.",
+        ),
+        click.option(
             "--now", callback=read_moment, metavar="TIME", help="Ask as if it were that moment."
         ),
     ]
@@ -67,6 +72,7 @@ def named(memory: Memory, name: str | None) -> Profile:
         'recollect recall "what did we decide about the database" --kind decision -k 3',
         'recollect recall "deploy key" --explain --trace',
         'recollect recall "rate limit" --as-of 2026-03-01 --json',
+        'recollect recall "who rotates the keys?" --reranker overlap',
     ],
 )
 @click.argument("query")

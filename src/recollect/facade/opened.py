@@ -11,7 +11,8 @@ from typing import Self
 from recollect.errors import NotFound
 from recollect.model import Item
 from recollect.models import open_embedder
-from recollect.ports import Clock, Embedder, Store
+from recollect.models.rerankers import open_reranker
+from recollect.ports import Clock, Embedder, Reranker, Store
 from recollect.profile import Profile, load_profile, profile_names
 from recollect.settings import Settings, load_settings
 from recollect.spaces import resolve_space
@@ -31,6 +32,7 @@ class Opened:
         store: Store,
         *,
         embedder: Embedder | None = None,
+        reranker: Reranker | None = None,
         settings: Settings | None = None,
         clock: Clock = utc_now,
         profile_folders: Sequence[Path] = (),
@@ -38,6 +40,7 @@ class Opened:
         """Put together from parts; ``Memory.open`` is the usual way."""
         self.store = store
         self.embedder = embedder
+        self.reranker = reranker
         self.settings = settings or Settings()
         self._clock = clock
         self._folders = tuple(profile_folders)
@@ -49,6 +52,7 @@ class Opened:
         *,
         path: Path | str | None = None,
         embedder: str | Embedder | None = None,
+        reranker: str | Reranker | None = None,
         settings: Settings | None = None,
         clock: Clock = utc_now,
     ) -> Self:
@@ -67,8 +71,14 @@ class Opened:
             store = SqliteStore.open(ref.path, space=ref.name)
         chosen = embedder if embedder is not None else settings.embedder
         model = open_embedder(chosen) if isinstance(chosen, str) else chosen
-        folders = settings.profile_folders()
-        return cls(store, embedder=model, settings=settings, clock=clock, profile_folders=folders)
+        return cls(
+            store,
+            embedder=model,
+            reranker=open_reranker(settings.reranker if reranker is None else reranker),
+            settings=settings,
+            clock=clock,
+            profile_folders=settings.profile_folders(),
+        )
 
     def close(self) -> None:
         """Lets go of the store. What was acknowledged is already safe."""

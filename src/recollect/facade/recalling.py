@@ -14,6 +14,7 @@ from recollect.errors import Refused
 from recollect.explain import WhyNot, explain, why_not
 from recollect.facade.opened import Opened
 from recollect.model import Filters, Item, Recall
+from recollect.models.rerankers import open_reranker
 from recollect.ports import Reranker
 from recollect.profile import Profile
 
@@ -30,7 +31,7 @@ class Recalling(Opened):
         profile: str | Profile | None = None,
         filters: Filters | None = None,
         boost: Callable[[Item], float] | None = None,
-        reranker: Reranker | None = None,
+        reranker: str | Reranker | None = None,
         now: datetime | None = None,
         k: int | None = None,
         max_tokens: int | None = None,
@@ -44,7 +45,8 @@ class Recalling(Opened):
         """What the question calls to mind, best first, each with its reasons.
 
         ``where`` are filters (``kind="decision"``, ``since="2026-01-01"``); ``most``
-        limits single levels apart from ``k`` (``{"raw": 5}``).
+        limits single levels apart from ``k`` (``{"raw": 5}``). ``reranker`` is a function
+        or a name, "none" included; without it the configured one reads.
 
         >>> with Memory.open(":memory:") as memory:
         ...     _ = memory.remember("Tests run with make test")
@@ -63,7 +65,7 @@ class Recalling(Opened):
         )
         chosen = self.profile(profile)
         ctx = self._asking(asked, chosen, filters, where, now)
-        ctx = replace(ctx, boost=boost, reranker=reranker)
+        ctx = replace(ctx, boost=boost, reranker=self._reader(reranker))
         answer = engine.recall(chosen, ctx)
         if not answer.page.has_more:
             return answer
@@ -89,7 +91,7 @@ class Recalling(Opened):
         named = {key: options.pop(key, None) for key in ("filters", "now", "boost", "reranker")}
         ask = Ask(text, **{key: options.pop(key) for key in _LIMITS if key in options})
         ctx = self._asking(ask, chosen, named["filters"], options, named["now"])
-        ctx = replace(ctx, boost=named["boost"], reranker=named["reranker"])
+        ctx = replace(ctx, boost=named["boost"], reranker=self._reader(named["reranker"]))
         item = self.store.get([item.id], as_of=ctx.query.as_of).get(item.id, item)
         return why_not(item, engine.recall(chosen, ctx), chosen.channels, ctx)
 
@@ -99,6 +101,9 @@ class Recalling(Opened):
         """The same question by several profiles; nothing is marked as used."""
         answers = [self.recall(text, profile=name, track=False, **options) for name in profiles]
         return {answer.profile: answer for answer in answers}
+
+    def _reader(self, wanted: str | Reranker | None) -> Reranker | None:
+        return self.reranker if wanted is None else open_reranker(wanted)
 
     def _asking(
         self,

@@ -14,7 +14,7 @@ from typing import Any
 from recollect.dates import moment_of
 from recollect.errors import BadText, Refused, TooLarge
 from recollect.ids import is_valid_id
-from recollect.model import LAYERS, LEVELS, Draft
+from recollect.model import LEVELS, Draft, layer_named, layers_in_words
 from recollect.text import has_substance, unkeepable
 
 TEXT_BYTES = 64 * 1024
@@ -30,17 +30,6 @@ BATCH_DRAFTS = 1_000
 TRUST_CEILING = {"owner": 3, "user": 2, "agent": 2, "tool": 1, "import": 1, "web": 0, "unknown": 0}
 SELF_SPEAKING = frozenset({"owner", "user"})
 
-_ALIASES = {
-    "goal": "why goals target targets intent",
-    "context": "background reason situation timing",
-    "emotion": "tone feelings mood",
-    "implementation": "impl success failure how tried attempts",
-    "caveat": "warning warnings pain rule rules pitfall pitfalls dont",
-    "learning": "decision decisions learned insight insights growth",
-}
-LAYER_OF = {layer: layer for layer in LAYERS} | {
-    alias: layer for layer, aliases in _ALIASES.items() for alias in aliases.split()
-}
 _FIELDS = (
     *("kind", "layer", "topic", "tier", "caption", "language", "speaker", "session", "parent"),
 )
@@ -245,9 +234,9 @@ def layer_of(name: str) -> str | None:
     """The layer a name or one of its aliases stands for."""
     if not name.strip():
         return None
-    layer = LAYER_OF.get(name.strip().lower())
+    layer = layer_named(name)
     if layer is None:
-        raise Refused(f"there is no layer {name!r}", remedy=f"one of {', '.join(LAYERS)}")
+        raise Refused(f"there is no layer {name!r}", remedy=f"one of {layers_in_words()}")
     return layer
 
 

@@ -16,6 +16,9 @@ class Filters:
 
     Empty tuples and ``None`` mean no restriction. ``entities`` holds names or
     ids, any of which must be mentioned; every one of ``tags`` must be there.
+    ``include_untopiced`` lets pass what has no topic where ``topics`` are named.
+    ``bands`` say how warm (hot, warm, cold, frozen); ``stored_by`` leaves out what was
+    stored after that moment.
     """
 
     ids: tuple[str, ...] = ()
@@ -31,10 +34,24 @@ class Filters:
     speakers: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
+    bands: tuple[str, ...] = ()
+    stored_by: datetime | None = None
     min_trust: int = 0
     max_classification: int = 2
     include_superseded: bool = False
     include_expired: bool = False
+    include_untopiced: bool = False
+
+    @property
+    def narrows(self) -> bool:
+        """Whether they pick out memories by what these are, not only by who may see them."""
+        return any(getattr(self, name) for name in _NARROWING)
+
+
+_NARROWING = (
+    *("ids", "levels", "kinds", "layers", "topics", "tiers", "tags", "entities", "sources"),
+    *("sessions", "speakers", "since", "until"),
+)
 
 
 def mark_of(item_id: str) -> int:
@@ -47,7 +64,8 @@ class Query:
     """What was asked, when, and within which limits. The clock is in here.
 
     ``seen`` are marks of memories that earlier pages returned; they are passed over.
-    ``most`` limits single levels ("raw": 5) apart from ``k``.
+    ``most`` limits single levels ("raw": 5) apart from ``k``. A question whose ``text``
+    is empty asks for what its filters leave, newest first.
     """
 
     text: str

@@ -13,7 +13,13 @@ Status = Literal["active", "superseded", "quarantined"]
 NodeKind = Literal["item", "entity", "file", "thread"]
 
 LEVELS: tuple[Level, ...] = ("raw", "item", "insight")
-LAYERS = ("goal", "context", "emotion", "implementation", "caveat", "learning")
+# What somebody may say of two memories. Links of other types are made by rules.
+RELATIONS = (
+    *("implies", "contradicts", "specializes", "generalizes", "causes", "correlates"),
+    *("part_of", "context_of", "supersedes", "related_to"),
+    *("caused_by", "derives_from", "edits", "references", "calls", "imports", "extends"),
+    *("implements", "instantiates", "similar_to"),
+)
 NO_METADATA: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -81,7 +87,10 @@ class Item(NamedTuple):
 
 
 class Entity(NamedTuple):
-    """Somebody or something that memories speak of; its id is ``kind:key``."""
+    """Somebody or something that memories speak of; its id is ``kind:key``.
+
+    ``layers`` and ``pinned`` count its memories; only a listing looks them up.
+    """
 
     id: str
     kind: str
@@ -91,6 +100,8 @@ class Entity(NamedTuple):
     momentum: float = 0.0
     momentum_at: datetime | None = None
     last_seen_at: datetime | None = None
+    layers: tuple[tuple[str, int], ...] = ()
+    pinned: int = 0
 
 
 class Node(NamedTuple):

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from recollect.errors import BadSetting
 from recollect.ports import Embedder
+
+T = TypeVar("T")
 
 DEFAULT = "wordllama"
 NONE = "none"
 
 
-class Provider(NamedTuple):
-    """Where an embedder's class is. Its module must import nothing heavy, and making
+class Provider(NamedTuple, Generic[T]):
+    """Where a model's class is. Its module must import nothing heavy, and making
     one must load nothing: that happens when the first text comes.
 
     ``takes`` names what stands behind the colon of "provider:argument".
@@ -23,22 +25,24 @@ class Provider(NamedTuple):
     name: str
     takes: str = ""
 
-    def __call__(self, *argument: str) -> Embedder:
-        embedder: Embedder = getattr(import_module(self.module), self.name)(*argument)
-        return embedder
+    def __call__(self, *argument: str) -> T:
+        made: T = getattr(import_module(self.module), self.name)(*argument)
+        return made
 
 
-_TRANSFORMER = Provider("recollect.models.transformer", "TransformerEmbedder", "FOLDER")
+_TRANSFORMER: Provider[Embedder] = Provider(
+    "recollect.models.transformer", "TransformerEmbedder", "FOLDER"
+)
 
 # Those that need nothing but their name.
-EMBEDDERS: dict[str, Provider] = {
+EMBEDDERS: dict[str, Provider[Embedder]] = {
     "wordllama": Provider("recollect.models.static", "StaticEmbedder"),
     "hash": Provider("recollect.models.hashing", "HashEmbedder"),
     "transformer": _TRANSFORMER,
 }
 
 # Those that must be told which model.
-PROVIDERS: dict[str, Provider] = {
+PROVIDERS: dict[str, Provider[Embedder]] = {
     "transformer": _TRANSFORMER,
     "sentence-transformers": Provider(
         "recollect.models.sentence_transformers", "SentenceTransformersEmbedder", "NAME_OR_FOLDER"

@@ -1,6 +1,7 @@
-"""What a BERT encoder is made of: its sizes, its weights, and the checks on both.
+"""What a BERT network is made of: its sizes, its weights, and the checks on both.
 
-Devlin et al., NAACL 2019; as sentence encoder Reimers & Gurevych, EMNLP 2019.
+Devlin et al., NAACL 2019; as sentence encoder Reimers & Gurevych, EMNLP 2019; as
+reader of pairs Nogueira & Cho, 2019.
 """
 
 from __future__ import annotations
@@ -38,7 +39,15 @@ class Sizes(NamedTuple):
 
 
 def read_sizes(folder: Path) -> Sizes:
-    """From a model folder's settings; ModelError where it is no such encoder.
+    """Those of a sentence encoder; ModelError where the folder holds none that is pooled
+    by the mean."""
+    sizes = network_sizes(folder, _ELSEWHERE)
+    _check_pooling(folder)
+    return sizes
+
+
+def network_sizes(folder: Path, remedy: str = "") -> Sizes:
+    """From a model folder's settings; ModelError where it holds no BERT.
 
     ``window`` is how many tokens it was made to read at once.
     """
@@ -46,8 +55,7 @@ def read_sizes(folder: Path) -> Sizes:
     if (config.get("model_type"), config.get("hidden_act")) != ("bert", "gelu") or config.get(
         "position_embedding_type", "absolute"
     ) != "absolute":
-        raise ModelError(f"{folder} holds no BERT encoder", remedy=_ELSEWHERE)
-    _check_pooling(folder)
+        raise ModelError(f"{folder} holds no BERT encoder", remedy=remedy)
     optional = folder / "sentence_bert_config.json"
     trained = _read(optional).get("max_seq_length") if optional.is_file() else None
     try:

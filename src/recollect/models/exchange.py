@@ -62,15 +62,23 @@ class Unanswered(ModelError):
 
 
 def post(
-    url: Url, question: Any, headers: Mapping[str, str], *, timeout_s: float, limit: int
+    url: Url,
+    question: Any,
+    headers: Mapping[str, str],
+    *,
+    timeout_s: float,
+    limit: int,
+    connect_s: float | None = None,
 ) -> Reply:
     """Asks, and gives the answer of at most ``limit`` bytes; Unanswered without one.
 
+    ``connect_s`` is what part of the time being let in may take; else all of it.
     Everything that can hang does so in a thread of its own, which is left behind when
     the time is up: looking up the name, shaking hands, an answer that comes byte by
     byte. Redirects are not followed: the texts were meant for this host.
     """
-    exchange = _Exchange(url, json.dumps(question).encode(), headers, timeout_s, limit)
+    times = (timeout_s if connect_s is None else min(connect_s, timeout_s), timeout_s)
+    exchange = _Exchange(url, json.dumps(question).encode(), headers, times, limit)
     thread = Thread(target=exchange.run, name=f"ask {url.host}", daemon=True)
     thread.start()
     thread.join(timeout_s)
@@ -86,12 +94,18 @@ class _Exchange:
     """One request and its answer; run in one thread, awaited and aborted from another."""
 
     def __init__(
-        self, url: Url, body: bytes, headers: Mapping[str, str], timeout_s: float, limit: int
+        self,
+        url: Url,
+        body: bytes,
+        headers: Mapping[str, str],
+        times: tuple[float, float],
+        limit: int,
     ) -> None:
         self._url, self._body, self._limit = url, body, limit
         self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
         self._headers.update(headers)
-        self._connection = _connection(url, timeout_s)
+        connect_s, self._answer_s = times
+        self._connection = _connection(url, connect_s)
         self.outcome: Reply | ModelError = Unanswered(f"{url.host} was not asked")
 
     def run(self) -> None:
@@ -121,6 +135,8 @@ class _Exchange:
                 sock.shutdown(SHUT_RDWR)
 
     def _ask(self) -> Reply | ModelError:
+        self._connection.connect()
+        self._connection.sock.settimeout(self._answer_s)
         self._connection.request("POST", self._url.path, self._body, self._headers)
         with self._connection.getresponse() as response:
             announced = response.length or 0

@@ -1,4 +1,4 @@
-"""Writes a BERT encoder as an ONNX graph whose multiplications run on whole numbers.
+"""Writes a BERT network as an ONNX graph whose multiplications run on whole numbers.
 
 Every weight matrix is kept as int8 with a scale for each output; what goes into it is
 made uint8 with a scale for each token. Scales by token rather than by batch mean that
@@ -28,7 +28,7 @@ _TOKEN_LEVELS = 127
 _OPSET = 20
 _IR_VERSION = 9
 
-IDS, TOKENS = "ids", "tokens"
+IDS, TOKENS, LOGIT = "ids", "tokens", "logit"
 _PARTS = ("query", "key", "value")
 
 
@@ -42,7 +42,31 @@ def bert_graph(sizes: Sizes, weights: Mapping[str, Matrix]) -> bytes:
         states = graph.embed(IDS)
         for layer in range(sizes.layers):
             states = graph.layer(states, f"encoder.layer.{layer}.")
-        return graph.serialised(states)
+        return graph.serialised(states, TOKENS, ["length", sizes.width])
+    except KeyError as error:
+        raise ModelError(f"the weights lack the tensor {error}") from error
+
+
+def judge_graph(
+    sizes: Sizes, weights: Mapping[str, Matrix], *, separator: int, rounded: bool = True
+) -> bytes:
+    """The graph of a classifier with one label: token ids (texts × length) to logits (texts × 1).
+
+    A row is a pair: what stands after the first ``separator`` is of the second kind.
+    Without ``rounded`` it computes in float32, for hardware that is made for that.
+    """
+    graph = _Graph(sizes, weights, rounded=rounded)
+    try:
+        if len(weights["classifier.weight"]) != 1:
+            labels = len(weights["classifier.weight"])
+            raise ModelError(f"the model gives {labels} numbers for a pair, not one")
+        states = graph.embed(IDS, separator)
+        for layer in range(sizes.layers):
+            # Only the first token is judged, so the last layer makes no other.
+            states = graph.layer(
+                states, f"encoder.layer.{layer}.", first_only=layer == sizes.layers - 1
+            )
+        return graph.serialised(graph.judge(states), LOGIT, [1])
     except KeyError as error:
         raise ModelError(f"the weights lack the tensor {error}") from error
 
@@ -50,52 +74,86 @@ def bert_graph(sizes: Sizes, weights: Mapping[str, Matrix]) -> bytes:
 class _Graph:
     """Nodes and constants, added in the order in which they are computed."""
 
-    def __init__(self, sizes: Sizes, weights: Mapping[str, Matrix]) -> None:
-        self._sizes, self._weights = sizes, weights
+    def __init__(
+        self, sizes: Sizes, weights: Mapping[str, Matrix], *, rounded: bool = True
+    ) -> None:
+        self._sizes, self._weights, self._is_rounded = sizes, weights, rounded
         self._nodes: list[Any] = []
         self._constants: dict[str, Any] = {}
 
-    def embed(self, ids: str) -> str:
-        """Each token's own vector plus that of its place, normalised."""
-        words = self._weights["embeddings.word_embeddings.weight"]
-        scales = np.abs(words).max(axis=1, keepdims=True) / _TOKEN_LEVELS
-        rows = self._node("Gather", self._constant("words", _rounded(words, scales)), ids)
-        scale = self._node("Gather", self._constant("words.scale", scales), ids)
-        own = self._node("Mul", self._node("Cast", rows, to=TensorProto.FLOAT), scale)
-        # One sentence only: every token is of the first kind.
-        places = (
-            self._weights["embeddings.position_embeddings.weight"]
-            + self._weights["embeddings.token_type_embeddings.weight"][0]
-        )
+    def embed(self, ids: str, separator: int | None = None) -> str:
+        """Each token's own vector plus those of its place and its kind, normalised."""
+        own = self._own(ids)
+        places = self._weights["embeddings.position_embeddings.weight"]
+        kinds = self._weights["embeddings.token_type_embeddings.weight"]
+        if separator is None:
+            # One sentence only: every token is of the first kind.
+            places = places + kinds[0]
         length = self._node("Shape", ids, start=1, end=2)
         first = self._constant("first", np.zeros(1, dtype=np.int64))
         place = self._node("Slice", self._constant("places", places), first, length)
-        return self._normalise(self._node("Add", own, place), "embeddings.LayerNorm")
+        states = self._node("Add", own, place)
+        if separator is not None:
+            kind = self._node("Gather", self._constant("kinds", kinds), self._kind(ids, separator))
+            states = self._node("Add", states, kind)
+        return self._normalise(states, "embeddings.LayerNorm")
 
-    def layer(self, states: str, name: str) -> str:
+    def layer(self, states: str, name: str, *, first_only: bool = False) -> str:
         """Attention, then a widening and a narrowing, each added to what came in."""
         seen = self._attend(states, name + "attention.self.")
+        if first_only:
+            seen, states = self._first(seen), self._first(states)
         seen = self._linear(seen, name + "attention.output.dense")
         states = self._add_normalised(seen, states, name + "attention.output.LayerNorm")
         inner = self._node("Gelu", self._linear(states, name + "intermediate.dense"))
         inner = self._linear(inner, name + "output.dense")
         return self._add_normalised(inner, states, name + "output.LayerNorm")
 
-    def serialised(self, states: str) -> bytes:
+    def judge(self, states: str) -> str:
+        """The first token's verdict: pooled, then one number. Too little to be rounded."""
+        pooled = self._node("Tanh", self._exact(states, "pooler.dense"))
+        shape = self._constant("a number each", np.array([-1, 1]))
+        return self._node("Reshape", self._exact(pooled, "classifier"), shape)
+
+    def serialised(self, states: str, name: str, shape: list[str | int]) -> bytes:
         """The whole model, its last value under the name it is asked for by."""
-        self._nodes.append(helper.make_node("Identity", [states], [TOKENS]))
-        shape = ["texts", "length"]
+        self._nodes.append(helper.make_node("Identity", [states], [name]))
         graph = helper.make_graph(
             self._nodes,
             "bert",
-            [helper.make_tensor_value_info(IDS, TensorProto.INT64, shape)],
-            [helper.make_tensor_value_info(TOKENS, TensorProto.FLOAT, [*shape, self._sizes.width])],
+            [helper.make_tensor_value_info(IDS, TensorProto.INT64, ["texts", "length"])],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["texts", *shape])],
             list(self._constants.values()),
         )
         model = helper.make_model(
             graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION
         )
         return bytes(model.SerializeToString())
+
+    def _own(self, ids: str) -> str:
+        """What each token is worth by itself."""
+        words = self._weights["embeddings.word_embeddings.weight"]
+        if not self._is_rounded:
+            return self._node("Gather", self._constant("words", words), ids)
+        scales = np.abs(words).max(axis=1, keepdims=True) / _TOKEN_LEVELS
+        rows = self._node("Gather", self._constant("words", _rounded(words, scales)), ids)
+        scale = self._node("Gather", self._constant("words.scale", scales), ids)
+        return self._node("Mul", self._node("Cast", rows, to=TensorProto.FLOAT), scale)
+
+    def _kind(self, ids: str, separator: int) -> str:
+        """0 up to the first separator and with it, 1 after that."""
+        ends = self._node("Equal", ids, self._constant("separator", np.int64(separator)))
+        ends = self._node("Cast", ends, to=TensorProto.INT64)
+        before = self._node("CumSum", ends, self._constant("along", np.int64(1)), exclusive=1)
+        return self._node("Min", before, self._constant("second", np.int64(1)))
+
+    def _first(self, states: str) -> str:
+        """The first token alone."""
+        bounds = [
+            self._constant(name, np.array([value]))
+            for name, value in (("from", 0), ("to", 1), ("tokens' axis", 1))
+        ]
+        return self._node("Slice", states, *bounds)
 
     def _attend(self, states: str, name: str) -> str:
         """Each head's tokens look at each other; queries come scaled from their weights."""
@@ -126,6 +184,8 @@ class _Graph:
 
     def _product(self, states: str, name: str, matrix: Matrix, bias: Vector) -> str:
         """The product with a weight matrix, in whole numbers, plus its bias."""
+        if not self._is_rounded:
+            return self._product_in_full(states, name, matrix, bias)
         scales = np.abs(matrix).max(axis=1, keepdims=True) / WEIGHT_LEVELS
         rounded, scale = self._rounded_tokens(states)
         product = self._node(
@@ -136,6 +196,14 @@ class _Graph:
         )
         product = self._node("Mul", self._node("Cast", product, to=TensorProto.FLOAT), scale)
         product = self._node("Mul", product, self._constant(name + ".scale", scales[:, 0]))
+        return self._node("Add", product, self._constant(name + ".bias", bias))
+
+    def _exact(self, states: str, name: str) -> str:
+        matrix, bias = self._weights[name + ".weight"], self._weights[name + ".bias"]
+        return self._product_in_full(states, name, matrix, bias)
+
+    def _product_in_full(self, states: str, name: str, matrix: Matrix, bias: Vector) -> str:
+        product = self._node("MatMul", states, self._constant(name + ".weight", matrix.T))
         return self._node("Add", product, self._constant(name + ".bias", bias))
 
     def _rounded_tokens(self, states: str) -> tuple[str, str]:

@@ -21,7 +21,7 @@ def open_ollama(
     model: str, *, patience: Patience | None = None, breaker: Breaker | None = None
 ) -> ServedEmbedder:
     """The model, asked for vectors by Ollama's own protocol."""
-    url = _url(os.environ)
+    url = host_url(os.environ)
     service = Service(
         provider="ollama",
         url=url._replace(path=f"{url.path}/api/embed"),
@@ -37,7 +37,8 @@ def _read(answer: Any) -> list[Any]:
     return list(answer["embeddings"])
 
 
-def _url(env: Mapping[str, str]) -> Url:
+def host_url(env: Mapping[str, str]) -> Url:
+    """Where Ollama is: on this machine unless the environment says otherwise."""
     given = env.get(VARIABLE, "").strip() or "127.0.0.1"
     if "://" in given:
         url = read_url(given, variable=VARIABLE)

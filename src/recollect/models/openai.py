@@ -12,24 +12,24 @@ from typing import Any
 
 from recollect.errors import ModelError
 from recollect.models.breaker import Breaker
-from recollect.models.exchange import read_url
+from recollect.models.exchange import Url, read_url
+from recollect.models.patience import bearer
 from recollect.models.served import Patience, ServedEmbedder, Service
 
 BASE_VARIABLE = "OPENAI_BASE_URL"
 KEY_VARIABLE = "OPENAI_API_KEY"
-_HOME_HOST = "api.openai.com"
-_HOME = f"https://{_HOME_HOST}/v1"
+HOME_HOST = "api.openai.com"
 
 
 def open_openai(
     model: str, *, patience: Patience | None = None, breaker: Breaker | None = None
 ) -> ServedEmbedder:
     """The model, asked for vectors by OpenAI's protocol."""
-    base = read_url(os.environ.get(BASE_VARIABLE, "").strip() or _HOME, variable=BASE_VARIABLE)
+    base = base_url()
     service = Service(
         provider="openai",
         url=base._replace(path=f"{base.path}/embeddings"),
-        headers=lambda: _headers(is_needed=base.host == _HOME_HOST),
+        headers=lambda: key_header(base),
         ask=lambda name, texts: {"model": name, "input": list(texts), "encoding_format": "float"},
         read=_read,
         no_entry=f"look at {KEY_VARIABLE}",
@@ -37,15 +37,19 @@ def open_openai(
     return ServedEmbedder(service, model, patience=patience, breaker=breaker)
 
 
-def _headers(*, is_needed: bool) -> Mapping[str, str]:
-    key = os.environ.get(KEY_VARIABLE, "").strip()
-    if is_needed and not key:
+def base_url() -> Url:
+    """Where the server is: OpenAI itself unless the environment says otherwise."""
+    given = os.environ.get(BASE_VARIABLE, "").strip()
+    return read_url(given or f"https://{HOME_HOST}/v1", variable=BASE_VARIABLE)
+
+
+def key_header(base: Url) -> Mapping[str, str]:
+    """The key as the server wants it; one of one's own may do without."""
+    headers = bearer(os.environ, KEY_VARIABLE)
+    if base.host == HOME_HOST and not headers:
         # Before any text leaves this machine.
         raise ModelError(f"{KEY_VARIABLE} is not set", remedy="set it, or " + BASE_VARIABLE)
-    if not (key.isascii() and key.isprintable()):
-        # Not shown, and not handed on to a library whose error would show it.
-        raise ModelError(f"{KEY_VARIABLE} holds characters that no key has")
-    return {"Authorization": f"Bearer {key}"} if key else {}
+    return headers
 
 
 def _read(answer: Any) -> list[Any]:

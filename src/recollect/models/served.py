@@ -8,16 +8,16 @@ repeated: that text may come from anybody and would be read by a language model.
 from __future__ import annotations
 
 import os
-import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from threading import Lock
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recollect.errors import BadSetting, ModelError
+from recollect.errors import ModelError
 from recollect.models.breaker import Breaker
-from recollect.models.exchange import Reply, Unanswered, Url, post
+from recollect.models.exchange import Reply, Url, post
+from recollect.models.patience import ask_patiently, check_status, cut, read_seconds
 from recollect.models.readable import readable
 from recollect.models.static import StaticEmbedder
 from recollect.ports import Embedding
@@ -37,10 +37,7 @@ _LONGEST_BYTES = 8000
 # What every model has room for, where even that was too long.
 _SHORT_BYTES = 1000
 
-_TRIES = 3
-_FIRST_WAIT_S = 0.1
 _TOO_LONG = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-_NO_ENTRY = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
 class Service(NamedTuple):
@@ -126,7 +123,7 @@ class ServedEmbedder:
         ]
 
     def _vectors(self, texts: Sequence[str], timeout_s: float) -> Matrix:
-        short = [_cut(text, _LONGEST_BYTES) for text in texts]
+        short = [cut(text, _LONGEST_BYTES) for text in texts]
         return self._breaker(lambda: self._asked(short, timeout_s))
 
     def _asked(self, texts: Sequence[str], timeout_s: float) -> Matrix:
@@ -137,8 +134,8 @@ class ServedEmbedder:
         if reply.status in _TOO_LONG:
             if len(texts) > 1:
                 return np.concatenate([self._asked([text], timeout_s) for text in texts])
-            if texts[0] != (cut := _cut(texts[0], _SHORT_BYTES)):
-                return self._asked([cut], timeout_s)
+            if texts[0] != (short := cut(texts[0], _SHORT_BYTES)):
+                return self._asked([short], timeout_s)
         self._check_status(reply.status)
         return self._checked(reply, len(texts))
 
@@ -147,35 +144,25 @@ class ServedEmbedder:
         service, patience = self._service, self._patience
         question = service.ask(self._name, texts)
         limit = min(MOST_BYTES, _BYTES_A_TEXT * (1 + len(texts)))
-        deadline = patience.clock() + timeout_s
-        for wait_s in _waits():
-            left_s = deadline - patience.clock()
-            try:
-                reply = post(
-                    service.url, question, service.headers(), timeout_s=left_s, limit=limit
-                )
-            except Unanswered as error:
-                failure: ModelError = error
-            else:
-                if not _may_pass(reply.status):
-                    return reply
-                failure = self._failure(f"answers {reply.status}")
-                wait_s = max(wait_s, reply.retry_after_s)  # noqa: PLW2901 - the server's wish
-            if patience.clock() + wait_s >= deadline:
-                break
-            patience.sleep(wait_s)
-        raise failure
+        return ask_patiently(
+            lambda left_s: post(
+                service.url, question, service.headers(), timeout_s=left_s, limit=limit
+            ),
+            patience.clock() + timeout_s,
+            who=self._who,
+            clock=patience.clock,
+            sleep=patience.sleep,
+        )
 
     def _check_status(self, status: int) -> None:
-        if status == HTTPStatus.OK:
-            return
-        if status in _NO_ENTRY:
-            raise self._failure(f"refuses us ({status})", self._service.no_entry)
-        if status == HTTPStatus.NOT_FOUND:
-            raise self._failure(f"does not know {self._name}", self._service.unknown_model)
-        if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-            raise self._failure("points to another address, which is not followed")
-        raise self._failure(f"answers {status}")
+        service = self._service
+        check_status(
+            status,
+            self._who,
+            unknown=self._name,
+            unknown_remedy=service.unknown_model,
+            no_entry=service.no_entry,
+        )
 
     def _checked(self, reply: Reply, texts: int) -> Matrix:
         import numpy as np  # start-up time
@@ -205,41 +192,17 @@ class ServedEmbedder:
             raise self._failure(f"gave {dim} dimensions, {self._dim} before", "recollect reindex")
 
     def _failure(self, what: str, remedy: str = "") -> ModelError:
-        return ModelError(
-            f"{self._service.provider} at {self._service.url.host} {what}", remedy=remedy
-        )
+        return ModelError(f"{self._who} {what}", remedy=remedy)
+
+    @property
+    def _who(self) -> str:
+        return f"{self._service.provider} at {self._service.url.host}"
 
 
 def patience_from(env: Mapping[str, str]) -> Patience:
     """The usual patience, or what the environment says in seconds."""
     usual = Patience()
     return Patience(
-        _seconds(env, QUERY_VARIABLE, usual.query_s), _seconds(env, BATCH_VARIABLE, usual.batch_s)
+        read_seconds(env, QUERY_VARIABLE, usual.query_s),
+        read_seconds(env, BATCH_VARIABLE, usual.batch_s),
     )
-
-
-def _seconds(env: Mapping[str, str], variable: str, otherwise: float) -> float:
-    given = env.get(variable, "")
-    try:
-        seconds = float(given or otherwise)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds <= 600:
-        raise BadSetting(f"{variable} is {given!r}, but must be seconds, above 0 and up to 600")
-    return seconds
-
-
-def _waits() -> Iterator[float]:
-    """How long to wait after each try: twice as long each time, and never in step."""
-    for number in range(_TRIES):
-        yield _FIRST_WAIT_S * 2**number * (0.5 + random.random())  # noqa: S311 - no secret
-
-
-def _may_pass(status: int) -> bool:
-    return status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR
-
-
-def _cut(text: str, most: int) -> str:
-    """The beginning that has at most so many bytes."""
-    encoded = text.encode()
-    return text if len(encoded) <= most else encoded[:most].decode(errors="ignore")

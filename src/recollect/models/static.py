@@ -74,13 +74,20 @@ class StaticEmbedder:
         """Exactly this vocabulary's tokens, which is Llama 2's."""
         return len(self._splitter(len(text))(readable(text)))
 
-    def word_tokens(self, words: Sequence[str]) -> tuple[tuple[str, ...], Matrix]:
-        """For every token the word it belongs to and its unit vector; 512 at most."""
+    def word_tokens(
+        self, words: Sequence[str], question: str = ""
+    ) -> tuple[tuple[str, ...], Matrix]:
+        """For every token the word it belongs to and its unit vector; 512 at most.
+
+        A table gives a word the same vectors wherever it stands: ``question`` is not read.
+        """
         pieces = self._pieces(words)[:MAX_TOKENS]
         owners = tuple(words[place] for place, _ in pieces)
         return owners, self._table().unit_rows([number for _, number in pieces])
 
-    def weighted(self, words: Sequence[str], weights: Sequence[float]) -> Vector:
+    def weighted(
+        self, words: Sequence[str], weights: Sequence[float], question: str = ""
+    ) -> Vector:
         """As ``embed_query``, with every token of a word counting by the word's weight."""
         pieces = self._pieces(words)
         shares = [weights[place] for place, _ in pieces]

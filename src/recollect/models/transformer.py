@@ -21,6 +21,7 @@ from recollect.models.lazy import Once
 from recollect.models.readable import readable
 from recollect.models.static import StaticEmbedder
 from recollect.models.tensors import fingerprint
+from recollect.models.unrelated import measure
 from recollect.models.wordpieces import WordPieces, windows
 from recollect.ports import Embedding
 
@@ -39,6 +40,8 @@ _NAME = "all-MiniLM-L6-v2"
 _WIDTH = 384
 # What ``fingerprint`` gives for the weights that name stands for.
 _FINGERPRINT = "9fb96c89123bdbd0"
+# What ``measure`` finds for these weights.
+_UNRELATED = 0.056
 # How a model is run is part of its name: the same weights in float32 give other vectors.
 _KIND = f"int8.{CONVERTER}"
 # One recall asks for the same question's tokens several times.
@@ -61,6 +64,7 @@ class TransformerEmbedder:
         self._pieces = Once(lambda: WordPieces(self._folder() / TOKENIZER))
         self._encoder = Once(lambda: Encoder(self._folder(), self._sizes(), cache))
         self._model = Once(lambda: _model_of(self._given))
+        self._unrelated = Once(lambda: measure(self) if self._given else _UNRELATED)
         self._counter = StaticEmbedder()
         self._questions: OrderedDict[str, States] = OrderedDict()
         self._lock = Lock()
@@ -73,6 +77,11 @@ class TransformerEmbedder:
     @property
     def dim(self) -> int:
         return self._sizes().width if self._given else _WIDTH
+
+    @property
+    def unrelated(self) -> float:
+        """Of the weights in the package it is known; a folder's are asked once."""
+        return self._unrelated()
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """One embedding a text; a text without tokens gets zeros."""

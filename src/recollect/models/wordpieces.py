@@ -95,7 +95,7 @@ class WordPieces:
         from tokenizers import Tokenizer  # start-up time: loads 75 ms of Rust tables
 
         if not path.is_file():
-            raise ModelError(f"the embedder's file {path} is missing")
+            raise ModelError(f"the model's file {path} is missing")
         try:
             self._tokenizer = Tokenizer.from_file(str(path))
         except Exception as error:  # the library raises nothing narrower

@@ -75,6 +75,23 @@ class LateInteraction(Protocol):
         ...
 
 
+@runtime_checkable
+class Scaled(Protocol):
+    """An embedder that knows where its scale begins: cosines of two models mean
+    different things, and who judges one by itself must know."""
+
+    @property
+    def unrelated(self) -> float:
+        """The cosine of two texts that have nothing to do with each other, usually."""
+        ...
+
+
+def is_slow(embedder: object) -> bool:
+    """Whether embedding a question takes so long that it is worth starting early: an
+    embedder that runs a network or asks a server says so by an attribute ``slow``."""
+    return bool(getattr(embedder, "slow", False))
+
+
 def late_interaction(embedder: object) -> LateInteraction | None:
     """The embedder as one that compares token by token, where it can."""
     return embedder if isinstance(embedder, LateInteraction) else None

@@ -7,17 +7,23 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from recollect.model import Entity, Item, Link, Status
+from recollect.model import Entity, FileEdit, FileHistory, FileSnapshot, Item, Link, Status, Thread
 from recollect.ports.models import Embedding
 from recollect.ports.values import (
     Activity,
     Event,
+    Fading,
     Finding,
     Found,
     Kept,
+    Listing,
+    Momentum,
+    NearEntity,
+    PieceSearch,
     Receipt,
     Record,
     Scope,
+    Shared,
     TextSearch,
     Usage,
     Word,
@@ -44,6 +50,16 @@ class Searches(Protocol):
     def search_vector(self, vector: Vector, model: str, depth: int, scope: Scope) -> Found:
         """Nearest by cosine among the vectors of ``model``; others are never compared.
         Raises ModelError when there are vectors, but none of this model."""
+        ...
+
+    def search_pieces(self, search: PieceSearch, scope: Scope) -> Found:
+        """Items that hold pieces of the query's words: inside other words, with z and y
+        swapped, in part; the score is the share of the query that was found, 0 to 1."""
+        ...
+
+    def search_signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> Found:
+        """Items whose words are much the same, by signatures of 256 bits: the score is the
+        share of bits that agree, the question's length allowed for; 0.5 is chance."""
         ...
 
     def search_time(self, start: datetime, end: datetime, depth: int, scope: Scope) -> Found:
@@ -84,6 +100,26 @@ class Graph(Protocol):
         """Most mentioned first."""
         ...
 
+    def near_entities(self, vector: Vector, model: str, limit: int) -> list[NearEntity]:
+        """Entities by the cosine of "kind: name" with a vector of ``model``, nearest first;
+        every one that has a vector of that model is looked at."""
+        ...
+
+    def entities_with(self, words: Sequence[str], limit: int) -> list[NearEntity]:
+        """Entities whose id or name holds these words (in small letters, as parts of words
+        too), those that hold most of them first."""
+        ...
+
+    def mentioning(self, entities: Sequence[str], each: int, scope: Scope) -> dict[str, list[Item]]:
+        """For every entity (id) the items that mention it, newest first, at most ``each``."""
+        ...
+
+    def unembedded_entities(
+        self, model: str, limit: int, among: Sequence[str] | None = None
+    ) -> list[Entity]:
+        """Entities without a vector of this model; ``among`` some ids or among all."""
+        ...
+
     def links_of(
         self, ids: Sequence[str], types: Sequence[str] = (), *, incoming: bool = True
     ) -> list[Link]:
@@ -94,8 +130,26 @@ class Graph(Protocol):
         """Adds links; the same ends and type again overwrite the weight."""
         ...
 
+    def remove_links(self, links: Sequence[Link]) -> int:
+        """Removes links by their ends and type; how many there were."""
+        ...
+
+    def siblings(self, ids: Sequence[str], *, most: int, min_confidence: float) -> Shared:
+        """What else speaks of the entities these items surely speak of; entities that
+        more than ``most`` items mention are hubs, named and left out."""
+        ...
+
     def activity(self, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
         """What was stored about entities (ids) up to a moment; strangers are left out."""
+        ...
+
+    def momenta(self, entities: Sequence[str], now: datetime) -> dict[str, Momentum]:
+        """How much is going on around entities (ids) at a moment; strangers are left out."""
+        ...
+
+    def list_entities(self, wanted: Listing, now: datetime) -> list[Entity]:
+        """By 10 × momentum + 0.5 × memories − 2 × years since they last came up, with
+        the momentum as it is now and the memories counted by layer and pinned."""
         ...
 
     def usage(self, ids: Sequence[str], now: datetime) -> dict[str, Usage]:
@@ -106,6 +160,25 @@ class Graph(Protocol):
         self, ids: Sequence[str], model: str, *, as_of: datetime | None = None
     ) -> dict[str, Embedding]:
         """The vectors of this model that items have, or that they had at a moment."""
+        ...
+
+
+class Threads(Protocol):
+    """Topics that go on for long."""
+
+    def put_thread(self, thread: Thread, *, actor: str, now: datetime) -> None:
+        """Stores a thread whole, in place of the one with its id. Raises NotFound where
+        it names a memory that is not there."""
+        ...
+
+    def thread(self, thread_id: str) -> Thread | None: ...
+
+    def threads(self, *, limit: int = 100, offset: int = 0) -> list[Thread]:
+        """The last changed first."""
+        ...
+
+    def threads_of(self, ids: Sequence[str]) -> list[Thread]:
+        """Threads that any of these items belongs to, by id."""
         ...
 
 
@@ -140,7 +213,17 @@ class Writes(Protocol):
         """Removes items, all their revisions and all that was derived; no byte stays."""
         ...
 
-    def note_use(self, ids: Sequence[str], now: datetime) -> None: ...
+    def note_use(self, ids: Sequence[str], now: datetime, *, fading: Fading | None = None) -> None:
+        """Counts one recall and the items it returned; with ``fading`` memories fade by it."""
+        ...
+
+    def make_signatures(self, limit: int) -> int:
+        """Makes signatures that are missing, ``limit`` at most; how many were made."""
+        ...
+
+    def set_momenta(self, values: Mapping[str, float], now: datetime) -> None:
+        """Keeps the momentum of entities (ids) as it was worked out; strangers are ignored."""
+        ...
 
     def unembedded(self, model: str, limit: int) -> list[Item]:
         """Live items that have no vector of this model."""
@@ -150,6 +233,28 @@ class Writes(Protocol):
         """Adds or replaces vectors. The first call for a new model makes it the
         current one; vectors of others go when none of theirs is needed any more."""
         ...
+
+    def set_entity_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
+        """Adds or replaces the vectors of entities (ids)."""
+        ...
+
+
+class Files(Protocol):
+    """What is known of files: edits, and how they looked."""
+
+    def note_edits(self, edits: Sequence[FileEdit], *, actor: str, now: datetime) -> int:
+        """Adds edits; those told before are known. Gives how many were new."""
+        ...
+
+    def file_history(self, part: str, *, intents: int = 10, items: int = 20) -> FileHistory:
+        """All that happened to the files whose path holds this text."""
+        ...
+
+    def file_snapshot(self, path: str) -> FileSnapshot | None:
+        """How a file looked when it was last read, if it was."""
+        ...
+
+    def keep_file_snapshot(self, look: FileSnapshot) -> None: ...
 
 
 class Keeping(Protocol):
@@ -203,5 +308,5 @@ class Keeping(Protocol):
     def close(self) -> None: ...
 
 
-class Store(Searches, Graph, Writes, Keeping, Protocol):
+class Store(Searches, Graph, Threads, Writes, Files, Keeping, Protocol):
     """One space's memory. Safe to use from several threads at once."""

@@ -55,6 +55,16 @@ class TextSearch(NamedTuple):
     postings_budget: int = 20_000
 
 
+class PieceSearch(NamedTuple):
+    """A question for the trigram index: in the texts and the words kept beside them, or
+    in the originals they were translated from. ``min_share`` of it must be found."""
+
+    text: str
+    depth: int
+    original: bool = False
+    min_share: float = 0.0
+
+
 class Word(NamedTuple):
     """One word or name of a text as it is written, and the terms the index knows it
     by. ``common`` ones say nothing about the subject."""
@@ -73,10 +83,15 @@ class WordStatistics(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """An entity a memory speaks of, and how sure that is."""
+    """An entity a memory speaks of, and how sure that is.
+
+    ``embedding`` is of the entity itself, by the model of the memory's; None where the
+    store has one already.
+    """
 
     entity: Entity
     confidence: float = 1.0
+    embedding: Embedding | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +152,26 @@ class Finding(NamedTuple):
     repaired: bool = False
 
 
+class Fading(NamedTuple):
+    """How memories fade by being passed over, and come back by being recalled.
+
+    Every ``interval`` recalls each memory loses ``rate``, but for those recalled within
+    ``grace_s``; one that is returned gains what ``gains`` says, up to 1.
+    """
+
+    interval: int
+    rate: float
+    grace_s: float
+    gains: Mapping[str, float]
+
+
+class NearEntity(NamedTuple):
+    """An entity and how near it is to what was asked: a cosine, or a number of words."""
+
+    entity: Entity
+    score: float
+
+
 class Usage(NamedTuple):
     """How a memory has been used: in all, lately, and the last times (oldest first)."""
 
@@ -146,6 +181,40 @@ class Usage(NamedTuple):
     in_30_days: int = 0
     in_90_days: int = 0
     cited: int = 0
+
+
+class Sibling(NamedTuple):
+    """An item that mentions an entity which another, ``of``, mentions too, and how surely."""
+
+    of: str
+    entity: str
+    item: str
+    confidence: float
+
+
+class Shared(NamedTuple):
+    """What shares entities with some items, and the entities too common to tell anything."""
+
+    siblings: tuple[Sibling, ...] = ()
+    hubs: tuple[str, ...] = ()
+
+
+class Listing(NamedTuple):
+    """Which entities to list, and which page of them; no kinds are all kinds."""
+
+    prefix: str = ""
+    kinds: tuple[str, ...] = ()
+    min_memories: int = 1
+    limit: int = 30
+    offset: int = 0
+
+
+class Momentum(NamedTuple):
+    """How much is going on around an entity, 0 to 10, and whether that was worked out
+    just now or within the last hour."""
+
+    value: float
+    worked_out: bool = False
 
 
 class Activity(NamedTuple):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import fsum
 
-from recollect.asked import telling_words, unknown_share
+from recollect.asked import asks_advice, telling_words, unknown_share
 from recollect.context import Context
 from recollect.model import Candidate, Pool
+from recollect.ports import Scaled, late_interaction
 from recollect.stages.closeness import read_closely
 
 _CALENDAR = frozenset(
@@ -18,6 +19,8 @@ _CALENDAR = frozenset(
 # So many common English words make a question English: elsewhere capitals say other
 # things than that a word is a name.
 _ENGLISH_FROM = 2
+# Where the scale begins of the embedder that the numbers below were measured with.
+_UNRELATED = 0.014
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class Abstain:
     none of the ``top`` has a vector, the share of the words they hold decides.
     """
 
-    min_confidence: float = 0.64
+    min_confidence: float = 0.68
     sentence: float = 0.75
     lead: float = 1.25
     strange: float = 0.2
@@ -87,9 +90,20 @@ class Abstain:
             (float(one.vector @ plain) for one in close if one.vector is not None), default=0.0
         )
         lead = best[0].score - fsum(cand.score for cand in best) / len(best)
-        sentence = max(one.sentence for one in close)
-        doubt = self.strange * unknown_share(ctx)
-        return whole + self.sentence * sentence + self.lead * lead - doubt
+        # An embedder that knows no sentences takes a memory for one.
+        by_sentence = late_interaction(ctx.embedder) is not None
+        sentence = max(one.sentence for one in close) if by_sentence else whole
+        alike = _comparable(whole, ctx) + self.sentence * _comparable(sentence, ctx)
+        return alike + self.lead * lead - self.strange * unknown_share(ctx)
+
+
+def _comparable(cosine: float, ctx: Context) -> float:
+    """A cosine as the default embedder would give it: as far on the way from texts that
+    have nothing to do with each other to texts that are the same."""
+    embedder: object = ctx.embedder
+    if not isinstance(embedder, Scaled):
+        return cosine
+    return 1.0 - (1.0 - cosine) * (1.0 - _UNRELATED) / (1.0 - embedder.unrelated)
 
 
 def coverage(cand: Candidate, ctx: Context) -> float:
@@ -108,9 +122,10 @@ def strange_names(ctx: Context) -> tuple[str, ...]:
     """The question's names that no memory holds, if they are at least half of its names.
 
     A name is a capitalised word of an English question, not the first one, that is no
-    month or weekday.
+    month or weekday. Who asks for advice names what is still to come: a strange name
+    there is no sign that nothing is known.
     """
-    if sum(word.common for word in ctx.words()) < _ENGLISH_FROM:
+    if sum(word.common for word in ctx.words()) < _ENGLISH_FROM or asks_advice(ctx.query.text):
         return ()
     first = ctx.query.text.split()[:1]
     known = ctx.statistics().frequencies

@@ -3,40 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from recollect.context import Context
 from recollect.errors import ModelError
-from recollect.model import Candidate, Pool, best_first
-from recollect.ports import Word, late_interaction
+from recollect.model import Candidate, Item, Pool, best_first
+from recollect.overlap import Question, Weights, rarity_of
+from recollect.ports import late_interaction
 from recollect.stages.closeness import read_closely
-
-_TOKEN = re.compile(r"[a-z0-9_-]{2,}")
-_STOP = frozenset(
-    (
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "by",
-        "for",
-        "from",
-        "in",
-        "is",
-        "it",
-        "of",
-        "on",
-        "or",
-        "the",
-        "to",
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +46,8 @@ class Overlap:
     """A deterministic reader: shared words by rarity, the whole question as a phrase.
 
     Σ (tf / length)·idf, + 0.1 for each distinct word, + 0.4 for the whole question,
-    − 0.01·ln(1 + length), + ``prior`` × the score so far. Word rarity is taken
-    over the whole space.
+    − 0.01·ln(1 + length), + ``prior`` × the score so far. How rare a word is, the
+    index of the whole space says, which counts words by their stems.
     """
 
     prior: float = 0.5
@@ -83,47 +58,54 @@ class Overlap:
     name: str = "overlap"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        asked = [word for word in _TOKEN.findall(ctx.query.text.lower()) if word not in _STOP]
-        rarity = self._rarity(asked, ctx)
-        phrase = " ".join(ctx.query.text.lower().split())
-        read = [self._read(cand, asked, rarity, phrase) for cand in pool[: self.top]]
+        question = Question(ctx.query.text)
+        rarity = _rarity(question, ctx)
+        weights = Weights(self.per_word, self.whole, self.length_penalty)
+
+        def read(cand: Candidate) -> Candidate:
+            value, words = question.shared(cand.item.text, rarity, weights)
+            why = f"shares {', '.join(words)}" if words else "shares no word"
+            cand = cand.because(self.name, "times", self.prior, "share of earlier steps")
+            return cand.because(self.name, "add", value, why)
+
         rest = [cand.because(self.name, "times", self.prior) for cand in pool[self.top :]]
-        return best_first([*read, *rest])
+        return best_first([*map(read, pool[: self.top]), *rest])
 
-    def _rarity(self, asked: Sequence[str], ctx: Context) -> dict[str, float]:
-        return {
-            word: ctx.rarity(Word(word, ctx.store.terms(word))) for word in dict.fromkeys(asked)
-        }
 
-    def _read(
-        self, cand: Candidate, asked: Sequence[str], rarity: dict[str, float], phrase: str
-    ) -> Candidate:
-        text = cand.item.text.lower()
-        counts = Counter(word for word in _TOKEN.findall(text) if word not in _STOP)
-        length = sum(counts.values()) or 1
-        shared = sorted({word for word in asked if counts[word]})
-        value = sum(counts[word] / length * rarity[word] for word in asked)
-        value += self.per_word * len(shared)
-        if len(phrase) >= 4 and phrase in " ".join(text.split()):
-            value += self.whole
-        value -= self.length_penalty * math.log1p(length)
-        why = f"shares {', '.join(shared)}" if shared else "shares no word"
-        return cand.because(self.name, "times", self.prior, "share of earlier steps").because(
-            self.name, "add", value, why
-        )
+def _rarity(question: Question, ctx: Context) -> dict[str, float]:
+    """How telling each word is here; one that the index does not keep tells nothing."""
+    terms = {word: ctx.store.terms(word) for word in question.words}
+    documents, _, counts = ctx.store.statistics({term for held in terms.values() for term in held})
+    return {
+        word: rarity_of(documents, min((counts.get(term, 0) for term in held), default=documents))
+        for word, held in terms.items()
+    }
+
+
+# How much the first three and the first ten keep of what earlier steps found, and the rest.
+_BY_RANK = ((3, 0.75), (10, 0.60))
+_LATER = 0.40
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Any reader the caller brings: a cross-encoder, a language model, a function.
+    """Any reader: a cross-encoder, a server, a language model, the caller's function.
 
-    The new score is ``keep`` × the old, scaled so that the best is 1, plus
-    (1 − ``keep``) × the reader's 0 to 1.
+    The new score is ``keep`` × the old plus (1 − ``keep``) × the reader's 0 to 1. The
+    old is first scaled so that the best is 1, but for ``scale`` "own". With
+    ``keep_by_rank`` the first three keep 0.75, the first ten 0.6 and the rest 0.4.
+    Without a reader it is left out.
     """
 
     keep: float = 0.4
+    keep_by_rank: bool = False
+    scale: Literal["max", "own"] = "max"
     top: int = 50
     name: str = "read"
+
+    def skip(self, pool: Pool, ctx: Context) -> str:
+        """Why there is nothing to do here, if so."""
+        return "" if ctx.reranker is not None else "no reranker is configured"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         if ctx.reranker is None:
@@ -131,18 +113,33 @@ class Read:
         best = pool[: self.top]
         if not best:
             return pool
-        scores = list(ctx.reranker(ctx.query.text, [cand.item.text for cand in best]))
+        scores = list(ctx.reranker(ctx.query.text, [_told(cand.item) for cand in best]))
         if len(scores) != len(best):
             raise ModelError(f"the reranker gave {len(scores)} scores for {len(best)} memories")
-        scale = self.keep / best[0].score if best[0].score > 0 else self.keep
+        unit = 1 / best[0].score if self.scale == "max" and best[0].score > 0 else 1.0
         read = [
-            cand.because(self.name, "times", scale, "share of earlier steps").because(
-                self.name, "add", (1 - self.keep) * _usable(score), f"reads {_usable(score):.2f}"
-            )
-            for cand, score in zip(best, scores, strict=True)
+            self._blend(cand, self._kept(rank), unit, _usable(score))
+            for rank, (cand, score) in enumerate(zip(best, scores, strict=True), 1)
         ]
-        rest = [cand.because(self.name, "times", scale) for cand in pool[self.top :]]
+        kept = self._kept(self.top + 1)
+        rest = [cand.because(self.name, "times", kept * unit) for cand in pool[self.top :]]
         return best_first([*read, *rest])
+
+    def _blend(self, cand: Candidate, keep: float, unit: float, score: float) -> Candidate:
+        cand = cand.because(self.name, "times", keep * unit, "share of earlier steps")
+        return cand.because(self.name, "add", (1 - keep) * score, f"reads {score:.2f}")
+
+    def _kept(self, rank: int) -> float:
+        if not self.keep_by_rank:
+            return self.keep
+        return next((keep for last, keep in _BY_RANK if rank <= last), _LATER)
+
+
+def _told(item: Item) -> str:
+    """What is read of a memory: an episode's text; of others the title too."""
+    if item.level == "raw" or not item.caption or item.text.startswith(item.caption):
+        return item.text
+    return f"{item.caption}\n{item.text}"
 
 
 def _usable(score: float) -> float:

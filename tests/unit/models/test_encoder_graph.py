@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from math import erf
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from bert_forward import Reference
 from recollect.errors import ModelError
 from recollect.models.bert import Sizes, read_sizes, read_weights
 from recollect.models.encoder import Encoder
@@ -17,55 +17,6 @@ pytest.importorskip("onnx", reason="the extra transformer is not installed")
 pytest.importorskip("onnxruntime", reason="the extra transformer is not installed")
 
 SIZES = Sizes(LAYERS, HEADS, WIDTH, 1e-12, POSITIONS)
-
-
-class Reference:
-    """The forward pass, in float32 or with the roundings of the graph."""
-
-    def __init__(self, weights: dict[str, np.ndarray], sizes: Sizes, *, rounded: bool) -> None:
-        self.weights, self.sizes, self.rounded = weights, sizes, rounded
-
-    def __call__(self, ids: list[int]) -> np.ndarray:
-        words = self.weights["embeddings.word_embeddings.weight"]
-        states = self._round(words, 127)[ids]
-        states = states + self.weights["embeddings.position_embeddings.weight"][: len(ids)]
-        states = states + self.weights["embeddings.token_type_embeddings.weight"][0]
-        states = self._norm(states, "embeddings.LayerNorm")
-        for layer in range(self.sizes.layers):
-            states = self._layer(states, f"encoder.layer.{layer}.")
-        return states
-
-    def _layer(self, states: np.ndarray, name: str) -> np.ndarray:
-        heads = []
-        scale = np.float32(self.sizes.head_width**-0.5)
-        query = self._linear(states, name + "attention.self.query", scale)
-        key = self._linear(states, name + "attention.self.key")
-        value = self._linear(states, name + "attention.self.value")
-        for head in range(self.sizes.heads):
-            part = slice(head * self.sizes.head_width, (head + 1) * self.sizes.head_width)
-            scores = np.exp(query[:, part] @ key[:, part].T)
-            heads.append(scores / scores.sum(axis=1, keepdims=True) @ value[:, part])
-        seen = self._linear(np.concatenate(heads, axis=1), name + "attention.output.dense")
-        states = self._norm(states + seen, name + "attention.output.LayerNorm")
-        inner = self._linear(states, name + "intermediate.dense")
-        inner = inner * (1 + np.vectorize(erf)(inner / np.sqrt(2))) / 2
-        seen = self._linear(inner, name + "output.dense")
-        return self._norm(states + seen, name + "output.LayerNorm")
-
-    def _linear(self, states: np.ndarray, name: str, factor: float = 1.0) -> np.ndarray:
-        weight = self._round(self.weights[name + ".weight"] * np.float32(factor), 63)
-        return self._round(states, 127) @ weight.T + self.weights[name + ".bias"] * factor
-
-    def _round(self, rows: np.ndarray, levels: int) -> np.ndarray:
-        if not self.rounded:
-            return rows
-        scales = np.abs(rows).max(axis=1, keepdims=True) / levels
-        return np.rint(rows / scales) * scales
-
-    def _norm(self, states: np.ndarray, name: str) -> np.ndarray:
-        states = states - states.mean(axis=1, keepdims=True)
-        states = states / np.sqrt((states**2).mean(axis=1, keepdims=True) + self.sizes.epsilon)
-        return states * self.weights[name + ".weight"] + self.weights[name + ".bias"]
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,13 @@ import sys
 import numpy as np
 import pytest
 
+from recollect import Memory
 from recollect.errors import BadText, MissingExtra, ModelError
 from recollect.models import open_embedder
 from recollect.models.encoder import Encoder
 from recollect.models.states import MAX_SENTENCES, MAX_TOKENS
 from recollect.models.transformer import MAX_WINDOWS, TransformerEmbedder
+from recollect.models.unrelated import measure
 from recollect.ports import LateInteraction
 from tiny_bert import POSITIONS, WIDTH, make_tiny_bert, tiny_weights
 
@@ -231,6 +233,27 @@ def test_words_are_told_apart_by_what_stands_beside_them(real):
 
     river, money = real.best_matches(matrix, memories)[:, 0]
     assert money > river + 0.1
+
+
+def test_a_recall_reads_its_question_once_and_whole(folder, cache):
+    """Words are compared as they stand in the question, not one by one."""
+    embedder = TransformerEmbedder(str(folder), cache=cache)
+    question = "where is the deploy key?"
+    with Memory.open(":memory:", embedder=embedder) as memory:
+        memory.remember_many([TEXT, "anna prefers tabs"])
+        memory.recall(question)
+
+    assert list(embedder._questions) == [question]
+
+
+def test_its_scale_is_known(real):
+    """The real model: what is written down is what it says of strangers."""
+    assert real.unrelated == pytest.approx(measure(real), abs=0.003)
+
+
+def test_a_folders_scale_is_asked_for(embedder):
+    """Nobody knows it beforehand."""
+    assert embedder.unrelated == pytest.approx(measure(embedder))
 
 
 def test_the_names_stand_for_these_weights(real):

@@ -46,10 +46,10 @@ def store() -> Iterator[SqliteStore]:
     store.note_use(["a"], NOW)
     store.erase(["c"], actor="x", now=NOW)
     with store._connections.writing() as db:
-        db.execute("INSERT INTO thread VALUES ('t', 'topic', NULL, 'tea', 'open', '{}', 5, 6)")
+        db.execute("INSERT INTO thread VALUES ('t', 'topic', NULL, 'tea', 'active', 'stable', 5, 6)")
         db.execute("INSERT INTO thread_member VALUES ('t', 'a', 'core', 0.5, 7)")
-        db.execute("INSERT INTO thread_event VALUES ('t', 1, 'joined', 'a', 8, 1)")
-        db.execute("INSERT INTO thread_event VALUES ('t', 2, 'opened', NULL, 9, 0)")
+        db.execute("INSERT INTO thread_event VALUES ('t', 1, 'update', 'a', 8, 1)")
+        db.execute("INSERT INTO thread_event VALUES ('t', 2, 'question_opened', NULL, 9, 0)")
     yield store
     store.close()
 

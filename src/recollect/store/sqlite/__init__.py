@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import StoreBusy
-from recollect.model import Entity, Item, Link, Status
+from recollect.model import Entity, FileEdit, FileHistory, FileSnapshot, Item, Link, Status, Thread
 from recollect.ports import (
     Activity,
     Embedding,
@@ -17,21 +17,31 @@ from recollect.ports import (
     Finding,
     Found,
     Kept,
+    Listing,
+    Momentum,
+    PieceSearch,
     Receipt,
     Record,
     Scope,
+    Shared,
     TextSearch,
     Usage,
     Word,
     WordStatistics,
 )
+from recollect.store.sqlite import entities as stirring
 from recollect.store.sqlite import (
     erase,
+    file_edits,
     graph,
     journal,
     lifecycle,
     look,
+    pieces,
+    siblings,
+    signatures,
     stats,
+    threads,
     words,
     write,
 )
@@ -62,6 +72,7 @@ class SqliteStore:
         self._connections = connections
         self._space = space
         self._vectors = VectorIndex()
+        self._signatures = signatures.SignatureIndex()
         self._hydrate = Hydrate()
 
     @classmethod
@@ -114,6 +125,15 @@ class SqliteStore:
                 db, vector, model, depth, compile_scope(scope), self._hydrate
             )
 
+    def search_pieces(self, search: PieceSearch, scope: Scope) -> Found:
+        with self._connections.reading() as db:
+            return pieces.search_pieces(db, search, compile_scope(scope), self._hydrate)
+
+    def search_signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> Found:
+        asked = signatures.Asked(text, depth, min_likeness)
+        with self._connections.reading() as db:
+            return self._signatures.search(db, asked, compile_scope(scope), self._hydrate)
+
     def search_time(self, start: datetime, end: datetime, depth: int, scope: Scope) -> Found:
         with self._connections.reading() as db:
             return graph.search_time(db, start, end, depth, compile_scope(scope), self._hydrate)
@@ -163,9 +183,21 @@ class SqliteStore:
         with self._connections.writing() as db:
             graph.add_links(db, links, now)
 
+    def siblings(self, ids: Sequence[str], *, most: int, min_confidence: float) -> Shared:
+        with self._connections.reading() as db:
+            return siblings.siblings(db, ids, most=most, min_confidence=min_confidence)
+
     def activity(self, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
         with self._connections.reading() as db:
             return used.activity(db, entities, now)
+
+    def momenta(self, entities: Sequence[str], now: datetime) -> dict[str, Momentum]:
+        with self._connections.reading() as db:
+            return stirring.momenta(db, entities, now)
+
+    def list_entities(self, wanted: Listing, now: datetime) -> list[Entity]:
+        with self._connections.reading() as db:
+            return stirring.listed(db, wanted, now)
 
     def usage(self, ids: Sequence[str], now: datetime) -> dict[str, Usage]:
         with self._connections.reading() as db:
@@ -177,6 +209,24 @@ class SqliteStore:
         then = None if as_of is None else to_ms(as_of)
         with self._connections.reading() as db:
             return self._vectors.embeddings(db, ids, model, then)
+
+    # Threads
+
+    def put_thread(self, thread: Thread, *, actor: str, now: datetime) -> None:
+        with self._connections.writing() as db:
+            threads.put_thread(db, thread, actor=actor, now=to_ms(now))
+
+    def thread(self, thread_id: str) -> Thread | None:
+        with self._connections.reading() as db:
+            return threads.thread(db, thread_id)
+
+    def threads(self, *, limit: int = 100, offset: int = 0) -> list[Thread]:
+        with self._connections.reading() as db:
+            return threads.threads(db, limit, offset)
+
+    def threads_of(self, ids: Sequence[str]) -> list[Thread]:
+        with self._connections.reading() as db:
+            return threads.threads_of(db, ids)
 
     # Writes
 
@@ -216,6 +266,14 @@ class SqliteStore:
         with self._connections.writing() as db:
             lifecycle.note_use(db, ids, to_ms(now))
 
+    def make_signatures(self, limit: int) -> int:
+        with self._connections.writing() as db:
+            return signatures.make_missing(db, limit)
+
+    def set_momenta(self, values: Mapping[str, float], now: datetime) -> None:
+        with self._connections.writing() as db:
+            stirring.set_momenta(db, values, now)
+
     def unembedded(self, model: str, limit: int) -> list[Item]:
         with self._connections.reading() as db:
             return lifecycle.unembedded(db, self._vectors, model, limit)
@@ -223,6 +281,27 @@ class SqliteStore:
     def set_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
         with self._connections.writing() as db:
             lifecycle.set_embeddings(db, self._vectors, model, embeddings)
+
+    # Files
+
+    def note_edits(self, edits: Sequence[FileEdit], *, actor: str, now: datetime) -> int:
+        with self._connections.writing() as db:
+            new = file_edits.note_edits(db, edits)
+            line = journal.Line("file edits noted", None, f"{new} of {len(edits)} new")
+            journal.write(db, [line], actor=actor, at=to_ms(now))
+            return new
+
+    def file_history(self, part: str, *, intents: int = 10, items: int = 20) -> FileHistory:
+        with self._connections.reading() as db:
+            return file_edits.file_history(db, part, intents, items)
+
+    def file_snapshot(self, path: str) -> FileSnapshot | None:
+        with self._connections.reading() as db:
+            return file_edits.snapshot(db, path)
+
+    def keep_file_snapshot(self, look: FileSnapshot) -> None:
+        with self._connections.writing() as db:
+            file_edits.keep_snapshot(db, look)
 
     # Keeping
 

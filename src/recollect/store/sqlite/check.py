@@ -10,7 +10,7 @@ import apsw
 
 from recollect.errors import StoreDamaged
 from recollect.ports import Finding
-from recollect.store.sqlite import erase, journal, words
+from recollect.store.sqlite import erase, journal, signatures, words
 from recollect.store.sqlite.connection import Connections
 from recollect.store.sqlite.files import FILE_MODE, is_private
 from recollect.store.sqlite.rows import SELECT_CONTENT, content_hash
@@ -31,6 +31,15 @@ _LIVES = """
     WHERE earlier.live_to IS NULL
 """
 _VECTORS_WITHOUT_ROW = "SELECT count(*) FROM vector WHERE rid NOT IN (SELECT rid FROM item)"
+_STRAY_MEMBERS = """
+    SELECT thread, item FROM thread_member
+    WHERE NOT EXISTS (SELECT 1 FROM item WHERE item.id = thread_member.item)
+    UNION SELECT thread, item FROM thread_event WHERE item IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM item WHERE item.id = thread_event.item)
+"""
+_EMPTY_THREADS = """
+    SELECT id FROM thread WHERE NOT EXISTS (SELECT 1 FROM thread_member WHERE thread = thread.id)
+"""
 
 Problem = str
 
@@ -67,6 +76,8 @@ def _checks(vectors: VectorIndex) -> Iterator[_Check]:
     good = "the index holds what the rows say"
     yield _Check("words", good, _words, words.rebuild, writes=True)
     yield _Check("vectors", "bits and vectors agree", _vectors(vectors), vectors.rebuild)
+    good = "every text has its own"
+    yield _Check("signatures", good, _signatures, signatures.rebuild)
     yield _Check("file", "SQLite finds no fault in it", _file, _rebuild_indexes)
     yield _Check("references", "all of them lead somewhere", _references)
     yield _Check("content", "every revision is as it was written", _contents)
@@ -105,6 +116,9 @@ def _rebuild_indexes(db: apsw.Connection) -> None:
 
 def _references(db: apsw.Connection) -> Problem:
     broken = [f"{row[0]} {row[1]} -> {row[2]}" for row in db.execute("PRAGMA foreign_key_check")]
+    # Memories have many rows each, so no foreign key can hold what belongs to a thread.
+    broken += [f"thread {row[0]} -> memory {row[1]}" for row in db.execute(_STRAY_MEMBERS)]
+    broken += [f"thread {row[0]} has no member" for row in db.execute(_EMPTY_THREADS)]
     return _some(broken)
 
 
@@ -141,6 +155,10 @@ def _vectors(vectors: VectorIndex) -> Callable[[apsw.Connection], Problem]:
         return _some(problems)
 
     return look
+
+
+def _signatures(db: apsw.Connection) -> Problem:
+    return _some(signatures.verify(db))
 
 
 def _journal(db: apsw.Connection) -> Problem:

@@ -15,6 +15,7 @@ import apsw
 from recollect.errors import StoreError
 from recollect.store.sqlite.lock import TIMEOUT_S, FileLock, ThreadLock, WriteLock, holding
 from recollect.store.sqlite.translate import translated
+from recollect.store.sqlite.warmth import heat_band
 
 APPLICATION_ID = 0x52434C54  # "RCLT"
 
@@ -107,6 +108,7 @@ class Connections:
             db.set_busy_timeout(int(TIMEOUT_S * 1000))
             db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
             db.execute(_PRAGMAS)
+            db.create_scalar_function("heat_band", heat_band, 5, deterministic=True)
             self._open.append((owner, db))
             # After opening, so that a dead thread's is never the last: the last one
             # to close moves the log into the file, which needs the write lock.

@@ -30,6 +30,7 @@ _TABLES_AFTER_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
     ("thread_event", fields.THREAD_EVENT, "thread_event ORDER BY thread, seq"),
     ("usage", fields.USAGE, "usage ORDER BY id"),
     ("usage_day", fields.USAGE_DAY, "usage_day ORDER BY id, day"),
+    ("file_edit", fields.FILE_EDIT, "file_edit ORDER BY number"),
     ("key", fields.KEY, "idempotency ORDER BY key"),
     ("tombstone", fields.TOMBSTONE, "tombstone ORDER BY id"),
     ("event", fields.EVENT, "event ORDER BY seq"),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import apsw
 
 from recollect.ports import Receipt
-from recollect.store.sqlite import journal, words
+from recollect.store.sqlite import journal, signatures, words
 from recollect.store.sqlite.connection import Connections, select
 from recollect.store.sqlite.lifecycle import count_mentions, id_list
 from recollect.store.sqlite.lock import TIMEOUT_S, holding
@@ -33,6 +33,7 @@ _BY_ID = (
     ("usage days", "DELETE FROM usage_day WHERE id = ?"),
     ("thread memberships", "DELETE FROM thread_member WHERE item = ?"),
     ("thread events", "DELETE FROM thread_event WHERE item = ?"),
+    ("file edits", "DELETE FROM file_edit WHERE item = ?"),
     ("idempotency keys", "DELETE FROM idempotency WHERE id = ?"),
     ("revisions", "DELETE FROM item WHERE id = ?"),
 )
@@ -97,6 +98,7 @@ def erase(
     words.unindex(db, [words.IndexRow(*row[:4]) for row in rows])
     removed["vectors"] = db.execute(_VECTORS, (json.dumps(rids),)).get
     vectors.remove(db, rids)
+    removed["signatures"] = signatures.remove(db, rids)
     for rid in rids:
         removed["sketches"] += _delete(db, "DELETE FROM sketch WHERE rid = ?", rid)
     count_mentions(db, [row[6] for row in rows if row[5]], -1)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from recollect.model import LEVELS
+from recollect.model import HAPPENINGS, LEVELS, LIFECYCLES, ROLES, THREAD_KINDS, THREAD_STATES
 from recollect.store.sqlite.clock import from_ms, to_ms
 from recollect.text import unkeepable
 
@@ -229,25 +229,25 @@ LINK = (
 )
 THREAD = (
     Field("id", NAME),
-    Field("kind", TEXT),
+    Field("kind", _one_of(*THREAD_KINDS)),
     Field("anchor", _or_null(TEXT), needed=False),
     Field("headline", TEXT),
-    Field("lifecycle", TEXT),
-    Field("state", TEXT),
+    Field("lifecycle", _one_of(*LIFECYCLES)),
+    Field("state", _one_of(*THREAD_STATES)),
     Field("created_at", TIME),
     Field("updated_at", TIME),
 )
 THREAD_MEMBER = (
     Field("thread", NAME),
     Field("item", NAME),
-    Field("role", TEXT),
+    Field("role", _one_of(*ROLES)),
     Field("weight", REAL),
     Field("added_at", TIME),
 )
 THREAD_EVENT = (
     Field("thread", NAME),
     Field("seq", WHOLE),
-    Field("kind", TEXT),
+    Field("kind", _one_of(*HAPPENINGS)),
     Field("item", _or_null(NAME), needed=False),
     Field("at", TIME),
     Field("meaningful", FLAG),
@@ -260,6 +260,15 @@ USAGE = (
     Field("decay", REAL),
 )
 USAGE_DAY = (Field("id", NAME), Field("day", WHOLE), Field("recalls", WHOLE))
+FILE_EDIT = (
+    Field("path", NAME),
+    Field("operation", NAME),
+    Field("at", TIME),
+    Field("intent", TEXT),
+    Field("session", TEXT),
+    Field("turn", TEXT),
+    Field("item", _or_null(NAME), needed=False),
+)
 KEY = (Field("key", NAME), Field("id", NAME), Field("fingerprint", NAME), Field("at", TIME))
 TOMBSTONE = (Field("id", NAME), Field("at", TIME), Field("actor", TEXT))
 EVENT = (

@@ -24,11 +24,11 @@ LONGEST_NAME = 4  # words
 LONGEST_UNSPACED = 8  # letters
 MOST_WORDS = 500  # of a text in which names are looked for
 
-_ENTITY = """
+ENTITY = """
     e.id, e.kind, e.name, e.mentions, e.momentum, e.momentum_at, e.last_seen_at,
     (SELECT json_group_array(a.alias ORDER BY a.alias) FROM alias AS a WHERE a.entity = e.id)
 """
-_ADD_ENTITY = """
+_ADDENTITY = """
     INSERT INTO entity (id, kind, name, created_at, last_seen_at) VALUES (?1, ?2, ?3, ?4, ?4)
     ON CONFLICT (id) DO UPDATE SET last_seen_at = max(coalesce(last_seen_at, ?4), ?4)
 """
@@ -69,28 +69,28 @@ def find_entities(db: apsw.Connection, text: str, limit: int) -> list[Entity]:
     rows = select(
         db,
         f"""
-        SELECT max(length(n.alias)) AS found, {_ENTITY}
+        SELECT max(length(n.alias)) AS found, {ENTITY}
         FROM carray(?) AS w
         CROSS JOIN alias AS n ON n.alias = w.value
         CROSS JOIN entity AS e ON e.id = n.entity
         GROUP BY e.id ORDER BY found DESC, e.mentions DESC, e.id LIMIT ?""",
         (as_table(names), limit),
     )
-    return [_entity(row[1:]) for row in rows]
+    return [toread_entity(row[1:]) for row in rows]
 
 
 def entities(db: apsw.Connection, prefix: str, limit: int, offset: int) -> list[Entity]:
     """Entities one of whose names begins so, most mentioned first."""
-    start = _alias(prefix)
+    start = alias_form(prefix)
     named = "WHERE e.id IN (SELECT entity FROM alias WHERE alias >= ? AND alias < ?)"
     rows = select(
         db,
-        f"SELECT {_ENTITY} FROM entity AS e {named if start else ''}"
+        f"SELECT {ENTITY} FROM entity AS e {named if start else ''}"
         " ORDER BY e.mentions DESC, e.id LIMIT ? OFFSET ?",
         # The last character there is: all that begins so comes before it.
         (*((start, f"{start}\U0010ffff") if start else ()), max(limit, 0), max(offset, 0)),
     )
-    return [_entity(row) for row in rows]
+    return [toread_entity(row) for row in rows]
 
 
 def links_of(
@@ -134,9 +134,9 @@ def add_mentions(
     ``entity.mentions`` counts the items; the same mention again counts once.
     """
     at = to_ms(now)
-    for entity, confidence in mentions:
+    for entity, confidence, _ in mentions:
         db.execute(_ADD_ENTITY, (entity.id, entity.kind, entity.name, at))
-        aliases = {_alias(name) for name in (entity.name, *entity.aliases)}
+        aliases = {alias_form(name) for name in (entity.name, *entity.aliases)}
         db.executemany(_ADD_ALIAS, ((alias, entity.id) for alias in sorted(aliases) if alias))
         db.execute(_ADD_MENTION, (item_id, entity.id, confidence, at))
         if db.changes():
@@ -237,7 +237,7 @@ def _in_order(
     )
 
 
-def _alias(name: str) -> str:
+def alias_form(name: str) -> str:
     """The form in which names are compared."""
     return fold(name) or " ".join(name.casefold().split())
 
@@ -265,9 +265,9 @@ def _substrings(run: str) -> Iterator[str]:
             yield run[start:end]
 
 
-def _entity(row: Sequence[Any]) -> Entity:
+def toread_entity(row: Sequence[Any]) -> Entity:
     identity, kind, name, mentions, momentum, momentum_at, last_seen_at, aliases = row
-    own = _alias(name)
+    own = alias_form(name)
     return Entity(
         id=identity,
         kind=kind,

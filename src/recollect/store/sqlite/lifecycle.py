@@ -9,7 +9,7 @@ import apsw
 
 from recollect.model import Item, Status
 from recollect.ports import Embedding
-from recollect.store.sqlite import journal, words
+from recollect.store.sqlite import journal, signatures, words
 from recollect.store.sqlite.clock import DAY_MS
 from recollect.store.sqlite.connection import Row, select
 from recollect.store.sqlite.rows import CONTENT, INSERT, NewRow, read_items
@@ -90,6 +90,7 @@ def _revive(db: apsw.Connection, vectors: VectorIndex, row: Row, rid: int, now: 
     db.execute(INSERT, new.values())
     words.index(db, [words.IndexRow(rid, last["text"], last["about"], last["original"])])
     db.execute(_COPY_SKETCH, (rid, old_rid))
+    signatures.copy(db, rid, old_rid)
     for model, vector, tokens in select(db, _VECTOR, (old_rid,)):
         vectors.add(db, model, [(rid, _embedding(vector, tokens))])
 

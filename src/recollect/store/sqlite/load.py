@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import apsw
 
 from recollect.errors import Refused
-from recollect.store.sqlite import fields, journal, words
+from recollect.store.sqlite import fields, journal, signatures, words
 from recollect.store.sqlite.dump import FORMAT
 from recollect.store.sqlite.fields import Field
 from recollect.store.sqlite.rows import CONTENT, ENTITIES, INSERT, WORDS, NewRow, content_hash
@@ -26,6 +26,7 @@ _LAYOUTS: dict[str, Sequence[Field]] = {
     "thread_event": fields.THREAD_EVENT,
     "usage": fields.USAGE,
     "usage_day": fields.USAGE_DAY,
+    "file_edit": fields.FILE_EDIT,
     "key": fields.KEY,
     "tombstone": fields.TOMBSTONE,
     "event": fields.EVENT,
@@ -106,7 +107,8 @@ class _Loading:
         self._entities: dict[str, Row] = {}
         self._aliases: dict[str, list[Row]] = {}
         self._touched: set[str] = set()
-        self._threads: set[str] = set()
+        self._threads: dict[str, Row] = {}
+        self._begun: set[str] = set()
         # A journal cannot be merged into another without breaking its chain.
         self._takes_events = journal.head(db)[0] == 0
         self._chain = ""
@@ -171,7 +173,16 @@ class _Loading:
         self._db.executemany(
             ADD_SKETCH, ((band, new.rid) for new, sketch in rows for band in sketch)
         )
-        words.index(self._db, [words.IndexRow(new.rid, *new.content[WORDS]) for new, _ in rows])
+        texts = [words.IndexRow(new.rid, *new.content[WORDS]) for new, _ in rows]
+        split = [words.split(self._db, row) for row in texts]
+        words.index(self._db, texts, split)
+        signatures.add(
+            self._db,
+            [
+                (row.rid, signatures.telling_terms(row.text, own.text, self._db))
+                for row, own in zip(texts, split, strict=True)
+            ],
+        )
         for entity in sorted(self._touched & self._entities.keys()):
             self._need_entity(entity)
 
@@ -207,15 +218,21 @@ class _Loading:
 
     def _take_thread(self, number: int, row: Row) -> None:
         if not self._db.execute(_HAS_THREAD, (row[0],)).get:
-            self._threads.add(row[0])
-            self._db.execute(_INSERTS["thread"], row)
+            self._threads[row[0]] = row
 
     def _take_thread_member(self, number: int, row: Row) -> None:
-        if row[0] in self._threads and self._is_there(row[1]):
+        """The first member that is there brings its thread along: a headline whose
+        memories were all erased must not come back."""
+        if not self._is_there(row[1]):
+            return
+        if row[0] in self._threads:
+            self._db.execute(_INSERTS["thread"], self._threads.pop(row[0]))
+            self._begun.add(row[0])
+        if row[0] in self._begun:
             self._db.execute(_INSERTS["thread_member"], row)
 
     def _take_thread_event(self, number: int, row: Row) -> None:
-        if row[0] in self._threads and (row[3] is None or self._is_there(row[3])):
+        if row[0] in self._begun and (row[3] is None or self._is_there(row[3])):
             self._db.execute(_INSERTS["thread_event"], row)
 
     def _take_usage(self, number: int, row: Row) -> None:
@@ -225,6 +242,11 @@ class _Loading:
     def _take_usage_day(self, number: int, row: Row) -> None:
         if row[0] in self._came:
             self._db.execute(_INSERTS["usage_day"], row)
+
+    def _take_file_edit(self, number: int, row: Row) -> None:
+        """An edit told in a memory comes with it: what it says may be that memory's."""
+        if row[-1] is None or row[-1] in self._came:
+            self._db.execute(_INSERTS["file_edit"], row)
 
     def _take_key(self, number: int, row: Row) -> None:
         if row[1] in self._came:

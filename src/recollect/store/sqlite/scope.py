@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from recollect.model import Filters
 from recollect.ports import Scope
-from recollect.store.sqlite.clock import ceil_ms, to_ms
+from recollect.store.sqlite.clock import DAY_MS, ceil_ms, to_ms
+from recollect.store.sqlite.warmth import IN_BANDS
 from recollect.text import fold
 
 SqlValue = int | float | str
@@ -79,19 +80,22 @@ def compile_scope(scope: Scope) -> Predicate:
     where.add("i.classification <= ?", filters.max_classification)
     if filters.min_trust > _DEFAULT.min_trust:
         where.add("i.trust >= ?", filters.min_trust)
-    if filters.since is not None:
-        where.add(f"{_WHEN} >= ?", ceil_ms(filters.since))
-    if filters.until is not None:
-        where.add(f"{_WHEN} < ?", ceil_ms(filters.until))
+    _add_times(where, filters)
     for name, column in _COLUMNS:
         allowed: tuple[str, ...] = getattr(filters, name)
         if allowed:
-            where.add(f"i.{column} IN (SELECT value FROM json_each(?))", _json(allowed))
+            one_of = f"i.{column} IN (SELECT value FROM json_each(?))"
+            if name == "topics" and filters.include_untopiced:
+                one_of = f"(i.topic IS NULL OR {one_of})"
+            where.add(one_of, _json(allowed))
     if filters.tags:
         where.add(_TAGS, _json(filters.tags))
     if filters.entities:
         named = _json({*filters.entities, *map(fold, filters.entities)})
         where.add(_MENTIONS_NOW if scope.as_of is None else _MENTIONED_THEN, named, named)
+    if filters.bands:
+        moment = to_ms(scope.moment)
+        where.add(IN_BANDS, moment, moment // DAY_MS, _json(filters.bands))
     plain = scope.as_of is None and filters == _DEFAULT
     return Predicate(" AND ".join(where.parts), tuple(where.values), plain)
 
@@ -106,6 +110,15 @@ def _add_life(where: _Conditions, scope: Scope) -> None:
         where.add("i.status IN ('active', 'superseded')")
     else:
         where.add("i.status = 'active'")
+
+
+def _add_times(where: _Conditions, filters: Filters) -> None:
+    if filters.since is not None:
+        where.add(f"{_WHEN} >= ?", ceil_ms(filters.since))
+    if filters.until is not None:
+        where.add(f"{_WHEN} < ?", ceil_ms(filters.until))
+    if filters.stored_by is not None:
+        where.add("i.stored_at <= ?", to_ms(filters.stored_by))
 
 
 def _add_validity(where: _Conditions, scope: Scope) -> None:

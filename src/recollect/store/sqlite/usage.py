@@ -12,23 +12,34 @@ from recollect.ports import Activity, Usage
 from recollect.store.sqlite.clock import DAY_MS, from_ms, from_ms_or_none, to_ms
 from recollect.store.sqlite.connection import select
 from recollect.store.sqlite.terms import as_table
+from recollect.store.sqlite.warmth import USED_IN_30, USED_IN_90, USED_IN_ALL, USED_LAST
 
-_USAGE = """
-    SELECT u.id, u.recalls, u.last_at, u.stamps,
-        coalesce((SELECT sum(d.recalls) FROM usage_day AS d
-            WHERE d.id = u.id AND d.day > ?2 - 30 AND d.day <= ?2), 0),
-        coalesce((SELECT sum(d.recalls) FROM usage_day AS d
-            WHERE d.id = u.id AND d.day > ?2 - 90 AND d.day <= ?2), 0)
-    FROM carray(?1) AS w CROSS JOIN usage AS u ON u.id = w.value
+MOST_JUDGED = 200
+
+_USAGE = f"""
+    SELECT u.id, {USED_IN_ALL}, {USED_LAST}, u.stamps, {USED_IN_30}, {USED_IN_90}
+    FROM (SELECT ? AS at, ? AS day) AS m
+    CROSS JOIN carray(?) AS w CROSS JOIN usage AS u ON u.id = w.value
 """
-_ACTIVITY = """
-    SELECT l.dst, sum(i.stored_at > ?2 - 86400000), sum(i.stored_at > ?2 - 7 * 86400000), count(*),
-        min(i.stored_at), avg(CASE WHEN i.stored_at > ?2 - 7 * 86400000 THEN i.importance END)
-    FROM carray(?1) AS w
-    CROSS JOIN link AS l ON l.dst = w.value AND l.type = 'mentions'
-        AND l.src_kind = 'item' AND l.dst_kind = 'entity'
-    CROSS JOIN item AS i ON i.id = l.src AND i.live_to IS NULL
-    WHERE i.stored_at <= ?2 GROUP BY l.dst
+# Seen are mentions, whether or not the memory is still there; a live one says how
+# important it was. Of a flood the newest tell enough.
+_SEEN = """
+    l.dst = w.value AND l.type = 'mentions' AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+    AND l.created_at <= m.at
+"""
+_ACTIVITY = f"""
+    SELECT e.id, e.created_at,
+        (SELECT count(*) FROM link AS l WHERE {_SEEN} AND l.created_at > m.at - {DAY_MS}),
+        (SELECT count(*) FROM link AS l WHERE {_SEEN} AND l.created_at > m.at - {7 * DAY_MS}),
+        e.mentions - (SELECT count(*) FROM link AS l
+            WHERE l.dst = w.value AND l.type = 'mentions' AND l.created_at > m.at),
+        (SELECT avg(importance) FROM (SELECT i.importance FROM link AS l
+            CROSS JOIN item AS i ON i.id = l.src AND i.live_to IS NULL
+            WHERE {_SEEN} AND l.created_at > m.at - {7 * DAY_MS}
+            ORDER BY l.created_at DESC LIMIT {MOST_JUDGED}))
+    FROM (SELECT ? AS at) AS m
+    CROSS JOIN carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
+    WHERE e.created_at <= m.at
 """
 
 
@@ -37,25 +48,29 @@ def usage(db: apsw.Connection, ids: Sequence[str], now: datetime) -> dict[str, U
     if not ids:
         return {}
     at = to_ms(now)
-    rows = select(db, _USAGE, (as_table(tuple(dict.fromkeys(ids))), at // DAY_MS))
+    rows = select(db, _USAGE, (at, at // DAY_MS, as_table(tuple(dict.fromkeys(ids)))))
     return {
         item: Usage(
             recalls,
             from_ms_or_none(last),
-            tuple(from_ms(stamp) for stamp in json.loads(stamps)),
+            tuple(from_ms(stamp) for stamp in json.loads(stamps) if stamp <= at),
             lately,
             quarter,
         )
         for item, recalls, last, stamps, lately, quarter in rows
+        if recalls
     }
 
 
 def activity(db: apsw.Connection, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
-    """How many memories were stored about each entity, and when."""
+    """How many memories were stored about each entity, and when.
+
+    Costs as much as the last week holds: what came before is counted already.
+    """
     if not entities:
         return {}
-    rows = select(db, _ACTIVITY, (as_table(tuple(dict.fromkeys(entities))), to_ms(now)))
+    rows = select(db, _ACTIVITY, (to_ms(now), as_table(tuple(dict.fromkeys(entities)))))
     return {
-        entity: Activity(day, week, count, from_ms(first), 0.5 if mean is None else mean)
-        for entity, day, week, count, first, mean in rows
+        entity: Activity(day, week, max(count, week), from_ms(first), 0.5 if mean is None else mean)
+        for entity, first, day, week, count, mean in rows
     }

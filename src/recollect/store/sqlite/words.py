@@ -15,15 +15,17 @@ import apsw
 
 from recollect.store.sqlite.fuzzy import search_substring
 from recollect.store.sqlite.lexical import search_text
-from recollect.store.sqlite.terms import LONGEST_TERM, Tokens, statistics, terms, tokenizer, words
+from recollect.store.sqlite.terms import LONGEST_TERM, statistics, terms, tokenizer, words
 
 __all__ = [
     "IndexRow",
+    "Split",
     "index",
     "measure",
     "rebuild",
     "search_substring",
     "search_text",
+    "split",
     "statistics",
     "terms",
     "unindex",
@@ -43,8 +45,27 @@ class IndexRow(NamedTuple):
     original: str | None
 
 
-def index(db: apsw.Connection, rows: Sequence[IndexRow]) -> None:
-    """Makes memories findable by their words."""
+class Split(NamedTuple):
+    """The index words of a memory's row."""
+
+    text: list[str]
+    about: list[str]
+
+    @property
+    def length(self) -> int:
+        """How many there are: what the row's ``length`` must say."""
+        return len(self.text) + len(self.about)
+
+
+def split(db: apsw.Connection, row: IndexRow) -> Split:
+    """The row's texts as index words."""
+    tokens = tokenizer(db)
+    return Split(tokens(row.text), tokens(row.about))
+
+
+def index(db: apsw.Connection, rows: Sequence[IndexRow], known: Sequence[Split] = ()) -> None:
+    """Makes memories findable by their words; ``known`` are their index words, where the
+    caller has them."""
     db.executemany(
         "INSERT INTO words (rowid, text, about) VALUES (?, ?, ?)",
         ((row.rid, row.text, row.about) for row in rows),
@@ -53,7 +74,7 @@ def index(db: apsw.Connection, rows: Sequence[IndexRow]) -> None:
         "INSERT INTO grams (rowid, text, original) VALUES (?, ?, ?)",
         ((row.rid, row.text, row.original) for row in rows),
     )
-    frequencies, length = _count(tokenizer(db), rows)
+    frequencies, length = _count(known or [split(db, row) for row in rows])
     _add_terms(db, frequencies)
     _add_to_counters(db, documents=len(rows), total_length=length)
 
@@ -72,15 +93,14 @@ def unindex(db: apsw.Connection, rows: Sequence[IndexRow]) -> None:
         "INSERT INTO grams (grams, rowid, text, original) VALUES ('delete', ?, ?, ?)",
         ((row.rid, row.text, row.original) for row in rows),
     )
-    frequencies, length = _count(tokenizer(db), rows)
+    frequencies, length = _count([split(db, row) for row in rows])
     _remove_terms(db, frequencies)
     _add_to_counters(db, documents=-len(rows), total_length=-length)
 
 
 def measure(db: apsw.Connection, row: IndexRow) -> int:
     """How many index words a memory has: what its ``length`` must say."""
-    tokens = tokenizer(db)
-    return len(tokens(row.text)) + len(tokens(row.about))
+    return split(db, row).length
 
 
 def rebuild(db: apsw.Connection) -> None:
@@ -119,14 +139,13 @@ def verify(db: apsw.Connection) -> list[str]:
     return problems
 
 
-def _count(tokens: Tokens, rows: Iterable[IndexRow]) -> tuple[Counter[str], int]:
+def _count(rows: Iterable[Split]) -> tuple[Counter[str], int]:
     """How many of the rows hold each term, and how many index words they have."""
     frequencies: Counter[str] = Counter()
     length = 0
     for row in rows:
-        found = tokens(row.text) + tokens(row.about)
-        length += len(found)
-        frequencies.update({term for term in found if len(term) <= LONGEST_TERM})
+        length += row.length
+        frequencies.update({term for term in (*row.text, *row.about) if len(term) <= LONGEST_TERM})
     return frequencies, length
 
 

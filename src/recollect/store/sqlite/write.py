@@ -14,7 +14,7 @@ from recollect.errors import Conflict, Refused
 from recollect.model import Item
 from recollect.ports import Embedding, Kept, Record
 from recollect.store.analysis import about_words
-from recollect.store.sqlite import graph, journal, turns, words
+from recollect.store.sqlite import graph, journal, signatures, turns, words
 from recollect.store.sqlite.clock import from_ms
 from recollect.store.sqlite.connection import select
 from recollect.store.sqlite.rows import INSERT, NewRow, entity_ids, to_content
@@ -116,6 +116,7 @@ class _Plan:
         self._now = now
         self._rid = next_rid(db)
         self._new: list[_Revision] = []
+        self._split: dict[int, words.Split] = {}
         self._closed: list[tuple[int, str, int]] = []
         self._dropped: list[tuple[str, str]] = []
         self._new_keys: list[tuple[str, str, str, int]] = []
@@ -216,11 +217,19 @@ class _Plan:
         record = _record(new)
         content = to_content(record, new.live_from)
         ended_by = None if new.live_to is None else "revised"
-        length = words.measure(db, _words_of(new))
-        return NewRow(new.rid, content, new.live_to, ended_by, record.item.status, length)
+        split = self._split[new.rid] = words.split(db, _words_of(new))
+        return NewRow(new.rid, content, new.live_to, ended_by, record.item.status, split.length)
 
     def _index(self, db: apsw.Connection, vectors: VectorIndex) -> None:
-        words.index(db, [_words_of(new) for new in self._new])
+        rows = [_words_of(new) for new in self._new]
+        words.index(db, rows, [self._split[row.rid] for row in rows])
+        signatures.add(
+            db,
+            [
+                (row.rid, signatures.telling_terms(row.text, self._split[row.rid].text, db))
+                for row in rows
+            ],
+        )
         by_model: dict[str, list[tuple[int, Embedding]]] = {}
         for new in self._new:
             record = _record(new)

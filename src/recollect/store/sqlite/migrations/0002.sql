@@ -1,9 +1,15 @@
--- Schema version 2: signatures, and forgetting by ticks.
+-- Schema version 2: signatures, forgetting by ticks, and what goes on around entities.
 
--- 256 bits of a memory's words, for likeness without a model.
+-- What was said of an entity lately is found without looking at all that ever was.
+DROP INDEX link_dst;
+CREATE INDEX link_dst ON link (dst, type, created_at);
+
+-- 256 bits of a memory's words, for likeness without a model; those of a long text's
+-- stretches follow its own. Counts: how many words each stands for, two bytes each.
 CREATE TABLE signature (
     rid INTEGER PRIMARY KEY REFERENCES item (rid),
-    bits BLOB NOT NULL
+    bits BLOB NOT NULL,
+    counts BLOB NOT NULL
 ) STRICT;
 
 -- Every so many recalls all memories fade a little. A tick says by how much, and what
@@ -17,5 +23,41 @@ CREATE TABLE tick (
 ) STRICT;
 CREATE INDEX tick_at ON tick (at);
 
--- usage.decay is what it was at decay_at; the ticks since then come off.
+-- usage.decay is what it was at decay_at; the ticks from then on come off. A memory that
+-- was never recalled fades from when it was stored. meta's 'recalls' counts up to a tick.
 ALTER TABLE usage ADD COLUMN decay_at INTEGER;
+
+-- What "kind: name" means to a model, apart from the entity: an entity's own row is written
+-- again with every mention. meta's 'entities' counts changes of entities and vectors.
+ALTER TABLE entity DROP COLUMN embedding;
+ALTER TABLE entity DROP COLUMN model;
+CREATE TABLE entity_vector (
+    entity TEXT PRIMARY KEY REFERENCES entity (id),
+    model TEXT NOT NULL,
+    data BLOB NOT NULL
+) STRICT;
+INSERT INTO meta (name, value) VALUES ('entities', '0');
+
+-- What was done to files, and to what end. An edit belongs to the memory it is told in.
+CREATE TABLE file_edit (
+    number INTEGER PRIMARY KEY,
+    path TEXT NOT NULL,
+    operation TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    intent TEXT NOT NULL DEFAULT '',
+    session TEXT NOT NULL DEFAULT '',
+    turn TEXT NOT NULL DEFAULT '',
+    item TEXT,
+    UNIQUE (path, operation, at, intent, session, turn)
+) STRICT;
+CREATE INDEX file_edit_item ON file_edit (item) WHERE item IS NOT NULL;
+-- How files looked when last read: hashes and names of their pieces, no text.
+CREATE TABLE file_snapshot (
+    path TEXT PRIMARY KEY,
+    sha256 TEXT NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    chunks TEXT NOT NULL,
+    read_at INTEGER NOT NULL,
+    reads INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,182 @@
+"""`recall-file`, `read-smart` and `note-edit`: memory of files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recollect.cli.app import App
+from recollect.cli.options import command, pass_app
+from recollect.cli.printing import bold, day, dim, one_line, plural
+from recollect.cli.tables import Column, print_table
+from recollect.errors import NotFound, Refused
+from recollect.model import OPERATIONS
+
+if TYPE_CHECKING:
+    from recollect.files.smart import SmartRead
+    from recollect.memory import Memory
+    from recollect.model import FileHistory, Item
+
+PREVIEW = 300  # characters of a linked memory
+
+
+@command(
+    "recall-file",
+    examples=["recollect recall-file search.ts", "recollect recall-file src/app --json"],
+)
+@click.argument("part", metavar="PATH")
+@click.option("--intents", type=click.IntRange(1, 50), default=10, show_default=True,
+              metavar="N", help="At most so many reasons.")  # fmt: skip
+@pass_app
+def recall_file(app: App, part: str, intents: int) -> int:
+    """Show what was done to a file, and why.
+
+    PATH is the file's path or any part of it.
+    """
+    with app.open() as memory:
+        history = memory.recall_file(part, intents=intents)
+        linked = _linked(memory, history)
+    if app.json:
+        from recollect.wire import file_history_json  # plain output does without
+
+        app.out.json(file_history_json(history, linked, PREVIEW))
+    elif history.edits:
+        _print_history(app, history, linked)
+    else:
+        app.note(f"nothing is known of a file whose path holds {part!r}")
+    return 0 if history.edits else 1
+
+
+def _linked(memory: Memory, history: FileHistory) -> list[Item]:
+    """The memories that edits were told in, as far as they may be seen."""
+    return memory.browse(limit=20, ids=history.items) if history.items else []
+
+
+def _print_history(app: App, history: FileHistory, linked: list[Item]) -> None:
+    out = app.out
+    for path in history.paths:
+        out.line(bold(path))
+    counted = f"{plural(history.edits, 'edit')} in {plural(len(history.sessions), 'session')}"
+    out.line(dim(f"{counted}, {day(history.first_at)} to {day(history.last_at)}"))
+    out.line()
+    print_table(
+        out,
+        [Column("day"), Column("what"), Column("times", right=True)],
+        [(one.day, one.operation, str(one.times)) for one in history.days],
+    )
+    if history.intents:
+        out.line()
+        out.line(bold("why"))
+        for intent in history.intents:
+            often = f" ({intent.times} times)" if intent.times > 1 else ""
+            out.block(intent.text, indent=14, first=("  ", dim(day(intent.last_at)), "  "))
+            if often:
+                out.line(" " * 14, dim(often.strip()))
+    if linked:
+        out.line()
+        out.line(bold("memories"))
+        for item in linked:
+            out.line("  ", item.id, "  ", one_line(item.text, PREVIEW))
+
+
+@command(
+    "read-smart",
+    examples=["recollect read-smart src/app.py", "recollect read-smart README.md --force --json"],
+)
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="The whole file, changed or not.")
+@click.option("--root", "roots", multiple=True, metavar="FOLDER",
+              type=click.Path(path_type=Path, file_okay=False),
+              help="A folder that may be read; else the setting allowed_roots, else the project.",
+              )  # fmt: skip
+@pass_app
+def read_smart(app: App, path: Path, *, force: bool, roots: tuple[Path, ...]) -> None:
+    """Read a file, or only what changed in it.
+
+    The first time the whole file, later the pieces (functions, classes, sections)
+    that changed since it was last read this way.
+    """
+    with app.open() as memory:
+        answer = memory.read_smart(path, force=force, roots=roots)
+    if app.json:
+        from recollect.wire import smart_read_json  # plain output does without
+
+        app.out.json(smart_read_json(answer))
+        return
+    saved = answer.whole_tokens - answer.tokens
+    counted = f"{plural(answer.tokens, 'token')}, {saved:,} saved"
+    app.note(dim(f"{answer.status.replace('_', ' ')}: {counted}"))
+    for note in answer.notes:
+        app.note(note)
+    _print_read(app, answer)
+
+
+def _print_read(app: App, answer: SmartRead) -> None:
+    if answer.text is not None:
+        app.out.raw(answer.text)
+        return
+    for chunk in answer.chunks:
+        if chunk.text is not None:
+            head = f"{chunk.state} {chunk.id}, lines {chunk.first_line} to {chunk.last_line}"
+            app.out.line(dim(f"--- {head}"))
+            app.out.raw(chunk.text if chunk.text.endswith("\n") else f"{chunk.text}\n")
+    for name in answer.removed:
+        app.out.line(dim(f"--- removed {name}"))
+
+
+@command(
+    "note-edit",
+    examples=[
+        'recollect note-edit src/app.py --operation edit --intent "make start-up faster"',
+        "recollect note-edit --from edits.jsonl",
+    ],
+)
+@click.argument("path", required=False)
+@click.option("--operation", type=click.Choice(OPERATIONS), default="edit", show_default=True,
+              help="What was done.")  # fmt: skip
+@click.option("--intent", metavar="TEXT", default="", help="To what end.")
+@click.option("--session", metavar="TEXT", help="In which conversation.")
+@click.option("--turn", metavar="TEXT", help="In which turn of it.")
+@click.option("--item", metavar="ID", help="The memory that tells of it.")
+@click.option("--at", metavar="TIME", help="When; else now.")
+@click.option("--from", "source", type=click.File(encoding="utf-8"), metavar="FILE",
+              help="Many, as JSON Lines of {path, operation, at, intent, session, turn, item}.",
+              )  # fmt: skip
+@pass_app
+def note_edit(app: App, /, path: str | None, source: Any, **told: Any) -> None:
+    """Keep what was done to a file.
+
+    Told a second time, an edit is known already.
+    """
+    if (path is None) == (source is None):
+        raise click.UsageError("name a PATH or give --from FILE", click.get_current_context())
+    given = {name: value for name, value in told.items() if value is not None}
+    edits = [{"path": path, **given}] if path is not None else _lines(source)
+    with app.open() as memory:
+        if path is not None and given.get("item"):
+            edits[0]["item"] = memory.get(given["item"]).id
+        new = memory.note_edits(edits)
+    if app.json:
+        app.out.json({"new": new, "known": len(edits) - new})
+    else:
+        app.note(f"{plural(new, 'edit')} noted, {len(edits) - new} known already")
+
+
+def _lines(source: Any) -> list[dict[str, Any]]:
+    edits = []
+    for number, line in enumerate(source, 1):
+        if not line.strip():
+            continue
+        try:
+            edit = json.loads(line)
+        except ValueError as error:
+            raise Refused(f"line {number}: not valid JSON: {error}; nothing was noted") from error
+        if not isinstance(edit, dict):
+            raise Refused(f"line {number}: not an object; nothing was noted")
+        edits.append(edit)
+    if not edits:
+        raise NotFound("the file holds no edits")
+    return edits

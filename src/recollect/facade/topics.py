@@ -1,0 +1,48 @@
+"""Threads: storing and looking at topics that go on for long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from recollect.errors import NotFound, Refused
+from recollect.facade.opened import Opened
+from recollect.ids import make_id
+from recollect.model import Member, Thread
+
+
+class Topics(Opened):
+    """The threads of a memory."""
+
+    def put_thread(self, headline: str, members: Iterable[str | Member], **about: Any) -> Thread:
+        """Stores a thread whole, in place of the one with its id. ``about`` are the
+        fields of ``Thread``.
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     key = memory.remember("The deploy key is rotated every quarter")
+        ...     thread = memory.put_thread("Deploy keys", [key.id], kind="work")
+        ...     memory.thread(thread.id).headline
+        'Deploy keys'
+        """
+        from recollect.ingest.thread import admit_thread  # start-up time: recall does without
+
+        now = self._clock()
+        unknown = about.keys() - set(Thread._fields)
+        if unknown:
+            raise Refused(f"a thread has no field {min(unknown)!r}")
+        named = tuple(Member(one) if isinstance(one, str) else one for one in members)
+        fields = {"id": make_id(now), **about, "members": named}
+        thread = admit_thread(Thread(headline=headline, **fields))
+        self.store.put_thread(thread, actor=self.settings.actor, now=now)
+        return self.thread(thread.id)
+
+    def thread(self, thread_id: str) -> Thread:
+        """One thread with its members and events."""
+        found = self.store.thread(thread_id)
+        if found is None:
+            raise NotFound(f"there is no thread {thread_id!r}")
+        return found
+
+    def threads(self, *, limit: int = 100, offset: int = 0) -> list[Thread]:
+        """What goes on, the last changed first."""
+        return self.store.threads(limit=limit, offset=offset)

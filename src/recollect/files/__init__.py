@@ -1,0 +1,1 @@
+"""Memory of files: reading only what changed, inside allowed folders only."""

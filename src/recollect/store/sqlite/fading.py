@@ -1,0 +1,59 @@
+"""Forgetting by being passed over: ticks, and what recalled memories regain.
+
+A tick takes the same from every memory, so none is touched when one is written: how far
+a memory has faded is what the ticks since its last recall add up to (`rows.FADED`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+
+from recollect.ports import Fading
+from recollect.store.sqlite.connection import select
+from recollect.store.sqlite.rows import FADED
+from recollect.store.sqlite.terms import as_table
+
+_NOW = f"""
+    SELECT i.id, {FADED} FROM carray(?) AS w
+    CROSS JOIN item AS i ON i.id = w.value
+        AND i.rev = (SELECT max(rev) FROM item WHERE id = w.value)
+    LEFT JOIN usage AS u ON u.id = i.id
+"""
+SET = """
+    INSERT INTO usage (id, decay, decay_at) VALUES (?1, ?2, ?3)
+    ON CONFLICT (id) DO UPDATE SET decay = ?2, decay_at = ?3
+"""
+_LAST = "SELECT number, at, total FROM tick ORDER BY number DESC LIMIT 1"
+_TICK = "INSERT INTO tick (number, at, amount, total) VALUES (?, ?, ?, ?)"
+_COUNT = """
+    INSERT INTO meta (name, value) VALUES ('recalls', '1')
+    ON CONFLICT (name) DO UPDATE SET value = value + 1 RETURNING value
+"""
+
+
+def fade(db: apsw.Connection, ids: Sequence[str], now: int, fading: Fading) -> None:
+    """Counts one recall: what it returned regains, then, if it is time, all others fade."""
+    number, last, total = next(iter(select(db, _LAST)), (0, now - 1, 0.0))
+    _regain(db, ids, max(now + int(fading.grace_s * 1000), last + 1), fading)
+    if fading.interval < 1:
+        return
+    count = int(db.execute(_COUNT).get)
+    if count % fading.interval == 0:
+        # Never before the last one, even if the clock went back.
+        at = max(now, last + 1)
+        db.execute(_TICK, (number + 1, at, fading.rate, total + fading.rate))
+
+
+def _regain(db: apsw.Connection, ids: Sequence[str], safe_until: int, fading: Fading) -> None:
+    if not ids:
+        return
+    rows = select(db, _NOW, (as_table(tuple(dict.fromkeys(ids))),))
+    db.executemany(
+        SET,
+        [
+            (item, max(0.0, min(1.0, left + fading.gains.get(item, 0.0))), safe_until)
+            for item, left in rows
+        ],
+    )

@@ -1,0 +1,30 @@
+"""How warm memories are, as SQL: what a band filter asks of every row."""
+
+from __future__ import annotations
+
+from recollect.heat import Uses, band_of, heat
+from recollect.store.sqlite.clock import DAY_MS
+
+# Of a memory's usage `u`, up to the moment `m` (its millisecond `at` and its `day`).
+_OF_DAYS = "SELECT sum(d.recalls) FROM usage_day AS d WHERE d.id = u.id AND d.day <= m.day"
+USED_LAST = (
+    "CASE WHEN u.last_at <= m.at THEN u.last_at"
+    " ELSE (SELECT max(s.value) FROM json_each(u.stamps) AS s WHERE s.value <= m.at) END"
+)
+USED_IN_ALL = f"CASE WHEN u.last_at <= m.at THEN u.recalls ELSE coalesce(({_OF_DAYS}), 0) END"
+USED_IN_30 = f"coalesce(({_OF_DAYS} AND d.day > m.day - 30), 0)"
+USED_IN_90 = f"coalesce(({_OF_DAYS} AND d.day > m.day - 90), 0)"
+
+_BAND = f"""
+    (SELECT heat_band(
+        coalesce({USED_IN_30}, 0), coalesce({USED_IN_90}, 0), coalesce({USED_IN_ALL}, 0),
+        m.at - coalesce({USED_LAST}, i.stored_at), i.importance)
+    FROM (SELECT ? AS at, ? AS day) AS m LEFT JOIN usage AS u ON u.id = i.id)
+"""
+IN_BANDS = f"{_BAND} IN (SELECT value FROM json_each(?))"
+"""True of a row of ``item AS i`` in one of the bands; takes at, day and the bands."""
+
+
+def heat_band(in_30: int, in_90: int, in_all: int, since_ms: int, importance: float) -> str:
+    """The SQL function: a memory's band from its uses and the milliseconds since the last."""
+    return band_of(heat(Uses(in_30, in_90, in_all), since_ms / DAY_MS, importance))

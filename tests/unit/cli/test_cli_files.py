@@ -1,0 +1,89 @@
+"""The commands that remember files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from caller import Caller
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Caller:
+    return Caller(tmp_path, monkeypatch, capsys)
+
+
+def test_what_was_done_to_a_file_and_why(call: Caller) -> None:
+    """Noted one by one, shown with its days, its reasons and the memory that tells of it."""
+    item = call.remember("Start-up work now happens in a thread")
+    why = ("--intent", "make the start-up twice as fast", "--session", "s1")
+    call("note-edit", "src/app.py", *why, "--item", item, "--at", "2026-05-01")
+
+    found = call("recall-file", "app.py")
+    told = call("recall-file", "app.py", "--json").told
+
+    assert found.code == 0
+    assert "make the start-up twice as fast" in found.out
+    assert item in found.out
+    assert told["edits"] == 1
+    assert told["days"] == [{"day": "2026-05-01", "operation": "edit", "times": 1}]
+    assert told["memories"][0]["id"] == item
+
+
+def test_nothing_known_of_a_file(call: Caller) -> None:
+    """Says so, and the exit code does."""
+    found = call("recall-file", "nowhere.py")
+
+    assert found.code == 1
+    assert "nothing is known" in found.err
+
+
+def test_many_edits_from_a_file(call: Caller, tmp_path: Path) -> None:
+    """All of them or, when a line is bad, none; a second time they are known."""
+    lines = [{"path": f"f{n}.py", "operation": "write", "at": "2026-05-01"} for n in range(3)]
+    file = tmp_path / "edits.jsonl"
+    file.write_text("\n".join(json.dumps(line) for line in lines))
+
+    assert call("note-edit", "--from", str(file), "--json").told == {"new": 3, "known": 0}
+    assert call("note-edit", "--from", str(file), "--json").told == {"new": 0, "known": 3}
+    file.write_text('{"path": "g.py", "operation": "write"}\nnot json\n')
+    bad = call("note-edit", "--from", str(file))
+    assert bad.code == 2
+    assert "line 2: not valid JSON" in bad.err
+    assert call("recall-file", "g.py").code == 1
+
+
+def test_a_file_is_read_whole_then_by_its_changes(call: Caller, tmp_path: Path) -> None:
+    """The file goes to standard output, what is said about it to the other."""
+    file = tmp_path / "a.py"
+    file.write_text("def one():\n    return 1\n\n\ndef two():\n    return 2\n")
+    root = ("--root", str(tmp_path))
+
+    first = call("read-smart", str(file), *root)
+    same = call("read-smart", str(file), *root)
+    file.write_text(file.read_text().replace("return 2", "return 3"))
+    changed = call("read-smart", str(file), *root)
+
+    assert first.out == "def one():\n    return 1\n\n\ndef two():\n    return 2\n"
+    assert "first read" in first.err
+    assert same.out == ""
+    assert "unchanged" in same.err
+    assert "return 3" in changed.out
+    assert "return 1" not in changed.out
+    file.write_text("")
+    assert call("read-smart", str(file), *root, "--json").told["removed"] == [
+        "function:one",
+        "function:two",
+    ]
+
+
+def test_outside_its_folders_nothing_is_read(call: Caller, tmp_path: Path) -> None:
+    """A sentence and exit code 2, no content."""
+    refused = call("read-smart", "/etc/hostname", "--root", str(tmp_path))
+
+    assert refused.code == 2
+    assert refused.out == ""
+    assert "outside the folders that may be read" in refused.err

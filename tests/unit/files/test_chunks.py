@@ -1,0 +1,124 @@
+"""Cutting files into pieces."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.files.chunks import LONG_CLASS, WINDOW, cut
+
+PYTHON = '''"""A module."""
+import os
+
+LIMIT = 3
+
+
+# Says hello,
+# politely.
+@cached
+def hello(name):
+    return f"hello {name}"
+
+
+async def later():
+    pass
+
+
+class Box:
+    def open(self):
+        return self
+
+
+if os.name == "nt":
+    def hello(name):
+        return name
+
+
+def hello(name):
+    return 2
+'''
+
+
+def names(path: str, text: str) -> list[str]:
+    return [chunk.id for chunk in cut(path, text)]
+
+
+def test_python_by_its_definitions() -> None:
+    """Comments and decorators stay with what they stand above; names are told apart."""
+    chunks = {chunk.id: chunk for chunk in cut("a.py", PYTHON)}
+
+    assert list(chunks) == [
+        "preamble",
+        "function:hello",
+        "function:later",
+        "class:Box",
+        "code",
+        "function:hello#2",
+    ]
+    assert chunks["function:hello"].text.startswith("# Says hello,")
+    assert chunks["preamble"].text.endswith("LIMIT = 3\n\n\n")
+
+
+def test_a_long_class_is_cut_by_its_methods() -> None:
+    """A change in one method is not a change of the class."""
+    body = "".join(f"    def m{n}(self):\n        return {n}\n" for n in range(LONG_CLASS))
+    found = names("a.py", f"class Big:\n    x = 1\n{body}")
+
+    assert found[:2] == ["class:Big", "method:Big.m0"]
+    assert len(found) == LONG_CLASS + 1
+
+
+@pytest.mark.parametrize(
+    "broken", ["def f(:\n  pass\n", "\x0cdef f():\n    pass\n\x0c", "(" * 5000]
+)
+def test_python_that_cannot_be_parsed_is_cut_by_lines(broken: str) -> None:
+    """A half-written file is a file, too."""
+    assert names("a.py", broken)[0].startswith("lines:")
+
+
+def test_markdown_by_headings() -> None:
+    """Fenced code is no heading."""
+    text = "# Title\nhello\n## One\na\n```\n## not one\n```\n### Deep ##\n## One\nb\n"
+
+    assert names("README.md", text) == ["preamble", "h2:One", "h3:Deep", "h2:One#2"]
+
+
+def test_other_languages_by_what_begins_a_line() -> None:
+    """Whatever is indented belongs to the declaration above it."""
+    text = (
+        "import a from 'a'\nconst x = 1\nexport default async function go() {\n  const y = 2\n}\n"
+        "export abstract class Shop<T> {\n  buy() {}\n}\ntype Id = string\n"
+    )
+
+    assert names("a.ts", text) == [
+        "preamble",
+        "const:x",
+        "function:go",
+        "class:Shop",
+        "type:Id",
+    ]
+    assert names("a.go", "package a\n\nfunc (s *Server) Serve(n int) {\n}\n") == [
+        "package:a",
+        "func:Serve",
+    ]
+    assert names("a.rs", "pub(crate) fn go() {}\nimpl<T> Box<T> {\n}\n") == ["fn:go", "impl:Box"]
+
+
+def test_anything_else_by_windows() -> None:
+    """A hundred lines to a piece."""
+    assert names("data.csv", "a\n" * (2 * WINDOW + 1)) == ["lines:1", "lines:101", "lines:201"]
+    assert cut("empty.py", "") == ()
+
+
+@given(text=st.text(), suffix=st.sampled_from([".py", ".md", ".ts", ".txt", ""]))
+def test_the_pieces_are_the_whole(text: str, suffix: str) -> None:
+    """Nothing is lost, nothing comes twice, no two pieces have one name."""
+    chunks = cut(f"file{suffix}", text)
+
+    assert "".join(chunk.text for chunk in chunks) == text
+    assert len({chunk.id for chunk in chunks}) == len(chunks)
+    assert [chunk.first_line for chunk in chunks] == [
+        1,
+        *(chunk.last_line + 1 for chunk in chunks[:-1]),
+    ][: len(chunks)]

@@ -1,0 +1,65 @@
+"""Reading an object out of what a model said."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from recollect.models.llm.answers import object_in
+from recollect.prompts.schema import Misfit
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1}',
+        '\n {"a": 1} \n',
+        '```json\n{"a": 1}\n```',
+        '```\n{\n"a": 1}\n```  \n',
+        'Sure:\n```JSON5\n{"a": 1}\n```\nDone.',
+        '<think>{"a": 2}</think>{"a": 1}',
+        ' <think>\n```\n{"a": 2}\n```\n</think>\n```json\n{"a": 1}\n```',
+    ],
+)
+def test_the_object_is_found(text):
+    """Bare, in one code block, after thoughts."""
+    assert object_in(text) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "not JSON (line 1, column 1)"),
+        ('{"a": 1', "not JSON"),
+        ('{"a": 1} and more', "not JSON (line 1, column 10)"),
+        ('It is {"a": 1}', "not JSON"),
+        ('```\n{"a": 1}\n```\n```\n{"a": 2}\n```', "not JSON"),
+        ('<think>{"a": 1}', "not JSON"),
+        ('[{"a": 1}]', "not one JSON object"),
+        ("null", "not one JSON object"),
+        ('"{}"', "not one JSON object"),
+        ('{"a": NaN}', "NaN is not a number"),
+        ('{"a": -Infinity}', "-Infinity is not a number"),
+        ('{"a": {"b": 1, "b": 1}}', "same key twice"),
+        ('{"a": ' + "1" * 5000 + "}", "beyond all measure"),
+        ('{"a":' * 100_000, "beyond all measure"),
+    ],
+)
+def test_what_is_no_object_is_said(text, why):
+    """In our words, with a place at most."""
+    with pytest.raises(Misfit) as caught:
+        object_in(text)
+
+    assert why in str(caught.value)
+
+
+@pytest.mark.parametrize("piece", ["```a\n", "```\n", "<think>", "{", "\n", '{"a":[', '"\\'])
+def test_no_text_takes_long(piece):
+    """Four million characters made to be slow are refused at once."""
+    started = time.perf_counter()
+
+    with pytest.raises(Misfit):
+        object_in(piece * (4_000_000 // len(piece)))
+
+    assert time.perf_counter() - started < 2.0

@@ -1,0 +1,204 @@
+"""Prompts in their files: what they must be, and what is refused on loading."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+import recollect.prompts
+from corpus import NOW
+from recollect import Memory
+from recollect.errors import NotFound, RecollectError, Refused
+from recollect.ingest.extract import ENTITY_KINDS
+from recollect.ports import Budget
+from recollect.prompts import Passage, cited, fill, passages_of, template_names
+from recollect.prompts.template import load_template, parse_template
+from recollect.testing import FixedClock, ScriptedModel
+
+FOLDER = Path(recollect.prompts.__file__).parent
+HEAD = "name: x\nversion: 1\noutput_tokens: 9\npassage_chars: 9\npassages: m\ntexts: q\nvalues: d"
+TEXT = f"---\n{HEAD}\n---\nOn {{{{d}}}} do this.\n---\n{{{{q}}}} {{{{m}}}}\n"
+SCHEMA = {
+    "type": "object", "additionalProperties": False, "required": ["n"],
+    "properties": {"n": {"type": "integer", "maximum": "m"}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", template_names())
+def test_every_prompt_can_be_loaded(name):
+    """Its places are declared and there; the limits of its schema are told in its words."""
+    template = load_template(name)
+
+    assert template.name == name
+    told = re.sub(r"\s+", " ", template.system)
+    for limit in re.findall(r'"maxItems": (\d+)', json.dumps(template.schema)):
+        words = {"3": "three", "5": "5", "8": "8|eight"}
+        if limit in words:
+            assert re.search(words[limit], told), (name, limit)
+
+
+def test_no_file_lies_about():
+    """Every schema belongs to a prompt."""
+    used = {
+        re.search(r"^schema: (\S+)$", path.read_text(), re.MULTILINE) or path.stem
+        for path in FOLDER.glob("*.md")
+    }
+    names = {one if isinstance(one, str) else one[1] for one in used}
+
+    assert {path.stem for path in FOLDER.glob("*.json")} == names
+
+
+def test_entities_are_of_the_kinds_there_are():
+    """A model is offered the kinds that the rules know."""
+    schema = load_template("extract").schema
+    kinds = schema["properties"]["entities"]["items"]["properties"]["kind"]["enum"]
+
+    assert set(kinds) == ENTITY_KINDS
+
+
+def test_an_unknown_prompt_is_not_found():
+    """With the names of those there are; a path is no name."""
+    for name in ("sumarise", "../prompts/expand", ""):
+        with pytest.raises(NotFound, match="no prompt") as caught:
+            load_template(name)
+        assert "summarise" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (TEXT[4:], "needs a head"),
+        (TEXT + "\n---\nmore", "needs a head"),
+        (TEXT.replace("version: 1", "version: one"), "cannot be read"),
+        (TEXT.replace("version: 1", "version: 0"), "below 1"),
+        (TEXT.replace("version: 1\n", ""), "has no version"),
+        (TEXT.replace("version: 1", "revision: 1"), "cannot be read at 'revision: 1'"),
+        (TEXT.replace("version: 1", "version: 1\nversion: 2"), "cannot be read at 'version: 2'"),
+        (TEXT.replace("name: x", "name: y"), "calls itself 'y'"),
+        (TEXT.replace("{{m}}", ""), "other places than it has: m"),
+        (TEXT.replace("{{m}}", "{{m}} {{z}}"), "other places than it has: z"),
+        (TEXT.replace("texts: q", "texts: q m"), "twice"),
+        (TEXT.replace("do this", "{{q}}"), "quotes data in its standing part"),
+        (TEXT.replace("do this", "{{ this"), "braces"),
+    ],
+)
+def test_a_prompt_that_is_wrong_is_refused_on_loading(wrong, said):
+    """By its name and with what is wrong."""
+    parse_template("x", TEXT, json.dumps(SCHEMA))
+
+    with pytest.raises(RecollectError, match=f"the prompt 'x' .*{re.escape(said)}"):
+        parse_template("x", wrong, json.dumps(SCHEMA))
+
+
+@pytest.mark.parametrize("schema", [
+    "{", "[]", '{"type": "string"}', json.dumps(SCHEMA | {"required": []}),
+    json.dumps(SCHEMA).replace('"m"', '"q"'),
+])  # fmt: skip
+def test_a_schema_that_is_wrong_is_refused_on_loading(schema):
+    """An answer is always a closed object."""
+    with pytest.raises(RecollectError, match="the prompt 'x'"):
+        parse_template("x", TEXT, schema)
+
+
+def test_every_place_is_filled_and_none_besides():
+    """Like a function called with the wrong arguments."""
+    right = {"question": "q", "memories": (), "today": date(2024, 5, 1)}
+    fill("sufficiency", "here", **right)
+
+    for wrong in ({}, right | {"more": "x"}, {"question": "q", "memories": ()}):
+        with pytest.raises(TypeError, match="'sufficiency' has other places"):
+            fill("sufficiency", "here", **wrong)
+    for name, part in (("question", 3), ("memories", "text"), ("today", "2024"), ("today", True)):
+        with pytest.raises(TypeError, match="wanted"):
+            fill("sufficiency", "here", **right | {name: part})
+
+
+def test_a_long_text_is_cut_and_says_so():
+    """At the length the prompt allows."""
+    prompt = fill("rerank", "here", question="q", candidate=[Passage("here", "a", "x" * 5000)])
+
+    assert "x" * 1200 + " […]\n" in prompt.user
+    assert "x" * 1201 not in prompt.user
+
+
+def test_the_same_parts_make_the_same_prompt():
+    """So that what a model was asked can be looked at again."""
+    parts = {"question": "q", "memories": [Passage("s", "a", "text")], "today": date(2024, 5, 1)}
+
+    assert fill("sufficiency", "s", **parts) == fill("sufficiency", "s", **parts)
+
+
+def test_a_text_of_another_space_is_refused():
+    """Even one among many, and before anything is put together."""
+    mixed = [Passage("here", "a", "ours"), Passage("there", "b", "theirs")]
+
+    with pytest.raises(Refused, match="text of another") as caught:
+        fill("summarise", "here", memories=mixed)
+
+    assert "theirs" not in caught.value.message
+
+
+@pytest.fixture
+def two_spaces(tmp_path):
+    """Two memories in which the same ids stand for other texts."""
+    opened = []
+    for name in ("ours", "theirs"):
+        memory = Memory.open(
+            name, path=tmp_path / f"{name}.db", embedder="none", clock=FixedClock(NOW)
+        )
+        memory.remember(f"The key of {name} is in vault B", id="0000000000000001", speaker="Anna")
+        memory.remember(f"The door of {name} is open", id="0000000000000002")
+        opened.append(memory)
+    yield opened
+    for memory in opened:
+        memory.close()
+
+
+def test_a_prompt_holds_what_its_own_store_holds(two_spaces):
+    """Whatever a caller has in its hands, the text is read from the space at work."""
+    ours, theirs = two_spaces
+    foreign = theirs.store.get(["0000000000000001", "0000000000000002"])
+    model = ScriptedModel(lambda _: None)
+
+    passages = passages_of(ours.store, list(foreign))
+    prompt = fill("summarise", ours.store.space, memories=passages)
+    with pytest.raises(RecollectError):
+        model.complete(prompt, budget=Budget())
+
+    seen = model.prompts[0].system + model.prompts[0].user
+    assert "Anna: The key of ours is in vault B" in seen
+    assert "theirs" not in seen
+    assert NOW.date().isoformat() in seen
+    with pytest.raises(Refused):
+        fill("summarise", theirs.store.space, memories=passages)
+
+
+def test_passages_come_in_order_once_and_only_if_there(two_spaces):
+    """What is gone is left out."""
+    ours, _ = two_spaces
+    first, second = "0000000000000001", "0000000000000002"
+
+    passages = passages_of(ours.store, [second, first, "0000000000000009", second])
+
+    assert [passage.id for passage in passages] == [second, first]
+    assert passages_of(ours.store, []) == ()
+
+
+def test_passages_of_an_earlier_moment(two_spaces):
+    """As it stood then."""
+    ours, _ = two_spaces
+    before = datetime(2000, 1, 1, tzinfo=UTC)
+
+    assert passages_of(ours.store, ["0000000000000001"], as_of=before) == ()
+
+
+def test_numbers_of_an_answer_lead_back_to_ids():
+    """In its order, each once."""
+    passages = [Passage("s", key, key) for key in ("a", "b", "c")]
+
+    assert cited(passages, [3, 1, 3]) == ("c", "a")
+    assert cited(passages, []) == ()

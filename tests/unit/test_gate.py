@@ -1,0 +1,94 @@
+"""When the memory says that it does not know."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from recollect import Memory
+from recollect.asked import asks_advice
+from recollect.models.hashing import HashEmbedder
+from recollect.models.static import StaticEmbedder
+
+HOTELS = (
+    "I love hotels with a rooftop pool and a view of the water",
+    "For the trip to the coast I want a hotel with a great view",
+    "The deploy key lives in vault B",
+    "Maria likes green tea",
+)
+
+
+class FarFromNought(StaticEmbedder):
+    """As the default one, but saying that strangers get 0.4 from it already."""
+
+    unrelated = 0.4
+
+
+@pytest.fixture
+def memory() -> Iterator[Memory]:
+    with Memory.open(":memory:") as opened:
+        opened.remember_many(HOTELS)
+        yield opened
+
+
+def confidence(memory: Memory, question: str) -> float:
+    """What the gate said about its own sureness."""
+    steps = memory.recall(question).steps
+    remarks = " ".join(step.note for step in steps if step.name == "gate.abstain")
+    found = re.search(r"confidence (-?\d+\.\d+)", remarks)
+    assert found is not None, remarks
+    return float(found.group(1))
+
+
+def test_a_strange_name_silences_a_question_about_what_was(memory: Memory) -> None:
+    """Nobody here has heard of Miami, so nothing is known about a hotel there."""
+    assert memory.recall("Which hotel with a pool did I take in Miami?").hits == ()
+
+
+def test_a_strange_name_does_not_silence_a_wish_for_advice(memory: Memory) -> None:
+    """What is known of somebody's taste helps, wherever the journey goes."""
+    hits = memory.recall("Can you suggest a hotel with a view for my trip to Miami?").hits
+
+    assert {hit.item.text for hit in hits} >= set(HOTELS[:2])
+
+
+@pytest.mark.parametrize(
+    ("question", "is_wish"),
+    [
+        ("Can you recommend some books on Rust?", True),
+        ("could you please suggest a restaurant", True),
+        ("Recommend a film for tonight", True),
+        ("Any tips for my stay in Oslo?", True),
+        ("What should I cook for Anna?", True),
+        ("What do you recommend for the flight?", True),
+        ("What did Anna recommend?", False),
+        ("Which film did Ben suggest to Carla?", False),
+        ("When should the release be out?", False),
+        ("Who gave a suggestion for the name?", False),
+    ],
+)
+def test_a_wish_for_advice_is_told_from_a_question_about_one(question: str, is_wish: bool) -> None:
+    """Who asks for a suggestion is not asking who made one."""
+    assert asks_advice(question) is is_wish
+
+
+def test_cosines_are_judged_on_the_scale_of_their_model() -> None:
+    """The same cosines say less where strangers are given much of them already."""
+    question = "where is the deploy key?"
+    sure = {}
+    for embedder in (StaticEmbedder(), FarFromNought()):
+        with Memory.open(":memory:", embedder=embedder) as opened:
+            opened.remember_many(HOTELS)
+            sure[type(embedder)] = confidence(opened, question)
+
+    assert sure[FarFromNought] < sure[StaticEmbedder] - 0.2
+
+
+def test_an_embedder_without_sentences_is_not_at_a_disadvantage() -> None:
+    """A memory that is found by its whole alone counts as one sentence."""
+    with Memory.open(":memory:", embedder=HashEmbedder()) as opened:
+        opened.remember_many(HOTELS)
+
+        assert opened.recall("who has the deploy key in a vault now?").hits
