@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
 from recollect.context import Context
-from recollect.dates import find_times
+from recollect.dates import EventPhrase, bounded, find_events, find_times
 from recollect.model import Item
-from recollect.ports import Word
+from recollect.ports import TextSearch, Word
+from recollect.text import shorten
 
 DAY_S = 86_400.0
 
@@ -69,6 +71,17 @@ def unknown_share(ctx: Context) -> float:
     return sum(telling.weight for telling in unknown) / total if total else 0.0
 
 
+def reachable(ctx: Context, k1: float = 1.2) -> float:
+    """The BM25 score of a memory that holds every telling word of the question at its best:
+    what a lexical channel's share is a share of, names in full aside."""
+    documents, _, frequencies = ctx.statistics()
+    terms = {term for telling in telling_words(ctx) for term in telling.word.terms}
+    held = (frequencies.get(term, 0) for term in sorted(terms))
+    return (k1 + 1.0) * math.fsum(
+        math.log(1.0 + (max(documents - df, 0) + 0.5) / (df + 0.5)) for df in held
+    )
+
+
 def wanted(text: str) -> tuple[Wanted, ...]:
     """What kind of answer a question asks for, if it lets on."""
     kinds: list[Wanted] = []
@@ -92,11 +105,24 @@ def gives(text: str, kinds: tuple[Wanted, ...]) -> Wanted | None:
 
 
 class Period(NamedTuple):
-    """A stretch of time the question names, in its words."""
+    """A stretch of time the question names, in its words.
+
+    ``confidence`` says how sure it is; ``event`` is the memory it was taken from where
+    the question names no date but something that happened.
+    """
 
     start: datetime
     end: datetime
     said: str
+    confidence: float = 1.0
+    event: Item | None = None
+
+    def shown(self) -> str:
+        """What the trace tells about it."""
+        if self.event is None:
+            return f"the question names {self.said}"
+        memory = f"{self.event.id}, {self.event.when:%Y-%m-%d}: {shorten(self.event.text, 60)}"
+        return f'"{self.said}" is counted from a memory ({memory})'
 
 
 def periods(ctx: Context) -> tuple[Period, ...]:
@@ -105,8 +131,73 @@ def periods(ctx: Context) -> tuple[Period, ...]:
 
 
 def _periods(ctx: Context) -> tuple[Period, ...]:
-    spans = find_times(ctx.query.text, ctx.query.moment, lean="past")
-    return tuple(Period(*span.window(), span.text) for span in spans)
+    text = ctx.query.text
+    spans = find_times(text, ctx.query.moment, lean="past", vague=True)
+    # Beside a date "recently" says nothing more.
+    surest = max((span.confidence for span in spans), default=1.0)
+    sure = [span for span in spans if span.confidence == surest]
+    named = [Period(*span.window(), span.text, span.confidence) for span in sure]
+    events = [_since_event(phrase, ctx) for phrase in find_events(text, spans)]
+    return (*named, *filter(None, events))
+
+
+_EVENTS = frozenset({"event", "milestone", "release", "incident", "resolution"})
+# What asks for something or plans it did not happen.
+_NO_EVENTS = frozenset({"question", "task", "goal", "directive", "preference", "caveat"})
+_EVENT_DEPTH = 12
+_EVENT_POSTINGS = 2_000
+_EVENT_CONFIDENCE = 0.8
+_NEARLY_AS_GOOD = 0.7
+
+
+def _since_event(phrase: EventPhrase, ctx: Context) -> Period | None:
+    """The time of the stored event a phrase names; None where none fits."""
+    event = _event(phrase, ctx)
+    if event is None:
+        return None
+    start, end = _happened(event)
+    if phrase.bound in ("since", "after"):
+        end = start  # what followed it on the same day is meant as well
+        if start > ctx.query.moment:
+            return None
+    window = bounded(start, end, phrase.bound)
+    return Period(*window, phrase.said, _EVENT_CONFIDENCE, event)
+
+
+def _event(phrase: EventPhrase, ctx: Context) -> Item | None:
+    """The latest of the best memories that tell of an event and hold all its words."""
+    # A turn of a conversation that speaks of an event is not the event.
+    filters = replace(ctx.query.filters, levels=ctx.query.filters.levels or ("item",))
+    scope = ctx.scope._replace(filters=filters)
+    search = TextSearch(phrase.phrase, _EVENT_DEPTH, postings_budget=_EVENT_POSTINGS)
+    matches = [
+        match
+        for match in ctx.store.search_text(search, scope).matches
+        if match.item.level != "raw"
+        and match.item.kind not in _NO_EVENTS
+        and (match.item.kind in _EVENTS or match.item.occurred_at is not None)
+    ]
+    for words in dict.fromkeys((phrase.phrase, phrase.core)):
+        telling = {
+            term for word in ctx.store.words(words) if not word.common for term in word.terms
+        }
+        fitting = [m for m in matches if telling and telling.issubset(ctx.store.terms(m.item.text))]
+        if fitting:
+            events = [m for m in fitting if m.item.kind in _EVENTS] or fitting
+            least = max(match.score for match in events) * _NEARLY_AS_GOOD
+            best = [match.item for match in events if match.score >= least]
+            return max(best, key=lambda item: (item.when, item.id))
+    return None
+
+
+def _happened(event: Item) -> tuple[datetime, datetime]:
+    """When it happened: as it is kept or, where it is not, as its text tells."""
+    if event.occurred_at is None:
+        told = find_times(event.text, event.stored_at, lean="past")
+        if len(told) == 1 and not told[0].bound:
+            return told[0].start, told[0].end
+    midnight = event.when.replace(hour=0, minute=0, second=0, microsecond=0)
+    return event.when, event.occurred_end or midnight + timedelta(days=1)
 
 
 def nearness(item: Item, when: Period, *, before_days: float, after_days: float) -> float:

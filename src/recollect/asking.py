@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from recollect.dates import moment_of
 from recollect.errors import BadText, Refused, TooLarge
 from recollect.heat import BANDS
-from recollect.model import LEVELS, Filters, Query, layer_named, layers_in_words, mark_of
+from recollect.model import LEVELS, Filters, Query, Situation, layer_named, layers_in_words, mark_of
 from recollect.ports import Store
 from recollect.text import unkeepable
 
@@ -28,6 +28,9 @@ _ONE_FOR_MANY = {
     "session": "sessions", "speaker": "speakers", "band": "bands",
 }  # fmt: skip
 _TIMES = ("since", "until", "stored_by")
+_WEEKDAYS = {
+    day: number for number, day in enumerate(("mon", "tue", "wed", "thu", "fri", "sat", "sun"))
+}
 _RANGES = {"min_trust": (0, 3), "max_classification": (0, 3)}
 _MANY = frozenset(_ONE_FOR_MANY.values())
 # Moment, checksum of the question, whether it was asked of the past, marks of what was seen.
@@ -47,6 +50,8 @@ class Ask:
     as_of: datetime | str | None = None
     track: bool = False
     most: Mapping[str, int] | None = None
+    episode_k: int | None = None
+    context: Mapping[str, Any] | None = None
 
 
 class Limits(NamedTuple):
@@ -55,6 +60,7 @@ class Limits(NamedTuple):
     k: int
     max_tokens: int
     most: tuple[tuple[str, int], ...] = ()
+    wordless: int = 1
 
 
 def make_filters(where: Mapping[str, Any], now: datetime) -> Filters:
@@ -113,9 +119,7 @@ def _named(key: str, entries: tuple[str, ...]) -> tuple[str, ...]:
     if key == "bands":
         unknown = [entry for entry in entries if entry not in BANDS]
         if unknown:
-            raise Refused(
-                f"there is no band {unknown[0]!r}", remedy=f"allowed: {', '.join(BANDS)}"
-            )
+            raise Refused(f"there is no band {unknown[0]!r}", remedy=f"allowed: {', '.join(BANDS)}")
     return entries
 
 
@@ -129,8 +133,14 @@ def _layer(name: str) -> str:
 def build_query(ask: Ask, filters: Filters, usual: Limits, *, now: datetime) -> Query:
     """A Query within the limits; over a limit is refused, never cut short."""
     _admit(ask.text, "the question", MAX_QUERY_BYTES)
-    if not ask.text.strip():
-        raise Refused("the question is empty", remedy="say what you are looking for")
+    wordless = not ask.text.strip()
+    if wordless and not filters.narrows:
+        raise Refused(
+            "the question is empty",
+            remedy="say what you are looking for, or name an entity, a topic or another filter",
+        )
+    if wordless:
+        usual = usual._replace(most=())
     as_of = _moment("as_of", ask.as_of, now) if ask.as_of is not None else None
     seen: frozenset[int] = frozenset()
     if ask.cursor is not None:
@@ -143,7 +153,7 @@ def build_query(ask: Ask, filters: Filters, usual: Limits, *, now: datetime) -> 
         now=_moment("now", now, now),
         as_of=as_of,
         filters=filters,
-        k=_within("k", usual.k if ask.k is None else ask.k, 1, MAX_K),
+        k=_number(ask, usual, wordless=wordless),
         max_tokens=_within(
             "max_tokens",
             usual.max_tokens if ask.max_tokens is None else ask.max_tokens,
@@ -153,8 +163,39 @@ def build_query(ask: Ask, filters: Filters, usual: Limits, *, now: datetime) -> 
         offset=_within("offset", ask.offset, 0, MAX_OFFSET),
         track=ask.track,
         seen=seen,
-        most=_most({**dict(usual.most), **(ask.most or {})}),
+        most=_most({**dict(usual.most), **_apart(ask)}),
+        context=_situation(ask.context or {}),
     )
+
+
+def _number(ask: Ask, usual: Limits, *, wordless: bool) -> int:
+    """How many at most: of what a question without words asks for, some times as many."""
+    k = _within("k", usual.k if ask.k is None else ask.k, 1, MAX_K)
+    return min(MAX_K, k * usual.wordless) if wordless else k
+
+
+def _situation(given: Mapping[str, Any]) -> Situation:
+    """What the caller said about the moment; a weekday by number (Monday is 0) or name."""
+    for name in given:
+        if name not in Situation._fields:
+            allowed = ", ".join(Situation._fields)
+            raise Refused(f"context has no {name!r}", remedy=f"allowed: {allowed}")
+    hour, weekday, topic = (given.get(name) for name in Situation._fields)
+    if isinstance(weekday, str):
+        weekday = _WEEKDAYS.get(weekday.strip().lower()[:3], weekday)
+    if topic is not None:
+        _admit(topic, "the context's topic", 1000)
+    return Situation(
+        None if hour is None else _within("the context's hour", hour, 0, 23),
+        None if weekday is None else _within("the context's weekday", weekday, 0, 6),
+        topic,
+    )
+
+
+def _apart(ask: Ask) -> dict[str, int]:
+    """What the caller counts apart; ``episode_k`` is a name for the raw level."""
+    apart = dict(ask.most or {})
+    return apart if ask.episode_k is None else {**apart, "raw": ask.episode_k}
 
 
 def _most(limits: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
@@ -196,6 +237,12 @@ def _read_cursor(cursor: str, text: str) -> tuple[_Begun, frozenset[int]]:
         raise Refused("that cursor belongs to another question")
     begun = _Begun(moment, None) if in_past else _Begun(None, moment)
     return begun, frozenset(marks)
+
+
+def admitted(text: str, what: str, limit: int) -> str:
+    """The text, if a store can keep it and it is not longer than the limit in bytes."""
+    _admit(text, what, limit)
+    return text
 
 
 def _admit(text: str, what: str, limit: int) -> None:

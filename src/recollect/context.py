@@ -13,6 +13,7 @@ from recollect.model import Caption, Item, Pool, Query, Timeline
 from recollect.ports import (
     Embedder,
     Embedding,
+    Notes,
     Reranker,
     Scope,
     Store,
@@ -31,13 +32,18 @@ FEW_ASKED = 50
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The query and the live parts a step may ask. Built once for a recall."""
+    """The query and the live parts a step may ask. Built once for a recall.
+
+    ``offered`` is what the gate was offered; only those who assemble the answer see it.
+    """
 
     query: Query
     store: Store
     embedder: Embedder | None = None
     reranker: Reranker | None = None
     boost: Callable[[Item], float] | None = None
+    offered: Pool = ()
+    notes: Notes | None = None
     _once: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from recollect.context import Channel, Context, Dispensable, Early, Reluctant, Stage
+from recollect.context import Channel, Context, Early, Reluctant, Stage
 from recollect.errors import StoreBusy
 from recollect.model import AnswerStatus, Candidate, Degraded, Pool, Recall
 from recollect.profile import SLOTS, Profile
 from recollect.stages.assemble import relations_of, warnings_for
 from recollect.stages.budget import page_of
 from recollect.stages.rerank import Read
+from recollect.text import has_substance
 from recollect.trace import Trace
 
 
@@ -20,10 +21,12 @@ def recall(profile: Profile, ctx: Context) -> Recall:
 
     What was returned is marked as used, if asked: nothing else ever changes a memory.
     """
+    if not ctx.query.text.strip():
+        profile, ctx = profile.looking(), replace(ctx, reranker=None)
     with ctx.store.snapshot():
         answer = walk(profile, ctx)
     # 11. Note what was returned as used.
-    if ctx.query.track and answer.hits:
+    if ctx.query.track:
         try:
             profile.track(answer.hits, ctx)
         except StoreBusy as busy:
@@ -47,7 +50,7 @@ def walk(profile: Profile, ctx: Context) -> Recall:
     found: dict[Channel, Pool] = {}
     for channel in profile.channels:
         name = f"channel.{channel.name}"
-        if isinstance(channel, Reluctant) and (reason := channel.skip(found, ctx)):
+        if reason := _left_out(channel, found, ctx):
             trace.skip(name, reason)
         else:
             found[channel] = trace.attempt(name, partial(channel, ctx))
@@ -61,24 +64,21 @@ def walk(profile: Profile, ctx: Context) -> Recall:
     # 7. Prefer new information over repetition.
     for slot in ("expand", "adjust", "rerank", "diversify"):
         for stage in _stages(profile, slot, ctx):
-            name = f"{slot}.{stage.name}"
-            if isinstance(stage, Dispensable) and (reason := stage.skip(pool, ctx)):
-                trace.skip(name, reason, pool)
-            else:
-                pool = trace.attempt(name, partial(stage, pool, ctx), pool)
+            pool = trace.pass_through(f"{slot}.{stage.name}", stage, pool)
 
     # 8. Drop what is not relevant enough; perhaps that is everything.
     offered = pool
     for stage in profile.gate:
-        pool = trace.attempt(f"gate.{stage.name}", partial(stage, pool, ctx), pool)
+        pool = trace.pass_through(f"gate.{stage.name}", stage, pool)
 
     # 9. Keep what fits the caller's limits.
     hits = trace.run("budget", partial(profile.budget, pool, ctx), pool)
 
     # 10. Put the answer together, with what the reader should know beside the hits.
     relations = relations_of(hits, ctx)
+    whole = replace(ctx, offered=offered)
     beside = [
-        trace.gather(f"assemble.{add.name}", partial(add, hits, ctx), hits)
+        trace.gather(f"assemble.{add.name}", partial(add, hits, whole), hits)
         for add in profile.assemble
     ]
     status, reason = _verdict(hits, pool, offered, ctx)
@@ -93,10 +93,24 @@ def walk(profile: Profile, ctx: Context) -> Recall:
         degraded=tuple(trace.degraded),
         nearest_miss=offered[0] if offered and not pool else None,
         steps=tuple(trace.steps),
+        run=trace.stamp(),
         captions=tuple(caption for more in beside for caption in more.captions),
         relations=relations,
         timelines=tuple(timeline for more in beside for timeline in more.timelines),
     )
+
+
+def _left_out(channel: Channel, found: dict[Channel, Pool], ctx: Context) -> str:
+    """Why a channel is not asked, if so."""
+    if not _says_something(ctx):
+        return "there is nothing to look for"
+    return channel.skip(found, ctx) if isinstance(channel, Reluctant) else ""
+
+
+def _says_something(ctx: Context) -> bool:
+    """Marks alone ask for nothing; no words at all may ask for anything."""
+    text = ctx.query.text
+    return not text.strip() or has_substance(text)
 
 
 def _stages(profile: Profile, slot: str, ctx: Context) -> tuple[Stage, ...]:
@@ -130,6 +144,10 @@ def _verdict(hits: Pool, passed: Pool, offered: Pool, ctx: Context) -> tuple[Ans
         return "found", f"all {len(passed)} relevant memories lie before offset {ctx.query.offset}"
     if not ctx.store.count():
         return "nothing_stored", "nothing is stored in this space yet"
+    if not _says_something(ctx):
+        return "nothing_matched", "the question has no letter, digit or symbol in it"
+    if not ctx.query.text.strip():
+        return "nothing_matched", "the filters leave no memory"
     if not offered:
         return "nothing_matched", "no stored memory has anything to do with this question"
     return "below_gate", _near(offered[0])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from recollect.context import Channel, Context
 from recollect.model import Candidate, Evidence, Item, Recall, replay
 from recollect.scope import rejects
+from recollect.warmth import warmth_of
 
 _SIGNS = {"add": "+", "times": "×", "set": "=", "seen": "·"}
 
@@ -64,7 +65,7 @@ def why_not(item: Item, answer: Recall, channels: Sequence[Channel], ctx: Contex
     if rank:
         hit = answer.hits[rank - 1]
         return WhyNot(item, True, "answer", f"it was returned, at rank {rank}", hit.score)
-    outside = rejects(item, ctx.scope)
+    outside = rejects(item, ctx.scope) or _in_other_band(item, ctx)
     if outside:
         return WhyNot(item, False, "filters", outside, remedy="ask without that filter")
     looks = tuple(_look(channel, item, answer, ctx) for channel in channels)
@@ -72,6 +73,15 @@ def why_not(item: Item, answer: Recall, channels: Sequence[Channel], ctx: Contex
     if last < 0:
         return _never_found(item, looks)
     return replace(_fell_out(item, answer, last), looks=looks)
+
+
+def _in_other_band(item: Item, ctx: Context) -> str | None:
+    """The one filter that an item cannot be judged by alone: how it was used counts."""
+    bands = ctx.query.filters.bands
+    own = warmth_of([item], ctx)[item.id] if bands else None
+    if own is None or own.band in bands:
+        return None
+    return f"its heat is {own.heat:.1f} ({own.told}), not {' or '.join(bands)}"
 
 
 def _look(channel: Channel, item: Item, answer: Recall, ctx: Context) -> Look:

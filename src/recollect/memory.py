@@ -6,6 +6,7 @@ from recollect.facade.browsing import Browsing
 from recollect.facade.filing import Filing
 from recollect.facade.opened import utc_now
 from recollect.facade.recalling import Recalling
+from recollect.facade.relating import Relating
 from recollect.facade.topics import Topics
 from recollect.facade.upkeep import Upkeep
 from recollect.facade.writing import Forgotten, Writing
@@ -13,7 +14,7 @@ from recollect.facade.writing import Forgotten, Writing
 __all__ = ["Forgotten", "Memory", "utc_now"]
 
 
-class Memory(Writing, Recalling, Browsing, Filing, Topics, Upkeep):
+class Memory(Writing, Recalling, Relating, Browsing, Filing, Topics, Upkeep):
     """One space's memory: remember, recall, explain, correct, forget.
 
     Sync, typed and safe to share between threads. In async code call it through

@@ -23,7 +23,8 @@ class Section:
     """One part of an answer's text, left out where it would be empty.
 
     ``levels`` says which memories ("show" is then "memories"); all where none are
-    named. "block" gives a memory several lines, "line" one, "plain" its words alone.
+    named. "block" gives a memory several lines, "line" one, "dated" its day and its
+    words, "plain" its words alone.
     ``by_topic`` puts them under their topics, unless the question named one;
     ``kinds`` orders what a question without words returned.
     """
@@ -33,7 +34,7 @@ class Section:
         "memories"
     )
     levels: tuple[str, ...] = ()
-    style: Literal["block", "line", "plain"] = "line"
+    style: Literal["block", "line", "dated", "plain"] = "line"
     mark: str = "•"
     by_topic: bool = False
     kinds: tuple[str, ...] = ()
@@ -76,10 +77,14 @@ def _memories(answer: Recall, section: Section) -> Iterator[str]:
 
 
 def _listed(hits: Pool, answer: Recall, section: Section) -> Iterator[str]:
-    tell = _block if section.style == "block" else _line
     for hit in hits:
-        related = [told for told in answer.relations if told.item == hit.item.id]
-        yield from tell(hit, related, section)
+        told = related(answer, hit)
+        yield from _block(hit, told) if section.style == "block" else _line(hit, told, section)
+
+
+def related(answer: Recall, hit: Candidate) -> list[Relation]:
+    """Contradictions and corrections of one of the hits."""
+    return [told for told in answer.relations if told.item == hit.item.id]
 
 
 def _grouped(
@@ -121,23 +126,25 @@ def _topics(hits: Pool) -> bool:
     return any(hit.item.topic for hit in hits)
 
 
-def _line(hit: Candidate, related: Sequence[Relation], section: Section) -> Iterator[str]:
+def _line(hit: Candidate, told: Sequence[Relation], section: Section) -> Iterator[str]:
     item = hit.item
-    about = "" if section.style == "plain" else f"[{', '.join(_about(item))}] "
+    known = {"plain": [], "dated": [f"{item.when:%Y-%m-%d}"]}.get(section.style)
+    about = ", ".join(_about(item) if known is None else known)
+    about = f"[{about}] " if about else ""
     yield f"{section.mark} {about}{_data(item.text)}"
-    yield from (f"  {line}" for line in _relations(related))
+    yield from (f"  {line}" for line in relation_lines(told))
 
 
-def _block(hit: Candidate, related: Sequence[Relation], section: Section) -> Iterator[str]:
+def _block(hit: Candidate, told: Sequence[Relation]) -> Iterator[str]:
     item = hit.item
     about = [*_about(item), f"confidence {item.confidence:.2f}", *_via(hit)]
     title = item.caption or item.text
     yield f"[{item.id}] {_data(title)} ({', '.join(about)})"
     if item.caption and item.caption != item.text:
         yield f"  {_data(item.text)}"
-    if not any(told.type == "contradicts" for told in related):
+    if not any(one.type == "contradicts" for one in told):
         yield "  Contradictions: (none)"
-    yield from (f"  {line}" for line in _relations(related))
+    yield from (f"  {line}" for line in relation_lines(told))
     if item.entities:
         yield f"  Entities: {', '.join(map(_data, item.entities))}"
     yield f"  Source: {_data(item.source)}"
@@ -158,16 +165,16 @@ def _via(hit: Candidate) -> Iterator[str]:
     """How a memory came in that no channel found by itself."""
     if any(reason.by.startswith("channel.") for reason in hit.evidence):
         return
-    via = next((reason.via for reason in reversed(hit.evidence) if reason.via), None)
-    if via is not None:
-        yield "via entity match" if via in hit.item.entities else "via association"
+    last = next((reason for reason in reversed(hit.evidence) if reason.via), None)
+    if last is not None:
+        yield "via entity match" if last.by.startswith("entity") else "via association"
 
 
-def _relations(related: Sequence[Relation]) -> Iterator[str]:
+def relation_lines(told: Sequence[Relation]) -> Iterator[str]:
     """Contradictions and corrections from the memory's side, a line each."""
-    for told in related:
-        arrow, name = _SIDES.get((told.type, told.inbound), ("←" if told.inbound else "→", ""))
-        yield f"{arrow} {name or _data(told.type)} [{told.other}]: {_cut(told.text)}"
+    for one in told:
+        arrow, name = _SIDES.get((one.type, one.inbound), ("←" if one.inbound else "→", ""))
+        yield f"{arrow} {name or _data(one.type)} [{one.other}]: {_cut(one.text)}"
 
 
 _SIDES = {

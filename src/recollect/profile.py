@@ -16,12 +16,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from recollect.channels import CHANNELS
+from recollect.channels import CHANNELS, Newest
 from recollect.context import Assembler, Channel, Fusion, Stage
 from recollect.errors import BadProfile, NotFound
 from recollect.present import Section
 from recollect.stages import ASSEMBLERS, FUSIONS, STAGES
 from recollect.stages.budget import Budget
+from recollect.stages.fuse import Weighted
 from recollect.stages.track import Track
 
 # Beside this file, packed into a wheel or not; importlib.resources costs 6 ms to load.
@@ -52,6 +53,11 @@ class Profile:
         """The stages in one of the slots."""
         stages: tuple[Stage, ...] = getattr(self, name)
         return stages
+
+    def looking(self) -> Profile:
+        """The same for a question without words: it asks for the newest that is left."""
+        empty: dict[str, Any] = dict.fromkeys(SLOTS, ())
+        return dataclasses.replace(self, channels=(Newest(),), fuse=Weighted(scale="own"), **empty)
 
     def without(self, part: str) -> Profile:
         """The same with one slot emptied, or one channel or stage taken out by name."""
@@ -192,11 +198,12 @@ def _in_range(name: str, value: Any, where: str, key: str) -> Any:
 
 _ABOVE_ZERO = frozenset(
     ("depth", "half_life_days", "tokens", "before_days", "after_days", "top", "count",
-     "postings_budget", "k1", "limit", "max_tokens")
+     "postings_budget", "k1", "limit", "max_tokens", "oversample", "each", "wordless")
 )  # fmt: skip
 _FROM_ZERO = frozenset(
     ("k", "b", "pool", "seeds", "steps", "hops", "floor", "tau_days", "most", "enough",
-     "about_weight", "hub_share", "min_share", "threshold", "unknown_share")
+     "about_weight", "hub_share", "min_share", "threshold", "unknown_share", "decay_interval",
+     "decay_rate", "grace_s", "regain")
 )  # fmt: skip
 
 

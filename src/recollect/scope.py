@@ -59,7 +59,8 @@ def _lifetime(item: Item, as_of: datetime | None) -> str | None:
 def _standing(item: Item, filters: Filters) -> str | None:
     if item.status == "active":
         return None
-    if item.status == "superseded" and filters.include_superseded:
+    # Who pinned a memory wants it told, whatever came after; the answer says what did.
+    if item.status == "superseded" and (filters.include_superseded or item.pinned):
         return None
     return f"its status is {item.status}"
 

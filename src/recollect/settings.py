@@ -27,7 +27,9 @@ from recollect.places import (
 )
 
 ENVIRONMENT = "RECOLLECT_"
-NOT_A_PROJECTS = frozenset({"data_dir", "max_classification", "actor", "allowed_roots"})
+NOT_A_PROJECTS = frozenset(
+    {"data_dir", "max_classification", "actor", "allowed_roots", "notes_trust"}
+)
 # The personal space, and those that are named after other projects' folders.
 _SOMEBODYS_SPACE = re.compile(r"personal|.*-[0-9a-f]{8}")
 SPACE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -64,8 +66,11 @@ class Settings:
     k: int = 10
     max_tokens: int = 2000
     track: bool = False
+    cache: bool = False
     max_classification: int = 2
     allowed_roots: str | None = None
+    notes_dir: Path | None = None
+    notes_trust: int = 1
     color: str = "auto"
     actor: str = "user"
     project: Path | None = None
@@ -151,6 +156,8 @@ SETTINGS: tuple[Setting, ...] = (
         "max_tokens", int, "how many tokens a recall returns at most", limits=(1, 1_000_000)
     ),
     Setting("track", bool, "whether a recall notes which memories it returned"),
+    Setting("cache", bool, "whether a question asked again of an unchanged memory is "
+            "answered as before"),
     Setting(
         "max_classification", int, "the highest classification a recall shows: 0 public, "
         "1 internal, 2 confidential, 3 secret", allowed=(0, 1, 2, 3),
@@ -159,6 +166,10 @@ SETTINGS: tuple[Setting, ...] = (
         "allowed_roots", str, "folders whose files may be read, separated as in PATH; else the "
         "project's own",
     ),
+    Setting("notes_dir", Path, "a folder of daily, weekly and quarterly notes to search; else "
+            "DATA_DIR/SPACE/notes"),
+    Setting("notes_trust", int, "how far notes are trusted: 0 unknown to 3 the owner's word",
+            allowed=(0, 1, 2, 3)),
     Setting(
         "color", str, "whether the command line uses colours", allowed=("auto", "always", "never"),
     ),
@@ -227,6 +238,7 @@ def _from_project(root: Path | None) -> _Found:
         return
     for found in _from_file(path, "project file", root):
         refuse_in_project(found[0], found[1], str(path))
+        _refuse_outside(found[0], found[1], root, str(path))
         yield found
 
 
@@ -238,6 +250,18 @@ def refuse_in_project(name: str, value: Any, where: str) -> None:
     if name in NOT_A_PROJECTS or somebodys or sent_on:
         raise BadSetting(
             f"{where}: a project cannot set {name} = {str(value)!r}",
+            remedy="set it for yourself: recollect config set",
+        )
+
+
+def _refuse_outside(name: str, value: Any, root: Path, where: str) -> None:
+    """A project's notes are files of the project, wherever a link may seem to put them."""
+    if name != "notes_dir" or value is None:
+        return
+    place, inside = os.path.realpath(root / Path(value).expanduser()), os.path.realpath(root)
+    if not Path(place).is_relative_to(inside):
+        raise BadSetting(
+            f"{where}: a project's notes_dir must lie inside the project, not in {str(value)!r}",
             remedy="set it for yourself: recollect config set",
         )
 
@@ -283,6 +307,7 @@ def set_project_setting(
         raise BadSetting("this folder is in no project", remedy="mkdir .recollect makes it one")
     path = _project_file(root) or root / PROJECT_FOLDER / "config.toml"
     refuse_in_project(_setting(name).name, value, str(path))
+    _refuse_outside(name, value, root, str(path))
     return _write(path, name, value, keep_mode=True)
 
 

@@ -11,7 +11,7 @@ from recollect.context import Context
 from recollect.model import Item
 
 
-class Fading(NamedTuple):
+class Curve(NamedTuple):
     """How fast, a day, and how far at most: by age, and by distance from a named time."""
 
     per_day: float = 0.0019
@@ -20,7 +20,7 @@ class Fading(NamedTuple):
     outside_floor: float = 0.3
 
 
-def time_factor(item: Item, ctx: Context, fading: Fading) -> tuple[float, str]:
+def time_factor(item: Item, ctx: Context, curve: Curve) -> tuple[float, str]:
     """What to multiply a score with, 1 at most, and why.
 
     A memory that does not say when it happened is not judged by its time.
@@ -31,12 +31,12 @@ def time_factor(item: Item, ctx: Context, fading: Fading) -> tuple[float, str]:
     named = periods(ctx)
     if not named:
         days = max(0.0, (ctx.query.moment - at).total_seconds() / DAY_S)
-        return max(fading.floor, math.exp(-fading.per_day * days)), f"{days:.0f} days old"
+        return max(curve.floor, math.exp(-curve.per_day * days)), f"{days:.0f} days old"
     near = min(named, key=lambda period: _days_outside(at, item.occurred_end, period))
     days = _days_outside(at, item.occurred_end, near)
     if not days:
         return 1.0, f"of {near.said}"
-    factor = max(fading.outside_floor, math.exp(-fading.outside_per_day * days))
+    factor = max(curve.outside_floor, math.exp(-curve.outside_per_day * days))
     return factor, f"{days:.0f} days off {near.said}"
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from time import perf_counter
 
-from recollect.context import Addition, Context
+from recollect.context import Addition, Context, Dispensable, Stage
 from recollect.errors import RecollectError, StoreError
-from recollect.model import Degraded, Pool, Step
+from recollect.ids import make_id
+from recollect.model import Degraded, Pool, Run, Step
 
 
 class Trace:
@@ -18,8 +20,13 @@ class Trace:
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
+        self._started_at = datetime.now(UTC)
         self.steps: list[Step] = []
         self.degraded: list[Degraded] = []
+
+    def stamp(self) -> Run:
+        """The walk as a whole, ended now."""
+        return Run(make_id(self._started_at), self._started_at, datetime.now(UTC))
 
     def run(self, name: str, step: Callable[[], Pool], came_in: Pool = ()) -> Pool:
         """Take a step that must not fail; its pool is what the next one gets."""
@@ -48,6 +55,13 @@ class Trace:
             return otherwise
         self._keep(name, start, pool, otherwise)
         return pool
+
+    def pass_through(self, name: str, stage: Stage, pool: Pool) -> Pool:
+        """Let a stage re-judge a pool; one with nothing to do it with lets it pass."""
+        if isinstance(stage, Dispensable) and (reason := stage.skip(pool, self._ctx)):
+            self.skip(name, reason, pool)
+            return pool
+        return self.attempt(name, lambda: stage(pool, self._ctx), pool)
 
     def gather(self, name: str, step: Callable[[], Addition], hits: Pool) -> Addition:
         """Let an assembler add to the answer; what it cannot add is left out."""

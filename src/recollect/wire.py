@@ -6,12 +6,14 @@ Documented in ``docs/wire.md``. Values are strict JSON; times are ISO 8601 in UT
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from recollect.explain import WhyNot
+from recollect.heat import pace_of
+from recollect.jsonable import Json, iso
+from recollect.jsonable import number as _number
 from recollect.model import (
     Candidate,
     Collision,
@@ -22,16 +24,16 @@ from recollect.model import (
     Filters,
     Item,
     Page,
-    Pool,
+    Query,
     Recall,
     Remembered,
-    Step,
 )
+from recollect.reasons import match_reasons, named_fields
+from recollect.traced import MOST_CANDIDATES, legs, trace_json
 
 if TYPE_CHECKING:
     from recollect.files.smart import SmartRead
-
-Json = dict[str, Any]
+    from recollect.provenance import Provenance
 
 _TIMES = (
     "stored_at", "occurred_at", "occurred_end", "valid_from", "valid_to",
@@ -49,13 +51,6 @@ _PLAIN = (
 def dumps(value: Any, *, indent: int | None = None) -> str:
     """Strict JSON text: never NaN, never an unpaired surrogate."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
-
-
-def iso(moment: datetime | None) -> str | None:
-    """A moment as ISO 8601 in UTC with milliseconds, or nothing."""
-    if moment is None:
-        return None
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def item_json(item: Item) -> Json:
@@ -83,27 +78,23 @@ def evidence_json(reason: Evidence) -> Json:
     return out
 
 
-def hit_json(cand: Candidate) -> Json:
-    """A memory with its score, the reasons, and how each channel saw it."""
+def hit_json(cand: Candidate, query: Query) -> Json:
+    """A memory with its score, the reasons in fixed words, in numbers and as arithmetic,
+    and how each channel saw it."""
     return {
         **item_json(cand.item),
         "score": _number(cand.score),
+        "match_reasons": list(match_reasons(cand, query)),
+        **_finite(named_fields(cand)),
         "evidence": [evidence_json(reason) for reason in cand.evidence],
         "channels": legs(cand),
     }
 
 
-def legs(cand: Candidate) -> Json:
-    """Rank and score in every channel that found the memory."""
-    return {
-        reason.by.removeprefix("channel."): {"rank": reason.rank, "score": _number(reason.value)}
-        for reason in cand.evidence
-        if reason.by.startswith("channel.")
-    }
-
-
-def recall_json(answer: Recall, *, trace: bool = False) -> Json:
-    """The whole answer."""
+def recall_json(
+    answer: Recall, *, trace: bool = False, candidates: int | None = MOST_CANDIDATES
+) -> Json:
+    """The whole answer; ``candidates`` says how many of each step a trace shows."""
     query = answer.query
     out: Json = {
         "query": {
@@ -111,24 +102,30 @@ def recall_json(answer: Recall, *, trace: bool = False) -> Json:
             "now": iso(query.now),
             "as_of": iso(query.as_of),
             "k": query.k,
+            "most": dict(query.most),
             "max_tokens": query.max_tokens,
             "offset": query.offset,
             "filters": filters_json(query.filters),
         },
         "profile": answer.profile,
+        "strategy": answer.strategy,
         "status": answer.status,
         "reason": answer.reason,
-        "insights": [hit_json(hit) for hit in answer.insights],
-        "items": [hit_json(hit) for hit in answer.items],
-        "raw": [hit_json(hit) for hit in answer.raw],
+        "insights": [hit_json(hit, query) for hit in answer.insights],
+        "items": [hit_json(hit, query) for hit in answer.items],
+        "raw": [hit_json(hit, query) for hit in answer.raw],
+        "captions": [caption._asdict() for caption in answer.captions],
+        "timelines": [line._asdict() for line in answer.timelines],
+        "relations": [told._asdict() for told in answer.relations],
+        "evidences": list(answer.evidences),
         "order": [hit.item.id for hit in answer.hits],
         "warnings": list(answer.warnings),
         "degraded": [degraded_json(part) for part in answer.degraded],
-        "nearest_miss": hit_json(answer.nearest_miss) if answer.nearest_miss else None,
+        "nearest_miss": hit_json(answer.nearest_miss, query) if answer.nearest_miss else None,
         "page": page_json(answer.page),
     }
     if trace:
-        out["trace"] = [step_json(step) for step in answer.steps]
+        out["trace"] = trace_json(answer, candidates=candidates)
     return out
 
 
@@ -152,26 +149,6 @@ def page_json(page: Page) -> Json:
 
 def degraded_json(part: Degraded) -> Json:
     return {"part": part.part, "reason": part.reason}
-
-
-def step_json(step: Step) -> Json:
-    """A step of the walk with every candidate it left, ranks and scores included."""
-    return {
-        "step": step.name,
-        "status": step.status,
-        "milliseconds": round(step.seconds * 1000, 3),
-        "came_in": step.came_in,
-        "left": len(step.pool),
-        "note": step.note,
-        "candidates": _candidates(step.pool),
-    }
-
-
-def _candidates(pool: Pool) -> list[Json]:
-    return [
-        {"rank": rank, "id": cand.item.id, "score": _number(cand.score), "channels": legs(cand)}
-        for rank, cand in enumerate(pool, start=1)
-    ]
 
 
 def remembered_json(result: Remembered) -> Json:
@@ -198,6 +175,9 @@ def entity_json(entity: Entity) -> Json:
         "aliases": list(entity.aliases),
         "mentions": entity.mentions,
         "momentum": entity.momentum,
+        "pace": pace_of(entity.momentum),
+        "layers": dict(entity.layers),
+        "pinned": entity.pinned,
         "last_seen_at": iso(entity.last_seen_at),
     }
 
@@ -253,12 +233,41 @@ def smart_read_json(answer: SmartRead) -> Json:
     }
 
 
+def provenance_json(found: Provenance) -> Json:
+    """Where a memory comes from: every link on the way, nearest first."""
+    return {
+        "id": found.item.id,
+        "text": found.item.text,
+        "edges": [
+            {
+                "depth": edge.depth,
+                "from": edge.link.src._asdict(),
+                "type": edge.link.type,
+                "to": edge.link.dst._asdict(),
+                "weight": edge.link.weight,
+                "confidence": edge.link.confidence,
+                "text": edge.item.text if edge.item else None,
+                "again": edge.again,
+            }
+            for edge in found.edges
+        ],
+        "cut": found.cut,
+    }
+
+
 def error_json(message: str, remedy: str, kind: str) -> Json:
     return {"error": {"kind": kind, "message": message, "remedy": remedy}}
 
 
-def _number(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+def _finite(fields: Mapping[str, Any]) -> Json:
+    """The fields with every number that JSON cannot say made null."""
+    told: Json = {}
+    for name, value in fields.items():
+        if isinstance(value, Mapping):
+            told[name] = _finite(value)
+        else:
+            told[name] = _number(value) if isinstance(value, float) else value
+    return told
 
 
 def mapping_json(table: Mapping[str, Any]) -> Json:

@@ -105,8 +105,8 @@ def keeps(value: Any, schema: dict[str, Any]) -> bool:
             type(value) is str
             and unkeepable(value) is None
             and value in schema.get("enum", [value])
-            and schema.get("minLength", 0) <= (len(value) if value.strip() else 0)
-            and len(value) <= schema.get("maxLength", 99)
+            and schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", 99)
+            and (bool(value.strip()) or not schema.get("minLength"))
         )
     right = type(value) is int or (kind == "number" and type(value) is float)
     low, high = schema.get("minimum", float("-inf")), schema.get("maximum", float("inf"))
@@ -185,6 +185,26 @@ def test_a_schema_of_another_kind_is_refused(schema):
     """What is not understood would not be checked."""
     with pytest.raises(Misfit):
         check_schema(schema, ["memories"])
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "why"),
+    [
+        ("a\ud800", {"type": "string"}, "character that cannot be stored"),
+        ("\x00", {"type": "string"}, "character that cannot be stored"),
+        ("  ", {"type": "string", "minLength": 1}, "must not be blank"),
+        (" " * 9, {"type": "string", "maxLength": 8}, "length of the answer must be at most 8"),
+        (float("inf"), {"type": "number"}, "must be a finite number"),
+        (float("nan"), {"type": "number", "maximum": 1}, "must be a finite number"),
+        (True, {"type": "integer"}, "must be an integer"),
+        (3.0, {"type": "integer"}, "must be an integer"),
+        ("maybe", {"type": "string", "enum": ["yes", "no"]}, "must be one of yes, no"),
+    ],
+)
+def test_the_rule_that_is_broken_is_named(value, schema, why):
+    """So that a model can put it right."""
+    with pytest.raises(Misfit, match=why):
+        validate(value, schema)
 
 
 def test_a_bound_may_be_how_many_there_are():

@@ -86,13 +86,40 @@ def test_a_bad_question_is_refused(ask: Ask, rule: type[Refused]) -> None:
 
 
 def test_a_cursor_carries_the_moment_and_what_was_seen() -> None:
-    """The next page sees the memory as the first did, and only for the same question."""
+    """The next page leaves out what came later, and is only for the same question."""
     first = built(Ask("deploy key", k=3))
     second = built(Ask("deploy key", k=3, cursor=(cursor := next_cursor(first, ["a", "b"]))))
     third = built(Ask("deploy key", k=3, cursor=next_cursor(second, ["c"])))
 
     assert second.seen == {mark_of("a"), mark_of("b")}
     assert third.seen == second.seen | {mark_of("c")}
-    assert second.as_of == third.as_of == NOW
+    assert second.as_of is third.as_of is None
+    assert second.filters.stored_by == third.filters.stored_by == NOW
     with pytest.raises(Refused):
         built(Ask("another question", cursor=cursor))
+
+
+def test_a_cursor_into_the_past_stays_there() -> None:
+    """Who asked as of a moment goes on as of that moment, whatever was forgotten since."""
+    first = built(Ask("deploy key", as_of=NOW - timedelta(days=3, milliseconds=1)))
+    second = built(Ask("deploy key", cursor=next_cursor(first, ["a"])))
+
+    assert second.as_of == first.as_of
+    assert second.filters.stored_by is None
+
+
+@pytest.mark.parametrize(
+    ("given", "layer"), [("decisions", "learning"), (" WHY ", "goal"), ("caveat", "caveat")]
+)
+def test_a_layer_may_go_by_an_alias(given: str, layer: str) -> None:
+    """The filter holds the layer's own name."""
+    assert make_filters({"layer": given}, NOW).layers == (layer,)
+
+
+@pytest.mark.parametrize("where", [{"layer": "vibes"}, {"band": "tepid"}, {"bands": ["hot", ""]}])
+def test_a_value_out_of_a_fixed_set_is_refused_with_the_set(where: dict[str, object]) -> None:
+    """Nothing is searched for a layer or a band that there is not."""
+    with pytest.raises(Refused) as error:
+        make_filters(where, NOW)
+
+    assert ("pitfalls" if "layer" in where else "hot, warm, cold, frozen") in error.value.remedy

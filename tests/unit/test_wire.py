@@ -17,6 +17,7 @@ from corpus import NOW
 from recollect import Entity, Filters, Memory
 from recollect.errors import RecollectError
 from recollect.explain import Look, WhyNot
+from recollect.jsonable import iso
 from recollect.model import (
     AnswerStatus,
     Candidate,
@@ -24,12 +25,14 @@ from recollect.model import (
     Item,
     Op,
     Page,
+    Query,
     Recall,
     Remembered,
     Step,
     replay,
 )
 from recollect.testing import FixedClock
+from recollect.traced import step_json, trace_json
 from recollect.wire import (
     dumps,
     entity_json,
@@ -37,12 +40,10 @@ from recollect.wire import (
     evidence_json,
     filters_json,
     hit_json,
-    iso,
     item_json,
     mapping_json,
     recall_json,
     remembered_json,
-    step_json,
     why_not_json,
 )
 
@@ -79,7 +80,8 @@ def strict(value: Any) -> Any:
 
 REMEMBERED = rows(section("`remember --json`"))
 RECALLED = rows(section("`recall --json`").partition("A hit is")[0])
-HIT = rows(section("`recall --json`").partition("A hit is")[2])
+HIT = rows(section("`recall --json`").partition("A hit is")[2].partition("The trace:")[0])
+TRACE = rows(section("`recall --json`").partition("The trace:")[2])
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +141,7 @@ def test_a_hit_is_as_documented(answer: Recall) -> None:
     """An item with score, evidence and channels; replaying the evidence gives the score."""
     listed = section("`recall --json`").partition("A hit is an item (")[2].partition(")")[0]
     for hit in answer.hits:
-        told = strict(hit_json(hit))
+        told = strict(hit_json(hit, answer.query))
 
         assert told.keys() - item_json(hit.item).keys() == HIT.keys()
         assert set(NAME.findall(listed)) <= told.keys()
@@ -162,13 +164,48 @@ def test_a_step_is_as_documented(answer: Recall) -> None:
     said = section("`recall --json`").partition("A step of the trace: ")[2]
     listed, _, of_candidates = said.partition("each with")
     for step in answer.steps:
-        told = strict(step_json(step))
+        told = strict(step_json(step, candidates=None))
 
         assert told.keys() == names(listed)
         assert told["left"] == len(told["candidates"]) == len(step.pool)
         assert all(one.keys() == names(of_candidates) for one in told["candidates"])
         assert [one["rank"] for one in told["candidates"]] == list(range(1, len(step.pool) + 1))
     assert {"ok", "skipped"} <= {step.status for step in answer.steps}
+
+
+def test_a_trace_is_as_documented(answer: Recall) -> None:
+    """Every key, none else; what it counts is what there is."""
+    told = strict(trace_json(answer))
+
+    assert told.keys() == TRACE.keys()
+    assert told["merge"].keys() == names(TRACE["merge"])
+    assert told["final"].keys() == names(TRACE["final"])
+    assert told["final"]["raw"] + told["final"]["items"] == len(answer.hits)
+    assert told["merge"]["came_in"] - told["merge"]["duplicates"] == told["merge"]["left"]
+    assert told["started_at"] <= told["completed_at"]
+
+
+@pytest.mark.parametrize("most", [0, 1, 8, 10_000, None])
+def test_a_trace_is_bounded(answer: Recall, most: int | None) -> None:
+    """So many candidates of each step and no more, and it says where some are missing."""
+    told = strict(trace_json(answer, candidates=most))
+
+    longest = max(len(step.pool) for step in answer.steps)
+    assert told["truncated"] == (most is not None and longest > most)
+    for step, shown in zip(answer.steps, told["steps"], strict=True):
+        expected = len(step.pool) if most is None else min(most, len(step.pool))
+        assert len(shown["candidates"]) == expected
+        assert shown["left"] == len(step.pool)
+        assert all(len(one["text"]) <= 160 for one in shown["candidates"])
+
+
+def test_a_very_long_walk_is_cut_in_the_trace(answer: Recall) -> None:
+    """After 32 steps, unless everything was asked for."""
+    long = replace(answer, steps=answer.steps * 10)
+
+    assert len(trace_json(long)["steps"]) == 32
+    assert trace_json(long)["truncated"]
+    assert len(trace_json(long, candidates=None)["steps"]) == len(long.steps)
 
 
 def test_why_not_is_as_documented(filled: Memory, answer: Recall) -> None:
@@ -208,8 +245,9 @@ def test_odd_numbers_become_null(odd: float) -> None:
     missed = WhyNot(item, False, "gate", "", odd, odd, "", (Look("lexical", odd, odd),))
 
     assert strict(evidence_json(seen))["value"] is None
-    assert strict(hit_json(cand))["score"] is None
-    assert strict(hit_json(cand))["channels"] == {"lexical": {"rank": 1, "score": None}}
+    told = strict(hit_json(cand, Query("x", NOW)))
+    assert told["score"] is None
+    assert told["channels"] == {"lexical": {"rank": 1, "score": None}}
     assert strict(step_json(Step("fuse", 0.0, (cand,))))["candidates"][0]["score"] is None
     told = strict(why_not_json(missed))
     assert told["score"] is told["needed"] is told["channels"][0]["score"] is None
@@ -252,6 +290,7 @@ def test_only_what_restricts_is_told() -> None:
         **{field.name: ("x",) for field in fields(Filters) if field.default == ()},  # type: ignore[arg-type]
         since=NOW,
         until=NOW,
+        stored_by=NOW,
         min_trust=1,
         max_classification=3,
         include_superseded=True,
@@ -267,12 +306,14 @@ def test_only_what_restricts_is_told() -> None:
 
 
 def test_an_entity_is_plain() -> None:
-    """Its aliases are a list, its time a text."""
-    told = strict(entity_json(Entity("person:ana", "person", "Ana", ("Annie",), 3, 0.5, NOW, NOW)))
+    """Its aliases are a list, its time a text, its layers an object."""
+    ana = Entity("person:ana", "person", "Ana", ("Annie",), 3, 4.5, NOW, NOW, (("goal", 2),), 1)
+    told = strict(entity_json(ana))
 
     assert told == {
         "id": "person:ana", "kind": "person", "name": "Ana", "aliases": ["Annie"],
-        "mentions": 3, "momentum": 0.5, "last_seen_at": iso(NOW),
+        "mentions": 3, "momentum": 4.5, "pace": "active", "layers": {"goal": 2}, "pinned": 1,
+        "last_seen_at": iso(NOW),
     }  # fmt: skip
 
 

@@ -19,10 +19,12 @@ class Dense:
 
     With ``weighted`` rare words of the question count for more in its vector.
     ``levels`` are searched; all of them where none are named. Not asked when those of
-    ``after`` found ``enough`` (0: as many as were asked for).
+    ``after`` found ``enough`` (0: as many as were asked for). ``oversample`` times as many
+    as ``depth`` are fetched, and no fewer than the question wants of these levels.
     """
 
     depth: int = 50
+    oversample: int = 1
     weight: float = 1.0
     min_cosine: float = 0.0
     weighted: bool = True
@@ -37,7 +39,16 @@ class Dense:
             ctx.begin_embedding()
 
     def skip(self, found: Mapping[Channel, Pool], ctx: Context) -> str:
+        if self.levels and self._wanted(ctx) == 0:
+            return f"no {' or '.join(self.levels)} memories were asked for"
         return filled(found, self.after, self.enough, ctx)
+
+    def _wanted(self, ctx: Context) -> int | None:
+        """How many the question wants of its levels, where it counts all of them apart."""
+        apart = dict(ctx.query.most)
+        if not apart.keys() >= set(self.levels):
+            return None
+        return sum(apart[level] for level in self.levels)
 
     def __call__(self, ctx: Context) -> Pool:
         if ctx.embedder is None:
@@ -46,8 +57,11 @@ class Dense:
         if not vector.any():
             ctx.remark("the question has no words the embedder knows")
             return ()
+        depth = ctx.reach(self.depth * self.oversample)
+        if self.levels:
+            depth = max(depth, self._wanted(ctx) or 0)
         found = ctx.store.search_vector(
-            vector, ctx.embedder.model, ctx.reach(self.depth), ctx.scope_of(self.levels)
+            vector, ctx.embedder.model, depth, ctx.scope_of(self.levels)
         )
         near = tuple(match for match in found.matches if match.score > self.min_cosine)
         return ranked(self.name, Found(near, found.note), ctx)

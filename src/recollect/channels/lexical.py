@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from recollect.asked import unknown_share
 from recollect.channels.ranking import ranked
+from recollect.channels.waiting import filled
 from recollect.context import Channel, Context
 from recollect.model import Pool
 from recollect.ports import TextSearch
@@ -18,7 +19,8 @@ class Lexical:
 
     The score is the share of what the question's words could reach at best, so 1
     would be a perfect match and two questions can be compared. ``levels`` are searched;
-    all of them where none are named.
+    all of them where none are named. Not asked when those of ``after`` found ``enough``
+    (0: as many as were asked for).
     """
 
     depth: int = 50
@@ -28,7 +30,12 @@ class Lexical:
     b: float = 0.75
     postings_budget: int = 20_000
     levels: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    enough: int = 0
     name: str = "lexical"
+
+    def skip(self, found: Mapping[Channel, Pool], ctx: Context) -> str:
+        return filled(found, self.after, self.enough, ctx)
 
     def __call__(self, ctx: Context) -> Pool:
         search = TextSearch(
@@ -48,7 +55,8 @@ class Substring:
     """Misspelt words and parts of words, asked only when whole words are not enough.
 
     Skipped unless words that no memory holds carry ``unknown_share`` of the question,
-    and when ``after`` already found ``enough``.
+    and when ``after`` already found ``enough`` or, with ``until_full``, as many as were
+    asked for. Memories that hold less than ``min_share`` of the question are left out.
     """
 
     depth: int = 20
@@ -56,6 +64,8 @@ class Substring:
     unknown_share: float = 0.4
     after: str = "lexical"
     enough: int = 0
+    until_full: bool = False
+    min_share: float = 0.0
     name: str = "substring"
 
     def skip(self, found: Mapping[Channel, Pool], ctx: Context) -> str:
@@ -67,9 +77,9 @@ class Substring:
         before = next((pool for ch, pool in found.items() if ch.name == self.after), ())
         if self.enough and len(before) >= self.enough:
             return f"{self.after} already found {len(before)}"
-        return ""
+        return filled(found, (self.after,), 0, ctx) if self.until_full else ""
 
     def __call__(self, ctx: Context) -> Pool:
-        return ranked(
-            self.name, ctx.store.search_substring(ctx.query.text, self.depth, ctx.scope), ctx
-        )
+        found = ctx.store.search_substring(ctx.query.text, self.depth, ctx.scope)
+        enough = tuple(match for match in found.matches if match.score >= self.min_share)
+        return ranked(self.name, found._replace(matches=enough), ctx)

@@ -31,7 +31,5 @@ class Signature:
         return filled(found, self.after, self.enough, ctx)
 
     def __call__(self, ctx: Context) -> Pool:
-        found = ctx.store.search_signature(
-            ctx.query.text, self.depth, self.min_likeness, ctx.scope
-        )
+        found = ctx.store.search_signature(ctx.query.text, self.depth, self.min_likeness, ctx.scope)
         return ranked(self.name, found, ctx)

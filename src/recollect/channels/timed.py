@@ -9,7 +9,7 @@ from recollect.context import Context
 from recollect.errors import ModelError
 from recollect.model import Pool
 from recollect.ports import Found, Match
-from recollect.timely import Fading, time_factor
+from recollect.timely import Curve, time_factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ class Timed:
             looked *= 2
 
     def _judged(self, found: Found, ctx: Context) -> list[Match]:
-        fading = Fading(self.per_day, self.floor, self.outside_per_day, self.outside_floor)
+        curve = Curve(self.per_day, self.floor, self.outside_per_day, self.outside_floor)
         judged = []
         for item, cosine, _ in found.matches:
-            factor, why = time_factor(item, ctx, fading)
+            factor, why = time_factor(item, ctx, curve)
             if cosine * factor >= self.min_score and cosine > 0:
                 told = f"cosine {cosine:.3f} × {factor:.3f}, {why}"
                 judged.append(Match(item, cosine * factor, told))
@@ -60,6 +60,4 @@ class Timed:
 
     def _settled(self, best: list[Match], depth: int, next_cosine: float) -> bool:
         """Whether nothing that was not looked at could be among the best."""
-        return next_cosine < self.min_score or (
-            len(best) == depth and best[-1].score > next_cosine
-        )
+        return next_cosine < self.min_score or (len(best) == depth and best[-1].score > next_cosine)

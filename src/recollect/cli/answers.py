@@ -21,6 +21,8 @@ from recollect.cli.printing import (
 from recollect.cli.tables import Column, print_table
 from recollect.explain import WhyNot, explain
 from recollect.model import Candidate, Recall
+from recollect.present import related, relation_lines
+from recollect.reasons import match_reasons, standing
 
 _LABEL = 13  # columns before a hit's text: rank and score
 
@@ -30,9 +32,12 @@ def print_answer(app: App, answer: Recall, *, with_arithmetic: bool = False) -> 
     out = app.out
     for rank, hit in enumerate(answer.hits, start=answer.page.offset + 1):
         print_hit(out, rank, hit)
+        for told in relation_lines(related(answer, hit)):
+            out.block(yellow(told), indent=_LABEL)
         if with_arithmetic:
             for line in explain(hit).splitlines():
                 out.line("    ", dim(line))
+            out.line("    ", dim(f"match reasons: {', '.join(match_reasons(hit, answer.query))}"))
         out.line()
     if not answer.hits:
         _print_nothing(app, answer)
@@ -49,7 +54,8 @@ def print_hit(out: Printer, rank: int | None, hit: Candidate) -> None:
     item = hit.item
     label = (bold(f"{rank or '-':>3}"), "  ", cyan(f"{score_of(hit):<6}"), "  ")
     out.block(item.text, first=label, indent=_LABEL)
-    about = (item.id, item.kind, day(item.when), item.source, item.speaker, matched_by(hit))
+    about = (item.id, item.kind, day(item.when), item.source, item.speaker, matched_by(hit),
+             ", ".join(standing(hit)))  # fmt: skip
     line = " · ".join(one_line(part) for part in about if part)
     out.block(dim(line), indent=_LABEL)
 

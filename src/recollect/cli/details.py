@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from recollect.cli.printing import Ink, Printer, bold, cyan, dim, moment, one_line
+from recollect.cli.printing import Ink, Printer, bold, cyan, day, dim, moment, one_line
 from recollect.cli.tables import Column, print_table
-from recollect.model import Item
+from recollect.heat import pace_of
+from recollect.model import Entity, Item
 
 # Facts worth a line of their own, in this order; those at their defaults stay out.
 _FACTS = (
@@ -99,3 +100,32 @@ def _change(before: Item | None, item: Item) -> str:
         and getattr(before, name) != getattr(item, name)
     ]
     return "\n".join(changes) or "nothing"
+
+
+def print_entities(out: Printer, entities: Sequence[Entity]) -> None:
+    """A line an entity: how lively, how much is known, of which layers, by which names."""
+    heads = [
+        Column("momentum"),
+        Column("memories", right=True),
+        Column("kind"),
+        Column("name", wide=True),
+        Column("of these", wide=True),
+        Column("last seen"),
+    ]
+    rows = [
+        (
+            f"{entity.momentum:4.1f} {pace_of(entity.momentum)}",
+            f"{entity.mentions:,}",
+            dim(entity.kind),
+            bold(", ".join((entity.name, *entity.aliases))),
+            dim(_counts(entity)),
+            dim(day(entity.last_seen_at)),
+        )
+        for entity in entities
+    ]
+    print_table(out, heads, rows)
+
+
+def _counts(entity: Entity) -> str:
+    counts = [f"{layer} {count}" for layer, count in entity.layers]
+    return ", ".join([*counts, f"pinned {entity.pinned}"] if entity.pinned else counts)

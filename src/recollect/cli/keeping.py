@@ -63,13 +63,14 @@ def _embeddings(memory: Memory, *, repair: bool) -> Iterator[Finding]:
     if memory.embedder is None:
         return
     model = memory.embedder.model
-    if not memory.store.unembedded(model, 1):
-        yield Finding("embeddings", True, f"every memory has its vector of {model}")
+    lacking = memory.store.unembedded(model, 1) or memory.store.unembedded_entities(model, 1)
+    if not lacking:
+        yield Finding("embeddings", True, f"all memories and entities have vectors of {model}")
     elif repair:
         done = memory.reindex()
         yield Finding("embeddings", False, f"made vectors for {plural(done, 'memory')}", True)
     else:
-        told = f"there are memories without a vector of {model}; recollect reindex makes them"
+        told = f"memories or entities lack vectors of {model}; recollect reindex makes them"
         yield Finding("embeddings", False, told)
 
 

@@ -102,22 +102,33 @@ def limit_option(usual: int) -> Callable[[F], F]:
 _MANY = (
     ("level", "raw, item or insight."),
     ("kind", "For example decision, fact, event."),
-    ("layer", "goal, context, emotion, implementation, caveat or learning."),
+    ("layer", "goal, context, emotion, implementation, caveat, learning, or an alias."),
     ("topic", "The topic it was filed under."),
-    ("tier", "The tier it was filed under."),
+    ("tier", "The tier it was filed under: core or general, or one's own."),
     ("tag", "A tag; given twice, both must be there."),
     ("entity", "Whom or what it speaks of, by name or id."),
     ("source", "Where it came from."),
     ("session", "The conversation it belongs to."),
     ("speaker", "Who said it."),
+    ("band", "How warm it is by use: hot, warm, cold or frozen."),
     ("id", "Only these memories."),
 )
+
+
+_ALSO = {"tier": ("--pool",)}
 
 
 def filter_options(function: F) -> F:
     """Every filter of ``model.Filters``; they arrive as keyword arguments."""
     decorators = [
-        click.option(f"--{name}", f"where_{name}", multiple=True, metavar="TEXT", help=told)
+        click.option(
+            f"--{name}",
+            *_ALSO.get(name, ()),
+            f"where_{name}",
+            multiple=True,
+            metavar="TEXT",
+            help=told,
+        )
         for name, told in _MANY
     ]
     decorators += [
@@ -132,6 +143,8 @@ def filter_options(function: F) -> F:
                      help="Also what a newer memory has replaced."),
         click.option("--include-expired", "where_include_expired", is_flag=True,
                      help="Also what is no longer valid."),
+        click.option("--include-untopiced", "where_include_untopiced", is_flag=True,
+                     help="With --topic: also what has no topic."),
     ]  # fmt: skip
     for decorate in reversed(decorators):
         function = decorate(function)

@@ -25,6 +25,7 @@ SECTIONS = {
         "show": "Show one memory with all that is known of it.",
         "list": "List memories, newest first.",
         "timeline": "Show what came before and after a memory.",
+        "why": "Show where a memory comes from.",
         "history": "Show the revisions of a memory.",
         "entities": "List whom and what the memories speak of.",
         "events": "Show the journal: who did what, and when.",
@@ -35,10 +36,18 @@ SECTIONS = {
         "read-smart": "Read a file, or only what changed in it.",
         "note-edit": "Keep what was done to a file.",
     },
+    "Relate": {
+        "link": "Say how two memories belong together.",
+        "unlink": "Take a link back.",
+        "links": "Show how a memory is linked to others.",
+    },
     "Correct and forget": {
         "update": "Correct a memory; the old text stays in its history.",
+        "boost": "Say that a memory is relevant.",
+        "demote": "Say that a memory is not so relevant.",
         "forget": "Take memories out of recall, or erase them.",
         "restore": "Bring forgotten memories back.",
+        "undo": "Undo the last change of a memory.",
     },
     "Bring and take": {
         "import": "Store many memories from a file.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recollect.cli.app import App
-from recollect.cli.details import print_item, print_items, print_revisions
+from recollect.cli.details import print_entities, print_item, print_items, print_revisions
 from recollect.cli.options import command, filter_options, filters_of, limit_option, pass_app
 from recollect.cli.printing import bold, dim, moment
 from recollect.cli.tables import Column, print_table
@@ -125,31 +125,30 @@ def history(app: App, item_id: str) -> None:
         print_revisions(app.out, revisions)
 
 
-@command("entities", examples=["recollect entities", "recollect entities --prefix post"])
+@command("entities", examples=["recollect entities", "recollect entities --kind person"])
 @click.option("--prefix", metavar="TEXT", default="", help="Only names that begin so.")
-@limit_option(100)
+@click.option("--kind", multiple=True, metavar="TEXT", help="person, project, tool, file, ...")
+@click.option("--min-memories", type=click.IntRange(0), default=1, show_default=True, metavar="N",
+              help="Only those with so many memories.")  # fmt: skip
+@limit_option(30)
 @click.option("--offset", type=click.IntRange(0), default=0, metavar="N", help="Leave out so many.")
 @pass_app
-def entities(app: App, prefix: str, limit: int, offset: int) -> int:
+def entities(app: App, /, limit: int, **wanted: Any) -> int:
     """List whom and what the memories speak of.
 
-    Most mentioned first.
+    Where most is going on first: by momentum, then by how many memories there are and
+    how lately it came up.
     """
     with app.open() as memory:
-        found = memory.entities(prefix=prefix, limit=limit, offset=offset)
+        found = memory.entities(limit=limit, **wanted)
     if app.json:
         from recollect.wire import entity_json  # plain output does without
 
         app.out.json([entity_json(entity) for entity in found])
     elif found:
-        heads = [Column("mentions", right=True), Column("kind"), Column("name", wide=True),
-                 Column("also called", wide=True), Column("last seen")]  # fmt: skip
-        rows = [
-            (f"{entity.mentions:,}", dim(entity.kind), bold(entity.name),
-             ", ".join(entity.aliases), dim(moment(entity.last_seen_at)))
-            for entity in found
-        ]  # fmt: skip
-        print_table(app.out, heads, rows)
+        print_entities(app.out, found)
+        if len(found) == limit:
+            app.note(dim(f"more: --offset {wanted['offset'] + limit}"))
     else:
         app.note("nothing found")
     return 0 if found else 1

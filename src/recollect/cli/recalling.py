@@ -13,6 +13,7 @@ from recollect.cli.options import (
     command,
     filter_options,
     filters_of,
+    json_object,
     pass_app,
     read_moment,
     text_or_stdin,
@@ -26,16 +27,26 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def _read_context(_: click.Context, __: click.Parameter, value: str | None) -> Any:
+    return None if value is None else json_object(value, "--context")
+
+
 def asking_options(function: F) -> F:
     """Limits and moments of a question; they arrive as keyword arguments."""
     decorators = [
-        click.option("-k", type=int, metavar="N", help="At most so many memories."),
+        click.option("-k", "--limit", "k", type=int, metavar="N", help="At most so many memories."),
         click.option("--max-tokens", type=int, metavar="N", help="At most so many tokens."),
         click.option("--as-of", metavar="TIME", help="As it was known at that moment."),
         click.option(
             "--reranker",
             metavar="NAME",
             help="What reads the best again: overlap, cross-encoder, an address, none.",
+        ),
+        click.option(
+            "--context",
+            callback=_read_context,
+            metavar="JSON",
+            help='What is going on: {"hour": 9, "weekday": "monday", "topic": "auth"}.',
         ),
         click.option(
             "--now", callback=read_moment, metavar="TIME", help="Ask as if it were that moment."
@@ -56,6 +67,15 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
     return limits | filters_of(given)
 
 
+def _how_many(_: click.Context, __: click.Parameter, value: str) -> int | None:
+    """A number of candidates; None where all are wanted."""
+    if value == "all":
+        return None
+    if value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value)
+    raise click.BadParameter(f"{value!r} is neither a number nor all")
+
+
 def named(memory: Memory, name: str | None) -> Profile:
     """The profile to ask with. A name that is none is bad use: 1 would say "nothing found"."""
     try:
@@ -73,36 +93,73 @@ def named(memory: Memory, name: str | None) -> Profile:
         'recollect recall "deploy key" --explain --trace',
         'recollect recall "rate limit" --as-of 2026-03-01 --json',
         'recollect recall "who rotates the keys?" --reranker overlap',
+        "recollect recall --entity module:auth",
+        'recollect recall "auth" --profile remind --episode-k 0 --text',
     ],
 )
-@click.argument("query")
+@click.argument("query", default="")
 @click.option("--profile", metavar="NAME", help="How to recall; see recollect profiles.")
 @click.option("--offset", type=int, metavar="N", help="Leave out the first so many.")
 @click.option("--cursor", metavar="TEXT", help="The next page of an earlier answer.")
 @asking_options
 @click.option("--explain", is_flag=True, help="With the arithmetic of every score.")
 @click.option("--trace", is_flag=True, help="With every step of the walk.")
+@click.option(
+    "--trace-candidates",
+    metavar="N|all",
+    callback=_how_many,
+    default="8",
+    show_default=True,
+    help="With --trace --json: so many candidates of each step.",
+)
 @click.option("--track/--no-track", default=None, help="Note what was returned as used, or not.")
+@click.option(
+    "--episode-k",
+    type=int,
+    metavar="N",
+    help="At most so many verbatim episodes (level raw), apart from -k; 0 for none.",
+)
+@click.option(
+    "--text",
+    "as_text",
+    is_flag=True,
+    help="As the text that a model is given, in the profile's sections.",
+)
 @pass_app
 def recall(
-    app: App, /, query: str, profile: str | None, *, explain: bool, trace: bool, **given: Any
+    app: App,
+    /,
+    query: str,
+    profile: str | None,
+    *,
+    explain: bool,
+    trace: bool,
+    trace_candidates: int | None,
+    as_text: bool,
+    **given: Any,
 ) -> int:
     """Find what a question calls to mind.
 
-    QUERY is any text; - reads it from standard input. The best comes first, each
-    with the reasons for its place. An answer that is empty says why.
+    QUERY is any text; - reads it from standard input. Without one, filters alone find
+    the newest they leave. The best comes first, each with the reasons for its place.
+    An answer that is empty says why.
     """
     text = text_or_stdin(query)
     with app.open() as memory:
-        answer = memory.recall(text, **_asked(given) | {"profile": named(memory, profile)})
+        chosen = named(memory, profile)
+        answer = memory.recall(text, **_asked(given) | {"profile": chosen})
     if app.json:
         from recollect.wire import recall_json  # plain output does without
 
-        app.out.json(recall_json(answer, trace=trace))
+        app.out.json(recall_json(answer, trace=trace, candidates=trace_candidates))
+    elif as_text:
+        from recollect.present import present  # the other outputs do without
+
+        app.out.raw(present(answer, chosen.text))
     else:
         print_answer(app, answer, with_arithmetic=explain)
-        if trace:
-            print_trace(app.out, answer)
+    if trace and not app.json:
+        print_trace(app.out, answer)
     return 0 if answer.hits else 1
 
 

@@ -66,7 +66,7 @@ def _list(app: App) -> int:
 
 
 def _space_json(space: SpaceInfo, current: str) -> dict[str, Any]:
-    from recollect.wire import iso  # plain output does without
+    from recollect.jsonable import iso  # plain output does without
 
     return {
         "name": space.name,

@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _TEXTS = (
     ("--kind", "decision, fact, event, ...; found by rules where not given."),
-    ("--layer", "goal, context, emotion, implementation, caveat or learning."),
+    ("--layer", "goal, context, emotion, implementation, caveat, learning, or an alias."),
     ("--topic", "What it is about, in a word or two."),
     ("--tier", "How long it should matter."),
     ("--caption", "A short line that stands for it."),

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, time
 
 from recollect.dates.find import find_times
+from recollect.dates.names import word_set
+from recollect.dates.span import TimeSpan
+
+# What may stand around a time without saying anything else.
+_AROUND = word_set(
+    "the on in at of from since over am im um den dem der die das seit vom el la los las en desde"
+    " le les l du à au depuis 在 从 自 的"
+)
+_WORD = re.compile(r"\w+")
 
 
 def moment_of(value: object, now: datetime) -> datetime:
@@ -25,12 +35,18 @@ def _read(text: str, now: datetime) -> datetime:
     try:
         return _aware(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
-        spans = find_times(text, now, lean="past")
-    if len(spans) == 1 and len(spans[0].text) >= len(text) - 2:
+        spans = find_times(text, now, lean="past", vague=True)
+    if len(spans) == 1 and spans[0].bound in ("", "since") and _is_all(text, spans[0]):
         return _aware(spans[0].start)
     raise ValueError(
         f"{text!r} is no moment in time; write 2026-03-01, 2026-03-01T14:30 or 'last Friday'"
     )
+
+
+def _is_all(text: str, span: TimeSpan) -> bool:
+    """Whether a text says nothing but this time."""
+    rest = f"{text[: span.at]} {text[span.at + len(span.text) :]}"
+    return _AROUND.issuperset(_WORD.findall(rest.lower()))
 
 
 def _aware(moment: datetime) -> datetime:

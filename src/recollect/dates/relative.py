@@ -1,38 +1,20 @@
-"""Rules for times counted from the anchor: yesterday, last Friday, two weeks ago."""
+"""Rules for times named by how they lie to the anchor: yesterday, last Friday, this week."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from recollect.dates.absolute import month_name, number_date
-from recollect.dates.names import (
-    AGO,
-    LAST,
-    LATER,
-    MONTH,
-    NEXT,
-    NUMBER,
-    PART,
-    SEASON,
-    UNIT,
-    VAGUE,
-    WEEKDAY,
-)
+from recollect.dates.absolute import day_behind, week_number
+from recollect.dates.counted import stretch, unit_away
+from recollect.dates.names import LAST, MONTH, NEXT, PART, SEASON, SHORT_WEEKDAY, UNIT, WEEKDAY
 from recollect.dates.reader import Found, Reader
 from recollect.dates.span import Granularity
-from recollect.dates.units import begin, moved
+from recollect.dates.units import GRANULARITY, begin, moved
 
 _DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
-_BEHIND_A_COUNT = UNIT.keys() | VAGUE.keys() | {"of"}
-_GRANULARITY: dict[str, Granularity] = {
-    "minute": "minute",
-    "hour": "hour",
-    "week": "week",
-    "month": "month",
-    "quarter": "quarter",
-    "year": "year",
-    "decade": "decade",
-}
+_TWO_DAYS = {("before", "yesterday"): -2, ("after", "tomorrow"): 2}
+_TWO_AWAY = {("before", "last"): -2, ("after", "next"): 2}
+_WHOLE = frozenset({"week", "month", "quarter", "year", "decade", "weekend"})
 
 
 def near_day(reader: Reader, i: int) -> Found:
@@ -44,6 +26,13 @@ def tonight(reader: Reader, i: int) -> Found:
     return part_of_day(reader.today, "night", i + 1)
 
 
+def overnight(reader: Reader, i: int) -> Found | None:
+    """The night that ends on the anchor's day."""
+    if not reader.how.vague:
+        return None
+    return part_of_day(reader.today - timedelta(days=1), "night", i + 1)
+
+
 def part_of_day(day: datetime, name: str, after: int) -> Found:
     """The morning, afternoon, evening or night of a day."""
     first, last = PART[name]
@@ -51,46 +40,163 @@ def part_of_day(day: datetime, name: str, after: int) -> Found:
 
 
 def beyond(reader: Reader, i: int) -> Found | None:
-    """The day before yesterday, the day after tomorrow."""
-    if (reader.word(i + 1), reader.word(i + 2)) == ("before", "yesterday"):
-        return reader.day(reader.today - timedelta(days=2), i + 3)
-    if (reader.word(i + 1), reader.word(i + 2)) == ("after", "tomorrow"):
-        return reader.day(reader.today + timedelta(days=2), i + 3)
-    return amount(reader, i)
+    """The day before yesterday, the week before last, the week of 8 May, week 19."""
+    what = reader.word(i)
+    behind = (reader.word(i + 1), reader.word(i + 2))
+    if behind in _TWO_AWAY:
+        return _two_away(reader, what, _TWO_AWAY[behind], i + 3)
+    if behind in _TWO_DAYS and what == "day":
+        return reader.day(reader.today + timedelta(days=_TWO_DAYS[behind]), i + 3)
+    if near := _beside_a_date(reader, i):
+        return near
+    if what == "week":
+        return _week_of(reader, i) or week_number(reader, i)
+    if what in ("weekend", "weekends") and _is_the_weekend(reader, i):
+        this = unit_away(reader, "weekend", 0, i + 1)
+        future = this.start > reader.anchor
+        return unit_away(reader, "weekend", -1, i + 1) if future else this
+    return None
+
+
+def _beside_a_date(reader: Reader, i: int) -> Found | None:
+    """The week before 8 May, the Sunday after 2023-05-08."""
+    side = {"before": -1, "after": 1}.get(reader.word(i + 1))
+    what = reader.word(i)
+    dated = day_behind(reader, i + 2) if side else None
+    if dated is None or side is None:
+        return None
+    first = dated.start if side < 0 else dated.end
+    if what in WEEKDAY or what == "weekend":
+        number = WEEKDAY.get(what, 5)
+        days = 2 if what == "weekend" else 1
+        off = (first.weekday() - number - days) % 7 + days if side < 0 else 0
+        start = first - timedelta(days=off)
+        if side > 0:
+            start += timedelta(days=(number - first.weekday()) % 7)
+        return dated._replace(start=start, end=start + timedelta(days=days))
+    if what not in ("day", "week", "month", "year"):
+        return None
+    start, end = sorted((first, moved(first, what, side)))
+    return dated._replace(start=start, end=end, granularity=GRANULARITY.get(what, "day"))
+
+
+def _two_away(reader: Reader, what: str, step: int, after: int) -> Found | None:
+    if what in WEEKDAY:
+        day = _pointed_weekday(reader, WEEKDAY[what], step // 2)
+        return reader.day(day + timedelta(days=7 if step > 0 else -7), after)
+    if what == "night":
+        return part_of_day(reader.today + timedelta(days=step), what, after)
+    if what in SEASON:
+        season = _pointed_month(reader, what, step // 2, after)
+        years = 1 if step > 0 else -1
+        return season and season._replace(
+            start=moved(season.start, "year", years), end=moved(season.end, "year", years)
+        )
+    return unit_away(reader, what, step, after) if what in _WHOLE else None
+
+
+def _week_of(reader: Reader, i: int) -> Found | None:
+    if reader.word(i + 1) != "of":
+        return None
+    dated = day_behind(reader, i + 2)
+    if dated is None:
+        return None
+    monday = begin(dated.start, "week")
+    return dated._replace(start=monday, end=monday + timedelta(weeks=1), granularity="week")
+
+
+def _is_the_weekend(reader: Reader, i: int) -> bool:
+    """Over the weekend, on the weekend: the one that is or was."""
+    if reader.word(i - 1) != "the":
+        return False
+    before = reader.word(i - 2)
+    return before == "over" or (reader.how.vague and before in ("at", "on", "during"))
 
 
 def weekday(reader: Reader, i: int) -> Found | None:
-    """Friday, or the date behind it: Friday, 5 May 2023."""
-    at = i + 1 + (reader.word(i + 1) in (",", "."))
-    at += reader.word(at) == "the"
-    if reader.word(at)[:1].isdecimal():
-        dated = number_date(reader, at)
-    else:
-        dated = month_name(reader, at) if reader.word(at) in MONTH else None
-    if dated and dated.granularity == "day":
+    """Friday, Friday last week, or the date behind it: Friday, 5 May 2023."""
+    if reader.word(i + 1) == "before" and reader.word(i + 2) == "last":
+        return beyond(reader, i)
+    dated = day_behind(reader, i + 1 + (reader.word(i + 1) in (",", ".")))
+    dated = dated or _beside_a_date(reader, i)
+    if dated:
         return dated
-    if reader.word(i) not in WEEKDAY or reader.word(i - 1) in ("every", "each"):
+    if reader.word(i) not in WEEKDAY:
+        return _short_weekday(reader, i)
+    if reader.word(i - 1) in ("every", "each"):
         return None
-    ahead = (WEEKDAY[reader.word(i)] - reader.today.weekday()) % 7
+    week = _week_behind(reader, i + 1)
+    if week is not None:
+        return reader.day(week.start + timedelta(days=WEEKDAY[reader.word(i)]), week.next)
+    return _bare_weekday(reader, WEEKDAY[reader.word(i)], i + 1)
+
+
+def _bare_weekday(reader: Reader, number: int, after: int) -> Found:
+    ahead = (number - reader.today.weekday()) % 7
     back = ahead - 7 if ahead else 0
-    days = back if reader.lean == "past" or -back < ahead else ahead
-    return reader.day(reader.today + timedelta(days=days), i + 1)
+    days = back if reader.how.lean == "past" or -back < ahead else ahead
+    return reader.day(reader.today + timedelta(days=days), after)._replace(cycle="week")
+
+
+def _short_weekday(reader: Reader, i: int) -> Found | None:
+    """Fri is a day where a word before it says so and no sentence made it a name."""
+    number = _short(reader.word(i))
+    if number is None or reader.word(i - 1) not in ("on", "since", "until", "by"):
+        return None
+    return _bare_weekday(reader, number, i + 1)
+
+
+def _short(word: str) -> int | None:
+    """The weekday of a short name that is not a word as well."""
+    if word not in SHORT_WEEKDAY or word in ("sun", "sat", "wed", "mon"):
+        return None
+    return next(day for name, day in WEEKDAY.items() if name.startswith(word[:3]))
+
+
+def _week_behind(reader: Reader, i: int) -> Found | None:
+    """The week a weekday is said to lie in: of last week, next week."""
+    i += reader.word(i) in ("of", "in")
+    i += reader.word(i) == "the"
+    step = _step(reader.word(i))
+    if step is None or reader.word(i + 1) != "week":
+        return None
+    return unit_away(reader, "week", step, i + 2)
+
+
+def _step(word: str) -> int | None:
+    return -1 if word in LAST else 1 if word in NEXT else 0 if word == "this" else None
 
 
 def pointed(reader: Reader, i: int) -> Found | None:
     """Last, this or next week, Friday, March, summer, night; the last three days."""
-    step = -1 if reader.word(i) in LAST else 1 if reader.word(i) in NEXT else 0
+    step = _step(reader.word(i))
+    assert step is not None
+    if step < 0 and (near := _beside_a_date(reader, i + 1)):
+        return near  # last weekend before 8 May
+    if step == 0 and (reader.word(i + 1) in LAST or reader.word(i + 1) in NEXT):
+        i += 1  # this past week
+        step = _step(reader.word(i)) or 0
     what = reader.word(i + 1)
-    if what in WEEKDAY:
-        return reader.day(_pointed_weekday(reader, WEEKDAY[what], step), i + 2)
+    weekday = WEEKDAY.get(what, _short(what))
+    if weekday is not None:
+        return reader.day(_pointed_weekday(reader, weekday, step), i + 2)
     if what in MONTH or what in SEASON:
         return _pointed_month(reader, what, step, i + 2)
-    if what in PART and step <= 0:
-        day = reader.today + timedelta(days=step)
-        return part_of_day(day, what, i + 2)
-    if what in UNIT and what not in ("minute", "hour", "day") and reader.word(i) != "past":
-        return unit_away(reader, UNIT[what], step, i + 2)
-    return _stretch(reader, i + 1, step) if step else None
+    if what in PART and step <= 0 and reader.word(i) != "past":
+        return part_of_day(reader.today + timedelta(days=step), what, i + 2)
+    if what in _WHOLE and not (reader.word(i) == "past" and what != "weekend"):
+        return _whole(reader, what, step, i + 2)
+    return stretch(reader, i + 1, step) if step else None
+
+
+def _whole(reader: Reader, what: str, step: int, after: int) -> Found:
+    """Last week, and the day of it that may follow: last week on Friday."""
+    unit = UNIT[what]
+    at = after + (reader.word(after) == "on")
+    if unit == "week" and reader.word(at) in WEEKDAY:
+        monday = moved(begin(reader.anchor, "week"), "week", step)
+        return reader.day(monday + timedelta(days=WEEKDAY[reader.word(at)]), at + 1)
+    return unit_away(reader, unit, step, after)
 
 
 def _pointed_weekday(reader: Reader, number: int, step: int) -> datetime:
@@ -106,8 +212,7 @@ def _pointed_month(reader: Reader, name: str, step: int, after: int) -> Found | 
     length, month = ("month", MONTH[name]) if name in MONTH else ("quarter", SEASON[name])
     if reader.year(after) is not None or reader.number(after, 2) is not None:
         return None  # "last May 8" and "this March 2024" are read from the month on
-    years = range(reader.anchor.year - 2, reader.anchor.year + 3)
-    starts = [reader.midnight(year, month, 1) for year in years]
+    starts = [reader.midnight(year, month, 1) for year in reader.years_around(2)]
     if step < 0:
         start = max(s for s in starts if moved(s, length, 1) <= reader.today)
     elif step > 0:
@@ -118,61 +223,16 @@ def _pointed_month(reader: Reader, name: str, step: int, after: int) -> Found | 
     return Found(start, moved(start, length, 1), granularity, after)
 
 
-def unit_away(reader: Reader, unit: str, count: int, after: int) -> Found:
-    """The whole unit that lies so many units from the anchor's own."""
-    if unit == "fortnight":
-        unit, count = "week", count * 2
-    start = moved(begin(reader.anchor, unit), unit, count)
-    if unit == "weekend":
-        return Found(start, start + timedelta(days=2), "day", after)
-    return Found(start, moved(start, unit, 1), _GRANULARITY.get(unit, "day"), after)
-
-
-def _count(reader: Reader, i: int) -> tuple[int, int, int] | None:
-    """Fewest, most and the place behind: "3", "two", "a couple of", "a few"."""
-    at = i + (reader.word(i) == "a" and reader.word(i + 1) in VAGUE)
-    if reader.word(at) in VAGUE:
-        fewest, most = VAGUE[reader.word(at)]
-        return fewest, most, at + 1 + (reader.word(at + 1) == "of")
-    number = reader.number(at, 4)
-    if number is None:
-        number = NUMBER.get(reader.word(at))
-    return None if number is None else (number, number, at + 1)
-
-
-def amount(reader: Reader, i: int) -> Found | None:
-    """Three days ago, in two weeks, a month later."""
-    if reader.word(i + 1) not in _BEHIND_A_COUNT:
-        return None  # most of all the many words "a"
-    count = _count(reader, i)
-    unit = UNIT.get(reader.word(count[2])) if count else None
-    if count is None or unit is None:
+def so_far(reader: Reader, i: int) -> Found | None:
+    """Earlier today, later this week: what of it lies before or after the anchor."""
+    at = i + 1
+    if reader.word(at) == "today":
+        whole: Found | None = near_day(reader, at)
+    elif reader.word(at) == "this" and reader.word(at + 1) in _WHOLE | PART.keys():
+        whole = pointed(reader, at)
+    else:
         return None
-    fewest, most, at = count
-    following = reader.word(at + 1)
-    if following in AGO:
-        near, far = unit_away(reader, unit, -fewest, at + 2), unit_away(reader, unit, -most, at + 2)
-        return near._replace(start=far.start)
-    from_now = following == "from" and reader.word(at + 2) in ("now", "today")
-    if following in LATER or from_now or reader.word(i - 1) in ("in", "within"):
-        after = at + 3 if from_now else at + 1 + (following in LATER)
-        near, far = unit_away(reader, unit, fewest, after), unit_away(reader, unit, most, after)
-        return near._replace(end=far.end)
-    return None
-
-
-def _stretch(reader: Reader, i: int, step: int) -> Found | None:
-    """(The last) three days, few weeks: up to the anchor, or on from it."""
-    count = (1, 1, i) if reader.word(i) in UNIT else _count(reader, i)
-    unit = UNIT.get(reader.word(count[2])) if count else None
-    if count is None or unit is None:
-        return None
-    if unit in ("weekend", "fortnight"):
-        unit, count = "week", (count[0], count[1] * (2 if unit == "fortnight" else 1), count[2])
-    granularity = _GRANULARITY.get(unit, "day")
-    counted_in = "minute" if unit in ("minute", "hour") else "day"
-    this = begin(reader.anchor, counted_in)
-    end = moved(this, counted_in, 1)
-    if step < 0:
-        return Found(moved(this, unit, -count[1]), end, granularity, count[2] + 1)
-    return Found(this, moved(end, unit, count[1]), granularity, count[2] + 1)
+    now = begin(reader.anchor, "minute") + timedelta(minutes=1)
+    if whole is None or not whole.start < now < whole.end:
+        return whole
+    return whole._replace(end=now) if reader.word(i) == "earlier" else whole._replace(start=now)

@@ -17,7 +17,8 @@ class TimeSpan(NamedTuple):
     """A time a text speaks of: from ``start`` up to, not including, ``end``.
 
     ``text`` was found ``at`` that position; ``relative`` ones depend on the anchor;
-    ``bound`` says that the text means what lies since, after, before or until it.
+    ``bound`` says that the text means what lies since, after, before or until it;
+    ``confidence`` is below 1 where the words are vague ("recently").
     """
 
     start: datetime
@@ -27,20 +28,26 @@ class TimeSpan(NamedTuple):
     at: int = 0
     relative: bool = False
     bound: Bound = ""
+    confidence: float = 1.0
 
     def window(self) -> tuple[datetime, datetime]:
         """The time that is meant, the bound taken into account."""
-        first = datetime.min.replace(tzinfo=self.start.tzinfo)
-        last = datetime.max.replace(tzinfo=self.start.tzinfo)
-        if self.bound == "since":
-            return self.start, last
-        if self.bound == "after":
-            return self.end, last
-        if self.bound == "before":
-            return first, self.start
-        if self.bound == "until":
-            return first, self.end
-        return self.start, self.end
+        return bounded(self.start, self.end, self.bound)
+
+
+def bounded(start: datetime, end: datetime, bound: Bound) -> tuple[datetime, datetime]:
+    """What lies since, after, before or until a time; without a bound, the time itself."""
+    first = datetime.min.replace(tzinfo=start.tzinfo)
+    last = datetime.max.replace(tzinfo=start.tzinfo)
+    if bound == "since":
+        return start, last
+    if bound == "after":
+        return end, last
+    if bound == "before":
+        return first, start
+    if bound == "until":
+        return first, end
+    return start, end
 
 
 def date_words(start: datetime, granularity: Granularity = "day") -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from recollect.asking import make_filters
+from recollect.errors import Refused
 from recollect.facade.opened import Opened
 from recollect.model import Entity, Filters, Item
-from recollect.ports import Event, Scope
+from recollect.ports import Event, Listing, Scope
+
+if TYPE_CHECKING:
+    from recollect.provenance import Provenance
 
 
 class Browsing(Opened):
@@ -20,21 +25,45 @@ class Browsing(Opened):
         filters = make_filters({**ceiling, **where}, now)
         return self.store.browse(Scope(filters, now), limit=limit, after=after)
 
-    def entities(self, *, prefix: str = "", limit: int = 100, offset: int = 0) -> list[Entity]:
-        """Whom and what the memories speak of, most mentioned first."""
-        return self.store.entities(prefix=prefix, limit=limit, offset=offset)
+    def entities(
+        self,
+        *,
+        prefix: str = "",
+        kind: str | Sequence[str] = (),
+        min_memories: int = 1,
+        limit: int = 30,
+        offset: int = 0,
+    ) -> list[Entity]:
+        """Whom and what the memories speak of, where most is going on first.
+
+        Each with its momentum now and its memories counted: by layer, and pinned.
+        """
+        kinds = (kind,) if isinstance(kind, str) else tuple(kind)
+        wanted = Listing(prefix, kinds, max(min_memories, 0), max(limit, 0), max(offset, 0))
+        return self.store.list_entities(wanted, self._clock())
 
     def timeline(self, around: str, *, window: int = 5) -> list[Item]:
         """What was stored or said just before and after a memory, oldest first."""
-        item = self.get(around)
+        item = self.stored(around)
         ceiling = self.settings.max_classification
         filters = Filters(include_superseded=True, max_classification=ceiling)
         scope = Scope(filters, self._clock())
         return self.store.around(item.id, window=window, scope=scope)
 
+    def why(self, item_id: str, *, depth: int = 4, types: Sequence[str] = ()) -> Provenance:
+        """Where a memory comes from: what it derives from, was caused by, replaces ..."""
+        from recollect.provenance import MOST_DEPTH, ORIGINS, provenance  # start-up time
+
+        if not 1 <= depth <= MOST_DEPTH:
+            raise Refused(f"depth is {depth}, but must be from 1 to {MOST_DEPTH}")
+        item = self.get(item_id)
+        filters = Filters(max_classification=self.settings.max_classification)
+        scope = Scope(filters, self._clock())
+        return provenance(item, self.store, scope, depth=depth, types=types or ORIGINS)
+
     def history(self, item_id: str) -> list[Item]:
         """All revisions of a memory, oldest first."""
-        return self.store.history(self.get(item_id).id)
+        return self.store.history(self.stored(item_id).id)
 
     def events(self, *, after: int = 0, limit: int = 100) -> list[Event]:
         """The journal: who did what to which memory."""

@@ -6,22 +6,32 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from recollect.errors import NotFound
+from recollect.facade.beside import find_beside
 from recollect.model import Item
 from recollect.models import open_embedder
 from recollect.models.rerankers import open_reranker
-from recollect.ports import Clock, Embedder, Reranker, Store
+from recollect.ports import Clock, Embedder, Notes, Reranker, Store
 from recollect.profile import Profile, load_profile, profile_names
 from recollect.settings import Settings, load_settings
-from recollect.spaces import resolve_space
+from recollect.spaces import data_dir, resolve_space
 from recollect.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from recollect.cache import Cache
 
 
 def utc_now() -> datetime:
     """The wall clock, in UTC."""
     return datetime.now(UTC)
+
+
+def _new_cache() -> Cache:
+    from recollect.cache import Cache  # start-up time: most keep none
+
+    return Cache()
 
 
 class Opened:
@@ -36,6 +46,7 @@ class Opened:
         settings: Settings | None = None,
         clock: Clock = utc_now,
         profile_folders: Sequence[Path] = (),
+        notes_dir: Path | None = None,
     ) -> None:
         """Put together from parts; ``Memory.open`` is the usual way."""
         self.store = store
@@ -44,6 +55,9 @@ class Opened:
         self.settings = settings or Settings()
         self._clock = clock
         self._folders = tuple(profile_folders)
+        self._notes_dir = notes_dir
+        self._notes: Notes | None = None
+        self._cache = _new_cache() if self.settings.cache else None
 
     @classmethod
     def open(
@@ -62,6 +76,7 @@ class Opened:
         ``":memory:"`` lives only as long as the object; ``path`` names a file.
         """
         settings = settings or load_settings()
+        notes_dir = settings.notes_dir
         if space == ":memory:":
             store = SqliteStore.open(None, space="memory")
         elif path is not None:
@@ -69,6 +84,7 @@ class Opened:
         else:
             ref = resolve_space(space, settings)
             store = SqliteStore.open(ref.path, space=ref.name)
+            notes_dir = notes_dir or data_dir(settings) / ref.name / "notes"
         chosen = embedder if embedder is not None else settings.embedder
         model = open_embedder(chosen) if isinstance(chosen, str) else chosen
         return cls(
@@ -78,6 +94,7 @@ class Opened:
             settings=settings,
             clock=clock,
             profile_folders=settings.profile_folders(),
+            notes_dir=notes_dir,
         )
 
     def close(self) -> None:
@@ -105,8 +122,27 @@ class Opened:
         """Profiles that can be named, and the file of each that is the user's own."""
         return profile_names(self._folders)
 
+    @property
+    def notes(self) -> Notes | None:
+        """The notes kept beside the memories, if there is a folder of them."""
+        if self._notes is None and self._notes_dir is not None and self._notes_dir.is_dir():
+            from recollect.ingest.notes import NotesFolder  # start-up time: most have none
+
+            theirs = self.settings.origin("notes_dir").kind == "project file"
+            self._notes = NotesFolder(
+                self._notes_dir,
+                trust=self.settings.notes_trust,
+                within=self.settings.project if theirs else None,
+            )
+        return self._notes
+
     def get(self, item_id: str) -> Item:
-        """One memory by its id, or by a part of the id that only it has."""
+        """One memory by its id, or by a part of the id that only it has; a note or an edge
+        that a recall returned, by its whole id."""
+        return find_beside(item_id, self.store, self.notes) or self.stored(item_id)
+
+    def stored(self, item_id: str) -> Item:
+        """One memory of the store: what can be changed and forgotten."""
         items = self.store.get([item_id])
         if item_id in items:
             return items[item_id]

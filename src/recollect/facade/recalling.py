@@ -18,7 +18,7 @@ from recollect.models.rerankers import open_reranker
 from recollect.ports import Reranker
 from recollect.profile import Profile
 
-_LIMITS = ("k", "max_tokens", "offset", "cursor", "as_of", "most")
+_LIMITS = ("k", "max_tokens", "offset", "cursor", "as_of", "most", "episode_k", "context")
 
 
 class Recalling(Opened):
@@ -26,7 +26,7 @@ class Recalling(Opened):
 
     def recall(
         self,
-        text: str,
+        text: str = "",
         *,
         profile: str | Profile | None = None,
         filters: Filters | None = None,
@@ -40,13 +40,17 @@ class Recalling(Opened):
         as_of: datetime | str | None = None,
         track: bool | None = None,
         most: Mapping[str, int] | None = None,
+        episode_k: int | None = None,
+        context: Mapping[str, Any] | None = None,
         **where: Any,
     ) -> Recall:
         """What the question calls to mind, best first, each with its reasons.
 
         ``where`` are filters (``kind="decision"``, ``since="2026-01-01"``); ``most``
-        limits single levels apart from ``k`` (``{"raw": 5}``). ``reranker`` is a function
-        or a name, "none" included; without it the configured one reads.
+        limits single levels apart from ``k`` (``{"raw": 5}``, for which ``episode_k=5`` is
+        another name). Without ``text`` filters alone find the newest they leave. ``reranker`` is a function
+        or a name, "none" included; without it the configured one reads. ``context`` says
+        what is going on (``{"hour": 9, "weekday": "monday", "topic": "auth"}``).
 
         >>> with Memory.open(":memory:") as memory:
         ...     _ = memory.remember("Tests run with make test")
@@ -62,11 +66,13 @@ class Recalling(Opened):
             as_of=as_of,
             track=self.settings.track if track is None else track,
             most=most,
+            episode_k=episode_k,
+            context=context,
         )
         chosen = self.profile(profile)
         ctx = self._asking(asked, chosen, filters, where, now)
         ctx = replace(ctx, boost=boost, reranker=self._reader(reranker))
-        answer = engine.recall(chosen, ctx)
+        answer = self._answer(chosen, ctx, now_given=now is not None)
         if not answer.page.has_more:
             return answer
         cursor = next_cursor(answer.query, [hit.item.id for hit in answer.hits])
@@ -102,6 +108,21 @@ class Recalling(Opened):
         answers = [self.recall(text, profile=name, track=False, **options) for name in profiles]
         return {answer.profile: answer for answer in answers}
 
+    def _answer(self, profile: Profile, ctx: Context, *, now_given: bool) -> Recall:
+        """What the walk finds or, where answers are kept, found a moment ago."""
+        if self._cache is None:
+            return engine.recall(profile, ctx)
+        from recollect.cache import key_of  # start-up time: most keep none
+
+        key, now = key_of(profile, ctx, now_given=now_given), self._clock()
+        kept = self._cache.find(key, now) if key else None
+        if kept is not None:
+            return kept
+        answer = engine.recall(profile, ctx)
+        if key:
+            self._cache.keep(key, answer, now)
+        return answer
+
     def _reader(self, wanted: str | Reranker | None) -> Reranker | None:
         return self.reranker if wanted is None else open_reranker(wanted)
 
@@ -120,10 +141,13 @@ class Recalling(Opened):
         elif where:
             raise Refused("give filters either as one object or as keywords, not both")
         filters = with_entity_ids(filters, self.store)
+        if profile.untopiced and filters.topics:
+            filters = replace(filters, include_untopiced=True)
         usual = Limits(
             self.settings.given("k") or profile.budget.k,
             self.settings.given("max_tokens") or profile.budget.max_tokens,
             profile.budget.most,
+            profile.budget.wordless,
         )
         query = build_query(ask, filters, usual, now=moment)
-        return Context(query, self.store, self.embedder)
+        return Context(query, self.store, self.embedder, notes=self.notes)

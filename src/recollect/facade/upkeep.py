@@ -8,7 +8,7 @@ from typing import Any
 
 from recollect.errors import ModelError
 from recollect.facade.opened import Opened
-from recollect.ports import Finding, Progress
+from recollect.ports import Embedder, Finding, Progress
 from recollect.text import spoken
 
 BATCH = 500
@@ -33,7 +33,10 @@ class Upkeep(Opened):
         return count
 
     def reindex(self, *, progress: Progress | None = None) -> int:
-        """Makes the vectors that are missing. Can be stopped and taken up again."""
+        """Makes the signatures and vectors that are missing, and counts the vectors. Can be
+        stopped and taken up again."""
+        while self.store.make_signatures(BATCH):
+            pass
         if self.embedder is None:
             return 0
         done = 0
@@ -46,7 +49,20 @@ class Upkeep(Opened):
             done += len(waiting)
             if progress is not None:
                 progress(done, 0)
+        self._embed_entities(self.embedder)
         return done
+
+    def _embed_entities(self, embedder: Embedder) -> None:
+        from recollect.ingest.entity_vectors import (
+            entity_text,
+        )  # start-up time: recall does without
+
+        while waiting := self.store.unembedded_entities(embedder.model, BATCH):
+            made = embedder.embed([entity_text(entity) for entity in waiting])
+            self.store.set_entity_embeddings(
+                embedder.model,
+                {entity.id: vector for entity, vector in zip(waiting, made, strict=True)},
+            )
 
     def doctor(self, *, repair: bool = False) -> list[Finding]:
         """Looks at everything that could be wrong; mends what is derived."""

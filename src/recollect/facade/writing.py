@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from recollect.model import Draft, Item, Remembered
 from recollect.ports import Progress, Receipt
 
 if TYPE_CHECKING:
+    from recollect.ingest.undo import Undo
     from recollect.ingest.writing import WriteContext
 
 BATCH = 500
@@ -70,10 +72,26 @@ class Writing(Opened):
         """A new revision of a memory; the id stays, the old text stays in history."""
         from recollect.ingest.revise import revise  # start-up time: recall does without
 
-        item = self.get(item_id)
+        return revise(self._live(item_id), changes, self._writing())
+
+    def boost(self, item_id: str, by: float = 1.0) -> Item:
+        """Finds a memory more relevant than it was, within ten of neutral; a negative
+        number finds it less so."""
+        from recollect.ingest.revise import judge  # start-up time: recall does without
+
+        if not math.isfinite(by):
+            raise Refused(f"{by!r} is no amount to judge by")
+        return judge(self._live(item_id), by, self._writing())
+
+    def demote(self, item_id: str, by: float = 1.0) -> Item:
+        """Finds a memory less relevant than it was."""
+        return self.boost(item_id, -by)
+
+    def _live(self, item_id: str) -> Item:
+        item = self.stored(item_id)
         if item.live_to is not None:
             raise Refused(f"{item.id} was forgotten", remedy=f"recollect restore {item.id}")
-        return revise(item, changes, self._writing())
+        return item
 
     def forget(
         self, *ids: str, erase: bool = False, preview: bool = False, reason: str = "forgotten"
@@ -82,7 +100,7 @@ class Writing(Opened):
 
         Pinned and protected ones are only let go by an erase, which is always meant.
         """
-        items = [self.get(item_id) for item_id in ids]
+        items = [self.stored(item_id) for item_id in ids]
         kept = tuple(
             (item.id, "pinned" if item.pinned else "protected")
             for item in items
@@ -97,6 +115,21 @@ class Writing(Opened):
             return Forgotten(going, kept, receipt=self.store.erase(names, actor=actor, now=now))
         self.store.end(names, how=reason, actor=actor, now=now)
         return Forgotten(going, kept)
+
+    def undo(self, item_id: str | None = None, *, preview: bool = False) -> Undo:
+        """Undoes the last change of a memory or, without one, the last this actor made.
+
+        An update gives way to the revision before it, a forgotten memory comes back, a
+        stored one is forgotten. Nothing is lost: the undoing can be undone as well.
+        """
+        from recollect.ingest.undo import carry_out, last_change  # start-up time
+
+        ctx = self._writing()
+        item = None if item_id is None else self.get(item_id).id
+        undo = last_change(item, self.settings.actor, ctx)
+        if not preview:
+            carry_out(undo, ctx)
+        return undo
 
     def restore(self, *ids: str) -> list[str]:
         """Brings forgotten memories back; erased ones are gone for good."""

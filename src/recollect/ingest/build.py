@@ -19,6 +19,7 @@ from recollect.ports import Embedding, Mention, Record
 from recollect.text import caption
 
 PIN_FROM = 0.9
+CORE_FROM = 4.0  # what was felt so strongly, either way, belongs to the core
 _MOST_DATES = 4
 _EXACT = ("minute", "hour", "part", "day")
 
@@ -98,7 +99,7 @@ def make_item(
         kind=draft.kind or kind_of(piece.folded, draft.level),
         layer=draft.layer,
         topic=draft.topic,
-        tier=draft.tier or "general",
+        tier=draft.tier or ("core" if abs(draft.emotion) >= CORE_FROM else "general"),
         tags=tuple(dict.fromkeys(draft.tags)),
         entities=tuple(mention.entity.id for mention in mentions),
         caption=_caption(draft),
@@ -179,9 +180,7 @@ def about(item: Item, mentions: Sequence[Mention], times: Sequence[TimeSpan]) ->
     return " ".join(filter(None, dict.fromkeys((*said, *named, *own, *told))))
 
 
-def _links(
-    piece: Prepared, collisions: Sequence[Collision], now: datetime
-) -> tuple[Link, ...]:
+def _links(piece: Prepared, collisions: Sequence[Collision], now: datetime) -> tuple[Link, ...]:
     me = Node("item", piece.id)
     links = [
         Link(me, Node("item", near.id), "similar_to", weight=near.similarity, created_at=now)

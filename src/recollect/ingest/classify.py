@@ -13,6 +13,10 @@ _OPENING = {
     "goal": "goal / goals / our goal / objective / our aim",
     "decision": "decision / decided / agreed / chose",
     "learning": "lesson / learned / turns out / root cause / til",
+    "directive": """always / from now on / make sure / whenever / you must / you should / when asked
+        / answer in / reply in""",
+    "playbook": "how to / steps to / steps for / procedure / runbook / playbook / checklist",
+    "resolution": "fixed / resolved / solved / solution / the fix / workaround",
 }
 _ANYWHERE = {
     "decision": """we decided / we have decided / we chose / i decided / they decided
@@ -26,11 +30,21 @@ _ANYWHERE = {
         / would rather / i'd rather / fond of""",
     "task": "has to be done / have to be done / deadline / due on / due by / follow up / todo",
     "goal": "goal is / goal for / goals are / want to / aim to / plan to / plans to / hope to",
+    "resolution": """fixed by / fixed it by / resolved by / solved by / the fix was / the fix is
+        / solution was / solution is / workaround was / workaround is / went away after""",
+    "directive": "must always / should always / from now on / always use / always ask / always run",
+    "playbook": "runbook / playbook / step by step / in these steps / the steps are",
+    "profile": """my name is / i am a / i am an / i'm a / i'm an / i work as / works as a
+        / works as an / i live in / i was born / was born in / years old / grew up in / married to
+        / my birthday / my wife / my husband / my job""",
     "learning": """learned / learnt / lesson / turns out / turned out / root cause / realised
         / realized / discovered / found out / found that / the cause was / the culprit was""",
     "event": """yesterday / last week / last month / last night / last year / ago / this morning
         / today / happened / crashed / failed / deployed / released / met / went / visited / moved
         / launched / broke / joined / signed / was added / was removed / were added / doubled""",
+    "behavior": """usually / tends to / tend to / in the habit / habit of / every morning
+        / every evening / most mornings / most days""",
+    "tool": "the tool / this tool / tool call / the cli / the command / command line",
     "fact": """is / are / was / were / has / have / use / uses / run / runs / lives / works / need
         / needs / means / contains / supports / stores / requires / returns / writes / takes / costs
         / asked / leaves / signs / drops / raises / sends / reads / pins""",

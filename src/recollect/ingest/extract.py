@@ -29,7 +29,7 @@ from recollect.text import ROLES, fold
 MOST_ENTITIES = 12
 ENTITY_KINDS = frozenset(
     {"person", "project", "tool", "file", "function", "class", "identifier", "ticket", "host"}
-    | {"topic", "other"}
+    | {"module", "subject", "concept", "topic", "other"}
 )
 _LONGEST_WORD = 120
 _LONGEST_NAME = 4  # words

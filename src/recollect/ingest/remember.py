@@ -14,6 +14,7 @@ from recollect.ingest.duplicates import (
     near_collisions,
     repeated,
 )
+from recollect.ingest.entity_vectors import with_entity_vectors
 from recollect.ingest.prepare import prepare
 from recollect.ingest.writing import Prepared, WriteContext
 from recollect.model import Collision, Draft, Remembered
@@ -69,6 +70,7 @@ def _stored(
             build(compared, embedding, collisions, around, ctx)
             for compared, embedding, collisions in zip(fresh, embeddings, near, strict=True)
         ]
+    records = with_entity_vectors(records, ctx)
     kept = ctx.store.put(records, actor=ctx.actor, now=ctx.now)
     answers: dict[str, Remembered] = {}
     for compared, record, collisions, outcome in zip(fresh, records, near, kept, strict=True):

@@ -15,6 +15,7 @@ from recollect.ingest.build import (
     make_item,
     tokens_of,
 )
+from recollect.ingest.entity_vectors import with_entity_vectors
 from recollect.ingest.extract import mentions_of
 from recollect.ingest.prepare import prepare
 from recollect.ingest.sketch import sketch
@@ -23,6 +24,7 @@ from recollect.model import Draft, Item
 from recollect.ports import Embedding, Record
 from recollect.text import spoken
 
+MOST_RELEVANCE = 10.0
 _FIXED = frozenset({"id", "key", "level", "session", "seq", "parent", "source_class"})
 _FIELDS = frozenset(Draft._fields)
 _COPIED = _FIELDS & set(Item._fields)
@@ -47,6 +49,19 @@ def revise(item: Item, changes: Mapping[str, Any], ctx: WriteContext) -> Item:
         draft = draft._replace(pinned=item.pinned and not by_importance)
     piece = prepare(draft._replace(**_as_tuples(changes), id=item.id), ctx)
     return _store_revision(item, piece, pinned=changes.get("pinned"), ctx=ctx)
+
+
+def judge(item: Item, step: float, ctx: WriteContext) -> Item:
+    """The item found more relevant by ``step``, or less; within ten of neutral."""
+    relevance = max(-MOST_RELEVANCE, min(MOST_RELEVANCE, item.relevance + step))
+    if relevance == item.relevance:
+        return item
+    return revise(item._replace(relevance=relevance), {}, ctx)
+
+
+def changeable() -> frozenset[str]:
+    """The fields of a memory that a revision may change."""
+    return _COPIED - _FIXED
 
 
 def _as_tuples(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,7 +98,7 @@ def _store_revision(item: Item, piece: Prepared, *, pinned: bool | None, ctx: Wr
         mentions=mentions,
         skip_duplicate=False,
     )
-    ctx.store.put([record], actor=ctx.actor, now=ctx.now)
+    ctx.store.put(with_entity_vectors([record], ctx), actor=ctx.actor, now=ctx.now)
     return ctx.store.get([item.id])[item.id]
 
 

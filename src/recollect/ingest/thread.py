@@ -51,6 +51,7 @@ def admit_thread(thread: Thread) -> Thread:
 
 def _members(members: Iterable[Member]) -> tuple[Member, ...]:
     for member in members:
+        _is_name("member", member.item)
         _one_of("role", member.role, ROLES)
         weight: Any = member.weight
         known = isinstance(weight, int | float) and not isinstance(weight, bool)
@@ -68,10 +69,18 @@ def _events(events: Iterable[ThreadEvent]) -> tuple[ThreadEvent, ...]:
     for event in events:
         _one_of("event kind", event.kind, HAPPENINGS)
         _with_zone("at", event.at)
-        if not isinstance(event.seq, int) or isinstance(event.seq, bool) or event.seq in by_seq:
+        whole = isinstance(event.seq, int) and not isinstance(event.seq, bool)
+        if not whole or not 0 <= event.seq < 2**53 or event.seq in by_seq:
             raise Refused(f"an event's seq is {event.seq!r}, but must be a number of its own")
+        if event.item is not None:
+            _is_name("event's memory", event.item)
         by_seq[event.seq] = event
     return tuple(by_seq[seq] for seq in sorted(by_seq))
+
+
+def _is_name(what: str, value: object) -> None:
+    if not isinstance(value, str) or not is_valid_id(value):
+        raise Refused(f"a {what} is named by its id, not by {value!r}")
 
 
 def _words(name: str, value: object) -> str:

@@ -59,6 +59,15 @@ def mark_of(item_id: str) -> int:
     return zlib.crc32(item_id.encode())
 
 
+class Situation(NamedTuple):
+    """What is going on around a question: the hour (0 to 23, UTC), the day of the week
+    (Monday is 0) and the topic of the talk; None where nobody said."""
+
+    hour: int | None = None
+    weekday: int | None = None
+    topic: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """What was asked, when, and within which limits. The clock is in here.
@@ -78,6 +87,7 @@ class Query:
     track: bool = False
     seen: frozenset[int] = frozenset()
     most: tuple[tuple[str, int], ...] = ()
+    context: Situation = Situation()
 
     @property
     def moment(self) -> datetime:
@@ -144,6 +154,15 @@ class Timeline(NamedTuple):
     items: tuple[str, ...]
 
 
+class Run(NamedTuple):
+    """One walk, when it began and ended; ``cached`` where its answer was kept from before."""
+
+    id: str
+    started_at: datetime
+    completed_at: datetime
+    cached: bool = False
+
+
 AnswerStatus = Literal["found", "nothing_stored", "nothing_matched", "below_gate"]
 
 
@@ -165,6 +184,8 @@ class Recall:
     relations: tuple[Relation, ...] = ()
     timelines: tuple[Timeline, ...] = ()
     evidences: tuple[str, ...] = ()
+    strategy: Literal["simple", "deep"] = "simple"
+    run: Run | None = None
 
     @property
     def insights(self) -> Pool:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from recollect.errors import ModelError
 from recollect.models.bert import CONFIG, TOKENIZER, WEIGHTS, network_sizes, read_weights
@@ -33,6 +33,8 @@ from recollect.places import data_folder
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from recollect.models.runtime import Run
 
 EXTRA = "rerank"
 MODEL = "ms-marco-MiniLM-L-6-v2"
@@ -82,7 +84,7 @@ class CrossEncoder:
             rows.append([split.first, *asked[:first], split.last, *told[:second], split.last])
         return rows
 
-    def _judge(self, session: Session) -> Any:
+    def _judge(self, session: Session) -> Run:
         if session.inputs == ("ids",):
             return lambda ids: session.run({"ids": ids})
 

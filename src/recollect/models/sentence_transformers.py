@@ -36,6 +36,8 @@ class SentenceTransformersEmbedder:
     Vectors do not depend on the texts embedded together, but for the last digit.
     """
 
+    slow = True
+
     def __init__(self, name: str) -> None:
         """Nothing is loaded or looked up yet."""
         self._name = name

@@ -70,6 +70,8 @@ class ServedEmbedder:
     Safe to share between threads; questions and memories are treated alike.
     """
 
+    slow = True
+
     def __init__(
         self,
         service: Service,

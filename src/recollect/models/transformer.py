@@ -55,6 +55,8 @@ class TransformerEmbedder:
     Making an embedder costs nothing. Safe to share between threads.
     """
 
+    slow = True
+
     def __init__(self, folder: str = "", *, cache: Path | None = None) -> None:
         """``folder`` holds a BERT encoder; without it the installed package does.
         ``cache`` is where its graph is kept; without it, in the user's cache folder."""

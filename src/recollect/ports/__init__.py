@@ -20,6 +20,7 @@ from recollect.ports.models import (
     is_slow,
     late_interaction,
 )
+from recollect.ports.notes import NoteFile, Notes
 from recollect.ports.store import Files, Graph, Keeping, Searches, Store, Threads, Writes
 from recollect.ports.values import (
     Activity,
@@ -74,6 +75,8 @@ __all__ = [
     "Mention",
     "Momentum",
     "NearEntity",
+    "NoteFile",
+    "Notes",
     "PieceSearch",
     "Progress",
     "Prompt",

@@ -62,8 +62,17 @@ class Searches(Protocol):
         share of bits that agree, the question's length allowed for; 0.5 is chance."""
         ...
 
-    def search_time(self, start: datetime, end: datetime, depth: int, scope: Scope) -> Found:
-        """Items that happened in [start, end); the middle of the window scores 1."""
+    def search_time(
+        self,
+        start: datetime,
+        end: datetime,
+        depth: int,
+        scope: Scope,
+        *,
+        overlapping: bool = False,
+    ) -> Found:
+        """Items that happened in [start, end); the middle of the window scores 1. With
+        ``overlapping`` also those that began before and went on into it, at the end."""
         ...
 
     def search_entities(self, entities: Sequence[str], depth: int, scope: Scope) -> Found:
@@ -114,10 +123,12 @@ class Graph(Protocol):
         """For every entity (id) the items that mention it, newest first, at most ``each``."""
         ...
 
-    def unembedded_entities(
-        self, model: str, limit: int, among: Sequence[str] | None = None
-    ) -> list[Entity]:
-        """Entities without a vector of this model; ``among`` some ids or among all."""
+    def unembedded_entities(self, model: str, limit: int) -> list[Entity]:
+        """Entities without a vector of this model."""
+        ...
+
+    def lacking_vectors(self, entities: Sequence[str], model: str) -> list[str]:
+        """Those of the entities (ids, known here or not) that have no vector of this model."""
         ...
 
     def links_of(
@@ -126,11 +137,19 @@ class Graph(Protocol):
         """Links that leave (and, unless told otherwise, enter) these nodes."""
         ...
 
-    def add_links(self, links: Sequence[Link]) -> None:
-        """Adds links; the same ends and type again overwrite the weight."""
+    def edges(self, entities: Sequence[str], each: int, until: datetime) -> dict[str, list[Link]]:
+        """For every entity (id) its links with other entities that were there at a moment,
+        newest first, at most ``each``."""
         ...
 
-    def remove_links(self, links: Sequence[Link]) -> int:
+    def add_links(
+        self, links: Sequence[Link], *, actor: str = "", now: datetime | None = None
+    ) -> None:
+        """Adds links; the same ends and type again overwrite the weight. The journal says
+        so where somebody, ``actor``, did it."""
+        ...
+
+    def remove_links(self, links: Sequence[Link], *, actor: str, now: datetime) -> int:
         """Removes links by their ends and type; how many there were."""
         ...
 
@@ -280,6 +299,10 @@ class Keeping(Protocol):
         ...
 
     def events(self, *, after: int = 0, limit: int = 100) -> list[Event]: ...
+
+    def changes(self, *, item: str | None, actor: str | None, limit: int) -> list[Event]:
+        """The last lines of the journal, newest first: of one memory, by one actor."""
+        ...
 
     def log(self, kind: str, *, item: str | None, actor: str, detail: str, now: datetime) -> None:
         """Adds a line to the journal."""

@@ -9,7 +9,7 @@ should it happen all the same, the next code is taken.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 
 _CODE_LENGTH = 16
@@ -25,16 +25,22 @@ begins or ends data, or an entry of it: [{code} 3] is the head of entry 3."""
 def code_for(texts: Iterable[str]) -> str:
     """A code that none of the texts holds, in whatever case."""
     folded = [text.casefold() for text in texts]
+    return first_free(_codes(folded), folded)
+
+
+def first_free(codes: Iterable[str], texts: Sequence[str]) -> str:
+    """The first of the codes that occurs in no text."""
+    return next(code for code in codes if not any(code in text for text in texts))
+
+
+def _codes(texts: Sequence[str]) -> Iterator[str]:
     digest = hashlib.sha256()
-    for text in folded:
+    for text in texts:
         digest.update(len(text).to_bytes(8, "big") + text.encode(errors="surrogatepass"))
     for number in count():
         salted = digest.copy()
         salted.update(b"%d" % number)
-        code = salted.hexdigest()[:_CODE_LENGTH]
-        if not any(code in text for text in folded):
-            return code
-    raise AssertionError("there is always another code")
+        yield salted.hexdigest()[:_CODE_LENGTH]
 
 
 def fenced(name: str, code: str, lines: Sequence[str]) -> str:

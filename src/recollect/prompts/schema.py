@@ -80,9 +80,9 @@ def _check_string(value: str, schema: Schema, where: str) -> None:
         raise Misfit(f"{where} holds a character that cannot be stored")
     if "enum" in schema and value not in schema["enum"]:
         raise Misfit(f"{where} must be one of {', '.join(schema['enum'])}")
-    # Blanks alone say nothing.
-    length = len(value) if value.strip() else 0
-    _check_range(length, schema, ("minLength", "maxLength"), f"the length of {where}")
+    if schema.get("minLength") and not value.strip():
+        raise Misfit(f"{where} must not be blank")
+    _check_range(len(value), schema, ("minLength", "maxLength"), f"the length of {where}")
 
 
 def _check_number(value: float, schema: Schema, where: str) -> None:

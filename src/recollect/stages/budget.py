@@ -18,12 +18,14 @@ class Budget:
     """At most k, at most the token budget, from the offset on; but always one.
 
     Levels named in ``most`` are counted apart, each up to its own number. What a
-    profile says here is used when the caller names nothing else.
+    profile says here is used when the caller names nothing else. A question without
+    words may return ``wordless`` times k.
     """
 
     k: int = 10
     max_tokens: int = 2000
     most: tuple[tuple[str, int], ...] = ()
+    wordless: int = 4
     name: str = "budget"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:

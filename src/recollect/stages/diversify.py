@@ -23,16 +23,18 @@ class Mmr:
 
     Each next pick is the best of ``relevance`` × score − (1 − ``relevance``) ×
     likeness to what was picked before, starting from the best. Only the first
-    ``top`` are rearranged.
+    ``top`` are rearranged. ``scaled`` measures likeness by the best score, for scores
+    that do not run from 0 to 1.
     """
 
     relevance: float = 0.7
     top: int = 30
+    scaled: bool = True
     name: str = "mmr"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         rest = list(pool[: self.top])
-        scale = pool[0].score if pool and pool[0].score > 0 else 1.0
+        scale = pool[0].score if self.scaled and pool and pool[0].score > 0 else 1.0
         words = {cand.item.id: word_set(cand.item.text) for cand in rest}
         likest: dict[str, tuple[float, str]] = {cand.item.id: (0.0, "") for cand in rest}
         picked: list[Candidate] = []

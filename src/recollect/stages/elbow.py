@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from recollect.context import Context
 from recollect.model import Pool, best_first
@@ -37,7 +38,7 @@ class Elbow:
         return best_first((*mine[:kept], *others))
 
     def _gap_at(self, scores: list[float]) -> int:
-        gaps = [high - low for high, low in zip(scores, scores[1:], strict=False)]
+        gaps = [high - low for high, low in pairwise(scores)]
         widest = max(gaps, default=0.0)
         if widest <= 0 or widest < self.gap:
             return len(scores)

@@ -12,7 +12,7 @@ from recollect.model import Candidate, Evidence, Item, Pool, best_first
 @dataclass(frozen=True, slots=True)
 class RrfBonus:
     """Σ weight / (k + rank), divided by the best sum; then ``first`` more for the first
-    and ``next`` more for the two behind it.
+    and ``second`` more for the two behind it.
 
     When a single channel found anything, its own scores stay. Channels named in
     ``apart`` are never fused: what they find joins with the score it has there.
@@ -21,7 +21,7 @@ class RrfBonus:
 
     k: float = 60.0
     first: float = 0.05
-    next: float = 0.02
+    second: float = 0.02
     apart: tuple[str, ...] = ()
     pool: int = 0
     name: str = "rrf_bonus"
@@ -67,5 +67,5 @@ class RrfBonus:
         )
 
     def _with_bonus(self, cand: Candidate, rank: int) -> Candidate:
-        bonus = self.first if rank == 1 else self.next if rank <= 3 else 0.0
+        bonus = self.first if rank == 1 else self.second if rank <= 3 else 0.0
         return cand.because("fuse.bonus", "add", bonus, f"place {rank}") if bonus else cand

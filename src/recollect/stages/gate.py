@@ -25,20 +25,27 @@ _UNRELATED = 0.014
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """Drops what scores below ``min_score``, or below ``min_share`` of the best."""
+    """Drops what scores below ``min_score``, or below ``min_share`` of the best.
+
+    With ``levels`` named, memories of others pass.
+    """
 
     min_score: float = 0.0
     min_share: float = 0.0
+    levels: tuple[str, ...] = ()
     name: str = "threshold"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         if not pool:
             return pool
         floor = max(self.min_score, self.min_share * pool[0].score)
-        kept = tuple(cand for cand in pool if cand.score >= floor)
+        kept = tuple(cand for cand in pool if cand.score >= floor or not self._judges(cand))
         if len(kept) < len(pool):
             ctx.remark(f"{len(pool) - len(kept)} below {floor:.4f}")
         return kept
+
+    def _judges(self, cand: Candidate) -> bool:
+        return not self.levels or cand.item.level in self.levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,7 @@ class Abstain:
     none of the ``top`` has a vector, the share of the words they hold decides.
     """
 
-    min_confidence: float = 0.68
+    min_confidence: float = 0.66
     sentence: float = 0.75
     lead: float = 1.25
     strange: float = 0.2

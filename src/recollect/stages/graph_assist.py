@@ -9,7 +9,7 @@ from recollect.context import Context
 from recollect.model import Candidate, Evidence, Pool, best_first
 from recollect.stages.neighbours import Families, Limits, Reached, reach
 from recollect.stages.order import falling, parted
-from recollect.timely import Fading
+from recollect.timely import Curve
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class GraphAssist:
         return best_first((*final, *others))
 
     def _limits(self) -> Limits:
-        fading = Fading(self.per_day, self.floor, self.outside_per_day, self.outside_floor)
+        curve = Curve(self.per_day, self.floor, self.outside_per_day, self.outside_floor)
         families = Families(
             semantic=(self.semantic, self.semantic_weight, self.semantic_per_seed),
             temporal=(self.temporal, self.temporal_weight, self.temporal_per_seed),
@@ -83,7 +83,7 @@ class GraphAssist:
         )
         return Limits(
             families, self.seeds, self.min_strength, self.min_confidence, self.hub,
-            self.damping, fading, self.apart,
+            self.damping, curve, self.apart,
         )  # fmt: skip
 
     def _merged(self, direct: Pool, ranked: tuple[Reached, ...]) -> list[Candidate]:
@@ -96,8 +96,8 @@ class GraphAssist:
         unit = 1.0 / best if best > 0 else 1.0
         for near in [near for near in ranked if near.item.id not in safe][: self.expanded]:
             own = known.get(near.item.id)
-            known[near.item.id] = self._alone(near, unit) if own is None else self._both(
-                own, near, unit
+            known[near.item.id] = (
+                self._alone(near, unit) if own is None else self._both(own, near, unit)
             )
         return falling((*kept, *best_first(known.values())), self.name, "held below the first")
 

@@ -99,11 +99,13 @@ class Period:
         named = periods(ctx)
         if not named:
             return pool
-        ctx.remark("the question names " + ", ".join(period.said for period in named))
+        for when in named:
+            ctx.remark(when.shown())
 
         def lean(cand: Candidate) -> Candidate:
             near = max(
                 nearness(cand.item, when, before_days=self.before_days, after_days=self.after_days)
+                * when.confidence
                 for when in named
             )
             if near < 0.01:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from recollect.context import Context
 from recollect.model import Candidate, Item, Pool
 from recollect.scope import rejects
-from recollect.timely import Fading, time_factor
+from recollect.timely import Curve, time_factor
 
 # Which link types belong to a family, its weight, and how many a seed may bring in.
 Family = tuple[tuple[str, ...], float, int]
@@ -34,7 +34,7 @@ class Limits(NamedTuple):
     min_confidence: float
     hub: int
     damping: float
-    fading: Fading
+    curve: Curve
     apart: tuple[str, ...]
 
 
@@ -46,6 +46,7 @@ class Tie(NamedTuple):
     family: str
     strength: float
     why: str
+    entity: str = ""
 
 
 class Reached(NamedTuple):
@@ -100,23 +101,31 @@ def reach(direct: Pool, limits: Limits, ctx: Context) -> Found:
     shared = ctx.store.siblings(ids, most=limits.hub, min_confidence=limits.min_confidence)
     ties = [*_by_links(ids, limits, ctx)]
     ties += [
-        Tie(one.of, one.item, "sibling", one.confidence, f"also speaks of {one.entity}, as does")
+        Tie(
+            *(one.of, one.item, "sibling", one.confidence),
+            *(f"also speaks of {one.entity}, as does", one.entity),
+        )
         for one in shared.siblings
     ]
     items = _visible({tie.item for tie in ties}, limits, ctx)
     # An earlier revision may not have spoken of what the live one speaks of.
-    mentioned = {(one.item, one.of): one.entity for one in shared.siblings}
+    then = ctx.query.as_of is not None
     usable = [
         tie
         for tie in ties
         if tie.item in items
-        and (
-            tie.family != "sibling"
-            or mentioned[tie.item, tie.seed] in items[tie.item].entities
-            or ctx.query.as_of is None
-        )
+        and not (then and tie.entity and tie.entity not in items[tie.item].entities)
     ]
-    return _judged(seeds, usable, items, direct, limits, ctx)._replace(hubs=shared.hubs)
+    known = {cand.item.id for cand in direct}
+    gathered, brought = _gathered(seeds, usable, known, limits)
+    by_entities = sum(used for (_, family), used in brought.items() if family == "sibling")
+    return Found(
+        _ranked(gathered, items, limits, ctx),
+        sum(brought.values()) - by_entities,
+        by_entities,
+        len(gathered.keys() & known),
+        shared.hubs,
+    )
 
 
 def _by_links(ids: Sequence[str], limits: Limits, ctx: Context) -> Iterator[Tie]:
@@ -148,22 +157,18 @@ def _visible(ids: set[str], limits: Limits, ctx: Context) -> dict[str, Item]:
     }
 
 
-def _judged(
-    seeds: Sequence[Candidate],
-    ties: Sequence[Tie],
-    items: dict[str, Item],
-    direct: Pool,
-    limits: Limits,
-    ctx: Context,
-) -> Found:
-    """A score for every neighbour; what was found already does not use up a seed's share."""
-    known = {cand.item.id for cand in direct}
+def _gathered(
+    seeds: Sequence[Candidate], ties: Sequence[Tie], known: set[str], limits: Limits
+) -> tuple[dict[str, _Ties], dict[tuple[str, str], int]]:
+    """The ties of every neighbour, and how many of which family each seed brought in;
+    what was found already does not use up a seed's share."""
     gathered: dict[str, _Ties] = {}
     brought: dict[tuple[str, str], int] = {}
+    of_seed: dict[str, list[Tie]] = {}
+    for tie in ties:
+        of_seed.setdefault(tie.seed, []).append(tie)
     for seed in seeds:
-        for tie in ties:
-            if tie.seed != seed.item.id:
-                continue
+        for tie in of_seed.get(seed.item.id, ()):
             _, weight, most = getattr(limits.families, tie.family)
             if tie.item not in known:
                 used = brought.get((tie.seed, tie.family), 0)
@@ -171,15 +176,14 @@ def _judged(
                     continue
                 brought[tie.seed, tie.family] = used + 1
             gathered.setdefault(tie.item, _Ties()).add(tie, seed.score * weight * tie.strength)
+    return gathered, brought
+
+
+def _ranked(
+    gathered: dict[str, _Ties], items: dict[str, Item], limits: Limits, ctx: Context
+) -> tuple[Reached, ...]:
     ranked = []
     for key, tied in gathered.items():
-        factor, _ = time_factor(items[key], ctx, limits.fading)
+        factor, _ = time_factor(items[key], ctx, limits.curve)
         ranked.append(Reached(items[key], tied.score(limits.damping) * factor, tied.why, tied.via))
-    ranked.sort(key=lambda near: (-near.score, near.item.id))
-    by_entities = sum(used for (_, family), used in brought.items() if family == "sibling")
-    return Found(
-        tuple(ranked),
-        sum(brought.values()) - by_entities,
-        by_entities,
-        len(gathered.keys() & known),
-    )
+    return tuple(sorted(ranked, key=lambda near: (-near.score, near.item.id)))

@@ -19,9 +19,11 @@ def falling(wanted: Iterable[Candidate], by: str, why: str) -> list[Candidate]:
     just below it, and keeps the reason why."""
     held: list[Candidate] = []
     for cand in wanted:
-        if held and not _comes_after(cand, held[-1]):
-            cand = cand.because(by, "set", math.nextafter(held[-1].score, -math.inf), why)
-        held.append(cand)
+        if not held or _comes_after(cand, held[-1]):
+            held.append(cand)
+        else:
+            below = math.nextafter(held[-1].score, -math.inf)
+            held.append(cand.because(by, "set", below, why))
     return held
 
 

@@ -118,7 +118,7 @@ class Read:
             raise ModelError(f"the reranker gave {len(scores)} scores for {len(best)} memories")
         unit = 1 / best[0].score if self.scale == "max" and best[0].score > 0 else 1.0
         read = [
-            self._blend(cand, self._kept(rank), unit, _usable(score))
+            self._blend(cand, self._kept(rank), unit, _usable(float(score)))
             for rank, (cand, score) in enumerate(zip(best, scores, strict=True), 1)
         ]
         kept = self._kept(self.top + 1)

@@ -96,7 +96,7 @@ class ThreadAssist:
                 ranked.append(_Ranked(thread, covered, left))
         return sorted(ranked, key=lambda one: self._preference(one, ctx.query.moment))
 
-    def _preference(self, one: _Ranked, now: datetime) -> tuple[float, ...] | tuple[object, ...]:
+    def _preference(self, one: _Ranked, now: datetime) -> tuple[int, float, int, float, int, str]:
         last = one.thread.last_event_at
         return (
             -len(one.seeds),
@@ -143,7 +143,8 @@ def _nearest_first(
 
     def order(member: Member) -> tuple[float, float, float, float, str]:
         own = items[member.item]
-        steps = _closest(places.get(own.id, ()), [s for one in seeds for s in places.get(one.id, ())])
+        theirs = [place for one in seeds for place in places.get(one.id, ())]
+        steps = _closest(places.get(own.id, ()), theirs)
         seconds = _closest(moments(own), [at for one in seeds for at in moments(one)])
         return (-member.weight, steps, seconds, -max(moments(own)), member.item)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from recollect.context import Context
 from recollect.model import Candidate, Pool, best_first
-from recollect.timely import Fading, time_factor
+from recollect.timely import Curve, time_factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,13 @@ class TimeFactor:
     name: str = "time_factor"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        fading = Fading(self.per_day, self.floor, self.outside_per_day, self.outside_floor)
+        curve = Curve(self.per_day, self.floor, self.outside_per_day, self.outside_floor)
         judged = {f"channel.{name}" for name in self.already}
 
         def weigh(cand: Candidate) -> Candidate:
             if cand.item.level in self.apart or any(r.by in judged for r in cand.evidence):
                 return cand
-            factor, why = time_factor(cand.item, ctx, fading)
+            factor, why = time_factor(cand.item, ctx, curve)
             return cand if factor == 1.0 else cand.because(self.name, "times", factor, why)
 
         return best_first(weigh(cand) for cand in pool)

@@ -20,8 +20,7 @@ half of them, give or take a 32nd.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from hashlib import shake_128
+from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -34,7 +33,8 @@ if TYPE_CHECKING:
 
 BITS = 256
 BYTES = BITS // 8
-STRETCH, STEP = 12, 6  # words
+STEP = 6  # words; two steps are a stretch
+WHOLE_UP_TO = 24  # words; a text that is longer has stretches
 MOST_STRETCHES = 64
 BY_CHANCE = 4.5  # standard deviations; agreement below this may be chance
 # What the signs of a sum keep of its direction.
@@ -52,44 +52,81 @@ class Signatures(NamedTuple):
 def sign_all(texts: Sequence[Sequence[str]]) -> list[Signatures]:
     """The signatures of several texts, each given by its telling words, each word once.
     A text without any has none."""
-    pieces = [stretches(words) for words in texts]
-    flat = [piece for parts in pieces for piece in parts]
-    if not flat:
-        return [Signatures(np.empty((0, BYTES), np.uint8), ()) for _ in texts]
-    rows = np.packbits(sums(flat) > 0, axis=1)
+    added, starts = _added(texts)
+    signed = np.packbits(_wholes(added, starts) > 0, axis=1)
     made = []
-    at = 0
-    for parts in pieces:
-        made.append(Signatures(rows[at : at + len(parts)], tuple(map(len, parts))))
-        at += len(parts)
+    place = 0
+    for words, start in zip(texts, starts, strict=True):
+        rows = signed[place : place + bool(words)]
+        place += bool(words)
+        steps = len(_steps(words))
+        if len(words) <= WHOLE_UP_TO:
+            made.append(Signatures(rows, (len(words),) if words else ()))
+            continue
+        stretches = min(steps - 1, MOST_STRETCHES)
+        pairs = added[start : start + stretches] + added[start + 1 : start + stretches + 1]
+        lengths = [min(2 * STEP, len(words) - STEP * at) for at in range(stretches)]
+        rows = np.concatenate([rows, np.packbits(pairs > 0, axis=1)])
+        made.append(Signatures(rows, (len(words), *lengths)))
     return made
 
 
-def stretches(words: Sequence[str]) -> list[Sequence[str]]:
-    """The whole and, of a long text, the stretches it is made of."""
-    if not words:
-        return []
-    if len(words) <= STRETCH + STEP:
-        return [words]
-    starts = range(0, len(words) - STEP, STEP)[:MOST_STRETCHES]
-    return [words, *(words[at : at + STRETCH] for at in starts)]
+def question_sums(words: Sequence[str]) -> Sums:
+    """A question's words added up; there must be one."""
+    return _wholes(*_added([words]))[0]
 
 
-def sums(texts: Sequence[Sequence[str]]) -> Sums:
-    """Each text's words added up; none may be empty."""
-    drawn = b"".join(_numbers(word) for words in texts for word in words)
-    numbers = np.frombuffer(drawn, dtype=np.int8).reshape(-1, BITS)
-    counts = np.array([len(words) for words in texts])
-    starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    added = np.add.reduceat(numbers, starts, axis=0, dtype=np.int32)
-    # Twice and one more each: a signed byte's middle is -1/2, and a sum is never 0 alike.
-    return 2 * added + counts[:, None].astype(np.int32)
+def _steps(words: Sequence[str]) -> list[Sequence[str]]:
+    return [words[at : at + STEP] for at in range(0, len(words), STEP)]
 
 
-@lru_cache(maxsize=8192)
-def _numbers(word: str) -> bytes:
-    """A word's own random numbers, a signed byte each."""
-    return shake_128(word.encode()).digest(BITS)
+def _added(texts: Sequence[Sequence[str]]) -> tuple[Sums, list[int]]:
+    """The words of each step of each text added up, and where each text's steps begin."""
+    known: dict[str, int] = {}
+    places: list[list[int]] = []
+    starts: list[int] = []
+    for words in texts:
+        starts.append(len(places))
+        for step in _steps(words):
+            own = [known.setdefault(word, len(known)) for word in step]
+            places.append(own + [-1] * (STEP - len(own)))
+    numbers = _numbers(list(known))
+    index = np.array(places, dtype=np.int64).reshape(-1, STEP)
+    added = np.zeros((len(places), BITS), np.int32)
+    for column in index.T:
+        added += numbers[column]
+    return added, starts
+
+
+def _wholes(added: Sums, starts: Sequence[int]) -> Sums:
+    """The steps of each text that has any added up."""
+    ends = [*starts[1:], len(added)]
+    filled = [start for start, end in zip(starts, ends, strict=True) if end > start]
+    if not filled:
+        return np.empty((0, BITS), np.int32)
+    wholes: Sums = np.add.reduceat(added, filled, axis=0)
+    return wholes
+
+
+def _numbers(words: Sequence[str]) -> NDArray[np.int16]:
+    """Every word's own 256 random numbers, odd ones from -255 to 255 so that no sum leans
+    to a side; below them a row of zeros, for places without a word."""
+    seeds = b"".join(blake2b(word.encode(), digest_size=8).digest() for word in words)
+    state = np.frombuffer(seeds, dtype="<u8")[:, None] + _STREAM
+    drawn = _mixed(state).astype("<u8", copy=False).view(np.int8).reshape(-1, BITS)
+    numbers = np.zeros((len(words) + 1, BITS), np.int16)
+    numbers[:-1] = 2 * drawn.astype(np.int16) + 1
+    return numbers
+
+
+_STREAM = np.arange(1, BITS // 8 + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spreads every bit over all others (the finaliser of splitmix64)."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
 
 
 def likeness(

@@ -346,6 +346,8 @@ def test_a_known_form_is_not_given_up(server, model):
         model.complete(prompt(), budget=Budget())
 
     assert len(server.asked) == 1
+    server.fault = None
+    assert model.complete(prompt(), budget=Budget()) == {"score": 7}
 
 
 def test_a_server_that_knows_no_form_is_said(server, model, provider):
@@ -418,6 +420,18 @@ def test_nobody_listening_is_said(monkeypatch, provider):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", f"http://{address}")
 
     with pytest.raises(ModelError, match=re.escape(address) + ".* cannot be reached"):
+        OPEN[provider]("test", patience=IMPATIENT).complete(prompt(), budget=Budget())
+
+
+@pytest.mark.parametrize("address", ["http://no-such-host.invalid:1", "https://127.0.0.1:{port}"])
+def test_a_name_nobody_has_and_a_server_without_tls_are_said(
+    server, monkeypatch, provider, address
+):
+    """Failing models like any other, by their address."""
+    for name in server.env:
+        monkeypatch.setenv(name, address.format(port=server.server_port))
+
+    with pytest.raises(ModelError, match=r"no-such-host\.invalid|cannot be reached"):
         OPEN[provider]("test", patience=IMPATIENT).complete(prompt(), budget=Budget())
 
 

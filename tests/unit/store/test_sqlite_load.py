@@ -14,6 +14,7 @@ import pytest
 
 from recollect.errors import Refused
 from recollect.model import Link, Node
+from recollect.ports import Fading
 from recollect.store.sqlite import SqliteStore, fields
 from recollect.store.sqlite.load import _LAYOUTS
 from recollect.store.sqlite.rows import CONTENT
@@ -43,7 +44,7 @@ def store() -> Iterator[SqliteStore]:
     store.put([record("a", "Ana likes coffee", rev=2)], actor="x", now=at(hours=1))
     store.add_links([Link(Node("item", "a"), Node("item", "b"), "implies", context="because")])
     store.add_links([Link(Node("entity", "person:ana"), Node("file", "src/x.py"), "wrote")])
-    store.note_use(["a"], NOW)
+    store.note_use(["a"], NOW, fading=Fading(1, 0.1, 60.0, {"a": 0.2}))
     store.erase(["c"], actor="x", now=NOW)
     with store._connections.writing() as db:
         db.execute("INSERT INTO thread VALUES ('t', 'topic', NULL, 'tea', 'active', 'stable', 5, 6)")

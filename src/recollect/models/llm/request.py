@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
@@ -21,30 +22,31 @@ def estimated_tokens(text: str) -> int:
     return -(-len(text.encode(errors="replace")) // _BYTES_A_TOKEN)
 
 
+@dataclass(slots=True)
 class Request:
     """Calling it is one try; ``said`` is what the successful one brought.
 
-    The first try's price was set aside by whoever made it.
+    ``charge`` is the first try's price, set aside by whoever made the request.
     """
 
-    def __init__(
-        self, dialect: Dialect, body: dict[str, Any], asked: Asked, budget: Budget, first: Charge
-    ) -> None:
-        self._dialect, self._body, self._asked, self._budget = dialect, body, asked, budget
-        self._charge: Charge | None = first
-        self.connect_s: float | None = None
-        self.said: Said | None = None
+    dialect: Dialect
+    body: dict[str, Any]
+    asked: Asked
+    budget: Budget
+    charge: Charge | None
+    connect_s: float
+    said: Said | None = None
 
     def __call__(self, left_s: float) -> Reply:
         """Sends it once, and notes what that cost."""
-        with self._charge or self._another() as charge:
-            self._charge = None
-            headers = self._dialect.headers()
+        with self.charge or self._another() as charge:
+            self.charge = None  # the next try pays for itself
+            headers = self.dialect.headers()
             # Once it is on its way it may be read, whether or not an answer comes.
-            charge.cost(self._asked.input_tokens, 0)
+            charge.cost(self.asked.input_tokens, 0)
             reply = post(
-                self._dialect.url,
-                self._body,
+                self.dialect.url,
+                self.body,
                 headers,
                 timeout_s=left_s,
                 limit=MOST_BYTES,
@@ -58,27 +60,24 @@ class Request:
         return reply
 
     def _another(self) -> Charge:
-        asked = self._asked
+        asked = self.asked
         try:
-            return self._budget.reserve(asked.input_tokens, asked.output_tokens)
+            return self.budget.reserve(asked.input_tokens, asked.output_tokens)
         except BudgetSpent as spent:
             # The server's fault: without its failing there would be no second try.
-            raise ModelError(f"{self.who} failed, and the budget has no other try") from spent
+            raise ModelError(
+                f"{self.dialect.who} failed, and the budget has no other try"
+            ) from spent
 
     def _price(self, said: Said) -> tuple[int, int]:
         written = said.content if isinstance(said.content, str) else str(said.content)
         return (
-            self._asked.input_tokens if said.tokens_in is None else said.tokens_in,
+            self.asked.input_tokens if said.tokens_in is None else said.tokens_in,
             estimated_tokens(written) if said.tokens_out is None else said.tokens_out,
         )
 
     def _read(self, reply: Reply) -> Said:
         try:
-            return self._dialect.read(reply.json())
+            return self.dialect.read(reply.json())
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as e:
-            raise ModelError(f"{self.who} gave something that is no answer") from e
-
-    @property
-    def who(self) -> str:
-        """The server, in words."""
-        return self._dialect.who
+            raise ModelError(f"{self.dialect.who} gave something that is no answer") from e

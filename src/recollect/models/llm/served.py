@@ -16,7 +16,7 @@ from http import HTTPStatus
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
-from recollect.errors import BadSetting
+from recollect.errors import BadSetting, ModelError
 from recollect.models.breaker import Breaker
 from recollect.models.llm.answers import object_in
 from recollect.models.llm.dialect import Asked, Dialect, Said
@@ -98,22 +98,21 @@ class ServedModel:
 
     def _say(self, asked: Asked, budget: Budget) -> Said:
         """What the model says, asked in the strictest form that its server knows."""
-        known = self._form
-        first, last = (0, len(self._dialect.forms) - 1) if known is None else (known, known)
-        for form in range(first, last + 1):
+        forms = range(len(self._dialect.forms)) if self._form is None else (self._form,)
+        for form in forms:
             # Before the breaker: a budget that is spent says nothing about the server.
             with budget.reserve(asked.input_tokens, asked.output_tokens) as charge:
-                body = self._dialect.forms[form](asked)
-                request = Request(self._dialect, body, asked, budget, charge)
-                request.connect_s = self._patience.connect_s
+                body, connect_s = self._dialect.forms[form](asked), self._patience.connect_s
+                request = Request(self._dialect, body, asked, budget, charge, connect_s)
                 wait_s = min(self._patience.answer_s, budget.seconds_left)
-                status = self._breaker(partial(self._sent, request, wait_s, is_last=form == last))
+                status = self._breaker(partial(self._sent, request, wait_s))
             if request.said is not None:
                 self._form = form
                 return request.said
-        raise AssertionError(f"an answer, or an error for {status}")
+        raise ModelError(f"{self._dialect.who} answers {status} to {asked.task!r}")
 
-    def _sent(self, request: Request, wait_s: float, *, is_last: bool) -> int:
+    def _sent(self, request: Request, wait_s: float) -> int:
+        """The status: a success, or that this form of asking, or the prompt, is too much."""
         patience, dialect = self._patience, self._dialect
         reply = ask_patiently(
             request,
@@ -122,7 +121,7 @@ class ServedModel:
             clock=patience.clock,
             sleep=patience.sleep,
         )
-        if is_last or reply.status not in _FORM_UNKNOWN:
+        if reply.status not in _FORM_UNKNOWN:
             check_status(
                 reply.status,
                 dialect.who,

@@ -14,12 +14,12 @@ from recollect.ports import (
     Activity,
     Embedding,
     Event,
+    Fading,
     Finding,
     Found,
     Kept,
     Listing,
     Momentum,
-    PieceSearch,
     Receipt,
     Record,
     Scope,
@@ -29,7 +29,6 @@ from recollect.ports import (
     Word,
     WordStatistics,
 )
-from recollect.store.sqlite import entities as stirring
 from recollect.store.sqlite import (
     erase,
     file_edits,
@@ -37,21 +36,25 @@ from recollect.store.sqlite import (
     journal,
     lifecycle,
     look,
-    pieces,
+    moments,
     siblings,
-    signatures,
     stats,
+    stirring,
     threads,
     words,
     write,
 )
 from recollect.store.sqlite import terms as terms_of_text
 from recollect.store.sqlite import usage as used
+from recollect.store.sqlite.asked_entities import AskedEntities
 from recollect.store.sqlite.clock import to_ms
 from recollect.store.sqlite.connection import Connections, generation
+from recollect.store.sqlite.entity_index import EntityIndex
 from recollect.store.sqlite.opening import open_space
 from recollect.store.sqlite.rows import Hydrate
 from recollect.store.sqlite.scope import compile_scope
+from recollect.store.sqlite.signatures import SignatureIndex
+from recollect.store.sqlite.staged import Staged
 from recollect.store.sqlite.vectors import VectorIndex
 
 if TYPE_CHECKING:
@@ -60,7 +63,7 @@ if TYPE_CHECKING:
 __all__ = ["SqliteStore"]
 
 
-class SqliteStore:
+class SqliteStore(AskedEntities, Staged):
     """A `Store` in one SQLite file or, without a path, in memory.
 
     Safe to use from several threads and several processes at once. Every search sees
@@ -72,8 +75,9 @@ class SqliteStore:
         self._connections = connections
         self._space = space
         self._vectors = VectorIndex()
-        self._signatures = signatures.SignatureIndex()
+        self._signatures = SignatureIndex()
         self._hydrate = Hydrate()
+        self._entities = EntityIndex()
 
     @classmethod
     def open(cls, path: Path | None, *, space: str, create: bool = True) -> SqliteStore:
@@ -125,18 +129,18 @@ class SqliteStore:
                 db, vector, model, depth, compile_scope(scope), self._hydrate
             )
 
-    def search_pieces(self, search: PieceSearch, scope: Scope) -> Found:
+    def search_time(
+        self,
+        start: datetime,
+        end: datetime,
+        depth: int,
+        scope: Scope,
+        *,
+        overlapping: bool = False,
+    ) -> Found:
+        within = moments.Window(start, end, overlapping)
         with self._connections.reading() as db:
-            return pieces.search_pieces(db, search, compile_scope(scope), self._hydrate)
-
-    def search_signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> Found:
-        asked = signatures.Asked(text, depth, min_likeness)
-        with self._connections.reading() as db:
-            return self._signatures.search(db, asked, compile_scope(scope), self._hydrate)
-
-    def search_time(self, start: datetime, end: datetime, depth: int, scope: Scope) -> Found:
-        with self._connections.reading() as db:
-            return graph.search_time(db, start, end, depth, compile_scope(scope), self._hydrate)
+            return moments.search_time(db, within, depth, compile_scope(scope), self._hydrate)
 
     def search_entities(self, entities: Sequence[str], depth: int, scope: Scope) -> Found:
         with self._connections.reading() as db:
@@ -178,10 +182,21 @@ class SqliteStore:
         with self._connections.reading() as db:
             return graph.links_of(db, ids, types, incoming)
 
-    def add_links(self, links: Sequence[Link]) -> None:
-        now = datetime.now(UTC)
+    def add_links(
+        self, links: Sequence[Link], *, actor: str = "", now: datetime | None = None
+    ) -> None:
+        at = now or datetime.now(UTC)
         with self._connections.writing() as db:
-            graph.add_links(db, links, now)
+            graph.add_links(db, links, at)
+            if actor:
+                journal.write(db, map(_linked, links), actor=actor, at=to_ms(at))
+
+    def remove_links(self, links: Sequence[Link], *, actor: str, now: datetime) -> int:
+        with self._connections.writing() as db:
+            gone = graph.remove_links(db, links)
+            lines = [_linked(link)._replace(kind="unlinked") for link in gone]
+            journal.write(db, lines, actor=actor, at=to_ms(now))
+            return len(gone)
 
     def siblings(self, ids: Sequence[str], *, most: int, min_confidence: float) -> Shared:
         with self._connections.reading() as db:
@@ -262,13 +277,9 @@ class SqliteStore:
         left = erase.scrub(self._connections)
         return receipt._replace(out_of_reach=(*receipt.out_of_reach, *left))
 
-    def note_use(self, ids: Sequence[str], now: datetime) -> None:
+    def note_use(self, ids: Sequence[str], now: datetime, *, fading: Fading | None = None) -> None:
         with self._connections.writing() as db:
-            lifecycle.note_use(db, ids, to_ms(now))
-
-    def make_signatures(self, limit: int) -> int:
-        with self._connections.writing() as db:
-            return signatures.make_missing(db, limit)
+            lifecycle.note_use(db, ids, to_ms(now), fading)
 
     def set_momenta(self, values: Mapping[str, float], now: datetime) -> None:
         with self._connections.writing() as db:
@@ -321,6 +332,10 @@ class SqliteStore:
         with self._connections.reading() as db:
             return journal.read(db, after, limit)
 
+    def changes(self, *, item: str | None, actor: str | None, limit: int) -> list[Event]:
+        with self._connections.reading() as db:
+            return journal.read_back(db, item, actor, limit)
+
     def log(self, kind: str, *, item: str | None, actor: str, detail: str, now: datetime) -> None:
         with self._connections.writing() as db:
             line = journal.Line(kind, item, detail)
@@ -353,3 +368,7 @@ class SqliteStore:
         from recollect.store.sqlite.check import check  # start-up time: a recall needs none of it
 
         return check(self._connections, self._vectors, repair=repair)
+
+
+def _linked(link: Link) -> journal.Line:
+    return journal.Line("linked", link.src.id, f"{link.type} {link.dst.id}")

@@ -10,7 +10,7 @@ import apsw
 
 from recollect.errors import StoreDamaged
 from recollect.ports import Finding
-from recollect.store.sqlite import erase, journal, signatures, words
+from recollect.store.sqlite import entity_index, erase, journal, signatures, words
 from recollect.store.sqlite.connection import Connections
 from recollect.store.sqlite.files import FILE_MODE, is_private
 from recollect.store.sqlite.rows import SELECT_CONTENT, content_hash
@@ -78,6 +78,8 @@ def _checks(vectors: VectorIndex) -> Iterator[_Check]:
     yield _Check("vectors", "bits and vectors agree", _vectors(vectors), vectors.rebuild)
     good = "every text has its own"
     yield _Check("signatures", good, _signatures, signatures.rebuild)
+    good = "as long as their model's, and of entities that are there"
+    yield _Check("entity vectors", good, entity_index.verify, entity_index.drop_faulty)
     yield _Check("file", "SQLite finds no fault in it", _file, _rebuild_indexes)
     yield _Check("references", "all of them lead somewhere", _references)
     yield _Check("content", "every revision is as it was written", _contents)

@@ -28,6 +28,8 @@ _TABLES_AFTER_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
     ("thread", fields.THREAD, "thread ORDER BY id"),
     ("thread_member", fields.THREAD_MEMBER, "thread_member ORDER BY thread, item"),
     ("thread_event", fields.THREAD_EVENT, "thread_event ORDER BY thread, seq"),
+    ("tick", fields.TICK, "tick ORDER BY number"),
+    ("counter", fields.COUNTER, "meta WHERE name = 'recalls'"),
     ("usage", fields.USAGE, "usage ORDER BY id"),
     ("usage_day", fields.USAGE_DAY, "usage_day ORDER BY id, day"),
     ("file_edit", fields.FILE_EDIT, "file_edit ORDER BY number"),

@@ -11,6 +11,7 @@ import apsw
 from recollect.ports import Receipt
 from recollect.store.sqlite import journal, signatures, words
 from recollect.store.sqlite.connection import Connections, select
+from recollect.store.sqlite.entity_index import changed
 from recollect.store.sqlite.lifecycle import count_mentions, id_list
 from recollect.store.sqlite.lock import TIMEOUT_S, holding
 from recollect.store.sqlite.migrate import copies
@@ -62,6 +63,7 @@ _DROP_ENTITY_LINKS = """
 """
 _FORGET_ENTITY = (
     ("aliases", "DELETE FROM alias WHERE entity = ?"),
+    ("entity vectors", "DELETE FROM entity_vector WHERE entity = ?"),
     ("links", _DROP_ENTITY_LINKS),
     ("entities", "DELETE FROM entity WHERE id = ?"),
 )
@@ -145,6 +147,8 @@ def _forget_entities(db: apsw.Connection, entities: Sequence[str], removed: Coun
         if not db.execute(_MENTIONED, (entity,)).get:
             for name, sql in _FORGET_ENTITY:
                 removed[name] += _delete(db, sql, entity)
+    if removed["entities"]:
+        changed(db)
 
 
 def _close_threads(db: apsw.Connection, threads: Sequence[str], removed: Counter[str]) -> list[str]:

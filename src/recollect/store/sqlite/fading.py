@@ -7,6 +7,7 @@ a memory has faded is what the ticks since its last recall add up to (`rows.FADE
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import apsw
 
@@ -21,7 +22,14 @@ _NOW = f"""
         AND i.rev = (SELECT max(rev) FROM item WHERE id = w.value)
     LEFT JOIN usage AS u ON u.id = i.id
 """
-SET = """
+_SINCE = """
+    SELECT i.id, coalesce(u.decay, 1.0), coalesce(u.decay_at, i.stored_at)
+    FROM carray(?) AS w
+    CROSS JOIN item AS i ON i.id = w.value
+        AND i.rev = (SELECT max(rev) FROM item WHERE id = w.value)
+    LEFT JOIN usage AS u ON u.id = i.id
+"""
+_SET = """
     INSERT INTO usage (id, decay, decay_at) VALUES (?1, ?2, ?3)
     ON CONFLICT (id) DO UPDATE SET decay = ?2, decay_at = ?3
 """
@@ -46,12 +54,34 @@ def fade(db: apsw.Connection, ids: Sequence[str], now: int, fading: Fading) -> N
         db.execute(_TICK, (number + 1, at, fading.rate, total + fading.rate))
 
 
+class Faded:
+    """The ticks of another space, and what they left of the memories that came from it."""
+
+    def __init__(self) -> None:
+        self._ticks: list[tuple[int, float]] = []
+
+    def take(self, tick: Sequence[Any]) -> None:
+        """One tick: its number, moment, amount and total."""
+        self._ticks.append((tick[1], tick[2]))
+
+    def settle(self, db: apsw.Connection, ids: Sequence[str], now: int) -> None:
+        """Writes down what is left of each; only the ticks from now on come off."""
+        if not ids or not (self._ticks or select(db, _LAST)):
+            return
+        rows = select(db, _SINCE, (as_table(tuple(ids)),))
+        db.executemany(_SET, [(item, self._left(left, since), now) for item, left, since in rows])
+
+    def _left(self, at_first: float, since: int) -> float:
+        gone = sum(amount for at, amount in self._ticks if at >= since)
+        return max(0.0, round(at_first - gone, 9))
+
+
 def _regain(db: apsw.Connection, ids: Sequence[str], safe_until: int, fading: Fading) -> None:
     if not ids:
         return
     rows = select(db, _NOW, (as_table(tuple(dict.fromkeys(ids))),))
     db.executemany(
-        SET,
+        _SET,
         [
             (item, max(0.0, min(1.0, left + fading.gains.get(item, 0.0))), safe_until)
             for item, left in rows

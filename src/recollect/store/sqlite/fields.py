@@ -139,6 +139,13 @@ def _or_null(kind: Kind) -> Kind:
     )
 
 
+def _digits(value: Any) -> str:
+    if not (_text(value).isascii() and value.isdigit() and len(value) < 16):
+        raise ValueError
+    return str(value)
+
+
+_DIGITS = Kind("a whole number as a text", _same, _digits)
 TEXT = Kind("a text", _same, _text)
 NAME = Kind("a text that is not empty", _same, _name)
 WHOLE = Kind("a whole number", _same, _whole)
@@ -258,7 +265,15 @@ USAGE = (
     Field("last_at", _or_null(TIME), needed=False),
     Field("stamps", TIMES),
     Field("decay", REAL),
+    Field("decay_at", _or_null(TIME), needed=False),
 )
+TICK = (
+    Field("number", COUNT),
+    Field("at", TIME),
+    Field("amount", REAL),
+    Field("total", REAL),
+)
+COUNTER = (Field("name", _one_of("recalls")), Field("value", _DIGITS))
 USAGE_DAY = (Field("id", NAME), Field("day", WHOLE), Field("recalls", WHOLE))
 FILE_EDIT = (
     Field("path", NAME),

@@ -1,4 +1,4 @@
-"""The graph of a space: entities and their names, links, and what happened when."""
+"""The graph of a space: entities and their names, and links."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import apsw
 from recollect.model import Entity, Link, Node
 from recollect.ports import Found, Match, Mention
 from recollect.store.analysis import unspaced_runs
-from recollect.store.sqlite.clock import ceil_ms, from_ms, from_ms_or_none, to_ms
+from recollect.store.sqlite.clock import from_ms, from_ms_or_none, to_ms
 from recollect.store.sqlite.connection import select
 from recollect.store.sqlite.lexical import Hydrate
 from recollect.store.sqlite.scope import Predicate
@@ -28,7 +28,7 @@ ENTITY = """
     e.id, e.kind, e.name, e.mentions, e.momentum, e.momentum_at, e.last_seen_at,
     (SELECT json_group_array(a.alias ORDER BY a.alias) FROM alias AS a WHERE a.entity = e.id)
 """
-_ADDENTITY = """
+_ADD_ENTITY = """
     INSERT INTO entity (id, kind, name, created_at, last_seen_at) VALUES (?1, ?2, ?3, ?4, ?4)
     ON CONFLICT (id) DO UPDATE SET last_seen_at = max(coalesce(last_seen_at, ?4), ?4)
 """
@@ -52,11 +52,13 @@ _ADD_LINK = """
         weight = excluded.weight, confidence = excluded.confidence,
         context = excluded.context, source = excluded.source
 """
-_LINK = """
+_REMOVE_LINK = """
+    DELETE FROM link WHERE src_kind = ? AND src = ? AND type = ? AND dst_kind = ? AND dst = ?
+"""
+LINK_COLUMNS = """
     l.src_kind, l.src, l.dst_kind, l.dst, l.type, l.weight, l.confidence, l.context,
     l.source, l.created_at
 """
-_WHEN = "coalesce(i.occurred_at, i.stored_at)"
 _PIECE = re.compile(r"\w+(?:[-.'’]\w+)*")
 _POSSESSIVE = re.compile(r"['’]s?$")
 
@@ -76,7 +78,7 @@ def find_entities(db: apsw.Connection, text: str, limit: int) -> list[Entity]:
         GROUP BY e.id ORDER BY found DESC, e.mentions DESC, e.id LIMIT ?""",
         (as_table(names), limit),
     )
-    return [toread_entity(row[1:]) for row in rows]
+    return [to_entity(row[1:]) for row in rows]
 
 
 def entities(db: apsw.Connection, prefix: str, limit: int, offset: int) -> list[Entity]:
@@ -90,7 +92,7 @@ def entities(db: apsw.Connection, prefix: str, limit: int, offset: int) -> list[
         # The last character there is: all that begins so comes before it.
         (*((start, f"{start}\U0010ffff") if start else ()), max(limit, 0), max(offset, 0)),
     )
-    return [toread_entity(row) for row in rows]
+    return [to_entity(row) for row in rows]
 
 
 def links_of(
@@ -103,12 +105,13 @@ def links_of(
     of_type = "AND l.type IN (SELECT value FROM json_each(?))" if types else ""
     ends = ("src", "dst") if incoming else ("src",)
     sql = " UNION ".join(
-        f"SELECT {_LINK} FROM carray(?) AS w CROSS JOIN link AS l ON l.{end} = w.value {of_type}"
+        f"SELECT {LINK_COLUMNS} FROM carray(?) AS w"
+        f" CROSS JOIN link AS l ON l.{end} = w.value {of_type}"
         for end in ends
     )
     one: tuple[Any, ...] = (asked, json.dumps(list(types))) if types else (asked,)
     rows = select(db, f"{sql} ORDER BY src, type, dst, src_kind, dst_kind", one * len(ends))
-    return [_link(row) for row in rows]
+    return [to_link(row) for row in rows]
 
 
 def add_links(db: apsw.Connection, links: Sequence[Link], now: datetime) -> None:
@@ -124,6 +127,17 @@ def add_links(db: apsw.Connection, links: Sequence[Link], now: datetime) -> None
             for link in links
         ),
     )
+
+
+def remove_links(db: apsw.Connection, links: Sequence[Link]) -> list[Link]:
+    """Removes links by their ends and type; gives those that were there."""
+    gone = []
+    for link in links:
+        ends = (link.src.kind, link.src.id, link.type, link.dst.kind, link.dst.id)
+        db.execute(_REMOVE_LINK, ends)
+        if db.changes():
+            gone.append(link)
+    return gone
 
 
 def add_mentions(
@@ -188,55 +202,6 @@ def search_entities(
     return Found(tuple(matches), f"{len(asked)} entities asked for", 1.0)
 
 
-def search_time(  # noqa: PLR0917 - the port's parameters
-    db: apsw.Connection,
-    start: datetime,
-    end: datetime,
-    depth: int,
-    predicate: Predicate,
-    hydrate: Hydrate,
-) -> Found:
-    """Items that happened in [start, end), nearest to its middle first, ties by id.
-
-    The middle scores 1, the edges one half; an item counts where it began.
-    """
-    first, last = ceil_ms(start), ceil_ms(end)
-    if first >= last or depth < 1:
-        return Found((), "the window is empty")
-    middle, half = (first + last) / 2, (last - first) / 2
-    rows = [
-        *_in_order(db, (first, middle), "DESC", depth, predicate),
-        *_in_order(db, (middle, last), "ASC", depth, predicate),
-    ]
-    ranked = sorted((abs(at - middle), item, rid, at) for rid, item, at in rows)[:depth]
-    items = hydrate(db, [rid for _, _, rid, _ in ranked])
-    matches = []
-    for distance, _, rid, at in ranked:
-        item = items.get(rid)
-        if item is not None:
-            verb = "happened" if item.occurred_at else "stored"
-            why = f"{verb} {from_ms(at):%Y-%m-%d}"
-            matches.append(Match(item, 1.0 - 0.5 * distance / half, why))
-    return Found(tuple(matches), f"from {start:%Y-%m-%d} to {end:%Y-%m-%d}", 1.0)
-
-
-def _in_order(
-    db: apsw.Connection,
-    window: tuple[float, float],
-    direction: str,
-    depth: int,
-    predicate: Predicate,
-) -> list[tuple[Any, ...]]:
-    """The first ``depth`` rows in scope from one end of a window, by the index on times."""
-    return select(
-        db,
-        f"SELECT i.rid, i.id, {_WHEN} AS at FROM item AS i"
-        f" WHERE {_WHEN} >= ? AND {_WHEN} < ? AND ({predicate.sql})"
-        f" ORDER BY {_WHEN} {direction}, i.id LIMIT ?",
-        (*window, *predicate.values, depth),
-    )
-
-
 def alias_form(name: str) -> str:
     """The form in which names are compared."""
     return fold(name) or " ".join(name.casefold().split())
@@ -265,7 +230,7 @@ def _substrings(run: str) -> Iterator[str]:
             yield run[start:end]
 
 
-def toread_entity(row: Sequence[Any]) -> Entity:
+def to_entity(row: Sequence[Any]) -> Entity:
     identity, kind, name, mentions, momentum, momentum_at, last_seen_at, aliases = row
     own = alias_form(name)
     return Entity(
@@ -280,7 +245,8 @@ def toread_entity(row: Sequence[Any]) -> Entity:
     )
 
 
-def _link(row: Sequence[Any]) -> Link:
+def to_link(row: Sequence[Any]) -> Link:
+    """The link of a row as LINK_COLUMNS gives it."""
     src_kind, src, dst_kind, dst, kind, weight, confidence, context, source, created_at = row
     return Link(
         src=Node(src_kind, src),

@@ -16,6 +16,11 @@ _INSERT = "INSERT INTO event (seq, at, kind, item, actor, detail, chain) VALUES 
 _HEAD = "SELECT value FROM meta WHERE name = 'journal'"
 _SET_HEAD = "UPDATE meta SET value = ? WHERE name = 'journal'"
 _PAGE = "SELECT seq, at, kind, item, actor, detail FROM event WHERE seq > ? ORDER BY seq LIMIT ?"
+_BACK = """
+    SELECT seq, at, kind, item, actor, detail FROM event
+    WHERE (?1 IS NULL OR item = ?1) AND (?2 IS NULL OR actor = ?2)
+    ORDER BY seq DESC LIMIT ?3
+"""
 _ALL = "SELECT seq, at, kind, item, actor, detail, chain FROM event ORDER BY seq"
 
 
@@ -76,6 +81,14 @@ def read(db: apsw.Connection, after: int, limit: int) -> list[Event]:
     return [
         Event(seq, from_ms(at), kind, item, actor, detail)
         for seq, at, kind, item, actor, detail in db.execute(_PAGE, (after, limit))
+    ]
+
+
+def read_back(db: apsw.Connection, item: str | None, actor: str | None, limit: int) -> list[Event]:
+    """The last lines, newest first: of one memory, by one actor."""
+    return [
+        Event(seq, from_ms(at), kind, of, who, detail)
+        for seq, at, kind, of, who, detail in db.execute(_BACK, (item, actor, limit))
     ]
 
 

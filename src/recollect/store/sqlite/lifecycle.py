@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import apsw
 
 from recollect.model import Item, Status
-from recollect.ports import Embedding
+from recollect.ports import Embedding, Fading
 from recollect.store.sqlite import journal, signatures, words
 from recollect.store.sqlite.clock import DAY_MS
 from recollect.store.sqlite.connection import Row, select
+from recollect.store.sqlite.fading import fade
 from recollect.store.sqlite.rows import CONTENT, INSERT, NewRow, read_items
 from recollect.store.sqlite.vectors import VectorIndex
 from recollect.store.sqlite.write import CLOSE, next_rid
@@ -113,11 +114,15 @@ def set_status(
     journal.write(db, changed, actor=actor, at=now)
 
 
-def note_use(db: apsw.Connection, ids: Sequence[str], now: int) -> None:
+def note_use(
+    db: apsw.Connection, ids: Sequence[str], now: int, fading: Fading | None = None
+) -> None:
     """Counts a recall of each item: in all, on this day, and the last twenty times."""
     known = [row[0] for row in select(db, _KNOWN, (id_list(ids),))]
     db.executemany(_USE, [(item, now) for item in known])
     db.executemany(_USE_DAY, [(item, now // DAY_MS) for item in known])
+    if fading is not None:
+        fade(db, known, now, fading)
 
 
 def unembedded(db: apsw.Connection, vectors: VectorIndex, model: str, limit: int) -> list[Item]:

@@ -11,6 +11,8 @@ import apsw
 from recollect.errors import Refused
 from recollect.store.sqlite import fields, journal, signatures, words
 from recollect.store.sqlite.dump import FORMAT
+from recollect.store.sqlite.entity_index import changed
+from recollect.store.sqlite.fading import Faded
 from recollect.store.sqlite.fields import Field
 from recollect.store.sqlite.rows import CONTENT, ENTITIES, INSERT, WORDS, NewRow, content_hash
 from recollect.store.sqlite.write import ADD_SKETCH, next_rid
@@ -24,6 +26,8 @@ _LAYOUTS: dict[str, Sequence[Field]] = {
     "thread": fields.THREAD,
     "thread_member": fields.THREAD_MEMBER,
     "thread_event": fields.THREAD_EVENT,
+    "tick": fields.TICK,
+    "counter": fields.COUNTER,
     "usage": fields.USAGE,
     "usage_day": fields.USAGE_DAY,
     "file_edit": fields.FILE_EDIT,
@@ -31,7 +35,7 @@ _LAYOUTS: dict[str, Sequence[Field]] = {
     "tombstone": fields.TOMBSTONE,
     "event": fields.EVENT,
 }
-_TABLES = {"key": "idempotency"}
+_TABLES = {"key": "idempotency", "counter": "meta"}
 _BATCH = 500
 _KNOWN = """
     SELECT EXISTS (SELECT 1 FROM item WHERE id = ?1)
@@ -109,6 +113,7 @@ class _Loading:
         self._touched: set[str] = set()
         self._threads: dict[str, Row] = {}
         self._begun: set[str] = set()
+        self._fading = Faded()
         # A journal cannot be merged into another without breaking its chain.
         self._takes_events = journal.head(db)[0] == 0
         self._chain = ""
@@ -235,6 +240,15 @@ class _Loading:
         if row[0] in self._begun and (row[3] is None or self._is_there(row[3])):
             self._db.execute(_INSERTS["thread_event"], row)
 
+    def _take_tick(self, number: int, row: Row) -> None:
+        self._fading.take(row)
+        if self._takes_events:
+            self._db.execute(_INSERTS["tick"], row)
+
+    def _take_counter(self, number: int, row: Row) -> None:
+        if self._takes_events:
+            self._db.execute(_INSERTS["counter"], row)
+
     def _take_usage(self, number: int, row: Row) -> None:
         if row[0] in self._came:
             self._db.execute(_INSERTS["usage"], row)
@@ -272,6 +286,11 @@ class _Loading:
         """Stores what still waits, corrects counts and writes the journal."""
         self._flush()
         self._db.execute(_RECOUNT, (json.dumps(sorted(self._touched), ensure_ascii=False),))
+        if self._touched:
+            changed(self._db)
+        if not self._takes_events:
+            # The ticks of another space are not ours: what came keeps what was left of it.
+            self._fading.settle(self._db, list(self._came), now)
         lines = (journal.Line("imported", item) for item in self._came)
         journal.write(self._db, lines, actor=actor, at=now)
         return len(self._came)

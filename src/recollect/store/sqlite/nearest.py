@@ -229,6 +229,7 @@ def _in_scope_places(db: apsw.Connection, scan: Scan, share: float, predicate: P
         visible = list(in_scope(db, scan.rids[near], predicate))
         if len(visible) >= scan.first // 2:
             return near[np.isin(scan.rids[near], visible)]
-    rows = db.execute(f"SELECT i.rid FROM item AS i WHERE {predicate.sql}", predicate.values)
+    where = f"{predicate.among} AND {predicate.sql}"
+    rows = db.execute(f"SELECT i.rid FROM item AS i WHERE {where}", predicate.values)
     scope = np.fromiter((rid for (rid,) in rows), dtype=np.int64)
     return np.flatnonzero(np.isin(scan.rids, scope))

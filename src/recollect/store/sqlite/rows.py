@@ -38,13 +38,22 @@ INSERT = (
 )
 SELECT_CONTENT = ", ".join(CONTENT)
 
+# How much of a memory is left: the ticks from `decay_at` on, or since it was stored, come
+# off. Where nothing ever ticked, which is nearly everywhere, no tick is looked for.
+FADED = """
+    CASE WHEN EXISTS (SELECT 1 FROM tick) THEN max(0.0, round(coalesce(u.decay, 1.0)
+        - (SELECT total FROM tick ORDER BY number DESC LIMIT 1)
+        + coalesce((SELECT t.total FROM tick AS t WHERE t.at < coalesce(u.decay_at, i.stored_at)
+            ORDER BY t.at DESC LIMIT 1), 0.0), 9))
+    ELSE coalesce(u.decay, 1.0) END
+"""
 # In the order of Item's fields, so that a row is nearly an Item already.
-SELECT_ITEM = """
+SELECT_ITEM = f"""
     i.rid, i.id, i.text, i.stored_at, i.source, i.source_class, i.writer, i.rev, i.level,
     i.kind, i.layer, i.topic, i.tier, i.tags, i.entities, i.caption, i.original, i.language,
     i.speaker, i.session, i.seq, i.parent, i.subject, i.attribute, i.trust, i.integrity,
     i.credibility, i.classification, i.emotion, i.importance, i.confidence, i.relevance,
-    coalesce(u.decay, 1.0), i.pinned, i.protected, i.occurred_at, i.occurred_end,
+    {FADED}, i.pinned, i.protected, i.occurred_at, i.occurred_end,
     i.valid_from, i.valid_to, i.live_from, i.live_to, i.ended_by, i.status, i.tokens,
     i.content_hash, i.flags, coalesce(u.recalls, 0), u.last_at, i.metadata
 """

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from recollect.model import Filters
+from recollect.model import LEVELS, Filters
 from recollect.ports import Scope
 from recollect.store.sqlite.clock import DAY_MS, ceil_ms, to_ms
 from recollect.store.sqlite.warmth import IN_BANDS
@@ -45,17 +45,25 @@ _MENTIONS_NOW = (
 )
 _MENTIONED_THEN = f"EXISTS (SELECT 1 FROM json_each(i.entities) AS m WHERE m.value IN ({_NAMED}))"
 
+# As the index of the levels has it. Few memories may be of a level, or nearly all, which
+# SQLite cannot know: only who asks for this form of the condition gets the index.
+_OF_LEVELS = {
+    (level,): f"i.level || '' = '{level}' AND i.live_to IS NULL" for level in LEVELS
+}
+
 
 class Predicate(NamedTuple):
     """A condition over ``item AS i`` with its bound values, in the order of its marks.
 
     ``plain`` says that nobody restricted anything: only the conditions apply that
-    hold for every ordinary question, so nearly all live rows pass.
+    hold for every ordinary question, so nearly all live rows pass. ``among`` is a further
+    condition, true of all that pass, by which an index finds them where they are few.
     """
 
     sql: str
     values: tuple[SqlValue, ...]
     plain: bool
+    among: str = "1"
 
 
 class _Conditions:
@@ -97,7 +105,8 @@ def compile_scope(scope: Scope) -> Predicate:
         moment = to_ms(scope.moment)
         where.add(IN_BANDS, moment, moment // DAY_MS, _json(filters.bands))
     plain = scope.as_of is None and filters == _DEFAULT
-    return Predicate(" AND ".join(where.parts), tuple(where.values), plain)
+    among = _OF_LEVELS.get(filters.levels, "1") if scope.as_of is None else "1"
+    return Predicate(" AND ".join(where.parts), tuple(where.values), plain, among)
 
 
 def _add_life(where: _Conditions, scope: Scope) -> None:
@@ -109,7 +118,7 @@ def _add_life(where: _Conditions, scope: Scope) -> None:
     if scope.filters.include_superseded:
         where.add("i.status IN ('active', 'superseded')")
     else:
-        where.add("i.status = 'active'")
+        where.add("(i.status = 'active' OR (i.status = 'superseded' AND i.pinned))")
 
 
 def _add_times(where: _Conditions, filters: Filters) -> None:

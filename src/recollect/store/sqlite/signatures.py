@@ -244,11 +244,11 @@ def _nearest(kept: _Kept, terms: Sequence[str], least: float) -> dict[int, float
     """Rows that are alike enough, each with its best signature's likeness."""
     import numpy as np  # as above
 
-    from recollect.store.signature import likeness, sums
+    from recollect.store.signature import likeness, question_sums
 
     if not len(kept.bits):
         return {}
-    agreement = _agreement(sums([terms])[0].astype(np.float32), kept.bits)
+    agreement = _agreement(question_sums(terms).astype(np.float32), kept.bits)
     alike = likeness(agreement, kept.counts, len(terms))
     near: dict[int, float] = {}
     for place in np.flatnonzero(alike >= least).tolist():
@@ -269,7 +269,8 @@ def _agreement(question: NDArray[np.float32], rows: NDArray[np.uint8]) -> NDArra
     for place, plane in enumerate(reversed(bits.planes(question))):
         dots += 2**place * (BITS / 2 - bits.hamming(plane, rows))
         levels += 2**place * (np.unpackbits(plane) - 0.5)
-    return dots / np.sqrt(BITS * float(levels @ levels))
+    agreement: NDArray[np.float64] = dots / np.sqrt(BITS * float(levels @ levels))
+    return agreement
 
 
 def _in_scope(db: apsw.Connection, near: dict[int, float], predicate: Predicate) -> dict[int, str]:

@@ -14,7 +14,7 @@ from recollect.errors import Conflict, Refused
 from recollect.model import Item
 from recollect.ports import Embedding, Kept, Record
 from recollect.store.analysis import about_words
-from recollect.store.sqlite import graph, journal, signatures, turns, words
+from recollect.store.sqlite import entity_index, graph, journal, signatures, turns, words
 from recollect.store.sqlite.clock import from_ms
 from recollect.store.sqlite.connection import select
 from recollect.store.sqlite.rows import INSERT, NewRow, entity_ids, to_content
@@ -160,12 +160,12 @@ class _Plan:
         self._require_next(item, before)
         # Never before the revision it replaces, even if the clock went back.
         begin = self._now if before is None else max(self._now, before.live_from)
-        entities = entity_ids(record)
+        held = entity_ids(record)
         if before is not None:
             self._close(item.id, before, begin)
-            gone = set(before.entities) - set(entities)
+            gone = set(before.entities) - set(held)
             self._dropped += [(item.id, entity) for entity in before.entities if entity in gone]
-        new = _Revision(self._rid, item.rev, begin, None, content, entities, record)
+        new = _Revision(self._rid, item.rev, begin, None, content, held, record)
         self._rid += 1
         self._new.append(new)
         self._latest[item.id] = new
@@ -221,13 +221,13 @@ class _Plan:
         return NewRow(new.rid, content, new.live_to, ended_by, record.item.status, split.length)
 
     def _index(self, db: apsw.Connection, vectors: VectorIndex) -> None:
-        rows = [_words_of(new) for new in self._new]
-        words.index(db, rows, [self._split[row.rid] for row in rows])
+        texts = [_words_of(new) for new in self._new]
+        words.index(db, texts, [self._split[row.rid] for row in texts])
         signatures.add(
             db,
             [
                 (row.rid, signatures.telling_terms(row.text, self._split[row.rid].text, db))
-                for row in rows
+                for row in texts
             ],
         )
         by_model: dict[str, list[tuple[int, Embedding]]] = {}
@@ -242,6 +242,8 @@ class _Plan:
 
     def _connect(self, db: apsw.Connection) -> None:
         now = from_ms(self._now)
+        mentions = [mention for new in self._new for mention in _record(new).mentions]
+        is_new = not entity_index.all_known(db, (mention.entity.id for mention in mentions))
         for item, entity in self._dropped:
             db.execute(_PAST_MENTION, (item, entity))
             db.execute(_COUNT_MENTION, (-db.changes(), entity))
@@ -255,6 +257,19 @@ class _Plan:
                 db.executemany(_NO_PAST_MENTION, again)
             if record.links:
                 graph.add_links(db, record.links, now)
+        if is_new:
+            entity_index.changed(db)
+        self._embed_entities(db)
+
+    def _embed_entities(self, db: apsw.Connection) -> None:
+        by_model: dict[str, dict[str, Embedding]] = {}
+        for new in self._new:
+            record = _record(new)
+            came = entity_index.vectors_of(record.mentions)
+            if came and record.model:
+                by_model.setdefault(record.model, {}).update(came)
+        for model, vectors in by_model.items():
+            entity_index.set_embeddings(db, model, vectors)
         turns.link_turns(db, (_record(new).item for new in self._new), self._now)
 
     def _link_named(self, db: apsw.Connection, new: _Revision) -> None:

@@ -4,6 +4,10 @@
 DROP INDEX link_dst;
 CREATE INDEX link_dst ON link (dst, type, created_at);
 
+-- One level may hold few of many memories. As an expression, so that only a search that
+-- knows this asks for it (scope.py).
+CREATE INDEX item_level ON item (level || '') WHERE live_to IS NULL;
+
 -- 256 bits of a memory's words, for likeness without a model; those of a long text's
 -- stretches follow its own. Counts: how many words each stands for, two bytes each.
 CREATE TABLE signature (
@@ -61,3 +65,7 @@ CREATE TABLE file_snapshot (
     read_at INTEGER NOT NULL,
     reads INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- How long things went on, to find what reaches into a time without looking at all there is.
+CREATE INDEX item_lasting ON item (occurred_end - coalesce(occurred_at, stored_at))
+    WHERE occurred_end IS NOT NULL;

@@ -17,7 +17,7 @@ import apsw
 from recollect.model import Entity, Item
 from recollect.ports import Embedding, Mention, NearEntity, Scope
 from recollect.store.sqlite.connection import select
-from recollect.store.sqlite.graph import ENTITY, read_entity
+from recollect.store.sqlite.graph import ENTITY, to_entity
 from recollect.store.sqlite.lexical import Hydrate
 from recollect.store.sqlite.scope import compile_scope
 from recollect.store.sqlite.terms import as_table
@@ -29,14 +29,26 @@ _VERSION = "SELECT value FROM meta WHERE name = 'entities'"
 _CHANGED = "UPDATE meta SET value = value + 1 WHERE name = 'entities'"
 _ADD = "INSERT OR REPLACE INTO entity_vector (entity, model, data) VALUES (?, ?, ?)"
 _NAMES = "SELECT id, name FROM entity ORDER BY id"
-_OF_MODEL = "SELECT entity, data FROM entity_vector WHERE model = ? ORDER BY entity"
+_OF_MODEL = """
+    SELECT entity, data FROM entity_vector WHERE model = ? AND length(data) = ? ORDER BY entity
+"""
 _BY_ID = f"SELECT {ENTITY} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
 _KNOWN = "SELECT count(*) FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
-_WITHOUT = """
+_UNEMBEDDED = f"""
+    SELECT {ENTITY} FROM entity AS e
     WHERE NOT EXISTS (SELECT 1 FROM entity_vector AS v WHERE v.entity = e.id AND v.model = ?)
+    ORDER BY e.id LIMIT ?
 """
-_UNEMBEDDED = f"SELECT {ENTITY} FROM entity AS e {_WITHOUT} ORDER BY e.id LIMIT ?"
-_UNEMBEDDED_AMONG = f"{_BY_ID} {_WITHOUT} LIMIT ?"
+_EMBEDDED = """
+    SELECT v.entity FROM carray(?) AS w
+    CROSS JOIN entity_vector AS v ON v.entity = w.value WHERE v.model = ?
+"""
+# Vectors of one model are of one length; two bytes a number.
+_FAULTY = """
+    entity NOT IN (SELECT id FROM entity) OR length(data) <> coalesce(
+        (SELECT 2 * m.dim FROM model AS m WHERE m.name = entity_vector.model), length(data))
+    OR length(data) = 0 OR length(data) % 2 = 1
+"""
 # The link of a live revision 'mentions'; earlier ones know their entities themselves.
 _MENTIONING = """
     SELECT i.rid FROM link AS l CROSS JOIN item AS i ON i.id = l.src
@@ -63,6 +75,7 @@ class _Vectors(NamedTuple):
 
     version: str
     model: str
+    dim: int
     ids: tuple[str, ...]
     rows: Matrix
 
@@ -74,15 +87,13 @@ class EntityIndex:
         self._names: _Names | None = None
         self._vectors: _Vectors | None = None
 
-    def near(
-        self, db: apsw.Connection, vector: Vector, model: str, limit: int
-    ) -> list[NearEntity]:
+    def near(self, db: apsw.Connection, vector: Vector, model: str, limit: int) -> list[NearEntity]:
         """The nearest by cosine, ties by id."""
         import numpy as np  # start-up time: only a profile that asks for it
 
-        kept = self._vectors_of(db, model)
+        kept = self._vectors_of(db, model, len(vector))
         length = float(np.sqrt(np.einsum("i,i->", vector, vector)))
-        if not kept.ids or limit < 1 or length == 0.0 or kept.rows.shape[1] != len(vector):
+        if not kept.ids or limit < 1 or length == 0.0:
             return []
         # Not a matrix product, whose sums depend on where in the matrix a row stands.
         cosines = np.einsum("ij,j->i", kept.rows, vector) / length
@@ -100,7 +111,7 @@ class EntityIndex:
         if not held or limit < 1:
             return []
         # All that tie with the last one that fits, since mentions decide among them.
-        least = sorted(held.values(), reverse=True)[: limit][-1]
+        least = sorted(held.values(), reverse=True)[:limit][-1]
         found = read(db, [key for key, count in held.items() if count >= least])
         ranked = sorted(found.values(), key=lambda one: (-held[one.id], -one.mentions, one.id))
         return [NearEntity(entity, float(held[entity.id])) for entity in ranked[:limit]]
@@ -116,11 +127,12 @@ class EntityIndex:
                 self._names = kept
         return kept
 
-    def _vectors_of(self, db: apsw.Connection, model: str) -> _Vectors:
+    def _vectors_of(self, db: apsw.Connection, model: str, dim: int) -> _Vectors:
         version, kept = _version(db), self._vectors
-        if kept is None or (kept.version, kept.model) != (version, model):
-            rows = select(db, _OF_MODEL, (model,))
-            kept = _Vectors(version, model, tuple(key for key, _ in rows), _units(rows))
+        if kept is None or kept[:3] != (version, model, dim):
+            rows = select(db, _OF_MODEL, (model, 2 * dim))
+            ids = tuple(key for key, _ in rows)
+            kept = _Vectors(version, model, dim, ids, _units(rows, dim))
             if not _is_writing(db):
                 self._vectors = kept
         return kept
@@ -137,14 +149,12 @@ def _holders(names: _Names, word: str) -> Iterable[str]:
         at = names.text.find(word, names.starts[place + 1])
 
 
-def _units(rows: Sequence[tuple[str, bytes]]) -> Matrix:
+def _units(rows: Sequence[tuple[str, bytes]], dim: int) -> Matrix:
     import numpy as np  # start-up time: only a profile that asks for it
 
     from recollect.store.sqlite import bits
 
-    if not rows:
-        return np.empty((0, 0), np.float32)
-    wide = bits.widened(bits.from_stored((stored for _, stored in rows), len(rows[0][1]) // 2))
+    wide = bits.widened(bits.from_stored((stored for _, stored in rows), dim))
     lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
     lengths[lengths == 0.0] = 1.0
     wide /= lengths[:, None]
@@ -157,7 +167,7 @@ def read(db: apsw.Connection, ids: Iterable[str]) -> dict[str, Entity]:
     if not wanted:
         return {}
     rows = select(db, _BY_ID, (as_table(wanted),))
-    return {row[0]: read_entity(row) for row in rows}
+    return {row[0]: to_entity(row) for row in rows}
 
 
 def mentioning(
@@ -174,17 +184,18 @@ def mentioning(
     return found
 
 
-def unembedded(
-    db: apsw.Connection, model: str, limit: int, among: Sequence[str] | None
-) -> list[Entity]:
+def unembedded(db: apsw.Connection, model: str, limit: int) -> list[Entity]:
     """Entities without a vector of this model."""
-    if among is None:
-        rows = select(db, _UNEMBEDDED, (model, limit))
-    elif among:
-        rows = select(db, _UNEMBEDDED_AMONG, (as_table(tuple(among)), model, limit))
-    else:
-        rows = []
-    return [read_entity(row) for row in rows]
+    return [to_entity(row) for row in select(db, _UNEMBEDDED, (model, limit))]
+
+
+def lacking(db: apsw.Connection, ids: Sequence[str], model: str) -> list[str]:
+    """Those of the entities, known here or not, that have no vector of this model."""
+    wanted = tuple(dict.fromkeys(ids))
+    if not wanted:
+        return []
+    have = {key for (key,) in select(db, _EMBEDDED, (as_table(wanted), model))}
+    return [key for key in wanted if key not in have]
 
 
 def set_embeddings(db: apsw.Connection, model: str, embeddings: Mapping[str, Embedding]) -> None:
@@ -193,7 +204,7 @@ def set_embeddings(db: apsw.Connection, model: str, embeddings: Mapping[str, Emb
         return
     from recollect.store.sqlite import bits  # NumPy
 
-    known = [key for key in read(db, embeddings) if embeddings[key].vector.any()]
+    known = list(read(db, embeddings))
     if known:
         vectors = [embeddings[key].vector for key in known]
         stored = bits.to_rows(vectors, len(vectors[0]))
@@ -215,6 +226,18 @@ def all_known(db: apsw.Connection, ids: Iterable[str]) -> bool:
     """Whether the store has every one of these entities."""
     wanted = tuple(dict.fromkeys(ids))
     return not wanted or db.execute(_KNOWN, (as_table(wanted),)).get == len(wanted)
+
+
+def verify(db: apsw.Connection) -> str:
+    """What is wrong with the vectors, in words."""
+    faulty = select(db, f"SELECT entity FROM entity_vector WHERE {_FAULTY} ORDER BY entity")
+    return f"{len(faulty):,} cannot be compared: {faulty[0][0]} and others" if faulty else ""
+
+
+def drop_faulty(db: apsw.Connection) -> None:
+    """Removes what cannot be compared; a reindex makes it anew."""
+    db.execute(f"DELETE FROM entity_vector WHERE {_FAULTY}")
+    changed(db)
 
 
 def changed(db: apsw.Connection) -> None:

@@ -1,0 +1,122 @@
+"""Finds paragraphs of the notes kept beside the memories: daily, weekly, quarterly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from recollect.asked import periods, telling_words
+from recollect.channels.ranking import ranked
+from recollect.context import Context
+from recollect.errors import Refused
+from recollect.model import Item, Pool
+from recollect.ports import Found, Match, NoteFile, Word
+from recollect.scope import rejects
+from recollect.text import fold
+
+MOST_READ = 2_000  # paragraphs
+
+
+@dataclass(frozen=True, slots=True)
+class NotesChannel:
+    """Paragraphs of Markdown notes that hold a telling word of the question, the newest
+    ``depth``, each ``score``, none twice.
+
+    Of the time asked for: ``since`` and ``until``, else the times the question names,
+    else any. A note is a file's word, not a memory's: it has an id (``note:...#3``) to be
+    looked at, and every filter holds for it.
+    """
+
+    depth: int = 10
+    weight: float = 1.0
+    score: float = 0.5
+    name: str = "notes"
+
+    def __call__(self, ctx: Context) -> Pool:
+        if ctx.notes is None:
+            ctx.remark("there is no folder of notes")
+            return ()
+        words = [telling.word for telling in telling_words(ctx)]
+        best: dict[str, Match] = {}
+        for item in _paragraphs(ctx) if words else ():
+            content = fold(item.text)
+            held = _held(words, item, ctx) if content not in best else ()
+            if held and rejects(item, ctx.scope) is None:
+                best[content] = Match(item, self.score, f"holds {', '.join(held)}")
+                if len(best) >= self.depth:
+                    break
+        # All score alike, and equal scores stand by id everywhere.
+        matches = sorted(best.values(), key=lambda match: match.item.id)
+        return ranked(self.name, Found(tuple(matches)), ctx)
+
+
+class _Window(NamedTuple):
+    start: datetime | None
+    end: datetime | None
+
+
+def _paragraphs(ctx: Context) -> Iterator[Item]:
+    """Paragraphs of the time asked for, newest file first."""
+    read = 0
+    for file, window in _files(ctx):
+        for item in _read(file, ctx):
+            read += 1
+            if read > MOST_READ:
+                ctx.remark(f"the newest {MOST_READ:,} paragraphs were looked at")
+                return
+            yield _of_window(item, window)
+
+
+def _files(ctx: Context) -> list[tuple[NoteFile, _Window]]:
+    notes, query = ctx.notes, ctx.query
+    if notes is None:
+        return []
+    found: dict[str, tuple[NoteFile, _Window]] = {}
+    for window in _windows(ctx):
+        for file in notes.files(*window):
+            # What was written later than the moment asked about was not known then.
+            late = query.as_of is not None and file.modified > query.as_of
+            if not late and file.start <= query.moment:
+                found.setdefault(file.name, (file, window))
+    return sorted(found.values(), key=lambda one: (one[0].start, one[0].name), reverse=True)
+
+
+def _windows(ctx: Context) -> list[_Window]:
+    filters = ctx.query.filters
+    if filters.since is not None or filters.until is not None:
+        return [_Window(filters.since, filters.until)]
+    named = [_Window(period.start, period.end) for period in periods(ctx)]
+    return named or [_Window(None, None)]
+
+
+def _read(file: NoteFile, ctx: Context) -> Sequence[Item]:
+    assert ctx.notes is not None
+    try:
+        return ctx.notes.read(file)
+    except Refused as error:
+        ctx.remark(f"left out: {error.message}")
+        return ()
+
+
+def _of_window(item: Item, window: _Window) -> Item:
+    """A note of a week that began before the window belongs to the part inside of it."""
+    if window.start is None or item.when >= window.start:
+        return item
+    return item._replace(occurred_at=window.start)
+
+
+def _held(words: Sequence[Word], item: Item, ctx: Context) -> tuple[str, ...]:
+    """The words of the question that a paragraph holds."""
+    plain = item.text.casefold() if item.text.isascii() else ""
+    if plain and not any(_may_hold(word, plain) for word in words):
+        return ()
+    there = set(ctx.store.terms(item.text))
+    return tuple(word.shown for word in words if there.issuperset(word.terms))
+
+
+def _may_hold(word: Word, plain: str) -> bool:
+    """A quick look: a word and its inflections begin alike."""
+    shown = word.shown.casefold()
+    return not (shown.isascii() and shown.isalpha()) or shown[:3] in plain

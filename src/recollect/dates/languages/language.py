@@ -1,0 +1,148 @@
+"""A language as word lists: what its words for times are called in English."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from recollect.dates.names import MONTH, NUMBER, PART, SEASON, UNIT, VAGUE, WEEKDAY, word_set
+from recollect.dates.reader import TOKEN, Place
+
+Put = tuple[str, Place]
+
+# Letters are compared without their marks: one for one, so that places stay.
+_FOLD = str.maketrans("áàâäãéèêëíìîïóòôöõúùûüñç", "aaaaaeeeeiiiiooooouuuunc")
+_NAMED = UNIT.keys() | WEEKDAY.keys() | MONTH.keys() | SEASON.keys() | PART.keys()
+_NAMED |= {"christmas", "easter"}
+_ANCHORS = _NAMED | {"today", "yesterday", "tomorrow", "tonight", "recently", "noon"}
+_ANCHORS |= {"beginning", "middle", "end"}
+_COUNT = NUMBER.keys() | VAGUE.keys() | {"of", "half"}
+# Words that speak for English, whatever else they may be.
+ENGLISH = _NAMED | word_set(
+    """the of and to in is was we what when did do does that for on with have has had were are i
+    you it this how who where why which an be been from by at as our my they he she his her not
+    about last ago next said am me no so also us will would can could there their if but or its
+    your all one out up more any then than some get got just like"""
+)
+_POINTED = {"last~": "last", "next~": "next"}
+
+
+def fold(word: str) -> str:
+    """A word as the lists have it: in small letters without marks."""
+    lower = word.lower()
+    return lower if lower.isascii() else lower.translate(_FOLD)
+
+
+def listed(lists: str) -> dict[str, str]:
+    """Reads lines like ``woche | wochen = week``."""
+    words: dict[str, str] = {}
+    for line in lists.strip().splitlines():
+        keys, _, english = line.partition("=")
+        words |= dict.fromkeys((fold(name.strip()) for name in keys.split("|")), english.strip())
+    return words
+
+
+class Language:
+    """Word lists, and the words that give a text in this language away.
+
+    In the lists ``ago<`` goes behind the amount that follows it, ``last~`` and
+    ``next~`` go before what they stand beside, and ``_`` is no time at all.
+    ``unsure`` words mean something else in other languages.
+    """
+
+    def __init__(self, name: str, words: Mapping[str, str], common: str, unsure: str = "") -> None:
+        """Nothing is compiled yet: most texts are in one language."""
+        self.name = name
+        self.words = words
+        self.common = frozenset(map(fold, common.split()))
+        self.unsure = frozenset(map(fold, unsure.split()))
+
+    @cached_property
+    def vocabulary(self) -> frozenset[str]:
+        """The words that speak for this language."""
+        words = self.common | {key for key in self.words if key.isalpha() and len(key) > 1}
+        return words - ENGLISH
+
+    @cached_property
+    def telltales(self) -> frozenset[str]:
+        """Words without one of which a text names no time in this language."""
+        heads = [(TOKEN.findall(key)[0], english) for key, english in self.words.items()]
+        anchored = {word for word, english in heads if not _ANCHORS.isdisjoint(english.split())}
+        return frozenset(anchored) - _NAMED
+
+    @cached_property
+    def heads(self) -> dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]]:
+        """What may stand at a word, by that word, the longest first."""
+        heads: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {}
+        for key, english in self.words.items():
+            phrase = tuple(TOKEN.findall(key))
+            heads.setdefault(phrase[0], []).append((phrase, tuple(english.split())))
+        for phrases in heads.values():
+            phrases.sort(key=lambda entry: -len(entry[0]))
+        return heads
+
+    def put(self, text: str, *, sure: bool) -> list[Put]:
+        """The text in English words for times; what is none is marked by ``_``."""
+        tokens = [(fold(match[0]), match.span()) for match in TOKEN.finditer(text)]
+        out: list[Put] = []
+        i = 0
+        while i < len(tokens):
+            word, place = tokens[i]
+            length, english = self._at(tokens, i, sure=sure)
+            if length:
+                whole = (place[0], tokens[i + length - 1][1][1])
+                out += [(one, whole) for one in english]
+            else:
+                out.append((f"_{word}" if word[0].isalpha() else word, place))
+            i += length or 1
+        return _in_order(out)
+
+    def _at(self, tokens: list[Put], i: int, *, sure: bool) -> tuple[int, tuple[str, ...]]:
+        word = tokens[i][0]
+        if sure and word in self.unsure:
+            return 0, ()
+        for phrase, english in self.heads.get(word, ()):
+            found = tokens[i : i + len(phrase)]
+            if len(found) == len(phrase) and all(
+                one == token[0] for one, token in zip(phrase, found, strict=True)
+            ):
+                return len(phrase), english
+        return 0, ()
+
+
+def _in_order(words: list[Put]) -> list[Put]:
+    """English word order: three days ago, last week, the last three days."""
+    out: list[Put] = []
+    pending: tuple[int, Put] | None = None
+    for i, (word, place) in enumerate(words):
+        if word.startswith("ago<"):
+            unit = _counted(words, i + 1)
+            pending = (unit, ("ago", place)) if unit else pending
+            if not unit:
+                out.append((word.removeprefix("ago<") or "_", place))
+        elif word in _POINTED:
+            _point(out, (_POINTED[word], place), words[i + 1][0] if i + 1 < len(words) else "")
+        else:
+            out.append((word, place))
+        if pending and pending[0] == i:
+            out.append(pending[1])
+            pending = None
+    return out
+
+
+def _counted(words: list[Put], i: int) -> int:
+    """Where the unit of an amount stands that begins here; 0 where none does."""
+    for at in range(i, min(i + 4, len(words))):
+        word = words[at][0]
+        if word in UNIT:
+            return at if at > i else 0
+        if word not in _COUNT and not word.isdecimal():
+            return 0
+    return 0
+
+
+def _point(out: list[Put], pointer: Put, following: str) -> None:
+    """Puts last or next before what it stands beside."""
+    before = out[-1][0] if out else ""
+    counted = following in UNIT and (before in _COUNT or before.isdecimal())
+    out.insert(len(out) - (counted or before in _NAMED), pointer)

@@ -1,0 +1,78 @@
+"""Saying how two memories belong together, and taking it back."""
+
+from __future__ import annotations
+
+from recollect.asking import admitted
+from recollect.errors import NotFound, Refused
+from recollect.facade.opened import Opened
+from recollect.model import RELATIONS, Item, Link, Node
+
+MOST_CONTEXT = 1000
+
+
+class Relating(Opened):
+    """The relating side of a memory."""
+
+    def link(
+        self,
+        src: str,
+        relation: str,
+        dst: str,
+        *,
+        weight: float = 0.5,
+        context: str | None = None,
+    ) -> Link:
+        """Says that one memory ``implies``, ``contradicts``, ``supersedes`` ... another.
+
+        Said again, it overwrites the weight and the context; `unlink` takes it back.
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     old = memory.remember("Releases are on Fridays").id
+        ...     new = memory.remember("Releases are on Mondays since spring").id
+        ...     _ = memory.link(new, "supersedes", old)
+        ...     [told.type for told in memory.recall("when are releases?").relations]
+        ['supersedes', 'supersedes']
+        """
+        if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 < weight <= 1:
+            raise Refused(f"weight is {weight!r}, but must be above 0 and at most 1")
+        if context is not None:
+            context = admitted(context, "the context", MOST_CONTEXT)
+        now = self._clock()
+        link = self._named(src, relation, dst, float(weight), context)
+        self.store.add_links([link], actor=self.settings.actor, now=now)
+        return link
+
+    def unlink(self, src: str, relation: str, dst: str) -> Link:
+        """Takes back what `link` said."""
+        link = self._named(src, relation, dst)
+        if not self.store.remove_links([link], actor=self.settings.actor, now=self._clock()):
+            raise NotFound(
+                f"{link.src.id} has no link {relation} to {link.dst.id}",
+                remedy=f"recollect links {link.src.id}",
+            )
+        return link
+
+    def links(self, item_id: str) -> list[Link]:
+        """The links from and to a memory that lead to other memories."""
+        item = self.get(item_id)
+        found = self.store.links_of([item.id])
+        return [link for link in found if link.src.kind == link.dst.kind == "item"]
+
+    def _named(
+        self, src: str, relation: str, dst: str, weight: float = 1.0, context: str | None = None
+    ) -> Link:
+        if relation not in RELATIONS:
+            raise Refused(
+                f"there is no relation {relation!r}", remedy=f"one of {', '.join(RELATIONS)}"
+            )
+        first, second = self._living(src), self._living(dst)
+        if first.id == second.id:
+            raise Refused(f"{first.id} cannot be linked to itself")
+        ends = Node("item", first.id), Node("item", second.id)
+        return Link(*ends, relation, weight, context=context, source="caller")
+
+    def _living(self, item_id: str) -> Item:
+        item = self.get(item_id)
+        if item.live_to is not None:
+            raise Refused(f"{item.id} was forgotten", remedy=f"recollect restore {item.id}")
+        return item

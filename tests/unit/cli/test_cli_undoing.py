@@ -1,0 +1,58 @@
+"""`undo` and `why` at the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from caller import Caller
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Caller:
+    return Caller(tmp_path, monkeypatch, capsys)
+
+
+def test_undo_shows_first_and_does_it_when_told(call: Caller) -> None:
+    """Where nobody can answer, nothing happens without --yes."""
+    one = call.remember("The limit is five")
+    call("update", one, "The limit is ten")
+
+    shown = call("undo")
+    text = call("show", one, "--json").told["text"]
+    done = call("undo", "--yes")
+
+    assert "would: give it back its text" in shown.out
+    assert "--yes does it" in shown.err
+    assert text == "The limit is ten"
+    assert done.out.splitlines()[-1] == f"undone {one}  The limit is five"
+    assert call("undo", one, "--yes", "--json").told["done"] is True
+    assert call("show", one, "--json").told["text"] == "The limit is ten"
+
+
+def test_nothing_to_undo(call: Caller) -> None:
+    """A sentence and exit code 2."""
+    refused = call("undo")
+
+    assert (refused.code, refused.out) == (2, "")
+    assert "no change by" in refused.err
+
+
+def test_why_draws_where_a_memory_comes_from(call: Caller) -> None:
+    """As a tree for people, as edges for programs."""
+    source = call.remember("The interview notes of Monday", "--level", "raw")
+    child = call.remember("Customers want dark mode", "--parent", source)
+
+    drawn = call("why", child)
+    told = call("why", child, "--json").told
+
+    assert drawn.code == 0
+    assert f"└── derives_from  {source}" in drawn.out
+    assert [(edge["type"], edge["to"]["id"]) for edge in told["edges"]] == [
+        ("derives_from", source)
+    ]
+    alone = call("why", source)
+    assert alone.code == 1
+    assert "stands for itself" in alone.err

@@ -1,0 +1,85 @@
+"""Every change but an erase can be undone."""
+
+from __future__ import annotations
+
+import pytest
+
+from corpus import NOW
+from recollect import Memory
+from recollect.errors import Refused
+from recollect.testing import FixedClock
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory.open(":memory:", embedder="none", clock=FixedClock(NOW))
+
+
+def test_an_update_gives_way_to_what_was_before(memory: Memory) -> None:
+    """Text and facts alike, as a new revision; undone again, they are back."""
+    one = memory.remember("The limit is five", topic="api", importance=0.3).id
+    memory.update(one, text="The limit is ten", topic="web", tags=["x"], importance=0.8)
+
+    memory.undo(one)
+    first = memory.get(one)
+    memory.undo(one)
+    second = memory.get(one)
+
+    assert (first.text, first.topic, first.tags, first.importance) == (
+        "The limit is five", "api", (), 0.3,
+    )  # fmt: skip
+    assert (second.text, second.topic, second.tags, second.importance) == (
+        "The limit is ten", "web", ("x",), 0.8,
+    )  # fmt: skip
+    assert second.rev == 4
+
+
+def test_a_forgotten_memory_comes_back_and_a_stored_one_goes(memory: Memory) -> None:
+    """Each the other's opposite."""
+    one = memory.remember("The limit is five").id
+    memory.forget(one)
+
+    assert memory.undo(one).doing == "bring it back"
+    assert memory.get(one).live_to is None
+    memory.undo(one)
+    assert memory.get(one).live_to is not None
+
+
+def test_a_standing_goes_back_by_one(memory: Memory) -> None:
+    """Also where it changed more than once."""
+    one = memory.remember("The limit is five").id
+    for status in ("superseded", "quarantined"):
+        memory.store.set_status([one], status, actor="user", now=NOW)  # type: ignore[arg-type]
+
+    memory.undo(one)
+    assert memory.get(one).status == "superseded"
+
+
+def test_without_an_id_it_is_the_last_change_of_mine(memory: Memory) -> None:
+    """What others did stays; what is no change of a memory is passed over."""
+    mine = memory.remember("The limit is five").id
+    other = memory.remember("The port is nine").id
+    memory.store.end([other], how="forgotten", actor="somebody", now=NOW)
+    list(memory.export())
+
+    assert memory.undo(preview=True).item == other
+    memory.undo(mine)
+    assert memory.get(mine).live_to is not None
+
+
+def test_a_preview_changes_nothing(memory: Memory) -> None:
+    """It only says what would be."""
+    one = memory.remember("The limit is five").id
+
+    assert memory.undo(one, preview=True).doing == "forget it"
+    assert memory.get(one).live_to is None
+
+
+def test_there_must_be_something_to_undo(memory: Memory) -> None:
+    """An empty memory, and what was erased."""
+    with pytest.raises(Refused, match="no change by user"):
+        memory.undo()
+    one = memory.remember("The limit is five").id
+    memory.forget(one, erase=True)
+    with pytest.raises(Refused, match="cannot be undone"):
+        memory.undo()
