@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from recollect.ports import Vector
 
 T = TypeVar("T")
+Boost = Callable[[Item], float | tuple[float, str]]
 FEW_ASKED = 50
 
 
@@ -41,7 +42,7 @@ class Context:
     store: Store
     embedder: Embedder | None = None
     reranker: Reranker | None = None
-    boost: Callable[[Item], float] | None = None
+    boost: Boost | None = None
     offered: Pool = ()
     notes: Notes | None = None
     _once: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from recollect.channels import WAYS
 from recollect.context import Channel, Context, Early, Reluctant, Stage
 from recollect.errors import StoreBusy
 from recollect.model import AnswerStatus, Candidate, Degraded, Pool, Recall
@@ -97,6 +98,7 @@ def walk(profile: Profile, ctx: Context) -> Recall:
         captions=tuple(caption for more in beside for caption in more.captions),
         relations=relations,
         timelines=tuple(timeline for more in beside for timeline in more.timelines),
+        ways=tuple((channel.name, WAYS.get(type(channel), "")) for channel in profile.channels),
     )
 
 

@@ -10,7 +10,7 @@ RecollectError
 ├── BadProfile         a profile that cannot be read (file, key and allowed values)
 ├── BadSetting         a setting that cannot be read
 ├── MissingExtra       an optional part is not installed; names the extra
-├── ModelError         an embedder or reranker failed; recall degrades instead
+├── ModelError         an embedder, reranker or language model failed; the answer degrades
 └── StoreError         the store cannot do it
     ├── StoreBusy      another process held the write lock too long
     ├── StoreDamaged   the file is not (or no longer) a healthy database

@@ -8,32 +8,28 @@ from __future__ import annotations
 from typing import Any
 
 from recollect.heat import band_of
-from recollect.model import Candidate, Evidence, Query, replay
+from recollect.model import Candidate, Evidence, Recall, replay
 from recollect.text import fold
-
-# The ways of finding, by the names that channels have in the profiles.
-WORDS = frozenset(("lexical",))
-PIECES = frozenset(("substring",))
-NAMES = frozenset(("entity",))
-MEANING = frozenset(("dense",))
-TIME = frozenset(("temporal",))
 
 ACTIVE_FROM = 5.0
 IMPORTANT_FROM = 0.8
 _COMPOSITE = "composite."
+_BY_NAME = "entity_name"
 
 
-def match_reasons(cand: Candidate, query: Query) -> tuple[str, ...]:
+def match_reasons(cand: Candidate, answer: Recall) -> tuple[str, ...]:
     """How it was found, then what speaks for it besides."""
-    return (*_found_by(cand, query), *standing(cand))
+    return (*_found_by(cand, answer), *standing(cand))
 
 
-def _found_by(cand: Candidate, query: Query) -> tuple[str, ...]:
-    found = {reason.by.removeprefix("channel.") for reason in _channels(cand)}
-    by_words = bool(found & WORDS)
+def _found_by(cand: Candidate, answer: Recall) -> tuple[str, ...]:
+    query, ways = answer.query, dict(answer.ways)
+    found = {ways.get(reason.by.removeprefix("channel.")) for reason in _channels(cand)}
+    by_words = "words" in found
     # Whoever holds the question word for word holds it as a piece of text, too.
-    in_pieces = bool(found & PIECES) or (by_words and fold(query.text) in fold(cand.item.text))
-    by_name = bool(found & NAMES) or bool(query.filters.entities)
+    asked = fold(query.text)
+    in_pieces = "pieces" in found or (by_words and asked != "" and asked in fold(cand.item.text))
+    by_name = "names" in found or bool(query.filters.entities) or bool(cand.reason(_BY_NAME))
     reasons = []
     if by_words:
         reasons.append("content_match_dual" if in_pieces else "content_match_fts")
@@ -41,9 +37,9 @@ def _found_by(cand: Candidate, query: Query) -> tuple[str, ...]:
         reasons.append("content_substring")
     if by_name:
         reasons.append("entity_name_match")
-    if found & MEANING:
+    if "meaning" in found:
         reasons.append("meaning_match")
-    if found & TIME:
+    if "time" in found:
         reasons.append("time_match")
     return tuple(reasons)
 
@@ -67,10 +63,10 @@ def standing(cand: Candidate) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def named_fields(cand: Candidate) -> dict[str, Any]:
+def named_fields(cand: Candidate, answer: Recall) -> dict[str, Any]:
     """The numbers behind a place, by name; None for what no part of the profile looked at."""
-    words = _place(cand, WORDS)
-    meaning = _place(cand, MEANING)
+    words = _place(cand, "words", answer)
+    meaning = _place(cand, "meaning", answer)
     decay = cand.reason("decay")
     heat, momentum = _fact(cand, "heat"), _fact(cand, "momentum")
     return {
@@ -101,10 +97,11 @@ def _channels(cand: Candidate) -> list[Evidence]:
     return [reason for reason in cand.evidence if reason.by.startswith("channel.")]
 
 
-def _place(cand: Candidate, names: frozenset[str]) -> Evidence | None:
-    """The best place that channels of a kind gave."""
-    of_kind = [r for r in _channels(cand) if r.by.removeprefix("channel.") in names]
-    return min(of_kind, key=lambda reason: reason.rank or 0, default=None)
+def _place(cand: Candidate, way: str, answer: Recall) -> Evidence | None:
+    """The best place that channels which go this way gave."""
+    ways = dict(answer.ways)
+    alike = [r for r in _channels(cand) if ways.get(r.by.removeprefix("channel.")) == way]
+    return min(alike, key=lambda reason: reason.rank or 0, default=None)
 
 
 def _fact(cand: Candidate, by: str) -> Evidence | None:

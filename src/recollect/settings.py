@@ -143,7 +143,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "reranker", str, "what reads the best memories against the question; none leaves that out",
-        allowed=("overlap", "cross-encoder", "none"),
+        allowed=("overlap", "cross-encoder", "llm", "none"),
         providers=("cross-encoder", "http", "https"),
     ),
     Setting(

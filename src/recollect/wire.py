@@ -24,7 +24,6 @@ from recollect.model import (
     Filters,
     Item,
     Page,
-    Query,
     Recall,
     Remembered,
 )
@@ -78,14 +77,14 @@ def evidence_json(reason: Evidence) -> Json:
     return out
 
 
-def hit_json(cand: Candidate, query: Query) -> Json:
+def hit_json(cand: Candidate, answer: Recall) -> Json:
     """A memory with its score, the reasons in fixed words, in numbers and as arithmetic,
     and how each channel saw it."""
     return {
         **item_json(cand.item),
         "score": _number(cand.score),
-        "match_reasons": list(match_reasons(cand, query)),
-        **_finite(named_fields(cand)),
+        "match_reasons": list(match_reasons(cand, answer)),
+        **_finite(named_fields(cand, answer)),
         "evidence": [evidence_json(reason) for reason in cand.evidence],
         "channels": legs(cand),
     }
@@ -111,9 +110,9 @@ def recall_json(
         "strategy": answer.strategy,
         "status": answer.status,
         "reason": answer.reason,
-        "insights": [hit_json(hit, query) for hit in answer.insights],
-        "items": [hit_json(hit, query) for hit in answer.items],
-        "raw": [hit_json(hit, query) for hit in answer.raw],
+        "insights": [hit_json(hit, answer) for hit in answer.insights],
+        "items": [hit_json(hit, answer) for hit in answer.items],
+        "raw": [hit_json(hit, answer) for hit in answer.raw],
         "captions": [caption._asdict() for caption in answer.captions],
         "timelines": [line._asdict() for line in answer.timelines],
         "relations": [told._asdict() for told in answer.relations],
@@ -121,7 +120,7 @@ def recall_json(
         "order": [hit.item.id for hit in answer.hits],
         "warnings": list(answer.warnings),
         "degraded": [degraded_json(part) for part in answer.degraded],
-        "nearest_miss": hit_json(answer.nearest_miss, query) if answer.nearest_miss else None,
+        "nearest_miss": hit_json(answer.nearest_miss, answer) if answer.nearest_miss else None,
         "page": page_json(answer.page),
     }
     if trace:

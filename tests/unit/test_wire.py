@@ -48,7 +48,7 @@ from recollect.wire import (
 )
 
 DOCS = Path(__file__).parents[2] / "docs" / "wire.md"
-NAME = re.compile(r"`([a-z_]+)`")
+NAME = re.compile(r"`([a-z0-9_]+)`")
 ODD = (math.nan, math.inf, -math.inf)
 
 
@@ -141,7 +141,7 @@ def test_a_hit_is_as_documented(answer: Recall) -> None:
     """An item with score, evidence and channels; replaying the evidence gives the score."""
     listed = section("`recall --json`").partition("A hit is an item (")[2].partition(")")[0]
     for hit in answer.hits:
-        told = strict(hit_json(hit, answer.query))
+        told = strict(hit_json(hit, answer))
 
         assert told.keys() - item_json(hit.item).keys() == HIT.keys()
         assert set(NAME.findall(listed)) <= told.keys()
@@ -245,7 +245,8 @@ def test_odd_numbers_become_null(odd: float) -> None:
     missed = WhyNot(item, False, "gate", "", odd, odd, "", (Look("lexical", odd, odd),))
 
     assert strict(evidence_json(seen))["value"] is None
-    told = strict(hit_json(cand, Query("x", NOW)))
+    page = Page(0, 1, 1, has_more=False, stopped_by="end", tokens=0)
+    told = strict(hit_json(cand, Recall(Query("x", NOW), "p", "found", "", (cand,), page)))
     assert told["score"] is None
     assert told["channels"] == {"lexical": {"rank": 1, "score": None}}
     assert strict(step_json(Step("fuse", 0.0, (cand,))))["candidates"][0]["score"] is None

@@ -29,8 +29,24 @@ CHANNELS = {
     "window": Window,
 }
 
+# What a channel goes by, whatever a profile calls it: a reader of answers may ask.
+WAYS: dict[type, str] = {
+    Lexical: "words",
+    Keyword: "words",
+    NotesChannel: "words",
+    Substring: "pieces",
+    Trigram: "pieces",
+    Dense: "meaning",
+    Timed: "meaning",
+    Entities: "names",
+    Edges: "names",
+    Temporal: "time",
+    Window: "time",
+}
+
 __all__ = [
     "CHANNELS",
+    "WAYS",
     "Dense",
     "Edges",
     "Entities",

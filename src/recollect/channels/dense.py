@@ -57,6 +57,7 @@ class Dense:
         if not vector.any():
             ctx.remark("the question has no words the embedder knows")
             return ()
+        ctx.remark(f"by {ctx.embedder.model}")
         depth = ctx.reach(self.depth * self.oversample)
         if self.levels:
             depth = max(depth, self._wanted(ctx) or 0)

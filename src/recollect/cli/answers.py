@@ -1,8 +1,6 @@
-"""What a recall found, for people: hits, reasons, arithmetic, steps, comparisons."""
+"""What a recall found, for people: hits, reasons, arithmetic, steps."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from recollect.cli.app import App
 from recollect.cli.printing import (
@@ -37,7 +35,7 @@ def print_answer(app: App, answer: Recall, *, with_arithmetic: bool = False) -> 
         if with_arithmetic:
             for line in explain(hit).splitlines():
                 out.line("    ", dim(line))
-            out.line("    ", dim(f"match reasons: {', '.join(match_reasons(hit, answer.query))}"))
+            out.line("    ", dim(f"match reasons: {', '.join(match_reasons(hit, answer))}"))
         out.line()
     if not answer.hits:
         _print_nothing(app, answer)
@@ -163,42 +161,3 @@ def print_why_not(out: Printer, result: WhyNot) -> None:
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
-
-
-def print_comparison(out: Printer, answers: Mapping[str, Recall]) -> None:
-    """A column a profile; what only one of them found is marked."""
-    found = {name: [hit.item.id for hit in answer.hits] for name, answer in answers.items()}
-    shared = set.intersection(*(set(ids) for ids in found.values())) if found else set()
-    heads = [Column("#", right=True), *(Column(name, wide=True) for name in answers)]
-    depth = max((len(answer.hits) for answer in answers.values()), default=0)
-    rows = [
-        (str(place + 1), *(_cell(answer, place, shared) for answer in answers.values()))
-        for place in range(depth)
-    ]
-    if rows:
-        print_table(out, heads, rows)
-    for name, answer in answers.items():
-        if not answer.hits:
-            out.line(yellow(name), f": {answer.reason}")
-        for part in answer.degraded:
-            out.line(yellow(f"{name} degraded:"), f" {part.part}: {part.reason}")
-    if depth:
-        out.line(dim(_agreement(found, shared)))
-
-
-def _cell(answer: Recall, place: int, shared: set[str]) -> Piece:
-    if place >= len(answer.hits):
-        return ""
-    hit = answer.hits[place]
-    only = "" if hit.item.id in shared else "* "
-    told = f"{only}{score_of(hit)} {one_line(hit.item.text, 120)} [{hit.item.id}]"
-    return told if hit.item.id in shared else yellow(told)
-
-
-def _agreement(found: Mapping[str, list[str]], shared: set[str]) -> str:
-    if len(found) < 2:
-        return plural(sum(map(len, found.values())), "memory")
-    own = ", ".join(
-        f"{name} alone {len([i for i in ids if i not in shared])}" for name, ids in found.items()
-    )
-    return f"found by all: {len(shared)}; * not by all: {own}"

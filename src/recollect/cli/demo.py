@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recollect.cli.answers import print_answer, print_comparison, print_why_not
+from recollect.cli.answers import print_answer, print_why_not
 from recollect.cli.app import App
+from recollect.cli.comparing import print_comparison
 from recollect.cli.demo_memories import CORRECTION, NOTES, TALK, TOLD_TWICE, told
 from recollect.cli.options import command, pass_app
 from recollect.cli.printing import Printer, bold, cyan, dim, plural, yellow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import click
 
 from recollect.cli.app import App
 from recollect.cli.options import Group, command, pass_app
-from recollect.cli.printing import Ink, Printer, bold, cyan, dim, red, wrapped
+from recollect.cli.printing import Ink, Printer, bold, columns, cyan, dim, red, wrapped
 from recollect.cli.tables import Column, print_table
 
 if TYPE_CHECKING:
@@ -102,11 +102,17 @@ _SLOTS = (
     ("diversify", "prefer new over repeated"),
     ("gate", "drop what is not relevant enough"),
 )
+_AFTER = (
+    ("budget", "keep what fits"),
+    ("assemble", "add what belongs beside"),
+    ("track", "note what was returned, if asked"),
+    ("text", "tell it, if asked for text"),
+)
 
 
 def draw(out: Printer, profile: Profile) -> None:
     """The walk as a picture: a trunk, a branch a slot, a leaf a part."""
-    out.line(bold(profile.name), dim(f"  {profile.title}" if profile.title else ""))
+    out.block(dim(profile.title), first=(bold(profile.name), "  "), indent=len(profile.name) + 2)
     out.line()
     out.line("  question")
     for slot, told, parts in _walk(profile):
@@ -123,9 +129,30 @@ def draw(out: Printer, profile: Profile) -> None:
 
 
 def _draw_part(out: Printer, part: Any) -> None:
-    room = out.width - 23 if out.terminal else 0
-    for number, line in enumerate(wrapped(_settings(part), room)):
-        out.line("     │    ", bold(f"{'' if number else part.name:<13}"), line)
+    name = getattr(part, "name", "") or part.heading or f"({part.show})"
+    label = max(_LABEL, columns(name) + 2)
+    room = out.width - _TRUNK - label if out.terminal else 0
+    for number, line in enumerate(_packed(_settings(part), room)):
+        shown = "" if number else name
+        out.line("     │    ", bold(shown + " " * (label - columns(shown))), line)
+
+
+def _packed(settings: Sequence[str], room: int) -> Iterator[str]:
+    """Settings on as few lines as fit, one that is too long broken between its words."""
+    line = ""
+    for setting in settings:
+        together = f"{line}  {setting}" if line else setting
+        if not room or columns(together) <= room:
+            line = together
+            continue
+        if line:
+            yield line
+        *full, line = wrapped(setting, room)
+        yield from full
+    yield line
+
+
+_TRUNK, _LABEL = 10, 13  # columns before a part's name, and its own
 
 
 def _walk(profile: Profile) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
@@ -133,17 +160,30 @@ def _walk(profile: Profile) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
     yield "fuse", "make one ranking of theirs", (profile.fuse,)
     for slot, told in _SLOTS:
         yield slot, told, profile.slot(slot)
-    yield "budget", "keep what fits", (profile.budget,)
+    for slot, told in _AFTER:
+        parts = getattr(profile, slot)
+        yield slot, told, parts if isinstance(parts, tuple) else (parts,)
 
 
-def _settings(part: Any) -> str:
-    """A part's settings as they would be written in the profile."""
-    told = []
+def _settings(part: Any) -> list[str]:
+    """A part's settings as they would be written in the profile; what is empty is left out,
+    and what kind of part it is stands first where its name does not say."""
+    use = _use(part)
+    told = [f"use={use}"] if use not in ("", getattr(part, "name", "")) else []
     for field in dataclasses.fields(part):
         value = getattr(part, field.name)
-        if field.name != "name":
+        if field.name not in ("name", "heading") and value not in ((), None):
             told.append(f"{field.name}={_short(value)}")
-    return "  ".join(told)
+    return told
+
+
+def _use(part: Any) -> str:
+    """What a profile writes after ``use`` for such a part."""
+    from recollect.channels import CHANNELS  # help does without
+    from recollect.stages import ASSEMBLERS, FUSIONS, STAGES
+
+    tables: tuple[Mapping[str, Any], ...] = (CHANNELS, FUSIONS, STAGES, ASSEMBLERS)
+    return next((use for table in tables for use, kind in table.items() if kind is type(part)), "")
 
 
 def _short(value: Any) -> str:
@@ -161,7 +201,12 @@ def _profile_json(profile: Profile) -> dict[str, Any]:
         "name": profile.name,
         "title": profile.title,
         "walk": [
-            {"slot": slot, "parts": [dataclasses.asdict(part) for part in parts]}
+            {"slot": slot, "parts": [_part_json(part) for part in parts]}
             for slot, _, parts in _walk(profile)
         ],
     }
+
+
+def _part_json(part: Any) -> dict[str, Any]:
+    use = _use(part)
+    return ({"use": use} if use else {}) | dataclasses.asdict(part)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from recollect.cli.answers import print_answer, print_comparison, print_trace, print_why_not
+from recollect.cli.answers import print_answer, print_trace, print_why_not
 from recollect.cli.app import App
 from recollect.cli.options import (
     command,
@@ -195,29 +195,36 @@ def why_not(app: App, /, item_id: str, query: str, profile: str | None, **given:
 
 @command(
     "compare",
-    examples=['recollect compare "deploy key" --profiles default,siftcoder'],
+    examples=[
+        'recollect compare "deploy key"',
+        'recollect compare "deploy key" --profiles default,siftcoder',
+    ],
 )
 @click.argument("query")
-@click.option("--profiles", metavar="A,B,...", default="default,siftcoder", show_default=True,
-              help="Which profiles to ask.")  # fmt: skip
+@click.option("--profiles", metavar="A,B,...",
+              help="Which profiles to ask; all that come with Recollect unless told.")  # fmt: skip
 @asking_options
 @pass_app
-def compare(app: App, /, query: str, profiles: str, **given: Any) -> int:
+def compare(app: App, /, query: str, profiles: str | None, **given: Any) -> int:
     """Ask several profiles, side by side.
 
-    Nothing is noted as used, so comparing never changes a later answer.
+    Up to three are shown with their texts, more of them by the place each gives a
+    memory. Nothing is noted as used, so comparing never changes a later answer.
     """
-    names = [name.strip() for name in profiles.split(",") if name.strip()]
-    if not names:
+    names = [name.strip() for name in (profiles or "").split(",") if name.strip()]
+    if profiles is not None and not names:
         raise click.UsageError("--profiles names no profile", click.get_current_context())
     text = text_or_stdin(query)
     with app.open() as memory:
-        chosen = [named(memory, name) for name in names]
+        shipped = [name for name, file in memory.profiles().items() if file is None]
+        chosen = [named(memory, name) for name in names or shipped]
         answers = memory.compare(text, chosen, **_asked(given))
     if app.json:
         from recollect.wire import recall_json  # plain output does without
 
         app.out.json({name: recall_json(answer) for name, answer in answers.items()})
     else:
+        from recollect.cli.comparing import print_comparison  # the other commands do without
+
         print_comparison(app.out, answers)
     return 0 if any(answer.hits for answer in answers.values()) else 1

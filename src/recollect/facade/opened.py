@@ -8,12 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from recollect.errors import NotFound
+from recollect.errors import BadSetting, NotFound
 from recollect.facade.beside import find_beside
 from recollect.model import Item
 from recollect.models import open_embedder
 from recollect.models.rerankers import open_reranker
-from recollect.ports import Clock, Embedder, Notes, Reranker, Store
+from recollect.ports import Clock, Embedder, LanguageModel, Notes, Reranker, Store
 from recollect.profile import Profile, load_profile, profile_names
 from recollect.settings import Settings, load_settings
 from recollect.spaces import data_dir, resolve_space
@@ -34,6 +34,27 @@ def _new_cache() -> Cache:
     return Cache()
 
 
+def _open_llm(name: str) -> LanguageModel | None:
+    from recollect.models.llm import open_llm  # start-up time: most use none
+
+    return open_llm(name)
+
+
+def reranker_of(
+    wanted: str | Reranker | None, llm: LanguageModel | None, store: Store
+) -> Reranker | None:
+    """The reranker of that name; the one called llm is this space's own."""
+    if wanted != "llm":
+        return open_reranker(wanted)
+    if llm is None:
+        raise BadSetting(
+            "the reranker llm needs a language model", remedy="recollect config set llm ..."
+        )
+    from recollect.models.llm.rerank import LlmReranker  # start-up time: most use none
+
+    return LlmReranker(llm, store.space)
+
+
 class Opened:
     """What every part of the facade stands on."""
 
@@ -43,6 +64,7 @@ class Opened:
         *,
         embedder: Embedder | None = None,
         reranker: Reranker | None = None,
+        llm: LanguageModel | None = None,
         settings: Settings | None = None,
         clock: Clock = utc_now,
         profile_folders: Sequence[Path] = (),
@@ -52,6 +74,7 @@ class Opened:
         self.store = store
         self.embedder = embedder
         self.reranker = reranker
+        self.llm = llm
         self.settings = settings or Settings()
         self._clock = clock
         self._folders = tuple(profile_folders)
@@ -67,6 +90,7 @@ class Opened:
         path: Path | str | None = None,
         embedder: str | Embedder | None = None,
         reranker: str | Reranker | None = None,
+        llm: str | LanguageModel | None = None,
         settings: Settings | None = None,
         clock: Clock = utc_now,
     ) -> Self:
@@ -87,10 +111,13 @@ class Opened:
             notes_dir = notes_dir or data_dir(settings) / ref.name / "notes"
         chosen = embedder if embedder is not None else settings.embedder
         model = open_embedder(chosen) if isinstance(chosen, str) else chosen
+        language = settings.llm if llm is None else llm
+        mind = _open_llm(language) if isinstance(language, str) else language
         return cls(
             store,
             embedder=model,
-            reranker=open_reranker(settings.reranker if reranker is None else reranker),
+            reranker=reranker_of(settings.reranker if reranker is None else reranker, mind, store),
+            llm=mind,
             settings=settings,
             clock=clock,
             profile_folders=settings.profile_folders(),

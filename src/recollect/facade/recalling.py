@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from recollect import engine
 from recollect.asking import Ask, Limits, build_query, make_filters, next_cursor, with_entity_ids
-from recollect.context import Context
+from recollect.context import Boost, Context
 from recollect.errors import Refused
 from recollect.explain import WhyNot, explain, why_not
-from recollect.facade.opened import Opened
-from recollect.model import Filters, Item, Recall
-from recollect.models.rerankers import open_reranker
+from recollect.facade.opened import Opened, reranker_of
+from recollect.model import Filters, Recall
 from recollect.ports import Reranker
 from recollect.profile import Profile
 
@@ -30,7 +29,7 @@ class Recalling(Opened):
         *,
         profile: str | Profile | None = None,
         filters: Filters | None = None,
-        boost: Callable[[Item], float] | None = None,
+        boost: Boost | None = None,
         reranker: str | Reranker | None = None,
         now: datetime | None = None,
         k: int | None = None,
@@ -124,7 +123,7 @@ class Recalling(Opened):
         return answer
 
     def _reader(self, wanted: str | Reranker | None) -> Reranker | None:
-        return self.reranker if wanted is None else open_reranker(wanted)
+        return self.reranker if wanted is None else reranker_of(wanted, self.llm, self.store)
 
     def _asking(
         self,

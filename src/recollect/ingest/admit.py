@@ -21,13 +21,19 @@ TEXT_BYTES = 64 * 1024
 METADATA_BYTES = 32 * 1024
 METADATA_DEPTH = 8
 TAGS = 64
+PARENTS = 1_000
 TAG_CHARACTERS = 200
 FIELD_CHARACTERS = 1_000
 KEY_CHARACTERS = 200
 BATCH_DRAFTS = 1_000
 
+# Made by maintenance from other memories, whose trust is its limit; nobody else may say so.
+DERIVED = "derived"
 # The most trust a class of source can claim; users and owners may claim any.
-TRUST_CEILING = {"owner": 3, "user": 2, "agent": 2, "tool": 1, "import": 1, "web": 0, "unknown": 0}
+TRUST_CEILING = {
+    **{"owner": 3, "user": 2, "agent": 2, "tool": 1, "import": 1, "web": 0, "unknown": 0},
+    DERIVED: 3,
+}
 SELF_SPEAKING = frozenset({"owner", "user"})
 
 _FIELDS = (
@@ -102,6 +108,8 @@ def _check_names(draft: Draft) -> None:
             "id is not one that can be taken over",
             remedy="use up to 64 letters, digits and _ . : - or leave it out",
         )
+    if draft.derives_from:
+        _check_parents(draft.derives_from)
     if draft.level not in LEVELS:
         raise Refused(f"there is no level {draft.level!r}", remedy=f"one of {', '.join(LEVELS)}")
     if not draft.source.strip():
@@ -111,6 +119,16 @@ def _check_names(draft: Draft) -> None:
             f"there is no source class {draft.source_class!r}",
             remedy=f"one of {', '.join(TRUST_CEILING)}",
         )
+
+
+def _check_parents(values: object) -> None:
+    if not isinstance(values, Sequence) or isinstance(values, str | bytes):
+        raise Refused(f"derives_from must be a list of ids, not {type(values).__name__}")
+    if len(values) > PARENTS:
+        raise TooLarge("derives_from", limit=PARENTS, actual=len(values), unit="entries")
+    for value in values:
+        if not isinstance(value, str) or not is_valid_id(value):
+            raise Refused(f"derives_from names memories by their ids, not by {value!r:.40}")
 
 
 def _check_short(name: str, value: object, limit: int) -> None:
@@ -210,6 +228,8 @@ def _in_shape(draft: Draft, now: datetime) -> Draft:
             changes[name] = _moment(name, value, now)
     if draft.layer is not None:
         changes["layer"] = layer_of(draft.layer)
+    if type(draft.derives_from) is not tuple:
+        changes["derives_from"] = tuple(draft.derives_from)
     if type(draft.tags) is not tuple or type(draft.entities) is not tuple:
         changes |= {"tags": tuple(draft.tags), "entities": tuple(draft.entities)}
     shaped = draft._replace(**changes) if changes else draft

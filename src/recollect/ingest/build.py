@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from math import ceil
 
 from recollect.dates import TimeSpan, date_words, find_times
-from recollect.ingest.admit import SELF_SPEAKING, trust_of
+from recollect.ingest.admit import DERIVED, SELF_SPEAKING, trust_of
 from recollect.ingest.classify import kind_of
 from recollect.ingest.duplicates import Compared
 from recollect.ingest.entity_words import GIVEN_NAMES, OPENERS
@@ -117,7 +117,7 @@ def make_item(
         importance=float(draft.importance),
         confidence=float(draft.confidence),
         pinned=is_pinned(draft),
-        protected=draft.layer == "caveat",
+        protected=is_protected(draft),
         occurred_at=happened,
         occurred_end=ended,
         valid_from=draft.valid_from,
@@ -127,6 +127,19 @@ def make_item(
     )
 
 
+def lineage(draft: Draft) -> tuple[str, ...]:
+    """The memories a draft says it was made from, each once."""
+    parent = (draft.parent,) if draft.parent else ()
+    return tuple(dict.fromkeys((*parent, *draft.derives_from)))
+
+
+def trust_by_id(ids: Iterable[str], ctx: WriteContext) -> dict[str, int]:
+    """How far the memories of these ids are trusted; strangers are left out."""
+    wanted = sorted(set(ids))
+    found = ctx.store.get(wanted) if wanted else {}
+    return {item.id: item.trust for item in found.values()}
+
+
 def is_pinned(draft: Draft) -> bool:
     """Whether a memory is pinned: who speaks for itself may, also by its importance."""
     if draft.source_class in SELF_SPEAKING and draft.importance >= PIN_FROM:
@@ -134,13 +147,18 @@ def is_pinned(draft: Draft) -> bool:
     return draft.pinned and draft.source_class in (*SELF_SPEAKING, "agent")
 
 
+def is_protected(draft: Draft) -> bool:
+    """A caveat, and a learning that stands in for the memories it was made from."""
+    return draft.layer == "caveat" or (draft.layer == "learning" and draft.source_class == DERIVED)
+
+
 def _trust(piece: Prepared, around: Surroundings) -> int:
-    """No more than the source allows, the parent has, or a suspicious text deserves."""
+    """No more than the source allows, any parent has, or a suspicious text deserves."""
     draft = piece.draft
     trust = trust_of(draft)
     if "injection" in piece.flags and draft.source_class not in SELF_SPEAKING:
         trust = min(trust, 1)
-    return min(trust, around.parents.get(draft.parent or "", trust))
+    return min([trust, *(around.parents.get(parent, trust) for parent in lineage(draft))])
 
 
 def _happened(draft: Draft, times: Sequence[TimeSpan]) -> tuple[datetime | None, datetime | None]:
@@ -186,6 +204,8 @@ def _links(piece: Prepared, collisions: Sequence[Collision], now: datetime) -> t
         Link(me, Node("item", near.id), "similar_to", weight=near.similarity, created_at=now)
         for near in collisions
     ]
-    if piece.draft.parent:
-        links.append(Link(me, Node("item", piece.draft.parent), "derives_from", created_at=now))
+    links += [
+        Link(me, Node("item", parent), "derives_from", created_at=now)
+        for parent in lineage(piece.draft)
+    ]
     return tuple(links)

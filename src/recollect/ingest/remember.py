@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recollect.errors import ModelError, TooLarge
-from recollect.ingest.admit import BATCH_DRAFTS
-from recollect.ingest.build import Surroundings, build
+from recollect.errors import ModelError, NotFound, Refused, TooLarge
+from recollect.ingest.admit import BATCH_DRAFTS, DERIVED
+from recollect.ingest.build import Surroundings, build, lineage, trust_by_id
 from recollect.ingest.duplicates import (
     KEPT_FIRST,
     Compared,
@@ -33,6 +33,7 @@ def remember(drafts: Sequence[Draft], ctx: WriteContext) -> list[Remembered]:
     """
     if len(drafts) > BATCH_DRAFTS:
         raise TooLarge("the batch", limit=BATCH_DRAFTS, actual=len(drafts), unit="drafts")
+    _refuse_derived(drafts, ctx)
 
     # 1. Limits, characters, secrets, pasted output: all that can refuse a draft.
     prepared = [prepare(draft, ctx) for draft in drafts]
@@ -101,7 +102,20 @@ def _embedded(
 
 
 def _parents_trust(prepared: Sequence[Prepared], ctx: WriteContext) -> dict[str, int]:
-    parents = {piece.draft.parent for piece in prepared if piece.draft.parent}
-    if not parents:
-        return {}
-    return {item.id: item.trust for item in ctx.store.get(sorted(parents)).values()}
+    """How far what drafts were made from is trusted; a stranger among that is refused."""
+    trust = trust_by_id((one for piece in prepared for one in lineage(piece.draft)), ctx)
+    earlier: set[str] = set()
+    for piece in prepared:
+        for parent in piece.draft.derives_from:
+            if parent not in trust and parent not in earlier:
+                raise NotFound(f"there is no memory {parent!r} to derive from")
+        earlier.add(piece.id)
+    return trust
+
+
+def _refuse_derived(drafts: Sequence[Draft], ctx: WriteContext) -> None:
+    if not ctx.deriving and any(draft.source_class == DERIVED for draft in drafts):
+        raise Refused(
+            f"the source class {DERIVED!r} is for what maintenance makes",
+            remedy="name what it was made from by derives_from, and its real source class",
+        )

@@ -12,8 +12,10 @@ from recollect.ingest.build import (
     Surroundings,
     about,
     entities_met,
+    lineage,
     make_item,
     tokens_of,
+    trust_by_id,
 )
 from recollect.ingest.entity_vectors import with_entity_vectors
 from recollect.ingest.extract import mentions_of
@@ -25,7 +27,9 @@ from recollect.ports import Embedding, Record
 from recollect.text import spoken
 
 MOST_RELEVANCE = 10.0
-_FIXED = frozenset({"id", "key", "level", "session", "seq", "parent", "source_class"})
+_FIXED = frozenset(
+    {"id", "key", "level", "session", "seq", "parent", "derives_from", "source_class"}
+)
 _FIELDS = frozenset(Draft._fields)
 _COPIED = _FIELDS & set(Item._fields)
 
@@ -40,7 +44,9 @@ def revise(item: Item, changes: Mapping[str, Any], ctx: WriteContext) -> Item:
         if name not in _FIELDS or name in _FIXED:
             allowed = ", ".join(sorted(_FIELDS - _FIXED))
             raise Refused(f"{name!r} cannot be changed", remedy=f"one of {allowed}")
-    draft = Draft(**{name: getattr(item, name) for name in _COPIED})
+    draft = Draft(
+        **{name: getattr(item, name) for name in _COPIED}, derives_from=_made_from(item, ctx)
+    )
     if "text" in changes and changes["text"] != item.text:
         # What the old words spoke of is read anew from the new ones.
         draft = draft._replace(entities=(), caption=None if item.level == "raw" else item.caption)
@@ -74,7 +80,7 @@ def _store_revision(item: Item, piece: Prepared, *, pinned: bool | None, ctx: Wr
     draft = piece.draft
     mentions = mentions_of(draft, {}, entities_met(draft, ctx))
     times = find_times(draft.text, draft.occurred_at or ctx.now)
-    made = make_item(piece, mentions, times, Surroundings(parents=_parent_trust(item, ctx)), ctx)
+    made = make_item(piece, mentions, times, Surroundings(parents=trust_by_id(lineage(draft), ctx)), ctx)
     revised = made._replace(
         rev=item.rev + 1,
         stored_at=item.stored_at,
@@ -102,10 +108,10 @@ def _store_revision(item: Item, piece: Prepared, *, pinned: bool | None, ctx: Wr
     return ctx.store.get([item.id])[item.id]
 
 
-def _parent_trust(item: Item, ctx: WriteContext) -> dict[str, int]:
-    """No revision is trusted more than what it derives from."""
-    parents = ctx.store.get([item.parent]) if item.parent else {}
-    return {key: parent.trust for key, parent in parents.items()}
+def _made_from(item: Item, ctx: WriteContext) -> tuple[str, ...]:
+    """What it derives from: no revision is trusted more than that."""
+    links = ctx.store.links_of([item.id], ("derives_from",), incoming=False)
+    return tuple(link.dst.id for link in links if link.dst.kind == "item")
 
 
 def _embedding(text: str, ctx: WriteContext) -> Embedding | None:

@@ -12,13 +12,17 @@ from recollect.ports import Embedder, Store
 
 @dataclass(frozen=True, slots=True)
 class WriteContext:
-    """The live parts the write walk may ask, the clock reading and who writes."""
+    """The live parts the write walk may ask, the clock reading and who writes.
+
+    ``deriving`` lets drafts be of the class "derived": maintenance at work.
+    """
 
     store: Store
     embedder: Embedder | None
     now: datetime
     actor: str
     make_id: Callable[[datetime], str]
+    deriving: bool = False
 
 
 @dataclass(frozen=True, slots=True)

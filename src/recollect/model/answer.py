@@ -168,7 +168,11 @@ AnswerStatus = Literal["found", "nothing_stored", "nothing_matched", "below_gate
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The answer: what was found, what it costs, and why it is what it is."""
+    """The answer: what was found, what it costs, and why it is what it is.
+
+    ``ways`` tells of each channel by its name what it goes by: words, pieces of words,
+    meaning, names, time.
+    """
 
     query: Query
     profile: str
@@ -184,6 +188,7 @@ class Recall:
     relations: tuple[Relation, ...] = ()
     timelines: tuple[Timeline, ...] = ()
     evidences: tuple[str, ...] = ()
+    ways: tuple[tuple[str, str], ...] = ()
     strategy: Literal["simple", "deep"] = "simple"
     run: Run | None = None
 

@@ -13,7 +13,8 @@ class Draft(NamedTuple):
     """What somebody wants remembered, before the write walk has looked at it.
 
     Only ``text`` is needed. ``key`` makes a retry harmless: the same key again
-    stores nothing new. ``force`` stores what looks like a pasted log.
+    stores nothing new. ``force`` stores what looks like a pasted log. ``derives_from``
+    are the ids of memories it was made from: it is trusted no more than any of them.
     """
 
     text: str
@@ -49,6 +50,7 @@ class Draft(NamedTuple):
     id: str | None = None
     key: str | None = None
     force: bool = False
+    derives_from: tuple[str, ...] = ()
 
 
 class Collision(NamedTuple):

@@ -218,15 +218,32 @@ class Writes(Protocol):
         """The item an idempotency key stands for, and its fingerprint."""
         ...
 
-    def end(self, ids: Sequence[str], *, how: str, actor: str, now: datetime) -> list[str]:
-        """Forgets softly: no longer recalled, still in the history. Gives those ended."""
+    def end(
+        self,
+        ids: Sequence[str],
+        *,
+        how: str,
+        actor: str,
+        now: datetime,
+        only: Mapping[str, int] | None = None,
+    ) -> list[str]:
+        """Forgets softly: no longer recalled, still in the history. Gives those ended.
+        ``only`` leaves alone what is no longer in the revision it gives for an id."""
         ...
 
     def restore(self, ids: Sequence[str], *, actor: str, now: datetime) -> list[str]: ...
 
     def set_status(
-        self, ids: Sequence[str], status: Status, *, actor: str, now: datetime
-    ) -> None: ...
+        self,
+        ids: Sequence[str],
+        status: Status,
+        *,
+        actor: str,
+        now: datetime,
+        only: Mapping[str, int] | None = None,
+    ) -> None:
+        """Judges live items; ``only`` as for `end`."""
+        ...
 
     def erase(self, ids: Sequence[str], *, actor: str, now: datetime) -> Receipt:
         """Removes items, all their revisions and all that was derived; no byte stays."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from recollect.context import Context
+from recollect.context import Boost, Context
 from recollect.model import Candidate, Item, Pool, best_first
 
 DAY_S = 86_400.0
@@ -97,7 +96,8 @@ class Importance:
 
 @dataclass(frozen=True, slots=True)
 class CallerBoost:
-    """Multiplies by what the caller's own function says of each memory."""
+    """Multiplies by what the caller's own function says of each memory: a factor, or a
+    factor and the reason for it. What is no usable number changes nothing."""
 
     name: str = "boost"
 
@@ -108,9 +108,10 @@ class CallerBoost:
         return best_first(_boosted(cand, boost, self.name) for cand in pool)
 
 
-def _boosted(cand: Candidate, boost: Callable[[Item], float], name: str) -> Candidate:
-    factor = float(boost(cand.item))
+def _boosted(cand: Candidate, boost: Boost, name: str) -> Candidate:
+    told = boost(cand.item)
+    said, why = told if isinstance(told, tuple) else (told, "asked for by the caller")
+    factor = float(said)
     if not math.isfinite(factor) or factor < 0:
-        factor = 1.0
-        return cand.because(name, "times", factor, "the caller's boost was no usable number")
-    return cand if factor == 1.0 else cand.because(name, "times", factor, "asked for by the caller")
+        return cand.because(name, "times", 1.0, "the caller's boost was no usable number")
+    return cand if factor == 1.0 else cand.because(name, "times", factor, str(why))

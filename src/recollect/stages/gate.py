@@ -25,27 +25,20 @@ _UNRELATED = 0.014
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """Drops what scores below ``min_score``, or below ``min_share`` of the best.
-
-    With ``levels`` named, memories of others pass.
-    """
+    """Drops what scores below ``min_score``, or below ``min_share`` of the best."""
 
     min_score: float = 0.0
     min_share: float = 0.0
-    levels: tuple[str, ...] = ()
     name: str = "threshold"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         if not pool:
             return pool
         floor = max(self.min_score, self.min_share * pool[0].score)
-        kept = tuple(cand for cand in pool if cand.score >= floor or not self._judges(cand))
+        kept = tuple(cand for cand in pool if cand.score >= floor)
         if len(kept) < len(pool):
             ctx.remark(f"{len(pool) - len(kept)} below {floor:.4f}")
         return kept
-
-    def _judges(self, cand: Candidate) -> bool:
-        return not self.levels or cand.item.level in self.levels
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Bits = NDArray[np.uint8]
+    Steps = NDArray[np.int16]
     Sums = NDArray[np.int32]
 
 BITS = 256
@@ -73,14 +74,15 @@ def sign_all(texts: Sequence[Sequence[str]]) -> list[Signatures]:
 
 def question_sums(words: Sequence[str]) -> Sums:
     """A question's words added up; there must be one."""
-    return _wholes(*_added([words]))[0]
+    added: Sums = _wholes(*_added([words]))[0]
+    return added
 
 
 def _steps(words: Sequence[str]) -> list[Sequence[str]]:
     return [words[at : at + STEP] for at in range(0, len(words), STEP)]
 
 
-def _added(texts: Sequence[Sequence[str]]) -> tuple[Sums, list[int]]:
+def _added(texts: Sequence[Sequence[str]]) -> tuple[Steps, list[int]]:
     """The words of each step of each text added up, and where each text's steps begin."""
     known: dict[str, int] = {}
     places: list[list[int]] = []
@@ -92,19 +94,19 @@ def _added(texts: Sequence[Sequence[str]]) -> tuple[Sums, list[int]]:
             places.append(own + [-1] * (STEP - len(own)))
     numbers = _numbers(list(known))
     index = np.array(places, dtype=np.int64).reshape(-1, STEP)
-    added = np.zeros((len(places), BITS), np.int32)
+    added = np.zeros((len(places), BITS), np.int16)
     for column in index.T:
-        added += numbers[column]
+        added += np.take(numbers, column, axis=0)
     return added, starts
 
 
-def _wholes(added: Sums, starts: Sequence[int]) -> Sums:
+def _wholes(added: Steps, starts: Sequence[int]) -> Sums:
     """The steps of each text that has any added up."""
     ends = [*starts[1:], len(added)]
     filled = [start for start, end in zip(starts, ends, strict=True) if end > start]
     if not filled:
         return np.empty((0, BITS), np.int32)
-    wholes: Sums = np.add.reduceat(added, filled, axis=0)
+    wholes: Sums = np.add.reduceat(added, filled, axis=0, dtype=np.int32)
     return wholes
 
 

@@ -10,12 +10,12 @@ import pytest
 from recollect.cli.answers import (
     matched_by,
     print_answer,
-    print_comparison,
     print_trace,
     print_why_not,
     score_of,
 )
 from recollect.cli.app import App
+from recollect.cli.comparing import print_comparison
 from recollect.explain import Look, WhyNot
 from recollect.model import Candidate, Degraded, Evidence, Item, Page, Query, Recall, Step
 
@@ -184,3 +184,19 @@ def test_a_comparison_stands_side_by_side(capsys: pytest.CaptureFixture[str]) ->
     assert "* 0.2500 other [0000000000000def]" in two
     assert "found by all: 1" in two
     assert "wide alone 1" in two
+
+
+def test_many_profiles_are_compared_place_by_place(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line a memory, the most agreed on first, with its place in every answer."""
+    other = Candidate(ITEM._replace(id="0000000000000def", text="other"), 0.25)
+    wider = replace(ANSWER, profile="wide", hits=(other, HIT))
+
+    names = ("default", "wide", "third", "fourth")
+    print_comparison(App().out, dict(zip(names, (ANSWER, wider, ANSWER, EMPTY), strict=True)))
+    lines = capsys.readouterr().out.splitlines()
+
+    assert lines[0] == "1 default   2 wide   3 third   4 fourth"
+    assert lines[3] == "1  2  1  ·  Tests run with make test [0000000000000abc]"
+    assert lines[4] == "·  1  ·  ·  other [0000000000000def]"
+    assert "fourth: 1 relevant of 1 considered" in lines
+    assert "found by all: 0 of 2; · not found" in lines

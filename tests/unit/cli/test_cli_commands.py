@@ -170,7 +170,7 @@ def test_recall_and_its_kin(call: Caller) -> None:
     assert "fell out at " in call("why-not", other, "how do tests run").out
     assert call("why-not", other, "how do tests run", "--json").told["returned"] is False
     assert "siftcoder" in call("compare", "how do tests run").out
-    assert call("compare", "how do tests run", "--json").told.keys() == {"default", "siftcoder"}
+    assert call("compare", "how do tests run", "--json").told.keys() > {"default", "siftcoder"}
     assert call("recall", "tests", "--profile", "none").code == 2
     assert call("recall", "tests", "--now", "gibberish").code == 2
 

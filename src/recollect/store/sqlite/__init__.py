@@ -257,17 +257,35 @@ class SqliteStore(AskedEntities, Staged):
         with self._connections.reading() as db:
             return look.find_key(db, key)
 
-    def end(self, ids: Sequence[str], *, how: str, actor: str, now: datetime) -> list[str]:
+    def end(
+        self,
+        ids: Sequence[str],
+        *,
+        how: str,
+        actor: str,
+        now: datetime,
+        only: Mapping[str, int] | None = None,
+    ) -> list[str]:
         with self._connections.writing() as db:
-            return lifecycle.end(db, ids, how=how, actor=actor, now=to_ms(now))
+            unchanged = ids if only is None else lifecycle.unchanged(db, ids, only)
+            return lifecycle.end(db, unchanged, how=how, actor=actor, now=to_ms(now))
 
     def restore(self, ids: Sequence[str], *, actor: str, now: datetime) -> list[str]:
         with self._connections.writing() as db:
             return lifecycle.restore(db, self._vectors, ids, actor=actor, now=to_ms(now))
 
-    def set_status(self, ids: Sequence[str], status: Status, *, actor: str, now: datetime) -> None:
+    def set_status(
+        self,
+        ids: Sequence[str],
+        status: Status,
+        *,
+        actor: str,
+        now: datetime,
+        only: Mapping[str, int] | None = None,
+    ) -> None:
         with self._connections.writing() as db:
-            lifecycle.set_status(db, ids, status, actor=actor, now=to_ms(now))
+            unchanged = ids if only is None else lifecycle.unchanged(db, ids, only)
+            lifecycle.set_status(db, unchanged, status, actor=actor, now=to_ms(now))
 
     def erase(self, ids: Sequence[str], *, actor: str, now: datetime) -> Receipt:
         with self._connections.writing() as db:

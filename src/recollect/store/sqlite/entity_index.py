@@ -33,6 +33,7 @@ _OF_MODEL = """
     SELECT entity, data FROM entity_vector WHERE model = ? AND length(data) = ? ORDER BY entity
 """
 _BY_ID = f"SELECT {ENTITY} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
+_IDS = "SELECT e.id FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
 _KNOWN = "SELECT count(*) FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
 _UNEMBEDDED = f"""
     SELECT {ENTITY} FROM entity AS e
@@ -204,7 +205,7 @@ def set_embeddings(db: apsw.Connection, model: str, embeddings: Mapping[str, Emb
         return
     from recollect.store.sqlite import bits  # NumPy
 
-    known = list(read(db, embeddings))
+    known = [key for (key,) in select(db, _IDS, (as_table(tuple(embeddings)),))]
     if known:
         vectors = [embeddings[key].vector for key in known]
         stored = bits.to_rows(vectors, len(vectors[0]))

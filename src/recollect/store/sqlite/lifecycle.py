@@ -21,6 +21,10 @@ _LIVE = """
     SELECT i.id, i.rid, i.live_from FROM json_each(?) AS wanted
     CROSS JOIN item AS i ON i.id = wanted.value AND i.live_to IS NULL
 """
+_REVISIONS = """
+    SELECT i.id, i.rev FROM json_each(?) AS wanted
+    CROSS JOIN item AS i ON i.id = wanted.value AND i.live_to IS NULL
+"""
 _ENDED = f"""
     SELECT {", ".join(f"i.{name}" for name in CONTENT)}, i.rid, i.live_to, i.status, i.length
     FROM json_each(?) AS wanted
@@ -66,6 +70,12 @@ def end(db: apsw.Connection, ids: Sequence[str], *, how: str, actor: str, now: i
     count_mentions(db, ended, -1)
     journal.write(db, (journal.Line("ended", item, how) for item in ended), actor=actor, at=now)
     return ended
+
+
+def unchanged(db: apsw.Connection, ids: Sequence[str], revisions: Mapping[str, int]) -> list[str]:
+    """Those whose live revision is still the one given for them."""
+    rows = select(db, _REVISIONS, (id_list(ids),))
+    return [item for item, rev in rows if revisions.get(item) == rev]
 
 
 def restore(

@@ -30,7 +30,7 @@ CUT_FROM = 7  # letters; shorter words have no window that says anything
 MOST_READ = 500  # memories read for one word, the newest
 MOST_TERMS = 32  # index words that hold a piece
 SWAP_WORTH = 0.9
-LEAST_COVERED = 0.4
+MORE_THAN_AN_ENDING = 0.5
 _SWAPPED = str.maketrans("zyZY", "yzYZ")
 
 
@@ -148,11 +148,12 @@ def _by_windows(
     cut = windows(piece)
     found = []
     for row in _rows(db, cut, search, predicate) if cut else ():
-        covered, word = max(
-            ((_covered(piece, cut, word), word) for word in _split(row.text)),
-            default=(0.0, ""),
+        # Of words that hold as much the shortest: it has the least besides.
+        covered, _, word = max(
+            ((_covered(piece, cut, word), -len(word), word) for word in _split(row.text)),
+            default=(0.0, 0, ""),
         )
-        if covered >= LEAST_COVERED:
+        if covered:
             found.append((row, _Held(PART_WORTH * covered, f"'{piece}' is much like '{word}'")))
     return found
 
@@ -174,8 +175,9 @@ def _split(text: str) -> set[str]:
 
 
 def _covered(asked: str, cut: Sequence[str], word: str) -> float:
-    """The share of the asked word that a word of a memory has: by the windows it holds,
-    or by how far both begin alike."""
+    """The share of the asked word that a word of a memory has: by how far both begin alike
+    or, where they do not, by the windows it holds. An ending alone says little, so it takes
+    more than half without a common beginning."""
     letters: set[int] = set()
     for window in cut:
         if window in word:
@@ -183,12 +185,14 @@ def _covered(asked: str, cut: Sequence[str], word: str) -> float:
             letters.update(range(at, at + len(window)))
     if not letters:
         return 0.0
-    alike = 0
-    for one, other in zip(asked, word, strict=False):
-        if one != other:
-            break
-        alike += 1
-    return max(len(letters), alike) / max(len(asked), len(word) if alike else 0)
+    alike = next(
+        (at for at, (one, other) in enumerate(zip(asked, word, strict=False)) if one != other),
+        min(len(asked), len(word)),
+    )
+    if alike >= len(cut[0]):
+        return max(len(letters), alike) / max(len(asked), len(word))
+    share = len(letters) / len(asked)
+    return share if share > MORE_THAN_AN_ENDING else 0.0
 
 
 def _rows(

@@ -47,9 +47,7 @@ _MENTIONED_THEN = f"EXISTS (SELECT 1 FROM json_each(i.entities) AS m WHERE m.val
 
 # As the index of the levels has it. Few memories may be of a level, or nearly all, which
 # SQLite cannot know: only who asks for this form of the condition gets the index.
-_OF_LEVELS = {
-    (level,): f"i.level || '' = '{level}' AND i.live_to IS NULL" for level in LEVELS
-}
+_OF_LEVELS = {(level,): f"i.level || '' = '{level}' AND i.live_to IS NULL" for level in LEVELS}
 
 
 class Predicate(NamedTuple):

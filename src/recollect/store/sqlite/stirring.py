@@ -12,7 +12,7 @@ import apsw
 from recollect.heat import QUIET_AFTER, Happenings, is_stale, momentum
 from recollect.model import Entity
 from recollect.ports import Activity, Listing, Momentum
-from recollect.store.sqlite.clock import from_ms, from_ms_or_none, to_ms
+from recollect.store.sqlite.clock import DAY_MS, from_ms, from_ms_or_none, to_ms
 from recollect.store.sqlite.connection import select
 from recollect.store.sqlite.graph import ENTITY, alias_form, to_entity
 from recollect.store.sqlite.terms import as_table
@@ -74,9 +74,8 @@ def set_momenta(db: apsw.Connection, values: Mapping[str, float], now: datetime)
 
 def listed(db: apsw.Connection, wanted: Listing, now: datetime) -> list[Entity]:
     """Entities by what goes on, how much is known and how lately, with their counts."""
-    found = _wanted(db, wanted)
-    lately_first = sorted(found, key=lambda one: (-(one.last_seen_at or 0), one.id))
-    going_on = _momenta(db, lately_first, now)
+    found = [*_stirring(db, wanted, now), *_quiet(db, wanted, now)]
+    going_on = _momenta(db, found, now)
     ranked = sorted(found, key=lambda one: (-_worth(one, going_on[one.id].value, now), one.id))
     page = [one.id for one in ranked[wanted.offset : wanted.offset + wanted.limit]]
     if not page:
@@ -90,7 +89,29 @@ def listed(db: apsw.Connection, wanted: Listing, now: datetime) -> list[Entity]:
     ]
 
 
-def _wanted(db: apsw.Connection, wanted: Listing) -> list[Standing]:
+def _stirring(db: apsw.Connection, wanted: Listing, now: datetime) -> list[Standing]:
+    """Those that came up in the last week, the latest first."""
+    where, values = _wanted(wanted)
+    sql = f"""
+        SELECT {_STANDING} FROM entity AS e WHERE {where} AND e.last_seen_at >= ?
+        ORDER BY e.last_seen_at DESC, e.id
+    """
+    return [Standing(*row) for row in select(db, sql, (*values, to_ms(now - QUIET_AFTER)))]
+
+
+def _quiet(db: apsw.Connection, wanted: Listing, now: datetime) -> list[Standing]:
+    """Of the others, whose momentum is all the same, as many as could be on the page."""
+    where, values = _wanted(wanted)
+    sql = f"""
+        SELECT {_STANDING} FROM entity AS e WHERE {where} AND coalesce(e.last_seen_at, 0) < ?
+        ORDER BY 0.5 * e.mentions + 2.0 * coalesce(e.last_seen_at, 0) / ? DESC, e.id LIMIT ?
+    """
+    rest = (to_ms(now - QUIET_AFTER), YEAR_DAYS * DAY_MS, wanted.offset + wanted.limit)
+    return [Standing(*row) for row in select(db, sql, (*values, *rest))]
+
+
+def _wanted(wanted: Listing) -> tuple[str, list[int | str]]:
+    """The condition on entities, and its values."""
     where = ["e.mentions >= ?"]
     values: list[int | str] = [wanted.min_memories]
     start = alias_form(wanted.prefix)
@@ -101,8 +122,7 @@ def _wanted(db: apsw.Connection, wanted: Listing) -> list[Standing]:
         where.append("e.id IN (SELECT entity FROM alias WHERE alias >= ? AND alias < ?)")
         # The last character there is: all that begins so comes before it.
         values += [start, f"{start}\U0010ffff"]
-    sql = f"SELECT {_STANDING} FROM entity AS e WHERE {' AND '.join(where)}"
-    return [Standing(*row) for row in select(db, sql, values)]
+    return " AND ".join(where), values
 
 
 def _momenta(
@@ -112,10 +132,10 @@ def _momenta(
     stirring: list[Standing] = []
     for one in entities:
         seen = from_ms_or_none(one.last_seen_at)
-        if not is_stale(from_ms_or_none(one.momentum_at), seen, now):
+        if seen is None or now - seen > QUIET_AFTER:
+            found[one.id] = Momentum(_QUIET, worked_out=one.momentum != _QUIET)
+        elif not is_stale(from_ms_or_none(one.momentum_at), seen, now):
             found[one.id] = Momentum(one.momentum)
-        elif seen is None or now - seen > QUIET_AFTER:
-            found[one.id] = Momentum(_QUIET, worked_out=True)
         else:
             stirring.append(one)
     lately = activity(db, [one.id for one in stirring[:MOST_WORKED_OUT]], now)

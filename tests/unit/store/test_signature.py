@@ -1,0 +1,312 @@
+"""Signatures: alike for texts made of the same words, by chance for all others."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from importlib.resources import files
+from itertools import combinations
+from pathlib import Path
+
+import apsw
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpus import NOTES, TALK
+from recollect.store.signature import BYTES, WHOLE_UP_TO, sign_all
+from recollect.store.sqlite import SqliteStore
+from recollect.store.sqlite.signatures import telling_terms
+from recollect.store.sqlite.terms import tokenizer
+from records import NOW, at, record, scope
+
+THRESHOLD = 0.65
+
+
+def builtin_texts() -> list[str]:
+    source = files("recollect.eval").joinpath("builtin/memories.jsonl").read_text("utf-8")
+    return [json.loads(line)["text"] for line in source.splitlines()]
+
+
+TEXTS = list(dict.fromkeys([*builtin_texts(), *(note["text"] for note in NOTES), *dict(TALK)]))
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[SqliteStore]:
+    opened = SqliteStore.open(None, space="test")
+    opened.put([record(f"t{n}", text) for n, text in enumerate(TEXTS)], actor="x", now=NOW)
+    yield opened
+    opened.close()
+
+
+def likeness(store: SqliteStore, text: str) -> dict[str, float]:
+    """How alike everything stored is to a text."""
+    found = store.search_signature(text, 10_000, 0.0, scope())
+    return {match.item.text: match.score for match in found.matches}
+
+
+def words_of(text: str) -> set[str]:
+    db = apsw.Connection(":memory:")
+    return set(telling_terms(text, tokenizer(db)(text), db))
+
+
+def test_unrelated_texts_stay_below_the_threshold(store: SqliteStore) -> None:
+    """Of some thirty thousand pairs fewer than one in a hundred, and none that shares no word."""
+    own = {text: words_of(text) for text in TEXTS}
+    above, pairs = [], 0
+    for text in TEXTS:
+        for other, alike in likeness(store, text).items():
+            if other != text:
+                pairs += 1
+                if alike >= THRESHOLD:
+                    above.append((text, other))
+
+    assert pairs > 20_000
+    assert len(above) < pairs / 100
+    assert all(own[one] & own[other] for one, other in above)
+
+
+def test_questions_pass_over_what_has_nothing_to_do_with_them(store: SqliteStore) -> None:
+    """Short questions too: in fourteen thousand pairs with nothing in common none passes."""
+    asked = files("recollect.eval").joinpath("builtin/questions.jsonl").read_text("utf-8")
+    questions = [json.loads(line)["query"] for line in asked.splitlines()]
+    own = {text: words_of(text) for text in TEXTS}
+    pairs = above = strangers = 0
+    for question in questions:
+        telling = words_of(question)
+        for text, alike in likeness(store, question).items():
+            pairs += 1
+            above += alike >= THRESHOLD
+            strangers += alike >= THRESHOLD and not telling & own[text]
+
+    assert pairs > 10_000
+    assert above < pairs / 100
+    assert strangers == 0
+
+
+def edited(text: str, rng: random.Random) -> str:
+    """A word left out, two swapped, one misspelt."""
+    words = text.split()
+    words.pop(rng.randrange(len(words)))
+    one, other = rng.sample(range(len(words)), 2)
+    words[one], words[other] = words[other], words[one]
+    longest = max(range(len(words)), key=lambda place: len(words[place]))
+    words[longest] = words[longest][:2] + words[longest][3:]
+    return " ".join(words)
+
+
+def test_near_duplicates_are_found(store: SqliteStore) -> None:
+    """After small edits, and in any order of the words, the text itself is the likest."""
+    rng = random.Random(7)
+    whole = [text for text in TEXTS if min(len(words_of(text)), len(text.split())) >= 6]
+    found = 0
+    for text in whole:
+        shuffled = text.split()
+        rng.shuffle(shuffled)
+        assert likeness(store, " ".join(shuffled))[text] > 0.9
+        alike = likeness(store, edited(text, rng))
+        found += alike[text] >= THRESHOLD and max(alike, key=lambda other: alike[other]) == text
+
+    assert len(whole) > 100
+    assert found / len(whole) > 0.97
+
+
+def test_the_originals_noise_is_gone() -> None:
+    """Pairs that its 256 buckets threw together or apart."""
+    store = SqliteStore.open(None, space="test")
+    texts = (
+        "the project uses PostgreSQL as database",
+        "database migrations reviewed by Bob",
+        "JWT auth middleware validates tokens",
+    )
+    store.put([record(f"t{n}", text) for n, text in enumerate(texts)], actor="x", now=NOW)
+
+    banana = likeness(store, "banana")
+    database = likeness(store, "what database does the project use")
+    auth = likeness(store, "auth token")
+    store.close()
+
+    assert max(banana.values()) < THRESHOLD
+    assert database[texts[0]] > 0.8
+    assert auth[texts[2]] > 0.8
+    assert max(auth[texts[0]], auth[texts[1]]) < THRESHOLD
+
+
+def test_a_short_question_is_found_in_a_long_memory() -> None:
+    """Three words inside a hundred, wherever they stand; others of as many words are not."""
+    rng = random.Random(3)
+    vocabulary = [f"word{n:04d}" for n in range(4000)]
+    store = SqliteStore.open(None, space="test")
+    long = [" ".join(rng.sample(vocabulary, 100)) for _ in range(20)]
+    store.put([record(f"l{n}", text) for n, text in enumerate(long)], actor="x", now=NOW)
+    found = wrong = asked = 0
+    for text in long:
+        words = text.split()
+        for start in (0, 30, 60, 90):
+            asked += 1
+            alike = likeness(store, " ".join(words[start : start + 3]))
+            found += alike[text] >= THRESHOLD
+            wrong += sum(alike[other] >= THRESHOLD for other in long if other != text)
+    store.close()
+
+    assert found / asked > 0.7
+    assert wrong / (asked * (len(long) - 1)) < 0.01
+
+
+@given(st.lists(st.text(st.characters(categories=("L", "N")), min_size=1), unique=True))
+def test_every_text_is_signed_alone_as_in_a_batch(words: list[str]) -> None:
+    """Bits follow from the words alone; stretches cover all of a long text."""
+    alone = sign_all([words])[0]
+    first, second, third = sign_all([["other"], words, []])
+
+    assert np.array_equal(alone.bits, second.bits)
+    assert alone.counts == second.counts
+    assert (
+        len(alone.counts)
+        == len(alone.bits)
+        == (len(words) > 0) + (0 if len(words) <= WHOLE_UP_TO else (len(words) - 1) // 6)
+    )
+    assert not third.counts
+    assert first.bits.shape == (1, BYTES)
+
+
+def test_words_have_numbers_of_their_own() -> None:
+    """Signatures of single words agree in half their bits, and none is lopsided."""
+    rows = np.unpackbits(
+        np.concatenate([one.bits for one in sign_all([[f"w{n}"] for n in range(60)])]), axis=1
+    )
+    agreement = [np.mean(one == other) for one, other in combinations(rows, 2)]
+
+    assert abs(np.mean(agreement) - 0.5) < 0.01
+    assert max(agreement) < 0.67
+    assert abs(rows.mean() - 0.5) < 0.02
+
+
+def test_scripts_without_spaces_are_signed_by_pairs() -> None:
+    """A part of a Japanese sentence is like it."""
+    store = SqliteStore.open(None, space="test")
+    text = "支払いサービスは東京リージョンで動いている"
+    store.put([record("ja", text), record("de", "Rechnungen auf Deutsch")], actor="x", now=NOW)
+
+    alike = likeness(store, "東京リージョンで動いている")
+    store.close()
+
+    assert alike[text] >= THRESHOLD
+    assert alike["Rechnungen auf Deutsch"] < THRESHOLD
+
+
+# Kept in step with the memories
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "space.db"
+    store = SqliteStore.open(path, space="test")
+    store.put(
+        [record(f"i{n}", f"lighthouse {n} keeps the quokka accounts") for n in range(5)],
+        actor="x",
+        now=NOW,
+    )
+    store.close()
+    return path
+
+
+def rows_of(path: Path) -> list[tuple[int, bytes]]:
+    db = apsw.Connection(str(path))
+    rows = db.execute("SELECT rid, bits FROM signature ORDER BY rid").fetchall()
+    db.close()
+    return rows
+
+
+def test_older_rows_get_theirs_and_a_search_says_so(path: Path) -> None:
+    """A store from before signatures tells how many are missing until they are made."""
+    db = apsw.Connection(str(path))
+    db.execute("DELETE FROM signature WHERE rid <= 3")
+    db.close()
+    store = SqliteStore.open(path, space="test")
+
+    before = store.search_signature("quokka lighthouse accounts", 9, THRESHOLD, scope())
+    made = [store.make_signatures(2), store.make_signatures(2), store.make_signatures(2)]
+    after = store.search_signature("quokka lighthouse accounts", 9, THRESHOLD, scope())
+    store.close()
+
+    assert len(before.matches) == 2
+    assert "3 memories have none yet: recollect reindex" in before.note
+    assert made == [2, 1, 0]
+    assert len(after.matches) == 5
+    assert "have none" not in after.note
+
+
+def test_the_doctor_sees_and_mends(path: Path) -> None:
+    """Missing, changed and stray signatures are told; a repair makes them anew."""
+    good = rows_of(path)
+    db = apsw.Connection(str(path))
+    db.execute("DELETE FROM signature WHERE rid = 1")
+    db.execute("UPDATE signature SET bits = zeroblob(32) WHERE rid = 2")
+    db.execute("INSERT INTO signature (rid, bits, counts) VALUES (99, x'', x'')")
+    db.close()
+    store = SqliteStore.open(path, space="test")
+
+    told = {one.name: one for one in store.check()}["signatures"]
+    mended = {one.name: one for one in store.check(repair=True)}["signatures"]
+    store.close()
+
+    assert not told.ok
+    assert "1 revisions have no signature" in told.detail
+    assert "1 signatures do not fit" in told.detail
+    assert "1 signatures belong to no revision" in told.detail
+    assert mended.repaired
+    assert rows_of(path) == good
+
+
+def test_revisions_restores_and_exports_have_theirs(path: Path) -> None:
+    """A search sees the live revision, then another one as of then."""
+    store = SqliteStore.open(path, space="test")
+    store.put([record("i1", "volcano telescope warranty", rev=2)], actor="x", now=at(hours=1))
+    store.end(["i2"], how="forgotten", actor="x", now=at(hours=1))
+    store.restore(["i2"], actor="x", now=at(hours=2))
+
+    new = store.search_signature("volcano telescope warranty", 9, THRESHOLD, scope())
+    then = store.search_signature("volcano telescope warranty", 9, THRESHOLD, scope(as_of=NOW))
+    lines = list(store.dump())
+    healthy = {one.name: one.ok for one in store.check()}["signatures"]
+    other = SqliteStore.open(None, space="other")
+    other.load(lines, actor="x", now=NOW)
+    loaded = other.search_signature("quokka lighthouse accounts", 9, THRESHOLD, scope())
+    whole = {one.name: one.ok for one in other.check()}["signatures"]
+    other.close()
+    store.close()
+
+    assert [match.item.id for match in new.matches] == ["i1"]
+    assert not then.matches
+    assert healthy
+    assert whole
+    assert {match.item.id for match in loaded.matches} == {"i0", "i2", "i3", "i4"}
+
+
+def test_an_erased_memory_leaves_no_signature(path: Path) -> None:
+    """Not in a search that had it in memory, and not in the file's bytes."""
+    store = SqliteStore.open(path, space="test")
+    store.put([record("gone", "marmalade zeppelin orchestra")], actor="x", now=NOW)
+    held = store.search_signature("marmalade zeppelin orchestra", 9, THRESHOLD, scope())
+    bits = rows_of(path)[-1][1]
+
+    receipt = store.erase(["gone"], actor="x", now=NOW)
+    after = store.search_signature("marmalade zeppelin orchestra", 9, THRESHOLD, scope())
+    store.close()
+
+    assert len(held.matches) == 1
+    assert receipt.removed["signatures"] == 1
+    assert not after.matches
+    assert bits not in b"".join(file.read_bytes() for file in path.parent.iterdir())
+
+
+def test_a_search_that_waits_for_a_filter_finds_what_is_behind(store: SqliteStore) -> None:
+    """The threshold cuts, never the number of better ones outside of the scope."""
+    text = TEXTS[0]
+    found = store.search_signature(text, 1, 0.0, scope(ids=("t5", "t6")))
+
+    assert len(found.matches) == 1
+    assert found.matches[0].item.id in ("t5", "t6")
