@@ -36,5 +36,7 @@ def memory(embedder: Embedder) -> Iterator[Memory]:
 def filled(embedder: Embedder) -> Iterator[Memory]:
     """The shared corpus; for tests that only read."""
     with Memory.open(":memory:", embedder=embedder, clock=FixedClock(NOW)) as opened:
-        opened.remember_many([*NOTES, *CONVERSATION])
+        stored = opened.remember_many([*NOTES, *CONVERSATION])
+        opened.put_thread("Keys, tokens and where they live", [one.id for one in stored[::3]])
+        opened.put_thread("The standup", [one.id for one in stored[-8:]], kind="work")
         yield opened

@@ -39,3 +39,33 @@ class Overtaken:
     def put(self, records: Sequence[Record], *, actor: str, now: datetime) -> list[Kept]:
         self._other()
         return self._store.put(records, actor=actor, now=now)
+
+
+class Killed(BaseException):
+    """The end of a process, as far as one can be had inside of one."""
+
+
+class Dying:
+    """A store whose process is killed just before its so many-th write."""
+
+    WRITES = frozenset(
+        ("put", "end", "restore", "set_status", "erase", "add_links", "remove_links", "log",
+         "set_momenta", "set_entity_embeddings", "put_thread")
+    )  # fmt: skip
+
+    def __init__(self, store: Store, writes: int) -> None:
+        self._store = store
+        self._left = writes
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        return self._counted(found) if name in self.WRITES else found
+
+    def _counted(self, write: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any, **named: Any) -> Any:
+            if self._left <= 0:
+                raise Killed
+            self._left -= 1
+            return write(*args, **named)
+
+        return counted

@@ -93,6 +93,7 @@ def with_entity_ids(filters: Filters, store: Store) -> Filters:
     if not filters.entities:
         return filters
     known = [entity.id for name in filters.entities for entity in store.find_entities(name)]
+    known += [link.src.id for link in store.links_of(known, ("same_as",))]  # merged into them
     return replace(filters, entities=tuple(dict.fromkeys((*filters.entities, *known))))
 
 

@@ -47,9 +47,15 @@ class Cache:
     def __len__(self) -> int:
         return len(self._kept)
 
+    def clear(self) -> None:
+        """Keeps nothing any more."""
+        with self._guard:
+            self._kept.clear()
+
     def find(self, key: Key, now: datetime) -> Recall | None:
         """The answer kept for a key, marked as such, unless it is too old."""
         with self._guard:
+            self._drop_older(key)
             kept = self._kept.get(key)
             if kept is None:
                 return None
@@ -65,10 +71,17 @@ class Cache:
         if answer.degraded:
             return
         with self._guard:
+            self._drop_older(key)
             self._kept[key] = _Kept(answer, now)
             self._kept.move_to_end(key)
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
+
+    def _drop_older(self, key: Key) -> None:
+        """Answers from before a write can never be found again, and what they hold may have
+        been erased since."""
+        if self._kept and next(iter(self._kept)).generation != key.generation:
+            self._kept.clear()
 
     def _is_stale(self, kept: _Kept, now: datetime) -> bool:
         """Too old, from a clock that was set back, or a hit's time has run out since."""

@@ -146,13 +146,17 @@ def _verdict(hits: Pool, passed: Pool, offered: Pool, ctx: Context) -> tuple[Ans
         return "found", f"all {len(passed)} relevant memories lie before offset {ctx.query.offset}"
     if not ctx.store.count():
         return "nothing_stored", "nothing is stored in this space yet"
-    if not _says_something(ctx):
-        return "nothing_matched", "the question has no letter, digit or symbol in it"
-    if not ctx.query.text.strip():
-        return "nothing_matched", "the filters leave no memory"
     if not offered:
-        return "nothing_matched", "no stored memory has anything to do with this question"
+        return "nothing_matched", _unmatched(ctx)
     return "below_gate", _near(offered[0])
+
+
+def _unmatched(ctx: Context) -> str:
+    if not ctx.query.text.strip():
+        return "the filters leave no memory"
+    if not _says_something(ctx):
+        return "the question has no letter, digit or symbol in it"
+    return "no stored memory has anything to do with this question"
 
 
 def _near(best: Candidate) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from recollect.facade.browsing import Browsing
 from recollect.facade.filing import Filing
+from recollect.facade.maturing import Maturing
+from recollect.facade.merging import Merging
 from recollect.facade.opened import utc_now
 from recollect.facade.recalling import Recalling
 from recollect.facade.relating import Relating
@@ -14,7 +16,7 @@ from recollect.facade.writing import Forgotten, Writing
 __all__ = ["Forgotten", "Memory", "utc_now"]
 
 
-class Memory(Writing, Recalling, Relating, Browsing, Filing, Topics, Upkeep):
+class Memory(Writing, Maturing, Recalling, Relating, Merging, Browsing, Filing, Topics, Upkeep):
     """One space's memory: remember, recall, explain, correct, forget.
 
     Sync, typed and safe to share between threads. In async code call it through

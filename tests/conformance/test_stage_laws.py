@@ -50,10 +50,16 @@ def test_any_pool_leaves_a_stage_lawful(filled: Memory, name: str, pool: Pool) -
     assert STAGES[name]()(pool, context(filled)) == out, "equal inputs, equal output"
 
 
+FINDING = {"entity_meaning", "entity_name"}
+
+
 @pytest.mark.parametrize("name", STAGE_NAMES)
 def test_a_stage_takes_an_empty_pool(filled: Memory, name: str) -> None:
-    """Nothing in, nothing out."""
-    assert STAGES[name]()((), context(filled)) == ()
+    """Nothing in, nothing out, but for those that look for memories themselves."""
+    out = STAGES[name]()((), context(filled))
+
+    keeps_the_laws(out)
+    assert out == () or name in FINDING
 
 
 @pytest.mark.parametrize("name", STAGE_NAMES)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from recollect.errors import BadText, Conflict, NotFound, Refused, StoreError
 from recollect.model import Item, Link, Node
-from recollect.ports import Found, Record, Scope, Store, TextSearch
+from recollect.ports import Found, PieceSearch, Record, Scope, Store, TextSearch
 from recollect.store.sqlite import SqliteStore
 from records import (
     MODEL,
@@ -131,6 +131,10 @@ def test_an_empty_store_answers_everything_with_nothing(store: Store) -> None:
     assert store.browse(every, limit=5) == []
     assert store.search_text(TextSearch("anything"), every).matches == ()
     assert store.search_substring("anything", 5, every).matches == ()
+    assert store.search_pieces(PieceSearch("anything", 5), every).matches == ()
+    assert store.search_signature("anything", 5, 0.0, every).matches == ()
+    assert store.edges(["person:ana"], 5, NOW) == {"person:ana": []}
+    assert store.make_signatures(5) == 0
     assert store.search_vector(embedding(1).vector, MODEL, 5, every).matches == ()
     assert store.search_time(at(days=-9), at(days=9), 5, every).matches == ()
     assert store.search_entities(["person:ana"], 5, every).matches == ()
@@ -150,6 +154,8 @@ def test_any_text_is_a_valid_query(store: Store, query: str) -> None:
 
     assert len(store.search_text(TextSearch(query), scope()).matches) <= 1
     assert len(store.search_substring(query, 5, scope()).matches) <= 1
+    assert len(store.search_pieces(PieceSearch(query, 5), scope()).matches) <= 1
+    assert len(store.search_signature(query, 5, 0.0, scope()).matches) <= 1
 
 
 def test_nothing_is_stored_when_one_record_is_refused(store: Store) -> None:
@@ -456,6 +462,8 @@ SEARCHES: dict[str, Callable[[Store, int, Scope], Found]] = {
         at(days=-400), at(days=400), depth, where
     ),
     "entities": lambda store, depth, where: store.search_entities(["topic:all"], depth, where),
+    "pieces": lambda store, depth, where: store.search_pieces(PieceSearch("commo", depth), where),
+    "signature": lambda store, depth, where: store.search_signature("common", depth, 0.0, where),
 }
 
 

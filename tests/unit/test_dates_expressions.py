@@ -67,6 +67,7 @@ a few weeks ago | 2026-10-05 | 2026-11-02
 several months ago | 2026-03-01 | 2026-09-01
 about two months ago | 2026-09-01 | 2026-10-01
 a month ago | 2026-10-01 | 2026-11-01
+from May to June | 2026-05-01 | 2026-07-01
 five years ago | 2021-01-01 | 2022-01-01
 a fortnight ago | 2026-10-26 | 2026-11-02
 half a year ago | 2026-05-01 | 2026-06-01
@@ -204,6 +205,35 @@ three days after 3 May 2026 | 2026-05-06 | 2026-05-07
 the first three months of 2024 | 2024-01-01 | 2024-04-01
 the first of May | 2026-05-01 | 2026-05-02
 the last half hour | 2026-11-15T14:01 | 2026-11-15T14:31
+in May '24 | 2024-05-01 | 2024-06-01
+the 15th of this month | 2026-11-15 | 2026-11-16
+on the 31st | 2026-10-31 | 2026-11-01
+week 2 of last year | 2025-01-06 | 2025-01-13
+30 seconds ago | 2026-11-15T14:29:30 | 2026-11-15T14:29:31
+one and a half years ago | 2025-05-01 | 2025-06-01
+a dozen days ago | 2026-11-03 | 2026-11-04
+over two years ago | | 2024-01-01
+the night before last | 2026-11-13T18:00 | 2026-11-14T06:00
+the Friday after next | 2026-11-27 | 2026-11-28
+the Monday after 2026-05-01 | 2026-05-04 | 2026-05-05
+next Christmas | 2026-12-24 | 2026-12-27
+this Easter | 2026-04-03 | 2026-04-07
+on Black Friday | 2025-11-28 | 2025-11-29
+since Fri | 2026-11-13 |
+yesterday in the morning | 2026-11-14T05:00 | 2026-11-14T12:00
+after dinner | 2026-11-15T20:00 | 2026-11-16
+the last two days of May | 2026-05-30 | 2026-06-01
+the first weekend of June | 2026-06-06 | 2026-06-08
+the second half of May | 2026-05-16 | 2026-06-01
+from 2025-05-03 to June | 2025-05-03 | 2025-07-01
+from 2026-11-10 to Friday | 2026-11-10 | 2026-11-14
+from last Monday to Friday | 2026-11-09 | 2026-11-14
+from yesterday to Tuesday | 2026-11-14 | 2026-11-18
+in 2025 or later | 2025-01-01 |
+yesterday, from 9am to 11am | 2026-11-14T09:00 | 2026-11-14T12:00
+later today | 2026-11-15T14:31 | 2026-11-16
+earlier this month | 2026-11-01 | 2026-11-15T14:31
+later this evening | 2026-11-15T17:00 | 2026-11-15T23:00
 since Tuesday | 2026-11-10 |
 since last week | 2026-11-02 |
 since 2026-05-01 | 2026-05-01 |
@@ -332,6 +362,17 @@ CHINESE = """
 去年 | 2025-01-01 | 2026-01-01
 2023年夏天 | 2023-06-01 | 2023-09-01
 上周末 | 2026-11-07 | 2026-11-09
+十二天前 | 2026-11-03 | 2026-11-04
+半年前 | 2026-05-01 | 2026-06-01
+前年 | 2024-01-01 | 2025-01-01
+2024年第三季度 | 2024-07-01 | 2024-10-01
+去年5月8日 | 2025-05-08 | 2025-05-09
+未来三天 | 2026-11-15 | 2026-11-19
+上上周 | 2026-10-26 | 2026-11-02
+上上个月 | 2026-09-01 | 2026-10-01
+上个季度 | 2026-07-01 | 2026-10-01
+昨天下午三点半 | 2026-11-14T15:30 | 2026-11-14T15:31
+5月初 | 2026-05-01 | 2026-05-11
 """
 # Words that only look like times.
 NOTHING = """

@@ -47,6 +47,22 @@ def test_any_text_can_be_read(text, anchor, past, vague):
     find_events(text, spans)
 
 
+def test_the_ends_of_the_calendar_break_no_range():
+    """Where a range would reach beyond the years a clock knows, its ends stand alone."""
+    for edge in (datetime(9999, 12, 31, 23, 59, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC)):
+        for text in (
+            "from 9999-11-01 to May",
+            "from 0001-02-01 to January",
+            "from Friday to Monday",
+            "tomorrow from 9 pm to 11 pm",
+            "between December and January 0001",
+            "9999-12-31 between 10 pm and 11:59 pm",
+        ):
+            for lean in ("past", "nearest"):
+                spans = find_times(text, edge, lean=lean, vague=True)
+                assert all(span.start < span.end for span in spans)
+
+
 SURE = ["2026-03-01", "last week", "two weeks ago", "since last Tuesday", "in March 2024", "Q3 2024",
         "end of last month", "letzte Woche", "vor zwei Wochen", "la semana pasada", "yesterday at 3pm",
         "la semaine dernière", "il y a deux semaines", "上个月"]  # fmt: skip

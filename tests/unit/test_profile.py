@@ -54,6 +54,12 @@ def test_a_profile_is_read_from_toml() -> None:
         ("[[channels]]\nuse='lexical'\nweight=nan", "must be a finite float"),
         ("[[channels]]\nuse='lexical'\n[[channels]]\nuse='lexical'", "same name"),
         ("[[channels]]\nuse='lexical'\n[fuse]\nuse='weighted'\nscale='big'", "fuse.scale is 'big'"),
+        ("[[channels]]\nuse='lexical'\n[track]\nspeed=3", "track: there is no setting 'speed'"),
+        ("[[channels]]\nuse='lexical'\n[track]\nname=3", "track.name is 3"),
+        ("[[channels]]\nuse='lexical'\n[[assemble]]\nuse='glue'", "assemble[0].use is 'glue'"),
+        ("[[channels]]\nuse='lexical'\n[assemble]\nuse='captions'", "written as [[assemble]]"),
+        ("[[channels]]\nuse='lexical'\n[[text]]\nshow='all'", "text[0].show is 'all'"),
+        ("[[channels]]\nuse='lexical'\n[[adjust]]\nuse='composite'\nheet=1", "no setting 'heet'"),
         ("gates=1\n[[channels]]\nuse='lexical'", "no setting 'gates'"),
     ],
 )
@@ -75,6 +81,23 @@ def test_the_remedy_names_what_is_allowed() -> None:
     with pytest.raises(NotFound) as missing:
         load_profile("defalt")
     assert "did you mean 'default'?" in missing.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("[[assemble]]\nuse='glue'", "captions"),
+        ("[[text]]\nshow='all'", "captions, entities"),
+        ("[track]\nspeed=3", "name"),
+        ("[[adjust]]\nuse='heet'", "heat"),
+    ],
+)
+def test_the_later_slots_name_what_is_allowed_too(text: str, allowed: str) -> None:
+    """Beside the file and the key."""
+    with pytest.raises(BadProfile) as error:
+        parse_profile(f"[[channels]]\nuse='lexical'\n{text}", "mine", "mine.toml")
+
+    assert allowed in error.value.remedy
 
 
 def test_an_own_profile_goes_before_a_shipped_one(tmp_path: Path) -> None:

@@ -59,7 +59,8 @@ def test_without_any_source_the_defaults_hold(desk):
         "space": None, "data_dir": None, "embedder": "wordllama", "reranker": "none",
         "llm": "none",
         "profile": "default", "k": 10,
-        "max_tokens": 2000, "track": False, "cache": False, "max_classification": 2, "allowed_roots": None, "color": "auto",
+        "max_tokens": 2000, "track": False, "cache": False, "max_classification": 2, "allowed_roots": None,
+        "notes_dir": None, "notes_trust": 1, "color": "auto",
         "actor": "user",
     }  # fmt: skip
     assert {settings.origin(name) for name in NAMES} == {Origin("default")}

@@ -296,6 +296,7 @@ def test_only_what_restricts_is_told() -> None:
         max_classification=3,
         include_superseded=True,
         include_expired=True,
+        include_untopiced=True,
     )
 
     assert filters_json(Filters()) == {}

@@ -11,13 +11,15 @@ from recollect.model import Pool
 from recollect.ports import Found, Match
 from recollect.timely import Curve, time_factor
 
+_FURTHEST = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Timed:
     """Nearest vectors, the cosine times how well the time suits; nothing below ``min_score``.
 
-    ``candidates`` × ``depth`` are looked at first, and more only where one of them could
-    still come in: a time never raises a score, so cosines say when to stop.
+    ``candidates`` × ``depth`` are looked at first, and up to 16 times as many where one of
+    them could still come in: a time never raises a score, so cosines say when to stop.
     """
 
     depth: int = 15
@@ -41,12 +43,14 @@ class Timed:
             return ()
         depth, model, scope = ctx.reach(self.depth), ctx.embedder.model, ctx.scope_of(self.levels)
         looked = depth * max(1, self.candidates)
+        most = _FURTHEST * looked
         while True:
             found = ctx.store.search_vector(vector, model, looked, scope)
             best = self._judged(found, ctx)[:depth]
-            if len(found.matches) < looked or self._settled(best, depth, found.matches[-1].score):
+            ended = len(found.matches) < looked or looked >= most
+            if ended or self._settled(best, depth, found.matches[-1].score):
                 return ranked(self.name, Found(tuple(best), found.note), ctx)
-            looked *= 2
+            looked *= 4
 
     def _judged(self, found: Found, ctx: Context) -> list[Match]:
         curve = Curve(self.per_day, self.floor, self.outside_per_day, self.outside_floor)

@@ -21,20 +21,49 @@ if TYPE_CHECKING:
         "recollect forget 1abc            # shows what would go, and asks",
         "recollect forget 1abc 2def --yes",
         "recollect forget 1abc --erase --yes",
+        "recollect forget --sweep --dry-run   # what is ripe: long unused, unimportant",
+        "recollect forget --sweep --token 3f9a0c11d2e4",
     ],
 )
-@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@click.argument("ids", metavar="[ID...]", nargs=-1)
+@click.option("--sweep", is_flag=True, help="Instead: all that is ripe for forgetting, softly.")
+@click.option("-n", "--dry-run", is_flag=True, help="Only show what would go.")
+@click.option(
+    "--share",
+    type=float,
+    default=0.02,
+    show_default=True,
+    metavar="SHARE",
+    help="With --sweep: the share of the memories that may go.",
+)
+@click.option("--token", metavar="TEXT", help="With --sweep: only if it is still as it was shown.")
+@click.option(
+    "--clock-is-right",
+    is_flag=True,
+    help="With --sweep: believe a clock more than a day ahead of the last write.",
+)
 @click.option("--erase", is_flag=True, help="Leave no byte of it; cannot be undone.")
 @click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
 @click.option("--reason", metavar="TEXT", default="forgotten", help="What the journal says.")
 @pass_app
-def forget(app: App, ids: tuple[str, ...], *, erase: bool, yes: bool, reason: str) -> int:
+def forget(
+    app: App, /, ids: tuple[str, ...], *, erase: bool, yes: bool, reason: str, **how: Any
+) -> int:
     """Take memories out of recall, or erase them.
 
     Without --yes it shows what would go; at a terminal it then asks. A forgotten
     memory can be restored. An erased one is gone, with its history, its vector and
-    every index entry. Pinned and protected memories are only let go by an erase.
-    """
+    every index entry, and so is what was made from it. Pinned and protected memories are
+    only let go by an erase.
+
+    --sweep takes no ID: it finds what has long been unused and is unimportant, shows it
+    with a token, and lets go of it with that token or --yes. `recollect undo` brings it
+    all back.
+    """  # fmt: skip
+    if how["sweep"]:
+        return _sweep(app, ids, erase=erase, yes=yes, how=how)
+    if not ids:
+        raise click.UsageError("which memory? Give an ID, or --sweep for what is ripe")
     with app.open() as memory:
         would = memory.forget(*dict.fromkeys(ids), erase=erase, preview=True)
         if not yes and not app.json:
@@ -42,7 +71,7 @@ def forget(app: App, ids: tuple[str, ...], *, erase: bool, yes: bool, reason: st
         if not would.items:
             return _report(app, would, erase=erase)
         question = f"{'Erase' if erase else 'Forget'} {plural(len(would.items), 'memory')}?"
-        if not (yes or confirmed(app, question)):
+        if how["dry_run"] or not (yes or confirmed(app, question)):
             return _left_alone(app, would)
         done = memory.forget(
             *(item.id for item in would.items), erase=erase, preview=False, reason=reason
@@ -50,6 +79,31 @@ def forget(app: App, ids: tuple[str, ...], *, erase: bool, yes: bool, reason: st
     from dataclasses import replace  # click has it loaded already
 
     return _report(app, replace(done, kept=would.kept), erase=erase)
+
+
+def _sweep(app: App, ids: tuple[str, ...], *, erase: bool, yes: bool, how: dict[str, Any]) -> int:
+    from recollect.cli.maintaining import print_report, report_json  # seldom asked for
+
+    if ids or erase:
+        raise click.UsageError("--sweep finds memories itself and never erases")
+    limits = {"share": how["share"], "clock_is_right": how["clock_is_right"]}
+    with app.open() as memory:
+        report = memory.maintain("forget", preview=True, **limits)
+        preview = True
+        if not app.json:
+            print_report(app, report, preview=True)
+        question = f"Forget {plural(report.plan.leaving, 'memory')}?"
+        meant = not how["dry_run"] and bool(report.plan.steps)
+        if meant and (how["token"] or yes or confirmed(app, question)):
+            token = how["token"] or report.plan.token
+            report = memory.maintain("forget", token=token, **limits)
+            preview = False
+    if app.json:
+        app.out.json(report_json(report, preview=preview))
+    elif not preview:
+        app.out.line(green(f"forgotten {plural(len(report.done), 'memory')}"))
+        app.out.line(dim(f"undo: recollect undo {report.run}"))
+    return 0
 
 
 def _left_alone(app: App, would: Forgotten) -> int:
@@ -64,6 +118,12 @@ def _print_preview(app: App, would: Forgotten, *, erase: bool) -> None:
     doing = "would be erased" if erase else "would be forgotten"
     for item in would.items:
         app.out.line(yellow(doing), " ", bold(item.id), f"  {one_line(item.text, 70)}")
+    for item in would.derived:
+        app.out.line(yellow(doing), " ", bold(item.id), dim("  made from it"))
+    for item_id in would.quarantined:
+        app.out.line(yellow("would be quarantined "), bold(item_id), dim("  made from it, too"))
+    for item_id in would.restored:
+        app.out.line(dim("would come back into recall "), bold(item_id))
     for item_id, why in would.kept:
         app.out.line(dim("stays"), " ", bold(item_id), dim(f"  {why}; only --erase lets go of it"))
 
@@ -73,7 +133,7 @@ def _report(app: App, done: Forgotten, *, erase: bool) -> int:
     if app.json:
         app.out.json(_forgotten_json(done))
     elif not done.preview:
-        for item in done.items:
+        for item in (*done.items, *done.derived):
             app.out.line(green("erased" if erase else "forgotten"), " ", bold(item.id))
         if done.receipt is not None:
             _print_receipt(app, done)
@@ -100,6 +160,10 @@ def _forgotten_json(done: Forgotten) -> dict[str, Any]:
         if receipt is None
         else [{"id": item.id} for item in done.items],
         "kept": [{"id": item_id, "reason": why} for item_id, why in done.kept],
+        "derived": [{"id": item.id} for item in done.derived],
+        "quarantined": list(done.quarantined),
+        "restored": list(done.restored),
+        "notes": list(done.notes),
         "receipt": receipt
         and {
             "ids": list(receipt.ids),

@@ -47,7 +47,8 @@ SECTIONS = {
         "demote": "Say that a memory is not so relevant.",
         "forget": "Take memories out of recall, or erase them.",
         "restore": "Bring forgotten memories back.",
-        "undo": "Undo the last change of a memory.",
+        "undo": "Undo the last change of a memory, or a maintenance run.",
+        "revoke": "Take back all that a source has brought.",
     },
     "Bring and take": {
         "import": "Store many memories from a file.",
@@ -61,6 +62,7 @@ SECTIONS = {
         "spaces": "List, find and remove spaces.",
         "profiles": "List the profiles and show what they do.",
         "config": "List, read and change settings.",
+        "maintain": "Tidy up: duplicates, cold memories, notes; can be undone.",
         "doctor": "Check everything that could be wrong.",
         "reindex": "Make the vectors that are missing.",
         "completion": "Print the completion script for a shell.",

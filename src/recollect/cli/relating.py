@@ -12,8 +12,8 @@ from recollect.cli.printing import bold, dim, green, one_line, plural
 from recollect.cli.tables import Column, print_table
 
 if TYPE_CHECKING:
-    from recollect.model import Link
     from recollect.jsonable import Json
+    from recollect.model import Link
 
 
 @command(
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     examples=[
         "recollect link 0v3h2k9x4m7q1abc supersedes 0v3h2k9x4m7q0xyz",
         'recollect link 1abc implies 0xyz --weight 0.9 --context "since the audit"',
+        "recollect link person:alice works_with person:bob --context 1abc",
     ],
 )
 @click.argument("src", metavar="ID")
@@ -36,7 +37,8 @@ def link(app: App, /, src: str, relation: str, dst: str, **given: float | str | 
     RELATION is implies, contradicts, specializes, generalizes, causes, correlates,
     part_of, context_of, supersedes, related_to, or one of provenance: caused_by,
     derives_from, references, calls, imports ... Said again, it overwrites weight and
-    context; recollect unlink takes it back.
+    context; recollect unlink takes it back. Between two entities, written like
+    person:alice, it may be any word, and the context the memory that says so.
     """
     with app.open() as memory:
         made = memory.link(src, relation, dst, **given)  # type: ignore[arg-type]
@@ -64,8 +66,8 @@ def links(app: App, item_id: str) -> None:
     Both ways: the links that leave it, and those that lead to it.
     """
     with app.open() as memory:
-        own = memory.get(item_id).id
-        found = memory.links(own)
+        found = memory.links(item_id)
+        own = item_id if ":" in item_id else memory.stored(item_id).id
         others = memory.store.get([_other(one, own) for one in found])
     if app.json:
         app.out.json({"id": own, "links": [_link_json(one) for one in found]})

@@ -133,7 +133,7 @@ def month_name(reader: Reader, i: int) -> Found | None:
     """A date that begins with the name of a month."""
     month = MONTH[reader.word(i)]
     at = i + 1 + (reader.word(i + 1) == "." and len(reader.word(i)) <= 4)
-    preceded = introduced(reader, i, BEFORE_A_MONTH)
+    preceded = introduced(reader, i, BEFORE_A_MONTH) or _is_second(reader, i)
     year = year_behind(reader, at)
     if year is not None:
         found = month_of_year(reader, year.number, month, year.next)
@@ -147,6 +147,12 @@ def month_name(reader: Reader, i: int) -> Found | None:
         return None
     start = reader.choose([reader.midnight(year, month, 1) for year in reader.years_around()])
     return Found(start, moved(start, "month", 1), "month", i + 1, cycle="year")
+
+
+def _is_second(reader: Reader, i: int) -> bool:
+    """Whether a month ends a range: May to June. "To April" alone may be to somebody."""
+    before = reader.word(i - 2)
+    return reader.word(i - 1) in ("to", "–") and (before in MONTH or before.isdecimal())
 
 
 def _is_verb_too(reader: Reader, i: int) -> bool:

@@ -83,7 +83,10 @@ def _range(reader: Reader, first: Piece, second: Piece) -> Piece | None:
     alike = first.found.granularity == second.found.granularity
     if not between and not (gap[0] in _TO and (first.opening == "from" or alike)):
         return None
-    one, two = _aligned(reader, first.found, second.found)
+    try:
+        one, two = _aligned(reader, first.found, second.found)
+    except (ValueError, OverflowError):
+        return None  # a year no clock reaches
     if one.start >= two.end:
         return None
     # One open year leaves the whole range open; a day named with either holds for both.
@@ -98,8 +101,9 @@ def _aligned(reader: Reader, one: Found, two: Found) -> tuple[Found, Found]:
     """Both ends in one week or year, where the words left that open."""
     if one.cycle and (not two.cycle or (one.start > two.start and reader.how.lean == "past")):
         return _at_most(one, two.start), two
-    if two.cycle and two.start < one.start:
-        return one, _at_least(two, one.start)
+    fixed = not one.cycle and one.granularity not in ("year", "decade")
+    if two.cycle and (two.start < one.start or (fixed and two.cycle != "day")):
+        return one, _after(two, one.start)
     return one, two
 
 
@@ -113,13 +117,14 @@ def _at_most(found: Found, limit: datetime) -> Found:
     return next((one for one in moves if one.start <= limit), found)
 
 
-def _at_least(found: Found, limit: datetime) -> Found:
+def _after(found: Found, limit: datetime) -> Found:
+    """The first one of its cycle that ends later than the limit."""
     if found.cycle != "year":
         days = timedelta(weeks=1) if found.cycle == "week" else _ONE_DAY
-        return _shifted(found, days * -((found.start - limit) // days))
+        return _shifted(found, -days * ((found.end - limit) // days))
     years = limit.year - found.start.year
     moves = [_by_years(found, step) for step in (years, years + 1)]
-    return next((one for one in moves if one.start >= limit), found)
+    return next((one for one in moves if one.end > limit), found)
 
 
 def _shifted(found: Found, by: timedelta) -> Found:
@@ -142,5 +147,8 @@ def _on_day(reader: Reader, day: Piece, times: Piece) -> Piece | None:
     if gap is None or not {"between", "from", ","}.issuperset(gap):
         return None
     midnight = times.found.start.replace(hour=0, minute=0)
-    moved_there = _shifted(times.found, found.start - midnight)
+    try:
+        moved_there = _shifted(times.found, found.start - midnight)
+    except OverflowError:
+        return None
     return Piece(day.at, moved_there._replace(cycle=found.cycle), day.opening, "")

@@ -115,7 +115,7 @@ def _is_the_weekend(reader: Reader, i: int) -> bool:
 
 def weekday(reader: Reader, i: int) -> Found | None:
     """Friday, Friday last week, or the date behind it: Friday, 5 May 2023."""
-    if reader.word(i + 1) == "before" and reader.word(i + 2) == "last":
+    if (reader.word(i + 1), reader.word(i + 2)) in _TWO_AWAY:
         return beyond(reader, i)
     dated = day_behind(reader, i + 1 + (reader.word(i + 1) in (",", ".")))
     dated = dated or _beside_a_date(reader, i)

@@ -12,7 +12,7 @@ from typing import Any
 from recollect.channels import CHANNELS
 from recollect.errors import BadProfile
 from recollect.profile import SLOTS, Profile
-from recollect.stages import FUSIONS, STAGES
+from recollect.stages import ASSEMBLERS, FUSIONS, STAGES
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -20,12 +20,15 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 def profile_toml(profile: Profile, remarks: Sequence[str] = ()) -> str:
     """The profile with every setting spelled out, so that no later default changes it."""
     blocks = ["\n".join(f"# {line}" for line in remarks)] if remarks else []
-    blocks.append(f"title = {_value(profile.title)}")
+    blocks.append(f"title = {_value(profile.title)}\nuntopiced = {_value(profile.untopiced)}")
     blocks += [_block("[[channels]]", part, CHANNELS) for part in profile.channels]
     blocks.append(_block("[fuse]", profile.fuse, FUSIONS))
     for slot in SLOTS:
         blocks += [_block(f"[[{slot}]]", part, STAGES) for part in profile.slot(slot)]
     blocks.append("\n".join(["[budget]", *_settings(profile.budget)]))
+    blocks += [_block("[[assemble]]", part, ASSEMBLERS) for part in profile.assemble]
+    blocks.append("\n".join(["[track]", *_settings(profile.track)]))
+    blocks += ["\n".join(["[[text]]", *_settings(section)]) for section in profile.text]
     return "\n\n".join(blocks) + "\n"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -81,6 +81,7 @@ class Opened:
         self._notes_dir = notes_dir
         self._notes: Notes | None = None
         self._cache = _new_cache() if self.settings.cache else None
+        self._looked_at: dict[str, tuple[date, int]] = {}
 
     @classmethod
     def open(
@@ -155,10 +156,12 @@ class Opened:
         if self._notes is None and self._notes_dir is not None and self._notes_dir.is_dir():
             from recollect.ingest.notes import NotesFolder  # start-up time: most have none
 
+            # A project may come from strangers: its notes are theirs, not the owner's word.
             theirs = self.settings.origin("notes_dir").kind == "project file"
+            trust = self.settings.notes_trust
             self._notes = NotesFolder(
                 self._notes_dir,
-                trust=self.settings.notes_trust,
+                trust=min(trust, 1) if theirs else trust,
                 within=self.settings.project if theirs else None,
             )
         return self._notes

@@ -47,9 +47,10 @@ class Recalling(Opened):
 
         ``where`` are filters (``kind="decision"``, ``since="2026-01-01"``); ``most``
         limits single levels apart from ``k`` (``{"raw": 5}``, for which ``episode_k=5`` is
-        another name). Without ``text`` filters alone find the newest they leave. ``reranker`` is a function
-        or a name, "none" included; without it the configured one reads. ``context`` says
-        what is going on (``{"hour": 9, "weekday": "monday", "topic": "auth"}``).
+        another name). Without ``text`` filters alone find the newest they leave.
+        ``reranker`` is a function or a name, "none" included; without it the configured
+        one reads. ``context`` says what is going on (``{"hour": 9, "weekday": "monday",
+        "topic": "auth"}``).
 
         >>> with Memory.open(":memory:") as memory:
         ...     _ = memory.remember("Tests run with make test")

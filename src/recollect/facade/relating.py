@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from recollect.asking import admitted
 from recollect.errors import NotFound, Refused
+from recollect.facade.edging import edge_type, entity_ends, entity_named, is_entity
 from recollect.facade.opened import Opened
 from recollect.model import RELATIONS, Item, Link, Node
 
 MOST_CONTEXT = 1000
+MOST_EDGES = 10_000
 
 
 class Relating(Opened):
@@ -24,7 +26,9 @@ class Relating(Opened):
     ) -> Link:
         """Says that one memory ``implies``, ``contradicts``, ``supersedes`` ... another.
 
-        Said again, it overwrites the weight and the context; `unlink` takes it back.
+        Two entities (``person:alice``) may be linked by any word; the ``context`` is then
+        best the id of the memory that says so. Said again, it overwrites the weight and
+        the context; `unlink` takes it back.
 
         >>> with Memory.open(":memory:") as memory:
         ...     old = memory.remember("Releases are on Fridays").id
@@ -53,14 +57,23 @@ class Relating(Opened):
         return link
 
     def links(self, item_id: str) -> list[Link]:
-        """The links from and to a memory that lead to other memories."""
-        item = self.get(item_id)
+        """The links from and to a memory that lead to other memories; of an entity
+        (``person:alice``), those with other entities."""
+        if is_entity(item_id, self.store):
+            entity = entity_named(item_id, self.store).id
+            return self.store.edges([entity], MOST_EDGES, self._clock())[entity]
+        item = self.stored(item_id)
         found = self.store.links_of([item.id])
         return [link for link in found if link.src.kind == link.dst.kind == "item"]
 
     def _named(
         self, src: str, relation: str, dst: str, weight: float = 1.0, context: str | None = None
     ) -> Link:
+        entities = entity_ends(src, dst, self.store)
+        if entities is not None:
+            if entities[0] == entities[1]:
+                raise Refused(f"{src} cannot be linked to itself")
+            return Link(*entities, edge_type(relation), weight, context=context, source="caller")
         if relation not in RELATIONS:
             raise Refused(
                 f"there is no relation {relation!r}", remedy=f"one of {', '.join(RELATIONS)}"
@@ -72,7 +85,7 @@ class Relating(Opened):
         return Link(*ends, relation, weight, context=context, source="caller")
 
     def _living(self, item_id: str) -> Item:
-        item = self.get(item_id)
+        item = self.stored(item_id)
         if item.live_to is not None:
             raise Refused(f"{item.id} was forgotten", remedy=f"recollect restore {item.id}")
         return item

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import Refused
-from recollect.facade.opened import Opened
+from recollect.facade.working import Working
 from recollect.ids import make_id
 from recollect.ingest.drafting import make_draft
 from recollect.model import Draft, Item, Remembered
@@ -23,15 +23,24 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What a forget did or, with ``preview``, would do."""
+    """What a forget did or, with ``preview``, would do.
+
+    An erase reaches further: ``derived`` was made from the items and goes with them,
+    ``quarantined`` was made from them and others, ``restored`` comes back because what
+    stood in for it goes, ``notes`` are made anew.
+    """
 
     items: tuple[Item, ...]
     kept: tuple[tuple[str, str], ...] = ()
     preview: bool = False
     receipt: Receipt | None = None
+    derived: tuple[Item, ...] = ()
+    quarantined: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-class Writing(Opened):
+class Writing(Working):
     """The writing side of a memory."""
 
     def remember(self, text: str, **about: Any) -> Remembered:
@@ -107,14 +116,53 @@ class Writing(Opened):
             if not erase and (item.pinned or item.protected)
         )
         going = tuple(item for item in items if item.id not in dict(kept))
+        if erase and going:
+            return self._erase(going, preview=preview)
         if preview or not going:
             return Forgotten(going, kept, preview=preview)
         names = [item.id for item in going]
-        now, actor = self._clock(), self.settings.actor
-        if erase:
-            return Forgotten(going, kept, receipt=self.store.erase(names, actor=actor, now=now))
-        self.store.end(names, how=reason, actor=actor, now=now)
-        return Forgotten(going, kept)
+        self._release(names)
+        self.store.end(names, how=reason, actor=self.settings.actor, now=self._clock())
+        notes = self._notes_without(going)
+        return Forgotten(going, kept, notes=notes)
+
+    def _erase(self, items: tuple[Item, ...], *, preview: bool) -> Forgotten:
+        from recollect.maintain.lineage import reach_of  # start-up time: recall does without
+        from recollect.maintain.remove import erase
+
+        reach = reach_of([item.id for item in items], self.store)
+        derived = tuple(self.store.get(reach.descendants).values())
+        if preview:
+            return Forgotten(
+                items,
+                preview=True,
+                derived=derived,
+                quarantined=reach.mixed,
+                restored=reach.orphans,
+            )
+        done = erase(reach, self._work(), actor=self.settings.actor)
+        self._let_go()
+        return Forgotten(
+            items,
+            receipt=done.receipt,
+            derived=derived,
+            quarantined=done.quarantined,
+            restored=done.restored,
+            notes=done.notes,
+        )
+
+    def _release(self, going: Sequence[str]) -> None:
+        from recollect.ingest.release import release  # start-up time: recall does without
+
+        release(going, self._writing())
+
+    def _notes_without(self, items: tuple[Item, ...]) -> tuple[str, ...]:
+        if self._notes_dir is None or not self._notes_dir.is_dir():
+            return ()
+        from recollect.maintain.notes import without  # start-up time: most keep no notes
+
+        revisions = [one for item in items for one in self.store.history(item.id)]
+        return without(revisions, self._work())
 
     def undo(self, item_id: str | None = None, *, preview: bool = False) -> Undo:
         """Undoes the last change of a memory or, without one, the last this actor made.
@@ -133,7 +181,11 @@ class Writing(Opened):
 
     def restore(self, *ids: str) -> list[str]:
         """Brings forgotten memories back; erased ones are gone for good."""
-        return self.store.restore(list(ids), actor=self.settings.actor, now=self._clock())
+        from recollect.ingest.release import reclaim  # start-up time: recall does without
+
+        back = self.store.restore(list(ids), actor=self.settings.actor, now=self._clock())
+        reclaim(back, self._writing())
+        return back
 
     def _writing(self) -> WriteContext:
         from recollect.ingest.writing import WriteContext  # start-up time: recall does without

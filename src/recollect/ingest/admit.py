@@ -31,7 +31,13 @@ BATCH_DRAFTS = 1_000
 DERIVED = "derived"
 # The most trust a class of source can claim; users and owners may claim any.
 TRUST_CEILING = {
-    **{"owner": 3, "user": 2, "agent": 2, "tool": 1, "import": 1, "web": 0, "unknown": 0},
+    "owner": 3,
+    "user": 2,
+    "agent": 2,
+    "tool": 1,
+    "import": 1,
+    "web": 0,
+    "unknown": 0,
     DERIVED: 3,
 }
 SELF_SPEAKING = frozenset({"owner", "user"})

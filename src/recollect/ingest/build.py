@@ -12,7 +12,9 @@ from recollect.ingest.admit import DERIVED, SELF_SPEAKING, trust_of
 from recollect.ingest.classify import kind_of
 from recollect.ingest.duplicates import Compared
 from recollect.ingest.entity_words import GIVEN_NAMES, OPENERS
-from recollect.ingest.extract import MOST_ENTITIES, mentions_of
+from recollect.ingest.extract import MOST_ENTITIES, mentions_of, spellings
+from recollect.ingest.facts import Fact
+from recollect.ingest.settle import fact_in
 from recollect.ingest.writing import Prepared, WriteContext
 from recollect.model import Collision, Draft, Entity, Item, Link, Node
 from recollect.ports import Embedding, Mention, Record
@@ -26,11 +28,12 @@ _EXACT = ("minute", "hour", "part", "day")
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a batch knows beyond the single draft: the parents' trust, and the entities
-    met so far by their keys."""
+    """What a batch knows beyond the single draft: the parents' trust, the entities met so
+    far by their keys, and the facts that its drafts state, by their ids."""
 
     parents: dict[str, int] = field(default_factory=dict)
     known: dict[str, Entity] = field(default_factory=dict)
+    facts: dict[str, Fact] = field(default_factory=dict)
 
 
 def build(
@@ -46,7 +49,12 @@ def build(
     mentions = mentions_of(draft, around.known, entities_met(draft, ctx))
     times = find_times(draft.text, draft.occurred_at or ctx.now)
     item = make_item(piece, mentions, times, around, ctx)
-    item = item._replace(tokens=tokens_of(draft.text, embedding, ctx))
+    fact = fact_in(draft, item.kind)
+    slot = (None, None) if fact is None else (fact.subject, fact.attribute)
+    if fact is not None:
+        around.facts[item.id] = fact
+    tokens = tokens_of(draft.text, embedding, ctx)
+    item = item._replace(tokens=tokens, subject=slot[0], attribute=slot[1])
     if draft.id is not None:
         around.parents[item.id] = item.trust  # a later draft may name it as its parent
     return Record(
@@ -75,6 +83,7 @@ def entities_met(draft: Draft, ctx: WriteContext) -> list[Entity]:
         lower = word.lower()
         if (lower != word or not word.isalpha() or word in GIVEN_NAMES) and lower not in OPENERS:
             telling.append(word)
+            telling += spellings(word)
     return ctx.store.find_entities(" ".join(telling), MOST_ENTITIES) if telling else []
 
 

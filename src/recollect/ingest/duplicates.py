@@ -206,6 +206,8 @@ def near_collisions(
                 alike[other_id] = (cosine, doubtful[other_id])
     best = sorted(alike.items(), key=lambda entry: (-entry[1][0], entry[0]))[:_MOST_REPORTED]
     return tuple(
-        Collision(other_id, "near", round(share, 4), KEPT_BOTH, text)
+        Collision(
+            other_id, "near", round(share, 4), KEPT_BOTH, text, f"recollect forget {other_id}"
+        )
         for other_id, (share, text) in best
     )

@@ -107,7 +107,14 @@ TITLES = frozenset({"mr", "mrs", "ms", "dr", "prof", "professor", "sir", "madam"
 _BEFORE = (
     "met told asked colleague friend named sister brother wife husband son daughter boss mother"
 )
-BEFORE_PERSON = frozenset(_BEFORE.split()) | {"father", "cc", "cousin", "partner", "uncle", "aunt"}
+# Labels that stand before a name, with a colon, and those that somebody's name follows.
+OF_PERSONS = frozenset({"owner", "author", "assignee", "reviewer", "contact", "lead", "name"})
+LABELS = OF_PERSONS | {"role", "position", "title", "team", "company", "employer", "department"}
+BEFORE_PERSON = (
+    frozenset(_BEFORE.split())
+    | {"father", "cc", "cousin", "partner", "uncle", "aunt"}
+    | {f"{label}:" for label in OF_PERSONS}
+)
 # What the word before a name says about it.
 KIND_BEFORE = {"project": "project", "repo": "project", "repository": "project"}
 KIND_BEFORE |= dict.fromkeys(("customer", "client", "company", "vendor", "team"), "other")

@@ -17,7 +17,9 @@ from recollect.ingest.entity_words import (
     GERMAN,
     GIVEN_NAMES,
     KIND_BEFORE,
+    LABELS,
     NO_TICKETS,
+    OF_PERSONS,
     OPENERS,
     PLAIN_ACRONYMS,
     TITLES,
@@ -33,6 +35,7 @@ ENTITY_KINDS = frozenset(
 )
 _LONGEST_WORD = 120
 _LONGEST_NAME = 4  # words
+_CODE = frozenset({"identifier", "class", "function", "tool", "module", "project", "file"})
 _SEARCHED = 20_000  # characters: twelve entities are found long before
 
 _TICKET = re.compile(r"#\d{1,7}|[A-Z][A-Z0-9]{1,9}-\d{1,7}")
@@ -43,6 +46,7 @@ _CALL = re.compile(r"([A-Za-z_][\w.:]{2,})\(")
 _SNAKE = re.compile(r"_{0,2}[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_{0,2}|__[a-z]+__")
 _DOTTED = re.compile(r"[A-Za-z_]\w+(?:\.[A-Za-z_]\w+)+")
 _HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
+_PARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _VERSION = re.compile(r"v?\d+(\.\d+)+[\w.+-]{0,20}")
 _PLAIN = re.compile(r"[a-z]+(?:['’-][a-z]+)*[.,;:!?)]*")
 _NAME = re.compile(r"[^\W\d_]+(?:[-'’.][^\W\d_]+)*")
@@ -76,11 +80,16 @@ def mentions_of(
     entities and learns the new ones, so that one name is one entity through a batch.
     """
     for old in met:
-        known.setdefault(key_of(old.name), old)
+        for name in (old.name, *old.aliases):
+            known.setdefault(key_of(name), old)
     found: dict[str, Mention] = {}
     for name, kind, confidence in _all_spotted(draft, met):
         key = key_of(name)
         entity = known.get(key)
+        if entity is None and kind in _CODE:
+            entity = next((known[one] for one in spellings(name) if one in known), None)
+            if entity is not None:
+                entity = known[key] = entity._replace(aliases=(*entity.aliases, key))
         if entity is None:
             entity = Entity(f"{kind}:{key}", kind, name)
             known[key] = entity
@@ -95,11 +104,26 @@ def key_of(name: str) -> str:
     return fold(name) or " ".join(name.casefold().split())
 
 
+def spellings(name: str) -> tuple[str, ...]:
+    """Other spellings of a name of several words in one, as code has them: PaymentGateway,
+    payment_gateway, payment-gateway."""
+    if not name.isascii() or " " in name or "." in name or "/" in name:
+        return ()
+    parts = _PARTS.sub("_", name).lower().replace("-", "_").strip("_").split("_")
+    if len(parts) < 2 or any(len(part) < 2 for part in parts) or "" in parts:
+        return ()
+    own = key_of(name)
+    return tuple(form for form in (sep.join(parts) for sep in ("", "_", "-")) if form != own)
+
+
 def named(text: str) -> Spotted:
-    """An entity given as ``kind:name`` or as its name alone."""
+    """An entity given as ``kind:name``, behind a label ("Role: Ana") or as its name alone."""
     kind, colon, name = text.partition(":")
-    if colon and kind.strip().lower() in ENTITY_KINDS and name.strip():
-        return Spotted(" ".join(name.split()), kind.strip().lower(), 1.0)
+    label = kind.strip().lower()
+    if colon and label in ENTITY_KINDS and name.strip():
+        return Spotted(" ".join(name.split()), label, 1.0)
+    if colon and label in LABELS and name.strip():
+        return Spotted(" ".join(name.split()), "person" if label in OF_PERSONS else "other", 1.0)
     return Spotted(" ".join(text.split()), "other", 1.0)
 
 
@@ -145,7 +169,7 @@ def _word(words: Sequence[str], i: int) -> Word | None:
     if "(" in text and ")" in ending:
         text += ")"
     first = i == 0 or words[i - 1].endswith((".", "!", "?", ":")) or len(words[i - 1]) == 1
-    if not text or (first and ending.startswith(":")):
+    if not text or (ending.startswith(":") and (first or text.lower() in LABELS)):
         return None
     return Word(text, first, bool(ending), raw.startswith("`"))
 

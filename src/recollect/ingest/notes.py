@@ -31,6 +31,7 @@ _FOLDERS = ("daily", "weekly", "quarterly")
 _NAME = re.compile(r"(daily|weekly|quarterly)_(\d{4})-(?:(\d{2})-(\d{2})|W(\d{2})|Q([1-4]))")
 _ID = re.compile(rf"{PREFIX}([a-z]+_[\dA-Z-]+)#(\d{{1,6}})")
 _BLANK = re.compile(r"\n[^\S\n]*\n")
+_COMMENT = re.compile(r"<!--(?:(?!-->).)*-->", re.DOTALL)
 _HEADING = re.compile(r"#{1,6}[^\S\n]\S.*")
 # Neither followed nor waited for: a link may lead out of the folder, a pipe never ends.
 _CAUTIOUSLY = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -123,12 +124,13 @@ class NotesFolder:
 
 
 def paragraphs(text: str) -> list[str]:
-    """What blank lines part; a heading by itself belongs to what follows it."""
+    """What blank lines part; a heading by itself belongs to what follows it, and a comment
+    is none."""
     parts: list[str] = []
     heading = ""
     for block in _BLANK.split(text.replace("\r\n", "\n")):
         stripped = block.strip()
-        if not stripped:
+        if not stripped or _COMMENT.fullmatch(stripped):
             continue
         joined = f"{heading}\n{stripped}" if heading else stripped
         if all(_HEADING.fullmatch(line) for line in stripped.splitlines()):

@@ -16,6 +16,8 @@ from recollect.ingest.duplicates import (
 )
 from recollect.ingest.entity_vectors import with_entity_vectors
 from recollect.ingest.prepare import prepare
+from recollect.ingest.relate import related
+from recollect.ingest.settle import settled
 from recollect.ingest.writing import Prepared, WriteContext
 from recollect.model import Collision, Draft, Remembered
 from recollect.ports import Embedding
@@ -71,10 +73,12 @@ def _stored(
             build(compared, embedding, collisions, around, ctx)
             for compared, embedding, collisions in zip(fresh, embeddings, near, strict=True)
         ]
+        records, met = settled(records, near, around.facts, ctx)
+        records, met = related(records, met, ctx)
     records = with_entity_vectors(records, ctx)
     kept = ctx.store.put(records, actor=ctx.actor, now=ctx.now)
     answers: dict[str, Remembered] = {}
-    for compared, record, collisions, outcome in zip(fresh, records, near, kept, strict=True):
+    for compared, record, collisions, outcome in zip(fresh, records, met, kept, strict=True):
         piece = compared.piece
         if outcome.outcome != "stored":
             # Another process was quicker: what it stored is the answer.

@@ -20,6 +20,7 @@ from recollect.ingest.build import (
 from recollect.ingest.entity_vectors import with_entity_vectors
 from recollect.ingest.extract import mentions_of
 from recollect.ingest.prepare import prepare
+from recollect.ingest.settle import FACT, fact_in
 from recollect.ingest.sketch import sketch
 from recollect.ingest.writing import Prepared, WriteContext
 from recollect.model import Draft, Item
@@ -49,7 +50,11 @@ def revise(item: Item, changes: Mapping[str, Any], ctx: WriteContext) -> Item:
     )
     if "text" in changes and changes["text"] != item.text:
         # What the old words spoke of is read anew from the new ones.
-        draft = draft._replace(entities=(), caption=None if item.level == "raw" else item.caption)
+        draft = draft._replace(
+            entities=(),
+            caption=None if item.level == "raw" else item.caption,
+            metadata={key: value for key, value in item.metadata.items() if key != FACT},
+        )
     if "pinned" not in changes:
         by_importance = item.pinned and item.importance >= PIN_FROM
         draft = draft._replace(pinned=item.pinned and not by_importance)
@@ -80,7 +85,9 @@ def _store_revision(item: Item, piece: Prepared, *, pinned: bool | None, ctx: Wr
     draft = piece.draft
     mentions = mentions_of(draft, {}, entities_met(draft, ctx))
     times = find_times(draft.text, draft.occurred_at or ctx.now)
-    made = make_item(piece, mentions, times, Surroundings(parents=trust_by_id(lineage(draft), ctx)), ctx)
+    around = Surroundings(parents=trust_by_id(lineage(draft), ctx))
+    made = make_item(piece, mentions, times, around, ctx)
+    subject, attribute = _slot(item, draft, made.kind)
     revised = made._replace(
         rev=item.rev + 1,
         stored_at=item.stored_at,
@@ -88,8 +95,8 @@ def _store_revision(item: Item, piece: Prepared, *, pinned: bool | None, ctx: Wr
         protected=item.protected or made.protected,
         pinned=made.pinned if pinned is None else bool(pinned) and made.pinned,
         relevance=item.relevance,
-        subject=item.subject,
-        attribute=item.attribute,
+        subject=subject,
+        attribute=attribute,
         status=item.status,
     )
     embedding = _embedding(spoken(draft), ctx)
@@ -106,6 +113,14 @@ def _store_revision(item: Item, piece: Prepared, *, pinned: bool | None, ctx: Wr
     )
     ctx.store.put(with_entity_vectors([record], ctx), actor=ctx.actor, now=ctx.now)
     return ctx.store.get([item.id])[item.id]
+
+
+def _slot(item: Item, draft: Draft, kind: str) -> tuple[str | None, str | None]:
+    """What its fact is about: read anew where the words are new."""
+    if draft.text == item.text:
+        return item.subject, item.attribute
+    fact = fact_in(draft, kind)
+    return (None, None) if fact is None else (fact.subject, fact.attribute)
 
 
 def _made_from(item: Item, ctx: WriteContext) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from recollect.errors import Refused
+from recollect.ingest.release import reclaim, release
 from recollect.ingest.revise import changeable, revise
 from recollect.ingest.writing import WriteContext
 from recollect.model import Item
@@ -48,9 +49,11 @@ def carry_out(undo: Undo, ctx: WriteContext) -> Item:
     """Undoes it; the memory as it stands then."""
     item, kind = undo.item, undo.change.kind
     if kind in ("stored", "imported", "restored"):
+        release([item], ctx)
         ctx.store.end([item], how="undone", actor=ctx.actor, now=ctx.now)
     elif kind == "ended":
         ctx.store.restore([item], actor=ctx.actor, now=ctx.now)
+        reclaim([item], ctx)
     elif kind == "status":
         _restand(undo, ctx)
     else:

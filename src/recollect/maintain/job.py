@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
 from recollect.ids import make_id
 from recollect.ingest.writing import WriteContext
 from recollect.model import Draft, Filters, Item, Link, Status
 from recollect.ports import Budget, Embedder, LanguageModel, Scope, Store
-
-if TYPE_CHECKING:
-    from recollect.maintain.options import Options
 
 ACTOR = "maintain"
 SHARE = 0.02
@@ -34,10 +32,10 @@ class Work:
     embedder: Embedder | None
     now: datetime
     limit: int
-    options: Options
     model: LanguageModel | None = None
     budget: Budget = field(default_factory=Budget)
     notes_dir: Path | None = None
+    notes_trust: int = 1
     filters: Filters = field(default_factory=lambda: Filters(max_classification=3))
     make_id: Callable[[datetime], str] = make_id
 
@@ -72,6 +70,8 @@ class Proposal(NamedTuple):
     ``why`` is for people, ``rule`` says the same without a word of any memory: it goes
     into the journal. ``renews`` says that what ends was made by the same job and is made
     anew: that neither counts against the limit nor is spared for being protected.
+    ``seen`` are the revisions the job read: where one is no longer the live one, nothing
+    happens. A proposal of nothing is a remark.
     """
 
     why: str
@@ -83,6 +83,12 @@ class Proposal(NamedTuple):
     statuses: tuple[tuple[str, Status], ...] = ()
     deeds: tuple[Deed, ...] = ()
     renews: bool = False
+    seen: Mapping[str, int] = MappingProxyType({})
+
+    @property
+    def is_remark(self) -> bool:
+        """Whether it only says something."""
+        return not (self.ends or self.successor or self.links or self.statuses or self.deeds)
 
     @property
     def leaving(self) -> tuple[str, ...]:
@@ -96,18 +102,24 @@ class Proposal(NamedTuple):
         return self.parents or self.ends
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A kind of maintenance. ``plan`` reads and proposes; it never writes.
+class Job(Protocol):
+    """A kind of maintenance: a frozen value with its numbers. ``plan`` reads and
+    proposes; it never writes, and the same memory gives the same proposals."""
 
-    The same memory gives the same proposals. Verbatim episodes (level raw) stay, unless
-    ``ends_raw``.
-    """
+    @property
+    def name(self) -> str: ...
 
-    name: str
-    help: str
-    plan: Callable[[Work], Iterator[Proposal]]
-    ends_raw: bool = False
+    @property
+    def ends_raw(self) -> bool:
+        """Whether verbatim episodes may leave recall, which they else never do."""
+        ...
+
+    @property
+    def by_age(self) -> bool:
+        """Whether it judges memories by their age, so that a wrong clock does harm."""
+        ...
+
+    def plan(self, work: Work) -> Iterator[Proposal]: ...
 
 
 def spared(item: Item, job: Job) -> str | None:

@@ -54,13 +54,21 @@ class Draft(NamedTuple):
 
 
 class Collision(NamedTuple):
-    """A memory already there that says the same or nearly so, and what was done."""
+    """A memory already there that a new one meets, and what was done about it.
+
+    It says the same (``exact``) or nearly so (``near``); its fact is replaced by the new
+    one (``supersedes``), or replaces that (``superseded``); it says otherwise
+    (``contradicts``); or it merely speaks of much the same (``related``). ``similarity``
+    is how alike they are or how sure the judgement is, ``resolve`` the command by which
+    somebody who knows better undoes or settles it.
+    """
 
     id: str
-    kind: Literal["exact", "near"]
+    kind: Literal["exact", "near", "supersedes", "superseded", "contradicts", "related"]
     similarity: float
     action: str
     text: str
+    resolve: str = ""
 
 
 class Remembered(NamedTuple):

@@ -54,7 +54,8 @@ class Searches(Protocol):
 
     def search_pieces(self, search: PieceSearch, scope: Scope) -> Found:
         """Items that hold pieces of the query's words: inside other words, with z and y
-        swapped, in part; the score is the share of the query that was found, 0 to 1."""
+        swapped, in part; the score is the share of the query that was found, 0 to 1.
+        Of a word that very many items hold, the newest of them count."""
         ...
 
     def search_signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> Found:
@@ -153,6 +154,14 @@ class Graph(Protocol):
         """Removes links by their ends and type; how many there were."""
         ...
 
+    def merge_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
+        """Lets one entity (id) have the names, the mentions and the edges of another."""
+        ...
+
+    def split_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
+        """Takes a merging back."""
+        ...
+
     def siblings(self, ids: Sequence[str], *, most: int, min_confidence: float) -> Shared:
         """What else speaks of the entities these items surely speak of; entities that
         more than ``most`` items mention are hubs, named and left out."""
@@ -214,6 +223,10 @@ class Writes(Protocol):
         """Live items with the same fingerprint or sharing a band of the sketch."""
         ...
 
+    def slots(self, wanted: Sequence[tuple[str, str]], scope: Scope) -> list[Item]:
+        """Live items that state a fact of one of these subjects and attributes, newest first."""
+        ...
+
     def find_key(self, key: str) -> tuple[str, str] | None:
         """The item an idempotency key stands for, and its fingerprint."""
         ...
@@ -242,7 +255,7 @@ class Writes(Protocol):
         now: datetime,
         only: Mapping[str, int] | None = None,
     ) -> None:
-        """Judges live items; ``only`` as for `end`."""
+        """Judges items as they stand last, forgotten ones too; ``only`` as for `end`."""
         ...
 
     def erase(self, ids: Sequence[str], *, actor: str, now: datetime) -> Receipt:
@@ -316,6 +329,10 @@ class Keeping(Protocol):
         ...
 
     def events(self, *, after: int = 0, limit: int = 100) -> list[Event]: ...
+
+    def from_source(self, source: str) -> list[str]:
+        """Ids of all that ever came from a source, forgotten ones too, by id."""
+        ...
 
     def changes(self, *, item: str | None, actor: str | None, limit: int) -> list[Event]:
         """The last lines of the journal, newest first: of one memory, by one actor."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, NamedTuple
 
@@ -103,6 +103,8 @@ class Record:
     ``skip_duplicate`` a live item of the same fingerprint and level makes the store
     keep that one and drop this.
     ``item.rev`` above 1 replaces the live revision ``rev - 1`` of the same id.
+    ``supersedes`` are items, by id and revision, whose fact this one's replaces: if they
+    are still in that revision, they leave recall when this one is stored.
     """
 
     item: Item
@@ -115,6 +117,7 @@ class Record:
     links: tuple[Link, ...] = ()
     key: str | None = None
     skip_duplicate: bool = True
+    supersedes: Mapping[str, int] = field(default_factory=dict)
 
 
 class Kept(NamedTuple):

@@ -84,7 +84,9 @@ class EntityName:
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         words = _words(ctx.query.text)
-        known = ctx.store.entities_with(words, self.limit) if words else []
+        # "the" is a part of many names, and names nobody.
+        common = {word.shown.lower() for word in ctx.words() if word.common}
+        known = ctx.store.entities_with([w for w in words if w not in common], self.limit)
         if not known:
             return pool
         ctx.remark("named: " + ", ".join(one.entity.id for one in known))

@@ -52,7 +52,7 @@ class Abstain:
     none of the ``top`` has a vector, the share of the words they hold decides.
     """
 
-    min_confidence: float = 0.66
+    min_confidence: float = 0.64
     sentence: float = 0.75
     lead: float = 1.25
     strange: float = 0.2
@@ -94,7 +94,8 @@ class Abstain:
         by_sentence = late_interaction(ctx.embedder) is not None
         sentence = max(one.sentence for one in close) if by_sentence else whole
         alike = _comparable(whole, ctx) + self.sentence * _comparable(sentence, ctx)
-        return alike + self.lead * lead - self.strange * unknown_share(ctx)
+        doubt = 0.0 if asks_advice(ctx.query.text) else self.strange * unknown_share(ctx)
+        return alike + self.lead * lead - doubt
 
 
 def _comparable(cosine: float, ctx: Context) -> float:

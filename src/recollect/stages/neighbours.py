@@ -108,14 +108,16 @@ def reach(direct: Pool, limits: Limits, ctx: Context) -> Found:
         for one in shared.siblings
     ]
     items = _visible({tie.item for tie in ties}, limits, ctx)
-    # An earlier revision may not have spoken of what the live one speaks of.
-    then = ctx.query.as_of is not None
-    usable = [
-        tie
-        for tie in ties
-        if tie.item in items
-        and not (then and tie.entity and tie.entity not in items[tie.item].entities)
-    ]
+    usable = [tie for tie in ties if tie.item in items]
+    if ctx.query.as_of is not None:
+        # An earlier revision may not have spoken of what the live one speaks of.
+        spoken = {key: item.entities for key, item in items.items()}
+        spoken |= {cand.item.id: cand.item.entities for cand in seeds}
+        usable = [
+            tie
+            for tie in usable
+            if not tie.entity or (tie.entity in spoken[tie.item] and tie.entity in spoken[tie.seed])
+        ]
     known = {cand.item.id for cand in direct}
     gathered, brought = _gathered(seeds, usable, known, limits)
     by_entities = sum(used for (_, family), used in brought.items() if family == "sibling")
@@ -138,7 +140,12 @@ def _by_links(ids: Sequence[str], limits: Limits, ctx: Context) -> Iterator[Tie]
     if not family_of:
         return
     wanted = set(ids)
-    links = ctx.store.links_of(ids, tuple(family_of))
+    then = ctx.query.as_of
+    links = [
+        link
+        for link in ctx.store.links_of(ids, tuple(family_of))
+        if then is None or link.created_at is None or link.created_at <= then
+    ]
     for link in sorted(links, key=lambda link: (-link.weight, link.src.id, link.dst.id, link.type)):
         if link.weight < limits.min_strength or link.src.kind != "item" or link.dst.kind != "item":
             continue

@@ -54,7 +54,10 @@ class ThreadAssist:
             return pool
         seeds = direct[: self.seeds]
         known = {cand.item.id for cand in direct}
-        found = ctx.store.threads_of([cand.item.id for cand in seeds])
+        found = [
+            _as_known(thread, ctx.query.as_of)
+            for thread in ctx.store.threads_of([cand.item.id for cand in seeds])
+        ]
         items = _visible(found, self.apart, ctx)
         threads = self._ranked(found, seeds, items, ctx)[: self.threads]
         brought: dict[str, Candidate] = {}
@@ -114,6 +117,15 @@ class ThreadAssist:
             recent = last is not None and last >= now - timedelta(days=self.dormant_days)
             return 2 if recent else 0
         return {"active": 3, "dormant": 1}.get(thread.lifecycle, 0)
+
+
+def _as_known(thread: Thread, as_of: datetime | None) -> Thread:
+    """The thread without what joined it or happened in it after a moment asked for."""
+    if as_of is None:
+        return thread
+    members = tuple(m for m in thread.members if m.added_at is None or m.added_at <= as_of)
+    events = tuple(event for event in thread.events if event.at <= as_of)
+    return thread._replace(members=members, events=events)
 
 
 def _visible(threads: Sequence[Thread], apart: Sequence[str], ctx: Context) -> dict[str, Item]:

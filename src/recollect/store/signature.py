@@ -53,6 +53,8 @@ class Signatures(NamedTuple):
 def sign_all(texts: Sequence[Sequence[str]]) -> list[Signatures]:
     """The signatures of several texts, each given by its telling words, each word once.
     A text without any has none."""
+    if not texts:
+        return []
     added, starts = _added(texts)
     signed = np.packbits(_wholes(added, starts) > 0, axis=1)
     made = []

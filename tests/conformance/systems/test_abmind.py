@@ -521,7 +521,8 @@ def people(embedder: Embedder) -> Iterator[Memory]:
     with Memory.open(":memory:", embedder=embedder, clock=FixedClock(NOW)) as opened:
         first = opened.remember("Alice pairs with Bob on the ferry planner", id="pairing-note-0001")
         opened.remember("Bob reports to Carol", id="reports-note-0001")
-        opened.remember("Dave once met Alice and Erin", id="meeting-note-0001")
+        opened.remember("Dave once met Alice and Erin", id="meeting-note-0001",
+                        entities=["person:Erin"])  # fmt: skip
         opened.remember("The vault code is known to Alice and Frank", id="secret-note-00001",
                         classification=3)  # fmt: skip
         opened.store.add_links(
@@ -566,6 +567,36 @@ def test_an_edge_from_nowhere_is_told_in_its_own_words(people: Memory) -> None:
     assert people.why_not(item_id, "Bob and Carol", profile="abmind").returned
 
 
+def test_edges_are_made_and_taken_back_by_name(people: Memory) -> None:
+    """Any word may be the relation; whoever no memory speaks of cannot be linked."""
+    made = people.link("person:Dave", "owes", "person:erin", context="meeting-note-0001")
+
+    assert (made.src.id, made.type, made.dst.id) == ("person:dave", "owes", "person:erin")
+    assert edges_of(people, "Dave and Erin")["meeting-note-0001"] == (0.6, "Dave —[owes]→ Erin")
+    assert [link.type for link in people.links("person:dave")] == ["owes"]
+    people.unlink("person:dave", "owes", "person:erin")
+    assert people.links("person:dave") == []
+    for ends in (
+        ("person:dave", "owes", "person:nobody"),
+        ("person:dave", "owes", "meeting-note-0001"),
+        ("person:dave", "two words", "person:erin"),
+        ("person:dave", "mentions", "person:erin"),
+        ("person:dave", "likes", "person:dave"),
+    ):
+        with pytest.raises((Refused, NotFound)):
+            people.link(*ends)
+
+
+def test_an_erased_memory_takes_its_edges_along(people: Memory) -> None:
+    """What it said about others is gone with it, and the journal names nobody."""
+    people.link("person:dave", "owes", "person:alice", context="meeting-note-0001")
+
+    people.forget("pairing-note-0001", erase=True)
+
+    assert "works_with" not in [link.type for link in people.links("person:alice")]
+    assert not any("person:" in f"{one.item} {one.detail}" for one in people.events(limit=1000))
+
+
 def test_two_hops_connect_what_one_does_not(people: Memory) -> None:
     """0.5, by the memory behind a part of the way."""
     found = edges_of(people, "how does Alice know Carol?")
@@ -580,7 +611,7 @@ def test_being_mentioned_together_is_an_edge_where_there_is_none(people: Memory)
     """Only where no typed edge connects the two."""
     found = edges_of(people, "Dave and Erin")
 
-    assert found["meeting-note-0001"] == (0.6, "Erin —[mentioned with]→ Dave")
+    assert found["meeting-note-0001"] == (0.6, "Dave —[mentioned with]→ Erin")
 
 
 def test_one_entity_has_its_newest_edges(people: Memory) -> None:

@@ -61,7 +61,8 @@ def direct(memory: Memory, **scores: float) -> Pool:
 
 
 def link(memory: Memory, src: str, dst: str, kind: str, weight: float) -> None:
-    memory.store.add_links([Link(Node("item", src), Node("item", dst), kind, weight=weight)])
+    made = Link(Node("item", src), Node("item", dst), kind, weight=weight, created_at=NOW)
+    memory.store.add_links([made])
 
 
 def by_id(pool: Pool) -> dict[str, Candidate]:
@@ -262,7 +263,7 @@ def test_the_remark_counts(memory: Memory) -> None:
     ),
 )
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None
 )
 def test_the_laws_hold_and_the_first_three_stay(
     scores: list[float], links: list[tuple[int, int, float]]
@@ -428,3 +429,26 @@ def test_an_answer_tells_of_the_thread(memory: Memory) -> None:
     assert "m10" in {hit.item.id for hit in answer.hits}
     step = next(step for step in answer.steps if step.name == "expand.thread_assist")
     assert step.note == "3 seeds, 1 threads, 1 followed, 1 members brought in"
+
+
+def test_the_past_knows_nothing_of_later_ties(memory: Memory) -> None:
+    """Links, members and mentions that came after the moment asked for do not count."""
+    speak_of(memory, "Nordwind", 2)
+    link(memory, "m00", "m10", "similar_to", 0.9)
+    thread(memory, "t", {"m00": 1.0, "m11": 0.9})
+    pool = direct(memory, **FOUR, Nordwind0=0.35)
+    later = ask(memory, as_of=NOW + timedelta(days=1))
+
+    assert {"m10", "Nordwind1"} <= by_id(GRAPH(pool, later)).keys()
+    assert "m11" in by_id(THREADS(pool, later))
+
+    put = replace(later.query, as_of=NOW)
+    memory.store.add_links(
+        [Link(Node("item", "m01"), Node("item", "m12"), "causes", created_at=NOW + timedelta(1))]
+    )
+    members = [Member("m00"), Member("m13", added_at=NOW + timedelta(hours=1))]
+    memory.put_thread("Thread u", members, id="u", created_at=NOW)
+
+    assert "m12" not in by_id(GRAPH(pool, replace(later, query=put)))
+    assert "m13" not in by_id(THREADS(pool, replace(later, query=put)))
+    assert "m13" in by_id(THREADS(pool, later))

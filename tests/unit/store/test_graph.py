@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from recollect.model import Entity, Link, Node
 from recollect.ports import Found, Mention
-from recollect.store.sqlite import graph
+from recollect.store.sqlite import graph, moments
+from recollect.store.sqlite.moments import Window
 from recollect.text import fold
 
 NOW = START
@@ -236,7 +237,7 @@ def moment(minutes: float) -> datetime:
 def in_time(
     db: apsw.Connection, start: float, end: float, depth: int = 10, predicate: Any = EVERYTHING
 ) -> Found:
-    return graph.search_time(db, moment(start), moment(end), depth, predicate, hydrate)
+    return moments.search_time(db, Window(moment(start), moment(end)), depth, predicate, hydrate)
 
 
 def test_the_middle_of_a_window_comes_first(db: apsw.Connection) -> None:
@@ -257,7 +258,7 @@ def test_what_happened_counts_more_than_when_it_was_stored(db: apsw.Connection) 
     start, end = datetime(2020, 5, 1, tzinfo=UTC), datetime(2020, 5, 2, tzinfo=UTC)
 
     assert ids(in_time(db, -60, 60)) == []
-    assert ids(graph.search_time(db, start, end, 5, EVERYTHING, hydrate)) == ["m1"]
+    assert ids(moments.search_time(db, Window(start, end), 5, EVERYTHING, hydrate)) == ["m1"]
 
 
 @given(

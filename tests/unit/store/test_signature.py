@@ -169,6 +169,7 @@ def test_every_text_is_signed_alone_as_in_a_batch(words: list[str]) -> None:
         == (len(words) > 0) + (0 if len(words) <= WHOLE_UP_TO else (len(words) - 1) // 6)
     )
     assert not third.counts
+    assert sign_all([]) == []
     assert first.bits.shape == (1, BYTES)
 
 

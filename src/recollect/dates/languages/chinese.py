@@ -49,7 +49,7 @@ _PATTERNS = {
     "figure": r"\d+",
     "other": r"[^\W\d_]|[^\w\s]",
 }
-TELLTALE = frozenset("年月周天昨星礼晚近元圣点时钟自之以")
+TELLTALE = frozenset("年月周天昨星礼晚近元圣点时钟季春夏秋冬")
 
 
 @cache
@@ -97,12 +97,12 @@ def _month(number: int) -> str:
 
 
 def _third(found: str) -> str:
-    return _THIRD.get(found[-1], "") if not found.endswith("月中") or len(found) > 2 else ""
+    return _THIRD.get(found[-1], "")
 
 
 def _dated(found: str) -> str:
     year, rest = found[:4], found[5:]
-    return _of_year(rest, year) or f"{_third(found)} in {year}"
+    return _of_year(rest, year) or f"{_third(found) or 'in'} {year}"
 
 
 def _of_year(rest: str, year: str) -> str:
@@ -116,7 +116,7 @@ def _of_year(rest: str, year: str) -> str:
     if len(numbers) == 2:
         return f"{numbers[1]} {_month(numbers[0])} {year}"
     if numbers:
-        return f"{_third(rest)} in {_month(numbers[0])} {year}"
+        return f"{_third(rest) or 'in'} {_month(numbers[0])} {year}"
     return ""
 
 
@@ -181,7 +181,7 @@ def _by_month(found: str) -> str:
     numbers = _numbers(found)
     if len(numbers) == 2:
         return f"{numbers[1]} {_month(numbers[0])}"
-    return f"{_third(found)} in {_month(numbers[0])}"
+    return f"{_third(found) or 'in'} {_month(numbers[0])}"
 
 
 _READERS = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import StoreBusy
-from recollect.model import Entity, FileEdit, FileHistory, FileSnapshot, Item, Link, Status, Thread
+from recollect.model import Entity, FileEdit, FileHistory, FileSnapshot, Item, Link, Thread
 from recollect.ports import (
     Activity,
     Embedding,
@@ -20,7 +20,6 @@ from recollect.ports import (
     Kept,
     Listing,
     Momentum,
-    Receipt,
     Record,
     Scope,
     Shared,
@@ -38,6 +37,7 @@ from recollect.store.sqlite import (
     look,
     moments,
     siblings,
+    slots,
     stats,
     stirring,
     threads,
@@ -49,11 +49,14 @@ from recollect.store.sqlite import usage as used
 from recollect.store.sqlite.asked_entities import AskedEntities
 from recollect.store.sqlite.clock import to_ms
 from recollect.store.sqlite.connection import Connections, generation
+from recollect.store.sqlite.ending import Ending
 from recollect.store.sqlite.entity_index import EntityIndex
+from recollect.store.sqlite.merging import Merging
 from recollect.store.sqlite.opening import open_space
 from recollect.store.sqlite.rows import Hydrate
 from recollect.store.sqlite.scope import compile_scope
 from recollect.store.sqlite.signatures import SignatureIndex
+from recollect.store.sqlite.slots import Slotted
 from recollect.store.sqlite.staged import Staged
 from recollect.store.sqlite.vectors import VectorIndex
 
@@ -63,7 +66,7 @@ if TYPE_CHECKING:
 __all__ = ["SqliteStore"]
 
 
-class SqliteStore(AskedEntities, Staged):
+class SqliteStore(AskedEntities, Staged, Ending, Slotted, Merging):
     """A `Store` in one SQLite file or, without a path, in memory.
 
     Safe to use from several threads and several processes at once. Every search sees
@@ -247,7 +250,9 @@ class SqliteStore(AskedEntities, Staged):
 
     def put(self, records: Sequence[Record], *, actor: str, now: datetime) -> list[Kept]:
         with self._connections.writing() as db:
-            return write.put(db, self._vectors, records, actor=actor, now=to_ms(now))
+            kept = write.put(db, self._vectors, records, actor=actor, now=to_ms(now))
+            slots.settle(db, records, kept, to_ms(now))
+            return kept
 
     def find_duplicates(self, fingerprint: str, sketch: Sequence[int], scope: Scope) -> list[Item]:
         with self._connections.reading() as db:
@@ -256,44 +261,6 @@ class SqliteStore(AskedEntities, Staged):
     def find_key(self, key: str) -> tuple[str, str] | None:
         with self._connections.reading() as db:
             return look.find_key(db, key)
-
-    def end(
-        self,
-        ids: Sequence[str],
-        *,
-        how: str,
-        actor: str,
-        now: datetime,
-        only: Mapping[str, int] | None = None,
-    ) -> list[str]:
-        with self._connections.writing() as db:
-            unchanged = ids if only is None else lifecycle.unchanged(db, ids, only)
-            return lifecycle.end(db, unchanged, how=how, actor=actor, now=to_ms(now))
-
-    def restore(self, ids: Sequence[str], *, actor: str, now: datetime) -> list[str]:
-        with self._connections.writing() as db:
-            return lifecycle.restore(db, self._vectors, ids, actor=actor, now=to_ms(now))
-
-    def set_status(
-        self,
-        ids: Sequence[str],
-        status: Status,
-        *,
-        actor: str,
-        now: datetime,
-        only: Mapping[str, int] | None = None,
-    ) -> None:
-        with self._connections.writing() as db:
-            unchanged = ids if only is None else lifecycle.unchanged(db, ids, only)
-            lifecycle.set_status(db, unchanged, status, actor=actor, now=to_ms(now))
-
-    def erase(self, ids: Sequence[str], *, actor: str, now: datetime) -> Receipt:
-        with self._connections.writing() as db:
-            receipt = erase.erase(db, self._vectors, ids, actor=actor, now=to_ms(now))
-        if not receipt.ids:
-            return receipt
-        left = erase.scrub(self._connections)
-        return receipt._replace(out_of_reach=(*receipt.out_of_reach, *left))
 
     def note_use(self, ids: Sequence[str], now: datetime, *, fading: Fading | None = None) -> None:
         with self._connections.writing() as db:
@@ -389,4 +356,7 @@ class SqliteStore(AskedEntities, Staged):
 
 
 def _linked(link: Link) -> journal.Line:
+    if link.src.kind == "entity":
+        # The journal outlives an erase, and whom somebody knows is content.
+        return journal.Line("linked", None, "two entities")
     return journal.Line("linked", link.src.id, f"{link.type} {link.dst.id}")

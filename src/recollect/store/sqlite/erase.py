@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import apsw
 
@@ -14,10 +15,12 @@ from recollect.store.sqlite.connection import Connections, select
 from recollect.store.sqlite.entity_index import changed
 from recollect.store.sqlite.lifecycle import count_mentions, id_list
 from recollect.store.sqlite.lock import TIMEOUT_S, holding
+from recollect.store.sqlite.merging import forget_names
 from recollect.store.sqlite.migrate import copies
 from recollect.store.sqlite.rows import SELECT_CONTENT, content_hash
 from recollect.store.sqlite.translate import translated
 from recollect.store.sqlite.vectors import VectorIndex
+from recollect.text import word_set
 
 _ROWS = """
     SELECT i.rid, i.text, i.about, i.original, i.entities, i.live_to IS NULL, i.id
@@ -27,9 +30,15 @@ _DROP_LINKS = """
     DELETE FROM link
     WHERE (src_kind = 'item' AND src = ?1) OR (dst_kind = 'item' AND dst = ?1)
 """
+# What entities have to do with each other, where this memory said so.
+_DROP_EDGES = """
+    DELETE FROM link
+    WHERE src_kind = 'entity' AND dst_kind = 'entity' AND (context = ?1 OR source = ?1)
+"""
 # What hangs on an id, removed in this order; counted under these names.
 _BY_ID = (
     ("links", _DROP_LINKS),
+    ("links", _DROP_EDGES),
     ("usage", "DELETE FROM usage WHERE id = ?"),
     ("usage days", "DELETE FROM usage_day WHERE id = ?"),
     ("thread memberships", "DELETE FROM thread_member WHERE item = ?"),
@@ -54,6 +63,9 @@ _MENTIONS = """
 """
 _VECTORS = "SELECT count(*) FROM vector WHERE rid IN (SELECT value FROM json_each(?))"
 _THREAD_LEFT = "SELECT EXISTS (SELECT 1 FROM thread_member WHERE thread = ?)"
+_THREAD_WORDS = "SELECT headline, anchor FROM thread WHERE id = ?"
+_UNTITLE = "UPDATE thread SET headline = ? WHERE id = ?"
+UNTITLED = "(its headline was erased)"
 _MENTIONED = """
     SELECT EXISTS (SELECT 1 FROM link WHERE dst = ? AND dst_kind = 'entity' AND src_kind = 'item')
 """
@@ -109,7 +121,8 @@ def erase(
             removed[name] += _delete(db, sql, item)
         db.execute(_TOMBSTONE, (item, now, actor))
     _forget_entities(db, sorted(entities), removed)
-    left_over += _close_threads(db, threads, removed)
+    said = " ".join(f"{row[1]} {row[2]}" for row in rows)
+    left_over += _close_threads(db, threads, _Erased(said, entities), removed)
     db.execute(_SET_PENDING)
     journal.write(db, (journal.Line("erased", item) for item in found), actor=actor, at=now)
     counts = {name: count for name, count in sorted(removed.items()) if count}
@@ -145,18 +158,37 @@ def _forget_entities(db: apsw.Connection, entities: Sequence[str], removed: Coun
     """Removes those that no other memory, live or past, speaks of."""
     for entity in entities:
         if not db.execute(_MENTIONED, (entity,)).get:
+            forget_names(db, entity)
             for name, sql in _FORGET_ENTITY:
                 removed[name] += _delete(db, sql, entity)
     if removed["entities"]:
         changed(db)
 
 
-def _close_threads(db: apsw.Connection, threads: Sequence[str], removed: Counter[str]) -> list[str]:
-    """Removes threads that are empty now; others keep words that may be the memory's."""
+class _Erased(NamedTuple):
+    """What the erased memories said, and whom and what they spoke of."""
+
+    words: str
+    entities: set[str]
+
+
+def _close_threads(
+    db: apsw.Connection, threads: Sequence[str], erased: _Erased, removed: Counter[str]
+) -> list[str]:
+    """Removes threads that are empty now; of others the words that may be the memory's."""
     staying = []
+    said = word_set(erased.words)
     for thread in threads:
         if db.execute(_THREAD_LEFT, (thread,)).get:
-            staying.append(f"thread {thread} keeps its headline")
+            headline, anchor = db.execute(_THREAD_WORDS, (thread,)).get
+            if any(len(word) > 3 and word in said for word in word_set(headline)):
+                db.execute(_UNTITLE, (UNTITLED, thread))
+                removed["thread headlines"] += 1
+            else:
+                staying.append(f"thread {thread} keeps its headline")
+            if anchor and any(entity in anchor for entity in erased.entities):
+                db.execute("UPDATE thread SET anchor = NULL WHERE id = ?", (thread,))
+                removed["thread anchors"] += 1
             continue
         removed["thread events"] += _delete(db, "DELETE FROM thread_event WHERE thread = ?", thread)
         removed["threads"] += _delete(db, "DELETE FROM thread WHERE id = ?", thread)

@@ -39,7 +39,7 @@ _VECTOR = """
 """
 _STATUS = """
     UPDATE item SET status = ?1
-    WHERE id = ?2 AND live_to IS NULL AND status <> ?1
+    WHERE rid = (SELECT rid FROM item WHERE id = ?2 ORDER BY rev DESC LIMIT 1) AND status <> ?1
 """
 _COUNT = """
     UPDATE entity SET mentions = max(0, mentions + ?) WHERE id IN (
@@ -115,7 +115,7 @@ def _embedding(vector: bytes, tokens: bytes) -> Embedding:
 def set_status(
     db: apsw.Connection, ids: Sequence[str], status: Status, *, actor: str, now: int
 ) -> None:
-    """Judges live items; those that stand so already are left alone."""
+    """Judges items as they stand last; those that stand so already are left alone."""
     changed = []
     for item in dict.fromkeys(ids):
         db.execute(_STATUS, (status, item))

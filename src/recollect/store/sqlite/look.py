@@ -85,6 +85,12 @@ def find_duplicates(
     return [to_item(row) for row in select(db, sql, (json.dumps(rids), *predicate.values))]
 
 
+def from_source(db: apsw.Connection, source: str) -> list[str]:
+    """Ids of all that ever came from a source."""
+    sql = "SELECT DISTINCT id FROM item WHERE source = ? ORDER BY id"
+    return [row[0] for row in select(db, sql, (source,))]
+
+
 def find_key(db: apsw.Connection, key: str) -> tuple[str, str] | None:
     """The item an idempotency key stands for, and its fingerprint."""
     rows = select(db, "SELECT id, fingerprint FROM idempotency WHERE key = ?", (key,))

@@ -45,10 +45,6 @@ _MENTIONS_NOW = (
 )
 _MENTIONED_THEN = f"EXISTS (SELECT 1 FROM json_each(i.entities) AS m WHERE m.value IN ({_NAMED}))"
 
-# As the index of the levels has it. Few memories may be of a level, or nearly all, which
-# SQLite cannot know: only who asks for this form of the condition gets the index.
-_OF_LEVELS = {(level,): f"i.level || '' = '{level}' AND i.live_to IS NULL" for level in LEVELS}
-
 
 class Predicate(NamedTuple):
     """A condition over ``item AS i`` with its bound values, in the order of its marks.
@@ -103,8 +99,17 @@ def compile_scope(scope: Scope) -> Predicate:
         moment = to_ms(scope.moment)
         where.add(IN_BANDS, moment, moment // DAY_MS, _json(filters.bands))
     plain = scope.as_of is None and filters == _DEFAULT
-    among = _OF_LEVELS.get(filters.levels, "1") if scope.as_of is None else "1"
+    among = _among(filters.levels) if scope.as_of is None else "1"
     return Predicate(" AND ".join(where.parts), tuple(where.values), plain, among)
+
+
+def _among(levels: tuple[str, ...]) -> str:
+    """The levels as their index has them. Few memories may be of a level, or nearly all,
+    which SQLite cannot know: only who asks for this form of the condition gets the index."""
+    if not levels or not set(levels) < set(LEVELS):
+        return "1"
+    names = ", ".join(f"'{level}'" for level in sorted(set(levels)))
+    return f"i.level || '' IN ({names}) AND i.live_to IS NULL"
 
 
 def _add_life(where: _Conditions, scope: Scope) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from recollect.heat import Uses, band_of, heat
 from recollect.store.sqlite.clock import DAY_MS
 
@@ -25,6 +27,8 @@ IN_BANDS = f"{_BAND} IN (SELECT value FROM json_each(?))"
 """True of a row of ``item AS i`` in one of the bands; takes at, day and the bands."""
 
 
-def heat_band(in_30: int, in_90: int, in_all: int, since_ms: int, importance: float) -> str:
-    """The SQL function: a memory's band from its uses and the milliseconds since the last."""
-    return band_of(heat(Uses(in_30, in_90, in_all), since_ms / DAY_MS, importance))
+def heat_band(*values: Any) -> str:
+    """The SQL function: a memory's band from its uses in 30 days, in 90 and ever, the
+    milliseconds since the last, and its importance."""
+    *uses, since_ms, importance = values
+    return band_of(heat(Uses(*uses), since_ms / DAY_MS, importance))

@@ -1,0 +1,148 @@
+"""Statements of change: moved to, raised from 5 to 10, switched from A to B, renamed."""
+
+from __future__ import annotations
+
+from recollect.ingest import fact_words as words_of
+from recollect.ingest.fact_clause import Word
+from recollect.ingest.fact_parts import (
+    Fact,
+    Holds,
+    Said,
+    Thing,
+    make_fact,
+    thing_of,
+    until_pause,
+    without_adverbs,
+)
+from recollect.ingest.fact_states import Reader
+from recollect.ingest.fact_values import Value, is_naming, value_of
+
+_TO = frozenset({"to", "into", "onto", "as"})
+_BY = frozenset({"by", "with"})
+_PREPOSITIONS = _TO | _BY | {"from", "for", "in"}
+
+
+class _Way:
+    """From where to where: what stands behind each preposition, and what before them all."""
+
+    def __init__(self, words: tuple[Word, ...]) -> None:
+        places = [at for at, word in enumerate(words) if word.low in _PREPOSITIONS]
+        self.moved = words[: places[0]] if places else words
+        ends = [*places[1:], len(words)] if places else []
+        self.behind: dict[str, tuple[Word, ...]] = {}
+        for at, end in zip(places, ends, strict=True):
+            self.behind.setdefault(words[at].low, words[at + 1 : end])
+
+    def to(self, prepositions: frozenset[str] = _TO) -> Value | None:
+        """The value arrived at."""
+        for preposition in prepositions:
+            if preposition in self.behind:
+                return value_of(self.behind[preposition])
+        return None
+
+    def left(self) -> str:
+        """The value left behind, if it is named."""
+        value = value_of(until_pause(self.behind.get("from", ())))
+        return value.key if value else ""
+
+    def purpose(self, me: str | None) -> Thing | None:
+        """What it is for."""
+        return thing_of(until_pause(self.behind.get("for", ())), me)
+
+
+def _moved(said: Said) -> Fact | None:
+    """As in "The key moved to vault B", "we moved the meeting to Mondays"."""
+    way = _Way(said.after)
+    thing, value = _subject(said, way), way.to()
+    if thing is None or value is None or value.key.split()[0] in words_of.NO_PLACES:
+        return None
+    attribute = {"time": "time", "number": "value"}.get(value.kind, "location")
+    return _new(said, thing.slot(attribute), value, way.left())
+
+
+def _turned(said: Said) -> Fact | None:
+    """As in "The limit was raised from 5 to 10"."""
+    way = _Way(said.after)
+    thing, value = _subject(said, way), way.to()
+    if thing is None or value is None or thing.is_name:
+        return None
+    if value.kind == "plain" and not is_naming(value):
+        return None
+    return _new(said, thing.slot("time" if value.kind == "time" else "value"), value, way.left())
+
+
+def _switched(said: Said) -> Fact | None:
+    """As in "We switched from MySQL to CockroachDB for the ledger"."""
+    way = _Way(said.after)
+    value = way.to()
+    own = thing_of(way.moved, said.me) if way.moved else None
+    about = way.purpose(said.me) or own
+    if ("for" in way.behind and about is None) or (way.moved and own is None):
+        return None
+    thing = about or said.thing
+    if thing is None or value is None or value.kind not in ("name", "plain"):
+        return None
+    holds: Holds = "many" if thing.is_name else "some"
+    return _new(said, (thing.name, "uses"), value, way.left(), holds)
+
+
+def _renamed(said: Said) -> Fact | None:
+    """As in "The service was renamed to Heron"."""
+    way = _Way(said.after)
+    thing, value = _subject(said, way), way.to()
+    return _new(said, thing.slot("name"), value) if thing and value else None
+
+
+def _replaced(said: Said) -> Fact | None:
+    """As in "We replaced Jenkins with Buildkite": what was used is not any more."""
+    way = _Way(said.after)
+    old, value = value_of(way.moved or said.subject), way.to(_BY)
+    if old is None or value is None or "for" in way.behind or "in" in way.behind:
+        return None
+    return _new(said, ("we", "uses"), value, old.key, "many")
+
+
+def _took_over(said: Said) -> Fact | None:
+    """As in "Ben took over billing from Ana"."""
+    if said.after[0].low != "over":
+        return None
+    way = _Way(said.after[1:])
+    thing, holder = thing_of(until_pause(way.moved), said.me), value_of(said.subject)
+    if thing is None or holder is None or holder.kind != "name":
+        return None
+    return _new(said, (thing.name, "owner"), holder, way.left())
+
+
+def _was(said: Said) -> Fact | None:
+    """As in "has moved", "was raised", "have been switched": a change or, else, nothing."""
+    after, _ = without_adverbs(said.after, said.how)
+    if after and after[0].low == "been":
+        after, _ = without_adverbs(after[1:], said.how)
+    if len(after) < 2 or after[0].low not in CHANGES:
+        return None
+    return CHANGES[after[0].low](said._replace(verb=after[0].low, after=after[1:]))
+
+
+def _subject(said: Said, way: _Way) -> Thing | None:
+    """What changed: what stands behind the verb, or else what does before it."""
+    moved, _ = without_adverbs(way.moved, said.how)
+    return thing_of(moved, said.me) if moved else said.thing
+
+
+def _new(
+    said: Said, slot: tuple[str, str], value: Value, before: str = "", holds: Holds = "one"
+) -> Fact | None:
+    if said.how not in ("is", "became"):
+        return None
+    return make_fact(said, slot, value, holds)._replace(how="became", before=before)
+
+
+CHANGES: dict[str, Reader] = {
+    **dict.fromkeys(words_of.MOVES, _moved),
+    **dict.fromkeys(words_of.TURNS, _turned),
+    **dict.fromkeys(words_of.SWITCHES, _switched),
+    **dict.fromkeys(words_of.RENAMES, _renamed),
+    **dict.fromkeys(words_of.REPLACES, _replaced),
+    "took": _took_over,
+}
+PASSIVES: dict[str, Reader] = dict.fromkeys(("was", "were", "has", "have"), _was)

@@ -1,0 +1,30 @@
+"""Maintenance: what happens to memories between remembering and recalling.
+
+A job is one class, one line here, one row in the docs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from recollect.maintain.concepts import Concepts
+from recollect.maintain.consolidate import Consolidate
+from recollect.maintain.duplicates import Duplicates
+from recollect.maintain.entities import Entities
+from recollect.maintain.expire import Expire
+from recollect.maintain.forget import Forget
+from recollect.maintain.job import Job
+from recollect.maintain.notes import WriteNotes
+
+JOBS: dict[str, Callable[[], Job]] = {
+    "duplicates": Duplicates,
+    "consolidate": Consolidate,
+    "concepts": Concepts,
+    "entities": Entities,
+    "notes": WriteNotes,
+    "expire": Expire,
+    "forget": Forget,
+}
+# What a run does when no job is named. Concepts say facts again in other words, which
+# only some profiles want; forgetting is asked for by name.
+USUAL = ("duplicates", "consolidate", "entities", "notes", "expire")

@@ -1,0 +1,168 @@
+"""Notes by the day, the week and the quarter, as Markdown, for people and for recall.
+
+A file that maintenance wrote says so in its last line, with a hash of what stands above
+and the ids of the memories it tells of. A file without that line, or with another hash,
+is somebody's own and is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from recollect.ingest.notes import period_of
+from recollect.maintain.job import Proposal, Work
+from recollect.maintain.looking import each
+from recollect.maintain.note_file import is_ours, read_note, remove_note, stamped, write_note
+from recollect.maintain.note_text import MOST_SECRET, compose
+from recollect.model import Item
+
+FOLDERS = ("daily", "weekly", "quarterly")
+
+
+@dataclass(frozen=True, slots=True)
+class WriteNote:
+    """Writes a note; an empty text takes it away."""
+
+    name: str
+    text: str
+
+    def __call__(self, work: Work) -> None:
+        if work.notes_dir is None:
+            return
+        path = path_of(work.notes_dir, self.name)
+        if not is_ours(read_note(path)):
+            return
+        if self.text:
+            write_note(path, self.text)
+        else:
+            remove_note(path)
+
+    def __str__(self) -> str:
+        return f"{'writes' if self.text else 'removes'} the note {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteNotes:
+    """Notes of the periods that are over, ``days`` back and to the beginning of that
+    quarter: all of a day, the most important of a week and of a quarter.
+
+    What is confidential does not go into a file, nor what is trusted less than notes are:
+    it would be trusted more for standing there.
+    """
+
+    days: int = 400
+    name: str = "notes"
+    ends_raw: bool = False
+    by_age: bool = False
+
+    def plan(self, work: Work) -> Iterator[Proposal]:
+        """One proposal a file that is missing, out of date, or tells of nothing any more."""
+        if work.notes_dir is None or work.filters.narrows:
+            return  # a note of a part of the memory would pass for one of the whole
+        since = _start_of(names_of(work.now - timedelta(days=self.days))[2])
+        wanted: dict[str, list[Item]] = {}
+        for item in _tellable(each(work, since=since), work):
+            for name in names_of(item.when):
+                if not _is_under_way(name, work.now):
+                    wanted.setdefault(name, []).append(item)
+        for name in sorted(wanted.keys() | set(_written(work.notes_dir))):
+            proposal = _proposal(name, wanted.get(name), since, work)
+            if proposal is not None:
+                yield proposal
+
+
+def names_of(when: datetime) -> tuple[str, str, str]:
+    """The notes that tell of a moment: its day's, its week's, its quarter's."""
+    day = when.astimezone(UTC).date()
+    year, week, _ = day.isocalendar()
+    return (
+        f"daily_{day.isoformat()}",
+        f"weekly_{year:04d}-W{week:02d}",
+        f"quarterly_{day.year:04d}-Q{(day.month + 2) // 3}",
+    )
+
+
+def path_of(folder: Path, name: str) -> Path:
+    """The file of a note."""
+    return folder / name.partition("_")[0] / f"{name}.md"
+
+
+def note_of(name: str, items: Sequence[Item]) -> str:
+    """The whole file; empty where there is nothing to tell."""
+    return stamped(*compose(name, items)) if items else ""
+
+
+def without(gone: Iterable[Item], work: Work) -> tuple[str, ...]:
+    """Makes the notes that told of these memories anew, without them; gives their names.
+
+    ``gone`` are all revisions of what goes: a memory may once have been of another day.
+    """
+    if work.notes_dir is None or not work.notes_dir.is_dir():
+        return ()
+    going = list(gone)
+    ids = {item.id for item in going}
+    told = []
+    for name in sorted({name for item in going for name in names_of(item.when)}):
+        note = read_note(path_of(work.notes_dir, name))
+        if note is None or not (ids & note.sources):
+            continue
+        if is_ours(note):
+            WriteNote(name, _made_anew(name, ids, work))(work)
+        else:
+            # Edited by hand: what is theirs stays, the lines of these memories go.
+            write_note(path_of(work.notes_dir, name), note.without(ids))
+        told.append(name)
+    return tuple(told)
+
+
+def _made_anew(name: str, ids: set[str], work: Work) -> str:
+    period = period_of(name)
+    assert period is not None
+    inside = each(work, since=period[0], until=period[1])
+    return note_of(name, [item for item in _tellable(inside, work) if item.id not in ids])
+
+
+def _tellable(items: Iterable[Item], work: Work) -> Iterator[Item]:
+    for item in items:
+        ours = str(item.source).startswith("maintain:")
+        told = item.classification <= MOST_SECRET and item.trust >= work.notes_trust
+        if told and not ours and not item.flags:
+            yield item
+
+
+def _start_of(name: str) -> datetime:
+    period = period_of(name)
+    assert period is not None
+    return period[0]
+
+
+def _is_under_way(name: str, now: datetime) -> bool:
+    period = period_of(name)
+    return period is None or period[1] > now
+
+
+def _written(folder: Path) -> Iterator[str]:
+    """The notes that maintenance wrote and nobody edited."""
+    for kind in FOLDERS:
+        place = folder / kind
+        for path in sorted(place.glob(f"{kind}_*.md")) if place.is_dir() else ():
+            if period_of(path.stem) is not None and (note := read_note(path)) and note.is_intact:
+                yield path.stem
+
+
+def _proposal(
+    name: str, items: Sequence[Item] | None, since: datetime, work: Work
+) -> Proposal | None:
+    assert work.notes_dir is not None
+    period = period_of(name)
+    if period is None or period[0] < since:
+        return None  # further back than was looked
+    note = read_note(path_of(work.notes_dir, name))
+    text = note_of(name, items or ())
+    if not is_ours(note) or (note.text if note else "") == text:
+        return None
+    told = f"{name} tells of {len(items or ())} memories"
+    return Proposal(told, "a note is out of date", deeds=(WriteNote(name, text),))

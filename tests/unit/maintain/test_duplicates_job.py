@@ -1,0 +1,134 @@
+"""Near-duplicates are found over the whole store; the newer wins, and only where it is safe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from corpus import NOW
+from maintained import add_others, state
+from recollect import Memory
+from recollect.maintain.duplicates import says_all, telling
+from recollect.ports import Embedder
+from recollect.testing import FixedClock
+from recollect.text import fold
+
+OLD = "The deploy keys of the north station are kept in vault B on shelf 3"
+NEW = "Our deploy keys of the north station are kept in the vault B on shelf 3"
+
+
+@pytest.fixture
+def memory(embedder: Embedder) -> Memory:
+    return Memory.open(":memory:", embedder=embedder, clock=FixedClock(NOW))
+
+
+def twins(
+    memory: Memory,
+    old: dict[str, Any] | None = None,
+    new: dict[str, Any] | None = None,
+    text: str = NEW,
+) -> tuple[str, str]:
+    first = memory.remember(OLD, **(old or {})).id
+    clock = memory._clock
+    assert isinstance(clock, FixedClock)
+    clock.forward(hours=1)
+    second = memory.remember(text, **(new or {})).id
+    add_others(memory, 4)
+    return first, second
+
+
+def test_the_newer_supersedes_the_older_and_undo_takes_it_back(memory: Memory) -> None:
+    """A status and a link, nothing more; both go with an undo."""
+    old, new = twins(memory)
+    before = state(memory)
+
+    report = memory.maintain("duplicates", share=0.5)
+    during = memory.get(old).status
+    links = memory.store.links_of([new], ("supersedes",))
+    memory.undo_run(report.run or "")
+
+    assert during == "superseded"
+    assert [(link.src.id, link.dst.id) for link in links] == [(new, old)]
+    assert state(memory) == before
+    assert memory.store.links_of([new], ("supersedes",)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The deploy keys of the south station are kept in vault B on shelf 3",
+        "The deploy keys of the north station are kept in vault B on shelf 4",
+        "The deploy keys of the north station are not kept in vault B on shelf 3",
+        "The deploy keys of the north station were kept in vault B on shelf 3",
+        "Once the deploy keys of the north station are kept in vault B on shelf 3",
+        "The deploy keys of vault B are kept in the north station on shelf 3",
+        "The deploy keys of the north station are kept in vault B",
+    ],
+)
+def test_what_says_something_else_stays(memory: Memory, text: str) -> None:
+    """Another number, name, tense or order, a denial, or fewer words: both stay."""
+    old, _ = twins(memory, text=text)
+
+    assert memory.maintain("duplicates", share=1.0).done == ()
+    assert memory.get(old).status == "active"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"pinned": True}, {}),
+        ({"layer": "caveat"}, {"layer": "caveat"}),
+        ({}, {"source_class": "web"}),
+        ({}, {"classification": 2}),
+        ({"tags": ["keys"]}, {}),
+        ({"speaker": "Ana"}, {"speaker": "Ben"}),
+        ({"occurred_at": "2026-01-01"}, {"occurred_at": "2026-02-01"}),
+        ({}, {"valid_to": "2030-01-01"}),
+    ],
+)
+def test_who_saw_the_older_must_be_served_as_well_by_the_newer(
+    memory: Memory, old: dict[str, Any], new: dict[str, Any]
+) -> None:
+    """Pinned and protected ones stay, and what is less trusted, more secret, of another
+    time or another voice takes nobody's place."""
+    first, _ = twins(memory, old, new)
+
+    assert memory.maintain("duplicates", share=1.0).done == ()
+    assert memory.get(first).status == "active"
+
+
+def test_of_many_the_newest_stays(memory: Memory) -> None:
+    """Each older one gives way once, all in one proposal."""
+    clock = memory._clock
+    assert isinstance(clock, FixedClock)
+    ids = []
+    for words in (OLD, NEW, f"{OLD} today", f"So {OLD} today"):
+        ids.append(memory.remember(words).id)
+        clock.forward(hours=1)
+    add_others(memory, 4)
+
+    report = memory.maintain("duplicates", share=1.0)
+
+    assert [memory.get(one).status for one in ids[:3]] == ["superseded"] * 3
+    assert memory.get(ids[3]).status == "active"
+    assert memory.maintain("duplicates", share=1.0).plan.steps == ()
+    assert sum(len(done.ended) for done in report.done) == 3
+
+
+def test_without_vectors_the_words_decide() -> None:
+    """Where no model is configured the rule on words is strict enough by itself."""
+    with Memory.open(":memory:", embedder="none", clock=FixedClock(NOW)) as memory:
+        old, _ = twins(memory)
+        memory.maintain("duplicates", share=1.0)
+
+        assert memory.get(old).status == "superseded"
+
+
+def test_words_are_held_in_their_order() -> None:
+    """The older's telling words, one after the other, with whatever between."""
+    newer = telling(fold("We keep the keys in vault B, on the left"))
+
+    assert says_all(newer, telling(fold("Keep keys in the vault B")))
+    assert not says_all(newer, telling(fold("Keep the vault B in keys")))
+    assert not says_all(newer, ())

@@ -1,0 +1,195 @@
+"""Notes by the day, the week and the quarter: written once, never over somebody's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from recollect import Memory
+from recollect.ingest.notes import NotesFolder, paragraphs
+from recollect.maintain.notes import names_of
+from recollect.settings import Settings
+from recollect.store.sqlite import SqliteStore
+from recollect.testing import FixedClock
+
+DAY = datetime(2026, 2, 17, 15, 30, tzinfo=UTC)
+NOTE = "daily/daily_2026-02-17.md"
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock(DAY)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "notes"
+
+
+@pytest.fixture
+def memory(folder: Path, clock: FixedClock) -> Iterator[Memory]:
+    store = SqliteStore.open(None, space="test")
+    with Memory(store, clock=clock, notes_dir=folder, settings=Settings()) as opened:
+        yield opened
+
+
+def written(memory: Memory, clock: FixedClock) -> list[str]:
+    """Notes of a memory a year on, when every period is over."""
+    clock.forward(days=365)
+    memory.maintain("notes")
+    clock.forward(days=-365)
+    assert memory._notes_dir is not None
+    root = memory._notes_dir
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*.md"))
+
+
+def test_a_memory_is_told_of_by_its_day_week_and_quarter(
+    memory: Memory, clock: FixedClock, folder: Path
+) -> None:
+    """Three files, with its text and its id, readable by nobody else."""
+    one = memory.remember("We chose the blue pump", kind="decision", topic="pumps").id
+
+    names = written(memory, clock)
+
+    assert names == [NOTE, "quarterly/quarterly_2026-Q1.md", "weekly/weekly_2026-W08.md"]
+    text = (folder / NOTE).read_text()
+    assert f"- 15:30 decision: We chose the blue pump ({one})" in text
+    assert "## pumps" in text
+    assert (folder / NOTE).stat().st_mode & 0o777 == 0o600
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_recall_reads_them(memory: Memory, clock: FixedClock, folder: Path) -> None:
+    """As paragraphs of their time; the line of ours at the end is none."""
+    memory.remember("We chose the blue pump")
+    written(memory, clock)
+
+    notes = NotesFolder(folder)
+    told = [item.text for file in notes.files(None, None) for item in notes.read(file)]
+
+    assert len(told) == 3
+    assert all("blue pump" in text and "<!--" not in text for text in told)
+
+
+def test_a_second_run_writes_nothing(memory: Memory, clock: FixedClock, folder: Path) -> None:
+    """Only what is out of date is written, and a period under way is not."""
+    memory.remember("We chose the blue pump")
+    memory.maintain("notes")
+    assert not folder.exists()
+    written(memory, clock)
+    before = (folder / NOTE).stat().st_mtime_ns
+
+    clock.forward(days=365)
+    assert memory.maintain("notes").plan.steps == ()
+    assert (folder / NOTE).stat().st_mtime_ns == before
+
+
+def test_what_is_forgotten_or_erased_is_gone_at_once(
+    memory: Memory, clock: FixedClock, folder: Path
+) -> None:
+    """The note is made anew without it; a note about nothing is removed."""
+    one = memory.remember("We chose the blue pump").id
+    two = memory.remember("The zebra canary sings").id
+    written(memory, clock)
+
+    first = memory.forget(one)
+    kept = (folder / NOTE).read_text()
+    second = memory.forget(two, erase=True)
+
+    assert len(first.notes) == len(second.notes) == 3
+    assert "pump" not in kept
+    assert "zebra" in kept
+    assert list(folder.rglob("*.md")) == []
+
+
+def test_a_memory_that_was_of_another_day_is_found_there(
+    memory: Memory, clock: FixedClock, folder: Path
+) -> None:
+    """Its earlier revisions say where to look."""
+    one = memory.remember("The zebra canary sings").id
+    written(memory, clock)
+    memory.update(one, occurred_at="2025-06-01", text="Nothing to see")
+
+    memory.forget(one, erase=True)
+
+    assert not any("zebra" in path.read_text() for path in folder.rglob("*.md"))
+
+
+def test_somebodys_own_note_is_left_alone(memory: Memory, clock: FixedClock, folder: Path) -> None:
+    """A file that was there before, and one of ours that somebody has edited."""
+    memory.remember("We chose the blue pump")
+    (folder / "daily").mkdir(parents=True)
+    (folder / NOTE).write_text("my own words\n")
+    written(memory, clock)
+    week = folder / "weekly/weekly_2026-W08.md"
+    week.write_text(week.read_text().replace("blue", "bright blue"))
+    memory.remember("Another thing of that week")
+
+    written(memory, clock)
+
+    assert (folder / NOTE).read_text() == "my own words\n"
+    assert "bright blue" in week.read_text()
+    assert "Another thing" not in week.read_text()
+
+
+def test_an_erase_reaches_an_edited_note(memory: Memory, clock: FixedClock, folder: Path) -> None:
+    """The lines of the erased memory go, what somebody wrote between them stays."""
+    one = memory.remember("The zebra canary sings").id
+    memory.remember("We chose the blue pump")
+    written(memory, clock)
+    note = folder / NOTE
+    note.write_text(note.read_text().replace("\n- ", "\nmine\n- ", 1))
+
+    memory.forget(one, erase=True)
+
+    assert "zebra" not in note.read_text()
+    assert one not in note.read_text()
+    assert "mine" in note.read_text()
+    assert "blue pump" in note.read_text()
+
+
+def test_a_file_holds_nothing_confidential_and_nothing_that_gains_by_it(
+    memory: Memory, clock: FixedClock, folder: Path
+) -> None:
+    """A note is trusted as notes are: what is trusted less does not get in."""
+    memory.remember("The safe opens with a song", classification=2)
+    memory.remember("A page says that pumps are bad", source_class="web")
+
+    assert written(memory, clock) == []
+
+
+def test_conversations_are_told_by_how_they_opened(
+    memory: Memory, clock: FixedClock, folder: Path
+) -> None:
+    """One line each, with the number of turns."""
+    memory.remember_many(
+        [
+            {"text": f"I looked at pump number {number}", "session": "s1", "level": "raw",
+             "speaker": "Ana"}
+            for number in range(5)
+        ]
+    )  # fmt: skip
+    written(memory, clock)
+
+    assert "conversation of 5 turns: Ana: I looked at pump number 0" in (folder / NOTE).read_text()
+
+
+@pytest.mark.parametrize(
+    ("day", "names"),
+    [
+        ("2026-01-01", ("daily_2026-01-01", "weekly_2026-W01", "quarterly_2026-Q1")),
+        ("2027-01-01", ("daily_2027-01-01", "weekly_2026-W53", "quarterly_2027-Q1")),
+        ("2026-12-31", ("daily_2026-12-31", "weekly_2026-W53", "quarterly_2026-Q4")),
+    ],
+)
+def test_a_moment_belongs_to_three_notes(day: str, names: tuple[str, ...]) -> None:
+    """Weeks are those of ISO 8601, also around the new year."""
+    assert names_of(datetime.fromisoformat(f"{day}T12:00+00:00")) == names
+
+
+def test_a_comment_is_no_paragraph() -> None:
+    """Nor does it swallow what stands between two of them."""
+    assert paragraphs("# A\n\n<!-- x -->\n\nsaid\n\n<!-- y\nz -->\n") == ["# A\nsaid"]

@@ -1,0 +1,270 @@
+"""A run shows what it will do, does exactly that, within bounds, and can be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+
+from corpus import NOW
+from maintained import add_cold, add_others, open_memory, said, state
+from recollect import Memory
+from recollect.errors import NotFound, Refused
+from recollect.maintain.consolidate import Consolidate
+from recollect.maintain.job import Proposal, Work
+from recollect.model import Draft
+from recollect.testing import FixedClock
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock(NOW)
+
+
+@pytest.fixture
+def memory(clock: FixedClock) -> Iterator[Memory]:
+    with open_memory(clock) as opened:
+        yield opened
+
+
+def test_the_preview_is_what_happens(memory: Memory, clock: FixedClock) -> None:
+    """The same proposals, in the same order, and nothing changes before."""
+    add_cold(memory, clock)
+    add_others(memory)
+    before = state(memory)
+
+    shown = memory.maintain("consolidate", preview=True, share=0.5).plan
+    untouched = state(memory)
+    done = memory.maintain("consolidate", share=0.5, token=shown.token)
+
+    assert untouched == before
+    assert [one.proposal for one in done.done] == [step.proposal for step in shown.steps]
+    assert len(done.done) == 1
+
+
+def test_a_plan_that_no_longer_holds_is_not_carried_out(memory: Memory, clock: FixedClock) -> None:
+    """Who names a token gets what was shown or nothing."""
+    ids = add_cold(memory, clock)
+    add_others(memory)
+    shown = memory.maintain("consolidate", preview=True, share=0.5).plan
+    memory.update(ids[0], text="Atlas reads nothing any more")
+
+    with pytest.raises(Refused, match="changed since"):
+        memory.maintain("consolidate", share=0.5, token=shown.token)
+
+
+def test_undo_returns_the_exact_originals(memory: Memory, clock: FixedClock) -> None:
+    """Text, facts, links and standing as before; what the run made is gone."""
+    add_cold(memory, clock)
+    add_others(memory)
+    before = state(memory)
+    run = memory.maintain("consolidate", share=0.5).run
+    assert run is not None
+    during = state(memory)
+
+    undone = memory.undo_run(run)
+
+    assert len(during) == len(before) - 5
+    assert state(memory) == before
+    assert len(undone.restored) == 6
+    assert len(undone.ended) == 1
+    with pytest.raises(Refused, match="undone already"):
+        memory.undo_run(run)
+
+
+def test_what_was_undone_is_not_done_again(memory: Memory, clock: FixedClock) -> None:
+    """The undoing is somebody's word; another run respects it and says so."""
+    add_cold(memory, clock)
+    add_others(memory)
+    run = memory.maintain("consolidate", share=0.5).run
+    assert run is not None
+    memory.undo_run(run)
+
+    again = memory.maintain("consolidate", share=0.5)
+
+    assert again.run is None
+    assert [left.hindrance for left in again.left] == ["it was done before and undone"]
+
+
+def test_an_unknown_run_is_not_found(memory: Memory) -> None:
+    """And the message says where runs are listed."""
+    with pytest.raises(NotFound, match="no run"):
+        memory.undo_run("run-nothing")
+
+
+def test_at_most_a_share_leaves(memory: Memory, clock: FixedClock) -> None:
+    """Two per cent of a hundred is two, however much is ripe."""
+    ids = add_cold(memory, clock, 40)
+    add_others(memory, 60)
+
+    report = memory.maintain("consolidate")
+
+    gone = [one for one in ids if memory.get(one).live_to is not None]
+    assert report.plan.limit == 2
+    assert len(gone) == 2
+
+
+@pytest.mark.parametrize(
+    "kept", [{"pinned": True}, {"layer": "goal"}, {"layer": "caveat"}, {"level": "raw"}]
+)
+def test_some_memories_never_leave(
+    memory: Memory, clock: FixedClock, kept: dict[str, object]
+) -> None:
+    """Pinned ones, goals, caveats and verbatim episodes, whatever a job proposes."""
+    one = memory.remember("Atlas must never lose a reading", **kept).id
+    add_others(memory)
+
+    report = memory.maintain(_Insistent((one,)), share=1.0)
+
+    assert report.done == ()
+    assert memory.get(one).live_to is None
+    assert "stays" in report.left[0].hindrance
+
+
+def test_what_changes_under_way_stays(memory: Memory, clock: FixedClock) -> None:
+    """A plan carried out later leaves alone what somebody has touched since."""
+    ids = add_cold(memory, clock)
+    add_others(memory)
+    plan = memory.maintain("consolidate", preview=True, share=0.5).plan
+    memory.update(ids[2], pinned=True)
+    before = state(memory)
+
+    report = memory.carry_out(plan)
+
+    assert report.done == ()
+    assert "changed meanwhile" in report.left[0].hindrance
+    assert state(memory) == before
+
+
+def test_nothing_is_hidden_by_what_cannot_be_stored(memory: Memory, clock: FixedClock) -> None:
+    """A successor that is refused leaves its originals in recall."""
+    ids = add_cold(memory, clock)
+
+    report = memory.maintain(_Insistent(tuple(ids), Draft("   ")), share=1.0)
+
+    assert report.done == ()
+    assert "refused" in report.left[0].hindrance
+    assert all(memory.get(one).live_to is None for one in ids)
+
+
+def test_the_successor_hands_down_the_least_trust(memory: Memory, clock: FixedClock) -> None:
+    """As trusted as the least trusted of its parents, as secret as the most secret."""
+    sure = memory.remember("Atlas is ours", source_class="owner", trust=3, classification=0).id
+    web = memory.remember("Atlas is theirs", source_class="web", classification=2).id
+
+    report = memory.maintain(_Insistent((sure, web), Draft("Atlas is somebody's")), share=1.0)
+
+    made = memory.get(report.done[0].successor or "")
+    assert (made.trust, made.classification) == (0, 2)
+    assert made.source_class == "derived"
+
+
+def test_the_journal_holds_no_word_of_a_memory(memory: Memory, clock: FixedClock) -> None:
+    """Ids and rules are written down, names and texts are not."""
+    add_cold(memory, clock)
+    add_others(memory)
+
+    memory.maintain("consolidate", share=0.5)
+
+    told = " ".join(event.detail for event in memory.events(limit=1000)).casefold()
+    assert "run-" in told
+    assert "atlas" not in told
+
+
+def test_a_clock_that_jumped_ends_nothing(memory: Memory, clock: FixedClock) -> None:
+    """Until somebody writes at the new time, or says that it is right."""
+    add_cold(memory, clock)
+    add_others(memory)
+    clock.forward(days=3650)
+
+    wary = memory.maintain("consolidate", share=0.5)
+    due = memory.maintain_due()
+    sure = memory.maintain("consolidate", share=0.5, clock_is_right=True)
+
+    assert wary.run is None
+    assert "may have jumped" in wary.left[0].hindrance
+    assert due is None or all(one.job != "consolidate" for one in due.done)
+    assert len(sure.done) == 1
+
+
+def test_due_work_is_done_once_a_day_and_in_small_parts(memory: Memory, clock: FixedClock) -> None:
+    """One job at a call; what has nothing to do is not planned again before a write."""
+    add_cold(memory, clock, 60)
+    add_others(memory, 40)
+
+    reports = [memory.maintain_due() for _ in range(6)]
+    clock.forward(hours=25)
+    memory.remember("The clock is right")
+    later = memory.maintain_due()
+
+    jobs = [report.done[0].job for report in reports if report is not None]
+    assert jobs == list(dict.fromkeys(jobs))
+    assert reports[-1] is None
+    assert later is not None
+
+
+def test_runs_are_listed_newest_first(memory: Memory, clock: FixedClock) -> None:
+    """With the jobs that took part."""
+    add_cold(memory, clock)
+    add_others(memory)
+    first = memory.maintain("consolidate", share=0.5).run
+    clock.forward(seconds=1)
+    second = memory.maintain("entities").run
+
+    listed = memory.maintenance()
+
+    assert [begun.run for begun in listed] == [second, first]
+    assert listed[1].jobs == {"consolidate": 1}
+
+
+def test_what_a_run_made_tells_where_it_comes_from(memory: Memory, clock: FixedClock) -> None:
+    """Its lineage leads to every original, and it says who made it."""
+    ids = add_cold(memory, clock)
+    add_others(memory)
+    report = memory.maintain("consolidate", share=0.5)
+    made = memory.get(report.done[0].successor or "")
+
+    links = memory.store.links_of([made.id], ("derives_from",), incoming=False)
+
+    assert {link.dst.id for link in links} == set(ids)
+    assert made.metadata["made_by"] == "rules"
+    assert made.metadata["run"] == report.run
+    assert made.protected
+    assert said(made)
+
+
+def test_share_and_jobs_are_checked(memory: Memory) -> None:
+    """By name, with what is allowed."""
+    with pytest.raises(Refused, match="share"):
+        memory.maintain(share=0.0)
+    with pytest.raises(NotFound, match="no job"):
+        memory.maintain("tidy up")
+    assert isinstance(Consolidate(), Consolidate)
+
+
+@dataclass(frozen=True)
+class _Insistent:
+    """A job that wants some memories gone, whatever they are."""
+
+    ids: tuple[str, ...]
+    successor: Draft | None = None
+    name: str = "insistent"
+    ends_raw: bool = False
+    by_age: bool = False
+
+    def plan(self, work: Work) -> Iterator[Proposal]:
+        yield Proposal("it insists", "insisting", ends=self.ids, successor=self.successor)
+
+
+def test_the_time_between_runs_does_not_matter(memory: Memory, clock: FixedClock) -> None:
+    """A second run over what is unchanged proposes nothing."""
+    add_cold(memory, clock)
+    add_others(memory)
+    memory.maintain("consolidate", "duplicates", share=0.5)
+    clock.now += timedelta(minutes=1)
+
+    again = memory.maintain("consolidate", "duplicates", share=0.5)
+
+    assert (again.run, again.plan.steps) == (None, ())

@@ -1,0 +1,137 @@
+"""Two entities that are one, and apart again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from recollect.errors import NotFound, Refused
+from recollect.memory import Memory
+from recollect.settings import Settings
+from recollect.testing import FixedClock
+
+NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def memory() -> Iterator[Memory]:
+    clock = FixedClock(NOW)
+    with Memory.open(":memory:", embedder="none", settings=Settings(), clock=clock) as opened:
+        opened.remember("Ana Torres prefers tea")
+        opened.remember("Call @atorres on Monday")
+        yield opened
+
+
+def standing(memory: Memory) -> list[tuple[str, int, tuple[str, ...]]]:
+    found = memory.entities(min_memories=0)
+    return sorted((one.id, one.mentions, one.aliases) for one in found)
+
+
+def test_merged_entities_are_one(memory):
+    """One list entry, found by either name, also by what is remembered later."""
+    merged = memory.merge_entities("Ana Torres", "person:atorres")
+    memory.remember("@atorres likes coffee")
+
+    assert (merged.id, merged.aliases, merged.mentions) == ("person:ana torres", ("atorres",), 2)
+    assert [one.id for one in memory.entities()] == ["person:ana torres"]
+    texts = {item.text for item in memory.browse(entities=("Ana Torres",))}
+    assert len(texts) == 3
+    found = memory.recall("anything at all", entities=("atorres",))
+    assert {hit.item.text for hit in found.hits} <= texts
+
+
+def test_splitting_restores_exactly(memory):
+    """Names, counts, links."""
+    before, links = standing(memory), memory.store.links_of(["person:atorres", "person:ana torres"])
+    memory.merge_entities("Ana Torres", "atorres")
+
+    again = memory.split_entities("Ana Torres", "atorres")
+
+    assert again.id == "person:atorres"
+    assert standing(memory) == before
+    assert memory.store.links_of(["person:atorres", "person:ana torres"]) == links
+
+
+def test_edges_come_along_and_go(memory):
+    """Whom the other one works with."""
+    memory.remember("Ben is here")
+    memory.link("person:atorres", "works_with", "person:ben")
+    memory.merge_entities("Ana Torres", "atorres")
+    edges = memory.store.edges(["person:ana torres"], 9, NOW)["person:ana torres"]
+    assert [link.dst.id for link in edges if link.type == "works_with"] == ["person:ben"]
+
+    memory.split_entities("Ana Torres", "atorres")
+
+    assert memory.store.edges(["person:ana torres"], 9, NOW)["person:ana torres"] == []
+
+
+@pytest.mark.parametrize(
+    ("pair", "error"),
+    [
+        (("Ana Torres", "Nobody"), NotFound),
+        (("Ana Torres", "Ana Torres"), Refused),
+        (("Ana Torres", "person:nobody"), NotFound),
+    ],
+)
+def test_what_cannot_be_merged_is_refused(memory, pair, error):
+    """Strangers, and an entity with itself."""
+    with pytest.raises(error):
+        memory.merge_entities(*pair)
+
+
+def test_only_what_was_merged_can_be_split(memory):
+    """And not twice."""
+    with pytest.raises(NotFound):
+        memory.split_entities("Ana Torres", "atorres")
+    memory.merge_entities("Ana Torres", "atorres")
+    with pytest.raises(NotFound):
+        memory.merge_entities("Ana Torres", "person:atorres")
+
+
+def test_an_erased_name_is_gone_from_the_entity_it_went_into(tmp_path):
+    """No byte of it stays, neither in the file nor in the journal."""
+    path = tmp_path / "space.db"
+    with Memory.open(path=path, embedder="none", settings=Settings()) as memory:
+        memory.remember("Ana Torres prefers tea")
+        other = memory.remember("Call @zyxcanary on Monday").id
+        memory.merge_entities("Ana Torres", "zyxcanary")
+        memory.forget(other, erase=True)
+        assert [one.aliases for one in memory.entities()] == [()]
+    left = [file for file in Path(tmp_path).iterdir() if b"zyxcanary" in file.read_bytes()]
+    assert left == []
+
+
+def test_a_merging_survives_export_and_import(memory):
+    """Names, mentions and the way back."""
+    memory.merge_entities("Ana Torres", "atorres")
+    with Memory.open(":memory:", embedder="none", settings=Settings()) as copy:
+        copy.store.load(memory.store.dump(), actor="t", now=NOW)
+        assert [(one.id, one.aliases) for one in copy.entities()] == [
+            ("person:ana torres", ("atorres",))
+        ]
+        copy.split_entities("Ana Torres", "atorres")
+        assert len(copy.entities()) == 2
+
+
+def test_spellings_of_code_are_one_name(memory):
+    """PaymentGateway, payment_gateway and payment-gateway, whichever came first."""
+    memory.remember("PaymentGateway retries twice")
+    memory.remember("the payment_gateway moved")
+
+    (entity,) = [one for one in memory.entities() if "payment" in one.id]
+
+    assert (entity.id, entity.mentions) == ("tool:paymentgateway", 2)
+    assert entity.aliases == ("payment_gateway",)
+
+
+def test_a_label_is_no_part_of_a_name(memory):
+    """Neither before a name nor between two, nor where a caller gives it."""
+    memory.remember("Owner: Xanthippe Role: Backend", entities=("Role: Zbigniew",))
+
+    ids = {one.id for one in memory.entities()}
+
+    assert {"person:xanthippe", "other:zbigniew"} <= ids
+    assert not any("role" in one or "owner" in one for one in ids)
