@@ -142,8 +142,8 @@ def _periods(ctx: Context) -> tuple[Period, ...]:
 
 
 _EVENTS = frozenset({"event", "milestone", "release", "incident", "resolution"})
-# What asks for something or plans it did not happen.
-_NO_EVENTS = frozenset({"question", "task", "goal", "directive", "preference", "caveat"})
+# What asks, plans or holds in general did not happen at a time, whenever it was told.
+_NO_EVENTS = frozenset({"question", "task", "goal", "directive", "preference", "caveat", "fact"})
 _EVENT_DEPTH = 12
 _EVENT_POSTINGS = 2_000
 _EVENT_CONFIDENCE = 0.8

@@ -9,6 +9,8 @@ Band = Literal["hot", "warm", "cold", "frozen"]
 Pace = Literal["surging", "active", "quiet", "dormant"]
 
 BANDS: tuple[Band, ...] = ("hot", "warm", "cold", "frozen")
+# Out of reach without any use: freshness and importance make 35 at most.
+BANDS_OF_USE = frozenset(("hot", "warm"))
 STALE_AFTER = timedelta(hours=1)
 QUIET_AFTER = timedelta(days=7)
 UNKNOWN_IMPORTANCE = 0.5
@@ -43,8 +45,8 @@ def heat(uses: Uses, days_since: float, importance: float = UNKNOWN_IMPORTANCE) 
     """
     fresh = next((bonus for days, bonus in _FRESHNESS if days_since <= days), _STALENESS)
     lately = min(3.0 * uses.in_30_days, 30.0) + min(float(uses.in_90_days), 20.0)
-    total = lately + fresh + min(0.5 * uses.in_all, 15.0) + 15.0 * importance
-    return min(100.0, max(0.0, total))
+    weight = 15.0 * min(1.0, max(0.0, importance))
+    return min(100.0, max(0.0, lately + fresh + min(0.5 * uses.in_all, 15.0) + weight))
 
 
 def band_of(value: float) -> Band:

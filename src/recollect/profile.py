@@ -198,12 +198,12 @@ def _in_range(name: str, value: Any, where: str, key: str) -> Any:
 
 _ABOVE_ZERO = frozenset(
     ("depth", "half_life_days", "tokens", "before_days", "after_days", "top", "count",
-     "postings_budget", "k1", "limit", "max_tokens", "oversample", "each", "wordless")
+     "postings_budget", "k1", "limit", "max_tokens", "oversample", "each", "wordless", "days")
 )  # fmt: skip
 _FROM_ZERO = frozenset(
     ("k", "b", "pool", "seeds", "steps", "hops", "floor", "tau_days", "most", "enough",
      "about_weight", "hub_share", "min_share", "threshold", "unknown_share", "decay_interval",
-     "decay_rate", "grace_s", "regain")
+     "decay_rate", "grace_s", "regain", "min_likeness")
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from recollect.explain import WhyNot
@@ -32,8 +33,11 @@ from recollect.traced import MOST_CANDIDATES, legs, trace_json
 
 if TYPE_CHECKING:
     from recollect.files.smart import SmartRead
+    from recollect.insights import Branch
+    from recollect.model import Thread
     from recollect.provenance import Provenance
 
+_NO_ITEMS: Mapping[str, Item] = MappingProxyType({})
 _TIMES = (
     "stored_at", "occurred_at", "occurred_end", "valid_from", "valid_to",
     "live_from", "live_to", "last_recalled_at",
@@ -251,6 +255,55 @@ def provenance_json(found: Provenance) -> Json:
             for edge in found.edges
         ],
         "cut": found.cut,
+    }
+
+
+def thread_json(thread: Thread, items: Mapping[str, Item] = _NO_ITEMS) -> Json:
+    """A thread with its members and events; with the members' texts where they are given."""
+    members = [
+        {
+            "item": member.item,
+            "role": member.role,
+            "weight": member.weight,
+            **({"text": items[member.item].text} if member.item in items else {}),
+        }
+        for member in thread.members
+    ]
+    events = [event._asdict() | {"at": iso(event.at)} for event in thread.events]
+    return {
+        "id": thread.id,
+        "headline": thread.headline,
+        "kind": thread.kind,
+        "anchor": thread.anchor,
+        "lifecycle": thread.lifecycle,
+        "state": thread.state,
+        "created_at": iso(thread.created_at),
+        "updated_at": iso(thread.updated_at),
+        "members": members,
+        "events": events,
+    }
+
+
+def insight_json(branch: Branch) -> Json:
+    """An insight with its points, what bears them out, and the insights below it."""
+    item = branch.insight
+    return {
+        "id": item.id,
+        "kind": item.kind,
+        "title": item.caption,
+        "text": item.text,
+        "stale": branch.stale,
+        "trust": item.trust,
+        "confidence": item.confidence,
+        "made_by": item.metadata.get("made_by"),
+        "points": [
+            {
+                "text": point.text,
+                "sources": [{"id": one.id, "text": one.text} for one in point.sources],
+            }
+            for point in branch.points
+        ],
+        "below": [insight_json(one) for one in branch.below],
     }
 
 

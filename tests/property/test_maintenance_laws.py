@@ -6,6 +6,7 @@ import random
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ def test_a_run_cut_off_anywhere_is_taken_up_again(first: int, second: int) -> No
     clock = FixedClock(NOW)
     with open_memory(clock) as memory:
         add_cold(memory, clock, 6)
-        pinned = add_cold(memory, clock, 1, pinned=True)[0]
+        pinned = memory.remember("Atlas must stay", layer="context", pinned=True).id
         add_others(memory, 4)
         originals = ids_of(memory)
 
@@ -169,7 +170,7 @@ def test_an_undo_cut_off_anywhere_is_taken_up_again(writes: int) -> None:
 
 
 def live_through(cycles: int, seed: int) -> tuple[Memory, FixedClock, dict[str, str], list[int]]:
-    """Days of writing and maintenance, with a model that is wrong or hostile now and then."""
+    """Days of maintenance, a job a day, with a model that is wrong or hostile now and then."""
     rng = random.Random(seed)
     clock = FixedClock(NOW)
 
@@ -189,18 +190,21 @@ def live_through(cycles: int, seed: int) -> tuple[Memory, FixedClock, dict[str, 
     memory = open_memory(clock, llm=ScriptedModel(answer))
     told: dict[str, str] = {}
     lost: list[int] = []
+    jobs = (Consolidate(min_age_days=3, max_heat=40), "duplicates", Concepts(), "forget")
     for cycle in range(cycles):
         clock.forward(days=1)
-        text = f"{rng.choice(TOLD)} (seen by watch {cycle})"
-        layer = rng.choice(["context", "implementation", None, "caveat"])
-        stored = memory.remember(
-            text, layer=layer, entities=["project:Atlas"], pinned=cycle % 50 == 0, importance=0.2
-        )
-        told.setdefault(stored.id, text)
-        report = memory.maintain(
-            Consolidate(min_age_days=3, max_heat=40), "duplicates",
-            Concepts(most_facts=10), "forget",
-        )  # fmt: skip
+        if cycle % 6 == 0:
+            text = f"{rng.choice(TOLD)} (seen by watch {cycle})"
+            layer = rng.choice(["context", "context", "implementation", None, "caveat"])
+            stored = memory.remember(
+                text,
+                layer=layer,
+                entities=["project:Atlas"],
+                pinned=cycle % 60 == 0,
+                importance=0.2,
+            )
+            told.setdefault(stored.id, text)
+        report = memory.maintain(jobs[cycle % len(jobs)], clock_is_right=True)
         gone = sum(len(one.ended) for one in report.done if not one.proposal.renews)
         assert gone <= report.plan.limit <= max(0.02 * report.plan.live, 0)
         lost.append(gone)
@@ -220,10 +224,10 @@ def check_a_life(memory: Memory, told: dict[str, str]) -> None:
 def test_many_days_of_maintenance_lose_nothing() -> None:
     """Everything recoverable, pinned kept, never more than two per cent a run, and an end:
     runs over an unchanged memory come to rest."""
-    memory, clock, told, _ = live_through(120, seed=1)
+    memory, _, told, _ = live_through(120, seed=1)
 
     check_a_life(memory, told)
-    rests = [memory.maintain("consolidate", "duplicates").run for _ in range(60)]
+    rests = [memory.maintain("consolidate", "duplicates").run for _ in range(20)]
     assert rests[-1] is None
     memory.close()
 
@@ -236,8 +240,7 @@ def test_two_years_of_maintenance_lose_nothing() -> None:
 
     check_a_life(memory, told)
     assert sum(lost) > 0
-    live = memory.store.count()
-    assert live <= len(told) + 40
+    assert memory.store.count() <= len(told) + 40
     restored = memory.restore(*told)
     assert all(memory.store.get([one])[one].live_to is None for one in restored)
     memory.close()
@@ -287,6 +290,7 @@ def lineages(draw: st.DrawFn) -> list[tuple[str, int, list[int]]]:
     return graph
 
 
+NUMBERS = count()
 CEILING = {"owner": 3, "user": 3, "agent": 2, "tool": 1, "import": 1, "web": 0, "unknown": 0}
 
 
@@ -296,14 +300,15 @@ def store() -> Iterator[Memory]:
         yield opened
 
 
+@pytest.mark.slow
 @settings(max_examples=1000, suppress_health_check=list(HealthCheck))
-@given(graph=lineages(), tag=st.uuids())
+@given(graph=lineages())
 def test_no_memory_is_trusted_more_than_what_it_derives_from(
-    store: Memory, graph: list[tuple[str, int, list[int]]], tag: object
+    store: Memory, graph: list[tuple[str, int, list[int]]]
 ) -> None:
     """The least of its own claim and all its parents', through any lineage, also after
     somebody has changed it and claimed more."""
-    name = str(tag)
+    name = f"graph{next(NUMBERS)}"
     drafts = [
         {
             "text": f"{name} says {number}", "id": f"{name}.{number}", "source_class": kind,
@@ -331,5 +336,5 @@ def test_a_week_passes_between_two_days() -> None:
     memory, clock, told, _ = live_through(7, seed=3)
 
     assert clock.now == NOW + timedelta(days=7)
-    assert len(told) == 7
+    assert len(told) == 2
     memory.close()

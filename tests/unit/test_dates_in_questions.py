@@ -82,6 +82,8 @@ def test_an_event_tells_its_own_date(told):
         "Which backups should we agree on before the release?",
         "Which backups did we agree on before that?",
         "When did we agree on backups?",
+        "What is slow when the ledger is moved to Postgres?",
+        "Which backups did we agree on after the ledger backups were slow?",
     ],
 )
 def test_without_a_fitting_event_nothing_leans(told, question):

@@ -169,7 +169,7 @@ def test_a_busy_store_does_not_cost_the_answer(memory: Memory) -> None:
         def __getattr__(self, name: str) -> object:
             return getattr(memory.store, name)
 
-        def note_use(self, ids: Sequence[str], now: object) -> None:
+        def note_use(self, ids: Sequence[str], now: object, *, fading: object) -> None:
             raise StoreBusy("others were writing")
 
     asked = Memory(Busy(), embedder=memory.embedder, clock=FixedClock(NOW))  # type: ignore[arg-type]

@@ -53,6 +53,9 @@ class Edges:
             ctx.remark("the question names no entity")
             return ()
         ctx.remark(f"named: {', '.join(entity.name for entity in known)}")
+        if ctx.query.filters.bands:
+            ctx.remark("an edge has no band: nobody counts its use")
+            return ()
         names = {entity.id: entity.name for entity in known}
         ways = self._between(known, ctx) if len(known) > 1 else []
         ways = ways or self._around(known[: self.limit], ctx)

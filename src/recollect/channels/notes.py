@@ -38,6 +38,9 @@ class NotesChannel:
         if ctx.notes is None:
             ctx.remark("there is no folder of notes")
             return ()
+        if ctx.query.filters.bands:
+            ctx.remark("a note has no band: nobody counts its use")
+            return ()
         words = [telling.word for telling in telling_words(ctx)]
         best: dict[str, Match] = {}
         for item in _paragraphs(ctx) if words else ():

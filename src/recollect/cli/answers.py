@@ -39,6 +39,8 @@ def print_answer(app: App, answer: Recall, *, with_arithmetic: bool = False) -> 
         out.line()
     if not answer.hits:
         _print_nothing(app, answer)
+    for timeline in answer.timelines:
+        out.line(dim("timeline:"), f" {one_line(timeline.subject)}: {' → '.join(timeline.items)}")
     for warning in answer.warnings:
         out.line(yellow("warning:"), f" {warning}")
     for part in answer.degraded:

@@ -29,6 +29,9 @@ SECTIONS = {
         "history": "Show the revisions of a memory.",
         "entities": "List whom and what the memories speak of.",
         "events": "Show the journal: who did what, and when.",
+        "threads": "List what goes on.",
+        "thread": "Show one thread as a timeline.",
+        "insights": "Draw the tree of what the memories come to.",
         "stats": "Count what is stored.",
     },
     "Files": {

@@ -110,7 +110,7 @@ def remember(app: App, /, texts: tuple[str, ...], **details: Any) -> None:
     about = _given(details)
     drafts = [{"text": text_or_stdin(text), **about} for text in texts]
     with app.open() as memory:
-        results = memory.remember_many(drafts)
+        results = memory.remember_many(drafts, relate=True)
     if app.json:
         from recollect.wire import remembered_json  # plain output does without
 
@@ -131,6 +131,8 @@ def print_remembered(app: App, result: Remembered) -> None:
     for collision in result.collisions:
         said = f"{collision.kind} {collision.similarity:.2f}, {collision.action}"
         app.out.line(dim(f"  like {collision.id} ({said}): {one_line(collision.text, 60)}"))
+        if collision.resolve:
+            app.out.line(dim("    resolve: "), collision.resolve)
     for title, entries in (
         ("redacted", result.redacted),
         ("speaks of", result.entities),

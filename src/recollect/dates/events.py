@@ -18,11 +18,16 @@ _LONGEST = 1 << 13  # characters: as long as a question may be
 _BOUNDS: dict[str, Bound] = {
     "since": "since", "before": "before", "after": "after", "until": "until", "till": "until",
     "when": "", "during": "",
-    "seit": "since", "vor": "before", "nach": "after", "bis": "until", "während": "", "als": "",
+    "seit": "since", "vor": "before", "nach": "after", "bis": "until", "während": "",
     "desde": "since", "antes": "before", "después": "after", "hasta": "until", "durante": "",
-    "cuando": "",
-    "depuis": "since", "avant": "before", "après": "after", "pendant": "", "lorsque": "",
+    "depuis": "since", "avant": "before", "après": "after", "pendant": "",
 }  # fmt: skip
+# "When we moved" tells of something that happened, "when the table is missing" does not.
+_PRESENT = word_set("is are am has have does do goes gets needs can will")
+_PAST = word_set(
+    """was were had went came broke left met began got made lost won fell took bought sold ran
+    built found gave held kept said sent shut split stood told wrote"""
+)
 _GERMAN = frozenset({"seit", "vor", "nach", "bis", "während"})
 # An event is named with an article, or told by somebody's deed.
 _OPENINGS = word_set(
@@ -88,8 +93,15 @@ def _opens(text: str, tokens: Sequence[re.Match[str]], words: Sequence[str], i: 
         return False
     if words[i] == "when" and i and words[i - 1] in ("since", "of", "about"):
         return False
+    if words[i] == "when" and not _is_past(words[i + 1 : _end(words, i + 1)]):
+        return False
     named = text[tokens[i + 1].start()].isupper() and words[i + 1] != "i"
     return words[i + 1] in _OPENINGS or named or words[i + 1] in ("de", "del")
+
+
+def _is_past(words: Sequence[str]) -> bool:
+    past = any(word in _PAST or (word.endswith("ed") and len(word) > 4) for word in words)
+    return past and _PRESENT.isdisjoint(words)
 
 
 def _end(words: Sequence[str], start: int) -> int:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from recollect.maintain.undo import Undone
 
 DUE_AFTER = timedelta(days=1)
+_LEVELS_OF_INSIGHT = 3
 
 
 class Maturing(Working):
@@ -73,6 +74,16 @@ class Maturing(Working):
         from recollect.maintain.run import carry_out  # start-up time: recall does without
 
         return carry_out(plan, self._work(share, where), progress=progress)
+
+    def build_insights(self) -> list[Report]:
+        """Makes the insights that are due, level after level up to the root."""
+        reports: list[Report] = []
+        for _ in range(_LEVELS_OF_INSIGHT):
+            report = self.maintain("insights")
+            if report.run is None:
+                break
+            reports.append(report)
+        return reports
 
     def maintain_due(self, *, most_steps: int = 20) -> Report | None:
         """A small part of what is due, for processes that live long: one job that has not

@@ -31,11 +31,10 @@ class Relating(Opened):
         the context; `unlink` takes it back.
 
         >>> with Memory.open(":memory:") as memory:
-        ...     old = memory.remember("Releases are on Fridays").id
-        ...     new = memory.remember("Releases are on Mondays since spring").id
-        ...     _ = memory.link(new, "supersedes", old)
-        ...     [told.type for told in memory.recall("when are releases?").relations]
-        ['supersedes', 'supersedes']
+        ...     old = memory.remember("Mara writes the release notes").id
+        ...     new = memory.remember("The release notes write themselves").id
+        ...     memory.link(new, "supersedes", old).weight
+        0.5
         """
         if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 < weight <= 1:
             raise Refused(f"weight is {weight!r}, but must be above 0 and at most 1")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect.errors import NotFound, Refused
 from recollect.facade.opened import Opened
 from recollect.ids import make_id
-from recollect.model import Member, Thread
+from recollect.model import Filters, Member, Thread
+from recollect.ports import Scope
+
+if TYPE_CHECKING:
+    from recollect.insights import Branch
 
 
 class Topics(Opened):
@@ -42,6 +46,13 @@ class Topics(Opened):
         if found is None:
             raise NotFound(f"there is no thread {thread_id!r}")
         return found
+
+    def insights(self) -> list[Branch]:
+        """The insight tree: every top with all that stands below it."""
+        from recollect.insights import tree_of  # start-up time: recall does without
+
+        filters = Filters(levels=("insight",), max_classification=self.settings.max_classification)
+        return tree_of(self.store, Scope(filters, self._clock()))
 
     def threads(self, *, limit: int = 100, offset: int = 0) -> list[Thread]:
         """What goes on, the last changed first."""

@@ -55,16 +55,21 @@ class Writing(Working):
         return self.remember_many([make_draft({"text": text, **about})])[0]
 
     def remember_many(
-        self, drafts: Iterable[Draft | Mapping[str, Any] | str], *, progress: Progress | None = None
+        self,
+        drafts: Iterable[Draft | Mapping[str, Any] | str],
+        *,
+        progress: Progress | None = None,
+        relate: bool = False,
     ) -> list[Remembered]:
         """Stores many, 500 to a transaction. A bad one is refused before its batch
-        is stored; what came before stays."""
+        is stored; what came before stays. With ``relate`` each is also linked with what is
+        of nearly the same meaning, which takes longer; else ``maintain`` does that."""
         from recollect.ingest.remember import remember  # start-up time: recall does without
 
         ready = [make_draft(draft) for draft in drafts]
         results: list[Remembered] = []
         for start in range(0, len(ready), BATCH):
-            results += remember(ready[start : start + BATCH], self._writing())
+            results += remember(ready[start : start + BATCH], self._writing(relating=relate))
             if progress is not None:
                 progress(len(results), len(ready))
         return results
@@ -187,7 +192,8 @@ class Writing(Working):
         reclaim(back, self._writing())
         return back
 
-    def _writing(self) -> WriteContext:
+    def _writing(self, *, relating: bool = False) -> WriteContext:
         from recollect.ingest.writing import WriteContext  # start-up time: recall does without
 
-        return WriteContext(self.store, self.embedder, self._clock(), self.settings.actor, make_id)
+        actor, now = self.settings.actor, self._clock()
+        return WriteContext(self.store, self.embedder, now, actor, make_id, relating=relating)

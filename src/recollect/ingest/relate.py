@@ -1,7 +1,8 @@
 """Relates new memories to what is known: what is much the same, what caused what, who with whom.
 
-Every kind of link has a limit, and a large batch only looks for what its own words say:
-likeness is then left to maintenance, which has the time.
+Every kind of link has a limit. What a memory's own words say is looked for at every write;
+what others say, only where somebody waits for the answer: a search after each write would
+halve the speed, so maintenance does it for the rest.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from recollect.ingest.writing import WriteContext
 from recollect.model import Collision, Filters, Item, Link, Node
 from recollect.ports import Embedding, Record, Scope
 
-SMALL = 20  # records at a time for which there is time to search
 MOST_SIMILAR = 5
 LEAST_COSINE = 0.82
 RELATED = "linked as similar"
@@ -26,7 +26,7 @@ def related(
     records: Sequence[Record], met: Sequence[tuple[Collision, ...]], ctx: WriteContext
 ) -> tuple[list[Record], list[tuple[Collision, ...]]]:
     """The records with their further links, and what each met, now also what is related."""
-    small = len(records) <= SMALL
+    searching = ctx.relating
     turns: dict[str, str] = {}
     done: list[Record] = []
     told: list[tuple[Collision, ...]] = []
@@ -34,8 +34,8 @@ def related(
         item = record.item
         known = {collision.id for collision in collisions}
         links: list[Link] = edges_of(item, record.mentions, ctx.now)
-        links += causes_of(item, Before(turns), ctx, searching=small and item.session is None)
-        similar = similar_to(item, record.embedding, known, ctx) if small else ()
+        links += causes_of(item, Before(turns), ctx, searching=searching and item.session is None)
+        similar = similar_to(item, record.embedding, known, ctx) if searching else ()
         links += [link_to(item, one, ctx) for one in similar]
         done.append(replace(record, links=(*record.links, *links)) if links else record)
         told.append((*collisions, *similar))

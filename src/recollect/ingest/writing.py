@@ -14,7 +14,8 @@ from recollect.ports import Embedder, Store
 class WriteContext:
     """The live parts the write walk may ask, the clock reading and who writes.
 
-    ``deriving`` lets drafts be of the class "derived": maintenance at work.
+    ``deriving`` lets drafts be of the class "derived": maintenance at work. ``relating``
+    also looks for what is of nearly the same meaning, which takes longer.
     """
 
     store: Store
@@ -23,6 +24,7 @@ class WriteContext:
     actor: str
     make_id: Callable[[datetime], str]
     deriving: bool = False
+    relating: bool = False
 
 
 @dataclass(frozen=True, slots=True)

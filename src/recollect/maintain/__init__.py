@@ -13,18 +13,22 @@ from recollect.maintain.duplicates import Duplicates
 from recollect.maintain.entities import Entities
 from recollect.maintain.expire import Expire
 from recollect.maintain.forget import Forget
+from recollect.maintain.insights import Insights
 from recollect.maintain.job import Job
 from recollect.maintain.notes import WriteNotes
+from recollect.maintain.threads import Threads
 
 JOBS: dict[str, Callable[[], Job]] = {
     "duplicates": Duplicates,
     "consolidate": Consolidate,
     "concepts": Concepts,
     "entities": Entities,
+    "threads": Threads,
+    "insights": Insights,
     "notes": WriteNotes,
     "expire": Expire,
     "forget": Forget,
 }
 # What a run does when no job is named. Concepts say facts again in other words, which
 # only some profiles want; forgetting is asked for by name.
-USUAL = ("duplicates", "consolidate", "entities", "notes", "expire")
+USUAL = ("duplicates", "consolidate", "entities", "threads", "insights", "notes", "expire")

@@ -199,6 +199,10 @@ class Threads(Protocol):
         it names a memory that is not there."""
         ...
 
+    def drop_thread(self, thread_id: str, *, actor: str, now: datetime) -> None:
+        """Takes a thread away; its memories stay."""
+        ...
+
     def thread(self, thread_id: str) -> Thread | None: ...
 
     def threads(self, *, limit: int = 100, offset: int = 0) -> list[Thread]:

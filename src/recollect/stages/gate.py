@@ -8,8 +8,8 @@ from math import fsum
 from recollect.asked import asks_advice, telling_words, unknown_share
 from recollect.context import Context
 from recollect.model import Candidate, Pool
-from recollect.ports import Scaled, late_interaction
-from recollect.stages.closeness import read_closely
+from recollect.ports import Scaled
+from recollect.stages.closeness import question_tokens, read_closely
 
 _CALENDAR = frozenset(
     ("january", "february", "march", "april", "may", "june", "july", "august", "september",
@@ -91,20 +91,22 @@ class Abstain:
         )
         lead = best[0].score - fsum(cand.score for cand in best) / len(best)
         # An embedder that knows no sentences takes a memory for one.
-        by_sentence = late_interaction(ctx.embedder) is not None
+        by_sentence = question_tokens(ctx).matrix is not None
         sentence = max(one.sentence for one in close) if by_sentence else whole
-        alike = _comparable(whole, ctx) + self.sentence * _comparable(sentence, ctx)
-        doubt = 0.0 if asks_advice(ctx.query.text) else self.strange * unknown_share(ctx)
-        return alike + self.lead * lead - doubt
+        doubt = unknown_share(ctx)
+        if doubt and asks_advice(ctx.query.text):
+            doubt = 0.0
+        alike = _comparable(whole, sentence, self.sentence, ctx.embedder)
+        return alike + self.lead * lead - self.strange * doubt
 
 
-def _comparable(cosine: float, ctx: Context) -> float:
-    """A cosine as the default embedder would give it: as far on the way from texts that
-    have nothing to do with each other to texts that are the same."""
-    embedder: object = ctx.embedder
+def _comparable(whole: float, sentence: float, weight: float, embedder: object) -> float:
+    """Both likenesses together, as the default embedder would give them: as far on the
+    way from texts that have nothing to do with each other to texts that are the same."""
     if not isinstance(embedder, Scaled):
-        return cosine
-    return 1.0 - (1.0 - cosine) * (1.0 - _UNRELATED) / (1.0 - embedder.unrelated)
+        return whole + weight * sentence
+    stretch = (1.0 - _UNRELATED) / (1.0 - embedder.unrelated)
+    return 1.0 + weight - stretch * (1.0 - whole + weight * (1.0 - sentence))
 
 
 def coverage(cand: Candidate, ctx: Context) -> float:
@@ -126,7 +128,7 @@ def strange_names(ctx: Context) -> tuple[str, ...]:
     month or weekday. Who asks for advice names what is still to come: a strange name
     there is no sign that nothing is known.
     """
-    if sum(word.common for word in ctx.words()) < _ENGLISH_FROM or asks_advice(ctx.query.text):
+    if sum(word.common for word in ctx.words()) < _ENGLISH_FROM:
         return ()
     first = ctx.query.text.split()[:1]
     known = ctx.statistics().frequencies
@@ -140,4 +142,6 @@ def strange_names(ctx: Context) -> tuple[str, ...]:
         and [word.shown] != first
     ]
     strange = [word.shown for word in names if not all(map(known.get, word.terms))]
-    return tuple(strange) if strange and 2 * len(strange) >= len(names) else ()
+    if not strange or 2 * len(strange) < len(names) or asks_advice(ctx.query.text):
+        return ()
+    return tuple(strange)

@@ -28,6 +28,8 @@ from recollect.model import (
     Recall,
     Situation,
     Step,
+    best_first,
+    replay,
 )
 from recollect.ports import Embedder, Embedding
 from recollect.profile import load_profile
@@ -457,6 +459,7 @@ def test_notes_answer_by_the_paragraph(noted: Memory) -> None:
         ("archive", {"max_classification": 0}, []),
         ("archive", {"min_trust": 2}, []),
         ("archive", {"topic": "ops"}, []),
+        ("archive", {"band": "cold"}, []),
         ("archive", {"as_of": "2026-11-10"}, []),
     ],
 )
@@ -500,6 +503,23 @@ def test_a_note_can_be_looked_at_but_not_changed(noted: Memory) -> None:
             change(wanted)
     with pytest.raises(NotFound):
         noted.get("note:daily_2026-11-14#99")
+
+
+def test_notes_and_edges_answer_lawfully(noted: Memory, people: Memory) -> None:
+    """Best first, unique, ranked from 1, each score its own single reason, twice the same."""
+    for memory, channel, asked in (
+        (noted, CHANNELS["notes"](), "archive paper lunch pump"),
+        (people, CHANNELS["edges"](), "Alice, Bob, Carol and Dave"),
+    ):
+        ctx = Context(Query(asked, SATURDAY), memory.store, notes=memory.notes)
+        again = Context(Query(asked, SATURDAY), memory.store, notes=memory.notes)
+        pool = channel(ctx)
+
+        assert len(pool) > 1
+        assert pool == best_first(pool) == channel(again)
+        assert len(set(ids(pool))) == len(pool)
+        assert [one.evidence[-1].rank for one in pool] == list(range(1, len(pool) + 1))
+        assert all(replay(one.evidence) == one.score for one in pool)
 
 
 def test_a_broken_note_is_named_and_the_others_answer(noted: Memory, tmp_path: Path) -> None:
@@ -632,6 +652,7 @@ def test_an_edge_of_a_secret_is_not_told(people: Memory) -> None:
 def test_edges_keep_the_filters_and_the_time(people: Memory) -> None:
     """An edge has no topic and was not known before it was made."""
     assert edges_of(people, "Bob and Carol", topic="work") == {}
+    assert edges_of(people, "Alice and Bob", band="hot") == {}
     assert edges_of(people, "Bob and Carol", as_of=days_ago(3)) == {}
 
 
@@ -901,6 +922,16 @@ def test_strong_feeling_makes_a_core_memory(
 
     assert memory.get(stored).tier == tier
     assert memory.recall("pump", profile="abmind", tier=tier).hits
+
+
+def test_a_number_that_cannot_be_is_refused_on_loading() -> None:
+    """Fading over no days would divide by nothing."""
+    from recollect.errors import BadProfile
+    from recollect.profile import parse_profile
+
+    text = '[[channels]]\nuse = "lexical"\n[[adjust]]\nuse = "fading"\ndays = 0'
+    with pytest.raises(BadProfile, match="must be above 0"):
+        parse_profile(text, "mine", "mine.toml")
 
 
 def test_the_profile_is_what_the_page_says() -> None:

@@ -50,6 +50,18 @@ def test_the_pool_is_the_tier(call: Caller) -> None:
     assert [hit["text"] for hit in general["items"]] == ["The pump is green"]
 
 
+def test_timelines_and_interference_are_told(call: Caller) -> None:
+    """Below the hits, by the memories' ids."""
+    early = ("--topic", "ops", "--entity", "Mara", "--occurred-at", "2026-01-01")
+    one = call.remember("Mara keeps the gateway logs for thirty days", *early)
+    other = call.remember("Mara keeps the gateway logs for ninety days now", *early[:4])
+
+    said = call("recall", "how long are gateway logs kept?", "--profile", "abmind").out
+
+    assert f"timeline: mara in ops: {one} → {other}" in said
+    assert "say nearly the same, but not quite" in said
+
+
 def test_limit_and_context_are_options(call: Caller) -> None:
     """The limit is -k by another name; the context is a JSON object with known fields."""
     for number in range(4):

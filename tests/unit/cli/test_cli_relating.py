@@ -19,7 +19,7 @@ def call(
 @pytest.fixture
 def pair(call: Caller) -> tuple[str, str]:
     """Two memories that cannot both be right."""
-    told = ("Releases are on Mondays since spring", "Releases are on Fridays")
+    told = ("Mara writes the release notes", "The release train leaves from main")
     new, old = (call("remember", text, "-q", "--entity", "module:ci").out.strip() for text in told)
     return new, old
 
@@ -33,7 +33,7 @@ def test_links_are_made_shown_and_taken_back(call: Caller, pair: tuple[str, str]
     gone = json.loads(call("unlink", new, "contradicts", old, "--json").out)
 
     assert made.out == f"linked {new} contradicts {old}\n"
-    assert f"→  contradicts    0.90  {old}  Releases are on Fridays" in shown.out
+    assert f"→  contradicts    0.90  {old}  The release train leaves from main" in shown.out
     assert f"←  contradicts    0.90  {new}" in from_other.out
     link = {"from": new, "type": "contradicts", "to": old, "weight": 0.9, "context": None}
     assert data == {"id": old, "links": [link]}
@@ -55,25 +55,25 @@ def test_relations_stand_under_a_hit(call: Caller, pair: tuple[str, str]) -> Non
     """From both sides, and as data."""
     new, old = pair
     call("link", new, "supersedes", old)
-    said = call("recall", "when are releases?")
-    data = json.loads(call("recall", "when are releases?", "--json").out)
+    said = call("recall", "release notes and release train")
+    data = json.loads(call("recall", "release notes and release train", "--json").out)
 
-    assert f"→ supersedes [{old}]: Releases are on Fridays" in said.out
-    assert f"→ SUPERSEDED BY [{new}]: Releases are on Mondays since spring" in said.out
+    assert f"→ supersedes [{old}]: The release train leaves from main" in said.out
+    assert f"→ SUPERSEDED BY [{new}]: Mara writes the release notes" in said.out
     assert {"item": new, "type": "supersedes", "other": old,
-            "text": "Releases are on Fridays", "inbound": False} in data["relations"]  # fmt: skip
+            "text": "The release train leaves from main", "inbound": False} in data["relations"]  # fmt: skip
 
 
 def test_recall_as_text_has_the_profiles_sections(call: Caller, pair: tuple[str, str]) -> None:
     """The profile's own headings."""
-    call("remember", "Ana asked when releases are", "--level", "raw")
-    said = call("recall", "when are releases?", "--profile", "remind", "--text")
-    without = call("recall", "when are releases?", "--profile", "remind", "--text",
+    call("remember", "Ana asked about the release train", "--level", "raw")
+    said = call("recall", "release notes and release train", "--profile", "remind", "--text")
+    without = call("recall", "release notes and release train", "--profile", "remind", "--text",
                    "--episode-k", "0")  # fmt: skip
 
     assert said.out.startswith("RELEVANT EPISODES:\n• [")
     assert "\n\nRELEVANT MEMORY:\n[" in said.out
-    assert f"\n[{pair[1]}] Releases are on Fridays (" in said.out
+    assert f"\n[{pair[1]}] The release train leaves from main (" in said.out
     assert "Contradictions: (none)" in said.out
     assert "EPISODES" not in without.out
 
@@ -92,8 +92,8 @@ def test_an_entity_alone_is_a_question(call: Caller, pair: tuple[str, str]) -> N
 def test_the_trace_says_which_index_answered(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     """And so does the doctor."""
     monkeypatch.setenv("RECOLLECT_EMBEDDER", "wordllama")
-    call("remember", "Releases are on Fridays")
-    said = call("recall", "when are releases?", "--profile", "remind", "--trace")
+    call("remember", "The release train leaves from main")
+    said = call("recall", "release notes and release train", "--profile", "remind", "--trace")
     doctor = json.loads(call("doctor", "--json").out)
 
     assert "bits scan (" in said.out

@@ -47,8 +47,14 @@ def store() -> Iterator[SqliteStore]:
     store.note_use(["a"], NOW, fading=Fading(1, 0.1, 60.0, {"a": 0.2}))
     store.erase(["c"], actor="x", now=NOW)
     with store._connections.writing() as db:
-        db.execute("INSERT INTO thread VALUES ('t', 'topic', NULL, 'tea', 'active', 'stable', 5, 6)")
+        db.execute(
+            "INSERT INTO thread VALUES ('t', 'topic', NULL, 'tea', 'active', 'stable', 5, 6)"
+        )
         db.execute("INSERT INTO thread_member VALUES ('t', 'a', 'core', 0.5, 7)")
+        db.execute(
+            "INSERT INTO file_edit (path, operation, at, intent, session, turn, item)"
+            " VALUES ('x.py', 'edit', 10, 'tidy', 's', 't1', 'a')"
+        )
         db.execute("INSERT INTO thread_event VALUES ('t', 1, 'update', 'a', 8, 1)")
         db.execute("INSERT INTO thread_event VALUES ('t', 2, 'question_opened', NULL, 9, 0)")
     yield store

@@ -234,6 +234,10 @@ class SqliteStore(AskedEntities, Staged, Ending, Slotted, Merging):
         with self._connections.writing() as db:
             threads.put_thread(db, thread, actor=actor, now=to_ms(now))
 
+    def drop_thread(self, thread_id: str, *, actor: str, now: datetime) -> None:
+        with self._connections.writing() as db:
+            threads.drop_thread(db, thread_id, actor=actor, now=to_ms(now))
+
     def thread(self, thread_id: str) -> Thread | None:
         with self._connections.reading() as db:
             return threads.thread(db, thread_id)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from recollect.model import LEVELS, Filters
 from recollect.ports import Scope
 from recollect.store.sqlite.clock import DAY_MS, ceil_ms, to_ms
-from recollect.store.sqlite.warmth import IN_BANDS
+from recollect.store.sqlite.warmth import in_bands
 from recollect.text import fold
 
 SqlValue = int | float | str
@@ -97,7 +97,7 @@ def compile_scope(scope: Scope) -> Predicate:
         where.add(_MENTIONS_NOW if scope.as_of is None else _MENTIONED_THEN, named, named)
     if filters.bands:
         moment = to_ms(scope.moment)
-        where.add(IN_BANDS, moment, moment // DAY_MS, _json(filters.bands))
+        where.add(in_bands(filters.bands), moment, moment // DAY_MS, _json(filters.bands))
     plain = scope.as_of is None and filters == _DEFAULT
     among = _among(filters.levels) if scope.as_of is None else "1"
     return Predicate(" AND ".join(where.parts), tuple(where.values), plain, among)

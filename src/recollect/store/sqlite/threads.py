@@ -26,6 +26,11 @@ _PUT_MEMBER = "INSERT INTO thread_member (thread, item, role, weight, added_at) 
 _PUT_EVENT = """
     INSERT INTO thread_event (thread, seq, kind, item, at, meaningful) VALUES (?, ?, ?, ?, ?, ?)
 """
+_DROP = (
+    "DELETE FROM thread_member WHERE thread = ?",
+    "DELETE FROM thread_event WHERE thread = ?",
+    "DELETE FROM thread WHERE id = ?",
+)
 _ADDED = "SELECT item, added_at FROM thread_member WHERE thread = ?"
 _UNKNOWN = """
     SELECT w.value FROM carray(?) AS w
@@ -83,6 +88,14 @@ def put_thread(db: apsw.Connection, thread: Thread, *, actor: str, now: int) -> 
         ),
     )
     journal.write(db, [journal.Line("thread", None, thread.id)], actor=actor, at=now)
+
+
+def drop_thread(db: apsw.Connection, thread_id: str, *, actor: str, now: int) -> None:
+    """Takes a thread away with its events; its memories stay."""
+    for sql in _DROP:
+        db.execute(sql, (thread_id,))
+    if db.changes():
+        journal.write(db, [journal.Line("thread dropped", None, thread_id)], actor=actor, at=now)
 
 
 def _added(member: Member, otherwise: int) -> int:

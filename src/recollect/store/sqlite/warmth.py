@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from recollect.heat import Uses, band_of, heat
+from recollect.heat import BANDS_OF_USE, Uses, band_of, heat
 from recollect.store.sqlite.clock import DAY_MS
 
 # Of a memory's usage `u`, up to the moment `m` (its millisecond `at` and its `day`).
@@ -23,8 +24,18 @@ _BAND = f"""
         m.at - coalesce({USED_LAST}, i.stored_at), i.importance)
     FROM (SELECT ? AS at, ? AS day) AS m LEFT JOIN usage AS u ON u.id = i.id)
 """
-IN_BANDS = f"{_BAND} IN (SELECT value FROM json_each(?))"
-"""True of a row of ``item AS i`` in one of the bands; takes at, day and the bands."""
+_IN_BANDS = f"{_BAND} IN (SELECT value FROM json_each(?))"
+_IN_BANDS_OF_USE = f"""
+    CASE WHEN EXISTS (SELECT 1 FROM usage AS x WHERE x.id = i.id) THEN {_IN_BANDS} ELSE 0 END
+"""
+
+
+def in_bands(bands: Iterable[str]) -> str:
+    """True of a row of ``item AS i`` in one of the bands; takes at, day and the bands.
+
+    Most memories were never used: where only use makes a band, they need no closer look.
+    """
+    return _IN_BANDS_OF_USE if BANDS_OF_USE.issuperset(bands) else _IN_BANDS
 
 
 def heat_band(*values: Any) -> str:
