@@ -203,13 +203,3 @@ class Dispensable(Protocol):
     def skip(self, pool: Pool, ctx: Context) -> str:
         """Why it is left out; an empty string where it should run."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Keep:
-    """The stage that does nothing: what an empty slot of a profile holds."""
-
-    name: str = "keep"
-
-    def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        return pool

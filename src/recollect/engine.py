@@ -98,7 +98,9 @@ def walk(profile: Profile, ctx: Context) -> Recall:
         captions=tuple(caption for more in beside for caption in more.captions),
         relations=relations,
         timelines=tuple(timeline for more in beside for timeline in more.timelines),
-        ways=tuple((channel.name, WAYS.get(type(channel), "")) for channel in profile.channels),
+        ways=tuple(
+            (channel.name, WAYS.get(type(channel).__name__, "")) for channel in profile.channels
+        ),
     )
 
 

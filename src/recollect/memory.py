@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from recollect.facade.browsing import Browsing
+from recollect.facade.extracting import Extracting
 from recollect.facade.filing import Filing
 from recollect.facade.maturing import Maturing
 from recollect.facade.merging import Merging
@@ -16,7 +17,9 @@ from recollect.facade.writing import Forgotten, Writing
 __all__ = ["Forgotten", "Memory", "utc_now"]
 
 
-class Memory(Writing, Maturing, Recalling, Relating, Merging, Browsing, Filing, Topics, Upkeep):
+class Memory(
+    Writing, Maturing, Recalling, Relating, Merging, Extracting, Browsing, Filing, Topics, Upkeep
+):
     """One space's memory: remember, recall, explain, correct, forget.
 
     Sync, typed and safe to share between threads. In async code call it through

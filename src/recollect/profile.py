@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from recollect.channels import CHANNELS, Newest
+from recollect.channels import CHANNELS
 from recollect.context import Assembler, Channel, Fusion, Stage
 from recollect.errors import BadProfile, NotFound
 from recollect.present import Section
@@ -57,6 +57,8 @@ class Profile:
     def looking(self) -> Profile:
         """The same for a question without words: it asks for the newest that is left."""
         empty: dict[str, Any] = dict.fromkeys(SLOTS, ())
+        from recollect.channels.newest import Newest  # start-up time: few ask so
+
         return dataclasses.replace(self, channels=(Newest(),), fuse=Weighted(scale="own"), **empty)
 
     def without(self, part: str) -> Profile:

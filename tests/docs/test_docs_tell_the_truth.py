@@ -98,7 +98,7 @@ def test_docstring_examples_run(
     ("page", "names"),
     [
         ("channels.md", CHANNELS),
-        ("stages.md", STAGES | FUSIONS),
+        ("stages.md", {**STAGES, **FUSIONS}),
         ("profiles.md", profile_names()),
         ("settings.md", [setting.name for setting in SETTINGS]),
     ],

@@ -20,7 +20,7 @@ HOMES = {
     "timeline": "reading:timeline",
     "why": "provenance:why",
     "history": "reading:history",
-    "entities": "reading:entities",
+    "entities": "entities:entities",
     "events": "reading:events",
     "threads": "topics:threads",
     "thread": "topics:thread",

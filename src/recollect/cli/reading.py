@@ -1,4 +1,4 @@
-"""Looking at what is stored: one memory, lists, timelines, revisions, entities, the journal."""
+"""Looking at what is stored: one memory, lists, timelines, revisions, the journal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recollect.cli.app import App
-from recollect.cli.details import print_entities, print_item, print_items, print_revisions
+from recollect.cli.details import print_item, print_items, print_revisions
 from recollect.cli.options import command, filter_options, filters_of, limit_option, pass_app
 from recollect.cli.printing import bold, dim, moment
 from recollect.cli.tables import Column, print_table
@@ -123,35 +123,6 @@ def history(app: App, item_id: str) -> None:
         app.out.json([item_json(revision) for revision in revisions])
     else:
         print_revisions(app.out, revisions)
-
-
-@command("entities", examples=["recollect entities", "recollect entities --kind person"])
-@click.option("--prefix", metavar="TEXT", default="", help="Only names that begin so.")
-@click.option("--kind", multiple=True, metavar="TEXT", help="person, project, tool, file, ...")
-@click.option("--min-memories", type=click.IntRange(0), default=1, show_default=True, metavar="N",
-              help="Only those with so many memories.")  # fmt: skip
-@limit_option(30)
-@click.option("--offset", type=click.IntRange(0), default=0, metavar="N", help="Leave out so many.")
-@pass_app
-def entities(app: App, /, limit: int, **wanted: Any) -> int:
-    """List whom and what the memories speak of.
-
-    Where most is going on first: by momentum, then by how many memories there are and
-    how lately it came up.
-    """
-    with app.open() as memory:
-        found = memory.entities(limit=limit, **wanted)
-    if app.json:
-        from recollect.wire import entity_json  # plain output does without
-
-        app.out.json([entity_json(entity) for entity in found])
-    elif found:
-        print_entities(app.out, found)
-        if len(found) == limit:
-            app.note(dim(f"more: --offset {wanted['offset'] + limit}"))
-    else:
-        app.note("nothing found")
-    return 0 if found else 1
 
 
 @command("events", examples=["recollect events --limit 20", "recollect events --after 120"])

@@ -12,6 +12,7 @@ from recollect.cli.options import command, json_object, pass_app, text_or_stdin
 from recollect.cli.printing import bold, dim, green, one_line, yellow
 
 if TYPE_CHECKING:
+    from recollect.memory import Memory
     from recollect.model import Remembered
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -41,6 +42,16 @@ _TIMES = (
     ("--valid-from", "Since when it holds."),
     ("--valid-to", "Until when it holds."),
 )
+
+
+_MET = {
+    "exact": "like",
+    "near": "like",
+    "related": "related to",
+    "supersedes": "supersedes",
+    "superseded": "superseded by",
+    "contradicts": "contradicts",
+}
 
 
 def detail_options(function: F) -> F:
@@ -95,8 +106,9 @@ def _given(details: dict[str, Any]) -> dict[str, Any]:
 @click.option("--id", metavar="TEXT", help="The id to give it.")
 @click.option("--key", metavar="TEXT", help="The same key again stores nothing new.")
 @click.option("--force", is_flag=True, default=None, help="Even if it looks like a pasted log.")
+@click.option("--extract", is_flag=True, help="Let the language model read it, too.")
 @pass_app
-def remember(app: App, /, texts: tuple[str, ...], **details: Any) -> None:
+def remember(app: App, /, texts: tuple[str, ...], *, extract: bool, **details: Any) -> None:
     """Store a memory.
 
     TEXT is the memory; - reads it from standard input. Several TEXTs are several
@@ -111,6 +123,8 @@ def remember(app: App, /, texts: tuple[str, ...], **details: Any) -> None:
     drafts = [{"text": text_or_stdin(text), **about} for text in texts]
     with app.open() as memory:
         results = memory.remember_many(drafts, relate=True)
+        if extract:
+            results = [_read(memory, result) for result in results]
     if app.json:
         from recollect.wire import remembered_json  # plain output does without
 
@@ -121,6 +135,22 @@ def remember(app: App, /, texts: tuple[str, ...], **details: Any) -> None:
         print_remembered(app, result)
 
 
+def _read(memory: Memory, result: Remembered) -> Remembered:
+    """What the model reads in it as well; a model that is down refuses nothing."""
+    from recollect.errors import ModelError  # plain writing does without
+
+    if result.status != "stored":
+        return result
+    try:
+        (item,) = memory.extract(result.id)
+    except ModelError:
+        return result._replace(pending=(*result.pending, "extraction"))
+    names = (entity.partition(":")[2] for entity in item.entities)
+    known = {name.casefold() for name in result.entities}
+    found = tuple(name for name in names if name not in known)
+    return result._replace(entities=(*result.entities, *found))
+
+
 def print_remembered(app: App, result: Remembered) -> None:
     """What became of a draft: its id first, then what the writer should know."""
     if app.quiet:
@@ -129,8 +159,9 @@ def print_remembered(app: App, result: Remembered) -> None:
     look = green if result.status == "stored" else yellow
     app.out.line(look(result.status), " ", bold(result.id))
     for collision in result.collisions:
-        said = f"{collision.kind} {collision.similarity:.2f}, {collision.action}"
-        app.out.line(dim(f"  like {collision.id} ({said}): {one_line(collision.text, 60)}"))
+        how = f"({collision.similarity:.2f}, {collision.action})"
+        told = f"  {_MET[collision.kind]} {collision.id} {how}: {one_line(collision.text, 60)}"
+        app.out.line(dim(told))
         if collision.resolve:
             app.out.line(dim("    resolve: "), collision.resolve)
     for title, entries in (

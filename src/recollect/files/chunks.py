@@ -30,7 +30,10 @@ _KINDS = (
     r"(?P<kind>function\*?|class|interface|type|enum|namespace|module|const|let|var|func|fn|struct"
     r"|impl|trait|mod|def|object|record|protocol|extension|macro_rules!|sub|package|contract)"
 )
-_NAME = r"(?:\s+|(?=<))(?:\([^()\n]{0,200}\)\s*)?(?:<[^<>\n]{0,200}>\s*)?(?P<name>[A-Za-z_$][\w$.:-]{0,120})"
+_NAME = (
+    r"(?:\s+|(?=<))(?:\([^()\n]{0,200}\)\s*)?(?:<[^<>\n]{0,200}>\s*)?"
+    r"(?P<name>[A-Za-z_$][\w$.:-]{0,120})"
+)
 _DECLARATION = re.compile(_WORDS_BEFORE + _KINDS + _NAME)
 _DECLARED = frozenset(
     (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".go", ".rs", ".java", ".kt", ".kts",

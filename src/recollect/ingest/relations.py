@@ -37,7 +37,9 @@ _BETWEEN = {
 _WORDS = {
     phrase.strip(): kind for kind, phrases in _BETWEEN.items() for phrase in phrases.split("/")
 }
-_FILLING = frozenset({"the", "a", "an", "our", "now", "also", "currently", "still", "service"})
+_FILLING = frozenset(
+    {"the", "a", "an", "our", "now", "also", "currently", "still", "service"}
+) | frozenset({"project", "module", "team", "class", "function", "tool", "library", "company"})
 
 
 def edges_of(item: Item, mentions: Sequence[Mention], now: datetime) -> list[Link]:

@@ -52,7 +52,8 @@ def fact_held(item: Item) -> Fact | None:
         return None
     told = item.metadata.get(FACT)
     if isinstance(told, dict) and isinstance(told.get("value"), str):
-        return Fact(item.subject, item.attribute, told["value"], holds="one")
+        # Not the whole of it: a model's reading is no reason to let a memory go.
+        return Fact(item.subject, item.attribute, told["value"], whole=False)
     read = fact_of(item.text, _first_person(item))
     same = read is not None and (read.subject, read.attribute) == (item.subject, item.attribute)
     return read if same else None

@@ -34,8 +34,8 @@ class Insights:
     """From ``min_loose`` memories that no leaf holds, those with ``min_leaf`` of one
     subject become leaves of at most ``most_leaf``. A branch is made over ``min_leaves``
     leaves of a subject and anew after ``branch_after`` of them changed; a root over
-    ``min_branches`` branches, lone leaves included, and anew after ``root_after``. A leaf whose memories changed or
-    went is made anew at once, or goes.
+    ``min_branches`` branches, lone leaves included, and anew after ``root_after``. A leaf
+    whose memories changed or went is made anew at once, or goes.
     """
 
     min_loose: int = 20

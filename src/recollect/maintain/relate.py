@@ -47,9 +47,9 @@ def _links(batch: Sequence[Item], work: Work) -> list[Link]:
     ids = [item.id for item in batch]
     linked: dict[str, set[str]] = {item_id: set() for item_id in ids}
     for link in work.store.links_of(ids):
-        for end, other in ((link.src.id, link.dst.id), (link.dst.id, link.src.id)):
-            if end in linked:
-                linked[end].add(other)
+        for end, beyond in ((link.src.id, link.dst.id), (link.dst.id, link.src.id)):
+            if end in linked and link.src.kind == link.dst.kind == "item":
+                linked[end].add(beyond)
     vectors = work.store.embeddings(ids, ctx.embedder.model) if ctx.embedder else {}
     links: list[Link] = []
     with work.store.snapshot():

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from corpus import FOREIGN, NOW
 from naughty import NAUGHTY
 from recollect import Memory
-from recollect.channels import Dense, Lexical
+from recollect.channels.dense import Dense
+from recollect.channels.lexical import Lexical
 from recollect.context import Context
 from recollect.model import Candidate, Evidence, Item, Query
 from recollect.models import open_embedder

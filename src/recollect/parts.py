@@ -1,0 +1,33 @@
+"""Tables of parts: classes by name, each imported when it is first asked for.
+
+A profile uses a few of many, and a recall from the command line should load no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+
+class Parts(Mapping[str, Any]):
+    """``homes`` says for each name the module, below the package, and the class there."""
+
+    def __init__(self, package: str, homes: Mapping[str, str]) -> None:
+        self._package, self._homes = package, dict(homes)
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            module, _, part = self._homes[name].partition(":")
+            self._loaded[name] = getattr(import_module(f"{self._package}.{module}"), part)
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._homes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._homes)
+
+    def __len__(self) -> int:
+        return len(self._homes)

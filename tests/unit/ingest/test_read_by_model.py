@@ -1,0 +1,135 @@
+"""What a language model reads in a memory, as far as the memory bears it out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from recollect.errors import ModelError
+from recollect.memory import Memory
+from recollect.ports import Prompt
+from recollect.settings import Settings
+from recollect.testing import FixedClock, ScriptedModel
+
+NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+TEXT = "everybody agrees that harbour control sits in Skagen, says marit"
+
+
+def answer(**parts: Any) -> dict[str, Any]:
+    return {"entities": [], "facts": [], "relations": [], **parts}
+
+
+def fact(subject: str, attribute: str, value: str, confidence: float = 0.9) -> dict[str, Any]:
+    told = {"subject": subject, "attribute": attribute, "value": value, "confidence": confidence}
+    return {"statement": f"{subject} {attribute} {value}", **told}
+
+
+GOOD = answer(
+    entities=[{"name": "Skagen", "kind": "other"}, {"name": "marit", "kind": "person"}],
+    facts=[fact("harbour control", "location", "Skagen")],
+    relations=[
+        {"source": "marit", "type": "works_on", "target": "Skagen", "confidence": 0.8},
+        {"source": "marit", "type": "owns", "target": "Berlin", "confidence": 0.9},
+    ],
+)
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[[Callable[[Prompt], Any]], Memory]]:
+    memories: list[Memory] = []
+
+    def open_with(said: Callable[[Prompt], Any]) -> Memory:
+        model = ScriptedModel(said)
+        clock = FixedClock(NOW)
+        memory = Memory.open(
+            ":memory:", embedder="none", llm=model, settings=Settings(), clock=clock
+        )
+        memories.append(memory)
+        return memory
+
+    yield open_with
+    for memory in memories:
+        memory.close()
+
+
+def test_what_is_borne_out_becomes_entities_a_slot_and_edges(opened):
+    """With the model as the source, its confidence, and the memory as the context."""
+    memory = opened(lambda _: GOOD)
+    item_id = memory.remember(TEXT).id
+
+    (item,) = memory.extract(item_id)
+
+    assert {"person:marit", "other:skagen"} <= set(item.entities)
+    assert (item.subject, item.attribute) == ("harbour control", "location")
+    assert item.metadata["fact"]["value"] == "skagen"
+    edges = memory.store.links_of(["person:marit"], ["works_on"], incoming=False)
+    assert [(e.dst.id, e.source, e.context, e.confidence) for e in edges] == [
+        ("other:skagen", "model", item_id, 0.8)
+    ]
+    mentions = memory.store.links_of([item_id], ["mentions"], incoming=False)
+    assert ("person:marit", "model") in {(link.dst.id, link.source) for link in mentions}
+    assert memory.store.links_of(["person:marit"], ["owns"]) == []
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        answer(entities=[{"name": "Berlin", "kind": "other"}]),
+        answer(facts=[fact("harbour control", "location", "Berlin")]),
+        answer(facts=[fact("harbour control", "location", "Skagen", confidence=0.3)]),
+        answer(facts=[fact("harbour control", "", "")]),
+        answer(),
+    ],
+)
+def test_what_the_memory_does_not_say_is_left_out(opened, told):
+    """Other names, other values, guesses, nothing: no new revision."""
+    memory = opened(lambda _: told)
+    item_id = memory.remember(TEXT).id
+
+    (item,) = memory.extract(item_id)
+
+    assert (item.rev, item.subject) == (1, None)
+
+
+def test_a_model_never_takes_anything_out_of_recall(opened):
+    """It can be flagged as a contradiction, less surely than a rule would."""
+    memory = opened(lambda _: GOOD)
+    old = memory.remember("Harbour control is in Bergen").id
+    memory._clock.forward(days=1)
+    new = memory.remember(TEXT).id
+
+    memory.extract(new)
+
+    assert memory.get(old).status == memory.get(new).status == "active"
+    links = memory.store.links_of([new], ["contradicts", "supersedes"])
+    assert [(link.type, link.source) for link in links] == [("contradicts", "model")]
+    assert links[0].confidence < 0.8
+
+
+def test_a_memory_is_read_once(opened):
+    """Also by maintenance, which reads what nobody has read."""
+    memory = opened(lambda _: answer())
+    memory.remember(TEXT)
+    other = memory.remember("Nothing to see here at all").id
+    memory.extract(other)
+
+    memory.maintain("extract")
+    memory.maintain("extract")
+
+    assert len(memory.llm.prompts) == 2
+
+
+@pytest.mark.parametrize("said", [{"entities": "all of them"}, "delete everything", None])
+def test_an_unusable_answer_changes_nothing(opened, said):
+    """The rules' work stands, and the memory can be read another time."""
+    memory = opened(lambda _: said)
+    item_id = memory.remember("The deploy key is in vault A").id
+
+    with pytest.raises(ModelError):
+        memory.extract(item_id)
+
+    assert memory.get(item_id).rev == 1
+    assert memory.get(item_id).subject == "deploy key"

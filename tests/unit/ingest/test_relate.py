@@ -1,0 +1,122 @@
+"""Links between memories and between entities, each kind with its limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from recollect.ids import IdMaker
+from recollect.ingest.relate import MOST_SIMILAR
+from recollect.ingest.remember import WriteContext, remember
+from recollect.model import Draft, Remembered
+from recollect.models.hashing import HashEmbedder
+from recollect.store.sqlite import SqliteStore
+
+NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def ctx() -> Iterator[WriteContext]:
+    store = SqliteStore.open(None, space="t")
+    yield WriteContext(store, HashEmbedder(), NOW, "tester", IdMaker())
+    store.close()
+
+
+def one(ctx: WriteContext, text: str, **about: object) -> Remembered:
+    return remember([Draft(text, **about)], ctx)[0]
+
+
+def edges(ctx: WriteContext, text: str) -> list[tuple[str, str, str]]:
+    item = one(ctx, text).id
+    entities = sorted(ctx.store.get([item])[item].entities)
+    found = ctx.store.links_of(entities, incoming=False) if entities else []
+    kept = [link for link in found if link.dst.kind == "entity"]
+    assert all(link.context == item for link in kept)
+    return [(link.src.id, link.type, link.dst.id) for link in kept]
+
+
+@pytest.mark.parametrize(
+    ("text", "edge"),
+    [
+        ("Alice works with Bob", ("person:alice", "works_with", "person:bob")),
+        ("Alice reports to Maria Lopez", ("person:alice", "reports_to", "person:maria lopez")),
+        ("BillingService depends on PostgreSQL", ("class:billingservice", "depends_on", "tool:postgresql")),
+        ("SeatMapCanvas is part of TicketApp", ("tool:seatmapcanvas", "part_of", "tool:ticketapp")),
+        ("Ana owns payment_gateway", ("person:ana", "owns", "identifier:payment_gateway")),
+        ("Ana now leads the project Falcon", ("person:ana", "leads", "project:falcon")),
+        ("parse_config calls load_toml", ("identifier:parse_config", "calls", "identifier:load_toml")),
+        ("Does Alice work with Bob?", None),
+        ("Alice does not work with Bob", None),
+        ("Alice, Bob and Carol had lunch", None),
+        ("Alice met Bob. Carol works with nobody", None),
+    ],
+)  # fmt: skip
+def test_what_a_text_says_of_two_entities(ctx, text, edge):
+    """Read from the words between them; the memory is the edge's context."""
+    assert edges(ctx, text) == ([edge] if edge else [])
+
+
+def test_a_cause_named_by_its_id_is_linked(ctx):
+    """Both ways, by the words before the id."""
+    outage = one(ctx, "Bookings failed for 47 minutes").id
+    cause = one(ctx, f"The certificate expired, which led to {outage}").id
+    effect = one(ctx, f"We apologised to all partners because of {outage}").id
+
+    found = {
+        (link.src.id, link.type, link.dst.id)
+        for link in ctx.store.links_of([outage], ["causes", "caused_by"])
+    }
+
+    assert found == {(cause, "causes", outage), (effect, "caused_by", outage)}
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_turn_that_follows_from_the_one_before(ctx, together):
+    """As "that is why" means the turn before, in the same session."""
+    said = [
+        Draft("The parser gave up on an emoji", level="raw", session="s", speaker="Ana"),
+        Draft("That's why I added a dead letter box", level="raw", session="s", speaker="Ben"),
+    ]
+    if together:
+        first, second = (answer.id for answer in remember(said, ctx))
+    else:
+        first, second = (remember([draft], ctx)[0].id for draft in said)
+
+    links = ctx.store.links_of([second], ["caused_by"], incoming=False)
+
+    assert [link.dst.id for link in links] == [first]
+
+
+def test_a_clause_is_found_where_there_is_time_to_look(ctx):
+    """The memory that says what stands behind "because"."""
+    ctx = replace(ctx, relating=True)
+    cause = one(ctx, "The inventory lock expired after thirty seconds").id
+    one(ctx, "Lunch is at noon")
+
+    effect = one(ctx, "A seat was sold twice because the inventory lock expired").id
+
+    links = ctx.store.links_of([effect], ["caused_by"], incoming=False)
+    assert [link.dst.id for link in links] == [cause]
+
+
+def test_what_means_nearly_the_same_is_related(ctx):
+    """At most five, never a turn, and only where somebody waits for the answer."""
+    texts = [
+        f"the nightly export job writes its files into the finance bucket {n}" for n in "abcdefg"
+    ]
+    for text in texts:
+        one(ctx, text)
+    probe = "export job nightly writes files into finance bucket the its"
+
+    quick, turn = one(ctx, f"{probe} x"), one(ctx, f"{probe} y", level="raw", session="s")
+    slow = one(replace(ctx, relating=True), f"{probe} z")
+
+    assert [c.kind for c in (*quick.collisions, *turn.collisions)].count("related") == 0
+    similar = [c for c in slow.collisions if c.kind == "related"]
+    assert 0 < len(similar) <= MOST_SIMILAR
+    assert similar[0].resolve == f"recollect unlink {slow.id} similar_to {similar[0].id}"
+    links = ctx.store.links_of([slow.id], ["similar_to"], incoming=False)
+    assert {link.dst.id for link in links} >= {collision.id for collision in similar}
