@@ -30,6 +30,7 @@ from reference import Reference
 
 from recollect import Memory
 from recollect.models import open_embedder
+from recollect.profile import profile_names
 
 CACHE = Path(__file__).parent / ".cache"
 WARM_UP = 60
@@ -96,6 +97,26 @@ def walk(sizes: list[int], questions: int) -> None:
         one, two = statistics.median(theirs), statistics.median(ours)
         p95 = sorted(ours)[int(len(ours) * 0.95)]
         say(f"{size:,}", f"{one:.2f}", f"{two:.2f}", f"{two / one:.2f}", BOUNDS[size], f"{p95:.1f}")
+
+
+def profiles(names: list[str], size: int, questions: int) -> None:
+    """Every profile's walk against the first one's, question by question, in turn."""
+    head("profile", "CPU ms", f"times {names[0]}", "wanted", "p95 CPU ms")
+    embedder = open_embedder("wordllama")
+    asked = Corpus.of_size(size).questions(WARM_UP + questions)
+    with Memory.open(path=space_of(size), embedder=embedder) as memory:
+        for question in asked[:WARM_UP]:
+            memory.compare(question, names)
+        gc.collect()
+        gc.freeze()
+        spent: dict[str, list[float]] = {name: [] for name in names}
+        for question in asked[WARM_UP:]:
+            for name in names:
+                spent[name].append(timed(lambda q=question, n=name: memory.recall(q, profile=n)))
+    first = statistics.median(spent[names[0]])
+    for name in names:
+        middle, p95 = statistics.median(spent[name]), sorted(spent[name])[int(questions * 0.95)]
+        say(name, f"{middle:.2f}", f"{middle / first:.2f}", "<= 3", f"{p95:.1f}")
 
 
 def writing() -> None:
@@ -202,15 +223,20 @@ PARTS = {"writing": writing, "processes": processes, "memory": peak_memory, "ins
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", help=f"walk, {', '.join(PARTS)}; all by default")
+    parts = f"walk, profiles, {', '.join(PARTS)}; all by default"
+    parser.add_argument("parts", nargs="*", help=parts)
     parser.add_argument("--sizes", default="1000,10000,100000", help="sizes for the walk")
     parser.add_argument("--questions", type=int, default=60)
+    shipped = ",".join(sorted(profile_names(), key=lambda name: (name != "default", name)))
+    parser.add_argument("--profiles", default=shipped, help="compared with the first of them")
     options = parser.parse_args()
-    parts = options.parts or ["walk", *PARTS]
+    parts = options.parts or ["walk", "profiles", *PARTS]
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores")
     for part in parts:
         if part == "walk":
             walk([int(size) for size in options.sizes.split(",")], options.questions)
+        elif part == "profiles":
+            profiles(options.profiles.split(","), 10_000, options.questions)
         elif part in PARTS:
             PARTS[part]()
         else:

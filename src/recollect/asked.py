@@ -130,6 +130,26 @@ def periods(ctx: Context) -> tuple[Period, ...]:
     return ctx.once("periods", lambda: _periods(ctx))
 
 
+# Words of a question that only ask what there was.
+_WHATEVER = "happen happened occur occurred take place go going went do did done new news thing"
+_WHATEVER += " things work working worked all anything everything something"
+
+
+def time_terms(ctx: Context) -> frozenset[str]:
+    """The index words by which the question names times; none where it names none."""
+    named = [period.said for period in periods(ctx) if period.event is None]
+    return ctx.once("time terms", lambda: frozenset(ctx.store.terms(" ".join(named))))
+
+
+def asks_only_when(ctx: Context) -> bool:
+    """Whether a question names a time and nothing else: "what happened last Tuesday?"."""
+    said = time_terms(ctx)
+    if not said:
+        return False
+    said |= frozenset(ctx.store.terms(_WHATEVER))
+    return all(said.issuperset(telling.word.terms) for telling in telling_words(ctx))
+
+
 def _periods(ctx: Context) -> tuple[Period, ...]:
     text = ctx.query.text
     spans = find_times(text, ctx.query.moment, lean="past", vague=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from recollect.background import Begun
 from recollect.errors import ModelError
-from recollect.model import Caption, Item, Pool, Query, Timeline
+from recollect.model import Caption, Entity, Item, Link, Pool, Query, Timeline
 from recollect.ports import (
     Embedder,
     Embedding,
@@ -17,6 +17,7 @@ from recollect.ports import (
     Reranker,
     Scope,
     Store,
+    Usage,
     Word,
     WordStatistics,
     is_slow,
@@ -60,6 +61,32 @@ class Context:
         both = tuple(level for level in levels if not asked or level in asked) or ("none",)
         filters = replace(self.query.filters, levels=both)
         return Scope(filters, self.query.moment, self.query.as_of)
+
+    # What a step asks the store of the graph and of use, it asks here, so that nobody
+    # forgets that a question may be about the past.
+
+    def get(self, ids: Iterable[str]) -> dict[str, Item]:
+        """Items by id, as they are or, where the past is asked for, were."""
+        wanted = sorted(set(ids))
+        return self.store.get(wanted, as_of=self.query.as_of) if wanted else {}
+
+    def links_of(
+        self, ids: Sequence[str], types: Sequence[str] = (), *, incoming: bool = True
+    ) -> list[Link]:
+        """The links of these nodes that are, or were, there."""
+        return self.store.links_of(ids, types, incoming=incoming, as_of=self.query.as_of)
+
+    def find_entities(self, limit: int = 8) -> list[Entity]:
+        """The entities that the question names, as known as they are or were."""
+        return self.store.find_entities(self.query.text, limit, as_of=self.query.as_of)
+
+    def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
+        """How items have been used up to the moment the answer is for."""
+        return self.store.usage(ids, self.query.moment) if ids else {}
+
+    def counted(self, terms: Iterable[str]) -> WordStatistics:
+        """How common index words are or were."""
+        return self.store.statistics(terms, as_of=self.query.as_of)
 
     def reach(self, usual: int) -> int:
         """How many candidates to go on with: as usual or, where somebody asks for very
@@ -120,7 +147,7 @@ class Context:
         return self.once("statistics", self._count)
 
     def _count(self) -> WordStatistics:
-        return self.store.statistics({term for word in self.words() for term in word.terms})
+        return self.counted({term for word in self.words() for term in word.terms})
 
     def rarity(self, word: Word) -> float:
         """How telling a word is in this space: that of its rarest part (BM25's idf)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from typing import NamedTuple
 
@@ -95,7 +96,16 @@ def _is_stale(item: Item, sources: dict[str, Item]) -> bool:
     seen = item.metadata.get("seen")
     if not isinstance(seen, dict):
         return False
-    return any(key not in sources or sources[key].rev != rev for key, rev in seen.items())
+    return any(
+        key not in sources or imprint(sources[key]) != was for key, was in seen.items()
+    )
+
+
+def imprint(item: Item) -> str:
+    """Stands for what a memory says, and who may read and trust it: an insight over it holds
+    as long as that stays, whatever else is noted of it."""
+    said = f"{item.classification}|{item.trust}|{item.topic or ''}|{item.when:%Y-%m-%d}|{item.text}"
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 def _in_order(items: list[Item]) -> list[Item]:

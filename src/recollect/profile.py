@@ -16,9 +16,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from recollect.aliases import Change, apply_change
 from recollect.channels import CHANNELS
 from recollect.context import Assembler, Channel, Fusion, Stage
-from recollect.errors import BadProfile, NotFound
+from recollect.errors import BadProfile, BadSetting, NotFound
 from recollect.present import Section
 from recollect.stages import ASSEMBLERS, FUSIONS, STAGES
 from recollect.stages.budget import Budget
@@ -85,8 +86,13 @@ def profile_names(folders: Iterable[Path] = ()) -> dict[str, Path | None]:
     return names
 
 
-def load_profile(name: str, folders: Iterable[Path] = ()) -> Profile:
-    """A profile by name: the user's own first, then those that come with Recollect."""
+def load_profile(
+    name: str, folders: Iterable[Path] = (), changes: Iterable[Change] = ()
+) -> Profile:
+    """A profile by name: the user's own first, then those that come with Recollect.
+
+    ``changes`` are what its system's own variables and config files say (``Theirs``).
+    """
     known = profile_names(folders)
     if name not in known:
         near = _similar(name, known)
@@ -94,13 +100,14 @@ def load_profile(name: str, folders: Iterable[Path] = ()) -> Profile:
         raise NotFound(f"there is no profile {name!r}", remedy=hint)
     path = known[name]
     if path is None:
-        return _shipped(name)
-    return parse_profile(_read(path), name, str(path))
+        return _shipped(name, tuple(changes))
+    return parse_profile(_read(path), name, str(path), changes)
 
 
 @cache
-def _shipped(name: str) -> Profile:
-    return parse_profile(_read(_SHIPPED / f"{name}.toml"), name, f"profiles/{name}.toml")
+def _shipped(name: str, changes: tuple[Change, ...] = ()) -> Profile:
+    text = _read(_SHIPPED / f"{name}.toml")
+    return parse_profile(text, name, f"profiles/{name}.toml", changes)
 
 
 def _read(path: Path) -> str:
@@ -112,12 +119,23 @@ def _read(path: Path) -> str:
         raise BadProfile(f"{path} cannot be read: {error.strerror}") from error
 
 
-def parse_profile(text: str, name: str, where: str) -> Profile:
+def parse_profile(text: str, name: str, where: str, changes: Iterable[Change] = ()) -> Profile:
     """Reads a profile's TOML; ``where`` is what errors call the file."""
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadProfile(f"{where}: not valid TOML: {error}") from error
+    profile = _filled(table, name, where)
+    for change in changes:
+        apply_change(table, change)
+        try:
+            profile = _filled(table, name, where)
+        except BadProfile as error:
+            raise BadSetting(f"{change.where}: {error.message}", remedy=error.remedy) from error
+    return profile
+
+
+def _filled(table: Mapping[str, Any], name: str, where: str) -> Profile:
     allowed = (
         *("title", "untopiced", "channels", "fuse", *SLOTS, "budget", "assemble", "track"),
         "text",

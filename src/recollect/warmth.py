@@ -36,7 +36,7 @@ def warmth_of(items: Iterable[Item], ctx: Context) -> dict[str, Warmth]:
     asked = list(items)
     strangers = [item for item in asked if item.id not in known]
     if strangers:
-        used = ctx.store.usage([item.id for item in strangers], ctx.query.moment)
+        used = ctx.usage([item.id for item in strangers])
         known.update({item.id: _warmth(item, used.get(item.id), ctx) for item in strangers})
     return {item.id: known[item.id] for item in asked}
 

@@ -371,6 +371,57 @@ def test_restoring_adds_a_revision_like_the_last(store: Store) -> None:
     assert put(store, record("a", "beta", rev=3)) == ["stored"]
 
 
+def test_only_the_revision_that_was_seen_is_ended_or_judged(store: Store) -> None:
+    """Who names revisions leaves alone what has changed since, and strangers."""
+    put(store, record("a"), record("b"), record("c"))
+    put(store, record("b", "changed", rev=2))
+    seen = {"a": 1, "b": 1}
+
+    store.set_status(["a", "b", "c"], "superseded", actor="x", now=NOW, only=seen)
+    judged = [store.get([one])[one].status for one in "abc"]
+    ended = store.end(["a", "b", "c", "d"], how="test", actor="x", now=NOW, only=seen)
+
+    assert judged == ["superseded", "active", "active"]
+    assert ended == ["a"]
+
+
+def test_a_forgotten_item_can_be_judged(store: Store) -> None:
+    """It comes back as it was judged, so that a restore brings nothing quarantined back."""
+    put(store, record("a"))
+    store.end(["a"], how="test", actor="x", now=NOW)
+    store.set_status(["a"], "quarantined", actor="x", now=NOW)
+    store.restore(["a"], actor="x", now=NOW)
+
+    assert store.get(["a"])["a"].status == "quarantined"
+    assert ids(store.browse(scope(), limit=9)) == []
+
+
+def test_all_of_a_source_is_found(store: Store) -> None:
+    """Forgotten, quarantined and superseded ones too, by id."""
+    put(store, record("b", source="page"), record("a", source="page"), record("c"))
+    put(store, record("d", source="page"), record("e", source="pages"))
+    store.end(["a"], how="test", actor="x", now=NOW)
+    store.set_status(["b"], "quarantined", actor="x", now=NOW)
+
+    assert store.from_source("page") == ["a", "b", "d"]
+    assert store.from_source("nowhere") == []
+
+
+def test_an_erase_takes_along_what_it_told_of_entities(store: Store) -> None:
+    """Edges that came from the erased one; those of others stay."""
+    both = (mention("Ana"), mention("Ben"))
+    put(store, record("a", mentions=both), record("b"))
+    ana, ben = Node("entity", "person:ana"), Node("entity", "person:ben")
+    put(store, record("c", mentions=both))
+    told = [Link(ana, ben, "works_with", context="a"), Link(ben, ana, "knows", context="c")]
+    store.add_links(told, now=NOW)
+
+    store.erase(["a"], actor="x", now=NOW)
+
+    left = store.links_of(["person:ana"], ("works_with", "knows"))
+    assert [link.type for link in left] == ["knows"]
+
+
 def test_status_decides_about_recall(store: Store) -> None:
     """Superseded is for those who ask; quarantined is for nobody."""
     put(store, record("a"), record("b"), record("c"))

@@ -15,6 +15,7 @@ import pytest
 import recollect
 from recollect import errors, memory
 from recollect.channels import CHANNELS
+from recollect.maintain import JOBS
 from recollect.profile import profile_names
 from recollect.settings import SETTINGS
 from recollect.stages import FUSIONS, STAGES
@@ -101,8 +102,9 @@ def test_docstring_examples_run(
         ("stages.md", {**STAGES, **FUSIONS}),
         ("profiles.md", profile_names()),
         ("settings.md", [setting.name for setting in SETTINGS]),
+        ("maintain.md", JOBS),
     ],
-    ids=["channels", "stages", "profiles", "settings"],
+    ids=["channels", "stages", "profiles", "settings", "jobs"],
 )
 def test_everything_has_its_row(page: str, names: list[str]) -> None:
     """It exists when it is documented."""

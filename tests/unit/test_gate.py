@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 
+from corpus import NOW
 from recollect import Memory
 from recollect.asked import asks_advice
 from recollect.models.hashing import HashEmbedder
 from recollect.models.static import StaticEmbedder
+from recollect.testing import FixedClock
 
 HOTELS = (
     "I love hotels with a rooftop pool and a view of the water",
@@ -92,3 +95,18 @@ def test_an_embedder_without_sentences_is_not_at_a_disadvantage() -> None:
         opened.remember_many(HOTELS)
 
         assert opened.recall("who has the deploy key in a vault now?").hits
+
+
+def test_a_question_for_a_time_alone_is_answered_from_that_time() -> None:
+    """Nothing in it but the time tells memories apart; with nothing of that time, silence."""
+    with Memory.open(":memory:", clock=FixedClock(NOW)) as memory:
+        then = memory.remember("Ana moved the billing parser", occurred_at=NOW - timedelta(days=7))
+        memory.remember("Ben painted the kitchen green", occurred_at=NOW - timedelta(days=60))
+
+        found = memory.recall("what happened last week?")
+        somebody = memory.recall("what did Ana do last week?")
+        nothing = memory.recall("what happened three weeks ago?")
+
+    assert [hit.item.id for hit in found.hits] == [then.id]
+    assert somebody.hits[0].item.id == then.id
+    assert nothing.status == "below_gate"

@@ -48,7 +48,7 @@ class Edges:
     name: str = "edges"
 
     def __call__(self, ctx: Context) -> Pool:
-        known = ctx.store.find_entities(ctx.query.text)
+        known = ctx.find_entities()
         if not known:
             ctx.remark("the question names no entity")
             return ()
@@ -113,8 +113,7 @@ class Edges:
 def _matches(ways: Sequence[_Way], names: Mapping[str, str], ctx: Context) -> Iterable[Match]:
     """The hits of the ways: the memories behind them, or the ways in words."""
     links = [link for way in ways for link in way.path]
-    wanted = sorted({name for link in links for name in (link.context, link.source) if name})
-    memories = ctx.store.get(wanted, as_of=ctx.query.as_of) if wanted else {}
+    memories = ctx.get(name for link in links for name in (link.context, link.source) if name)
     for path, score in ways:
         origins = [_origin(link, memories) for link in path]
         if any(item is not None and rejects(item, ctx.scope) for item in origins):

@@ -24,7 +24,7 @@ class Entities:
     name: str = "entity"
 
     def __call__(self, ctx: Context) -> Pool:
-        known = ctx.store.find_entities(ctx.query.text, self.limit)
+        known = ctx.find_entities(self.limit)
         ceiling = max(8.0, self.hub_share * ctx.statistics().documents)
         telling = [entity for entity in known if entity.mentions <= ceiling]
         hubs = [entity.name for entity in known if entity.mentions > ceiling]

@@ -19,6 +19,7 @@ class App:
 
     def __init__(self, *, json: bool = False) -> None:
         self.space: str | None = None
+        self.profile: str | None = None
         self.json = json
         self.no_color = False
         self.quiet = False
@@ -41,7 +42,7 @@ class App:
         if self._settings is None:
             from recollect.settings import load_settings  # help and completion do without
 
-            self._settings = load_settings(overrides={"space": self.space})
+            self._settings = load_settings(overrides={"space": self.space, "profile": self.profile})
         return self._settings
 
     def where(self) -> SpaceRef:

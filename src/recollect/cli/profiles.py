@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -37,9 +36,8 @@ def profiles(ctx: click.Context) -> int:
 def _list(app: App) -> int:
     from recollect.profile import profile_names  # help does without
 
-    folders = app.settings.profile_folders()
-    named = profile_names(folders)
-    titles = {name: _title(name, folders) for name in named}
+    named = profile_names(app.settings.profile_folders())
+    titles = {name: _title(app, name) for name in named}
     current = app.settings.profile
     if app.json:
         app.out.json(
@@ -64,15 +62,20 @@ def _list(app: App) -> int:
     return 0
 
 
-def _title(name: str, folders: Sequence[Path]) -> Ink:
+def _title(app: App, name: str) -> Ink:
     """What a profile does; one that is broken must not hide the others."""
-    from recollect.errors import BadProfile  # help does without
-    from recollect.profile import load_profile
+    from recollect.errors import BadProfile, BadSetting  # help does without
 
     try:
-        return Ink(load_profile(name, folders).title, "")
-    except BadProfile as error:
+        return Ink(_loaded(app, name).title, "")
+    except (BadProfile, BadSetting) as error:
         return red(f"cannot be used: {error.message}")
+
+
+def _loaded(app: App, name: str) -> Profile:
+    from recollect.profile import load_profile  # help does without
+
+    return load_profile(name, app.settings.profile_folders(), app.settings.changes(name))
 
 
 @command("show", examples=["recollect profiles show siftcoder"])
@@ -84,9 +87,9 @@ def show(app: App, name: str) -> None:
     From the question down to the answer: every slot in order, what fills it, and the
     settings of each part.
     """
-    from recollect.profile import load_profile  # help does without
-
-    profile = load_profile(name, app.settings.profile_folders())
+    profile = _loaded(app, name)
+    for change in app.settings.changes(name):
+        app.note(dim(f"{change.where} sets {change.target}"))
     if app.json:
         app.out.json(_profile_json(profile))
     else:

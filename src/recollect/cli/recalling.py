@@ -145,6 +145,7 @@ def recall(
     An answer that is empty says why.
     """
     text = text_or_stdin(query)
+    app.profile = profile or None
     with app.open() as memory:
         chosen = named(memory, profile)
         answer = memory.recall(text, **_asked(given) | {"profile": chosen})
@@ -182,6 +183,7 @@ def why_not(app: App, /, item_id: str, query: str, profile: str | None, **given:
     which it fell out, by how much, and what would have brought it in.
     """
     text = text_or_stdin(query)
+    app.profile = profile or None
     with app.open() as memory:
         options = _asked(given) | {"profile": named(memory, profile)}
         result = memory.why_not(item_id, text, **options)

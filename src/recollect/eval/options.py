@@ -99,7 +99,9 @@ def the_profiles(app: App, named: str) -> dict[str, Profile]:
             text = file.read_text(encoding="utf-8")
             found[file.stem] = parse_profile(text, file.stem, name)
         else:
-            found[name] = load_profile(name, app.settings.profile_folders())
+            found[name] = load_profile(
+                name, app.settings.profile_folders(), app.settings.changes(name)
+            )
     if not found:
         raise Refused("no profile is named")
     return found

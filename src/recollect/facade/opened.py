@@ -144,7 +144,8 @@ class Opened:
         """A profile by name; the configured one where none is named."""
         if isinstance(wanted, Profile):
             return wanted
-        return load_profile(wanted or self.settings.profile, self._folders)
+        name = wanted or self.settings.profile
+        return load_profile(name, self._folders, self.settings.changes(name))
 
     def profiles(self) -> dict[str, Path | None]:
         """Profiles that can be named, and the file of each that is the user's own."""

@@ -15,7 +15,7 @@ from recollect.ingest.fact_parts import (
     without_adverbs,
 )
 from recollect.ingest.fact_states import Reader
-from recollect.ingest.fact_values import Value, is_naming, value_of
+from recollect.ingest.fact_values import Value, is_naming, is_place, value_of
 
 _TO = frozenset({"to", "into", "onto", "as"})
 _BY = frozenset({"by", "with"})
@@ -54,7 +54,7 @@ def _moved(said: Said) -> Fact | None:
     """As in "The key moved to vault B", "we moved the meeting to Mondays"."""
     way = _Way(said.after)
     thing, value = _subject(said, way), way.to()
-    if thing is None or value is None or value.key.split()[0] in words_of.NO_PLACES:
+    if thing is None or value is None or not is_place(value):
         return None
     attribute = {"time": "time", "number": "value"}.get(value.kind, "location")
     return _new(said, thing.slot(attribute), value, way.left())

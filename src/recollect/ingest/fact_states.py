@@ -16,7 +16,7 @@ from recollect.ingest.fact_parts import (
     until_pause,
     without_adverbs,
 )
-from recollect.ingest.fact_values import Value, is_naming, value_of
+from recollect.ingest.fact_values import Value, is_known_place, is_naming, is_place, value_of
 
 _MEASURES = ("s", "min", "h", "days", "weeks", "months", "€", "$", "kg", "g", "tons")
 Reader = Callable[[Said], Fact | None]
@@ -45,12 +45,16 @@ def _became(said: Said) -> Fact | None:
 
 def _placed(said: Said) -> Fact | None:
     """In a place or, by the words, at a time."""
-    after = said.after[1:] if said.after and said.after[0].raw in ("a", "an") else said.after
-    thing, value = said.thing, value_of(after)
-    if thing is None or value is None or value.key.split()[0] in words_of.NO_PLACES:
+    loose = bool(said.after) and said.after[0].raw in ("a", "an")
+    thing, value = said.thing, value_of(said.after[1:] if loose else said.after)
+    if thing is None or value is None or not is_place(value):
         return None
     if value.kind == "time":
         return _timed(said, thing, value)
+    if said.verb in ("is", "are", "am") and (loose or not is_known_place(value)):
+        return None  # "in a meeting", "in the works"
+    if thing.head in words_of.ABSTRACT:
+        return None
     if value.kind == "number" or (thing.is_name and said.verb in ("is", "are", "am")):
         return None  # "Ben is in Berlin" holds for a day
     return make_fact(said, thing.slot("location"), value)
@@ -78,15 +82,18 @@ def _identity(said: Said) -> Fact | None:
     thing, value = said.thing, value_of(said.after)
     if thing is None or value is None or value.more or thing.is_name or said.verb == "are":
         return None
+    if thing.head in words_of.ABSTRACT or "'s" in value.key:
+        return None
     if value.kind == "time":
         return _timed(said, thing, value)
-    plain = value.kind == "plain"
+    named = value.kind != "plain" or _may_name(thing, value)
+    return make_fact(said, thing.slot("value"), value) if named else None
+
+
+def _may_name(thing: Thing, value: Value) -> bool:
+    """As in "the default branch is main", "my favourite colour is green"."""
     personal = thing.part.startswith(("favourite ", "favorite ", "preferred "))
-    if plain and not personal and thing.head not in words_of.PLAIN_VALUED:
-        return None
-    if plain and not is_naming(value):
-        return None
-    return make_fact(said, thing.slot("value"), value)
+    return (personal or thing.head in words_of.PLAIN_VALUED) and is_naming(value)
 
 
 def _office(said: Said) -> Fact | None:
@@ -103,9 +110,13 @@ def _office(said: Said) -> Fact | None:
 
 def _named(said: Said) -> Fact | None:
     thing, value = said.thing, value_of(said.after)
-    if thing is None or value is None:
+    if thing is None or value is None or (value.kind == "plain" and not _is_one_name(value)):
         return None
     return make_fact(said, thing.slot("name"), value)
+
+
+def _is_one_name(value: Value) -> bool:
+    return " " not in value.key and is_naming(value)
 
 
 def _set_to(said: Said) -> Fact | None:

@@ -13,18 +13,22 @@ from recollect.ingest.fact_words import (
     ADVERBS,
     GOES_ON,
     NEW_NOW,
+    NO_PLACES,
     NO_VALUES,
     NUMBERS,
     PAST,
+    PLACE_NOUNS,
     REASONS,
     RECURRING,
     TIMES,
     UNITS,
+    WHOSE,
 )
 
 MOST_WORDS = 8
 _CLOCK = re.compile(r"\d{1,2}[:.]\d{2}|\d{1,2}(?:am|pm)|\d{4}-\d{2}-\d{2}")
 _NUMBER = re.compile(r"[-+~<>≈€$£#]?\d")
+_NAMELIKE = re.compile(r"\d+[a-z]{4,}")
 _CODE = re.compile(r"[\w.-]*[_/\\@:.]\S*\w|\w*\d[\w.-]*|[a-z]+(?:-[a-z0-9]+)+")
 _TIMELY = NUMBERS | {"every", "early", "late", "mid", "end", "a", "first", "last", "second"}
 _THE = frozenset({"the", "our", "an", "a"})
@@ -100,7 +104,9 @@ def _kind(held: Sequence[Word]) -> Kind:
         (_NUMBER.match(first.low) or first.low in _TIMELY) and any(map(_is_timely, held[1:4]))
     ):
         return "time"
-    if _NUMBER.match(first.low) or (first.low in NUMBERS and len(held) > 1):
+    if (_NUMBER.match(first.low) and not _NAMELIKE.fullmatch(first.low)) or (
+        first.low in NUMBERS and len(held) > 1
+    ):
         return "number"
     if first.raw[0].isupper() or _CODE.fullmatch(first.low):
         return "name"
@@ -116,6 +122,21 @@ def is_naming(value: Value) -> bool:
     first = value.key.split()[0]
     ending = first.endswith(("ed", "ing", "ly", "ous", "ful", "able", "ible", "less"))
     return first not in ADJECTIVES and not ending and len(value.key.split()) <= 3
+
+
+def is_place(value: Value) -> bool:
+    """Whether it may be where something is: "in progress" and "in good shape" are not."""
+    words = value.key.split()
+    if value.kind != "time" and not TIMES.isdisjoint(words):
+        return False  # in Lyon on Saturday: something that happens
+    return words[0] not in NO_PLACES and words[0] not in ADJECTIVES and WHOSE.isdisjoint(words)
+
+
+def is_known_place(value: Value) -> bool:
+    """Whether it names a place, rather than a situation: "in vault A", not "in the works"."""
+    words = value.key.split()
+    named = value.kind != "plain" or any(_NUMBER.match(word) for word in words)
+    return named or not PLACE_NOUNS.isdisjoint(words)
 
 
 def agree(one: str, other: str) -> bool:

@@ -46,7 +46,8 @@ a an this that these those it he she they there here you your his her their its 
 any no none nobody nothing one everyone everything everybody someone something somebody
 and or with without to from by as about than then not in on at into over under between other
 others else old former previous original last next first second third same different which who
-more less much rest part i'm we're it's that's there's he's she's they're
+more less much rest part the our best worst better biggest latter
+i'm we're it's that's there's he's she's they're
 is are was were be been am do does did has have had like i we me us my mine
 """)
 DETERMINERS = _words("the our")
@@ -61,7 +62,7 @@ OPENERS = _words(
 CORRECTING = _words("update correction actually now nowadays")
 SINCE = _words("since as from starting effective after with")
 
-PLACES = _words("in at on under inside behind beside within")
+PLACES = _words("in at on inside within")
 # "in progress", "on fire": no places.
 NO_PLACES = _words("""
 fire hold progress use review risk trouble vacation holiday call charge sale place track work leave
@@ -69,11 +70,21 @@ time favour favor doubt danger order general particular production beta alpha de
 maintenance sync line touch need love peace pain war shape fact theory practice effect force action
 question stock transit flight motion demand duty strike air top board standby schedule budget
 fault least most first last best worst all once home lunch break hand vogue limbo flux conflict
-agreement bed touch turn deep principle part parallel sequence addition total
+agreement bed touch turn deep principle part parallel sequence addition total meeting mood condition
+next state left right bottom side middle way road go class school bounds
 """)
+# Plain words for places where something is kept; other plain words after "in" are no places.
+PLACE_NOUNS = _words("""
+vault room folder bucket repo repository drawer shelf office building floor cabinet safe garage
+basement attic namespace cluster region zone directory database schema file host server rack
+notebook wiki calendar channel box account kitchen hall cellar shed warehouse archive wallet
+cupboard desk locker closet registry monorepo workspace project space
+""")
+WHOSE = _words("your its his her their my for")
 NO_VALUES = _words("""
 me it them him her us you this that there here same unknown unclear tbd none nothing something
 anything everything someone anyone everyone to not being been done unchanged different a an one
+well very ahead behind quite more less so really pretty rather as extremely fully mostly much
 """)
 # Plain words that describe rather than name.
 ADJECTIVES = _words("""
@@ -84,7 +95,8 @@ present active inactive enough free busy hot cold warm cheap expensive critical 
 mandatory possible impossible tight loose weak strong useful useless awful amazing terrible perfect
 better worse best worst bigger smaller higher lower faster slower up down off on out over gone
 responsible impressive beautiful ugly nice cool happy sad tired sick dead alive public private
-obsolete deprecated outdated stale unique secret confusing boring annoying tricky healthy
+sound solid robust sane twice thrice badly obsolete deprecated
+outdated stale unique secret confusing boring annoying tricky healthy
 """)
 # What can be one plain word: "the default branch is main".
 PLAIN_VALUED = _words("""
@@ -94,6 +106,12 @@ drink fruit animal season sport genre cuisine protocol encoding layout unit curr
 engine backend storage strategy policy convention codename nickname username handle channel team
 department vendor supplier timezone zone dialect compiler linter formatter runner driver algorithm
 model schedule frequency cadence
+""")
+# What is said of these is an opinion or a wish, or says nothing of the thing meant.
+ABSTRACT = _words("""
+goal plan problem reason question answer idea point issue result thing fact solution option aim
+trick advantage difference catch conclusion challenge hope wish dream trouble cause fix
+suggestion proposal alternative choice lesson truth rule rest bottleneck culprit hurdle
 """)
 ROLES_OF = _words("""
 owner lead leader manager maintainer contact ceo cto cfo coo head boss teacher doctor dentist vet

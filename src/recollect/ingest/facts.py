@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from recollect.ingest import fact_words as words_of
 from recollect.ingest.fact_changes import CHANGES, PASSIVES
-from recollect.ingest.fact_clause import Word, read_clause
+from recollect.ingest.fact_clause import Clause, Word, read_clause
 from recollect.ingest.fact_parts import Fact, How, Said
 from recollect.ingest.fact_states import STATES
 
@@ -27,9 +27,15 @@ def fact_of(text: str, me: str | None = None) -> Fact | None:
     clause = read_clause(text, _VERBS)
     if clause is None:
         return None
-    at = _verb_at(clause.words)
-    if at is None:
-        return None
+    for at in _verbs_at(clause.words):
+        fact = _read_at(at, clause, me)
+        if fact is not None:
+            return fact
+    return None
+
+
+def _read_at(at: int, clause: Clause, me: str | None) -> Fact | None:
+    """The fact, if the word at a place is the clause's verb."""
     subject, how = _stance(clause.words[:at], corrects=clause.corrects)
     verb, after = clause.words[at].low, clause.words[at + 1 :]
     if verb in ("do", "does") and len(after) > 1 and after[0].low == "not":
@@ -42,15 +48,16 @@ def fact_of(text: str, me: str | None = None) -> Fact | None:
     return read(Said(subject, verb, after, how, clause.whole, me))
 
 
-def _verb_at(words: Sequence[Word]) -> int | None:
-    """Where the verb stands: a form of "be" or "have" goes before any other."""
-    first = None
+def _verbs_at(words: Sequence[Word]) -> list[int]:
+    """Where the verb may stand. A form of "be" or "have" is it, whatever else there is;
+    of other words some are nouns as well: "the support hotline opens at eight"."""
+    places = []
     for at, word in enumerate(words[1:_VERB_WITHIN], 1):
         if word.low in _FIRST:
-            return at
-        if first is None and word.low in _READERS:
-            first = at
-    return first
+            return [at]
+        if word.low in _READERS:
+            places.append(at)
+    return places
 
 
 def _stance(subject: tuple[Word, ...], *, corrects: bool) -> tuple[tuple[Word, ...], How]:

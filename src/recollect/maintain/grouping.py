@@ -29,6 +29,13 @@ class Group(NamedTuple):
     def key(self) -> str:
         return f"{self.subject}|{self.classification}|{self.trust}"
 
+    def admits(self, item: Item) -> bool:
+        """Whether a memory may stand in it still; other entities alone do not drive it out."""
+        kind, _, topic = self.subject.partition(":")
+        if kind == "topic" and item.topic != topic:
+            return False
+        return (item.classification, item.trust) == (self.classification, self.trust)
+
 
 def grouped(items: Sequence[Item]) -> dict[Group, list[Item]]:
     """The memories of each subject, by their words, so that ids decide nothing."""

@@ -6,6 +6,8 @@ there when the run began, so that a new subject has grown to the root after thre
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import ModelError
+from recollect.insights import imprint
 from recollect.maintain.condense import RULES, SECRET, invented
 from recollect.maintain.consolidate import entity_name
 from recollect.maintain.grouping import Group, grouped, likeness_of, split
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from recollect.ports import Matrix
 
 LEAF, BRANCH, ROOT = "leaf", "branch", "root"
+PART_OF_ALL = "insights and threads are made of the whole memory, not of a part of it"
 _MOST_TEXT = 6_000  # characters
 
 
@@ -52,6 +56,9 @@ class Insights:
 
     def plan(self, work: Work) -> Iterator[Proposal]:
         """Leaves first, then what stands over those that are there already."""
+        if work.filters.narrows:
+            yield Proposal(PART_OF_ALL, "")
+            return
         with work.store.snapshot():
             items = {
                 item.id: item
@@ -75,11 +82,11 @@ class Insights:
         held: set[str] = set()
         stale: dict[str, list[tuple[Item, list[Item]]]] = defaultdict(list)
         for leaf in leaves:
-            seen = seen_by(leaf)
-            there = [items[one] for one in seen if one in items]
-            held |= seen.keys()
-            if len(there) < len(seen) or any(item.rev != seen[item.id] for item in there):
-                stale[str(leaf.metadata.get("group"))].append((leaf, there))
+            seen, group = seen_by(leaf), _group_of(leaf)
+            there = [items[one] for one in seen if one in items and group.admits(items[one])]
+            held.update(item.id for item in there)
+            if len(there) < len(seen) or any(imprint(item) != seen[item.id] for item in there):
+                stale[group.key].append((leaf, there))
         loose = [item for item in items.values() if item.id not in held]
         enough = len(loose) >= self.min_loose
         for group, members in grouped(list(items.values())).items():
@@ -122,6 +129,10 @@ class Insights:
         for item in below:
             groups[_group_of(item).key if kind == BRANCH else _tree_of(item).key].append(item)
         known = {str(item.metadata.get("group")): item for item in there}
+        for older in there:
+            if older not in known.values():  # left beside its successor by a run cut off
+                rule = "it was made anew"
+                yield Proposal(f"{older.caption}: {rule}", rule, ends=(older.id,), renews=True)
         for key in sorted(groups.keys() | known.keys()):
             parts, before = groups.get(key, []), known.get(key)
             if len(parts) < least:
@@ -145,8 +156,8 @@ def standing(work: Work, job: str) -> dict[str, list[Item]]:
     return {kind: sorted(found, key=lambda one: one.id) for kind, found in tree.items()}
 
 
-def seen_by(insight: Item | None) -> dict[str, int]:
-    """What an insight was made of, each with the revision that was read."""
+def seen_by(insight: Item | None) -> dict[str, str]:
+    """What an insight was made of, each with the imprint of what was read."""
     return {} if insight is None else dict(insight.metadata.get("seen", {}))
 
 
@@ -229,6 +240,7 @@ def _proposal(  # noqa: PLR0917 - everything an insight is made of
         confidence=fmean(item.confidence for item in sources),
         importance=max(item.importance for item in sources) * 0.9,
         metadata=_about(group, sources, points, made_by),
+        key=_key(kind, group, sources, before),
     )
     rule = f"{len(sources)} {'memories' if kind == LEAF else 'insights'} become one {kind}"
     return Proposal(
@@ -242,13 +254,21 @@ def _proposal(  # noqa: PLR0917 - everything an insight is made of
     )
 
 
+def _key(kind: str, group: str, sources: Sequence[Item], before: tuple[str, ...]) -> str:
+    """The same for the same insight in place of the same one: memories that say again what
+    they said once make a new one, and what was undone is not made again."""
+    said = [kind, group, sorted((item.id, imprint(item)) for item in sources), before]
+    digest = hashlib.sha256(json.dumps(said, ensure_ascii=False).encode()).hexdigest()
+    return f"insights:{digest}"
+
+
 def _about(
     group: str, sources: Sequence[Item], points: Sequence[Point], made_by: str
 ) -> dict[str, Any]:
     return {
         "made_by": made_by,
         "group": group,
-        "seen": {item.id: item.rev for item in sources},
+        "seen": {item.id: imprint(item) for item in sources},
         "points": [{"text": point.text, "sources": list(point.sources)} for point in points],
     }
 

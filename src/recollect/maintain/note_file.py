@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 _STAMP = re.compile(r"\n<!-- recollect ([0-9a-f]{64}) of ([^<>]*) -->\n?\Z")
+# Neither followed nor waited for: a link may lead out of the folder, a pipe never ends.
+_CAUTIOUSLY = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _MOST_BYTES = 4 * 1024 * 1024
 
 
@@ -39,7 +41,7 @@ def stamped(body: str, ids: Iterable[str]) -> str:
 def read_note(path: Path) -> Note | None:
     """The note in a file; None where there is none."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        handle = os.open(path, _CAUTIOUSLY)
     except FileNotFoundError:
         return None
     except OSError:
@@ -63,20 +65,27 @@ def write_note(path: Path, text: str) -> None:
     """Puts the text in place in one step, readable by nobody else."""
     _private_folder(path.parent.parent)
     _private_folder(path.parent)
-    beside = path.with_name(f".{path.name}.new")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    clear_unfinished(path)
+    handle = os.open(_beside(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as file:
-        os.fchmod(file.fileno(), 0o600)
         file.write(text.encode())
         file.flush()
         os.fsync(file.fileno())
-    beside.replace(path)
+    _beside(path).replace(path)
 
 
 def remove_note(path: Path) -> None:
-    """Takes a note away, and what an interrupted writing left beside it."""
+    """Takes a note away."""
     path.unlink(missing_ok=True)
-    path.with_name(f".{path.name}.new").unlink(missing_ok=True)
+
+
+def clear_unfinished(path: Path) -> None:
+    """Takes away what an interrupted writing left beside a note."""
+    _beside(path).unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.new")
 
 
 def _private_folder(folder: Path) -> None:

@@ -8,6 +8,7 @@ is somebody's own and is left alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,8 +16,15 @@ from pathlib import Path
 from recollect.ingest.notes import period_of
 from recollect.maintain.job import Proposal, Work
 from recollect.maintain.looking import each
-from recollect.maintain.note_file import is_ours, read_note, remove_note, stamped, write_note
-from recollect.maintain.note_text import MOST_SECRET, compose
+from recollect.maintain.note_file import (
+    clear_unfinished,
+    is_ours,
+    read_note,
+    remove_note,
+    stamped,
+    write_note,
+)
+from recollect.maintain.note_text import MOST_SECRET, Composed, compose
 from recollect.model import Item
 
 FOLDERS = ("daily", "weekly", "quarterly")
@@ -24,24 +32,33 @@ FOLDERS = ("daily", "weekly", "quarterly")
 
 @dataclass(frozen=True, slots=True)
 class WriteNote:
-    """Writes a note; an empty text takes it away."""
+    """Makes a note anew from what there is to tell when it is written, which is not what
+    there was when it was planned; takes it away where there is nothing."""
 
     name: str
-    text: str
+    without: frozenset[str] = frozenset()
 
     def __call__(self, work: Work) -> None:
         if work.notes_dir is None:
             return
         path = path_of(work.notes_dir, self.name)
-        if not is_ours(read_note(path)):
-            return
-        if self.text:
-            write_note(path, self.text)
-        else:
-            remove_note(path)
+        while is_ours(read_note(path)):
+            text, sources = _made_anew(self.name, self.without, work)
+            if text:
+                write_note(path, text)
+            else:
+                remove_note(path)
+            if _are_there(sources, work):
+                return
 
     def __str__(self) -> str:
-        return f"{'writes' if self.text else 'removes'} the note {self.name}"
+        return f"makes the note {self.name} anew"
+
+
+def _are_there(ids: Sequence[str], work: Work) -> bool:
+    """Whether nothing that a note tells of was erased while it was being written."""
+    items = work.store.get(ids)
+    return all(one in items and items[one].live_to is None for one in ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +107,12 @@ def path_of(folder: Path, name: str) -> Path:
     return folder / name.partition("_")[0] / f"{name}.md"
 
 
-def note_of(name: str, items: Sequence[Item]) -> str:
-    """The whole file; empty where there is nothing to tell."""
-    return stamped(*compose(name, items)) if items else ""
+def note_of(name: str, items: Sequence[Item]) -> Composed:
+    """The whole file and what it tells of; empty where there is nothing to tell."""
+    if not items:
+        return Composed("", ())
+    composed = compose(name, items)
+    return composed._replace(text=stamped(*composed))
 
 
 def without(gone: Iterable[Item], work: Work) -> tuple[str, ...]:
@@ -103,22 +123,24 @@ def without(gone: Iterable[Item], work: Work) -> tuple[str, ...]:
     if work.notes_dir is None or not work.notes_dir.is_dir():
         return ()
     going = list(gone)
-    ids = {item.id for item in going}
+    ids = frozenset(item.id for item in going)
     told = []
     for name in sorted({name for item in going for name in names_of(item.when)}):
-        note = read_note(path_of(work.notes_dir, name))
+        path = path_of(work.notes_dir, name)
+        clear_unfinished(path)
+        note = read_note(path)
         if note is None or not (ids & note.sources):
             continue
         if is_ours(note):
-            WriteNote(name, _made_anew(name, ids, work))(work)
+            WriteNote(name, ids)(work)
         else:
             # Edited by hand: what is theirs stays, the lines of these memories go.
-            write_note(path_of(work.notes_dir, name), note.without(ids))
+            write_note(path, note.without(ids))
         told.append(name)
     return tuple(told)
 
 
-def _made_anew(name: str, ids: set[str], work: Work) -> str:
+def _made_anew(name: str, ids: AbstractSet[str], work: Work) -> Composed:
     period = period_of(name)
     assert period is not None
     inside = each(work, since=period[0], until=period[1])
@@ -161,8 +183,8 @@ def _proposal(
     if period is None or period[0] < since:
         return None  # further back than was looked
     note = read_note(path_of(work.notes_dir, name))
-    text = note_of(name, items or ())
+    text = note_of(name, items or ()).text
     if not is_ours(note) or (note.text if note else "") == text:
         return None
     told = f"{name} tells of {len(items or ())} memories"
-    return Proposal(told, "a note is out of date", deeds=(WriteNote(name, text),))
+    return Proposal(told, "a note is out of date", deeds=(WriteNote(name),))

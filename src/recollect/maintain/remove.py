@@ -51,9 +51,12 @@ def erase(reach: Reach, work: Work, *, actor: str) -> Erased:
     restored = work.store.restore(reach.orphans, actor=actor, now=work.now)
     restored += release(list(reach.going), work.writing())
     work.store.set_status(doubtful, QUARANTINED, actor=actor, now=work.now)
-    notes = without(_revisions([*reach.going, *doubtful], work.store), work)
+    revisions = _revisions([*reach.going, *doubtful], work.store)
+    notes = without(revisions, work)
     receipt = work.store.erase(reach.going, actor=actor, now=work.now)
-    return Erased(receipt, notes, tuple(restored), tuple(doubtful))
+    # Somebody may have written a note just before they were gone.
+    late = without(revisions, work)
+    return Erased(receipt, tuple(sorted({*notes, *late})), tuple(restored), tuple(doubtful))
 
 
 def revoke(
@@ -65,7 +68,7 @@ def revoke(
     """
     ids = tuple(work.store.from_source(source))
     if not ids:
-        raise NotFound(f"nothing came from {source!r}", remedy="recollect stats names sources")
+        raise NotFound(f"nothing came from {source!r}", remedy="recollect show ID names a source")
     descendants = tuple(descendants_of(ids, work.store))
     going = (*ids, *descendants)
     orphans = orphans_of(descendants, set(going), work.store)

@@ -182,6 +182,8 @@ def _changed(step: Step, work: Work) -> str | None:
 def _spared(item: Item, step: Step) -> str | None:
     if not step.proposal.renews:
         return spared(item, step.job)
+    if item.pinned:
+        return "pinned"
     made_by = item.metadata.get("job")
     return None if made_by == step.job.name else f"not made by {step.job.name}"
 

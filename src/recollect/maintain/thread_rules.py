@@ -39,6 +39,11 @@ _WORDS: dict[Happening, str] = {
     "state_change": r"\b(?:moved to|switched (?:to|from)|is now|changed (?:to|from))\b",
 }
 _BY_WORDS = {kind: re.compile(words, re.IGNORECASE) for kind, words in _WORDS.items()}
+# "Not yet fixed" tells of no resolution, "never shipped" of no milestone.
+_DENIED = re.compile(
+    r"(?:\b(?:not|never|cannot|nor)|n['\u2019]t)\s+(?:(?:yet|been|be|fully|really|all)\s+)*$",
+    re.IGNORECASE,
+)
 _OUTCOMES = frozenset(("resolution_declared", "milestone_reached", "question_closed"))
 
 
@@ -47,7 +52,7 @@ def happening(item: Item, *, first: bool) -> Happening:
     if item.kind in _BY_KIND:
         return _BY_KIND[item.kind]
     for kind, pattern in _BY_WORDS.items():
-        if pattern.search(item.text):
+        if any(not _DENIED.search(item.text[: one.start()]) for one in pattern.finditer(item.text)):
             return kind
     return "observation" if first else "update"
 

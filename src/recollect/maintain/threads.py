@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from recollect.errors import NotFound
 from recollect.maintain.consolidate import entity_name
-from recollect.maintain.insights import vectors_of
+from recollect.maintain.insights import PART_OF_ALL, vectors_of
 from recollect.maintain.job import ACTOR, Proposal, Work
 from recollect.maintain.looking import each
 from recollect.maintain.thread_rules import events_of, kind_of, lifecycle_of, role, state_of
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from recollect.ports import Vector
 
 MADE = "thread-"
+MOST_SHOWN = 1  # the highest classification whose words may stand in a headline
 CAUSAL = ("causes", "caused_by")
 _DAY_S = 86_400.0
 _HUB_SHARE = 0.2
@@ -37,7 +39,10 @@ class PutThread:
     thread: Thread
 
     def __call__(self, work: Work) -> None:
-        work.store.put_thread(self.thread, actor=ACTOR, now=work.now)
+        try:
+            work.store.put_thread(self.thread, actor=ACTOR, now=work.now)
+        except NotFound:
+            return  # one of its memories was erased meanwhile; the next run looks again
 
     def __str__(self) -> str:
         return f"{self.thread.headline}: {len(self.thread.members)} memories"
@@ -100,6 +105,9 @@ class Threads:
 
     def plan(self, work: Work) -> Iterator[Proposal]:
         """Every thread that is new, changed or gone."""
+        if work.filters.narrows:
+            yield Proposal(PART_OF_ALL, "")
+            return
         with work.store.snapshot():
             found = {thread.id: thread for thread in self._threads(work)}
             before = {thread.id: thread for thread in made_before(work)}
@@ -107,7 +115,7 @@ class Threads:
             if key not in found:
                 rule = "its memories no longer make a thread"
                 yield Proposal(before[key].headline, rule, deeds=(DropThread(key),))
-            elif found[key] != before.get(key):
+            elif not _is_known(found[key], before.get(key)):
                 rule = f"{len(found[key].members)} memories of one thread"
                 yield Proposal(found[key].headline, rule, deeds=(PutThread(found[key]),))
 
@@ -209,7 +217,8 @@ class _Finder:
         anchor = self._anchor(item)
         same = rules.explicit if anchor is not None and anchor == thread.anchor else 0.0
         links = self._causes.get(item.id, {})
-        causal = max((links[one.id] for one in thread.items if one.id in links), default=0.0)
+        known = (one for one in thread.items if one.id in links) if links else ()
+        causal = max((links[one.id] for one in known), default=0.0)
         telling = [entity for entity in item.entities if entity not in self._hubs]
         shared = sum(entity in thread.entities for entity in telling)
         overlap = shared / len(telling) if telling else 0.0
@@ -246,6 +255,11 @@ class _Finder:
         for entity in item.entities:
             if entity not in self._hubs and thread not in self._by_entity[entity][-1:]:
                 self._by_entity[entity].append(thread)
+
+
+def _is_known(thread: Thread, before: Thread | None) -> bool:
+    """Whether the store has it so. When it was first made stays as it was noted then."""
+    return before is not None and thread._replace(created_at=before.created_at) == before
 
 
 def made_before(work: Work) -> Iterator[Thread]:
@@ -290,4 +304,7 @@ def _headline(thread: _Open, work: Work) -> str:
     if thread.anchor is not None:
         kind, _, key = thread.anchor.partition(":")
         return key if kind == "topic" else entity_name(thread.anchor, work)
-    return caption(visible(thread.items[0].text), limit=80)
+    shown = next((one for one in thread.items if one.classification <= MOST_SHOWN), None)
+    if shown is None:  # whoever lists threads may not be one who may read these
+        return f"{len(thread.items)} memories since {thread.items[0].when:%Y-%m-%d}"
+    return caption(visible(shown.text), limit=80)

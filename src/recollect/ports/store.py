@@ -96,26 +96,37 @@ class Searches(Protocol):
         """The words and names of a question, in its order, each once."""
         ...
 
-    def statistics(self, terms: Iterable[str]) -> WordStatistics: ...
+    def statistics(
+        self, terms: Iterable[str], *, as_of: datetime | None = None
+    ) -> WordStatistics:
+        """How common index words are, or were at a moment, ended revisions included."""
+        ...
 
 
 class Graph(Protocol):
     """Entities, links and what hangs on them."""
 
-    def find_entities(self, text: str, limit: int = 8) -> list[Entity]:
-        """Entities whose name or alias occurs in the text, longest name first."""
+    def find_entities(
+        self, text: str, limit: int = 8, *, as_of: datetime | None = None
+    ) -> list[Entity]:
+        """Entities whose name or alias occurs in the text, longest name first; with
+        ``as_of`` those known by then, and as often mentioned as then."""
         ...
 
     def entities(self, *, prefix: str = "", limit: int = 100, offset: int = 0) -> list[Entity]:
         """Most mentioned first."""
         ...
 
-    def near_entities(self, vector: Vector, model: str, limit: int) -> list[NearEntity]:
+    def near_entities(
+        self, vector: Vector, model: str, limit: int, *, as_of: datetime | None = None
+    ) -> list[NearEntity]:
         """Entities by the cosine of "kind: name" with a vector of ``model``, nearest first;
         every one that has a vector of that model is looked at."""
         ...
 
-    def entities_with(self, words: Sequence[str], limit: int) -> list[NearEntity]:
+    def entities_with(
+        self, words: Sequence[str], limit: int, *, as_of: datetime | None = None
+    ) -> list[NearEntity]:
         """Entities whose id or name holds these words (in small letters, as parts of words
         too), those that hold most of them first."""
         ...
@@ -133,9 +144,15 @@ class Graph(Protocol):
         ...
 
     def links_of(
-        self, ids: Sequence[str], types: Sequence[str] = (), *, incoming: bool = True
+        self,
+        ids: Sequence[str],
+        types: Sequence[str] = (),
+        *,
+        incoming: bool = True,
+        as_of: datetime | None = None,
     ) -> list[Link]:
-        """Links that leave (and, unless told otherwise, enter) these nodes."""
+        """Links that leave (and, unless told otherwise, enter) these nodes; with ``as_of``
+        those of today that were there by then."""
         ...
 
     def edges(self, entities: Sequence[str], each: int, until: datetime) -> dict[str, list[Link]]:
@@ -162,9 +179,17 @@ class Graph(Protocol):
         """Takes a merging back."""
         ...
 
-    def siblings(self, ids: Sequence[str], *, most: int, min_confidence: float) -> Shared:
+    def siblings(
+        self,
+        ids: Sequence[str],
+        *,
+        most: int,
+        min_confidence: float,
+        as_of: datetime | None = None,
+    ) -> Shared:
         """What else speaks of the entities these items surely speak of; entities that
-        more than ``most`` items mention are hubs, named and left out."""
+        more than ``most`` items mention are hubs, named and left out. With ``as_of`` what
+        spoke of them then is there, but also what only does so since."""
         ...
 
     def activity(self, entities: Sequence[str], now: datetime) -> dict[str, Activity]:

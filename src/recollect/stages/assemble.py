@@ -34,7 +34,7 @@ def relations_of(hits: Pool, ctx: Context) -> tuple[Relation, ...]:
     """Contradictions and corrections of the hits, from both sides."""
     if not hits:
         return ()
-    links = ctx.store.links_of([hit.item.id for hit in hits], _TOLD)
+    links = ctx.links_of([hit.item.id for hit in hits], _TOLD)
     between = [link for link in links if link.src.kind == link.dst.kind == "item"]
     known = _visible({end.id for link in between for end in (link.src, link.dst)}, ctx)
     return tuple(
@@ -62,5 +62,5 @@ def _visible(ids: set[str], ctx: Context) -> dict[str, Item]:
     query = ctx.query
     filters = Filters(max_classification=query.filters.max_classification, include_superseded=True)
     scope = Scope(filters, query.moment, query.as_of)
-    items = ctx.store.get(sorted(ids), as_of=query.as_of)
+    items = ctx.get(ids)
     return {key: item for key, item in items.items() if rejects(item, scope) is None}

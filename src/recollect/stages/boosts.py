@@ -66,8 +66,8 @@ class Moment:
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         around = ctx.query.context
-        hour = ctx.query.now.hour if around.hour is None else around.hour
-        weekday = ctx.query.now.weekday() if around.weekday is None else around.weekday
+        hour = ctx.query.moment.hour if around.hour is None else around.hour
+        weekday = ctx.query.moment.weekday() if around.weekday is None else around.weekday
 
         def judge(cand: Candidate) -> Candidate:
             when = cand.item.when
@@ -109,7 +109,7 @@ class Spacing:
     name: str = "spacing"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        usage = ctx.store.usage([cand.item.id for cand in pool], ctx.query.now) if pool else {}
+        usage = ctx.usage([cand.item.id for cand in pool])
 
         def judge(cand: Candidate) -> Candidate:
             used = usage.get(cand.item.id)
@@ -147,7 +147,7 @@ class Quality:
     name: str = "quality"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        usage = ctx.store.usage([cand.item.id for cand in pool], ctx.query.now) if pool else {}
+        usage = ctx.usage([cand.item.id for cand in pool])
 
         def judge(cand: Candidate) -> Candidate:
             used = usage.get(cand.item.id)

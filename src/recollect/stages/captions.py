@@ -64,7 +64,7 @@ def _episodes(ids: set[str], ctx: Context) -> dict[str, Item]:
     query = ctx.query
     filters = Filters(max_classification=query.filters.max_classification, include_superseded=True)
     scope = Scope(filters, query.moment, query.as_of)
-    found = ctx.store.get(sorted(ids), as_of=query.as_of)
+    found = ctx.get(ids)
     return {
         key: item
         for key, item in found.items()

@@ -38,7 +38,9 @@ class EntityMeaning:
         if ctx.embedder is None:
             raise ModelError("no embedder is configured", remedy="recollect config embedder")
         vector = ctx.embedding().vector
-        known = ctx.store.near_entities(vector, ctx.embedder.model, self.limit)
+        known = ctx.store.near_entities(
+            vector, ctx.embedder.model, self.limit, as_of=ctx.query.as_of
+        )
         near = {one.entity.id: one for one in known if one.score >= self.min_cosine}
         if not near:
             return pool
@@ -86,7 +88,9 @@ class EntityName:
         words = _words(ctx.query.text)
         # "the" is a part of many names, and names nobody.
         common = {word.shown.lower() for word in ctx.words() if word.common}
-        known = ctx.store.entities_with([w for w in words if w not in common], self.limit)
+        known = ctx.store.entities_with(
+            [word for word in words if word not in common], self.limit, as_of=ctx.query.as_of
+        )
         if not known:
             return pool
         ctx.remark("named: " + ", ".join(one.entity.id for one in known))
@@ -136,10 +140,10 @@ def _best(near: list[NearEntity]) -> NearEntity:
 
 def _sources(speaking: Mapping[str, Item], ctx: Context) -> dict[str, tuple[str, ...]]:
     """What every memory derives from that speaks of an entity, or derives from one that does."""
-    links = ctx.store.links_of(list(speaking), _DERIVED)
+    links = ctx.links_of(list(speaking), _DERIVED)
     derived = {link.src.id for link in links if link.src.kind == "item"}
     sources: dict[str, list[str]] = {}
-    for link in ctx.store.links_of(sorted(derived), _DERIVED, incoming=False):
+    for link in ctx.links_of(sorted(derived), _DERIVED, incoming=False):
         if link.src.kind == link.dst.kind == "item":
             sources.setdefault(link.src.id, []).append(link.dst.id)
     return {key: tuple(dict.fromkeys(ends)) for key, ends in sources.items()}
@@ -147,10 +151,7 @@ def _sources(speaking: Mapping[str, Item], ctx: Context) -> dict[str, tuple[str,
 
 def _derived(ids: Iterable[str], ctx: Context) -> dict[str, Item]:
     """Memories that were made of those that speak of an entity, as far as they are in scope."""
-    wanted = sorted(ids)
-    if not wanted:
-        return {}
-    items = ctx.store.get(wanted, as_of=ctx.query.as_of)
+    items = ctx.get(ids)
     return {key: item for key, item in items.items() if rejects(item, ctx.scope) is None}
 
 

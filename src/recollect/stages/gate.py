@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import fsum
 
-from recollect.asked import asks_advice, telling_words, unknown_share
+from recollect.asked import (
+    asks_advice,
+    asks_only_when,
+    telling_words,
+    time_terms,
+    unknown_share,
+)
 from recollect.context import Context
 from recollect.model import Candidate, Pool
 from recollect.ports import Scaled
@@ -45,8 +51,8 @@ class Threshold:
 class Abstain:
     """Says nothing when the memory does not know, and lets everything through when it does.
 
-    It knows when one of the ``top`` holds every telling word of the question. It does
-    not when most names of the question are strange to this space. In between it must
+    It knows when one of the ``top`` holds every telling word of the question. Where that
+    names a time and nothing else, it knows what happened then. It does not when most names of the question are strange to this space. In between it must
     be sure enough: the best likeness of the whole (plain vectors), of a sentence, and
     how far the best stands out from the rest, less the share of strange words. Where
     none of the ``top`` has a vector, the share of the words they hold decides.
@@ -62,7 +68,12 @@ class Abstain:
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         best = pool[: self.top]
-        if not best or self._is_sure(best, ctx):
+        if not best:
+            return pool
+        if asks_only_when(ctx):
+            ctx.remark("the question names a time and nothing else")
+            return tuple(cand for cand in pool if _of_that_time(cand))
+        if self._is_sure(best, ctx):
             return pool
         if any(coverage(cand, ctx) == 1.0 for cand in best):
             ctx.remark("but a memory holds every telling word of the question")
@@ -100,6 +111,11 @@ class Abstain:
         return alike + self.lead * lead - self.strange * doubt
 
 
+def _of_that_time(cand: Candidate) -> bool:
+    """Whether a channel found it for its time."""
+    return any(reason.by == "channel.temporal" for reason in cand.evidence)
+
+
 def _comparable(whole: float, sentence: float, weight: float, embedder: object) -> float:
     """Both likenesses together, as the default embedder would give them: as far on the
     way from texts that have nothing to do with each other to texts that are the same."""
@@ -110,8 +126,12 @@ def _comparable(whole: float, sentence: float, weight: float, embedder: object) 
 
 
 def coverage(cand: Candidate, ctx: Context) -> float:
-    """The share of the question's telling words that a memory holds, rare ones counting more."""
+    """The share of the question's telling words that a memory holds, rare ones counting
+    more. One of the time the question names need not say that time."""
     asked = telling_words(ctx)
+    if _of_that_time(cand):
+        times = time_terms(ctx)
+        asked = tuple(one for one in asked if not times.issuperset(one.word.terms))
     total = sum(telling.weight for telling in asked)
     spoken = f"{cand.item.speaker} {cand.item.text}" if cand.item.speaker else cand.item.text
     there = set(ctx.store.terms(spoken))

@@ -27,7 +27,7 @@ class Ancestors:
         brought: dict[str, Candidate] = {}
         for _ in range(_MOST_STEPS):
             wanted = {cand.item.parent for cand in below} - known.keys() - brought.keys()
-            items = ctx.store.get(sorted(filter(None, wanted)), as_of=ctx.query.as_of)
+            items = ctx.get(filter(None, wanted))
             above = []
             for cand in best_first(below):
                 item = items.get(cand.item.parent or "")

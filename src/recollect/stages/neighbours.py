@@ -98,7 +98,9 @@ def reach(direct: Pool, limits: Limits, ctx: Context) -> Found:
     """What the first of the pool are tied to, among what the question may see."""
     seeds = direct[: limits.seeds]
     ids = [cand.item.id for cand in seeds]
-    shared = ctx.store.siblings(ids, most=limits.hub, min_confidence=limits.min_confidence)
+    shared = ctx.store.siblings(
+        ids, most=limits.hub, min_confidence=limits.min_confidence, as_of=ctx.query.as_of
+    )
     ties = [*_by_links(ids, limits, ctx)]
     ties += [
         Tie(
@@ -140,12 +142,7 @@ def _by_links(ids: Sequence[str], limits: Limits, ctx: Context) -> Iterator[Tie]
     if not family_of:
         return
     wanted = set(ids)
-    then = ctx.query.as_of
-    links = [
-        link
-        for link in ctx.store.links_of(ids, tuple(family_of))
-        if then is None or link.created_at is None or link.created_at <= then
-    ]
+    links = ctx.links_of(ids, tuple(family_of))
     for link in sorted(links, key=lambda link: (-link.weight, link.src.id, link.dst.id, link.type)):
         if link.weight < limits.min_strength or link.src.kind != "item" or link.dst.kind != "item":
             continue
@@ -156,7 +153,7 @@ def _by_links(ids: Sequence[str], limits: Limits, ctx: Context) -> Iterator[Tie]
 
 
 def _visible(ids: set[str], limits: Limits, ctx: Context) -> dict[str, Item]:
-    items = ctx.store.get(sorted(ids), as_of=ctx.query.as_of)
+    items = ctx.get(ids)
     return {
         key: item
         for key, item in items.items()

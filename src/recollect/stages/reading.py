@@ -31,7 +31,7 @@ class Beside:
             turns = turns_around(edge, ctx)
             edge = {near for turn in edge for near in turns.beside(turn)} - reached
             reached |= edge
-        fetched = ctx.store.get(sorted(reached - known), as_of=ctx.query.as_of)
+        fetched = ctx.get(reached - known)
         brought = [item for item in fetched.values() if rejects(item, ctx.scope) is None]
         return best_first([*pool, *(Candidate(item) for item in brought)])
 

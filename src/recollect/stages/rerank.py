@@ -75,7 +75,7 @@ class Overlap:
 def _rarity(question: Question, ctx: Context) -> dict[str, float]:
     """How telling each word is here; one that the index does not keep tells nothing."""
     terms = {word: ctx.store.terms(word) for word in question.words}
-    documents, _, counts = ctx.store.statistics({term for held in terms.values() for term in held})
+    documents, _, counts = ctx.counted({term for held in terms.values() for term in held})
     return {
         word: rarity_of(documents, min((counts.get(term, 0) for term in held), default=documents))
         for word, held in terms.items()

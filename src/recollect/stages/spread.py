@@ -71,13 +71,12 @@ class Spread:
         scores = {cand.item.id: cand.score for cand in sources}
         links = [
             link
-            for link in ctx.store.links_of(list(scores), incoming=False)
+            for link in ctx.links_of(list(scores), incoming=False)
             if link.src.kind == link.dst.kind == "item"
             and link.src.id != link.dst.id
             and link.type not in self.not_along
         ]
-        ends = list(dict.fromkeys(link.dst.id for link in links))
-        items = ctx.store.get(ends, as_of=ctx.query.as_of)
+        items = ctx.get(link.dst.id for link in links)
         scope = self._scope(ctx)
         reached = {
             key: item

@@ -130,7 +130,7 @@ def _as_known(thread: Thread, as_of: datetime | None) -> Thread:
 
 def _visible(threads: Sequence[Thread], apart: Sequence[str], ctx: Context) -> dict[str, Item]:
     ids = {member.item for thread in threads for member in thread.members}
-    items = ctx.store.get(sorted(ids), as_of=ctx.query.as_of)
+    items = ctx.get(ids)
     return {
         key: item
         for key, item in items.items()

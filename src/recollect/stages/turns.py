@@ -28,7 +28,7 @@ def turns_around(ids: Iterable[str], ctx: Context) -> Turns:
     turns = ctx.once("turns", Turns)
     fresh = sorted(set(ids) - turns.known)
     if fresh:
-        for link in ctx.store.links_of(fresh, FOLLOWS):
+        for link in ctx.links_of(fresh, FOLLOWS):
             turns.before[link.src.id] = link.dst.id
             turns.after[link.dst.id] = link.src.id
         turns.known.update(fresh)

@@ -350,4 +350,4 @@ def test_completions(call: Caller) -> None:
     call.set("COMP_WORDS", "recollect rec")
     call.set("COMP_CWORD", "1")
 
-    assert call().out == "plain,recall\n"
+    assert call().out.splitlines() == ["plain,recall", "plain,recall-file"]

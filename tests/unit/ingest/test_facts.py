@@ -228,6 +228,28 @@ The team is happy with PostgreSQL
 The second server is at Hetzner
 We tried PostgreSQL for billing
 The word limit is ambiguous
+The team is in a meeting
+The servers are in good shape
+Make sure the port is 5432
+The best option is Redis
+The goal is 99.9% uptime
+The library is well documented
+The button is on the left
+The feature is in the works
+The ball is in your court
+The bug is in the parser
+The branch is ahead of main
+The parcel is on its way
+The keys are on the table
+The head of the table is Ana's place
+Our backup strategy is sound
+The concert is in Lyon on Saturday
+The function is called twice
+The method is called by the parser
+The class is named badly
+The fix was moved to the next release
+Sounds like fun
+The hotline takes about 340 calls a week
 """
 
 

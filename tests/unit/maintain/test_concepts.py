@@ -73,9 +73,7 @@ def test_a_concept_grows_with_its_facts(memory: Memory) -> None:
         ([{"a"}, {"b"}], 2),
     ],
 )
-def test_sets_are_linked_from_half_of_their_union_on(
-    sets: list[set[str]], clusters: int
-) -> None:
+def test_sets_are_linked_from_half_of_their_union_on(sets: list[set[str]], clusters: int) -> None:
     """One by one: what is near to any of a cluster belongs to it."""
     given = dict.fromkeys(frozenset(one) for one in sets)
 

@@ -161,6 +161,36 @@ def test_a_file_holds_nothing_confidential_and_nothing_that_gains_by_it(
     assert written(memory, clock) == []
 
 
+def test_an_erase_reaches_what_an_interrupted_writing_left(
+    memory: Memory, clock: FixedClock, folder: Path
+) -> None:
+    """The half-written file beside the note goes too."""
+    one = memory.remember("The zebra canary sings").id
+    written(memory, clock)
+    half = folder / "daily/.daily_2026-02-17.md.new"
+    half.write_text("# 2026-02-17\n\n- 15:30 event: The zebra can")
+
+    memory.forget(one, erase=True)
+
+    assert not half.exists()
+
+
+def test_a_note_tells_what_is_there_when_it_is_written(
+    memory: Memory, clock: FixedClock, folder: Path
+) -> None:
+    """Not what was there when the run was planned: an erase may have come between."""
+    one = memory.remember("The zebra canary sings").id
+    memory.remember("We chose the blue pump")
+    clock.forward(days=365)
+    plan = memory.maintain("notes", preview=True).plan
+    memory.forget(one, erase=True)
+
+    memory.carry_out(plan)
+
+    assert "blue pump" in (folder / NOTE).read_text()
+    assert not any("zebra" in path.read_text() for path in folder.rglob("*.md"))
+
+
 def test_conversations_are_told_by_how_they_opened(
     memory: Memory, clock: FixedClock, folder: Path
 ) -> None:

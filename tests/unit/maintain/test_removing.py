@@ -7,12 +7,14 @@ from datetime import timedelta
 
 import pytest
 
-from corpus import NOW
+from corpus import CONVERSATION, NOTES, NOW
 from maintained import add_cold, add_others, open_memory, state
 from recollect import Memory
 from recollect.errors import NotFound, Refused
+from recollect.ingest.drafting import make_draft
 from recollect.maintain.forget import Forget
 from recollect.maintain.lineage import descendants_of
+from recollect.ports import Embedder
 from recollect.testing import FixedClock
 
 
@@ -156,6 +158,25 @@ def test_a_source_is_revoked_with_all_its_descendants(memory: Memory) -> None:
     assert would.preview
     assert found == {good}
     assert state(memory) == before
+
+
+def test_what_is_quarantined_is_in_no_profile(embedder: Embedder, clock: FixedClock) -> None:
+    """By words, meaning, names, time, links, threads: no channel and no stage brings it back."""
+    with Memory.open(":memory:", embedder=embedder, clock=clock) as memory:
+        told = memory.remember_many([*NOTES, *CONVERSATION])
+        bad = memory.remember_many(
+            [{"text": f"{note.text} or so", "source": "page"} for note in map(make_draft, NOTES)]
+        )
+        revoked = {one.id for one in bad}
+        memory.put_thread("All of it", [told[0].id, *sorted(revoked)[:5]])
+        memory.link(told[0].id, "related_to", min(revoked))
+        memory.revoke("page")
+
+        for profile in memory.profiles():
+            for note in map(make_draft, NOTES[:6]):
+                hits = memory.recall(f"{note.text} or so", profile=profile, k=50).hits
+                found = {hit.item.id for hit in hits}
+                assert found.isdisjoint(revoked), profile
 
 
 def test_revoking_by_erasing_leaves_nothing(memory: Memory) -> None:

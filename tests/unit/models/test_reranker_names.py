@@ -59,7 +59,8 @@ def test_the_setting_allows_exactly_the_names_there_are():
     """A new reranker must be named in the settings too."""
     setting = next(setting for setting in SETTINGS if setting.name == "reranker")
 
-    assert setting.allowed == (*RERANKERS, NONE)
+    # The language model that reranks is the space's own: opened with it, not by name alone.
+    assert setting.allowed == (*RERANKERS, "llm", NONE)
     assert setting.providers == tuple(RERANK_PROVIDERS)
     assert setting.default == NONE
 

@@ -42,6 +42,8 @@ def store() -> Iterator[SqliteStore]:
         now=NOW,
     )
     store.put([record("a", "Ana likes coffee", rev=2)], actor="x", now=at(hours=1))
+    store.set_status(["b"], "quarantined", actor="x", now=at(hours=1))
+    store.set_status(["b"], "active", actor="x", now=at(hours=2))
     store.add_links([Link(Node("item", "a"), Node("item", "b"), "implies", context="because")])
     store.add_links([Link(Node("entity", "person:ana"), Node("file", "src/x.py"), "wrote")])
     store.note_use(["a"], NOW, fading=Fading(1, 0.1, 60.0, {"a": 0.2}))

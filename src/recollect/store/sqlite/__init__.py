@@ -47,7 +47,7 @@ from recollect.store.sqlite import (
 from recollect.store.sqlite import terms as terms_of_text
 from recollect.store.sqlite import usage as used
 from recollect.store.sqlite.asked_entities import AskedEntities
-from recollect.store.sqlite.clock import to_ms
+from recollect.store.sqlite.clock import to_ms, to_ms_or_none
 from recollect.store.sqlite.connection import Connections, generation
 from recollect.store.sqlite.ending import Ending
 from recollect.store.sqlite.entity_index import EntityIndex
@@ -120,16 +120,20 @@ class SqliteStore(AskedEntities, Staged, Ending, Slotted, Merging):
 
     def search_text(self, search: TextSearch, scope: Scope) -> Found:
         with self._connections.reading() as db:
-            return words.search_text(db, search, compile_scope(scope), self._hydrate)
+            return words.search_text(
+                db, search, compile_scope(scope), self._hydrate.at(scope.as_of)
+            )
 
     def search_substring(self, text: str, depth: int, scope: Scope) -> Found:
         with self._connections.reading() as db:
-            return words.search_substring(db, text, depth, compile_scope(scope), self._hydrate)
+            return words.search_substring(
+                db, text, depth, compile_scope(scope), self._hydrate.at(scope.as_of)
+            )
 
     def search_vector(self, vector: Vector, model: str, depth: int, scope: Scope) -> Found:
         with self._connections.reading() as db:
             return self._vectors.search(
-                db, vector, model, depth, compile_scope(scope), self._hydrate
+                db, vector, model, depth, compile_scope(scope), self._hydrate.at(scope.as_of)
             )
 
     def search_time(
@@ -143,11 +147,15 @@ class SqliteStore(AskedEntities, Staged, Ending, Slotted, Merging):
     ) -> Found:
         within = moments.Window(start, end, overlapping)
         with self._connections.reading() as db:
-            return moments.search_time(db, within, depth, compile_scope(scope), self._hydrate)
+            return moments.search_time(
+                db, within, depth, compile_scope(scope), self._hydrate.at(scope.as_of)
+            )
 
     def search_entities(self, entities: Sequence[str], depth: int, scope: Scope) -> Found:
         with self._connections.reading() as db:
-            return graph.search_entities(db, entities, depth, compile_scope(scope), self._hydrate)
+            return graph.search_entities(
+                db, entities, depth, compile_scope(scope), self._hydrate.at(scope.as_of)
+            )
 
     def browse(self, scope: Scope, *, limit: int, after: str | None = None) -> list[Item]:
         with self._connections.reading() as db:
@@ -165,25 +173,34 @@ class SqliteStore(AskedEntities, Staged, Ending, Slotted, Merging):
         with self._connections.reading() as db:
             return terms_of_text.words(db, text)
 
-    def statistics(self, terms: Iterable[str]) -> WordStatistics:
+    def statistics(
+        self, terms: Iterable[str], *, as_of: datetime | None = None
+    ) -> WordStatistics:
         with self._connections.reading() as db:
-            return words.statistics(db, terms)
+            return words.statistics(db, terms, to_ms_or_none(as_of))
 
     # Graph
 
-    def find_entities(self, text: str, limit: int = 8) -> list[Entity]:
+    def find_entities(
+        self, text: str, limit: int = 8, *, as_of: datetime | None = None
+    ) -> list[Entity]:
         with self._connections.reading() as db:
-            return graph.find_entities(db, text, limit)
+            return graph.find_entities(db, text, limit, to_ms_or_none(as_of))
 
     def entities(self, *, prefix: str = "", limit: int = 100, offset: int = 0) -> list[Entity]:
         with self._connections.reading() as db:
             return graph.entities(db, prefix, limit, offset)
 
     def links_of(
-        self, ids: Sequence[str], types: Sequence[str] = (), *, incoming: bool = True
+        self,
+        ids: Sequence[str],
+        types: Sequence[str] = (),
+        *,
+        incoming: bool = True,
+        as_of: datetime | None = None,
     ) -> list[Link]:
         with self._connections.reading() as db:
-            return graph.links_of(db, ids, types, incoming)
+            return graph.links_of(db, ids, types, incoming, to_ms_or_none(as_of))
 
     def add_links(
         self, links: Sequence[Link], *, actor: str = "", now: datetime | None = None
@@ -201,9 +218,17 @@ class SqliteStore(AskedEntities, Staged, Ending, Slotted, Merging):
             journal.write(db, lines, actor=actor, at=to_ms(now))
             return len(gone)
 
-    def siblings(self, ids: Sequence[str], *, most: int, min_confidence: float) -> Shared:
+    def siblings(
+        self,
+        ids: Sequence[str],
+        *,
+        most: int,
+        min_confidence: float,
+        as_of: datetime | None = None,
+    ) -> Shared:
+        sure = siblings.Sure(most, min_confidence)
         with self._connections.reading() as db:
-            return siblings.siblings(db, ids, most=most, min_confidence=min_confidence)
+            return siblings.siblings(db, ids, sure, to_ms_or_none(as_of))
 
     def activity(self, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
         with self._connections.reading() as db:
@@ -224,9 +249,8 @@ class SqliteStore(AskedEntities, Staged, Ending, Slotted, Merging):
     def embeddings(
         self, ids: Sequence[str], model: str, *, as_of: datetime | None = None
     ) -> dict[str, Embedding]:
-        then = None if as_of is None else to_ms(as_of)
         with self._connections.reading() as db:
-            return self._vectors.embeddings(db, ids, model, then)
+            return self._vectors.embeddings(db, ids, model, to_ms_or_none(as_of))
 
     # Threads
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from recollect.model import Entity, Item
 from recollect.ports import Embedding, NearEntity, Scope
 from recollect.store.sqlite import entity_index
+from recollect.store.sqlite.clock import to_ms_or_none
 from recollect.store.sqlite.connection import Connections
 from recollect.store.sqlite.rows import Hydrate
 
@@ -22,17 +24,21 @@ class AskedEntities:
     _hydrate: Hydrate
     _entities: entity_index.EntityIndex
 
-    def near_entities(self, vector: Vector, model: str, limit: int) -> list[NearEntity]:
+    def near_entities(
+        self, vector: Vector, model: str, limit: int, *, as_of: datetime | None = None
+    ) -> list[NearEntity]:
         with self._connections.reading() as db:
-            return self._entities.near(db, vector, model, limit)
+            return self._entities.near(db, vector, model, limit, to_ms_or_none(as_of))
 
-    def entities_with(self, words: Sequence[str], limit: int) -> list[NearEntity]:
+    def entities_with(
+        self, words: Sequence[str], limit: int, *, as_of: datetime | None = None
+    ) -> list[NearEntity]:
         with self._connections.reading() as db:
-            return self._entities.named(db, words, limit)
+            return self._entities.named(db, words, limit, to_ms_or_none(as_of))
 
     def mentioning(self, entities: Sequence[str], each: int, scope: Scope) -> dict[str, list[Item]]:
         with self._connections.reading() as db:
-            return entity_index.mentioning(db, entities, each, scope, self._hydrate)
+            return entity_index.mentioning(db, entities, each, scope, self._hydrate.at(scope.as_of))
 
     def unembedded_entities(self, model: str, limit: int) -> list[Entity]:
         with self._connections.reading() as db:

@@ -10,7 +10,7 @@ import apsw
 
 from recollect.errors import StoreDamaged
 from recollect.ports import Finding
-from recollect.store.sqlite import entity_index, erase, journal, signatures, words
+from recollect.store.sqlite import entity_index, erase, journal, signatures, standing, words
 from recollect.store.sqlite.connection import Connections
 from recollect.store.sqlite.files import FILE_MODE, is_private
 from recollect.store.sqlite.rows import SELECT_CONTENT, content_hash
@@ -84,6 +84,8 @@ def _checks(vectors: VectorIndex) -> Iterator[_Check]:
     yield _Check("references", "all of them lead somewhere", _references)
     yield _Check("content", "every revision is as it was written", _contents)
     yield _Check("revisions", "at most the last of each memory is live", _revisions)
+    good = "what is told of each ends with what holds"
+    yield _Check("standings", good, standing.verify, standing.mend)
     yield _Check("journal", "the chain is unbroken", _journal)
 
 

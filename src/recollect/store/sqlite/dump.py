@@ -25,6 +25,7 @@ _TABLES: tuple[tuple[str, Sequence[Field], str], ...] = (
 )
 _TABLES_AFTER_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
     ("link", fields.LINK, "link ORDER BY src, type, dst, src_kind, dst_kind"),
+    ("status_change", fields.STATUS_CHANGE, "status_change ORDER BY id, at"),
     ("thread", fields.THREAD, "thread ORDER BY id"),
     ("thread_member", fields.THREAD_MEMBER, "thread_member ORDER BY thread, item"),
     ("thread_event", fields.THREAD_EVENT, "thread_event ORDER BY thread, seq"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
@@ -19,6 +19,7 @@ from recollect.ports import Embedding, Mention, NearEntity, Scope
 from recollect.store.sqlite.connection import select
 from recollect.store.sqlite.graph import ENTITY, to_entity
 from recollect.store.sqlite.lexical import Hydrate
+from recollect.store.sqlite.past import MOMENT, columns_then, not_yet_known
 from recollect.store.sqlite.scope import compile_scope
 from recollect.store.sqlite.terms import as_table
 
@@ -33,6 +34,10 @@ _OF_MODEL = """
     SELECT entity, data FROM entity_vector WHERE model = ? AND length(data) = ? ORDER BY entity
 """
 _BY_ID = f"SELECT {ENTITY} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
+_BY_ID_THEN = f"""
+    {MOMENT} SELECT {columns_then(ENTITY)}
+    FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
+"""
 _IDS = "SELECT e.id FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
 _KNOWN = "SELECT count(*) FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
 _UNEMBEDDED = f"""
@@ -88,8 +93,15 @@ class EntityIndex:
         self._names: _Names | None = None
         self._vectors: _Vectors | None = None
 
-    def near(self, db: apsw.Connection, vector: Vector, model: str, limit: int) -> list[NearEntity]:
-        """The nearest by cosine, ties by id."""
+    def near(
+        self,
+        db: apsw.Connection,
+        vector: Vector,
+        model: str,
+        limit: int,
+        then: int | None = None,
+    ) -> list[NearEntity]:
+        """The nearest by cosine, ties by id; with a moment of those known by then."""
         import numpy as np  # start-up time: only a profile that asks for it
 
         kept = self._vectors_of(db, model, len(vector))
@@ -98,22 +110,28 @@ class EntityIndex:
             return []
         # Not a matrix product, whose sums depend on where in the matrix a row stands.
         cosines = np.einsum("ij,j->i", kept.rows, vector) / length
-        order = np.argsort(-cosines, kind="stable")[:limit].tolist()
-        nearest = {kept.ids[place]: float(cosines[place]) for place in order}
-        found = read(db, nearest)
+        order = np.argsort(-cosines, kind="stable")
+        strangers = not_yet_known(db, then)
+        known = (place for place in order.tolist() if kept.ids[place] not in strangers)
+        nearest = {kept.ids[place]: float(cosines[place]) for place in islice(known, limit)}
+        found = read(db, nearest, then)
         return [NearEntity(found[key], near) for key, near in nearest.items() if key in found]
 
-    def named(self, db: apsw.Connection, words: Sequence[str], limit: int) -> list[NearEntity]:
+    def named(
+        self, db: apsw.Connection, words: Sequence[str], limit: int, then: int | None = None
+    ) -> list[NearEntity]:
         """Those whose id or name holds most of the words; the more mentioned first."""
         names = self._all_names(db)
         held: Counter[str] = Counter()
         for word in dict.fromkeys(words):
             held.update(_holders(names, word))
+        for stranger in not_yet_known(db, then) & held.keys():
+            del held[stranger]
         if not held or limit < 1:
             return []
         # All that tie with the last one that fits, since mentions decide among them.
         least = sorted(held.values(), reverse=True)[:limit][-1]
-        found = read(db, [key for key, count in held.items() if count >= least])
+        found = read(db, [key for key, count in held.items() if count >= least], then)
         ranked = sorted(found.values(), key=lambda one: (-held[one.id], -one.mentions, one.id))
         return [NearEntity(entity, float(held[entity.id])) for entity in ranked[:limit]]
 
@@ -162,12 +180,17 @@ def _units(rows: Sequence[tuple[str, bytes]], dim: int) -> Matrix:
     return wide
 
 
-def read(db: apsw.Connection, ids: Iterable[str]) -> dict[str, Entity]:
+def read(
+    db: apsw.Connection, ids: Iterable[str], then: int | None = None
+) -> dict[str, Entity]:
     """Entities by id; strangers are left out."""
     wanted = tuple(ids)
     if not wanted:
         return {}
-    rows = select(db, _BY_ID, (as_table(wanted),))
+    if then is None:
+        rows = select(db, _BY_ID, (as_table(wanted),))
+    else:
+        rows = select(db, _BY_ID_THEN, (then, as_table(wanted)))
     return {row[0]: to_entity(row) for row in rows}
 
 

@@ -39,6 +39,7 @@ _DROP_EDGES = """
 _BY_ID = (
     ("links", _DROP_LINKS),
     ("links", _DROP_EDGES),
+    ("status changes", "DELETE FROM status_change WHERE id = ?"),
     ("usage", "DELETE FROM usage WHERE id = ?"),
     ("usage days", "DELETE FROM usage_day WHERE id = ?"),
     ("thread memberships", "DELETE FROM thread_member WHERE item = ?"),
@@ -72,6 +73,12 @@ _MENTIONED = """
 _DROP_ENTITY_LINKS = """
     DELETE FROM link
     WHERE (src_kind = 'entity' AND src = ?1) OR (dst_kind = 'entity' AND dst = ?1)
+"""
+# An edge between entities names the memory it came from.
+_DROP_EDGES = """
+    DELETE FROM link
+    WHERE src = ?1 AND src_kind = 'entity' AND dst_kind = 'entity'
+    AND EXISTS (SELECT 1 FROM json_each(?2) AS gone WHERE gone.value IN (link.context, link.source))
 """
 _FORGET_ENTITY = (
     ("aliases", "DELETE FROM alias WHERE entity = ?"),
@@ -120,6 +127,7 @@ def erase(
         for name, sql in _BY_ID:
             removed[name] += _delete(db, sql, item)
         db.execute(_TOMBSTONE, (item, now, actor))
+    removed["links"] += _drop_told_edges(db, entities, wanted)
     _forget_entities(db, sorted(entities), removed)
     said = " ".join(f"{row[1]} {row[2]}" for row in rows)
     left_over += _close_threads(db, threads, _Erased(said, entities), removed)
@@ -152,6 +160,15 @@ def _left_over(db: apsw.Connection, wanted: str, erased: set[str]) -> list[str]:
     rows = [*select(db, _CHILDREN, (wanted,)), *select(db, _DERIVED, (wanted,))]
     children = sorted({row[0] for row in rows} - erased)
     return [f"memory {child} was made from it and stays" for child in children]
+
+
+def _drop_told_edges(db: apsw.Connection, entities: set[str], erased: str) -> int:
+    """Removes what the memories told of how their entities belong together."""
+    count = 0
+    for entity in sorted(entities):
+        db.execute(_DROP_EDGES, (entity, erased))
+        count += db.changes()
+    return count
 
 
 def _forget_entities(db: apsw.Connection, entities: Sequence[str], removed: Counter[str]) -> None:

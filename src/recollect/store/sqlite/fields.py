@@ -234,6 +234,11 @@ LINK = (
     Field("source", TEXT),
     Field("created_at", TIME),
 )
+STATUS_CHANGE = (
+    Field("id", NAME),
+    Field("at", TIME),
+    Field("status", _one_of("active", "superseded", "quarantined")),
+)
 THREAD = (
     Field("id", NAME),
     Field("kind", _one_of(*THREAD_KINDS)),

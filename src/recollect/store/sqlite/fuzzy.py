@@ -9,8 +9,9 @@ and by how alike it is spelled.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 import apsw
@@ -50,6 +51,7 @@ MOST_READINGS = 8
 MOST_ALIKE = 300  # terms that share trigrams, looked at for each word
 LONGEST_SLIP_SEARCH = 8  # letters; longer words keep a trigram whatever the slip
 LONGEST_WORD = 40
+Near = tuple[str, float, int]  # a term, how alike it is, and how many memories hold it
 MOST_READ = 2_000  # memories read for a word too short to tell by its trigrams
 
 
@@ -78,7 +80,8 @@ def search_substring(
 ) -> Found:
     """Memories that hold the query's words, words spelled almost so, or parts of them."""
     reading = read_query(db, text)
-    asked = _read_otherwise(db, reading) if reading.wanted else _as_piece(text)
+    then = predicate.then
+    asked = _read_otherwise(db, reading, then) if reading.wanted else _as_piece(text)
     rows = {row.rid: row for row in _by_terms(db, asked, depth, predicate)}
     pieces: dict[int, dict[str, Held]] = {}
     for word in asked:
@@ -103,17 +106,20 @@ def _as_piece(text: str) -> list[Asked]:
     return [Asked(piece, "", 1.0, {}, hardly_known=True)] if piece else []
 
 
-def _read_otherwise(db: apsw.Connection, reading: Reading) -> list[Asked]:
-    known = statistics(db, reading.spelling)
+def _read_otherwise(db: apsw.Connection, reading: Reading, then: int | None) -> list[Asked]:
+    known = statistics(db, reading.spelling, then)
     asked: dict[str, Asked] = {}
     for unit in reading.wanted:
         for word, term in zip(unit.words, unit.terms, strict=True):
             if term not in asked and len(asked) < MOST_TERMS:
-                asked[term] = _asked(db, word, term, unit.joined, known)
+                alike = partial(_alike, db, term, then)
+                asked[term] = _asked(word, term, unit.joined, known, alike)
     return list(asked.values())
 
 
-def _asked(db: apsw.Connection, word: str, term: str, joined: str, known: WordStatistics) -> Asked:
+def _asked(
+    word: str, term: str, joined: str, known: WordStatistics, find_alike: Callable[[], list[Near]]
+) -> Asked:
     """A word with its readings. Its weight is the idf of the word most likely meant."""
     readings = {term: 1.0} if known.frequencies[term] else {}
     if joined and known.frequencies[joined]:
@@ -121,15 +127,15 @@ def _asked(db: apsw.Connection, word: str, term: str, joined: str, known: WordSt
     hardly_known = known.frequencies[term] <= HARDLY_KNOWN and len(word) >= 3
     frequency = known.frequencies[term]
     if hardly_known and len(term) <= LONGEST_WORD:
-        alike = _alike(db, term)
+        alike = find_alike()
         readings = {**{other: near for other, near, _ in alike}, **readings}
         if not frequency and alike:
             frequency = alike[0][2]
     return Asked(word, term, idf(known.documents, frequency), readings, hardly_known)
 
 
-def _alike(db: apsw.Connection, term: str) -> list[tuple[str, float, int]]:
-    """The terms a word may stand for: how alike they are and how many memories hold them."""
+def _alike(db: apsw.Connection, term: str, then: int | None) -> list[Near]:
+    """The terms a word may stand for."""
     parts = {
         term[start:end]
         for start in range(len(term))
@@ -138,6 +144,8 @@ def _alike(db: apsw.Connection, term: str) -> list[tuple[str, float, int]]:
     slips = one_slip_away(term) if slips_allowed(term) and len(term) <= LONGEST_SLIP_SEARCH else ()
     found = {t: df for t, df in frequencies(db, {*parts, *slips}).items() if df}
     found.update(_sharing_trigrams(db, term))
+    if then is not None:
+        found = {t: df for t, df in frequencies(db, found, then).items() if df}
     judged = ((other, likeness(term, other), df) for other, df in found.items())
     # A term that holds the word as a part is left to the memories' own trigrams.
     alike = [
@@ -180,8 +188,8 @@ def _by_terms(
             spelled = next((s for s in (term, f"{term}e") if tokens(s) == [term]), None)
             if spelled is not None:
                 spelling[term] = spelled
-    documents = statistics(db, ()).documents
-    plan = make_plan(frequencies(db, spelling), documents=documents, budget=POSTINGS_BUDGET)
+    known = statistics(db, spelling, predicate.then)
+    plan = make_plan(known.frequencies, documents=known.documents, budget=POSTINGS_BUDGET)
     return gather(db, Gathering(plan, spelling, 1.0, depth, predicate))
 
 

@@ -15,6 +15,7 @@ from recollect.ports import Found, Match, Mention
 from recollect.store.analysis import unspaced_runs
 from recollect.store.sqlite.clock import from_ms, from_ms_or_none, to_ms
 from recollect.store.sqlite.connection import select
+from recollect.store.sqlite.past import MOMENT, columns_then
 from recollect.store.sqlite.lexical import Hydrate
 from recollect.store.sqlite.scope import Predicate
 from recollect.store.sqlite.terms import as_table
@@ -63,21 +64,32 @@ _PIECE = re.compile(r"\w+(?:[-.'’]\w+)*")
 _POSSESSIVE = re.compile(r"['’]s?$")
 
 
-def find_entities(db: apsw.Connection, text: str, limit: int) -> list[Entity]:
+_NAMED = """
+    SELECT max(length(n.alias)) AS found, COLUMNS
+    FROM carray(?) AS w
+    CROSS JOIN alias AS n ON n.alias = w.value
+    CROSS JOIN entity AS e ON e.id = n.entity
+    WHERE KNOWN GROUP BY e.id ORDER BY found DESC, HELD DESC, e.id LIMIT ?
+"""
+_NAMED_NOW = _NAMED.replace("COLUMNS", ENTITY).replace("KNOWN", "1").replace("HELD", "e.mentions")
+_NAMED_THEN = (
+    f"{MOMENT} {_NAMED}".replace("COLUMNS", columns_then(ENTITY))
+    .replace("KNOWN", "e.created_at <= (SELECT at FROM m)")
+    .replace("HELD", "held")
+)
+
+
+def find_entities(
+    db: apsw.Connection, text: str, limit: int, then: int | None = None
+) -> list[Entity]:
     """Entities whose name or alias occurs in the text, longest name first."""
     names = tuple(dict.fromkeys(_possible_names(text)))
     if not names or limit < 1:
         return []
-    rows = select(
-        db,
-        f"""
-        SELECT max(length(n.alias)) AS found, {ENTITY}
-        FROM carray(?) AS w
-        CROSS JOIN alias AS n ON n.alias = w.value
-        CROSS JOIN entity AS e ON e.id = n.entity
-        GROUP BY e.id ORDER BY found DESC, e.mentions DESC, e.id LIMIT ?""",
-        (as_table(names), limit),
-    )
+    if then is None:
+        rows = select(db, _NAMED_NOW, (as_table(names), limit))
+    else:
+        rows = select(db, _NAMED_THEN, (then, as_table(names), limit))
     return [to_entity(row[1:]) for row in rows]
 
 
@@ -96,20 +108,28 @@ def entities(db: apsw.Connection, prefix: str, limit: int, offset: int) -> list[
 
 
 def links_of(
-    db: apsw.Connection, ids: Sequence[str], types: Sequence[str], incoming: bool
+    db: apsw.Connection,
+    ids: Sequence[str],
+    types: Sequence[str],
+    incoming: bool,
+    then: int | None = None,
 ) -> list[Link]:
-    """Links that leave these nodes and, if wanted, those that enter them; each once."""
+    """Links that leave these nodes and, if wanted, those that enter them; each once.
+    With a moment only those that were made by then."""
     if not ids:
         return []
     asked = as_table(tuple(dict.fromkeys(ids)))
     of_type = "AND l.type IN (SELECT value FROM json_each(?))" if types else ""
+    known = "" if then is None else "AND l.created_at <= ?"
     ends = ("src", "dst") if incoming else ("src",)
     sql = " UNION ".join(
         f"SELECT {LINK_COLUMNS} FROM carray(?) AS w"
-        f" CROSS JOIN link AS l ON l.{end} = w.value {of_type}"
+        f" CROSS JOIN link AS l ON l.{end} = w.value {of_type} {known}"
         for end in ends
     )
-    one: tuple[Any, ...] = (asked, json.dumps(list(types))) if types else (asked,)
+    one: tuple[Any, ...] = (asked, *([json.dumps(list(types))] if types else ()))
+    if then is not None:
+        one = (*one, then)
     rows = select(db, f"{sql} ORDER BY src, type, dst, src_kind, dst_kind", one * len(ends))
     return [to_link(row) for row in rows]
 

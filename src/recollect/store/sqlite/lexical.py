@@ -86,7 +86,7 @@ def search_text(
 ) -> Found:
     """Memories that hold any of the query's words, ranked by BM25, ties by id."""
     reading = read_query(db, search.text)
-    known = statistics(db, reading.spelling)
+    known = statistics(db, reading.spelling, predicate.then)
     wanted = _rarest(reading.wanted, known.frequencies)
     question = weigh(wanted, known, search)
     plan = make_plan(
@@ -96,7 +96,7 @@ def search_text(
     )
     gathering = Gathering(plan, reading.spelling, search.about_weight, search.depth, predicate)
     rows = gather(db, gathering)
-    ranked = _rank(db, question, rows, search.depth, _headroom(question, plan, known))
+    ranked = _rank(db, question, rows, search.depth, _room(question, plan, known, predicate))
     items = hydrate(db, [row.rid for row, _ in ranked])
     searched = {term for unit in wanted for term in unit.terms}.intersection(plan.first)
     return Found(
@@ -214,6 +214,11 @@ def _rank(
             push(best, scored.score)
     ranked.sort(key=lambda pair: (-pair[1].score, pair[0].id))
     return ranked[:depth]
+
+
+def _room(question: Question, plan: Plan, known: WordStatistics, predicate: Predicate) -> float:
+    """The headroom; of the past FTS5, which counts by today, can tell nothing."""
+    return math.inf if predicate.then is not None else _headroom(question, plan, known)
 
 
 def _headroom(question: Question, plan: Plan, known: WordStatistics) -> float:

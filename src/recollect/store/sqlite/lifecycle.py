@@ -9,7 +9,7 @@ import apsw
 
 from recollect.model import Item, Status
 from recollect.ports import Embedding, Fading
-from recollect.store.sqlite import journal, signatures, words
+from recollect.store.sqlite import journal, signatures, standing, words
 from recollect.store.sqlite.clock import DAY_MS
 from recollect.store.sqlite.connection import Row, select
 from recollect.store.sqlite.fading import fade
@@ -121,6 +121,7 @@ def set_status(
         db.execute(_STATUS, (status, item))
         if db.changes():
             changed.append(journal.Line("status", item, status))
+            standing.note(db, [standing.Change(item, now, status)])
     journal.write(db, changed, actor=actor, at=now)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import apsw
 
 from recollect.errors import Refused
-from recollect.store.sqlite import fields, journal, signatures, words
+from recollect.store.sqlite import fields, journal, signatures, standing, words
 from recollect.store.sqlite.dump import FORMAT
 from recollect.store.sqlite.entity_index import changed
 from recollect.store.sqlite.fading import Faded
@@ -23,6 +23,7 @@ _LAYOUTS: dict[str, Sequence[Field]] = {
     "entity": fields.ENTITY,
     "alias": fields.ALIAS,
     "link": fields.LINK,
+    "status_change": fields.STATUS_CHANGE,
     "thread": fields.THREAD,
     "thread_member": fields.THREAD_MEMBER,
     "thread_event": fields.THREAD_EVENT,
@@ -221,6 +222,10 @@ class _Loading:
     def _is_there(self, item: str) -> bool:
         return item in self._came or bool(self._db.execute(_STORED, (item,)).get)
 
+    def _take_status_change(self, number: int, row: Row) -> None:
+        if row[0] in self._came:
+            self._db.execute(_INSERTS["status_change"], row)
+
     def _take_thread(self, number: int, row: Row) -> None:
         if not self._db.execute(_HAS_THREAD, (row[0],)).get:
             self._threads[row[0]] = row
@@ -285,6 +290,7 @@ class _Loading:
     def finish(self, actor: str, now: int) -> int:
         """Stores what still waits, corrects counts and writes the journal."""
         self._flush()
+        standing.complete(self._db, list(self._came))
         self._db.execute(_RECOUNT, (json.dumps(sorted(self._touched), ensure_ascii=False),))
         if self._touched:
             changed(self._db)

@@ -13,21 +13,21 @@ import apsw
 from recollect.errors import NotFound
 from recollect.model import Item
 from recollect.ports import Scope
-from recollect.store.sqlite.clock import to_ms
+from recollect.store.sqlite.clock import to_ms, to_ms_or_none
 from recollect.store.sqlite.connection import select
 from recollect.store.sqlite.lifecycle import id_list
-from recollect.store.sqlite.rows import SELECT_ITEM, to_item
+from recollect.store.sqlite.rows import SELECT_ITEM, selection, to_item
 from recollect.store.sqlite.scope import Predicate, compile_scope
 
-_FROM = f"SELECT {SELECT_ITEM} FROM item AS i LEFT JOIN usage AS u ON u.id = i.id"
-_WANTED = f"""
-    SELECT {SELECT_ITEM} FROM json_each(?) AS wanted
+_FROM = " FROM item AS i LEFT JOIN usage AS u ON u.id = i.id"
+_WANTED = """
+    FROM json_each(?) AS wanted
     CROSS JOIN item AS i ON i.id = wanted.value
     LEFT JOIN usage AS u ON u.id = i.id
 """
 _GET = f"{_WANTED} WHERE i.rev = (SELECT max(rev) FROM item WHERE id = wanted.value)"
 _GET_AS_OF = f"{_WANTED} WHERE i.live_from <= ? AND (i.live_to IS NULL OR i.live_to > ?)"
-_HISTORY = f"{_FROM} WHERE i.id = ? ORDER BY i.rev"
+_HISTORY = f"SELECT {SELECT_ITEM} {_FROM} WHERE i.id = ? ORDER BY i.rev"
 _RESOLVE = """
     SELECT DISTINCT id FROM item
     WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1
@@ -47,11 +47,12 @@ _ALIKE = f"""
 
 def get(db: apsw.Connection, ids: Sequence[str], as_of: datetime | None) -> dict[str, Item]:
     """Items by id, in the order asked for, as they are or were."""
-    if as_of is None:
-        rows = select(db, _GET, (id_list(ids),))
+    then = to_ms_or_none(as_of)
+    start, values = selection(then)
+    if then is None:
+        rows = select(db, start + _GET, (*values, id_list(ids)))
     else:
-        then = to_ms(as_of)
-        rows = select(db, _GET_AS_OF, (id_list(ids), then, then))
+        rows = select(db, start + _GET_AS_OF, (*values, id_list(ids), then, then))
     return {row[1]: to_item(row) for row in rows}
 
 
@@ -129,8 +130,9 @@ def around(db: apsw.Connection, item_id: str, window: int, scope: Scope) -> list
 def _select(
     db: apsw.Connection, predicate: Predicate, rest: str, values: tuple[Any, ...], limit: int
 ) -> list[Item]:
-    sql = f"{_FROM} WHERE {predicate.sql} {rest} LIMIT ?"
-    return [to_item(row) for row in select(db, sql, (*predicate.values, *values, limit))]
+    start, first = selection(predicate.then)
+    sql = f"{start}{_FROM} WHERE {predicate.sql} {rest} LIMIT ?"
+    return [to_item(row) for row in select(db, sql, (*first, *predicate.values, *values, limit))]
 
 
 def _visible(db: apsw.Connection, item_id: str, scope: Scope) -> Item:

@@ -54,7 +54,7 @@ def search_pieces(
     db: apsw.Connection, search: PieceSearch, predicate: Predicate, hydrate: Hydrate
 ) -> Found:
     """Memories that hold pieces of the question; the score is the share found, 0 to 1."""
-    asked = _words(db, search.text)
+    asked = _words(db, search.text, predicate.then)
     total = sum(word.weight for word in asked)
     scores: dict[int, float] = {}
     reasons: dict[int, list[str]] = {}
@@ -74,13 +74,13 @@ def search_pieces(
     return Found(matches, f"{len(asked)} words looked for in the {where}", 1.0 if asked else 0.0)
 
 
-def _words(db: apsw.Connection, text: str) -> list[_Word]:
+def _words(db: apsw.Connection, text: str, then: int | None) -> list[_Word]:
     """What is looked for, the first few, each as telling as its rarest part is rare."""
     tokens = tokenizer(db)
     clean = text[:LONGEST_QUERY].replace("\0", " ").encode("utf-8", "ignore").decode()
     units = [unit for unit in query_words(clean) if not unit.common]
     terms = {term for unit in units for word in unit.words for term in tokens(word)}
-    known = statistics(db, terms)
+    known = statistics(db, terms, then)
     found: dict[str, _Word] = {}
     for unit in units:
         piece = fold(unit.shown)[:LONGEST_WORD]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -14,8 +15,10 @@ import apsw
 from recollect.errors import Refused
 from recollect.model import NO_METADATA, Item
 from recollect.ports import Record
-from recollect.store.sqlite.clock import from_ms, to_ms, to_ms_or_none
+from recollect.store.sqlite.clock import DAY_MS, from_ms, to_ms, to_ms_or_none
 from recollect.store.sqlite.connection import Row, generation, select
+from recollect.store.sqlite.standing import STATUS_AT
+from recollect.store.sqlite.warmth import USED_IN_ALL, USED_LAST
 
 # What a revision says: these columns never change, and the content hash covers them.
 CONTENT = (
@@ -47,6 +50,17 @@ FADED = """
             ORDER BY t.at DESC LIMIT 1), 0.0), 9))
     ELSE coalesce(u.decay, 1.0) END
 """
+# The same at the moment `m`. What a memory regained after it is not known to the ticks:
+# such a one counts as if it had never been recalled before.
+_LAST_TICK = "SELECT t.total FROM tick AS t WHERE t.at BOUND ORDER BY t.at DESC LIMIT 1"
+_REGAINED = "(u.last_at <= m.at OR u.decay_at <= m.at)"
+_FADED_THEN = f"""
+    (SELECT max(0.0, round(CASE WHEN {_REGAINED} THEN u.decay ELSE 1.0 END - max(0.0,
+        coalesce(({_LAST_TICK.replace("BOUND", "<= m.at")}), 0.0)
+        - coalesce(({_LAST_TICK.replace("BOUND", "< begin.at")}), 0.0)), 9))
+    FROM m, (SELECT CASE WHEN {_REGAINED} THEN coalesce(u.decay_at, i.stored_at)
+        ELSE i.stored_at END AS at FROM m) AS begin)
+"""
 # In the order of Item's fields, so that a row is nearly an Item already.
 SELECT_ITEM = f"""
     i.rid, i.id, i.text, i.stored_at, i.source, i.source_class, i.writer, i.rev, i.level,
@@ -57,6 +71,12 @@ SELECT_ITEM = f"""
     i.valid_from, i.valid_to, i.live_from, i.live_to, i.ended_by, i.status, i.tokens,
     i.content_hash, i.flags, coalesce(u.recalls, 0), u.last_at, i.metadata
 """
+_SELECT_THEN = (
+    SELECT_ITEM.replace(FADED, _FADED_THEN)
+    .replace("i.status", f"(SELECT {STATUS_AT.replace('MOMENT', 'm.at')} FROM m)")
+    .replace("coalesce(u.recalls, 0)", f"(SELECT {USED_IN_ALL} FROM m)")
+    .replace("u.last_at, i.metadata", f"(SELECT {USED_LAST} FROM m), i.metadata")
+)
 _FIELDS = Item._fields
 _TIMES = tuple(
     _FIELDS.index(name)
@@ -68,11 +88,29 @@ _TIMES = tuple(
 _LISTS = tuple(_FIELDS.index(name) for name in ("tags", "entities", "flags"))
 _FLAGS = tuple(_FIELDS.index(name) for name in ("pinned", "protected"))
 _BY_RIDS = (
-    f"SELECT {SELECT_ITEM} FROM json_each(?) AS wanted CROSS JOIN item AS i ON i.rid = wanted.value"
+    " FROM json_each(?) AS wanted CROSS JOIN item AS i ON i.rid = wanted.value"
     " LEFT JOIN usage AS u ON u.id = i.id"
 )
 _KEPT_ITEMS = 4096
+ReadItems = Callable[[apsw.Connection, Sequence[int]], dict[int, Item]]
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+class Selection(NamedTuple):
+    """How a statement that reads items begins, and the values it begins with."""
+
+    sql: str
+    values: tuple[int, ...] = ()
+
+
+def selection(then: int | None) -> Selection:
+    """For items as they stand or, with a moment, as they stood: their status, their use
+    and what forgetting had left of them."""
+    if then is None:
+        return Selection(f"SELECT {SELECT_ITEM}")
+    return Selection(
+        f"WITH m (at, day) AS (SELECT ?, ?) SELECT {_SELECT_THEN}", (then, then // DAY_MS)
+    )
 
 
 class NewRow(NamedTuple):
@@ -171,10 +209,13 @@ def _texts(written: str) -> tuple[str, ...]:
     return tuple(json.loads(written))
 
 
-def read_items(db: apsw.Connection, rids: Iterable[int]) -> dict[int, Item]:
-    """Items by row id. Unknown ids are left out."""
+def read_items(
+    db: apsw.Connection, rids: Iterable[int], then: int | None = None
+) -> dict[int, Item]:
+    """Items by row id, as they stand or stood. Unknown ids are left out."""
+    start, values = selection(then)
     wanted = json.dumps(list(rids))
-    return {row[0]: to_item(row) for row in select(db, _BY_RIDS, (wanted,))}
+    return {row[0]: to_item(row) for row in select(db, start + _BY_RIDS, (*values, wanted))}
 
 
 class Hydrate:
@@ -185,20 +226,26 @@ class Hydrate:
     """
 
     def __init__(self) -> None:
-        self._kept: tuple[int, dict[int, Item]] = (-1, {})
+        self._kept: tuple[tuple[int, int | None], dict[int, Item]] = ((-1, None), {})
 
-    def __call__(self, db: apsw.Connection, rids: Sequence[int]) -> dict[int, Item]:
-        kept = self._for_generation(generation(db))
+    def at(self, moment: datetime | None) -> ReadItems:
+        """Reads items as they stood at the moment; as they stand without one."""
+        return partial(self._read, then=to_ms_or_none(moment))
+
+    def _read(
+        self, db: apsw.Connection, rids: Sequence[int], *, then: int | None
+    ) -> dict[int, Item]:
+        kept = self._of((generation(db), then))
         missing = [rid for rid in rids if rid not in kept]
         if missing:
-            kept.update(read_items(db, missing))
+            kept.update(read_items(db, missing, then))
         return {rid: kept[rid] for rid in rids if rid in kept}
 
-    def _for_generation(self, now: int) -> dict[int, Item]:
-        then, kept = self._kept
-        if then != now or len(kept) > _KEPT_ITEMS:
+    def _of(self, wanted: tuple[int, int | None]) -> dict[int, Item]:
+        state, kept = self._kept
+        if state != wanted or len(kept) > _KEPT_ITEMS:
             # A new dict, not a cleared one: a thread that still looks at an older
             # state of the store goes on filling the dict of that state.
             kept = {}
-            self._kept = (now, kept)
+            self._kept = (wanted, kept)
         return kept

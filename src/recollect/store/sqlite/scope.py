@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from recollect.model import LEVELS, Filters
 from recollect.ports import Scope
-from recollect.store.sqlite.clock import DAY_MS, ceil_ms, to_ms
+from recollect.store.sqlite.clock import DAY_MS, ceil_ms, to_ms, to_ms_or_none
+from recollect.store.sqlite.standing import STATUS_AT
 from recollect.store.sqlite.warmth import in_bands
 from recollect.text import fold
 
@@ -52,12 +53,14 @@ class Predicate(NamedTuple):
     ``plain`` says that nobody restricted anything: only the conditions apply that
     hold for every ordinary question, so nearly all live rows pass. ``among`` is a further
     condition, true of all that pass, by which an index finds them where they are few.
+    ``then`` is the moment in the past it is about, if it is.
     """
 
     sql: str
     values: tuple[SqlValue, ...]
     plain: bool
     among: str = "1"
+    then: int | None = None
 
 
 class _Conditions:
@@ -100,7 +103,7 @@ def compile_scope(scope: Scope) -> Predicate:
         where.add(in_bands(filters.bands), moment, moment // DAY_MS, _json(filters.bands))
     plain = scope.as_of is None and filters == _DEFAULT
     among = _among(filters.levels) if scope.as_of is None else "1"
-    return Predicate(" AND ".join(where.parts), tuple(where.values), plain, among)
+    return Predicate(" AND ".join(where.parts), tuple(where.values), plain, among, to_ms_or_none(scope.as_of))
 
 
 def _among(levels: tuple[str, ...]) -> str:
@@ -115,13 +118,16 @@ def _among(levels: tuple[str, ...]) -> str:
 def _add_life(where: _Conditions, scope: Scope) -> None:
     if scope.as_of is None:
         where.add("i.live_to IS NULL")
+        status, moment = "i.status", ()
     else:
         then = to_ms(scope.as_of)
         where.add("i.live_from <= ? AND (i.live_to IS NULL OR i.live_to > ?)", then, then)
-    if scope.filters.include_superseded:
-        where.add("i.status IN ('active', 'superseded')")
-    else:
-        where.add("(i.status = 'active' OR (i.status = 'superseded' AND i.pinned))")
+        status, moment = STATUS_AT.replace("MOMENT", "?"), (then,)
+    superseded = "1" if scope.filters.include_superseded else "i.pinned"
+    where.add(
+        f"CASE {status} WHEN 'active' THEN 1 WHEN 'superseded' THEN {superseded} ELSE 0 END",
+        *moment,
+    )
 
 
 def _add_times(where: _Conditions, filters: Filters) -> None:

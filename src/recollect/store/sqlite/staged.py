@@ -22,12 +22,16 @@ class Staged:
 
     def search_pieces(self, search: PieceSearch, scope: Scope) -> Found:
         with self._connections.reading() as db:
-            return pieces.search_pieces(db, search, compile_scope(scope), self._hydrate)
+            return pieces.search_pieces(
+                db, search, compile_scope(scope), self._hydrate.at(scope.as_of)
+            )
 
     def search_signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> Found:
         asked = signatures.Asked(text, depth, min_likeness)
         with self._connections.reading() as db:
-            return self._signatures.search(db, asked, compile_scope(scope), self._hydrate)
+            return self._signatures.search(
+                db, asked, compile_scope(scope), self._hydrate.at(scope.as_of)
+            )
 
     def make_signatures(self, limit: int) -> int:
         with self._connections.writing() as db:

@@ -15,6 +15,7 @@ from recollect.ports import Activity, Listing, Momentum
 from recollect.store.sqlite.clock import DAY_MS, from_ms, from_ms_or_none, to_ms
 from recollect.store.sqlite.connection import select
 from recollect.store.sqlite.graph import ENTITY, alias_form, to_entity
+from recollect.store.sqlite.past import LAST_SEEN, MOMENT, is_past
 from recollect.store.sqlite.terms import as_table
 from recollect.store.sqlite.usage import activity
 
@@ -30,6 +31,7 @@ _OF = f"""
     SELECT {_STANDING} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
     WHERE e.created_at <= ?
 """
+_OF_THEN = f"{MOMENT} {_OF.replace('e.last_seen_at', LAST_SEEN)}"
 _BY_ID = f"SELECT {ENTITY} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
 _LAYERS = """
     SELECT l.dst, i.layer, count(*), sum(i.pinned) FROM carray(?) AS w
@@ -62,7 +64,8 @@ def momenta(db: apsw.Connection, ids: Sequence[str], now: datetime) -> dict[str,
     """The momentum of each entity: as it was worked out within the hour, else anew."""
     if not ids:
         return {}
-    rows = select(db, _OF, (as_table(tuple(dict.fromkeys(ids))), to_ms(now)))
+    at, asked = to_ms(now), as_table(tuple(dict.fromkeys(ids)))
+    rows = select(db, _OF_THEN, (at, asked, at)) if is_past(db, at) else select(db, _OF, (asked, at))
     return _momenta(db, [Standing(*row) for row in rows], now)
 
 

@@ -9,14 +9,27 @@ from recollect.heat import BANDS_OF_USE, Uses, band_of, heat
 from recollect.store.sqlite.clock import DAY_MS
 
 # Of a memory's usage `u`, up to the moment `m` (its millisecond `at` and its `day`).
+# The stamps are of the last twenty uses: of what was used more often since, the days know.
 _OF_DAYS = "SELECT sum(d.recalls) FROM usage_day AS d WHERE d.id = u.id AND d.day <= m.day"
-USED_LAST = (
-    "CASE WHEN u.last_at <= m.at THEN u.last_at"
-    " ELSE (SELECT max(s.value) FROM json_each(u.stamps) AS s WHERE s.value <= m.at) END"
-)
-USED_IN_ALL = f"CASE WHEN u.last_at <= m.at THEN u.recalls ELSE coalesce(({_OF_DAYS}), 0) END"
-USED_IN_30 = f"coalesce(({_OF_DAYS} AND d.day > m.day - 30), 0)"
-USED_IN_90 = f"coalesce(({_OF_DAYS} AND d.day > m.day - 90), 0)"
+_LATER = "(SELECT count(*) FROM json_each(u.stamps) AS s WHERE s.value > m.at)"
+_LATER_THAT_DAY = f"""
+    CASE WHEN u.last_at > m.at THEN (SELECT count(*) FROM json_each(u.stamps) AS s
+        WHERE s.value > m.at AND s.value < (m.day + 1) * {DAY_MS}) ELSE 0 END
+"""
+USED_IN_ALL = f"""
+    CASE WHEN u.last_at <= m.at THEN u.recalls
+    WHEN u.recalls <= 20 OR {_LATER} < 20 THEN coalesce(max(0, u.recalls - {_LATER}), 0)
+    ELSE coalesce(({_OF_DAYS}), 0) END
+"""
+USED_LAST = f"""
+    CASE WHEN u.last_at <= m.at THEN u.last_at ELSE coalesce(
+        (SELECT max(s.value) FROM json_each(u.stamps) AS s WHERE s.value <= m.at),
+        CASE WHEN {USED_IN_ALL} > 0 THEN
+            (SELECT max(d.day) * {DAY_MS} FROM usage_day AS d WHERE d.id = u.id AND d.day <= m.day)
+        END) END
+"""
+USED_IN_30 = f"max(0, coalesce(({_OF_DAYS} AND d.day > m.day - 30), 0) - {_LATER_THAT_DAY})"
+USED_IN_90 = f"max(0, coalesce(({_OF_DAYS} AND d.day > m.day - 90), 0) - {_LATER_THAT_DAY})"
 
 _BAND = f"""
     (SELECT heat_band(

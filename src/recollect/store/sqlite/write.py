@@ -14,7 +14,15 @@ from recollect.errors import Conflict, Refused
 from recollect.model import Item
 from recollect.ports import Embedding, Kept, Record
 from recollect.store.analysis import about_words
-from recollect.store.sqlite import entity_index, graph, journal, signatures, turns, words
+from recollect.store.sqlite import (
+    entity_index,
+    graph,
+    journal,
+    signatures,
+    standing,
+    turns,
+    words,
+)
 from recollect.store.sqlite.clock import from_ms
 from recollect.store.sqlite.connection import select
 from recollect.store.sqlite.rows import INSERT, NewRow, entity_ids, to_content
@@ -211,6 +219,16 @@ class _Plan:
         db.executemany(
             ADD_SKETCH,
             ((band, new.rid) for new in self._new for band in _record(new).sketch),
+        )
+        # What is new and active stands as everything does that nothing is told of.
+        statuses = ((new, _record(new).item.status) for new in self._new)
+        standing.note(
+            db,
+            (
+                standing.Change(_record(new).item.id, new.live_from, status)
+                for new, status in statuses
+                if status != "active" or new.rev > 1
+            ),
         )
 
     def _row(self, db: apsw.Connection, new: _Revision) -> NewRow:

@@ -69,3 +69,28 @@ CREATE TABLE file_snapshot (
 -- How long things went on, to find what reaches into a time without looking at all there is.
 CREATE INDEX item_lasting ON item (occurred_end - coalesce(occurred_at, stored_at))
     WHERE occurred_end IS NOT NULL;
+
+-- Which revisions hold a word: a view of the index of words, to count those of a moment.
+CREATE VIRTUAL TABLE posting USING fts5vocab ('words', 'instance');
+
+-- How memories stood when: each change of an item's status, for answers as of a moment.
+-- What never changed was always active. The journal knows of the changes so far; where it
+-- says nothing, the last revision has stood so from its beginning.
+CREATE TABLE status_change (
+    id TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('active', 'superseded', 'quarantined')),
+    PRIMARY KEY (id, at)
+) STRICT, WITHOUT ROWID;
+INSERT OR REPLACE INTO status_change (id, at, status)
+    SELECT item, at, detail FROM event
+    WHERE kind = 'status' AND detail IN ('active', 'superseded', 'quarantined')
+        AND EXISTS (SELECT 1 FROM item WHERE item.id = event.item)
+    ORDER BY seq;
+INSERT OR REPLACE INTO status_change (id, at, status)
+    SELECT id, max(live_from, coalesce(changed_at, live_from)), status FROM (
+        SELECT i.id, i.status, i.live_from, max(s.at) AS changed_at, s.status AS known
+        FROM item AS i LEFT JOIN status_change AS s ON s.id = i.id
+        WHERE i.rev = (SELECT max(rev) FROM item WHERE id = i.id)
+        GROUP BY i.id)
+    WHERE status <> coalesce(known, 'active');

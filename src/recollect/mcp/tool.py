@@ -1,0 +1,79 @@
+"""A tool as data: what it is called, takes and gives, and the function behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from recollect.jsonable import Json
+
+if TYPE_CHECKING:
+    from recollect.memory import Memory
+
+
+class Reply(NamedTuple):
+    """What a tool answers: a text for the model, and the same as data for its host."""
+
+    text: str
+    content: Json
+
+
+def _nobody_watches(done: int, total: int) -> None:
+    """Progress that nobody asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool: the memory it may use, what it was told, and by whom.
+
+    There is no space in it: the server decides that, and no argument can change it.
+    """
+
+    memory: Memory
+    told: Mapping[str, Any]
+    client: str = ""
+    progress: Callable[[int, int], None] = field(default=_nobody_watches)
+
+    def given(self, *names: str) -> dict[str, Any]:
+        """Those of the arguments that were given."""
+        return {name: self.told[name] for name in names if name in self.told}
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool. ``home`` is "module:function" below ``tools``, imported when it is called."""
+
+    name: str
+    title: str
+    description: str
+    takes: Json
+    gives: Json
+    home: str
+    reads: bool = False
+    destroys: bool = False
+    repeatable: bool = False
+
+    def listed(self) -> Json:
+        """As `tools/list` tells of it."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.takes,
+            "outputSchema": self.gives,
+            "annotations": {
+                "title": self.title,
+                "readOnlyHint": self.reads,
+                "destructiveHint": self.destroys,
+                "idempotentHint": self.repeatable,
+                "openWorldHint": False,
+            },
+        }
+
+    def __call__(self, call: Call) -> Reply:
+        from importlib import import_module
+
+        module, _, function = self.home.partition(":")
+        made: Reply = getattr(import_module(f"recollect.mcp.tools.{module}"), function)(call)
+        return made
