@@ -27,12 +27,18 @@ def recall(profile: Profile, ctx: Context) -> Recall:
     with ctx.store.snapshot():
         answer = walk(profile, ctx)
     # 11. Note what was returned as used.
-    if ctx.query.track:
-        try:
-            profile.track(answer.hits, ctx)
-        except StoreBusy as busy:
-            missed = Degraded("track", busy.message)
-            answer = replace(answer, degraded=(*answer.degraded, missed))
+    return mark_used(profile, answer, ctx)
+
+
+def mark_used(profile: Profile, answer: Recall, ctx: Context) -> Recall:
+    """The answer, its hits noted as used if that was asked; a busy store is no failure."""
+    if not ctx.query.track:
+        return answer
+    try:
+        profile.track(answer.hits, ctx)
+    except StoreBusy as busy:
+        missed = Degraded("track", busy.message)
+        return replace(answer, degraded=(*answer.degraded, missed))
     return answer
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from recollect.aliases import Change, apply_change
 from recollect.channels import CHANNELS
 from recollect.context import Assembler, Channel, Fusion, Stage
+from recollect.deepening.settings import Deep
 from recollect.errors import BadProfile, BadSetting, NotFound
 from recollect.present import Section
 from recollect.stages import ASSEMBLERS, FUSIONS, STAGES
@@ -49,6 +50,8 @@ class Profile:
     track: Track = dataclasses.field(default_factory=Track)
     text: tuple[Section, ...] = ()
     untopiced: bool = False
+    deeper: str = ""
+    deep: Deep | None = None
 
     def slot(self, name: str) -> tuple[Stage, ...]:
         """The stages in one of the slots."""
@@ -138,7 +141,7 @@ def parse_profile(text: str, name: str, where: str, changes: Iterable[Change] = 
 def _filled(table: Mapping[str, Any], name: str, where: str) -> Profile:
     allowed = (
         *("title", "untopiced", "channels", "fuse", *SLOTS, "budget", "assemble", "track"),
-        "text",
+        *("text", "deeper", "deep"),
     )
     _only(table, allowed, where)
     channels = _list_of(table, "channels", CHANNELS, where)
@@ -161,6 +164,8 @@ def _filled(table: Mapping[str, Any], name: str, where: str) -> Profile:
             for number, entry in enumerate(_entries(table, "text", where))
         ),
         untopiced=_coerce(table.get("untopiced", False), bool, f"{where}: untopiced"),
+        deeper=_text(table, "deeper", where),
+        deep=_fill(Deep, table["deep"], "deep", where) if "deep" in table else None,
         **slots,
     )
 

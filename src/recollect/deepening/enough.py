@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from recollect.asked import gives, periods, telling_words, wanted
 from recollect.context import Context
-from recollect.deepening.question import asks_for_several, leads_over, speakers_of
+from recollect.deepening.question import asks_for_several, leads_over
 from recollect.deepening.settings import Deep
 from recollect.model import Candidate, Pool, Step
 from recollect.ports import Word
+from recollect.stages.likely import speakers_of
 from recollect.text import shorten
 
 _MOST_EVIDENCES = 5

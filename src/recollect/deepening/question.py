@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from recollect.context import Context
-from recollect.model import Pool
-from recollect.text import ROLES
+from recollect.stages.likely import names_of
 
 _SEVERAL = re.compile(
     r"\b(?:both|all|each|every|list|together|in common|(?:types?|kinds?|sorts?) of"
@@ -50,33 +48,10 @@ def parts(text: str) -> tuple[str, ...]:
     return tuple(part for part in found if len(part.split()) > 1) or (text,)
 
 
-def speakers_of(pool: Pool) -> dict[str, str]:
-    """Who spoke, by each name a question may call them."""
-    return {
-        name: cand.item.speaker
-        for cand in pool
-        if cand.item.speaker
-        for name in _names(cand.item.speaker)
-    }
-
-
-def speakers_named(pool: Pool, ctx: Context) -> tuple[str, ...]:
-    """Those of the speakers that the question names, in its order."""
-    speakers = speakers_of(pool)
-    asked = (word.shown.casefold() for word in ctx.words())
-    return tuple(dict.fromkeys(speakers[word] for word in asked if word in speakers))
-
-
 def without_names(text: str, speakers: tuple[str, ...]) -> str:
     """The question without the names of those who speak: whoever speaks of themselves
     does not say their name, and those who say it speak to them."""
     for speaker in speakers:
-        for name in sorted(_names(speaker), key=len, reverse=True):
+        for name in sorted(names_of(speaker), key=len, reverse=True):
             text = re.sub(rf"\b{re.escape(name)}(?:['’]s)?(?!\w)", " ", text, flags=re.IGNORECASE)
     return " ".join(text.split())
-
-
-def _names(speaker: str) -> set[str]:
-    """A whole name and a first name; what chat programs call the two sides is none."""
-    folded = speaker.casefold()
-    return set() if folded in ROLES else {folded, folded.split()[0]}

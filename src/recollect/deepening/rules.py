@@ -11,9 +11,10 @@ from datetime import timedelta
 from recollect.asked import telling_words
 from recollect.context import Context
 from recollect.deepening.expansion import Expansion
-from recollect.deepening.question import asks_order, parts, speakers_named, without_names
+from recollect.deepening.question import asks_order, parts, without_names
 from recollect.deepening.settings import Deep
 from recollect.model import Pool
+from recollect.stages.likely import speakers_named
 from recollect.text import has_substance
 
 _FEEDBACK_WORDS = 6

@@ -12,7 +12,8 @@ from recollect.asking import Ask, Limits, build_query, make_filters, next_cursor
 from recollect.context import Boost, Context
 from recollect.errors import Refused
 from recollect.explain import WhyNot, explain, why_not
-from recollect.facade.opened import Opened, reranker_of
+from recollect.facade.deepened import Deepened
+from recollect.facade.opened import reranker_of
 from recollect.model import Filters, Recall
 from recollect.ports import Reranker
 from recollect.profile import Profile
@@ -20,7 +21,7 @@ from recollect.profile import Profile
 _LIMITS = ("k", "max_tokens", "offset", "cursor", "as_of", "most", "episode_k", "context")
 
 
-class Recalling(Opened):
+class Recalling(Deepened):
     """The asking side of a memory."""
 
     def recall(
@@ -41,6 +42,7 @@ class Recalling(Opened):
         most: Mapping[str, int] | None = None,
         episode_k: int | None = None,
         context: Mapping[str, Any] | None = None,
+        deep: bool = False,
         **where: Any,
     ) -> Recall:
         """What the question calls to mind, best first, each with its reasons.
@@ -50,7 +52,8 @@ class Recalling(Opened):
         another name). Without ``text`` filters alone find the newest they leave.
         ``reranker`` is a function or a name, "none" included; without it the configured
         one reads. ``context`` says what is going on (``{"hour": 9, "weekday": "monday",
-        "topic": "auth"}``).
+        "topic": "auth"}``). With ``deep`` the first answer is judged and, where it is not
+        enough, asked on from (docs/deep.md).
 
         >>> with Memory.open(":memory:") as memory:
         ...     _ = memory.remember("Tests run with make test")
@@ -69,10 +72,10 @@ class Recalling(Opened):
             episode_k=episode_k,
             context=context,
         )
-        chosen = self.profile(profile)
+        first, chosen = self._walks(profile, deep=deep)
         ctx = self._asking(asked, chosen, filters, where, now)
         ctx = replace(ctx, boost=boost, reranker=self._reader(reranker))
-        answer = self._answer(chosen, ctx, now_given=now is not None)
+        answer = self._answer(first, chosen, ctx, now_given=now is not None)
         if not answer.page.has_more:
             return answer
         cursor = next_cursor(answer.query, [hit.item.id for hit in answer.hits])
@@ -93,13 +96,13 @@ class Recalling(Opened):
     ) -> WhyNot:
         """At which step a memory fell out of the answer, and by how much."""
         item = self.get(item_id)
-        chosen = self.profile(profile)
+        first, chosen = self._walks(profile, deep=options.pop("deep", False))
         named = {key: options.pop(key, None) for key in ("filters", "now", "boost", "reranker")}
         ask = Ask(text, **{key: options.pop(key) for key in _LIMITS if key in options})
         ctx = self._asking(ask, chosen, named["filters"], options, named["now"])
         ctx = replace(ctx, boost=named["boost"], reranker=self._reader(named["reranker"]))
         item = self.store.get([item.id], as_of=ctx.query.as_of).get(item.id, item)
-        return why_not(item, engine.recall(chosen, ctx), chosen.channels, ctx)
+        return why_not(item, self._walked(first, chosen, ctx), chosen.channels, ctx)
 
     def compare(
         self, text: str, profiles: Sequence[str | Profile], **options: Any
@@ -108,10 +111,13 @@ class Recalling(Opened):
         answers = [self.recall(text, profile=name, track=False, **options) for name in profiles]
         return {answer.profile: answer for answer in answers}
 
-    def _answer(self, profile: Profile, ctx: Context, *, now_given: bool) -> Recall:
-        """What the walk finds or, where answers are kept, found a moment ago."""
-        if self._cache is None:
-            return engine.recall(profile, ctx)
+    def _answer(
+        self, first: Profile | None, profile: Profile, ctx: Context, *, now_given: bool
+    ) -> Recall:
+        """What the walk finds or, where answers are kept, found a moment ago. An answer of
+        two walks is not kept: a model may have had a say in it."""
+        if self._cache is None or first is not None:
+            return self._walked(first, profile, ctx)
         from recollect.cache import key_of  # start-up time: most keep none
 
         key, now = key_of(profile, ctx, now_given=now_given), self._clock()

@@ -41,11 +41,6 @@ class Trail(NamedTuple):
     undone: bool
 
 
-def is_run(name: str) -> bool:
-    """Whether an id is a run's."""
-    return name.startswith(RUN)
-
-
 def begin(jobs: Mapping[str, int], work: Work) -> str:
     """A new run, written down."""
     run = f"{RUN}{work.make_id(work.now)}"
@@ -78,8 +73,7 @@ def note(noted: Noted, made: Successor | None, work: Work) -> None:
     detail = {
         "job": noted.job,
         "why": proposal.rule,
-        "makes": made.id if made and made.is_ours else None,
-        "uses": made.id if made and not made.is_ours else None,
+        "makes": made.id if made else None,
         "ends": list(proposal.ends),
         "judges": [[item, items[item].status, status] for item, status in proposal.statuses],
         "links": [list(link) for link in links if link not in known],

@@ -22,10 +22,9 @@ class Hindered(NamedTuple):
 
 
 class Successor(NamedTuple):
-    """The memory that stands in; ``is_ours`` where maintenance made it, now or before."""
+    """The memory that stands in, made now or by an earlier run."""
 
     id: str
-    is_ours: bool
 
 
 def key_of(job: Job, proposal: Proposal, work: Work) -> str:
@@ -50,9 +49,9 @@ def known_successor(job: Job, proposal: Proposal, work: Work) -> Successor | Hin
     item = work.store.get([used[0]]).get(used[0])
     if item is None or item.live_to is not None:
         return Hindered("it was done before and undone")
-    if item.id in proposal.ends:
+    if item.id in proposal.ends or item.metadata.get("job") != job.name:
         return Hindered(f"{item.id} says the same already")
-    return Successor(item.id, is_ours=item.metadata.get("job") == job.name)
+    return Successor(item.id)
 
 
 def succeed(job: Job, proposal: Proposal, run: str, work: Work) -> Successor | Hindered:
@@ -63,13 +62,10 @@ def succeed(job: Job, proposal: Proposal, run: str, work: Work) -> Successor | H
     made = known or _store(job, proposal, run, work)
     if isinstance(made, Hindered):
         return made
-    if made.id in proposal.ends:
-        return Hindered(f"{made.id} says the same already")
     parents = work.store.get(list(proposal.lineage))
     if len(parents) < len(proposal.lineage):
         # Erased while the successor was on its way: it may repeat what is not to be.
-        if made.is_ours:
-            work.store.erase([made.id], actor=work.writing().actor, now=work.now)
+        work.store.erase([made.id], actor=work.writing().actor, now=work.now)
         return Hindered("one of its memories was erased meanwhile")
     me = Node("item", made.id)
     links = [Link(me, Node("item", parent), "derives_from") for parent in proposal.lineage]
@@ -85,7 +81,10 @@ def _store(job: Job, proposal: Proposal, run: str, work: Work) -> Successor | Hi
         kept = remember([draft], work.writing())[0]
     except Refused as error:
         return Hindered(f"its text was refused: {error.message}")
-    return Successor(kept.id, is_ours=kept.id == draft.id)
+    if kept.id != draft.id:
+        # Somebody's own memory does not become a stand-in: it would go when that does.
+        return Hindered(f"{kept.id} says the same already")
+    return Successor(kept.id)
 
 
 def inherited(job: Job, proposal: Proposal, run: str, work: Work) -> Draft:
@@ -109,6 +108,7 @@ def inherited(job: Job, proposal: Proposal, run: str, work: Work) -> Draft:
 
 def _handed_down(draft: Draft, parents: list[Item]) -> dict[str, Any]:
     return {
+        "trust": min([one.trust for one in parents], default=draft.trust),
         "classification": max([draft.classification, *(one.classification for one in parents)]),
         "integrity": min([draft.integrity, *(one.integrity for one in parents)]),
         "credibility": max([one.credibility for one in parents], default=draft.credibility),

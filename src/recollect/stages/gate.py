@@ -52,10 +52,11 @@ class Abstain:
     """Says nothing when the memory does not know, and lets everything through when it does.
 
     It knows when one of the ``top`` holds every telling word of the question. Where that
-    names a time and nothing else, it knows what happened then. It does not when most names of the question are strange to this space. In between it must
-    be sure enough: the best likeness of the whole (plain vectors), of a sentence, and
-    how far the best stands out from the rest, less the share of strange words. Where
-    none of the ``top`` has a vector, the share of the words they hold decides.
+    names a time and nothing else, it knows what happened then. It does not know when most
+    names of the question are strange to this space. In between it must be sure enough:
+    the best likeness of the whole (plain vectors), of a sentence, and how far the best
+    stands out from the rest, less the share of strange words. Where none of the ``top``
+    has a vector, the share of the words they hold decides.
     """
 
     min_confidence: float = 0.64
@@ -72,7 +73,9 @@ class Abstain:
             return pool
         if asks_only_when(ctx):
             ctx.remark("the question names a time and nothing else")
-            return tuple(cand for cand in pool if _of_that_time(cand))
+            return tuple(
+                cand for cand in pool if _of_that_time(cand) or _says_that_time(cand, ctx)
+            )
         if self._is_sure(best, ctx):
             return pool
         if any(coverage(cand, ctx) == 1.0 for cand in best):
@@ -114,6 +117,11 @@ class Abstain:
 def _of_that_time(cand: Candidate) -> bool:
     """Whether a channel found it for its time."""
     return any(reason.by == "channel.temporal" for reason in cand.evidence)
+
+
+def _says_that_time(cand: Candidate, ctx: Context) -> bool:
+    """Whether it names the time itself, whenever it was told."""
+    return time_terms(ctx) <= set(ctx.store.terms(cand.item.text))
 
 
 def _comparable(whole: float, sentence: float, weight: float, embedder: object) -> float:

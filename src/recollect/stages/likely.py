@@ -38,35 +38,49 @@ class AnswerKind:
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """What a person said counts more when the question names that person first.
+    """What a person said counts more when the question names that person first, or at all
+    (``every``).
 
     Where it names nobody, "I" and "we" are the user of a chat, "you" the assistant.
     """
 
     weight: float = 0.1
+    every: bool = False
     name: str = "speaker"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        speakers = {
-            name: cand.item.speaker
-            for cand in pool
-            if cand.item.speaker
-            for name in _names(cand.item.speaker)
-        }
-        asked = [word.shown.casefold() for word in ctx.words()]
-        meant = next((speakers[word] for word in asked if word in speakers), None)
-        meant = meant or _side(ctx.query.text)
-        if meant is None:
+        meant = speakers_named(pool, ctx)[: None if self.every else 1]
+        if not meant and (side := _side(ctx.query.text)):
+            meant = (side,)
+        if not meant:
             return pool
+        folded = {name.casefold() for name in meant}
         return best_first(
             cand.because(self.name, "add", self.weight, f"said by {cand.item.speaker}")
-            if cand.item.speaker and cand.item.speaker.casefold() == meant.casefold()
+            if cand.item.speaker and cand.item.speaker.casefold() in folded
             else cand
             for cand in pool
         )
 
 
-def _names(speaker: str) -> set[str]:
+def speakers_of(pool: Pool) -> dict[str, str]:
+    """Who spoke, by each name a question may call them."""
+    return {
+        name: cand.item.speaker
+        for cand in pool
+        if cand.item.speaker
+        for name in names_of(cand.item.speaker)
+    }
+
+
+def speakers_named(pool: Pool, ctx: Context) -> tuple[str, ...]:
+    """Those of the speakers that the question names, in its order."""
+    speakers = speakers_of(pool)
+    asked = (word.shown.casefold() for word in ctx.words())
+    return tuple(dict.fromkeys(speakers[word] for word in asked if word in speakers))
+
+
+def names_of(speaker: str) -> set[str]:
     """A whole name and a first name; what chat programs call the two sides is none."""
     folded = speaker.casefold()
     return set() if folded in ROLES else {folded, folded.split()[0]}
