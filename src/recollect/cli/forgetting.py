@@ -68,6 +68,8 @@ def forget(
         would = memory.forget(*dict.fromkeys(ids), erase=erase, preview=True)
         if not yes and not app.json:
             _print_preview(app, would, erase=erase)
+        if yes and not app.json:
+            _print_kept(app, would)
         if not would.items:
             return _report(app, would, erase=erase)
         question = f"{'Erase' if erase else 'Forget'} {plural(len(would.items), 'memory')}?"
@@ -124,7 +126,11 @@ def _print_preview(app: App, would: Forgotten, *, erase: bool) -> None:
         app.out.line(yellow("would be quarantined "), bold(item_id), dim("  made from it, too"))
     for item_id in would.restored:
         app.out.line(dim("would come back into recall "), bold(item_id))
-    for item_id, why in would.kept:
+    _print_kept(app, would)
+
+
+def _print_kept(app: App, told: Forgotten) -> None:
+    for item_id, why in told.kept:
         app.out.line(dim("stays"), " ", bold(item_id), dim(f"  {why}; only --erase lets go of it"))
 
 
@@ -182,7 +188,7 @@ def restore(app: App, ids: tuple[str, ...]) -> int:
     Erased ones are gone for good.
     """
     with app.open() as memory:
-        wanted = [memory.get(item_id).id for item_id in dict.fromkeys(ids)]
+        wanted = [memory.stored(item_id).id for item_id in dict.fromkeys(ids)]
         restored = memory.restore(*wanted)
     if app.json:
         app.out.json({"restored": restored})

@@ -57,6 +57,9 @@ SECTIONS = {
         "import": "Store many memories from a file.",
         "export": "Write everything to a file.",
     },
+    "Serve": {
+        "mcp": "Serve this memory to agents, by the Model Context Protocol.",
+    },
     "Measure": {
         "eval": "Measure how well the right memories come back.",
         "tune": "Search better numbers for a profile.",

@@ -38,6 +38,11 @@ def asking_options(function: F) -> F:
         click.option("--max-tokens", type=int, metavar="N", help="At most so many tokens."),
         click.option("--as-of", metavar="TIME", help="As it was known at that moment."),
         click.option(
+            "--deep",
+            is_flag=True,
+            help="Judge the first answer; where it is not enough, ask on and look wider.",
+        ),
+        click.option(
             "--reranker",
             metavar="NAME",
             help="What reads the best again: overlap, cross-encoder, an address, none.",
@@ -95,6 +100,7 @@ def named(memory: Memory, name: str | None) -> Profile:
         'recollect recall "who rotates the keys?" --reranker overlap',
         "recollect recall --entity module:auth",
         'recollect recall "auth" --profile remind --episode-k 0 --text',
+        'recollect recall "which books did both of them read?" --deep --trace',
     ],
 )
 @click.argument("query", default="")

@@ -73,7 +73,8 @@ def thread(app: App, thread_id: str) -> None:
     with app.open() as memory:
         found = memory.thread(thread_id)
         ids = tuple(member.item for member in found.members)
-        items = {item.id: item for item in memory.browse(limit=10_000, ids=ids)} if ids else {}
+        seen = memory.browse(limit=10_000, ids=ids, include_superseded=True) if ids else []
+        items = {item.id: item for item in seen}
     if app.json:
         from recollect.wire import thread_json  # plain output does without
 
@@ -90,7 +91,8 @@ def thread(app: App, thread_id: str) -> None:
 def _print_event(app: App, event: ThreadEvent, item: Item, role: str) -> None:
     label = event.kind.replace("_", " ")
     head = ("  ", dim(day(event.at)), "  ", f"{label:<20}", dim(f"{role:<8}"), " ")
-    app.out.block(one_line(item.text), indent=43, first=head)
+    told = one_line(item.text) if item.status == "active" else f"{one_line(item.text)} (superseded)"
+    app.out.block(told, indent=43, first=head)
 
 
 @command(

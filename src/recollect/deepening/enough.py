@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from recollect.asked import gives, periods, telling_words, wanted
 from recollect.context import Context
-from recollect.deepening.question import asks_for_several, leads_over
 from recollect.deepening.settings import Deep
 from recollect.model import Candidate, Pool, Step
 from recollect.ports import Word
+from recollect.questions import asks_for_several, leads_over
 from recollect.stages.likely import speakers_of
 from recollect.text import shorten
 

@@ -31,6 +31,11 @@ class Expansion(NamedTuple):
     since: datetime | None = None
     until: datetime | None = None
 
+    @property
+    def narrows(self) -> bool:
+        """Whether it looks at less than the question does."""
+        return bool(self.speakers or self.since or self.until)
+
     def shown(self) -> str:
         """What the trace tells about it."""
         text = shorten(" ".join(self.text.split()), _SHOWN)

@@ -11,10 +11,10 @@ from datetime import timedelta
 from recollect.asked import telling_words
 from recollect.context import Context
 from recollect.deepening.expansion import Expansion
-from recollect.deepening.question import asks_order, parts, without_names
 from recollect.deepening.settings import Deep
 from recollect.model import Pool
-from recollect.stages.likely import speakers_named
+from recollect.questions import asks_order, parts
+from recollect.stages.likely import names_of, speakers_named
 from recollect.text import has_substance
 
 _FEEDBACK_WORDS = 6
@@ -41,8 +41,8 @@ def expand(hits: Pool, ctx: Context, deep: Deep) -> tuple[Expansion, ...]:
     )
     chosen: dict[tuple[str, str, tuple[str, ...]], Expansion] = {}
     for one in asked:
-        if has_substance(one.text) and one.text.casefold() != ctx.query.text.casefold():
-            chosen.setdefault((one.kind, one.text.casefold(), one.speakers), one)
+        if has_substance(one.text) and (one.narrows or one.text != ctx.query.text):
+            chosen.setdefault((one.kind, one.text, one.speakers), one)
     return tuple(chosen.values())[: deep.most]
 
 
@@ -106,7 +106,7 @@ def _shared_words(best: Pool, ctx: Context) -> Iterator[Expansion]:
             if not word.common and len(word.terms) == 1 and word.terms[0] not in asked:
                 shown.setdefault(word.terms[0], word.shown)
                 weight[word.terms[0]] += cand.score  # type: ignore[assignment]
-    documents, _, counts = ctx.store.statistics(shown)
+    documents, _, counts = ctx.counted(shown)
     worth = {
         term: weight[term] * math.log(1.0 + documents / (1.0 + counts.get(term, 0)))
         for term in shown
@@ -116,3 +116,12 @@ def _shared_words(best: Pool, ctx: Context) -> Iterator[Expansion]:
     if first:
         words = " ".join((*asking, *(shown[term] for term in first)))
         yield Expansion("LEX", words[:_LONGEST], "with rare words of the best hits")
+
+
+def without_names(text: str, speakers: tuple[str, ...]) -> str:
+    """The question without the names of those who speak: whoever speaks of themselves
+    does not say their name, and those who say it speak to them."""
+    for speaker in speakers:
+        for name in sorted(names_of(speaker), key=len, reverse=True):
+            text = re.sub(rf"\b{re.escape(name)}(?:['’]s)?(?!\w)", " ", text, flags=re.IGNORECASE)
+    return " ".join(text.split())

@@ -20,7 +20,12 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 def profile_toml(profile: Profile, remarks: Sequence[str] = ()) -> str:
     """The profile with every setting spelled out, so that no later default changes it."""
     blocks = ["\n".join(f"# {line}" for line in remarks)] if remarks else []
-    blocks.append(f"title = {_value(profile.title)}\nuntopiced = {_value(profile.untopiced)}")
+    blocks.append(
+        f"title = {_value(profile.title)}\nuntopiced = {_value(profile.untopiced)}\n"
+        f"deeper = {_value(profile.deeper)}"
+    )
+    if profile.deep is not None:
+        blocks.append("\n".join(["[deep]", *_settings(profile.deep)]))
     blocks += [_block("[[channels]]", part, CHANNELS) for part in profile.channels]
     blocks.append(_block("[fuse]", profile.fuse, FUSIONS))
     for slot in SLOTS:

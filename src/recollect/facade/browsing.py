@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from recollect.asking import make_filters
+from recollect.asking import MAX_LISTED, MAX_OFFSET, make_filters, within
 from recollect.errors import Refused
 from recollect.facade.opened import Opened
 from recollect.model import Entity, Filters, Item
@@ -23,7 +23,8 @@ class Browsing(Opened):
         now = self._clock()
         ceiling = {"max_classification": self.settings.max_classification}
         filters = make_filters({**ceiling, **where}, now)
-        return self.store.browse(Scope(filters, now), limit=limit, after=after)
+        most = within("limit", limit, 1, MAX_LISTED)
+        return self.store.browse(Scope(filters, now), limit=most, after=after)
 
     def entities(
         self,
@@ -39,7 +40,13 @@ class Browsing(Opened):
         Each with its momentum now and its memories counted: by layer, and pinned.
         """
         kinds = (kind,) if isinstance(kind, str) else tuple(kind)
-        wanted = Listing(prefix, kinds, max(min_memories, 0), max(limit, 0), max(offset, 0))
+        wanted = Listing(
+            prefix,
+            kinds,
+            within("min_memories", min_memories, 0, MAX_LISTED),
+            within("limit", limit, 1, MAX_LISTED),
+            within("offset", offset, 0, MAX_OFFSET),
+        )
         return self.store.list_entities(wanted, self._clock())
 
     def timeline(self, around: str, *, window: int = 5) -> list[Item]:
@@ -48,7 +55,7 @@ class Browsing(Opened):
         ceiling = self.settings.max_classification
         filters = Filters(include_superseded=True, max_classification=ceiling)
         scope = Scope(filters, self._clock())
-        return self.store.around(item.id, window=window, scope=scope)
+        return self.store.around(item.id, window=within("window", window, 1, 1000), scope=scope)
 
     def why(self, item_id: str, *, depth: int = 4, types: Sequence[str] = ()) -> Provenance:
         """Where a memory comes from: what it derives from, was caused by, replaces ..."""
@@ -67,4 +74,5 @@ class Browsing(Opened):
 
     def events(self, *, after: int = 0, limit: int = 100) -> list[Event]:
         """The journal: who did what to which memory."""
-        return self.store.events(after=after, limit=limit)
+        within("after", after, 0, 2**63 - 1)
+        return self.store.events(after=after, limit=within("limit", limit, 1, MAX_LISTED))

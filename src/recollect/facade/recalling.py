@@ -8,7 +8,15 @@ from datetime import datetime
 from typing import Any
 
 from recollect import engine
-from recollect.asking import Ask, Limits, build_query, make_filters, next_cursor, with_entity_ids
+from recollect.asking import (
+    Ask,
+    Limits,
+    build_query,
+    checked,
+    make_filters,
+    next_cursor,
+    with_entity_ids,
+)
 from recollect.context import Boost, Context
 from recollect.errors import Refused
 from recollect.explain import WhyNot, explain, why_not
@@ -146,6 +154,8 @@ class Recalling(Deepened):
             filters = make_filters({**ceiling, **where}, moment)
         elif where:
             raise Refused("give filters either as one object or as keywords, not both")
+        else:
+            filters = checked(filters, moment)
         filters = with_entity_ids(filters, self.store)
         if profile.untopiced and filters.topics:
             filters = replace(filters, include_untopiced=True)

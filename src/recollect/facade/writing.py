@@ -112,14 +112,11 @@ class Writing(Working):
     ) -> Forgotten:
         """Takes memories out of recall; ``erase`` leaves no byte of them behind.
 
-        Pinned and protected ones are only let go by an erase, which is always meant.
+        Pinned and protected ones are only let go by an erase, which is always meant; so is
+        what was forgotten before. ``kept`` names them.
         """
         items = [self.stored(item_id) for item_id in ids]
-        kept = tuple(
-            (item.id, "pinned" if item.pinned else "protected")
-            for item in items
-            if not erase and (item.pinned or item.protected)
-        )
+        kept = () if erase else tuple((item.id, why) for item in items if (why := _stays(item)))
         going = tuple(item for item in items if item.id not in dict(kept))
         if erase and going:
             return self._erase(going, preview=preview)
@@ -185,10 +182,12 @@ class Writing(Working):
         return undo
 
     def restore(self, *ids: str) -> list[str]:
-        """Brings forgotten memories back; erased ones are gone for good."""
+        """Brings forgotten memories back, each by its id or a part of it; erased ones are
+        gone for good. Gives the ids of those that had been forgotten."""
         from recollect.ingest.release import reclaim  # start-up time: recall does without
 
-        back = self.store.restore(list(ids), actor=self.settings.actor, now=self._clock())
+        wanted = [self.stored(item_id).id for item_id in ids]
+        back = self.store.restore(wanted, actor=self.settings.actor, now=self._clock())
         reclaim(back, self._writing())
         return back
 
@@ -197,3 +196,10 @@ class Writing(Working):
 
         actor, now = self.settings.actor, self._clock()
         return WriteContext(self.store, self.embedder, now, actor, make_id, relating=relating)
+
+
+def _stays(item: Item) -> str:
+    """Why a forget leaves a memory alone; empty where it does not."""
+    if item.live_to is not None:
+        return "forgotten already"
+    return "pinned" if item.pinned else "protected" if item.protected else ""

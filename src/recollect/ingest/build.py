@@ -96,7 +96,7 @@ def make_item(
 ) -> Item:
     """The item a draft becomes; what nobody said is filled in by rules."""
     draft = piece.draft
-    happened, ended = _happened(draft, times)
+    happened, ended = times_of(draft, times)
     return Item(
         id=piece.id,
         text=draft.text,
@@ -170,7 +170,7 @@ def _trust(piece: Prepared, around: Surroundings) -> int:
     return min([trust, *(around.parents.get(parent, trust) for parent in lineage(draft))])
 
 
-def _happened(draft: Draft, times: Sequence[TimeSpan]) -> tuple[datetime | None, datetime | None]:
+def times_of(draft: Draft, times: Sequence[TimeSpan]) -> tuple[datetime | None, datetime | None]:
     """When it happened: as given or, where the text opens with a date, then."""
     if draft.occurred_at is not None or not times:
         return draft.occurred_at, draft.occurred_end

@@ -23,7 +23,7 @@ NEAR = 16  # words: room for what opens a sentence
 _STRIPPED = "\"'`“”‘’«»*()[]"
 _ENDS = ".,;:!?…"
 _SENTENCE_END = re.compile(r"[.!…]['\"”’)]?(?=\s+[^a-z\s])|\s*\n|;(?=\s)|\s[—–-]{1,2}(?=\s)|\s\(")
-_MARKS = (". ", "! ", "; ", "\n", " (", " - ", " – ", " — ", '." ', "… ")
+_MARK = re.compile(r"[.!;…\n(–—]|- ")
 _SHORTENED = frozenset({"dr", "mr", "mrs", "ms", "prof", "st", "no", "vs", "approx", "ca"})
 _NEGATIVES = {
     "isn't": ("is", "not"),
@@ -58,13 +58,13 @@ def read_clause(text: str, verbs: frozenset[str]) -> Clause | None:
     if len(text) > LONGEST or "?" in text:
         return None
     first, rest = _first_sentence(text.strip())
-    pieces = first.split()
     lower = first.lower().split()
     # The quick ways out, before punctuation is looked at.
-    if not 3 <= len(pieces) <= MOST_WORDS or verbs.isdisjoint(lower[1:NEAR]):
+    if not 3 <= len(lower) <= MOST_WORDS or not UNSURE.isdisjoint(lower):
         return None
-    if not UNSURE.isdisjoint(lower) or pieces[0][0] in "-*>|#\"“'`{[<":
+    if verbs.isdisjoint(lower[1:NEAR]) or lower[0][0] in "-*>|#\"“'`{[<":
         return None
+    pieces = first.split()
     words = _words(pieces)
     if any(word.low in UNSURE or word.low in SEVERAL for word in words) or _is_planned(words):
         return None
@@ -84,7 +84,7 @@ def _is_planned(words: Sequence[Word]) -> bool:
 
 
 def _first_sentence(text: str) -> tuple[str, str]:
-    if not any(mark in text for mark in _MARKS):
+    if _MARK.search(text) is None:
         return text, ""
     for mark in _SENTENCE_END.finditer(text):
         before = text[: mark.start()].rpartition(" ")[2].lower()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from recollect.dates import find_times
@@ -14,6 +15,7 @@ from recollect.ingest.build import (
     entities_met,
     lineage,
     make_item,
+    times_of,
     tokens_of,
     trust_by_id,
 )
@@ -54,7 +56,7 @@ def revise(item: Item, changes: Mapping[str, Any], ctx: WriteContext) -> Item:
             entities=(),
             caption=None if item.level == "raw" else item.caption,
             metadata={key: value for key, value in item.metadata.items() if key != FACT},
-        )
+        )._replace(**_without_read_times(item))
     if "pinned" not in changes:
         by_importance = item.pinned and item.importance >= PIN_FROM
         draft = draft._replace(pinned=item.pinned and not by_importance)
@@ -73,6 +75,18 @@ def judge(item: Item, step: float, ctx: WriteContext) -> Item:
 def changeable() -> frozenset[str]:
     """The fields of a memory that a revision may change."""
     return _COPIED - _FIXED
+
+
+def _without_read_times(item: Item) -> dict[str, datetime | None]:
+    """The times of an item as somebody gave them: none where its text opens with them."""
+    told = Draft(item.text)
+    start, end = times_of(told, find_times(item.text, item.stored_at))
+    if start is None or start != item.occurred_at:
+        return {}
+    return {
+        "occurred_at": None,
+        "occurred_end": None if end == item.occurred_end else item.occurred_end,
+    }
 
 
 def _as_tuples(changes: Mapping[str, Any]) -> dict[str, Any]:

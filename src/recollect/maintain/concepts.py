@@ -9,7 +9,7 @@ from itertools import combinations
 
 from recollect.maintain.condense import RULES, condense, quoted
 from recollect.maintain.consolidate import entity_name
-from recollect.maintain.job import Proposal, Work
+from recollect.maintain.job import Proposal, Work, is_made_by
 from recollect.maintain.looking import each
 from recollect.model import Draft, Item
 
@@ -103,7 +103,7 @@ def _made_before(
     ours = {
         key
         for key, item in concepts.items()
-        if item.live_to is None and item.metadata.get("job") == Concepts().name
+        if item.live_to is None and is_made_by(item, Concepts().name)
     }
     of_fact: defaultdict[str, set[str]] = defaultdict(set)
     for link in links:

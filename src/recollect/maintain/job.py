@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from recollect.ids import make_id
+from recollect.ingest.admit import DERIVED
 from recollect.ingest.writing import WriteContext
 from recollect.model import Draft, Filters, Item, Link, Status
 from recollect.ports import Budget, Embedder, LanguageModel, Scope, Store
@@ -120,6 +121,12 @@ class Job(Protocol):
         ...
 
     def plan(self, work: Work) -> Iterator[Proposal]: ...
+
+
+def is_made_by(item: Item, job: str) -> bool:
+    """Whether a job made a memory. Anybody may write the name of a job into metadata, but
+    only maintenance makes what is derived."""
+    return item.source_class == DERIVED and item.metadata.get("job") == job
 
 
 def spared(item: Item, job: Job) -> str | None:

@@ -95,7 +95,7 @@ def note_undone(run: str, work: Work) -> None:
 def trail_of(run: str, store: Store) -> Trail | None:
     """What a run did; None where there was no such run."""
     lines = store.changes(item=run, actor=None, limit=_MOST_LINES)
-    if not lines:
+    if not lines and all(begun.run != run for begun in runs(store, _MOST_LINES)):
         return None
     told = [_read(line.detail) for line in reversed(lines)]
     return Trail(

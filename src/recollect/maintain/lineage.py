@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from recollect.ingest.admit import DERIVED
 from recollect.model import Item
 from recollect.ports import Store
 
@@ -54,7 +55,7 @@ def reach_of(ids: Iterable[str], store: Store) -> Reach:
         rim = []
         for child, item in items.items():
             parents = _parents(child, item, store)
-            if item.source_class == "derived" or parents <= going.keys():
+            if item.source_class == DERIVED or parents <= going.keys():
                 going[child] = None
                 mixed.pop(child, None)
                 rim.append(child)
@@ -87,7 +88,7 @@ def orphans_of(children: Iterable[str], going: set[str], store: Store) -> tuple[
     runs = {
         f"{item.metadata.get('job')}:{item.metadata.get('run')}"
         for item in store.get(wanted).values()
-        if item.metadata.get("run")
+        if item.source_class == DERIVED
     }
     parents = {link.dst.id for link in store.links_of(wanted, DERIVES, incoming=False)}
     items = store.get(sorted(parents - going)) if runs else {}

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from recollect.errors import ModelError
-from recollect.maintain.job import Job, Proposal, Work, spared
+from recollect.maintain.job import Job, Proposal, Work, is_made_by, spared
 from recollect.maintain.journal import Noted, begin, note
 from recollect.maintain.succeed import Hindered, Successor, known_successor, succeed
 from recollect.model import Item
@@ -184,8 +184,7 @@ def _spared(item: Item, step: Step) -> str | None:
         return spared(item, step.job)
     if item.pinned:
         return "pinned"
-    made_by = item.metadata.get("job")
-    return None if made_by == step.job.name else f"not made by {step.job.name}"
+    return None if is_made_by(item, step.job.name) else f"not made by {step.job.name}"
 
 
 def _carry_out(step: Step, run: str, work: Work) -> Done | Hindered:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from recollect.errors import Refused
 from recollect.ingest.admit import DERIVED
 from recollect.ingest.remember import remember
-from recollect.maintain.job import Job, Proposal, Work
+from recollect.maintain.job import Job, Proposal, Work, is_made_by
 from recollect.maintain.journal import note_making
 from recollect.model import Draft, Filters, Item, Link, Node
 from recollect.ports import Scope, TextSearch
@@ -49,7 +49,7 @@ def known_successor(job: Job, proposal: Proposal, work: Work) -> Successor | Hin
     item = work.store.get([used[0]]).get(used[0])
     if item is None or item.live_to is not None:
         return Hindered("it was done before and undone")
-    if item.id in proposal.ends or item.metadata.get("job") != job.name:
+    if item.id in proposal.ends or not is_made_by(item, job.name):
         return Hindered(f"{item.id} says the same already")
     return Successor(item.id)
 

@@ -121,7 +121,12 @@ class Threads:
 
     def _threads(self, work: Work) -> Iterator[Thread]:
         items = sorted(
-            (item for item in each(work, levels=self.levels) if not item.flags),
+            # What was superseded is part of how it went: blocked first, then fixed.
+            (
+                one
+                for one in each(work, levels=self.levels, include_superseded=True)
+                if not one.flags
+            ),
             key=lambda one: (one.when, one.text, one.id),
         )
         finder = _Finder(self, items, work)

@@ -96,9 +96,7 @@ class Searches(Protocol):
         """The words and names of a question, in its order, each once."""
         ...
 
-    def statistics(
-        self, terms: Iterable[str], *, as_of: datetime | None = None
-    ) -> WordStatistics:
+    def statistics(self, terms: Iterable[str], *, as_of: datetime | None = None) -> WordStatistics:
         """How common index words are, or were at a moment, ended revisions included."""
         ...
 
@@ -346,7 +344,8 @@ class Keeping(Protocol):
         ...
 
     def get(self, ids: Sequence[str], *, as_of: datetime | None = None) -> dict[str, Item]:
-        """Items by id, ended ones too (their ``live_to`` is set)."""
+        """Items by id, ended ones too (their ``live_to`` is set); with ``as_of`` as they
+        stood then, those ended by then too."""
         ...
 
     def resolve(self, part: str) -> list[str]:

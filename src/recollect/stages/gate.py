@@ -73,9 +73,7 @@ class Abstain:
             return pool
         if asks_only_when(ctx):
             ctx.remark("the question names a time and nothing else")
-            return tuple(
-                cand for cand in pool if _of_that_time(cand) or _says_that_time(cand, ctx)
-            )
+            return tuple(cand for cand in pool if _of_that_time(cand) or _says_that_time(cand, ctx))
         if self._is_sure(best, ctx):
             return pool
         if any(coverage(cand, ctx) == 1.0 for cand in best):

@@ -38,6 +38,15 @@ class Stand:
         yield Proposal("it stands in", "standing in", ends=self.ids, successor=Draft(self.text))
 
 
+@dataclass(frozen=True)
+class Renew(Stand):
+    """A job that says it only makes its own work anew."""
+
+    def plan(self, work: Work) -> Iterator[Proposal]:
+        for proposal in Stand.plan(self, work):
+            yield proposal._replace(renews=True)
+
+
 # --- Entities and validity ----------------------------------------------------------------
 
 
@@ -140,6 +149,17 @@ def test_somebodys_own_memory_does_not_become_a_stand_in(clock: FixedClock) -> N
         assert again.left[0].hindrance == f"{there} says the same already"
         assert memory.store.links_of([there], ("derives_from",), incoming=False) == []
         assert all(memory.get(one).live_to is None for one in ids)
+
+
+def test_nobody_passes_for_a_jobs_own_work(clock: FixedClock) -> None:
+    """Metadata that name a job do not lift the protection of a memory."""
+    with open_memory(clock) as memory:
+        one = memory.remember("Atlas must stay", layer="caveat", metadata={"job": "stand"}).id
+
+        report = memory.maintain(Renew((one,)), share=1.0)
+
+        assert "not made by" in report.left[0].hindrance
+        assert memory.get(one).live_to is None
 
 
 def test_nothing_is_ended_in_favour_of_itself(clock: FixedClock) -> None:

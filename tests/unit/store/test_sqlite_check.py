@@ -74,6 +74,8 @@ DERIVED: dict[str, tuple[str, str]] = {
     "sign bits": ("vectors", "UPDATE chunk SET bits = zeroblob(length(bits))"),
     "slots": ("vectors", "UPDATE chunk SET rids = zeroblob(length(rids))"),
     "a chunk": ("vectors", "DELETE FROM chunk"),
+    "a standing": ("standings", "UPDATE item SET status = 'superseded' WHERE id = 'i5'"),
+    "a stranger's": ("standings", "INSERT INTO status_change VALUES ('nobody', 1, 'active')"),
 }
 
 

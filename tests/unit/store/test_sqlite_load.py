@@ -220,3 +220,15 @@ def test_hits_of_an_import_are_found_by_their_words(store: SqliteStore) -> None:
         item.id for item in other.unembedded("any", 9)
     ] == ["a", "b"]
     other.close()
+
+
+def test_an_export_that_tells_nothing_of_standings_is_completed(store: SqliteStore) -> None:
+    """One from before they were told: what stands has stood so since its revision began."""
+    store.set_status(["a"], "superseded", actor="x", now=at(hours=5))
+    lines = [line for line in export(store) if line["type"] != "status_change"]
+    other = load(lines)
+
+    assert other.get(["a"], as_of=NOW)["a"].status == "active"
+    assert other.get(["a"], as_of=at(hours=1))["a"].status == "superseded"
+    assert all(finding.ok for finding in other.check())
+    other.close()

@@ -88,3 +88,40 @@ def test_a_half_made_copy_is_made_again(path: Path) -> None:
     assert not part.exists()
     assert len(copies(path)) == 1
     db.close()
+
+
+def test_how_memories_stood_is_read_from_the_journal(tmp_path: Path) -> None:
+    """Where it tells of changes; what it does not tell of has stood so since its last
+    revision began."""
+    db = apsw.Connection(str(tmp_path / "old.db"))
+    migrate(db, None, migrations()[:1])
+    put = """
+        INSERT INTO item (id, rev, level, kind, text, source, source_class, writer, trust,
+            integrity, credibility, classification, stored_at, live_from, live_to, status,
+            fingerprint, content_hash)
+        VALUES (?, ?, 'item', 'note', 'x', 's', 'user', 'w', 2, 2, 6, 1, 10, ?, ?, ?, 'f', 'h')
+    """
+    db.executemany(
+        put,
+        [
+            *(("told", 1, 10, 20, "active"), ("told", 2, 20, None, "superseded")),
+            *(("untold", 1, 10, 30, "active"), ("untold", 2, 30, None, "quarantined")),
+            *(("plain", 1, 10, None, "active"), ("back", 1, 10, None, "active")),
+        ],
+    )
+    lines = [(15, "told", "superseded"), (16, "told", "active"), (25, "told", "superseded")]
+    lines += [(12, "back", "quarantined"), (12, "back", "active"), (13, "gone", "superseded")]
+    db.executemany(
+        "INSERT INTO event (at, kind, item, actor, detail, chain) VALUES (?, 'status', ?, 'x', ?, '')",
+        lines,
+    )
+    migrate(db, None, migrations())
+
+    assert list(db.execute("SELECT * FROM status_change")) == [
+        ("back", 12, "active"),
+        ("told", 15, "superseded"),
+        ("told", 16, "active"),
+        ("told", 25, "superseded"),
+        ("untold", 30, "quarantined"),
+    ]
+    db.close()

@@ -173,9 +173,7 @@ class SqliteStore(AskedEntities, Staged, Ending, Slotted, Merging):
         with self._connections.reading() as db:
             return terms_of_text.words(db, text)
 
-    def statistics(
-        self, terms: Iterable[str], *, as_of: datetime | None = None
-    ) -> WordStatistics:
+    def statistics(self, terms: Iterable[str], *, as_of: datetime | None = None) -> WordStatistics:
         with self._connections.reading() as db:
             return words.statistics(db, terms, to_ms_or_none(as_of))
 

@@ -180,9 +180,7 @@ def _units(rows: Sequence[tuple[str, bytes]], dim: int) -> Matrix:
     return wide
 
 
-def read(
-    db: apsw.Connection, ids: Iterable[str], then: int | None = None
-) -> dict[str, Entity]:
+def read(db: apsw.Connection, ids: Iterable[str], then: int | None = None) -> dict[str, Entity]:
     """Entities by id; strangers are left out."""
     wanted = tuple(ids)
     if not wanted:

@@ -26,7 +26,10 @@ _WANTED = """
     LEFT JOIN usage AS u ON u.id = i.id
 """
 _GET = f"{_WANTED} WHERE i.rev = (SELECT max(rev) FROM item WHERE id = wanted.value)"
-_GET_AS_OF = f"{_WANTED} WHERE i.live_from <= ? AND (i.live_to IS NULL OR i.live_to > ?)"
+_GET_AS_OF = f"""
+    {_WANTED} WHERE i.rev = (
+        SELECT max(rev) FROM item WHERE id = wanted.value AND live_from <= ?)
+"""
 _HISTORY = f"SELECT {SELECT_ITEM} {_FROM} WHERE i.id = ? ORDER BY i.rev"
 _RESOLVE = """
     SELECT DISTINCT id FROM item
@@ -52,7 +55,7 @@ def get(db: apsw.Connection, ids: Sequence[str], as_of: datetime | None) -> dict
     if then is None:
         rows = select(db, start + _GET, (*values, id_list(ids)))
     else:
-        rows = select(db, start + _GET_AS_OF, (*values, id_list(ids), then, then))
+        rows = select(db, start + _GET_AS_OF, (*values, id_list(ids), then))
     return {row[1]: to_item(row) for row in rows}
 
 

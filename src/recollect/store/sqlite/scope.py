@@ -103,7 +103,9 @@ def compile_scope(scope: Scope) -> Predicate:
         where.add(in_bands(filters.bands), moment, moment // DAY_MS, _json(filters.bands))
     plain = scope.as_of is None and filters == _DEFAULT
     among = _among(filters.levels) if scope.as_of is None else "1"
-    return Predicate(" AND ".join(where.parts), tuple(where.values), plain, among, to_ms_or_none(scope.as_of))
+    return Predicate(
+        " AND ".join(where.parts), tuple(where.values), plain, among, to_ms_or_none(scope.as_of)
+    )
 
 
 def _among(levels: tuple[str, ...]) -> str:
@@ -118,15 +120,15 @@ def _among(levels: tuple[str, ...]) -> str:
 def _add_life(where: _Conditions, scope: Scope) -> None:
     if scope.as_of is None:
         where.add("i.live_to IS NULL")
-        status, moment = "i.status", ()
+        status = "i.status"
     else:
         then = to_ms(scope.as_of)
         where.add("i.live_from <= ? AND (i.live_to IS NULL OR i.live_to > ?)", then, then)
-        status, moment = STATUS_AT.replace("MOMENT", "?"), (then,)
+        status = STATUS_AT.replace("MOMENT", "?")
     superseded = "1" if scope.filters.include_superseded else "i.pinned"
     where.add(
         f"CASE {status} WHEN 'active' THEN 1 WHEN 'superseded' THEN {superseded} ELSE 0 END",
-        *moment,
+        *(() if scope.as_of is None else (to_ms(scope.as_of),)),
     )
 
 

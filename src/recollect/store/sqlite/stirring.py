@@ -65,7 +65,9 @@ def momenta(db: apsw.Connection, ids: Sequence[str], now: datetime) -> dict[str,
     if not ids:
         return {}
     at, asked = to_ms(now), as_table(tuple(dict.fromkeys(ids)))
-    rows = select(db, _OF_THEN, (at, asked, at)) if is_past(db, at) else select(db, _OF, (asked, at))
+    rows = (
+        select(db, _OF_THEN, (at, asked, at)) if is_past(db, at) else select(db, _OF, (asked, at))
+    )
     return _momenta(db, [Standing(*row) for row in rows], now)
 
 

@@ -1,10 +1,8 @@
-"""What kind of question it is: for one thing or several, about whom, over what in between."""
+"""What kind of question it is: for one thing or several, for a time, over what in between."""
 
 from __future__ import annotations
 
 import re
-
-from recollect.stages.likely import names_of
 
 _SEVERAL = re.compile(
     r"\b(?:both|all|each|every|list|together|in common|(?:types?|kinds?|sorts?) of"
@@ -46,12 +44,3 @@ def parts(text: str) -> tuple[str, ...]:
     """The questions that are joined in one."""
     found = [part.strip(" ?;,.") for part in _PARTS.split(text)]
     return tuple(part for part in found if len(part.split()) > 1) or (text,)
-
-
-def without_names(text: str, speakers: tuple[str, ...]) -> str:
-    """The question without the names of those who speak: whoever speaks of themselves
-    does not say their name, and those who say it speak to them."""
-    for speaker in speakers:
-        for name in sorted(names_of(speaker), key=len, reverse=True):
-            text = re.sub(rf"\b{re.escape(name)}(?:['’]s)?(?!\w)", " ", text, flags=re.IGNORECASE)
-    return " ".join(text.split())

@@ -1,0 +1,160 @@
+"""The server itself, on the official library: its lists from tables, its calls on threads."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from recollect.errors import RecollectError
+from recollect.mcp.fencing import one_line
+from recollect.mcp.offer import INSTRUCTIONS, NAME, TITLE, Offer
+from recollect.mcp.opening import Opening
+from recollect.mcp.prompts import PROMPTS, said
+from recollect.mcp.resources import read
+from recollect.mcp.schema import checked
+from recollect.mcp.tool import Call, Reply, Tool
+from recollect.version import __version__
+
+READ_WITHIN_S = 10.0
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+_Ctx = ServerRequestContext[Any]
+_Paged = types.PaginatedRequestParams | None
+
+
+class Serving:
+    """What is done for each request of the protocol."""
+
+    def __init__(self, offer: Offer, opening: Opening) -> None:
+        self._tools, self._lists, self._opening = offer.tools, offer.lists, opening
+
+    async def list_tools(self, _: _Ctx, __: _Paged) -> types.ListToolsResult:
+        return types.ListToolsResult.model_validate(self._lists["tools/list"])
+
+    async def list_prompts(self, _: _Ctx, __: _Paged) -> types.ListPromptsResult:
+        return types.ListPromptsResult.model_validate(self._lists["prompts/list"])
+
+    async def list_resources(self, _: _Ctx, __: _Paged) -> types.ListResourcesResult:
+        return types.ListResourcesResult.model_validate(self._lists["resources/list"])
+
+    async def list_templates(self, _: _Ctx, __: _Paged) -> types.ListResourceTemplatesResult:
+        told = self._lists["resources/templates/list"]
+        return types.ListResourceTemplatesResult.model_validate(told)
+
+    async def call_tool(
+        self, ctx: _Ctx, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        if params.name not in self._tools:
+            known = ", ".join(self._tools)
+            told = f"there is no tool {one_line(repr(params.name), 80)}; there are: {known}"
+            raise MCPError(types.INVALID_PARAMS, told)
+        tool = self._tools[params.name]
+        return await _called(tool, params.arguments or {}, ctx, self._opening)
+
+    async def read_resource(
+        self, _: _Ctx, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        content = await _answered(lambda: read(uri, self._opening.memory()))
+        told = types.TextResourceContents(uri=uri, text=content.text, mime_type=content.mime)
+        return types.ReadResourceResult(contents=[told])
+
+    async def get_prompt(
+        self, _: _Ctx, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        name, given = params.name, params.arguments or {}
+        text = await _answered(lambda: said(name, given, self._opening.memory))
+        content = types.TextContent(type="text", text=text)
+        return types.GetPromptResult(
+            description=PROMPTS[name].description,
+            messages=[types.PromptMessage(role="user", content=content)],
+        )
+
+
+def make_server(offer: Offer, opening: Opening) -> Server[Any]:
+    """A server that offers this of that memory."""
+    serving = Serving(offer, opening)
+    return Server(
+        NAME,
+        title=TITLE,
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=serving.list_tools,
+        on_call_tool=serving.call_tool,
+        on_list_resources=serving.list_resources,
+        on_list_resource_templates=serving.list_templates,
+        on_read_resource=serving.read_resource,
+        on_list_prompts=serving.list_prompts,
+        on_get_prompt=serving.get_prompt,
+    )
+
+
+async def _called(
+    tool: Tool, arguments: dict[str, Any], ctx: _Ctx, opening: Opening
+) -> types.CallToolResult:
+    """A tool's reply or, where it failed, a sentence the model can act on."""
+
+    def progress(done: int, total: int) -> None:
+        anyio.from_thread.run(ctx.session.report_progress, float(done), float(total) or None)
+
+    def work() -> Reply:
+        told = checked(arguments, tool.takes)
+        return tool(Call(opening.memory(), told, _client(ctx), progress))
+
+    try:
+        # A write is not given up halfway: the store's own limits end it.
+        reply = await _on_thread(work, READ_WITHIN_S if tool.reads else None)
+    except RecollectError as error:
+        return _failed(error.message, error.remedy)
+    except TimeoutError:
+        return _failed(
+            f"{tool.name} took longer than {READ_WITHIN_S:g} seconds",
+            "ask again, with fewer memories or a narrower question",
+        )
+    except Exception as error:  # noqa: BLE001 - logged, and told by its kind
+        # The outermost loop of this surface: a bug is told by its kind alone, its text
+        # may hold what was stored.
+        _log.exception("the tool %s failed", tool.name)
+        return _failed(f"a bug in Recollect: {type(error).__name__}", "please report it")
+    text = types.TextContent(type="text", text=reply.text)
+    return types.CallToolResult(content=[text], structured_content=reply.content)
+
+
+def _client(ctx: _Ctx) -> str:
+    """The host's name as it gave it, for the provenance of what it writes."""
+    params = ctx.session.client_params
+    return one_line(params.client_info.name, 60) if params is not None else ""
+
+
+def _failed(message: str, remedy: str) -> types.CallToolResult:
+    told = one_line(message, 500) + (f". Try: {one_line(remedy, 1000)}" if remedy else "")
+    text = types.TextContent(type="text", text=told)
+    return types.CallToolResult(content=[text], is_error=True)
+
+
+async def _on_thread(work: Callable[[], T], within_s: float | None) -> T:
+    with anyio.fail_after(within_s):
+        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+
+
+async def _answered(work: Callable[[], T]) -> T:
+    """What a resource or a prompt gives; a refusal becomes the protocol's own error."""
+    try:
+        return await _on_thread(work, READ_WITHIN_S)
+    except RecollectError as error:
+        told = one_line(error.message) + (
+            f". Try: {one_line(error.remedy)}" if error.remedy else ""
+        )
+        raise MCPError(types.INVALID_PARAMS, told) from error
+    except TimeoutError as error:
+        told = f"it took longer than {READ_WITHIN_S:g} seconds"
+        raise MCPError(types.INTERNAL_ERROR, told) from error

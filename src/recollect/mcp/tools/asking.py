@@ -1,0 +1,188 @@
+"""`recall` and `explain`: asking, and asking why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from recollect.asking import next_cursor
+from recollect.errors import Refused
+from recollect.explain import explain as arithmetic_of
+from recollect.jsonable import Json, number
+from recollect.mcp.fencing import NOTICE, Quote, labelled, memory_json, one_line, quoted
+from recollect.mcp.sight import seen
+from recollect.mcp.tool import Call, Reply
+from recollect.memory import Memory
+from recollect.model import Candidate, Recall
+from recollect.present import related, relation_lines
+from recollect.reasons import match_reasons
+from recollect.text import visible
+from recollect.wire import degraded_json, provenance_json, why_not_json
+
+_FILTERS = ("entity", "kind", "layer", "band", "topic", "tag", "since", "until")
+_LIMITS = ("as_of", "k", "episode_k", "max_tokens", "offset", "cursor", "profile")
+_FRAME = 100  # tokens of a text that are no memory: counts, the rule, what was left out
+_ENTRY = 12  # tokens around each memory: the code, its number
+_ORIGINS_SHOWN = 30
+
+
+def recall(call: Call) -> Reply:
+    """What the question calls to mind, within the budget, and what was left out."""
+    memory = call.memory
+    asked = call.given(*_FILTERS, *_LIMITS)
+    track = call.told.get("mark_accessed") or None
+    answer = memory.recall(call.told.get("query", ""), track=track, **asked)
+    hits = _fitting(answer, memory)
+    page = answer.page
+    left_out = max(0, page.total - page.offset - len(hits))
+    cut = len(hits) < len(answer.hits)
+    cursor = next_cursor(answer.query, [hit.item.id for hit in hits]) if left_out else None
+    text = "\n\n".join(part for part in _told(answer, hits, left_out) if part)
+    content = {
+        "status": answer.status,
+        "reason": answer.reason,
+        "notice": NOTICE,
+        "memories": [_hit_json(hit, answer) for hit in hits],
+        "returned": len(hits),
+        "left_out": left_out,
+        "stopped_by": "tokens" if cut else page.stopped_by,
+        "cursor": cursor,
+        "tokens": _counted(text, memory),
+        "captions": [visible(caption.text) for caption in answer.captions],
+        "warnings": list(answer.warnings),
+        "degraded": [degraded_json(part) for part in answer.degraded],
+        "nearest_miss": _miss_json(answer.nearest_miss),
+        "profile": answer.profile,
+    }
+    return Reply(text, content)
+
+
+def _fitting(answer: Recall, memory: Memory) -> tuple[Candidate, ...]:
+    """As many of the best as fit with all that is said about them; at least one."""
+    room = answer.query.max_tokens - _FRAME
+    kept: list[Candidate] = []
+    for hit in answer.hits:
+        room -= _ENTRY + _counted("\n".join(_quote(hit, answer)), memory)
+        if kept and room < 0:
+            break
+        kept.append(hit)
+    return tuple(kept)
+
+
+def _counted(text: str, memory: Memory) -> int:
+    if memory.embedder is not None:
+        return memory.embedder.count_tokens(text)
+    return -(-len(text.encode()) // 4)
+
+
+def _quote(hit: Candidate, answer: Recall) -> Quote:
+    quote = labelled(hit.item, f"score {hit.score:.3f}")
+    lines = [hit.item.text, *relation_lines(related(answer, hit))]
+    return quote._replace(text="\n".join(lines))
+
+
+def _told(answer: Recall, hits: Sequence[Candidate], left_out: int) -> Iterator[str]:
+    if not hits:
+        yield f"Nothing recalled ({answer.status}): {one_line(answer.reason)}"
+    else:
+        more = f"; {left_out} more left out, the cursor gets them" if left_out else ""
+        yield f"{len(hits)} of {len(hits) + left_out} memories, best first{more}."
+    yield quoted([_quote(hit, answer) for hit in hits])
+    if answer.nearest_miss is not None and not hits:
+        yield quoted([labelled(answer.nearest_miss.item, "not relevant enough")], "nearest miss")
+    yield "\n".join(f"warning: {one_line(told)}" for told in answer.warnings)
+    yield "\n".join(
+        f"degraded: without {part.part}, {one_line(part.reason)}" for part in answer.degraded
+    )
+
+
+def _hit_json(hit: Candidate, answer: Recall) -> Json:
+    return memory_json(hit.item) | {
+        "score": number(hit.score),
+        "reasons": list(match_reasons(hit, answer)),
+        "relations": [
+            {"type": told.type, "other": told.other, "text": visible(told.text),
+             "inbound": told.inbound}
+            for told in related(answer, hit)
+        ],
+    }  # fmt: skip
+
+
+def _miss_json(miss: Candidate | None) -> Json | None:
+    return None if miss is None else memory_json(miss.item) | {"score": number(miss.score)}
+
+
+def explain(call: Call) -> Reply:
+    """Why, why not, every step, or where it comes from: by what was told."""
+    query, item_id = call.told.get("query", ""), call.told.get("id")
+    options = call.given("profile", "k")
+    if query.strip() and item_id:
+        return _why(call.memory, query, seen(call.memory, item_id).id, options)
+    if query.strip():
+        return _trace(call.memory.recall(query, track=False, **options))
+    if item_id:
+        return _origin(call.memory, seen(call.memory, item_id).id)
+    raise Refused("say what to explain", remedy="give a query, an id, or both")
+
+
+def _why(memory: Memory, query: str, item_id: str, options: dict[str, Any]) -> Reply:
+    answer = memory.recall(query, track=False, **options)
+    for place, hit in enumerate(answer.hits, 1):
+        if hit.item.id == item_id:
+            told = f"It is number {place} of {len(answer.hits)}.\n{arithmetic_of(hit)}"
+            details = {"rank": place, **_hit_json(hit, answer)}
+            return _explained("why", told, details, stage="answer")
+    missing = memory.why_not(item_id, query, **options)
+    told = f"It was not returned; at the step {missing.stage}: {missing.reason}."
+    for look in missing.looks:
+        saw = "not found" if look.score is None else f"score {look.score:.3f}"
+        told += f"\n{look.channel}: {saw}{look.why and ', ' + look.why}"
+    details = why_not_json(missing)
+    return _explained("why_not", told, details, stage=missing.stage, remedy=missing.remedy)
+
+
+def _trace(answer: Recall) -> Reply:
+    lines = [
+        f"{step.name}: {step.came_in} in, {len(step.pool)} left, {step.status}, "
+        f"{step.seconds * 1000:.1f} ms{step.note and '; ' + step.note}"
+        for step in answer.steps
+    ]
+    steps = [
+        {"step": step.name, "status": step.status, "came_in": step.came_in,
+         "left": len(step.pool), "milliseconds": round(step.seconds * 1000, 3), "note": step.note}
+        for step in answer.steps
+    ]  # fmt: skip
+    order = [{"id": hit.item.id, "score": number(hit.score)} for hit in answer.hits]
+    details = {"status": answer.status, "steps": steps, "answer": order}
+    return _explained("trace", "\n".join(lines), details, stage=None)
+
+
+def _origin(memory: Memory, item_id: str) -> Reply:
+    found = memory.why(item_id)
+    lines = [
+        f"{'  ' * (edge.depth - 1)}{edge.link.type} {edge.link.dst.id}"
+        f"{': ' + one_line(edge.item.text) if edge.item else ''}"
+        for edge in found.edges[:_ORIGINS_SHOWN]
+    ]
+    more = len(found.edges) - _ORIGINS_SHOWN
+    if more > 0 or found.cut:
+        lines.append("… and more")
+    about = labelled(found.item)
+    told = "\n".join([about.head, *(lines or ["It derives from no other memory."])])
+    return _explained("origin", told, provenance_json(found), stage=None)
+
+
+def _explained(
+    about: str, told: str, details: Json, *, stage: str | None, remedy: str = ""
+) -> Reply:
+    content = {
+        "about": about,
+        "explanation": visible(told),
+        "stage": stage,
+        "remedy": remedy,
+        "notice": NOTICE,
+        "details": details,
+    }
+    hint = f"\nTo bring it in: {one_line(remedy)}" if remedy else ""
+    # The words of a question and of memories stand in the reasons: they are data, too.
+    return Reply(quoted([Quote(about, told)], "explanation") + hint, content)

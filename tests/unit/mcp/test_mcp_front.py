@@ -1,0 +1,176 @@
+"""Before the library is there, the first questions get the answers it would give."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from typing import Any
+
+import anyio
+import pytest
+from mcp.client._memory import InMemoryTransport
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+from recollect.mcp.front import VERSIONS, Front
+from recollect.mcp.lines import Lines, Pipe
+from recollect.mcp.offer import Offer
+from recollect.mcp.opening import Opening
+from recollect.mcp.parent import watch_parent
+from recollect.mcp.server import make_server
+from recollect.mcp.serving import read_address
+from recollect.errors import BadSetting
+from recollect.mcp.tools import TOOLS
+from recollect.settings import Settings
+
+OFFER = Offer(TOOLS)
+
+
+def line(method: str, params: Any = None, number: int | str = 1) -> bytes:
+    told = {"jsonrpc": "2.0", "id": number, "method": method}
+    return json.dumps(told if params is None else told | {"params": params}).encode() + b"\n"
+
+
+def greeting(version: str) -> bytes:
+    client = {"name": "test", "version": "1"}
+    return line(
+        "initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
+    )
+
+
+async def by_library(*asked: bytes) -> list[dict[str, Any]]:
+    """What the library answers to the same lines."""
+    server = make_server(OFFER, Opening(Settings()))
+    answers = []
+    async with InMemoryTransport(server) as (reading, writing):
+        for one in asked:
+            await writing.send(SessionMessage(jsonrpc_message_adapter.validate_json(one)))
+            got = await reading.receive()
+            assert isinstance(got, SessionMessage)
+            answers.append(
+                json.loads(got.message.model_dump_json(by_alias=True, exclude_unset=True))
+            )
+    return answers
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_front_says_what_the_library_says(version: str) -> None:
+    """The greeting and every list, field for field."""
+    asked = [greeting(version), *(line(method, number=method) for method in OFFER.lists)]
+    front = Front(OFFER)
+
+    here = [front.reply(one) for one in asked]
+    there = anyio.run(lambda: by_library(*asked))
+
+    assert here == there
+
+
+def test_the_versions_are_ones_the_library_speaks() -> None:
+    """Another version is left to the library."""
+    assert set(VERSIONS) < set(HANDSHAKE_PROTOCOL_VERSIONS)
+    assert Front(OFFER).reply(greeting("2024-11-05")) is None
+    assert Front(OFFER).reply(greeting("2099-01-01")) is None
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        b"",
+        b"\n",
+        b"not json",
+        b"\xff\xfe",
+        b"[]",
+        b"7",
+        b"{}",
+        b"[" * 5000,
+        line("initialize", {}),
+        line("initialize", []),
+        line("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}}),
+        line("tools/list"),
+        line("tools/call", {"name": "recall"}),
+        line("server/discover", {"_meta": {}}),
+        b'{"jsonrpc": "2.0", "method": "notifications/initialized"}',
+        b'{"jsonrpc": "2.0", "id": null, "method": "initialize"}',
+        b'{"jsonrpc": "2.0", "id": true, "method": "initialize"}',
+    ],
+)
+def test_whatever_it_does_not_know_is_the_librarys(asked: bytes) -> None:
+    """Malformed, early or other lines are passed on, never answered wrongly."""
+    assert Front(OFFER).reply(asked) is None
+
+
+def test_lines_are_answered_once_and_handed_on_once() -> None:
+    """By the front before the library takes over; the library's own greeting is dropped."""
+    come, to_us = os.pipe()
+    from_us, go = os.pipe()
+    left = []
+    lines = Lines(
+        Pipe(os.fdopen(come, "rb"), os.fdopen(go, "wb")), Front(OFFER), leave=left.append
+    )
+    lines.begin()
+    with os.fdopen(to_us, "wb") as we, os.fdopen(from_us, "rb") as heard:
+        we.write(greeting(VERSIONS[0]) + line("tools/list", number=2) + line("ping", number=3))
+        we.flush()
+        first, second = json.loads(heard.readline()), json.loads(heard.readline())
+        taken = [json.loads(lines.read()), json.loads(lines.read())]
+        lines.write('{"jsonrpc": "2.0", "id": 1, "result": {"dropped": true}}\n')
+        lines.write('{"jsonrpc": "2.0", "id": 3, "result": {}}\n')
+        third = json.loads(heard.readline())
+        we.write(line("tools/list", number=4))
+        we.flush()
+        after = json.loads(lines.read())
+        lines.end()
+        we.close()
+        assert lines.read() == ""
+
+    assert [first["id"], second["id"], third["id"]] == [1, 2, 3]
+    assert [one["method"] for one in taken] == ["initialize", "ping"]
+    assert after["id"] == 4
+    assert left == []
+
+
+def test_calls_that_do_not_end_do_not_keep_the_process() -> None:
+    """It leaves a moment after the end of input."""
+    come, to_us = os.pipe()
+    gone = threading.Event()
+    out = os.open(os.devnull, os.O_WRONLY)
+    with os.fdopen(come, "rb") as reading, os.fdopen(out, "wb") as writing:
+        Lines(Pipe(reading, writing), Front(OFFER), leave=lambda _: gone.set()).begin()
+        os.close(to_us)
+
+        assert gone.wait(5)
+
+
+def test_the_process_leaves_with_its_parent() -> None:
+    """As soon as it is another's child."""
+    parents, left = [7, 7, 7, 1], []
+
+    watch_parent(left.append, look=lambda: parents.pop(0), every_s=0).join(5)
+
+    assert left == [0]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("127.0.0.1:8765", ("127.0.0.1", 8765)),
+        ("localhost:1", ("localhost", 1)),
+        ("[::1]:80", ("::1", 80)),
+        (":80", ("127.0.0.1", 80)),
+    ],
+)
+def test_addresses_of_this_machine(written: str, read: tuple[str, int]) -> None:
+    """Are taken as they are written."""
+    assert read_address(written) == read
+
+
+@pytest.mark.parametrize(
+    "written", ["0.0.0.0:80", "[::]:80", "example.org:80", "192.168.0.1:80", "127.0.0.1:", "x",
+                "127.0.0.1:70000", "127.0.0.1:٣", "127.0.0.1.example.org:80"]
+)  # fmt: skip
+def test_other_addresses_are_refused(written: str) -> None:
+    """There is no password yet: only this machine may come in."""
+    with pytest.raises(BadSetting):
+        read_address(written)

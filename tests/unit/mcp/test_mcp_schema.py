@@ -1,0 +1,105 @@
+"""Arguments are checked before anything happens, and a wrong one is told in a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from recollect.errors import NotFound, Refused
+from recollect.mcp.offer import Offer
+from recollect.mcp.schema import arguments, checked, flag, number, text, texts, whole
+from recollect.mcp.tools import TOOLS, chosen
+from recollect.mcp.tools.usual import USUAL
+
+TAKES = arguments(
+    {
+        "name": text("A name.", most=5),
+        "way": text("A way.", one_of=("left", "right")),
+        "count": whole("How many.", 1, 9),
+        "share": number("A share.", 0, 1),
+        "really": flag("Really."),
+        "tags": texts("Tags.", most=2),
+    },
+    "name",
+)
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(-2, 12), st.floats(allow_nan=False), st.text(max_size=7),
+    st.sampled_from(["left", "right"]), st.lists(st.one_of(st.text(max_size=3), st.integers())),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given_", "told"),
+    [
+        ({}, "name is missing"),
+        ({"name": "long name"}, "name is 9 characters; the limit is 5"),
+        ({"name": "a", "space": "other"}, "no argument 'space'"),
+        ({"name": "a", "way": "up"}, "way is 'up'"),
+        ({"name": "a", "count": 10}, "from 1 to 9"),
+        ({"name": "a", "count": "3"}, "must be an integer"),
+        ({"name": "a", "count": True}, "must be an integer"),
+        ({"name": "a", "share": float("nan")}, "from 0 to 1"),
+        ({"name": "a", "really": 1}, "must be a boolean"),
+        ({"name": "a", "tags": ["a", "b", "c"]}, "tags is 3 entries"),
+        ({"name": "a", "tags": [1]}, "tags[0] is 1"),
+        ({"name": 7}, "must be a string"),
+    ],
+)
+def test_a_broken_rule_is_told(given_: dict[str, Any], told: str) -> None:
+    """By the argument's name, the value and the rule."""
+    with pytest.raises(Refused) as refused:
+        checked(given_, TAKES)
+
+    assert told in refused.value.message
+
+
+def test_null_is_nothing_said() -> None:
+    """Models write null for what they leave out."""
+    assert checked({"name": "a", "count": None}, TAKES) == {"name": "a"}
+
+
+@given(st.dictionaries(st.sampled_from([*TAKES["properties"], "other"]), VALUES))
+def test_it_judges_as_json_schema_does(given_: dict[str, Any]) -> None:
+    """What passes here passes a validator of the standard, and the other way round."""
+    told = {name: value for name, value in given_.items() if value is not None}
+    # The standard takes 3.0 for an integer; a model that means three writes 3.
+    strict = not any(isinstance(told.get(name), float) for name in ("count",))
+    valid = Draft202012Validator(TAKES).is_valid(told)
+
+    try:
+        checked(given_, TAKES)
+    except Refused:
+        assert not (valid and strict)
+    else:
+        assert valid
+
+
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
+def test_schemas_are_schemas(tool: Any) -> None:
+    """Input and output, by the standard; an argument never names a space."""
+    Draft202012Validator.check_schema(tool.takes)
+    Draft202012Validator.check_schema(tool.gives)
+
+    assert "space" not in tool.takes["properties"]
+    assert tool.takes["additionalProperties"] is False
+    assert all("description" in part for part in tool.takes["properties"].values())
+
+
+def test_seven_tools_unless_more_are_asked_for() -> None:
+    """Many tools cost every conversation that does not use them."""
+    assert len(chosen()) == len(USUAL) == 7
+    assert [*chosen(["undo", "timeline"])][7:] == ["undo", "timeline"]
+    assert chosen(["all"]) == TOOLS
+    with pytest.raises(NotFound, match="no tool 'nonsense'"):
+        chosen(["nonsense"])
+
+
+def test_the_usual_offer_is_small() -> None:
+    """What a host puts into every conversation is under 3,500 tokens, about."""
+    import json
+
+    assert len(json.dumps(Offer(chosen()).lists["tools/list"])) < 14_000
