@@ -33,7 +33,7 @@ def recall(
     """
     if not ctx.query.text.strip():
         return engine.recall(wider, ctx)
-    story = _Story(ctx, wider.deep or Deep(), model)
+    story = _Story(ctx, wider.name, wider.deep or Deep(), model)
 
     # 1. The first walk, as any recall.
     with ctx.store.snapshot():
@@ -104,6 +104,7 @@ class _Story:
     """What the second story decides, and how it came to that."""
 
     ctx: Context
+    profile: str
     deep: Deep
     model: LanguageModel | None
     steps: list[Step] = field(default_factory=list)
@@ -167,20 +168,27 @@ class _Story:
         self, answer: Recall, steps: tuple[Step, ...], evidences: tuple[str, ...]
     ) -> Recall:
         degraded = tuple(dict.fromkeys((*self.degraded, *answer.degraded)))
-        return replace(answer, strategy="deep", steps=steps, evidences=evidences, degraded=degraded)
+        return replace(
+            answer,
+            profile=self.profile,
+            strategy="deep",
+            steps=steps,
+            evidences=evidences,
+            degraded=degraded,
+        )
 
     def _asked(self, model: LanguageModel, answer: Recall, looked: Pool) -> Verdict:
         from recollect.deepening.minded import judge_by  # start-up time: most have no model
 
         captions = answer.captions[: self.deep.captions]
-        return judge_by(model, looked, captions, self.ctx, self.budget)
+        return judge_by(model, looked, captions, self.ctx, budget=self.budget)
 
     def _thought_of(
         self, model: LanguageModel, known: Pool, verdict: Verdict
     ) -> tuple[Expansion, ...]:
         from recollect.deepening.minded import expand_by  # start-up time: most have no model
 
-        return expand_by(model, known, verdict, self.ctx, self.deep, self.budget)
+        return expand_by(model, known, verdict, self.ctx, deep=self.deep, budget=self.budget)
 
     def _by_model(self, name: str, ask: Callable[[LanguageModel], T]) -> T | None:
         """What the model says; None, and the reason noted, where it says nothing usable."""
@@ -194,6 +202,6 @@ class _Story:
 
     def _note(self, name: str, start: float, note: str, pool: Pool) -> None:
         failed = any(part.part == name for part in self.degraded)
-        status = "degraded" if failed else "ok"
         seconds = perf_counter() - start
-        self.steps.append(Step(name, seconds, pool, len(pool), status, note))
+        step = Step(name, seconds, pool, len(pool), "degraded" if failed else "ok", note)
+        self.steps.append(step)

@@ -168,6 +168,9 @@ def test_what_forgetting_has_left_is_that_of_then(store: Store) -> None:
     assert store.get(["a"])["a"].decay == 0.7
     store.note_use(["a"], at(hours=4), fading=Fading(0, 0.1, 60.0, {"a": 0.2}))
     assert left(4) == pytest.approx(0.9)
+    store.note_use(["b"], at(hours=5), fading=Fading(1, 0.1, 0.0, {}))
+    store.note_use(["a"], at(hours=6), fading=Fading(0, 0.1, 60.0, {"a": 0.1}))
+    assert [left(hours) for hours in (3, 4, 5, 6)] == pytest.approx([0.7, 0.9, 0.8, 0.9])
     assert store.get(["b"], as_of=NOW)["b"].decay == 1.0
 
 

@@ -16,6 +16,8 @@ import recollect
 from recollect import errors, memory
 from recollect.channels import CHANNELS
 from recollect.maintain import JOBS
+from recollect.mcp.prompts import PROMPTS
+from recollect.mcp.tools import TOOLS
 from recollect.profile import profile_names
 from recollect.settings import SETTINGS
 from recollect.stages import FUSIONS, STAGES
@@ -103,8 +105,9 @@ def test_docstring_examples_run(
         ("profiles.md", profile_names()),
         ("settings.md", [setting.name for setting in SETTINGS]),
         ("maintain.md", JOBS),
+        ("mcp.md", [*TOOLS, *PROMPTS]),
     ],
-    ids=["channels", "stages", "profiles", "settings", "jobs"],
+    ids=["channels", "stages", "profiles", "settings", "jobs", "mcp"],
 )
 def test_everything_has_its_row(page: str, names: list[str]) -> None:
     """It exists when it is documented."""

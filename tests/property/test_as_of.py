@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from corpus import NOW
 from recollect import Memory
 from recollect.model import Recall
-from recollect.ports import Embedder
+from recollect.ports import Embedder, Fading
 from recollect.profile import profile_names
 from recollect.testing import FixedClock
 
@@ -91,7 +91,9 @@ class Life:
         self.memory.store.set_status([self._id(place)], status, actor="x", now=self.clock.now)
 
     def _use(self, place: int, _: None) -> None:
-        self.memory.store.note_use([self._id(place)], self.clock.now)
+        item = self._id(place)
+        fading = Fading(2, 0.1, 60.0, {item: 0.05})
+        self.memory.store.note_use([item], self.clock.now, fading=fading)
 
     def _link(self, place: int, other: tuple[int, str]) -> None:
         ends = (self._id(place), self._id(other[0]))
@@ -107,7 +109,7 @@ def told(answer: Recall) -> list[tuple[object, ...]]:
     return [
         (
             *(hit.item.id, hit.item.rev, hit.item.text, hit.item.status, hit.item.recalls),
-            *(hit.item.last_recalled_at, round(hit.score, 9)),
+            *(hit.item.last_recalled_at, round(hit.item.decay, 9), round(hit.score, 9)),
         )
         for hit in answer.hits
     ]
@@ -119,8 +121,8 @@ def told(answer: Recall) -> list[tuple[object, ...]]:
 def test_the_past_answers_as_it_did(
     profile: str, embedder: Embedder, happened: list[tuple[tuple[str, int, Any], dict[str, float]]]
 ) -> None:
-    """Whatever was stored, revised, forgotten, restored, judged or linked since: the same
-    memories in the same order, by every profile."""
+    """Whatever was stored, revised, forgotten, restored, judged, used or linked since: the
+    same memories in the same order, by every profile."""
     clock = FixedClock(NOW)
     with Memory.open(":memory:", embedder=embedder, clock=clock) as memory:
         life = Life(memory, clock)

@@ -276,7 +276,8 @@ def test_an_erased_memory_is_gone(dated: Memory, clock: FixedClock) -> None:
             gone(stored)
     assert dated.recall(ASKED).status == "nothing_stored"
     assert dated.recall(ASKED, as_of=then).hits == ()
-    assert dated.restore(stored) == []
+    with pytest.raises(NotFound):
+        dated.restore(stored)
     assert dated.entities(prefix="vault") == []
     assert dated.remember(KEY, key="k").status == "stored"
 

@@ -265,3 +265,16 @@ def test_writers_to_one_session_never_share_a_number(tmp_path: Path) -> None:
         links = memory.store.links_of([turn.id for turn in turns], ("follows",), incoming=False)
     assert sorted(turn.seq or 0 for turn in turns) == list(range(100))
     assert len(links) == 99
+
+
+def test_the_reason_of_a_forgetting_is_erased_with_its_memory() -> None:
+    """The journal, which nobody can clean, never holds somebody's words."""
+    with Memory.open(":memory:", embedder="none") as memory:
+        one = memory.remember("The door code is on the blue card").id
+        memory.forget(one, reason="Zora said the blue card is lost")
+        told = memory.get(one).ended_by
+        memory.forget(one, erase=True)
+        details = [event.detail for event in memory.events(limit=100)]
+
+    assert told == "Zora said the blue card is lost"
+    assert not [detail for detail in details if "Zora" in detail]

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from recollect.explain import WhyNot
     from recollect.memory import Memory
     from recollect.model import Item, Recall, Remembered
+    from recollect.ports import Clock
 
-SPACE = "demo"
+SPACE, YEAR = "demo", "year"
+USUAL_NAME = ""  # --keep without a name
 
 QUESTION = "how many times is a failed text message retried?"
 TALK_QUESTION = "why was the alarm late, and what will we do about it?"
@@ -46,46 +48,81 @@ class Scenes:
     compared: Mapping[str, Recall]
 
 
-@command("demo", examples=["recollect demo", "recollect demo --keep"])
-@click.option("--keep", is_flag=True, help=f"Keep it as the space {SPACE}, to go on asking.")
+@command(
+    "demo",
+    examples=["recollect demo", "recollect demo --keep", "recollect demo --year --keep ferries"],
+)
+@click.option("--year", is_flag=True, help="A year of a team instead: 5,000 events, a minute.")
+@click.option(
+    "--keep",
+    is_flag=False,
+    flag_value=USUAL_NAME,
+    metavar="[NAME]",
+    help=f"Keep it as a space, to go on asking: {SPACE} or {YEAR} unless named.",
+)
 @pass_app
-def demo(app: App, *, keep: bool) -> None:
+def demo(app: App, *, year: bool, keep: str | None) -> None:
     """Show it all on a small project's memory.
 
     Stores the notes of a small team in a space of its own, corrects one, and asks:
     with the arithmetic, for a memory that is missing, for something unrelated, and
-    two profiles side by side. Your own memories are not touched.
+    two profiles side by side. With --year it is told a whole year of another team,
+    matures month by month, and shows what came of it. Your own memories are not
+    touched.
     """
-    with _space(app, keep=keep) as memory:
-        scenes = _play(memory)
+    name = (YEAR if year else SPACE) if keep in (None, USUAL_NAME) else str(keep)
+    if year:
+        _show_year(app, name, keep=keep is not None)
+    else:
+        _show_scenes(app, name, keep=keep is not None)
     if app.json:
-        app.out.json(_scenes_json(scenes))
         return
-    _print_scenes(app, scenes)
-    if keep:
-        app.out.line(dim(f"Kept. Go on with: recollect --space {SPACE} recall '...'"))
+    if keep is not None:
+        app.out.line(dim(f"Kept. Go on with: recollect --space {name} recall '...'"))
     else:
         app.out.line(dim("Nothing of this was kept; --keep leaves it to go on asking."))
 
 
+def _show_scenes(app: App, name: str, *, keep: bool) -> None:
+    with _space(app, name, keep=keep) as memory:
+        scenes = _play(memory)
+    if app.json:
+        app.out.json(_scenes_json(scenes))
+    else:
+        _print_scenes(app, scenes)
+
+
+def _show_year(app: App, name: str, *, keep: bool) -> None:
+    from recollect.cli.demo_year import Calendar, beginning, show_year  # a year of words
+
+    start = beginning(datetime.now(UTC))
+    calendar = Calendar(start)
+    with _space(app, name, keep=keep, clock=calendar) as memory:
+        show_year(app, memory, calendar, start)
+    if not app.json:
+        app.out.line()
+
+
 @contextmanager
-def _space(app: App, *, keep: bool) -> Iterator[Memory]:
-    """An empty memory: the space of the demo, or one that is gone afterwards."""
+def _space(app: App, name: str, *, keep: bool, clock: Clock | None = None) -> Iterator[Memory]:
+    """An empty memory: a space of that name, or one that is gone afterwards."""
     from recollect.errors import Refused  # help does without
+    from recollect.facade.opened import utc_now
     from recollect.memory import Memory
 
+    now = clock or utc_now
     if keep:
-        with Memory.open(SPACE, settings=app.settings) as memory:
+        with Memory.open(name, settings=app.settings, clock=now) as memory:
             if memory.store.count():
                 raise Refused(
-                    f"the space {SPACE} is there already",
-                    remedy=f"recollect --space {SPACE} list, or recollect spaces remove {SPACE}",
+                    f"the space {name} is there already",
+                    remedy=f"recollect --space {name} list, or recollect spaces remove {name}",
                 )
             yield memory
         return
     with (
         tempfile.TemporaryDirectory(prefix="recollect-demo-") as folder,
-        Memory.open(path=Path(folder) / f"{SPACE}.db", settings=app.settings) as memory,
+        Memory.open(path=Path(folder) / f"{name}.db", settings=app.settings, clock=now) as memory,
     ):
         yield memory
 

@@ -41,8 +41,8 @@ class Happened(NamedTuple):
 
 def year(start: datetime, count: int = EVENTS, seed: int = SEED) -> list[Happened]:
     """``count`` events from ``start`` on, oldest first."""
-    told = [*_told(start)]
-    everyday = _Everyday(start, random.Random(seed))
+    told = [*_told(start), *_facts(start)]
+    everyday = _Everyday(start, random.Random(seed))  # noqa: S311 - the same year every time
     told += everyday.events(max(0, count - len(told)))
     return sorted(told, key=lambda one: (one.at, _name(one)))
 
@@ -65,6 +65,22 @@ def _told(start: datetime) -> Iterator[Happened]:
         yield _draft(at(month), f"goal-{number}", text, kind="goal", layer="goal", importance=0.85)
     for number, (month, text) in enumerate(CAVEATS):
         yield _draft(at(month), f"caveat-{number}", text, kind="caveat", layer="caveat")
+    for person in TEAM:
+        yield from _came_and_went(person, start)
+    for incident in INCIDENTS:
+        yield from _broke(incident, at(incident.month))
+    for plan in PLANS:
+        about = {"topic": plan.key}
+        yield _draft(at(plan.month), f"plan-{plan.key}", plan.meant, kind="plan", **about)
+        yield _draft(at(plan.after), f"outcome-{plan.key}", plan.became, kind="outcome", **about)
+
+
+def _facts(start: datetime) -> Iterator[Happened]:
+    """What is so, what was decided, and what people like."""
+
+    def at(month: float) -> datetime:
+        return start + month * MONTH
+
     for chain in FACTS:
         for number, (month, text) in enumerate(chain.told):
             about = {"kind": "fact", "topic": chain.topic, "importance": 0.7}
@@ -74,15 +90,6 @@ def _told(start: datetime) -> Iterator[Happened]:
         yield _draft(at(month), f"decision-{number}", text, **about)
     for number, (month, text) in enumerate(PREFERENCES):
         yield _draft(at(month), f"preference-{number}", text, kind="preference", topic="team")
-    for plan in PLANS:
-        yield _draft(at(plan.month), f"plan-{plan.key}", plan.meant, kind="plan", topic=plan.key)
-        yield _draft(
-            at(plan.after), f"outcome-{plan.key}", plan.became, kind="outcome", topic=plan.key
-        )
-    for person in TEAM:
-        yield from _came_and_went(person, start)
-    for incident in INCIDENTS:
-        yield from _broke(incident, at(incident.month))
 
 
 def _draft(at: datetime, key: str, text: str, **about: Any) -> Happened:
@@ -102,7 +109,7 @@ def _came_and_went(person: Person, start: datetime) -> Iterator[Happened]:
 
 def _broke(one: Incident, at: datetime) -> Iterator[Happened]:
     """A ticket from the first sight to the lesson, over two or three days."""
-    ticket, about = one.ticket, {"entities": [f"service:{one.service}"], "tags": ["incident"]}
+    ticket, about = one.ticket, {"entities": [f"project:{one.service}"], "tags": ["incident"]}
     steps = (
         (0, "seen", "event", f"{ticket}: {one.seen} ({one.service})"),
         (2, "doubt", "question", f"{ticket}: {one.doubt}"),
@@ -147,7 +154,7 @@ class _Everyday:
 
     def _there(self, at: datetime) -> list[str]:
         month = (at - self._start) / MONTH
-        return [one.name for one in TEAM if one.joins <= month and month < (one.leaves or 99)]
+        return [one.name for one in TEAM if one.joins <= month < (one.leaves or 99)]
 
     def _filled(self, words: str, at: datetime) -> str:
         rng = self._rng
@@ -181,7 +188,7 @@ class _Everyday:
 
     def _observation(self, at: datetime) -> Happened:
         layer, words = self._rng.choice(talk.OBSERVATIONS)
-        about = {"layer": layer, "kind": "observation", "source": "agent", "source_class": "agent"}
+        about = {"layer": layer, "kind": "observation", "source": "watch"}
         weight = round(self._rng.uniform(0.1, 0.4), 2)
         return _draft(at, self._key("seen"), self._filled(words, at), importance=weight, **about)
 
@@ -200,9 +207,13 @@ class _Everyday:
         return Happened(at, edit=edit)
 
     def _again(self, at: datetime) -> Happened:
-        """Somebody tells again what was decided, in a few words more."""
-        said = [text for month, _, text in DECISIONS if self._start + month * MONTH < at]
+        """Somebody tells again what was decided, in a few words more, and not of which day."""
+        said = [one for one in DECISIONS[:4] if self._start + one[0] * MONTH < at]
         if not said:
             return self._note(at)
-        text = f"{self._rng.choice(said).rstrip('.')}, as {self._rng.choice(self._there(at))} said."
-        return _draft(at, self._key("again"), text, kind="decision", importance=0.4)
+        _, topic, text = self._rng.choice(said)
+        fields = {
+            "id": self._key("again"), "source": "team notes", "kind": "decision", "topic": topic,
+            "text": f"{text.rstrip('.')}, {self._rng.choice(self._there(at))} said.",
+        }  # fmt: skip
+        return Happened(at, draft=fields)

@@ -96,7 +96,7 @@ NOTES = (
 )
 
 QUESTIONS = (
-    "Should the {thing} of {service} have its own page?",
+    "Should the {thing} of {service} get a separate page?",
     "Why does {harbour} print twice as many tickets on {day}?",
     "Could {module} be shared between {service} and {second}?",
     "Who wants to try the {thing} in {harbour}?",

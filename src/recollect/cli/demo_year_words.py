@@ -164,10 +164,22 @@ FACTS = (
 
 DECISIONS = (
     (0.5, "queue", "We chose NATS over Kafka for delay notices because one small node is enough."),
-    (1.2, "mobile", "We decided to write the boarding pass in Kotlin only, the web view was too slow."),
+    (
+        1.2,
+        "mobile",
+        "We decided to write the boarding pass in Kotlin only, the web view was too slow.",
+    ),
     (1.9, "payments", "Decided: refunds go back to the card they came from, never to a voucher."),
-    (2.6, "design", "We chose the font Fira Sans for all pier screens, it is legible at 20 metres."),
-    (3.3, "testing", "We agreed to freeze fares in tests with a fixed table from the first of May."),
+    (
+        2.6,
+        "design",
+        "We chose the font Fira Sans for all pier screens, it is legible at 20 metres.",
+    ),
+    (
+        3.3,
+        "testing",
+        "We agreed to freeze fares in tests with a fixed table from the first of May.",
+    ),
     (4.4, "ops", "We decided against Kubernetes: four hosts and systemd do for 31 harbours."),
     (5.2, "booking", "We chose optimistic locking for seats after measuring 0.3 % conflicts."),
     (6.7, "data", "Decided to keep passenger counts per sailing, not per person, for privacy."),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     "jobs",
     multiple=True,
     metavar="NAME",
-    help="Only these: duplicates, consolidate, concepts, entities, notes, expire.",
+    help="Only this one; given again, that one too. docs/maintain.md lists them.",
 )
 @click.option("-n", "--dry-run", is_flag=True, help="Only show what would happen.")
 @click.option(
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 @filter_options
 @pass_app
 def maintain(app: App, /, jobs: tuple[str, ...], **given: Any) -> int:
-    """Tidy up: near-duplicates, cold memories, entities, notes.
+    """Tidy up: duplicates, cold memories, notes; can be undone.
 
     Everything that leaves recall has a successor that can be recalled, stays in the
     history and comes back by `recollect undo RUN`. Nothing is deleted. At most 2 % of
@@ -178,10 +178,11 @@ def report_json(report: Report, *, preview: bool) -> dict[str, Any]:
 def revoke(
     app: App, *, source: str, quarantine: bool, erase: bool, dry_run: bool, yes: bool
 ) -> int:
-    """Take back all that a source has brought, and all that was made from it.
+    """Take back all that a source has brought.
 
-    It is quarantined: in no recall, but there for whoever looks, and `recollect undo`
-    brings it back. What left recall in favour of something revoked comes back.
+    And all that was made from it. It is quarantined: in no recall, but there for
+    whoever looks, and `recollect undo` brings it back. What left recall in favour of
+    something revoked comes back.
     """
     if quarantine and erase:
         raise click.UsageError("--quarantine and --erase are different things; choose one")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -80,6 +81,11 @@ def thread(app: App, thread_id: str) -> None:
 
         app.out.json(thread_json(found, items))
         return
+    print_thread(app, found, items)
+
+
+def print_thread(app: App, found: Thread, items: Mapping[str, Item]) -> None:
+    """Its headline, then what happened, oldest first; ``items`` are those that may be seen."""
     app.out.line(bold(found.headline), dim(f"  {found.kind}, {found.lifecycle}, {found.state}"))
     roles = {member.item: member.role for member in found.members}
     for event in found.events:

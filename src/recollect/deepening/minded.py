@@ -19,7 +19,12 @@ _NOTHING_YET = "(nothing)"
 
 
 def judge_by(
-    model: LanguageModel, hits: Pool, captions: tuple[Caption, ...], ctx: Context, budget: Budget
+    model: LanguageModel,
+    hits: Pool,
+    captions: tuple[Caption, ...],
+    ctx: Context,
+    *,
+    budget: Budget,
 ) -> Verdict:
     """The model's verdict; "enough" without naming a memory that says so is none."""
     store, query = ctx.store, ctx.query
@@ -45,7 +50,13 @@ def judge_by(
 
 
 def expand_by(
-    model: LanguageModel, known: Pool, verdict: Verdict, ctx: Context, deep: Deep, budget: Budget
+    model: LanguageModel,
+    known: Pool,
+    verdict: Verdict,
+    ctx: Context,
+    *,
+    deep: Deep,
+    budget: Budget,
 ) -> tuple[Expansion, ...]:
     """The model's further searches; Unusable where none of them says anything."""
     store, query = ctx.store, ctx.query

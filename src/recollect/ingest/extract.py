@@ -156,7 +156,8 @@ def spotted(text: str, language: str | None = None) -> Iterator[Spotted]:
 
 
 def _word(words: Sequence[str], i: int) -> Word | None:
-    """The word at a place; None for a label ("Decision:"), a sign, and beyond the line."""
+    """The word at a place; None for a label ("Decision:"; "FW-12:" is a ticket),
+    a sign, and beyond the line."""
     if not 0 <= i < len(words):
         return None
     raw = words[i]
@@ -169,7 +170,8 @@ def _word(words: Sequence[str], i: int) -> Word | None:
     if "(" in text and ")" in ending:
         text += ")"
     first = i == 0 or words[i - 1].endswith((".", "!", "?", ":")) or len(words[i - 1]) == 1
-    if not text or (ending.startswith(":") and (first or text.lower() in LABELS)):
+    is_label = ending.startswith(":") and (first or text.lower() in LABELS)
+    if not text or (is_label and not _TICKET.fullmatch(text)):
         return None
     return Word(text, first, bool(ending), raw.startswith("`"))
 

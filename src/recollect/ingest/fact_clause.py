@@ -23,7 +23,8 @@ NEAR = 16  # words: room for what opens a sentence
 _STRIPPED = "\"'`“”‘’«»*()[]"
 _ENDS = ".,;:!?…"
 _SENTENCE_END = re.compile(r"[.!…]['\"”’)]?(?=\s+[^a-z\s])|\s*\n|;(?=\s)|\s[—–-]{1,2}(?=\s)|\s\(")
-_MARK = re.compile(r"[.!;…\n(–—]|- ")
+_MARKS = (". ", "! ", "; ", "\n", " (", " - ", " – ", " — ", '." ', ".\n", "… ", ".\t")
+_NO_SENTENCE = "-*>|#\"“'`{[<"
 _SHORTENED = frozenset({"dr", "mr", "mrs", "ms", "prof", "st", "no", "vs", "approx", "ca"})
 _NEGATIVES = {
     "isn't": ("is", "not"),
@@ -57,12 +58,14 @@ def read_clause(text: str, verbs: frozenset[str]) -> Clause | None:
     where none of the verbs is near its beginning."""
     if len(text) > LONGEST or "?" in text:
         return None
-    first, rest = _first_sentence(text.strip())
-    lower = first.lower().split()
-    # The quick ways out, before punctuation is looked at.
-    if not 3 <= len(lower) <= MOST_WORDS or not UNSURE.isdisjoint(lower):
+    # The quick ways out come first: most texts state no fact.
+    lower = text.lower().split()
+    if len(lower) < 3 or verbs.isdisjoint(lower[1:NEAR]) or lower[0][0] in _NO_SENTENCE:
         return None
-    if verbs.isdisjoint(lower[1:NEAR]) or lower[0][0] in "-*>|#\"“'`{[<":
+    first, rest = _first_sentence(text.strip())
+    if rest:
+        lower = first.lower().split()
+    if not 3 <= len(lower) <= MOST_WORDS or not UNSURE.isdisjoint(lower):
         return None
     pieces = first.split()
     words = _words(pieces)
@@ -84,7 +87,7 @@ def _is_planned(words: Sequence[Word]) -> bool:
 
 
 def _first_sentence(text: str) -> tuple[str, str]:
-    if _MARK.search(text) is None:
+    if not any(mark in text for mark in _MARKS):
         return text, ""
     for mark in _SENTENCE_END.finditer(text):
         before = text[: mark.start()].rpartition(" ")[2].lower()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from recollect.dates import find_times
@@ -77,7 +76,7 @@ def changeable() -> frozenset[str]:
     return _COPIED - _FIXED
 
 
-def _without_read_times(item: Item) -> dict[str, datetime | None]:
+def _without_read_times(item: Item) -> dict[str, Any]:
     """The times of an item as somebody gave them: none where its text opens with them."""
     told = Draft(item.text)
     start, end = times_of(told, find_times(item.text, item.stored_at))

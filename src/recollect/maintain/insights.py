@@ -19,7 +19,7 @@ from recollect.insights import imprint
 from recollect.maintain.condense import RULES, SECRET, invented
 from recollect.maintain.consolidate import entity_name
 from recollect.maintain.grouping import Group, grouped, likeness_of, split
-from recollect.maintain.job import Proposal, Work
+from recollect.maintain.job import Proposal, Work, is_made_by
 from recollect.maintain.looking import each
 from recollect.maintain.points import Point, points_of, title_of
 from recollect.model import Draft, Item
@@ -63,7 +63,7 @@ class Insights:
             items = {
                 item.id: item
                 for item in each(work, levels=self.levels)
-                if not item.flags and item.metadata.get("job") != self.name
+                if not item.flags and not is_made_by(item, self.name)
             }
             tree = standing(work, self.name)
         yield from self._leaves(items, tree[LEAF], work)
@@ -151,7 +151,7 @@ def standing(work: Work, job: str) -> dict[str, list[Item]]:
     """The tree as it stands, level by level, each level in a fixed order."""
     tree: dict[str, list[Item]] = {LEAF: [], BRANCH: [], ROOT: []}
     for item in each(work, levels=("insight",)):
-        if item.metadata.get("job") == job and item.kind in tree:
+        if is_made_by(item, job) and item.kind in tree:
             tree[item.kind].append(item)
     return {kind: sorted(found, key=lambda one: one.id) for kind, found in tree.items()}
 

@@ -17,6 +17,7 @@ from recollect.mcp.offer import Offer
 
 # In the versions before these the library leaves out fields of a tool.
 VERSIONS = ("2025-06-18", "2025-11-25")
+_USUAL_META = {"progressToken"}
 
 
 class Front:
@@ -26,17 +27,20 @@ class Front:
         self._offer = offer
         self._lists = offer.lists
         self._greeted = False
+        self._is_first = True
 
     def reply(self, line: bytes) -> Json | None:
         """The answer to a line, or None where the library must give it."""
         asked = _request(line)
         if asked is None:
             return None
+        is_first, self._is_first = self._is_first, False
         method, params = asked["method"], asked.get("params") or {}
-        if method == "initialize" and not self._greeted and _is_greeting(params):
+        # Who begins otherwise speaks a version without a greeting, or makes a mistake.
+        if is_first and method == "initialize" and _is_greeting(params):
             self._greeted = True
             return _answer(asked, self._offer.greeting(params["protocolVersion"]))
-        if self._greeted and method in self._lists and not params.keys() - {"_meta"}:
+        if self._greeted and method in self._lists and _is_plain(params):
             return _answer(asked, self._lists[method])
         return None
 
@@ -69,3 +73,9 @@ def _is_greeting(params: Json) -> bool:
         and isinstance(client.get("name"), str)
         and isinstance(client.get("version"), str)
     )
+
+
+def _is_plain(params: Json) -> bool:
+    """Whether a list is asked for from its beginning, and nothing besides."""
+    meta = params.get("_meta") or {}
+    return params.keys() <= {"_meta"} and isinstance(meta, dict) and meta.keys() <= _USUAL_META

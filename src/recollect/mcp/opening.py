@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from recollect.ports import Embedding
 
 PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
-PATIENCE_S = 2.0
+PATIENCE_S = 3.0  # of a question; a memory to be stored waits for its vector longer
+WRITING_PATIENCE_S = 20.0
 ACTOR = "mcp"
 
 
@@ -66,10 +67,10 @@ class Opening:
         """Opens the store and loads the model in the background."""
         Begun(self._load)
 
-    def memory(self) -> Memory:
+    def memory(self, *, writing: bool = False) -> Memory:
         """The memory; where its model takes too long to load, the memory by words alone."""
         memory = self._opened()
-        if self._loaded.wait(self._patience_s):
+        if self._loaded.wait(WRITING_PATIENCE_S if writing else self._patience_s):
             if self._owing.is_set():
                 self._owing.clear()
                 Begun(memory.reindex)

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from recollect.errors import Refused, TooLarge
+from recollect.errors import BadText, Refused, TooLarge
 from recollect.jsonable import Json
+from recollect.text import unkeepable
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -110,6 +111,9 @@ def _check(value: Any, schema: Json, name: str) -> None:
 
 
 def _check_text(value: str, schema: Json, name: str) -> None:
+    found = unkeepable(value)
+    if found is not None:
+        raise BadText(f"{name} holds a {found[1]} at character {found[0] + 1}", remedy="remove it")
     allowed = schema.get("enum")
     if allowed is not None and value not in allowed:
         raise Refused(f"{name} is {_shown(value)}", remedy=f"one of {', '.join(allowed)}")

@@ -34,8 +34,9 @@ _Paged = types.PaginatedRequestParams | None
 class Serving:
     """What is done for each request of the protocol."""
 
-    def __init__(self, offer: Offer, opening: Opening) -> None:
+    def __init__(self, offer: Offer, opening: Opening, within_s: float) -> None:
         self._tools, self._lists, self._opening = offer.tools, offer.lists, opening
+        self._within_s = within_s
 
     async def list_tools(self, _: _Ctx, __: _Paged) -> types.ListToolsResult:
         return types.ListToolsResult.model_validate(self._lists["tools/list"])
@@ -57,14 +58,13 @@ class Serving:
             known = ", ".join(self._tools)
             told = f"there is no tool {one_line(repr(params.name), 80)}; there are: {known}"
             raise MCPError(types.INVALID_PARAMS, told)
-        tool = self._tools[params.name]
-        return await _called(tool, params.arguments or {}, ctx, self._opening)
+        return await self._called(self._tools[params.name], params.arguments or {}, ctx)
 
     async def read_resource(
         self, _: _Ctx, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
-        content = await _answered(lambda: read(uri, self._opening.memory()))
+        content = await self._answered(lambda: read(uri, self._opening.memory()))
         told = types.TextResourceContents(uri=uri, text=content.text, mime_type=content.mime)
         return types.ReadResourceResult(contents=[told])
 
@@ -72,17 +72,61 @@ class Serving:
         self, _: _Ctx, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
         name, given = params.name, params.arguments or {}
-        text = await _answered(lambda: said(name, given, self._opening.memory))
+        text = await self._answered(lambda: said(name, given, self._opening.memory))
         content = types.TextContent(type="text", text=text)
         return types.GetPromptResult(
             description=PROMPTS[name].description,
             messages=[types.PromptMessage(role="user", content=content)],
         )
 
+    async def _called(
+        self, tool: Tool, arguments: dict[str, Any], ctx: _Ctx
+    ) -> types.CallToolResult:
+        """A tool's reply or, where it failed, a sentence the model can act on."""
 
-def make_server(offer: Offer, opening: Opening) -> Server[Any]:
-    """A server that offers this of that memory."""
-    serving = Serving(offer, opening)
+        def progress(done: int, total: int) -> None:
+            anyio.from_thread.run(ctx.session.report_progress, float(done), float(total) or None)
+
+        def work() -> Reply:
+            told = checked(arguments, tool.takes)
+            memory = self._opening.memory(writing=not tool.reads)
+            return tool(Call(memory, told, _client(ctx), progress))
+
+        try:
+            # A write is not given up halfway: the store's own limits end it.
+            reply = await _on_thread(work, self._within_s if tool.reads else None)
+        except RecollectError as error:
+            return _failed(error.message, error.remedy)
+        except TimeoutError:
+            return _failed(
+                f"{tool.name} took longer than {self._within_s:g} seconds",
+                "ask again, with fewer memories or a narrower question",
+            )
+        except Exception as error:  # noqa: BLE001 - logged, and told by its kind
+            # The outermost loop of this surface: a bug is told by its kind alone, its text
+            # may hold what was stored.
+            _log.exception("the tool %s failed", tool.name)
+            return _failed(f"a bug in Recollect: {type(error).__name__}", "please report it")
+        text = types.TextContent(type="text", text=reply.text)
+        return types.CallToolResult(content=[text], structured_content=reply.content)
+
+    async def _answered(self, work: Callable[[], T]) -> T:
+        """What a resource or a prompt gives; a refusal becomes the protocol's own error."""
+        try:
+            return await _on_thread(work, self._within_s)
+        except RecollectError as error:
+            told = one_line(error.message) + (
+                f". Try: {one_line(error.remedy)}" if error.remedy else ""
+            )
+            raise MCPError(types.INVALID_PARAMS, told) from error
+        except TimeoutError as error:
+            told = f"it took longer than {self._within_s:g} seconds"
+            raise MCPError(types.INTERNAL_ERROR, told) from error
+
+
+def make_server(offer: Offer, opening: Opening, *, within_s: float = READ_WITHIN_S) -> Server[Any]:
+    """A server that offers this of that memory; a question is answered within that time."""
+    serving = Serving(offer, opening, within_s)
     return Server(
         NAME,
         title=TITLE,
@@ -96,37 +140,6 @@ def make_server(offer: Offer, opening: Opening) -> Server[Any]:
         on_list_prompts=serving.list_prompts,
         on_get_prompt=serving.get_prompt,
     )
-
-
-async def _called(
-    tool: Tool, arguments: dict[str, Any], ctx: _Ctx, opening: Opening
-) -> types.CallToolResult:
-    """A tool's reply or, where it failed, a sentence the model can act on."""
-
-    def progress(done: int, total: int) -> None:
-        anyio.from_thread.run(ctx.session.report_progress, float(done), float(total) or None)
-
-    def work() -> Reply:
-        told = checked(arguments, tool.takes)
-        return tool(Call(opening.memory(), told, _client(ctx), progress))
-
-    try:
-        # A write is not given up halfway: the store's own limits end it.
-        reply = await _on_thread(work, READ_WITHIN_S if tool.reads else None)
-    except RecollectError as error:
-        return _failed(error.message, error.remedy)
-    except TimeoutError:
-        return _failed(
-            f"{tool.name} took longer than {READ_WITHIN_S:g} seconds",
-            "ask again, with fewer memories or a narrower question",
-        )
-    except Exception as error:  # noqa: BLE001 - logged, and told by its kind
-        # The outermost loop of this surface: a bug is told by its kind alone, its text
-        # may hold what was stored.
-        _log.exception("the tool %s failed", tool.name)
-        return _failed(f"a bug in Recollect: {type(error).__name__}", "please report it")
-    text = types.TextContent(type="text", text=reply.text)
-    return types.CallToolResult(content=[text], structured_content=reply.content)
 
 
 def _client(ctx: _Ctx) -> str:
@@ -144,17 +157,3 @@ def _failed(message: str, remedy: str) -> types.CallToolResult:
 async def _on_thread(work: Callable[[], T], within_s: float | None) -> T:
     with anyio.fail_after(within_s):
         return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
-
-
-async def _answered(work: Callable[[], T]) -> T:
-    """What a resource or a prompt gives; a refusal becomes the protocol's own error."""
-    try:
-        return await _on_thread(work, READ_WITHIN_S)
-    except RecollectError as error:
-        told = one_line(error.message) + (
-            f". Try: {one_line(error.remedy)}" if error.remedy else ""
-        )
-        raise MCPError(types.INVALID_PARAMS, told) from error
-    except TimeoutError as error:
-        told = f"it took longer than {READ_WITHIN_S:g} seconds"
-        raise MCPError(types.INTERNAL_ERROR, told) from error

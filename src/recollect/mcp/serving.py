@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import signal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect.errors import BadSetting, MissingExtra
@@ -23,6 +23,8 @@ def serve_stdio(offer: Offer, opening: Opening) -> None:
 
     The greeting and the lists are answered at once; the library loads meanwhile.
     """
+    # At once: a thread that waits for input cannot be told to stop, and nothing needs to.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     lines = Lines(take_over(), Front(offer))
     lines.begin()
     watch_parent()
@@ -76,8 +78,6 @@ def read_address(written: str) -> Address:
 
 def _load(offer: Offer, opening: Opening) -> Server[Any]:
     """The server on the official library, whose import takes most of the start."""
-    # Looking for plugins of its own reads every installed package's metadata.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         from recollect.mcp.server import make_server
     except ModuleNotFoundError as error:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from recollect.asked import gives, nearness, periods, wanted
 from recollect.context import Context
 from recollect.model import Candidate, Pool, best_first
+from recollect.questions import asks_for_several
 from recollect.text import ROLES
 
 
@@ -39,14 +40,20 @@ class AnswerKind:
 @dataclass(frozen=True, slots=True)
 class Speaker:
     """What a person said counts more when the question names that person first, or at all
-    (``every``).
+    (``every``); with ``several`` only where it asks for more than one thing.
 
     Where it names nobody, "I" and "we" are the user of a chat, "you" the assistant.
     """
 
     weight: float = 0.1
     every: bool = False
+    several: bool = False
     name: str = "speaker"
+
+    def skip(self, pool: Pool, ctx: Context) -> str:
+        if self.several and not asks_for_several(ctx.query.text):
+            return "the question asks for one thing"
+        return ""
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         meant = speakers_named(pool, ctx)[: None if self.every else 1]

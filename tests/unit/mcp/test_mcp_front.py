@@ -14,6 +14,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from recollect.errors import BadSetting
 from recollect.mcp.front import VERSIONS, Front
 from recollect.mcp.lines import Lines, Pipe
 from recollect.mcp.offer import Offer
@@ -21,7 +22,6 @@ from recollect.mcp.opening import Opening
 from recollect.mcp.parent import watch_parent
 from recollect.mcp.server import make_server
 from recollect.mcp.serving import read_address
-from recollect.errors import BadSetting
 from recollect.mcp.tools import TOOLS
 from recollect.settings import Settings
 
@@ -101,16 +101,32 @@ def test_whatever_it_does_not_know_is_the_librarys(asked: bytes) -> None:
     assert Front(OFFER).reply(asked) is None
 
 
+def test_who_begins_otherwise_is_left_to_the_library() -> None:
+    """A version without a greeting, or a page of a list."""
+    other, early = Front(OFFER), Front(OFFER)
+    early.reply(greeting(VERSIONS[0]))
+
+    assert other.reply(line("server/discover", {"_meta": {}})) is None
+    assert other.reply(greeting(VERSIONS[0])) is None
+    assert early.reply(line("tools/list", {"cursor": "x"})) is None
+    assert early.reply(line("tools/list", {"_meta": {"other": 1}})) is None
+    assert early.reply(greeting(VERSIONS[0])) is None
+    assert early.reply(line("tools/list", {"_meta": {"progressToken": 1}})) is not None
+
+
 def test_lines_are_answered_once_and_handed_on_once() -> None:
     """By the front before the library takes over; the library's own greeting is dropped."""
     come, to_us = os.pipe()
     from_us, go = os.pipe()
     left = []
-    lines = Lines(
-        Pipe(os.fdopen(come, "rb"), os.fdopen(go, "wb")), Front(OFFER), leave=left.append
-    )
-    lines.begin()
-    with os.fdopen(to_us, "wb") as we, os.fdopen(from_us, "rb") as heard:
+    with (
+        os.fdopen(come, "rb") as reading,
+        os.fdopen(go, "wb") as writing,
+        os.fdopen(to_us, "wb") as we,
+        os.fdopen(from_us, "rb") as heard,
+    ):
+        lines = Lines(Pipe(reading, writing), Front(OFFER), leave=left.append)
+        lines.begin()
         we.write(greeting(VERSIONS[0]) + line("tools/list", number=2) + line("ping", number=3))
         we.flush()
         first, second = json.loads(heard.readline()), json.loads(heard.readline())

@@ -87,13 +87,16 @@ def _told(answer: Recall, hits: Sequence[Candidate], left_out: int) -> Iterator[
     else:
         more = f"; {left_out} more left out, the cursor gets them" if left_out else ""
         yield f"{len(hits)} of {len(hits) + left_out} memories, best first{more}."
-    yield quoted([_quote(hit, answer) for hit in hits])
+    yield quoted(list(_quotes(answer, hits)))
+
+
+def _quotes(answer: Recall, hits: Sequence[Candidate]) -> Iterator[Quote]:
+    """The memories and what is to be said about them, which may repeat words of theirs."""
+    yield from (_quote(hit, answer) for hit in hits)
     if answer.nearest_miss is not None and not hits:
-        yield quoted([labelled(answer.nearest_miss.item, "not relevant enough")], "nearest miss")
-    yield "\n".join(f"warning: {one_line(told)}" for told in answer.warnings)
-    yield "\n".join(
-        f"degraded: without {part.part}, {one_line(part.reason)}" for part in answer.degraded
-    )
+        yield labelled(answer.nearest_miss.item, "nearest miss, not relevant enough")
+    yield from (Quote("warning", told) for told in answer.warnings)
+    yield from (Quote(f"degraded: without {part.part}", part.reason) for part in answer.degraded)
 
 
 def _hit_json(hit: Candidate, answer: Recall) -> Json:

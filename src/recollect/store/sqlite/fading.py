@@ -30,8 +30,11 @@ _SINCE = """
     LEFT JOIN usage AS u ON u.id = i.id
 """
 _SET = """
-    INSERT INTO usage (id, decay, decay_at) VALUES (?1, ?2, ?3)
-    ON CONFLICT (id) DO UPDATE SET decay = ?2, decay_at = ?3
+    INSERT INTO usage (id, decay, decay_at, regained)
+        VALUES (?1, ?2, ?3, json_array(json_array(?4, ?2, ?3)))
+    ON CONFLICT (id) DO UPDATE SET decay = ?2, decay_at = ?3, regained = json_insert(
+        CASE WHEN json_array_length(regained) >= 20 THEN json_remove(regained, '$[0]')
+        ELSE coalesce(regained, '[]') END, '$[#]', json_array(?4, ?2, ?3))
 """
 _LAST = "SELECT number, at, total FROM tick ORDER BY number DESC LIMIT 1"
 _TICK = "INSERT INTO tick (number, at, amount, total) VALUES (?, ?, ?, ?)"
@@ -44,7 +47,7 @@ _COUNT = """
 def fade(db: apsw.Connection, ids: Sequence[str], now: int, fading: Fading) -> None:
     """Counts one recall: what it returned regains, then, if it is time, all others fade."""
     number, last, total = next(iter(select(db, _LAST)), (0, now - 1, 0.0))
-    _regain(db, ids, max(now + int(fading.grace_s * 1000), last + 1), fading)
+    _regain(db, ids, now, max(now + int(fading.grace_s * 1000), last + 1), fading)
     if fading.interval < 1:
         return
     count = int(db.execute(_COUNT).get)
@@ -69,21 +72,25 @@ class Faded:
         if not ids or not (self._ticks or select(db, _LAST)):
             return
         rows = select(db, _SINCE, (as_table(tuple(ids)),))
-        db.executemany(_SET, [(item, self._left(left, since), now) for item, left, since in rows])
+        db.executemany(
+            _SET, [(item, self._left(left, since), now, now) for item, left, since in rows]
+        )
 
     def _left(self, at_first: float, since: int) -> float:
         gone = sum(amount for at, amount in self._ticks if at >= since)
         return max(0.0, round(at_first - gone, 9))
 
 
-def _regain(db: apsw.Connection, ids: Sequence[str], safe_until: int, fading: Fading) -> None:
+def _regain(
+    db: apsw.Connection, ids: Sequence[str], now: int, safe_until: int, fading: Fading
+) -> None:
     if not ids:
         return
     rows = select(db, _NOW, (as_table(tuple(dict.fromkeys(ids))),))
     db.executemany(
         _SET,
         [
-            (item, max(0.0, min(1.0, left + fading.gains.get(item, 0.0))), safe_until)
+            (item, max(0.0, min(1.0, left + fading.gains.get(item, 0.0))), safe_until, now)
             for item, left in rows
         ],
     )

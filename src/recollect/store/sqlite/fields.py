@@ -96,6 +96,17 @@ def _write_times(stored: str) -> list[str]:
     return [_write_time(ms) for ms in json.loads(stored)]
 
 
+def _regained(value: Any) -> str:
+    if not isinstance(value, list):
+        raise TypeError
+    return _compact([[_time(at), _real(left), _time(since)] for at, left, since in value])
+
+
+def _write_regained(stored: str) -> list[list[Any]]:
+    told = json.loads(stored)
+    return [[_write_time(at), left, _write_time(since)] for at, left, since in told]
+
+
 def _wholes(value: Any) -> list[int]:
     if not isinstance(value, list):
         raise TypeError
@@ -155,6 +166,7 @@ FLAG = Kind("true or false", bool, _flag)
 TIME = Kind("a time with its zone, like 2026-01-31T08:00:00Z", _write_time, _time)
 TEXTS = Kind("a list of texts", json.loads, _texts)
 TIMES = Kind("a list of times", _write_times, _times)
+REGAINED = Kind("a list of [time, number, time]", _write_regained, _regained)
 WHOLES = Kind("a list of whole numbers", json.loads, _wholes)
 OBJECT = Kind("an object", json.loads, _object)
 
@@ -271,6 +283,7 @@ USAGE = (
     Field("stamps", TIMES),
     Field("decay", REAL),
     Field("decay_at", _or_null(TIME), needed=False),
+    Field("regained", _or_null(REGAINED), needed=False),
 )
 TICK = (
     Field("number", COUNT),

@@ -15,8 +15,8 @@ from recollect.ports import Found, Match, Mention
 from recollect.store.analysis import unspaced_runs
 from recollect.store.sqlite.clock import from_ms, from_ms_or_none, to_ms
 from recollect.store.sqlite.connection import select
-from recollect.store.sqlite.past import MOMENT, columns_then
 from recollect.store.sqlite.lexical import Hydrate
+from recollect.store.sqlite.past import MOMENT, columns_then
 from recollect.store.sqlite.scope import Predicate
 from recollect.store.sqlite.terms import as_table
 from recollect.text import fold

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import apsw
@@ -62,13 +63,19 @@ _USE_DAY = """
 """
 
 
+# What a rule gives as its reason. Anything else is somebody's words, perhaps the memory's
+# own: they stand in the row, which an erase removes, and never in the journal.
+_PLAIN = re.compile(r"[a-z][a-z0-9_:-]{0,63}")
+
+
 def end(db: apsw.Connection, ids: Sequence[str], *, how: str, actor: str, now: int) -> list[str]:
     """Closes the live revisions. Gives the ids that had one."""
     live = select(db, _LIVE, (id_list(ids),))
     db.executemany(CLOSE, [(max(now, begin), how, rid) for _, rid, begin in live])
     ended = [row[0] for row in live]
     count_mentions(db, ended, -1)
-    journal.write(db, (journal.Line("ended", item, how) for item in ended), actor=actor, at=now)
+    told = how if _PLAIN.fullmatch(how) else "for a reason that was given"
+    journal.write(db, (journal.Line("ended", item, told) for item in ended), actor=actor, at=now)
     return ended
 
 

@@ -50,16 +50,19 @@ FADED = """
             ORDER BY t.at DESC LIMIT 1), 0.0), 9))
     ELSE coalesce(u.decay, 1.0) END
 """
-# The same at the moment `m`. What a memory regained after it is not known to the ticks:
-# such a one counts as if it had never been recalled before.
+# The same at the moment `m`, from what the memory had regained by then: known of the last
+# twenty times. Where it has regained more often since, it counts as if it never had before.
 _LAST_TICK = "SELECT t.total FROM tick AS t WHERE t.at BOUND ORDER BY t.at DESC LIMIT 1"
-_REGAINED = "(u.last_at <= m.at OR u.decay_at <= m.at)"
+_REGAINED = """
+    (SELECT r.value FROM json_each(u.regained) AS r WHERE r.value ->> 0 <= m.at
+    ORDER BY r.key DESC LIMIT 1)
+"""
 _FADED_THEN = f"""
-    (SELECT max(0.0, round(CASE WHEN {_REGAINED} THEN u.decay ELSE 1.0 END - max(0.0,
+    (SELECT max(0.0, round(coalesce(was.told ->> 1, 1.0) - max(0.0,
         coalesce(({_LAST_TICK.replace("BOUND", "<= m.at")}), 0.0)
-        - coalesce(({_LAST_TICK.replace("BOUND", "< begin.at")}), 0.0)), 9))
-    FROM m, (SELECT CASE WHEN {_REGAINED} THEN coalesce(u.decay_at, i.stored_at)
-        ELSE i.stored_at END AS at FROM m) AS begin)
+        - coalesce(({_LAST_TICK.replace("BOUND", "< coalesce(was.told ->> 2, i.stored_at)")}),
+            0.0)), 9))
+    FROM m CROSS JOIN (SELECT {_REGAINED} AS told FROM m) AS was)
 """
 # In the order of Item's fields, so that a row is nearly an Item already.
 SELECT_ITEM = f"""

@@ -30,6 +30,8 @@ CREATE INDEX tick_at ON tick (at);
 -- usage.decay is what it was at decay_at; the ticks from then on come off. A memory that
 -- was never recalled fades from when it was stored. meta's 'recalls' counts up to a tick.
 ALTER TABLE usage ADD COLUMN decay_at INTEGER;
+-- The last twenty times that decay was set, as [when, decay, decay_at].
+ALTER TABLE usage ADD COLUMN regained TEXT;
 
 -- What "kind: name" means to a model, apart from the entity: an entity's own row is written
 -- again with every mention. meta's 'entities' counts changes of entities and vectors.

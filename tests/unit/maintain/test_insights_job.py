@@ -1,0 +1,478 @@
+"""The insight tree: built by thresholds, renewed when its memories change, never believed blindly."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from corpus import NOW
+from maintained import open_memory
+from recollect import Memory
+from recollect.context import Context
+from recollect.errors import Refused
+from recollect.insights import Branch
+from recollect.maintain.grouping import grouped, likeness_of, split
+from recollect.maintain.insights import Insights
+from recollect.maintain.points import POINTS, points_of, title_of
+from recollect.maintain.run import Report
+from recollect.model import Candidate, Evidence, Item, Query
+from recollect.ports import Prompt
+from recollect.stages import STAGES
+from recollect.testing import FixedClock, ScriptedModel
+
+SMALL = Insights(min_loose=4, min_leaf=3, most_leaf=4, branch_after=2, root_after=2)
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock(NOW)
+
+
+@pytest.fixture
+def memory(clock: FixedClock) -> Iterator[Memory]:
+    with open_memory(clock) as opened:
+        yield opened
+
+
+def tell(memory: Memory, topic: str, count: int, first: int = 0, **about: Any) -> list[str]:
+    """Memories of one topic, a day apart."""
+    texts = [f"{topic} number {n} has {n * 3} boxes of kind {n % 3}" for n in range(count + first)]
+    stored = memory.remember_many(
+        [
+            {"text": text, "topic": topic, "occurred_at": NOW - timedelta(days=90 - n), **about}
+            for n, text in enumerate(texts)
+        ][first:]
+    )
+    return [one.id for one in stored]
+
+
+def grow(memory: Memory, job: Insights = SMALL) -> list[Report]:
+    """Runs until nothing is due."""
+    reports = []
+    while (report := memory.maintain(job)).run is not None:
+        reports.append(report)
+        assert len(reports) < 10, "it never comes to rest"
+    return reports
+
+
+def shapes(memory: Memory) -> list[tuple[str, str]]:
+    """Every insight of the tree, top down."""
+
+    def flat(tree: list[Branch] | tuple[Branch, ...]) -> list[Branch]:
+        return [one for branch in tree for one in (branch, *flat(branch.below))]
+
+    return [
+        (str(one.insight.kind), str(one.insight.caption)) for one in flat(memory.insights())
+    ]
+
+
+def leaf_of(memory: Memory) -> Item:
+    (leaf,) = memory.browse(levels=["insight"], kind="leaf", max_classification=3)
+    return leaf
+
+
+@pytest.mark.parametrize(("count", "leaves"), [(3, 0), (4, 1), (5, 2)])
+def test_leaves_come_by_thresholds(memory: Memory, count: int, leaves: int) -> None:
+    """None below so many loose memories; no leaf is larger than it may be."""
+    tell(memory, "lock", count)
+
+    memory.maintain(SMALL)
+
+    made = memory.browse(levels=["insight"])
+    assert [item.kind for item in made] == ["leaf"] * leaves
+    assert all(len(item.metadata["seen"]) <= SMALL.most_leaf for item in made)
+
+
+def test_few_of_a_subject_wait(memory: Memory) -> None:
+    """Enough loose memories in all, but two of this subject are no leaf."""
+    tell(memory, "lock", 4)
+    tell(memory, "weir", 2)
+
+    memory.maintain(SMALL)
+
+    assert [item.topic for item in memory.browse(levels=["insight"])] == ["lock"]
+
+
+def test_a_tree_grows_to_its_root_in_three_runs(memory: Memory) -> None:
+    """Leaves, then branches over two of a subject, then the root over all."""
+    tell(memory, "lock", 8)
+    tell(memory, "weir", 8)
+
+    reports = grow(memory)
+
+    made = [sorted(one.proposal.successor.kind for one in r.done) for r in reports]  # type: ignore[union-attr]
+    assert made[0] == ["leaf"] * len(made[0])
+    assert made[1] == ["branch", "branch"]
+    assert made[2] == ["root"]
+    (top,) = memory.insights()
+    assert top.insight.kind == "root"
+    assert sorted(str(below.insight.caption) for below in top.below) == ["lock", "weir"]
+    assert not top.stale
+
+
+def test_build_does_it_in_one_go(memory: Memory) -> None:
+    """For whoever does not want to wait for three nights."""
+    tell(memory, "lock", 35)
+    tell(memory, "weir", 35)
+
+    memory.build_insights()
+
+    assert [branch.insight.kind for branch in memory.insights()] == ["root"]
+
+
+def test_a_memory_that_is_unchanged_proposes_nothing(memory: Memory, clock: FixedClock) -> None:
+    """Also not a month later, and not because something was pinned or came back."""
+    ids = tell(memory, "lock", 8)
+    grow(memory)
+    clock.forward(days=30)
+    memory.update(ids[0], pinned=True)
+    memory.forget(ids[1])
+    memory.restore(ids[1])
+
+    plan = memory.maintain(SMALL, preview=True).plan
+
+    assert (plan.steps, plan.left) == ((), ())
+    assert not any(branch.stale for branch in memory.insights())
+
+
+def test_what_changed_makes_its_leaf_stale_and_then_new(memory: Memory) -> None:
+    """The tree says so at once; the next run tells what is so now, and lets the old one go."""
+    ids = tell(memory, "lock", 4)
+    grow(memory)
+    old = leaf_of(memory)
+    memory.update(ids[2], text="lock number 2 was filled with sand")
+
+    (stale,) = memory.insights()
+    grow(memory)
+
+    new = leaf_of(memory)
+    assert stale.stale
+    assert new.id != old.id
+    assert "filled with sand" in new.text
+    assert memory.get(old.id).live_to is not None
+    assert not memory.insights()[0].stale
+
+
+def test_words_that_come_back_make_it_new_once_more(memory: Memory) -> None:
+    """Changed and changed back: the tree follows both times."""
+    ids = tell(memory, "lock", 4)
+    grow(memory)
+    before = leaf_of(memory).text
+    was = memory.get(ids[2]).text
+    memory.update(ids[2], text="lock number 2 was filled with sand")
+    grow(memory)
+
+    memory.update(ids[2], text=was)
+    grow(memory)
+
+    assert leaf_of(memory).text == before
+    assert not memory.insights()[0].stale
+
+
+def test_forgotten_ones_leave_their_leaf(memory: Memory) -> None:
+    """It is made anew of the others; of a single one nothing is left to say."""
+    ids = tell(memory, "lock", 4)
+    grow(memory)
+    memory.forget(ids[0])
+
+    grow(memory)
+    three = leaf_of(memory).metadata["seen"]
+    memory.forget(*ids[1:3])
+    grow(memory)
+
+    assert sorted(three) == sorted(ids[1:])
+    assert memory.browse(levels=["insight"]) == []
+
+
+def test_what_became_secret_leaves_its_leaf(memory: Memory) -> None:
+    """Who may read the leaf may not read that memory any more."""
+    ids = tell(memory, "lock", 5)
+    grow(memory, Insights(min_loose=4, min_leaf=3, most_leaf=9))
+    memory.update(ids[0], classification=3)
+
+    grow(memory, Insights(min_loose=4, min_leaf=3, most_leaf=9))
+
+    leaf = leaf_of(memory)
+    assert leaf.classification == 1
+    assert ids[0] not in leaf.metadata["seen"]
+    assert "number 0 " not in leaf.text
+
+
+def test_an_erase_takes_every_insight_above_along(memory: Memory) -> None:
+    """Leaf, branch and root may repeat what was erased; what is left makes new ones."""
+    ids = tell(memory, "lock", 8)
+    tell(memory, "weir", 8)
+    grow(memory)
+    above = {
+        item.id for item in memory.browse(levels=["insight"]) if "lock" in item.text
+    }
+
+    done = memory.forget(ids[0], erase=True)
+
+    derived = {item.id for item in done.derived}
+    assert {item.kind for item in done.derived} == {"leaf", "branch", "root"}
+    assert derived <= above
+    grow(memory)
+    kept = memory.browse(levels=["insight"], limit=100)
+    assert all("lock number 0 " not in item.text for item in kept)
+    assert {item.kind for item in kept} == {"leaf", "branch", "root"}
+
+
+def test_a_run_is_undone_and_not_repeated(memory: Memory) -> None:
+    """The insight goes, the memories never went; the next run respects that."""
+    ids = tell(memory, "lock", 4)
+    (report,) = grow(memory)
+    assert report.run is not None
+
+    memory.undo_run(report.run)
+
+    assert memory.browse(levels=["insight"]) == []
+    assert all(memory.get(one).live_to is None for one in ids)
+    again = memory.maintain(SMALL)
+    assert again.run is None
+    assert [one.hindrance for one in again.left] == ["it was done before and undone"]
+
+
+def test_a_renewal_is_undone_to_the_one_before(memory: Memory) -> None:
+    """Stale as it is: whoever undoes knows why."""
+    ids = tell(memory, "lock", 4)
+    grow(memory)
+    old = leaf_of(memory)
+    memory.update(ids[0], text="lock number 0 is gone")
+    report = grow(memory)[0]
+    assert report.run is not None
+
+    memory.undo_run(report.run)
+
+    assert leaf_of(memory).id == old.id
+
+
+def test_a_part_of_the_memory_is_no_reason_for_a_tree(memory: Memory) -> None:
+    """A run over a filter says so and touches nothing, least of all the leaves of others."""
+    tell(memory, "lock", 4)
+    grow(memory)
+    memory.update(memory.browse(topic="lock", levels=["item"])[0].id, text="all is new")
+
+    plan = memory.maintain(SMALL, preview=True, where={"topics": ("weir",)}).plan
+
+    assert plan.steps == ()
+    assert "whole memory" in plan.remarks[0].why
+
+
+def test_the_order_of_storing_changes_nothing(clock: FixedClock) -> None:
+    """The same memories of the same days make the same leaves, word for word."""
+    drafts = [
+        {"text": f"{topic} holds {n} boats", "topic": topic, "occurred_at": NOW}
+        for topic in ("lock", "weir")
+        for n in range(6)
+    ]
+    told = []
+    for seed in (1, 2, 3):
+        random.Random(seed).shuffle(drafts)
+        with open_memory(clock) as memory:
+            memory.remember_many(drafts)
+            grow(memory)
+            told.append(sorted(item.text for item in memory.browse(levels=["insight"], limit=99)))
+
+    assert told[0] == told[1] == told[2]
+
+
+def test_every_point_is_borne_out_by_its_memories(memory: Memory) -> None:
+    """Each statement names them; together they are all that the leaf was made of."""
+    ids = tell(memory, "lock", 4)
+    grow(memory)
+
+    (branch,) = memory.insights()
+
+    assert len(branch.points) <= POINTS
+    assert all(point.sources for point in branch.points)
+    assert {source.id for point in branch.points for source in point.sources} == set(ids)
+    first = branch.points[0]
+    assert first.sources[0].text in first.text
+
+
+def test_a_leaf_that_is_found_brings_what_stands_above_it(memory: Memory) -> None:
+    """By the links that maintenance made: its branch, its root, each for a share."""
+    tell(memory, "lock", 8)
+    tell(memory, "weir", 8)
+    grow(memory)
+    leaf = memory.browse(levels=["insight"], kind="leaf")[0]
+    ctx = Context(memory.store, Query("locks", now=NOW), embedder=None)
+    found = Candidate(leaf, 0.8, (Evidence("fuse.x", "add", 0.8),))
+
+    above = {cand.item.kind: cand for cand in STAGES["ancestors"](share=0.5)((found,), ctx)}
+
+    assert above.keys() == {"leaf", "branch", "root"}
+    assert above["branch"].item.caption == leaf.topic
+    assert above["branch"].score == pytest.approx(0.4)
+    assert above["root"].score == pytest.approx(0.2)
+    assert above["root"].evidence[-1].via == above["branch"].item.id
+
+
+def test_an_old_insight_is_not_brought_back_by_what_is_below(memory: Memory) -> None:
+    """What was ended when the tree was made anew stays where it is."""
+    ids = tell(memory, "lock", 8)
+    tell(memory, "weir", 8)
+    grow(memory)
+    memory.update(ids[0], text="lock number 0 is gone")
+    grow(memory)
+    leaves = memory.browse(levels=["insight"], kind="leaf", topic="lock")
+    ctx = Context(memory.store, Query("locks", now=NOW), embedder=None)
+    pool = tuple(Candidate(one, 0.8, (Evidence("fuse.x", "add", 0.8),)) for one in leaves)
+
+    above = [cand.item for cand in STAGES["ancestors"]()(pool, ctx) if cand.item.kind != "leaf"]
+
+    assert [item.kind for item in above] == ["branch", "root"]
+    assert all(item.live_to is None for item in above)
+
+
+# -- a model ---------------------------------------------------------------
+
+
+def insight(name: str, *points: tuple[str, list[int]]) -> Callable[[Prompt], Any]:
+    said = [{"kind": "SUMMARY", "text": text, "sources": sources} for text, sources in points]
+    return lambda _: {"name": name, "summary": "what it comes to", "points": said}
+
+
+def made_by(clock: FixedClock, answer: Callable[[Prompt], Any], **about: Any) -> tuple[Item, int]:
+    model = ScriptedModel(answer)
+    with open_memory(clock, llm=model) as memory:
+        tell(memory, "lock", 4, **about)
+        memory.maintain(SMALL)
+        return leaf_of(memory), len(model.prompts)
+
+
+def test_a_model_may_say_it_in_its_own_words(clock: FixedClock) -> None:
+    """With every point resting on what it was shown; the leaf says who wrote it."""
+    leaf, asked = made_by(
+        clock, insight("Locks and boxes", ("Lock 2 has 6 boxes", [3]), ("All are locks", [1, 2]))
+    )
+
+    assert asked == 1
+    assert leaf.caption == "Locks and boxes"
+    assert leaf.metadata["made_by"] == "scripted:model"
+    assert [len(point["sources"]) for point in leaf.metadata["points"]] == [1, 2]
+
+
+def test_a_point_with_a_number_nobody_told_is_left_out(clock: FixedClock) -> None:
+    """The others stay."""
+    leaf, _ = made_by(
+        clock, insight("Locks", ("Lock 2 has 977 boxes", [3]), ("Lock 1 has 3 boxes", [2]))
+    )
+
+    assert "977" not in leaf.text
+    assert "Lock 1 has 3 boxes" in leaf.text
+    assert leaf.metadata["made_by"] == "scripted:model"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        insight("Locks", ("Lock 2 has 977 boxes", [3])),
+        insight("Locks of 1377", ("Lock 1 has 3 boxes", [2])),
+        insight("Locks", ("Lock 1 has 3 boxes", [])),
+        insight("Locks", ("Lock 1 has 3 boxes", [99])),
+        insight("Locks"),
+        lambda _: {"delete": "all"},
+        lambda _: None,
+    ],
+    ids=["numbers", "name", "cites nothing", "cites nobody", "no points", "orders", "nothing"],
+)
+def test_a_model_that_makes_things_up_is_not_believed(
+    clock: FixedClock, answer: Callable[[Prompt], Any]
+) -> None:
+    """Then rules write it, from the memories' own words, and the leaf says so."""
+    leaf, asked = made_by(clock, answer)
+
+    assert asked == 1
+    assert leaf.metadata["made_by"] == "rules"
+    assert "977" not in leaf.text
+    assert leaf.text.count("\n- ") == 4
+
+
+def test_secrets_are_not_shown_to_a_model(clock: FixedClock) -> None:
+    """Rules do for those."""
+    leaf, asked = made_by(clock, insight("Locks", ("All are locks", [1])), classification=3)
+
+    assert asked == 0
+    assert leaf.classification == 3
+
+
+# -- grouping, splitting, points -------------------------------------------
+
+
+def item(text: str, **about: Any) -> Item:
+    return Item(id=about.pop("id", text), text=text, stored_at=NOW, source="user", **about)
+
+
+def test_a_subject_is_a_topic_else_an_entity_else_a_kind() -> None:
+    """Of entities the one that most share; one that nearly all share tells nothing."""
+    items = [
+        item("a", topic="locks", entities=("x:1",)),
+        item("b", entities=("x:1", "x:2", "hub:all")),
+        item("c", entities=("x:1", "hub:all")),
+        item("d", entities=("x:3", "hub:all"), kind="fact"),
+        item("e", entities=("hub:all",), kind="fact"),
+    ]
+
+    found = {group.subject: [one.text for one in some] for group, some in grouped(items).items()}
+
+    assert found == {"topic:locks": ["a"], "x:1": ["b", "c"], "kind:fact": ["d", "e"]}
+
+
+def test_secrecy_and_trust_are_not_mixed() -> None:
+    """Nothing becomes more or less secret or trusted by standing beside others."""
+    items = [item("a", topic="t"), item("b", topic="t", trust=0), item("c", topic="t", classification=3)]
+
+    assert [len(some) for some in grouped(items).values()] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("count", [1, 4, 5, 9, 31])
+def test_parts_are_whole_and_small_enough(count: int) -> None:
+    """Every memory in one of them, with vectors and without, even if all are alike."""
+    import numpy as np
+
+    items = [item(f"t{n:02}") for n in range(count)]
+    rows = np.random.default_rng(7).normal(size=(count, 8)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    same = np.ones((count, 8), dtype=np.float32)
+
+    for vectors in (None, rows, same):
+        parts = split(items, vectors, 4)
+        assert sorted(at for part in parts for at in part) == list(range(count))
+        assert max(map(len, parts)) <= 4
+
+
+def test_points_are_at_most_five_and_in_the_order_of_time() -> None:
+    """All memories bear one of them out."""
+    items = [item(f"day {n} brought box {n}", occurred_at=NOW + timedelta(days=n)) for n in range(9)]
+
+    points = points_of(items, likeness_of(items, None))
+
+    assert len(points) == POINTS
+    assert [point.text for point in points] == sorted(point.text for point in points)
+    assert sorted(one for point in points for one in point.sources) == sorted(i.id for i in items)
+
+
+def test_a_title_names_what_the_others_have_not() -> None:
+    """Only words that two of them share; alone, the subject is enough."""
+    here = [item("lock gates rust"), item("lock gates creak")]
+    there = [item("lock keeper sings"), item("lock keeper sleeps")]
+
+    assert title_of("lock", here, []) == "lock"
+    assert title_of("lock", here, there) == "lock: gates"
+
+
+def test_undo_of_nothing_is_refused(memory: Memory) -> None:
+    """Twice undone is once too often."""
+    tell(memory, "lock", 4)
+    run = memory.maintain(SMALL).run
+    assert run is not None
+    memory.undo_run(run)
+
+    with pytest.raises(Refused, match="undone already"):
+        memory.undo_run(run)

@@ -1,0 +1,417 @@
+"""Threads are found by what memories hang on, by links and by time; the same ones every time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from corpus import NOW
+from maintained import open_memory
+from recollect import Memory
+from recollect.errors import Refused
+from recollect.maintain.thread_rules import (
+    CLOSED_AFTER,
+    DORMANT_AFTER,
+    events_of,
+    happening,
+    kind_of,
+    lifecycle_of,
+    role,
+    state_of,
+)
+from recollect.maintain.threads import MADE, PutThread, Threads
+from recollect.model import HAPPENINGS, Item, Member, Thread, ThreadEvent
+from recollect.model.thread import Happening
+from recollect.testing import FixedClock
+
+CASE = (
+    (0, "FW-12: the gate broke in the storm"),
+    (1, "FW-12: why did nobody hear the alarm?"),
+    (2, "FW-12 is blocked by a missing crane"),
+    (5, "FW-12: the root cause was a rusty bolt"),
+    (6, "FW-12 is fixed: the bolt is made of brass"),
+)
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock(NOW)
+
+
+@pytest.fixture
+def memory(clock: FixedClock) -> Iterator[Memory]:
+    with open_memory(clock) as opened:
+        yield opened
+
+
+def tell(memory: Memory, *told: tuple[float, str], **about: Any) -> list[str]:
+    """Memories of so many days after the first; the last of them is today's."""
+    last = max(day for day, _ in told)
+    stored = memory.remember_many(
+        [
+            {"text": text, "occurred_at": NOW - timedelta(days=last - day), **about}
+            for day, text in told
+        ]
+    )
+    return [one.id for one in stored]
+
+
+def found(memory: Memory) -> dict[str, Thread]:
+    """The threads that a run finds, by headline."""
+    memory.maintain("threads")
+    return {thread.headline: thread for thread in memory.threads(limit=1000)}
+
+
+def test_a_ticket_is_followed_from_trigger_to_outcome(memory: Memory) -> None:
+    """In the order of time, with what each memory tells of, though facts superseded facts."""
+    ids = tell(memory, *CASE)
+
+    thread = found(memory)["FW-12"]
+
+    assert thread.anchor == "ticket:fw-12"
+    assert [event.item for event in thread.events] == ids
+    assert [event.kind for event in thread.events] == [
+        "setback", "question_opened", "blocker_added", "resolution_declared",
+        "resolution_declared",
+    ]  # fmt: skip
+    assert (thread.kind, thread.state, thread.lifecycle) == ("case", "resolved", "active")
+    roles = {member.item: member.role for member in thread.members}
+    assert [roles[one] for one in ids] == ["trigger", "core", "core", "outcome", "outcome"]
+
+
+def test_a_topic_is_a_thread_and_one_memory_is_none(memory: Memory) -> None:
+    """Two make one; the headline is the topic."""
+    tell(memory, (0, "The weir was measured"), topic="weir")
+    tell(memory, (0, "The lock was painted"), (1, "The lock was closed"), topic="lock")
+
+    assert found(memory).keys() == {"lock"}
+
+
+def test_a_causal_link_joins_what_shares_no_word(memory: Memory) -> None:
+    """From the strength a match needs."""
+    first, second = tell(memory, (0, "Rain fell for a week"), (3, "Cellars were pumped out"))
+    assert found(memory) == {}
+
+    memory.link(first, "causes", second, weight=0.8)
+
+    (thread,) = found(memory).values()
+    assert {member.item for member in thread.members} == {first, second}
+    assert thread.anchor is None
+    assert thread.headline == "Rain fell for a week"
+
+
+@pytest.mark.parametrize(("days", "joined"), [(0.5, True), (30.0, False)])
+def test_the_same_entity_joins_what_is_near_in_time(
+    memory: Memory, days: float, joined: bool
+) -> None:
+    """A day later it goes on, a month later it is something else."""
+    tell(
+        memory, (0, "Somebody saw a heron there"), (days, "Paint was bought"),
+        entities=["project:Boathouse"],
+    )  # fmt: skip
+
+    assert len(found(memory)) == joined
+
+
+def test_what_nearly_all_speak_of_joins_nothing(memory: Memory) -> None:
+    """A hub tells nothing about what belongs together."""
+    words = "amber birch cedar delta ember fjord grove heath islet jetty kelp ledge".split()
+    tell(
+        memory, *((n / 10, f"Somebody mentioned {word} there") for n, word in enumerate(words)),
+        entities=["project:Everything"],
+    )  # fmt: skip
+
+    assert found(memory) == {}
+
+
+def test_between_two_that_fit_alike_it_joins_neither(memory: Memory, clock: FixedClock) -> None:
+    """Unless the best is better by the margin."""
+    tell(memory, (0, "Alder was cut"), (0.1, "Alder was sold"), entities=["project:Alder"])
+    tell(memory, (0, "Birch was cut"), (0.1, "Birch was sold"), entities=["project:Birch"])
+    before = {key: len(one.members) for key, one in found(memory).items()}
+    clock.forward(hours=1)
+    memory.remember(
+        "Planks of both arrived", entities=["project:Alder", "project:Birch"], occurred_at=clock.now
+    )
+
+    assert len(before) == 2
+    assert {key: len(one.members) for key, one in found(memory).items()} == before
+
+
+def test_a_memory_that_is_unchanged_proposes_nothing(memory: Memory) -> None:
+    """Also after one of its memories was forgotten, and the run after that."""
+    ids = tell(memory, *CASE)
+    found(memory)
+    assert memory.maintain("threads", preview=True).plan.steps == ()
+    memory.forget(ids[0])
+    found(memory)
+
+    assert memory.maintain("threads", preview=True).plan.steps == ()
+
+
+def test_time_alone_lets_a_thread_fall_asleep(memory: Memory, clock: FixedClock) -> None:
+    """Active, dormant after two weeks, closed after six and a half."""
+    tell(memory, (0, "The lock was painted"), (1, "The lock was closed"), topic="lock")
+    seen = []
+    for days in (0, 14, 31):
+        clock.forward(days=days)
+        memory.remember(f"Somebody wrote something else {days}")
+        seen.append(found(memory)["lock"].lifecycle)
+
+    assert seen == ["active", "dormant", "closed"]
+
+
+def test_corrections_and_gaps_show_by_themselves(memory: Memory) -> None:
+    """What is forgotten leaves the thread; with one memory left, it ends."""
+    ids = tell(memory, *CASE)
+    found(memory)
+    memory.forget(*ids[2:])
+    shorter = found(memory)["FW-12"]
+    memory.forget(ids[0])
+
+    assert [event.item for event in shorter.events] == ids[:2]
+    assert shorter.state != "resolved"
+    assert found(memory) == {}
+    assert memory.get(ids[1]).live_to is None
+
+
+def test_an_erased_memory_is_in_no_thread(memory: Memory) -> None:
+    """Neither as a member nor in a headline, before and after the next run."""
+    ids = tell(
+        memory, (0, "A zqx heron was seen"), (0.2, "It came back"), (0.3, "It left"),
+        entities=["project:Boathouse"],
+    )  # fmt: skip
+    assert list(found(memory)) == ["A zqx heron was seen"]
+
+    memory.forget(ids[0], erase=True)
+    at_once = memory.threads()
+    after = found(memory)
+
+    assert all("zqx" not in thread.headline for thread in at_once)
+    assert [member.item for thread in at_once for member in thread.members] == sorted(ids[1:])
+    assert list(after) == ["It came back"]
+
+
+def test_a_thread_somebody_put_stays_theirs(memory: Memory) -> None:
+    """Whatever the job finds or does not find."""
+    ids = tell(memory, (0, "The weir was measured"), (1, "A heron was seen"))
+    mine = memory.put_thread("Birds and water", ids)
+
+    memory.maintain("threads")
+
+    assert memory.thread(mine.id).headline == "Birds and water"
+
+
+def test_a_part_of_the_memory_is_no_reason_to_drop_the_rest(memory: Memory) -> None:
+    """A run over a filter says so and leaves every thread alone."""
+    tell(memory, *CASE)
+    found(memory)
+
+    report = memory.maintain("threads", where={"topics": ("weir",)})
+
+    assert report.run is None
+    assert "whole memory" in report.plan.remarks[0].why
+    assert len(memory.threads()) == 1
+
+
+def test_a_headline_tells_nothing_confidential(memory: Memory) -> None:
+    """Whoever lists threads may not be one who may read their memories."""
+    about = {"entities": ["project:Boathouse"], "classification": 2}
+    tell(memory, (0, "A zqx heron was seen"), (0.2, "It came back"), **about)
+
+    (thread,) = found(memory).values()
+
+    assert thread.headline == "2 memories since 2026-03-02"
+
+
+def test_a_run_of_threads_leaves_nothing_to_undo(memory: Memory) -> None:
+    """They are made of the memories and can be made again; no memory was touched."""
+    tell(memory, *CASE)
+    run = memory.maintain("threads").run
+    assert run is not None
+
+    with pytest.raises(Refused, match="nothing that could be undone"):
+        memory.undo_run(run)
+
+
+def test_one_erased_meanwhile_does_not_stop_a_run(memory: Memory, clock: FixedClock) -> None:
+    """Its thread waits for the next run; the others are stored."""
+    ids = tell(memory, *CASE)
+    tell(memory, (0, "The lock was painted"), (1, "The lock was closed"), topic="lock")
+    plan = memory.maintain("threads", preview=True).plan
+    memory.forget(ids[0], erase=True)
+
+    memory.carry_out(plan)
+
+    assert [thread.headline for thread in memory.threads()] == ["lock"]
+    assert found(memory).keys() == {"FW-12", "lock"}
+
+
+def test_the_order_of_storing_within_a_day_changes_nothing(clock: FixedClock) -> None:
+    """The same memories make the same threads: headlines, members, events, states."""
+    told: list[dict[str, Any]] = [
+        {"text": f"{name} {what}", "entities": [f"project:{name}"], "occurred_at": NOW}
+        for name in ("Alder", "Birch", "Cedar")
+        for what in ("was cut", "was sold", "broke in the storm")
+    ]
+    seen = []
+    for seed in (1, 2, 3):
+        random.Random(seed).shuffle(told)
+        with open_memory(clock) as memory:
+            memory.remember_many(told)
+            texts = {item.id: item.text for item in memory.browse(limit=100)}
+            seen.append(
+                {
+                    (name, thread.state, thread.kind): [
+                        (event.kind, texts[event.item or ""]) for event in thread.events
+                    ]
+                    for name, thread in found(memory).items()
+                }
+            )
+
+    assert seen[0] == seen[1] == seen[2]
+    assert seen[0]
+
+
+# -- tables of rules -------------------------------------------------------
+
+
+def item(text: str, kind: str = "note", when: datetime = NOW) -> Item:
+    return Item(id=text, text=text, stored_at=when, source="user", kind=kind)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "tells"),
+    [
+        ("We go with NATS", "decision", "decision_made"),
+        ("It works now", "outcome", "resolution_declared"),
+        ("Version 2", "milestone", "milestone_reached"),
+        ("We are unblocked since noon", "note", "blocker_cleared"),
+        ("The job is no longer blocked by the crane", "note", "blocker_cleared"),
+        ("It turned out to be the cable", "note", "question_closed"),
+        ("The leak is fixed", "note", "resolution_declared"),
+        ("The leak is not fixed", "note", "update"),
+        ("The leak isn't really fixed", "note", "update"),
+        ("The leak has never been resolved, we are stuck with it", "note", "blocker_added"),
+        ("The leak is not fixed here but fixed there", "note", "resolution_declared"),
+        ("We are waiting for the crane", "note", "blocker_added"),
+        ("The new page went live", "note", "milestone_reached"),
+        ("The build failed twice", "note", "setback"),
+        ("We settled on brass", "note", "decision_made"),
+        ("Who has the key?", "note", "question_opened"),
+        ("Is this the key? It is.", "note", "update"),
+        ("The key moved to vault B", "note", "state_change"),
+        ("Nothing happened", "note", "update"),
+    ],
+)
+def test_words_and_kinds_tell_what_happened(text: str, kind: str, tells: Happening) -> None:
+    """The kind first; a denial tells of nothing; the first memory is an observation."""
+    assert happening(item(text, kind), first=False) == tells
+    assert tells in HAPPENINGS
+    first = happening(item(text, kind), first=True)
+    assert first == ("observation" if tells == "update" else tells)
+
+
+@pytest.mark.parametrize(
+    ("text", "score", "first", "becomes"),
+    [
+        ("The leak is fixed", 1.0, True, "trigger"),
+        ("The leak is fixed", 0.1, False, "outcome"),
+        ("We shipped it", 0.9, False, "outcome"),
+        ("It rained", 0.78, False, "core"),
+        ("It rained", 0.77, False, "context"),
+    ],
+)
+def test_roles_go_by_place_outcome_and_fit(
+    text: str, score: float, first: bool, becomes: str
+) -> None:
+    """The first began it, outcomes end it, what fits well is its core."""
+    assert role(item(text), score, first=first, match=0.78) == becomes
+
+
+def happened(*kinds: Happening, days_ago: float = 0) -> list[ThreadEvent]:
+    at = NOW - timedelta(days=days_ago)
+    return [ThreadEvent(seq, kind, at, str(seq)) for seq, kind in enumerate(kinds)]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "days", "anchored", "stands"),
+    [
+        (("observation", "blocker_added", "update"), 0, False, "blocked"),
+        (("blocker_added", "blocker_cleared", "update"), 0, False, "ongoing"),
+        (("setback", "resolution_declared", "update"), 0, False, "resolved"),
+        (("resolution_declared", "setback", "update"), 0, False, "ongoing"),
+        (("resolution_declared", "blocker_added"), 0, False, "blocked"),
+        (("observation", "update"), 0, False, "uncertain"),
+        (("observation", "update"), 0, True, "ongoing"),
+        (("observation", "update", "update"), 13.9, False, "ongoing"),
+        (("observation", "update", "update"), 14, False, "stable"),
+    ],
+)
+def test_the_last_word_decides_how_it_stands(
+    kinds: tuple[Happening, ...], days: float, anchored: bool, stands: str
+) -> None:
+    """Blocked, resolved, ongoing, stable; too little to tell is uncertain."""
+    assert state_of(happened(*kinds, days_ago=days), NOW, anchored=anchored) == stands
+
+
+@pytest.mark.parametrize(
+    ("days", "state", "life"),
+    [
+        (0, "resolved", "active"),
+        (13.9, "ongoing", "active"),
+        (14, "ongoing", "dormant"),
+        (14, "resolved", "closed"),
+        (44.9, "ongoing", "dormant"),
+        (45, "blocked", "closed"),
+    ],
+)
+def test_quiet_threads_sleep_and_close(days: float, state: Any, life: str) -> None:
+    """To the hour; what is resolved does not wait as long."""
+    assert lifecycle_of(happened("update", days_ago=days), state, NOW) == life
+    assert DORMANT_AFTER < CLOSED_AFTER
+
+
+@pytest.mark.parametrize(
+    ("anchor", "kinds", "becomes"),
+    [
+        ("person:nadia", ("setback",), "relationship"),
+        ("topic:x", ("setback",), "case"),
+        (None, ("blocker_added",), "case"),
+        ("ticket:fw-1", ("update",), "work"),
+        ("topic:x", ("update",), "topic"),
+        (None, ("update",), "topic"),
+    ],
+)
+def test_kinds_go_by_anchor_and_trouble(
+    anchor: str | None, kinds: tuple[Happening, ...], becomes: str
+) -> None:
+    """People relate, trouble makes a case, tickets are work."""
+    assert kind_of(anchor, happened(*kinds)) == becomes
+
+
+def test_events_count_from_nought_and_say_what_matters() -> None:
+    """Observations and updates do not."""
+    events = events_of([item("It rained"), item("We shipped it"), item("It rained on")])
+
+    assert [(one.seq, one.kind, one.meaningful) for one in events] == [
+        (0, "observation", False), (1, "milestone_reached", True), (2, "update", False),
+    ]  # fmt: skip
+
+
+def test_storing_a_thread_twice_comes_to_the_same(memory: Memory) -> None:
+    """A deed may be repeated by a run that is taken up again."""
+    ids = tell(memory, (0, "The weir was measured"), (1, "A heron was seen"))
+    deed = PutThread(Thread(f"{MADE}1", "Birds", members=tuple(Member(one) for one in ids)))
+    work = memory._work()
+
+    deed(work)
+    once = memory.threads()
+    deed(work)
+
+    assert memory.threads() == once
+    assert Threads().name == "threads"
