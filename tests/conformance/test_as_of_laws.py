@@ -187,6 +187,19 @@ def test_words_are_as_common_as_they_were(store: Store) -> None:
     assert store.statistics(asked, as_of=at(hours=2)) == store.statistics(asked)
 
 
+def test_words_are_counted_right_after_a_clock_went_back(store: Store) -> None:
+    """And words that a stemmer would cut once more are those that were stored."""
+    store.put([record("a", "alpha universities")], actor="x", now=at(hours=2))
+    store.put([record("b", "alpha caresses")], actor="x", now=NOW)
+    asked = store.terms("alpha universities caresses")
+
+    then = store.statistics(asked, as_of=at(hours=1))
+    assert (then.documents, list(then.frequencies.values())) == (1, [1, 0, 1])
+    store.put([record("c", "alpha universities")], actor="x", now=at(hours=3))
+    then = store.statistics(asked, as_of=at(hours=2))
+    assert (then.documents, list(then.frequencies.values())) == (2, [2, 1, 1])
+
+
 def test_what_goes_on_is_what_went_on(store: Store) -> None:
     """The momentum of then, whatever was stored, revised or forgotten since."""
     ana, ben = mention("Ana"), mention("Ben")

@@ -710,7 +710,7 @@ def test_python_dash_m(run: Run, tmp_path: Path) -> None:
     ("words", "remedy"),
     [
         (["recal"], "did you mean recall"),
-        (["recall"], "missing argument"),
+        (["recall"], "the question is empty"),
         (["recall", "x", "--nonsense"], "no such option"),
         (["recall", "-5 degrees"], "--"),
         (["recall", "x", "-k", "0"], "from 1 to 200"),

@@ -55,6 +55,7 @@ JOBS: tuple[Job, ...] = (
     Forget(drop_from=0.5),
 )  # fmt: skip
 STANDS_IN = ("consolidate",)
+TELLING = tuple(job for job in JOBS if job.name in ("duplicates", "consolidate", "insights"))
 
 places = st.integers(0, 1)
 numbers = st.integers(0, 997)
@@ -77,9 +78,11 @@ class MemoryMachine(RuleBasedStateMachine):
         self.abandoned: list[Memory] = []
         self.clients: list[Memory] = []
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(shapes=st.lists(shapes, max_size=8))
+    def begin(self, shapes: list[int]) -> None:
+        """Two clients, and a little for maintenance to work on."""
         self.clients = [self.opened(), self.opened()]
+        self.remember_a_batch(0, [3, 4, *shapes])
 
     @property
     def path(self) -> Path:
@@ -112,8 +115,10 @@ class MemoryMachine(RuleBasedStateMachine):
             return {"entities": ["project:Atlas"], "layer": "context", "kind": "fact"}
         return {"topic": "gates", "kind": "fact"} if shape == 0 else {}
 
-    def crashing(self, client: Memory, writes: int) -> Memory:
-        """The same client in a process that dies before its so many-th write."""
+    def crashing(self, client: Memory, writes: int | None) -> Memory:
+        """The same client in a process that dies before its so many-th write, if it does."""
+        if writes is None:
+            return client
         dying: Any = Dying(client.store, writes)
         return Memory(
             dying,
@@ -233,13 +238,16 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule(at=places, number=numbers)
     def restore(self, at: int, number: int) -> None:
+        """One that is gone comes back, all of a run's at once; what was erased does not."""
         chosen = self.model.pick(number, live=False)
         if chosen:
-            assert self.clients[at].restore(chosen) == [chosen]
-            self.model.known[chosen].restore()
-
-    @rule(at=places, number=numbers)
-    def restore_what_was_erased(self, at: int, number: int) -> None:
+            how = self.model.known[chosen].ended_by
+            back = [
+                key for key, one in self.model.known.items() if not one.live and one.ended_by == how
+            ]
+            assert sorted(self.clients[at].restore(*back)) == sorted(back)
+            for key in back:
+                self.model.known[key].restore()
         gone = sorted(self.model.erased)
         if gone:
             with pytest.raises(NotFound):
@@ -259,12 +267,17 @@ class MemoryMachine(RuleBasedStateMachine):
             one.end("undone")
         self.clients[at].undo(chosen)
 
-    @rule(at=places, number=numbers)
-    def erase(self, at: int, number: int) -> None:
+    @rule(at=places, number=numbers, writes=st.none() | st.integers(0, 4))
+    def erase(self, at: int, number: int, writes: int | None) -> None:
+        """Killed on the way and repeated, it comes to the same as in one go."""
         chosen = self.model.pick(number)
-        if chosen:
-            self.expect_erased(chosen)
-            self.clients[at].forget(chosen, erase=True)
+        if not chosen:
+            return
+        self.expect_erased(chosen)
+        try:
+            self.crashing(self.clients[at], writes).forget(chosen, erase=True)
+        except Killed:
+            self.memory.forget(chosen, erase=True)
 
     def expect_erased(self, chosen: str) -> None:
         going = self.model.reach_of(chosen)
@@ -277,6 +290,11 @@ class MemoryMachine(RuleBasedStateMachine):
     @rule(days=st.sampled_from((0.1, 1.0, 40.0)))
     def time_passes(self, days: float) -> None:
         self.clock.forward(days=days)
+
+    @rule(at=places, job=st.sampled_from(TELLING), share=st.sampled_from((0.7, 1.0)))
+    def maintain_what_tells(self, at: int, job: Job, share: float) -> None:
+        """The jobs that end memories and make new ones, more often than the others."""
+        self.maintain(at, job, share)
 
     @rule(at=places, job=st.sampled_from(JOBS), share=st.sampled_from((0.3, 1.0)))
     def maintain(self, at: int, job: Job, share: float) -> None:
@@ -347,18 +365,29 @@ class MemoryMachine(RuleBasedStateMachine):
 
     # -- files, processes, crashes ----------------------------------------
 
-    @rule(at=places)
-    def export(self, at: int) -> None:
-        self.exports.append(list(self.clients[at].export()))
-
-    @rule(at=places, number=numbers)
-    def import_what_was(self, at: int, number: int) -> None:
-        """An older export of the same memory brings nothing back and changes nothing."""
-        if self.exports:
+    @rule(
+        at=places,
+        number=numbers,
+        doing=st.sampled_from(("export", "import", "move", "reopen", "abandon")),
+    )
+    def live_on(self, at: int, number: int, doing: str) -> None:
+        """Something happens to a process or a file, and nothing to the memory."""
+        if doing == "export":
+            self.exports.append(list(self.clients[at].export()))
+        elif doing == "import" and self.exports:
+            # An older export of the same memory brings nothing back and changes nothing.
             records = self.exports[number % len(self.exports)]
             assert self.clients[at].import_(records) == 0
+        elif doing == "move":
+            self.move(at)
+        elif doing == "reopen":
+            self.clients[at].close()
+            self.clients[at] = self.opened()
+        elif doing == "abandon":
+            # A process is gone without a word; its successor finds everything.
+            self.abandoned.append(self.clients[at])
+            self.clients[at] = self.opened()
 
-    @rule(at=places)
     def move(self, at: int) -> None:
         """To another file by an export: everything goes along."""
         records = list(self.clients[at].export())
@@ -369,17 +398,6 @@ class MemoryMachine(RuleBasedStateMachine):
         assert self.memory.import_(records) == len(self.model.known)
         for one in self.model.known.values():
             one.last = "imported"
-
-    @rule(at=places)
-    def reopen(self, at: int) -> None:
-        self.clients[at].close()
-        self.clients[at] = self.opened()
-
-    @rule(at=places)
-    def abandon(self, at: int) -> None:
-        """A process is gone without a word; its successor finds everything."""
-        self.abandoned.append(self.clients[at])
-        self.clients[at] = self.opened()
 
     @rule(at=places, writes=st.integers(0, 2), shape=shapes)
     def crash_while_remembering(self, at: int, writes: int, shape: int) -> None:
@@ -393,7 +411,7 @@ class MemoryMachine(RuleBasedStateMachine):
         assert stored.id not in self.model.known
         self.model.known[stored.id] = Known([Said(text, pinned=False)])
 
-    @rule(at=places, writes=st.integers(0, 9), job=st.sampled_from(JOBS))
+    @rule(at=places, writes=st.integers(0, 9), job=st.sampled_from((*TELLING, *JOBS)))
     def crash_while_maintaining(self, at: int, writes: int, job: Job) -> None:
         try:
             self.crashing(self.clients[at], writes).maintain(job, share=1.0, clock_is_right=True)
@@ -403,18 +421,6 @@ class MemoryMachine(RuleBasedStateMachine):
         self.runs += [
             begun.run for begun in self.memory.maintenance(limit=1) if begun.run not in self.runs
         ]
-
-    @rule(at=places, writes=st.integers(0, 4), number=numbers)
-    def crash_while_erasing(self, at: int, writes: int, number: int) -> None:
-        """Repeated, it comes to the same; nothing was lost that should have stayed."""
-        chosen = self.model.pick(number)
-        if not chosen:
-            return
-        self.expect_erased(chosen)
-        try:
-            self.crashing(self.clients[at], writes).forget(chosen, erase=True)
-        except Killed:
-            self.memory.forget(chosen, erase=True)
 
     @rule(at=places, writes=st.integers(0, 4), number=numbers)
     def crash_while_undoing(self, at: int, writes: int, number: int) -> None:

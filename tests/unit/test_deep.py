@@ -122,11 +122,11 @@ def test_what_no_hit_holds_is_a_gap(talked):
 
 def test_a_list_is_never_enough(talked):
     """However good the best hit is."""
-    verdict = judge(hits(talked, LIST), context(talked, "what read"), Deep())
-    listed = judge(hits(talked, LIST), context(talked, LIST), Deep())
+    one = "Ann read the novel about a lighthouse keeper"
+    assert judge(hits(talked, one), context(talked, one), Deep()).enough
 
-    assert not listed.enough
-    assert isinstance(verdict, Verdict)
+    listed = judge(hits(talked, one), context(talked, f"all of: {one}"), Deep())
+    assert listed == Verdict(False, "it asks for several things", (), listed.evidences)
 
 
 def test_nothing_found_is_not_gone_on_from(talked):

@@ -58,7 +58,7 @@ SECTIONS = {
         "export": "Write everything to a file.",
     },
     "Serve": {
-        "mcp": "Serve this memory to agents, by the Model Context Protocol.",
+        "mcp": "Serve this project's memory to agents (MCP).",
     },
     "Measure": {
         "eval": "Measure how well the right memories come back.",

@@ -105,6 +105,10 @@ def deduplicated(
         if piece.turn and piece.id not in taken:
             fresh.append(Compared(piece))
             continue
+        if ctx.deriving and piece.draft.level == "insight" and piece.id not in taken:
+            # Made anew it may say what it said, and still rest on other memories.
+            fresh.append(Compared(piece, said_before=True))
+            continue
         bands = () if piece.draft.session is not None else sketch(piece.folded)
         found = ctx.store.find_duplicates(piece.fingerprint, bands, scope)
         compared, twin = _compare(piece, bands, found, batch)

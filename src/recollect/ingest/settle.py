@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from recollect.ingest.admit import DERIVED, SELF_SPEAKING
-from recollect.ingest.extract import key_of
 from recollect.ingest.facts import Fact, fact_of
 from recollect.ingest.judge import Judgement, Stated, judge
 from recollect.ingest.writing import WriteContext
@@ -123,11 +122,11 @@ def _grouped(
 ) -> tuple[dict[_Slot, list[Stated]], dict[_Slot, _Slot]]:
     """What stands in the slots of the new facts, and each slot under its first name."""
     slots: dict[_Slot, _Slot] = {}
-    names: dict[str, tuple[str, ...]] = {}
-    for subject, attribute in dict.fromkeys(stated.fact[:2] for stated in new):
-        if subject not in names:
-            names[subject] = _names_of(subject, ctx)
-        slots.update({(name, attribute): (names[subject][0], attribute) for name in names[subject]})
+    pairs = list(dict.fromkeys(stated.fact[:2] for stated in new))
+    known = ctx.store.other_names([subject for subject, _ in pairs])
+    for subject, attribute in pairs:
+        names = sorted({subject, *known.get(subject, ())})
+        slots.update({(name, attribute): (names[0], attribute) for name in names})
     groups: dict[_Slot, list[Stated]] = {slot: [] for slot in slots.values()}
     renewed = {stated.item.id for stated in new}
     scope = Scope(Filters(max_classification=3, include_expired=True), ctx.now)
@@ -136,16 +135,6 @@ def _grouped(
         if fact is not None and item.id not in renewed and item.status == "active":
             groups[slots[fact[:2]]].append(Stated(item, fact))
     return groups, slots
-
-
-def _names_of(subject: str, ctx: WriteContext) -> tuple[str, ...]:
-    """All names of what a subject names, where it is a known entity's."""
-    names = {subject}
-    for entity in ctx.store.find_entities(subject):
-        all_names = {key_of(name) for name in (entity.name, *entity.aliases)}
-        if subject in all_names:
-            names |= all_names
-    return tuple(sorted(names))
 
 
 def _leaves(judgement: Judgement) -> bool:

@@ -107,6 +107,17 @@ def trail_of(run: str, store: Store) -> Trail | None:
     )
 
 
+def places_taken(run: str, store: Store) -> dict[str, str]:
+    """For each memory that a run ended the one that stands in for it, if one does."""
+    told = [_read(line.detail) for line in store.changes(item=run, actor=None, limit=_MOST_LINES)]
+    return {
+        item: one.get("makes") or one["uses"]
+        for one in reversed(told)
+        if one.get("makes") or one.get("uses")
+        for item in one.get("ends", ())
+    }
+
+
 def runs(store: Store, limit: int = 20) -> list[Begun]:
     """The last runs, newest first."""
     lines = store.changes(item=ALL_RUNS, actor=None, limit=limit)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from recollect.ingest.admit import DERIVED
+from recollect.maintain.journal import RUN, places_taken
 from recollect.model import Item
 from recollect.ports import Store
 
@@ -62,7 +63,7 @@ def reach_of(ids: Iterable[str], store: Store) -> Reach:
             else:
                 mixed[child] = None
     descendants = tuple(one for one in going if one not in first)
-    orphans = orphans_of(descendants, going.keys() | mixed.keys(), store)
+    orphans = orphans_of(going, going.keys() | mixed.keys(), store)
     return Reach(first, descendants, tuple(mixed), orphans)
 
 
@@ -84,16 +85,18 @@ def _parents(child: str, item: Item, store: Store) -> set[str]:
 
 def orphans_of(children: Iterable[str], going: set[str], store: Store) -> tuple[str, ...]:
     """Memories that were ended in favour of one of the children and are not going."""
-    wanted = list(children)
-    runs = {
-        f"{item.metadata.get('job')}:{item.metadata.get('run')}"
-        for item in store.get(wanted).values()
-        if item.source_class == DERIVED
-    }
-    parents = {link.dst.id for link in store.links_of(wanted, DERIVES, incoming=False)}
-    items = store.get(sorted(parents - going)) if runs else {}
-    return tuple(
-        sorted(
-            item.id for item in items.values() if item.live_to is not None and item.ended_by in runs
-        )
-    )
+    wanted = set(children)
+    links = store.links_of(sorted(wanted), DERIVES, incoming=False)
+    parents = {link.dst.id for link in links if link.src.id in wanted} - going
+    places: dict[str, Mapping[str, str]] = {}
+    found = []
+    for item in store.get(sorted(parents)).values():
+        run = (item.ended_by or "").partition(":")[2]
+        if item.live_to is None or not run.startswith(RUN):
+            continue
+        # A later run may have used what an earlier one made: only the journal knows.
+        if run not in places:
+            places[run] = places_taken(run, store)
+        if places[run].get(item.id) in wanted:
+            found.append(item.id)
+    return tuple(sorted(found))

@@ -71,7 +71,7 @@ def revoke(
         raise NotFound(f"nothing came from {source!r}", remedy="recollect show ID names a source")
     descendants = tuple(descendants_of(ids, work.store))
     going = (*ids, *descendants)
-    orphans = orphans_of(descendants, set(going), work.store)
+    orphans = orphans_of(going, set(going), work.store)
     would = Revoked(source, ids, descendants, orphans, preview)
     if preview:
         return would

@@ -34,9 +34,10 @@ from recollect.mcp.tools import chosen
 )
 @pass_app
 def mcp_command(app: App, *, tools: str, http: str | None) -> int:
-    """Serve this project's memory to agents, by the Model Context Protocol.
+    """Serve this project's memory to agents (MCP).
 
-    Talks to the process that started it over standard input and output. The memory is the
+    By the Model Context Protocol, over standard input and output, to the process that
+    started it. The memory is the
     project's of CLAUDE_PROJECT_DIR, else of the working directory, unless --space names
     another; nothing a client says can change it. Needs the extra mcp.
     """

@@ -11,7 +11,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from recollect.background import Begun
-from recollect.errors import ModelError, RecollectError
+from recollect.errors import BadSetting, ModelError, RecollectError
 from recollect.models.lazy import Once
 from recollect.settings import Settings, load_settings
 
@@ -28,8 +28,10 @@ ACTOR = "mcp"
 def settings_for(space: str | None, env: Mapping[str, str] = os.environ) -> Settings:
     """What holds for a server: the project its host names, else the working directory's."""
     named = env.get(PROJECT_VARIABLE)
-    start = Path(named) if named and Path(named).is_dir() else None
-    settings = load_settings(start, env, {"space": space})
+    if named and not Path(named).is_dir():
+        # Another project's memory would be worse than none.
+        raise BadSetting(f"{PROJECT_VARIABLE} is {named!r}, which is no folder")
+    settings = load_settings(Path(named) if named else None, env, {"space": space})
     return settings if settings.given("actor") else replace(settings, actor=ACTOR)
 
 

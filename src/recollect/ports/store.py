@@ -250,6 +250,11 @@ class Writes(Protocol):
         """Live items with the same fingerprint or sharing a band of the sketch."""
         ...
 
+    def other_names(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """For each name (in the form names are compared in) that an entity has: all names
+        of every such entity."""
+        ...
+
     def slots(self, wanted: Sequence[tuple[str, str]], scope: Scope) -> list[Item]:
         """Live items that state a fact of one of these subjects and attributes, newest first."""
         ...

@@ -330,3 +330,14 @@ def test_what_somebody_changed_in_between_is_not_overruled(memory, clock):
 def test_a_collision_names_its_remedy():
     """Without one the field is empty."""
     assert Collision("a", "exact", 1.0, "x", "y").resolve == ""
+
+
+def test_names_of_one_entity_hold_one_slot(memory, clock):
+    """Whichever name a fact is stated by, once the two are merged."""
+    old = memory.remember("Roberta works at Acme", entities=("person:Roberta",))
+    memory.remember("Call Bobbie", entities=("person:Bobbie",))
+    memory.merge_entities("Roberta", "Bobbie")
+
+    new = after(clock, memory, "Bobbie works at Globex")
+
+    assert met(new) == [("supersedes", old.id)]

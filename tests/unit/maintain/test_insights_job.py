@@ -157,6 +157,22 @@ def test_what_changed_makes_its_leaf_stale_and_then_new(memory: Memory) -> None:
     assert not memory.insights()[0].stale
 
 
+def test_the_root_is_made_anew_though_it_says_the_same(memory: Memory) -> None:
+    """It rests on another branch than before; nothing stays stale."""
+    ids = tell(memory, "lock", 8)
+    tell(memory, "weir", 8)
+    grow(memory)
+    before = memory.insights()[0].insight
+    memory.update(ids[-1], text="lock number 7 is painted")
+
+    grow(memory)
+
+    (top,) = memory.insights()
+    assert top.insight.id != before.id
+    assert not top.stale
+    assert len(top.below) == 2
+
+
 def test_words_that_come_back_make_it_new_once_more(memory: Memory) -> None:
     """Changed and changed back: the tree follows both times."""
     ids = tell(memory, "lock", 4)
@@ -301,7 +317,7 @@ def test_a_leaf_that_is_found_brings_what_stands_above_it(memory: Memory) -> Non
     tell(memory, "weir", 8)
     grow(memory)
     leaf = memory.browse(levels=["insight"], kind="leaf")[0]
-    ctx = Context(memory.store, Query("locks", now=NOW), embedder=None)
+    ctx = Context(Query("locks", NOW), memory.store, None)
     found = Candidate(leaf, 0.8, (Evidence("fuse.x", "add", 0.8),))
 
     above = {cand.item.kind: cand for cand in STAGES["ancestors"](share=0.5)((found,), ctx)}
@@ -321,7 +337,7 @@ def test_an_old_insight_is_not_brought_back_by_what_is_below(memory: Memory) -> 
     memory.update(ids[0], text="lock number 0 is gone")
     grow(memory)
     leaves = memory.browse(levels=["insight"], kind="leaf", topic="lock")
-    ctx = Context(memory.store, Query("locks", now=NOW), embedder=None)
+    ctx = Context(Query("locks", NOW), memory.store, None)
     pool = tuple(Candidate(one, 0.8, (Evidence("fuse.x", "add", 0.8),)) for one in leaves)
 
     above = [cand.item for cand in STAGES["ancestors"]()(pool, ctx) if cand.item.kind != "leaf"]

@@ -16,7 +16,7 @@ from corpus import NOTES, NOW
 from maintained import add_cold, add_others, open_memory
 from naughty import NAUGHTY
 from recollect import Memory
-from recollect.errors import NotFound, RecollectError, Refused
+from recollect.errors import BadSetting, NotFound, RecollectError, Refused
 from recollect.mcp.opening import Loading, Opening, settings_for
 from recollect.mcp.prompts import PROMPTS, said
 from recollect.mcp.resources import RESOURCES, read
@@ -353,6 +353,8 @@ def test_a_server_belongs_to_its_hosts_project(tmp_path: Path) -> None:
     assert project_space(project).startswith("one-")
     assert named.space == "other"
     assert (found.actor, mine.actor) == ("mcp", "me")
+    with pytest.raises(BadSetting, match="no folder"):
+        settings_for(None, env | {"CLAUDE_PROJECT_DIR": "${workspaceFolder}"})
 
 
 class Slow:

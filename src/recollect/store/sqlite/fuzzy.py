@@ -145,7 +145,8 @@ def _alike(db: apsw.Connection, term: str, then: int | None) -> list[Near]:
     found = {t: df for t, df in frequencies(db, {*parts, *slips}).items() if df}
     found.update(_sharing_trigrams(db, term))
     if then is not None:
-        found = {t: df for t, df in frequencies(db, found, then).items() if df}
+        known = statistics(db, found, then).frequencies
+        found = {t: df for t, df in known.items() if df}
     judged = ((other, likeness(term, other), df) for other, df in found.items())
     # A term that holds the word as a part is left to the memories' own trigrams.
     alike = [

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from recollect.model import LEVELS, Filters
 from recollect.ports import Scope
 from recollect.store.sqlite.clock import DAY_MS, ceil_ms, to_ms, to_ms_or_none
-from recollect.store.sqlite.standing import STATUS_AT
+from recollect.store.sqlite.standing import STANDING_AT
 from recollect.store.sqlite.warmth import in_bands
 from recollect.text import fold
 
@@ -118,18 +118,23 @@ def _among(levels: tuple[str, ...]) -> str:
 
 
 def _add_life(where: _Conditions, scope: Scope) -> None:
-    if scope.as_of is None:
-        where.add("i.live_to IS NULL")
-        status = "i.status"
+    if scope.as_of is not None:
+        _add_past_life(where, to_ms(scope.as_of), scope.filters)
+        return
+    where.add("i.live_to IS NULL")
+    if scope.filters.include_superseded:
+        where.add("i.status IN ('active', 'superseded')")
     else:
-        then = to_ms(scope.as_of)
-        where.add("i.live_from <= ? AND (i.live_to IS NULL OR i.live_to > ?)", then, then)
-        status = STATUS_AT.replace("MOMENT", "?")
-    superseded = "1" if scope.filters.include_superseded else "i.pinned"
-    where.add(
-        f"CASE {status} WHEN 'active' THEN 1 WHEN 'superseded' THEN {superseded} ELSE 0 END",
-        *(() if scope.as_of is None else (to_ms(scope.as_of),)),
-    )
+        where.add("(i.status = 'active' OR (i.status = 'superseded' AND i.pinned))")
+
+
+def _add_past_life(where: _Conditions, then: int, filters: Filters) -> None:
+    """What was live, and stood as it must. Few memories were ever anything but active: these
+    are found once, and no row is asked for its own history."""
+    where.add("i.live_from <= ? AND (i.live_to IS NULL OR i.live_to > ?)", then, then)
+    where.add(f"i.id NOT IN ({STANDING_AT})", then, "quarantined")
+    if not filters.include_superseded:
+        where.add(f"(i.pinned OR i.id NOT IN ({STANDING_AT}))", then, "superseded")
 
 
 def _add_times(where: _Conditions, filters: Filters) -> None:

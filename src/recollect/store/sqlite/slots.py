@@ -16,6 +16,12 @@ from recollect.store.sqlite.scope import compile_scope
 
 RULES = "rules"  # who judged, for the journal: nobody said that the older one is out of date
 _MOST = 64  # of one slot: the newest
+_OTHER_NAMES = """
+    SELECT DISTINCT a.alias, b.alias FROM json_each(?) AS wanted
+    CROSS JOIN alias AS a ON a.alias = wanted.value
+    CROSS JOIN alias AS b ON b.entity = a.entity
+    ORDER BY a.alias, b.alias
+"""
 _HOLDING = f"""
     SELECT {SELECT_ITEM}
     FROM json_each(?) AS wanted
@@ -30,6 +36,14 @@ class Slotted:
     """One part of a `Store`; what it works with is the whole one's."""
 
     _connections: Connections
+
+    def other_names(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        asked = json.dumps(list(dict.fromkeys(names)), ensure_ascii=False)
+        found: dict[str, list[str]] = {}
+        with self._connections.reading() as db:
+            for name, other in select(db, _OTHER_NAMES, (asked,)):
+                found.setdefault(name, []).append(other)
+        return {name: tuple(others) for name, others in found.items()}
 
     def slots(self, wanted: Sequence[tuple[str, str]], scope: Scope) -> list[Item]:
         if not wanted:

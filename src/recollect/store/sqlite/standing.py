@@ -15,6 +15,11 @@ STATUS_AT = """
     coalesce((SELECT s.status FROM status_change AS s WHERE s.id = i.id AND s.at <= MOMENT
         ORDER BY s.at DESC LIMIT 1), 'active')
 """
+# The ids of what had a status at a moment; of several changes the latest tells.
+STANDING_AT = """
+    SELECT id FROM (SELECT id, status, max(at) FROM status_change WHERE at <= ? GROUP BY id)
+    WHERE status = ?
+"""
 _LAST = "SELECT at, status FROM status_change WHERE id = ? ORDER BY at DESC LIMIT 1"
 _ADD = "INSERT OR REPLACE INTO status_change (id, at, status) VALUES (?, ?, ?)"
 # The history should end with what holds. Where it does not, the last revision has stood

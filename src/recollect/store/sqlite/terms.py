@@ -15,11 +15,6 @@ Tokens = Callable[[str], list[str]]
 
 _TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])  # as in the schema
 LONGEST_TERM = 128  # longer ones are blobs: indexed, but nobody asks for them by name
-_COUNTED_THEN = "SELECT count(*), total(length) FROM item WHERE live_from <= ?"
-_HELD_THEN = """
-    SELECT count(DISTINCT p.doc) FROM posting AS p CROSS JOIN item AS i ON i.rid = p.doc
-    WHERE p.term = ? AND i.live_from <= ?
-"""
 LONGEST_QUERY = 16_384  # characters; a longer query is read no further
 
 
@@ -109,9 +104,9 @@ def statistics(
     """How many memories this space has and how many of them hold each index word; with a
     moment how many it had."""
     if then is not None:
-        documents, total = db.execute(_COUNTED_THEN, (then,)).get
-        average = total / documents if documents else 0.0
-        return WordStatistics(documents, average, frequencies(db, terms, then))
+        from recollect.store.sqlite.past_words import statistics_then  # start-up time: seldom
+
+        return statistics_then(db, tokenizer(db), frequencies(db, terms), then)
     counters = dict(
         db.execute("SELECT name, value FROM meta WHERE name IN ('documents', 'total_length')")
     )
@@ -124,13 +119,9 @@ def statistics(
     )
 
 
-def frequencies(
-    db: apsw.Connection, terms: Iterable[str], then: int | None = None
-) -> dict[str, int]:
+def frequencies(db: apsw.Connection, terms: Iterable[str]) -> dict[str, int]:
     """For each index word the number of memories that hold it, 0 for unknown ones."""
     found = dict.fromkeys(terms, 0)
-    if then is not None:
-        return {term: _held_then(db, term, then) for term in found}
     if found:
         found.update(
             db.execute(
@@ -139,14 +130,6 @@ def frequencies(
             )
         )
     return found
-
-
-def _held_then(db: apsw.Connection, term: str, then: int) -> int:
-    """How many revisions of then hold a word: counted one by one, for ``term`` knows only
-    of today."""
-    if len(term) > LONGEST_TERM:
-        return 0
-    return int(db.execute(_HELD_THEN, (term, then)).get)
 
 
 def _printable(text: str) -> str:

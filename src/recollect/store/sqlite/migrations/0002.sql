@@ -72,6 +72,9 @@ CREATE TABLE file_snapshot (
 CREATE INDEX item_lasting ON item (occurred_end - coalesce(occurred_at, stored_at))
     WHERE occurred_end IS NOT NULL;
 
+-- What was there at a moment, and how long it was in words, without reading it.
+CREATE INDEX item_begun ON item (live_from, length);
+
 -- Which revisions hold a word: a view of the index of words, to count those of a moment.
 CREATE VIRTUAL TABLE posting USING fts5vocab ('words', 'instance');
 
