@@ -8,15 +8,16 @@ from time import perf_counter
 from typing import TypeVar
 
 from recollect import engine
-from recollect.context import Context
+from recollect.context import Channel, Context
 from recollect.deepening import rules
 from recollect.deepening.enough import Verdict, covering, is_strong, judge, quoted
-from recollect.deepening.expansion import Expansion, channels_for
+from recollect.deepening.expansion import Before, Expansion, channels_for
 from recollect.deepening.settings import Deep
 from recollect.errors import ModelError
 from recollect.model import Degraded, Pool, Recall, Step
 from recollect.ports import Budget, LanguageModel
 from recollect.profile import Profile
+from recollect.questions import asks_for_several
 
 FIRST, SUFFICIENCY, EXPANSION = "deep.first", "deep.sufficiency", "deep.expansion"
 
@@ -47,12 +48,12 @@ def recall(
     # 3. What else could be asked, each of the channels that can answer it.
     story.first_walk(answer)
     asked = story.expand(answer, verdict)
-    further = channels_for(asked, wider.channels, story.deep)
+    further = story.channels(asked, answer, wider)
 
     # 4. The wider walk: the same steps, with what was asked further beside the question
     #    itself; assists, rerank and captions are the profile's slots.
     with ctx.store.snapshot():
-        wide = engine.walk(replace(wider, channels=(*wider.channels, *further)), ctx)
+        wide = engine.walk(replace(wider, channels=further), ctx)
 
     # 5. The answer, with what speaks for it.
     return engine.mark_used(wider, story.told(wide), ctx)
@@ -142,6 +143,17 @@ class _Story:
         told = "; ".join(one.shown() for one in asked) or "nothing else to ask"
         self._note(EXPANSION, start, told, known)
         return asked
+
+    def channels(
+        self, asked: tuple[Expansion, ...], answer: Recall, wider: Profile
+    ) -> tuple[Channel, ...]:
+        """The wider walk's: the question itself, what was asked further, and the first
+        walk's ranking, as far as it is trusted."""
+        further = channels_for(asked, wider.channels, self.deep)
+        several = asks_for_several(self.ctx.query.text)
+        trust = self.deep.trust_several if several else self.deep.trust
+        before = (Before(_relevant(answer), trust),) if trust else ()
+        return (*wider.channels, *further, *before)
 
     def early(self, answer: Recall, verdict: Verdict) -> Recall:
         """The first answer as the answer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recollect.model import Filters, Item
 from recollect.ports import Scope, Store
@@ -85,7 +85,11 @@ def _points(item: Item, made_of: list[str], sources: dict[str, Item]) -> tuple[P
     return tuple(
         Point(
             str(one.get("text", "")),
-            tuple(sources[key] for key in one.get("sources", ()) if key in sources),
+            tuple(
+                sources[key]
+                for key in _listed(one.get("sources"))
+                if isinstance(key, str) and key in sources
+            ),
         )
         for one in told
         if isinstance(one, dict)
@@ -93,12 +97,22 @@ def _points(item: Item, made_of: list[str], sources: dict[str, Item]) -> tuple[P
 
 
 def _is_stale(item: Item, sources: dict[str, Item]) -> bool:
-    seen = item.metadata.get("seen")
-    if not isinstance(seen, dict):
-        return False
-    return any(
-        key not in sources or imprint(sources[key]) != was for key, was in seen.items()
-    )
+    seen = seen_by(item)
+    return any(key not in sources or imprint(sources[key]) != was for key, was in seen.items())
+
+
+def seen_by(insight: Item) -> dict[str, str]:
+    """What an insight was made of, each with the imprint of what was read. Anybody may have
+    written the metadata: what is no such pair is passed over."""
+    return {
+        pair[0]: pair[1]
+        for pair in _listed(insight.metadata.get("seen"))
+        if isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, str) for one in pair)
+    }
+
+
+def _listed(told: object) -> list[Any]:
+    return told if isinstance(told, list) else []
 
 
 def imprint(item: Item) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -403,20 +404,16 @@ class MemoryMachine(RuleBasedStateMachine):
     def crash_while_remembering(self, at: int, writes: int, shape: int) -> None:
         """A retry with the same key comes to one memory, whether the first was in time."""
         text, key = self.new_text(shape), f"crash {self.words}"
-        try:
+        with suppress(Killed):
             self.crashing(self.clients[at], writes).remember(text, key=key, **self.about(shape))
-        except Killed:
-            pass
         stored = self.memory.remember(text, key=key, **self.about(shape))
         assert stored.id not in self.model.known
         self.model.known[stored.id] = Known([Said(text, pinned=False)])
 
     @rule(at=places, writes=st.integers(0, 9), job=st.sampled_from((*TELLING, *JOBS)))
     def crash_while_maintaining(self, at: int, writes: int, job: Job) -> None:
-        try:
+        with suppress(Killed):
             self.crashing(self.clients[at], writes).maintain(job, share=1.0, clock_is_right=True)
-        except Killed:
-            pass
         self.take_in()
         self.runs += [
             begun.run for begun in self.memory.maintenance(limit=1) if begun.run not in self.runs
@@ -426,10 +423,8 @@ class MemoryMachine(RuleBasedStateMachine):
     def crash_while_undoing(self, at: int, writes: int, number: int) -> None:
         if not self.runs:
             return
-        try:
+        with suppress(Killed, Refused):
             self.crashing(self.clients[at], writes).undo_run(self.runs[number % len(self.runs)])
-        except (Killed, Refused):
-            pass
         self.undo_came_this_far(self.runs[number % len(self.runs)])
         self.undo_a_run(at, number)
 

@@ -22,7 +22,7 @@ def test_a_link_is_seen_from_both_sides(memory: Memory, pair: tuple[str, str]) -
     """In answers as in the list of links; its weight is 0.5 unless told."""
     new, old = pair
     made = memory.link(new, "supersedes", old)
-    told = memory.recall("release notes and release train").relations
+    told = memory.recall("release notes and release train", include_superseded=True).relations
 
     assert made.weight == 0.5
     assert memory.links(old) == memory.links(new)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,12 +12,14 @@ from recollect.asked import periods, telling_words
 from recollect.channels.ranking import ranked
 from recollect.context import Context
 from recollect.errors import Refused
-from recollect.model import Item, Pool
+from recollect.model import Filters, Item, Pool
 from recollect.ports import Found, Match, NoteFile, Word
 from recollect.scope import rejects
 from recollect.text import fold
 
 MOST_READ = 2_000  # paragraphs
+# How a note that maintenance wrote names the memory a line tells of.
+_NAMED = re.compile(r"\(([A-Za-z0-9_.:-]{1,64})\)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,8 @@ class NotesChannel:
 
     Of the time asked for: ``since`` and ``until``, else the times the question names,
     else any. A note is a file's word, not a memory's: it has an id (``note:...#3``) to be
-    looked at, and every filter holds for it.
+    looked at, and every filter holds for it. A paragraph that repeats a memory is left out
+    where that memory is no longer recalled.
     """
 
     depth: int = 10
@@ -46,13 +50,32 @@ class NotesChannel:
         for item in _paragraphs(ctx) if words else ():
             content = fold(item.text)
             held = _held(words, item, ctx) if content not in best else ()
-            if held and rejects(item, ctx.scope) is None:
+            if held and rejects(item, ctx.scope) is None and not _tells_of_gone(item, ctx):
                 best[content] = Match(item, self.score, f"holds {', '.join(held)}")
                 if len(best) >= self.depth:
                     break
         # All score alike, and equal scores stand by id everywhere.
         matches = sorted(best.values(), key=lambda match: match.item.id)
         return ranked(self.name, Found(tuple(matches)), ctx)
+
+
+def _tells_of_gone(item: Item, ctx: Context) -> bool:
+    """Whether it repeats a memory that is not to be recalled: superseded, forgotten or ended
+    since the note was written, or kept from whoever asks."""
+    named = _NAMED.findall(item.text)
+    if not named:
+        return False
+    asked, as_of = ctx.query.filters, ctx.scope.as_of
+    filters = Filters(
+        max_classification=asked.max_classification,
+        min_trust=asked.min_trust,
+        # What stood at that moment may have been superseded since.
+        include_superseded=asked.include_superseded or as_of is not None,
+        include_expired=asked.include_expired,
+    )
+    scope = ctx.scope._replace(filters=filters)
+    sources = ctx.store.get(named).values()
+    return any(rejects(one._replace(live_from=None), scope) is not None for one in sources)
 
 
 class _Window(NamedTuple):

@@ -28,6 +28,7 @@ HOMES = {
     "recall-file": "files:recall_file",
     "read-smart": "files:read_smart",
     "note-edit": "files:note_edit",
+    "forget-file": "files:forget_file",
     "stats": "keeping:stats",
     "link": "relating:link",
     "unlink": "relating:unlink",

@@ -1,4 +1,4 @@
-"""`recall-file`, `read-smart` and `note-edit`: memory of files."""
+"""`recall-file`, `read-smart`, `note-edit` and `forget-file`: memory of files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recollect.cli.app import App
+from recollect.cli.confirming import confirmed
 from recollect.cli.options import command, pass_app
-from recollect.cli.printing import bold, day, dim, one_line, plural
+from recollect.cli.printing import bold, day, dim, green, one_line, plural, yellow
 from recollect.cli.tables import Column, print_table
 from recollect.errors import NotFound, Refused
 from recollect.model import OPERATIONS
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from recollect.files.smart import SmartRead
     from recollect.memory import Memory
     from recollect.model import FileHistory, Item
+    from recollect.ports import ForgottenFiles
 
 PREVIEW = 300  # characters of a linked memory
 
@@ -163,6 +165,50 @@ def note_edit(app: App, /, path: str | None, source: Any, **told: Any) -> None:
         app.out.json({"new": new, "known": len(edits) - new})
     else:
         app.note(f"{plural(new, 'edit')} noted, {len(edits) - new} known already")
+
+
+@command(
+    "forget-file",
+    examples=["recollect forget-file old/secrets.py", "recollect forget-file src/app --yes"],
+)
+@click.argument("part", metavar="PATH")
+@click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
+@pass_app
+def forget_file(app: App, part: str, *, yes: bool) -> int:
+    """Erase what is known of a file.
+
+    PATH is the file's path or any part of it: every edit and reading of all files whose
+    path holds it. Shows what would go; at a terminal it then asks. Cannot be undone.
+    Memories that tell of the file stay.
+    """
+    with app.open() as memory:
+        told = memory.forget_file(part, preview=True)
+        there = bool(told.edits or told.snapshots)
+        if there and not app.json:
+            _print_forgotten(app, told, "would be erased")
+        if there and (yes or (not app.json and confirmed(app, "Erase all of it?"))):
+            told = memory.forget_file(part)
+    if app.json:
+        app.out.json(told._asdict())
+    elif not there:
+        app.note(f"nothing is known of a file whose path holds {part!r}")
+    elif told.preview:
+        app.note(dim("nothing was changed; --yes does it"))
+    else:
+        app.out.line(green("erased"), f" {_counted(told)}")
+        for left in told.out_of_reach:
+            app.note(yellow(f"out of reach: {left}"))
+    return 0 if there else 1
+
+
+def _print_forgotten(app: App, told: ForgottenFiles, doing: str) -> None:
+    for path in told.paths:
+        app.out.line(yellow(doing), " ", bold(path))
+    app.out.line(dim(_counted(told)))
+
+
+def _counted(told: ForgottenFiles) -> str:
+    return f"{plural(told.edits, 'edit')}, {plural(told.snapshots, 'reading')}"
 
 
 def _lines(source: Any) -> list[dict[str, Any]]:

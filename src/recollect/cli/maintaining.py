@@ -108,11 +108,10 @@ def _print_plan(app: App, plan: Plan) -> None:
         app.out.line(yellow(step.job.name), f"  {step.proposal.why}")
         for item_id in step.proposal.leaving:
             app.out.line(dim(f"    leaves recall  {item_id}"))
-        for deed in step.proposal.deeds:
-            app.out.line(dim(f"    {deed}"))
-        if step.proposal.successor is not None:
-            for line in step.proposal.successor.text.splitlines():
-                app.out.line(dim("    | "), line)
+        for doing in step.proposal.doings:
+            app.out.line(dim(f"    {doing}"))
+        for line in (step.proposal.text or "").splitlines():
+            app.out.line(dim("    | "), line)
     left = f"{plan.leaving:,} of {plan.live:,} memories would leave recall, {plan.limit:,} may"
     app.out.line(left)
     if plan.steps:
@@ -151,8 +150,8 @@ def report_json(report: Report, *, preview: bool) -> dict[str, Any]:
                 "why": proposal.why,
                 "leaves": list(proposal.leaving),
                 "successor": successor,
-                "text": proposal.successor.text if proposal.successor else None,
-                "deeds": [str(deed) for deed in proposal.deeds],
+                "text": proposal.text,
+                "deeds": list(proposal.doings),
             }
             for job, proposal, successor in (steps if preview else done)
         ],

@@ -37,7 +37,8 @@ def link(app: App, /, src: str, relation: str, dst: str, **given: float | str | 
     RELATION is implies, contradicts, specializes, generalizes, causes, correlates,
     part_of, context_of, supersedes, related_to, or one of provenance: caused_by,
     derives_from, references, calls, imports ... Said again, it overwrites weight and
-    context; recollect unlink takes it back. Between two entities, written like
+    context; recollect unlink takes it back. What is superseded leaves recall until it is
+    unlinked, or recollect undo OTHER brings it back. Between two entities, written like
     person:alice, it may be any word, and the context the memory that says so.
     """
     with app.open() as memory:
@@ -51,7 +52,7 @@ def link(app: App, /, src: str, relation: str, dst: str, **given: float | str | 
 @click.argument("dst", metavar="OTHER")
 @pass_app
 def unlink(app: App, src: str, relation: str, dst: str) -> None:
-    """Take a link back."""
+    """Take a link back; what nothing else supersedes is recalled again."""
     with app.open() as memory:
         gone = memory.unlink(src, relation, dst)
     _print_done(app, "unlinked", gone)
@@ -68,7 +69,9 @@ def links(app: App, item_id: str) -> None:
     with app.open() as memory:
         found = memory.links(item_id)
         own = item_id if ":" in item_id else memory.stored(item_id).id
-        others = memory.store.get([_other(one, own) for one in found])
+        ends = tuple(dict.fromkeys(_other(one, own) for one in found))
+        shown = memory.browse(limit=len(ends), ids=ends, include_superseded=True) if ends else []
+        others = {item.id: item for item in shown}
     if app.json:
         app.out.json({"id": own, "links": [_link_json(one) for one in found]})
         return

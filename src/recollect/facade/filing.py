@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from recollect.errors import Refused
 from recollect.facade.opened import Opened
 from recollect.model import OPERATIONS, FileEdit, FileHistory
+from recollect.ports import ForgottenFiles
 from recollect.text import unkeepable
 
 if TYPE_CHECKING:
@@ -44,7 +45,20 @@ class Filing(Opened):
             raise Refused("name a file, or a part of its path")
         if not 1 <= intents <= MOST_INTENTS:
             raise Refused(f"intents is {intents}, but must be from 1 to {MOST_INTENTS}")
-        return self.store.file_history(part, intents=intents)
+        ceiling = self.settings.max_classification
+        return self.store.file_history(part, intents=intents, max_classification=ceiling)
+
+    def forget_file(self, part: str, *, preview: bool = False) -> ForgottenFiles:
+        """Erases what was done to the files whose path holds this text and how they looked,
+        the edits told in memories too; the memories stay. With ``preview`` nothing happens.
+        """
+        edited = self.recall_file(part).paths
+        known = self.store.files_known(part)
+        paths = tuple(sorted({*edited, *known.paths}))
+        if preview:
+            return known._replace(paths=paths, preview=True)
+        gone = self.store.forget_files(part, actor=self.settings.actor, now=self._clock())
+        return gone._replace(paths=paths)
 
     def read_smart(
         self, path: str | Path, *, force: bool = False, roots: Iterable[Path] = ()

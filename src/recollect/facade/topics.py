@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import NotFound, Refused
@@ -13,6 +13,9 @@ from recollect.ports import Scope
 
 if TYPE_CHECKING:
     from recollect.insights import Branch
+
+MOST_SECRET = 3
+_PAGE = 200
 
 
 class Topics(Opened):
@@ -38,14 +41,15 @@ class Topics(Opened):
         fields = {"id": make_id(now), **about, "members": named}
         thread = admit_thread(Thread(headline=headline, **fields))
         self.store.put_thread(thread, actor=self.settings.actor, now=now)
-        return self.thread(thread.id)
+        return self.store.thread(thread.id) or thread
 
     def thread(self, thread_id: str) -> Thread:
-        """One thread with its members and events."""
+        """One thread with its members and events, as far as they may be seen."""
         found = self.store.thread(thread_id)
-        if found is None:
+        seen = self._readable([found]) if found is not None else []
+        if not seen:
             raise NotFound(f"there is no thread {thread_id!r}")
-        return found
+        return seen[0]
 
     def insights(self) -> list[Branch]:
         """The insight tree: every top with all that stands below it."""
@@ -55,5 +59,25 @@ class Topics(Opened):
         return tree_of(self.store, Scope(filters, self._clock()))
 
     def threads(self, *, limit: int = 100, offset: int = 0) -> list[Thread]:
-        """What goes on, the last changed first."""
-        return self.store.threads(limit=limit, offset=offset)
+        """What goes on, the last changed first: threads that have a member that may be
+        seen, with those members."""
+        if self.settings.max_classification >= MOST_SECRET:
+            return self.store.threads(limit=limit, offset=offset)
+        found: list[Thread] = []
+        start = 0
+        while len(found) < offset + limit:
+            page = self.store.threads(limit=_PAGE, offset=start)
+            found += self._readable(page)
+            if len(page) < _PAGE:
+                break
+            start += _PAGE
+        return found[offset : offset + limit]
+
+    def _readable(self, threads: Sequence[Thread]) -> list[Thread]:
+        from recollect.facade.readable_threads import readable  # start-up time
+
+        ids = {member.item for thread in threads for member in thread.members}
+        items = self.store.get(sorted(ids))
+        ceiling = self.settings.max_classification
+        narrowed = (readable(thread, items, ceiling) for thread in threads)
+        return [thread for thread in narrowed if thread is not None]

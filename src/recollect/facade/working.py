@@ -1,4 +1,4 @@
-"""What maintenance is given: the open space as its workplace."""
+"""What writing and maintenance are given: the open space as their workplace."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from recollect.asking import make_filters
 from recollect.errors import Refused
 from recollect.facade.opened import Opened
+from recollect.ids import make_id
 
 if TYPE_CHECKING:
+    from recollect.ingest.writing import WriteContext
     from recollect.maintain.job import Work
 
 SHARE = 0.02
@@ -20,7 +22,7 @@ NO_FILTERS: Mapping[str, Any] = MappingProxyType({})
 
 
 class Working(Opened):
-    """A memory as maintenance sees it."""
+    """A memory as writing and maintenance see it."""
 
     def _work(self, share: float = SHARE, where: Mapping[str, Any] = NO_FILTERS) -> Work:
         from recollect.maintain.job import Work  # start-up time: recall does without
@@ -38,7 +40,14 @@ class Working(Opened):
             notes_dir=self._notes_place(),
             notes_trust=self.settings.notes_trust,
             filters=make_filters({"max_classification": 3, **where}, now),
+            shown=self.settings.max_classification,
         )
+
+    def _writing(self, *, relating: bool = False) -> WriteContext:
+        from recollect.ingest.writing import WriteContext  # start-up time: recall does without
+
+        actor, now = self.settings.actor, self._clock()
+        return WriteContext(self.store, self.embedder, now, actor, make_id, relating=relating)
 
     def _notes_place(self) -> Path | None:
         """Where notes are written; a project's file cannot send them out of the project."""

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.errors import Refused
 from recollect.facade.working import Working
-from recollect.ids import make_id
 from recollect.ingest.drafting import make_draft
 from recollect.model import Draft, Item, Remembered
 from recollect.ports import Progress, Receipt
 
 if TYPE_CHECKING:
     from recollect.ingest.undo import Undo
-    from recollect.ingest.writing import WriteContext
 
 BATCH = 500
 
@@ -190,12 +188,6 @@ class Writing(Working):
         back = self.store.restore(wanted, actor=self.settings.actor, now=self._clock())
         reclaim(back, self._writing())
         return back
-
-    def _writing(self, *, relating: bool = False) -> WriteContext:
-        from recollect.ingest.writing import WriteContext  # start-up time: recall does without
-
-        actor, now = self.settings.actor, self._clock()
-        return WriteContext(self.store, self.embedder, now, actor, make_id, relating=relating)
 
 
 def _stays(item: Item) -> str:

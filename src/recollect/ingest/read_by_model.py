@@ -130,7 +130,7 @@ def _contradictions(item: Item, ctx: WriteContext) -> list[Link]:
 def _told(held: Sequence[Stated], mine: Stated) -> list[Link]:
     links = []
     for other in held:
-        judgement = judge(mine, other) if other.item.id != mine.item.id else None
+        judgement = judge(mine, other, by_rules=False) if other.item.id != mine.item.id else None
         if judgement is not None:
             ends = (Node("item", judgement.first.item.id), Node("item", judgement.second.item.id))
             told = mine.item.metadata[FACT]["confidence"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from recollect.dates import find_times
@@ -21,7 +22,8 @@ from recollect.ingest.build import (
 from recollect.ingest.entity_vectors import with_entity_vectors
 from recollect.ingest.extract import mentions_of
 from recollect.ingest.prepare import prepare
-from recollect.ingest.settle import FACT, fact_in
+from recollect.ingest.release import cut_loose
+from recollect.ingest.settle import FACT, fact_in, settled
 from recollect.ingest.sketch import sketch
 from recollect.ingest.writing import Prepared, WriteContext
 from recollect.model import Draft, Item
@@ -124,8 +126,25 @@ def _store_revision(item: Item, piece: Prepared, *, pinned: bool | None, ctx: Wr
         mentions=mentions,
         skip_duplicate=False,
     )
+    if draft.text != item.text:
+        record = _settled_anew(item, record, draft, ctx)
     ctx.store.put(with_entity_vectors([record], ctx), actor=ctx.actor, now=ctx.now)
     return ctx.store.get([item.id])[item.id]
+
+
+def _settled_anew(item: Item, record: Record, draft: Draft, ctx: WriteContext) -> Record:
+    """The revision with what it supersedes; what only the old words replaced comes back."""
+    revised = record.item
+    fact = fact_in(draft, revised.kind)
+    if (item.subject, item.attribute) != (revised.subject, revised.attribute):
+        cut_loose(item, ctx)
+        revised = revised._replace(status=ctx.store.get([item.id])[item.id].status)
+    if fact is None or revised.status != "active":
+        return replace(record, item=revised)
+    # Said now, whenever the memory itself was first stored.
+    said = replace(record, item=revised._replace(stored_at=ctx.now))
+    ((judged,), _) = settled([said], [()], {item.id: fact}, ctx)
+    return replace(judged, item=judged.item._replace(stored_at=item.stored_at))
 
 
 def _slot(item: Item, draft: Draft, kind: str) -> tuple[str | None, str | None]:

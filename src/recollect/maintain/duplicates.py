@@ -8,38 +8,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from recollect.ingest.prepare import happened_apart
+from recollect.ingest.settle import SINCE
 from recollect.ingest.sketch import sketch
+from recollect.jsonable import iso
 from recollect.maintain.job import Job, Proposal, Work, spared
 from recollect.maintain.looking import batches, each
 from recollect.model import Item, Link, Node
 from recollect.text import fold
 
-# Words that turn or weaken what is said: a text that has more of them says something else.
-_TURNING = frozenset(
+# Their coming and going changes nothing about what is said; of any other word it may.
+_ARTICLES = {"a": "a", "an": "a", "the": "the"}
+# Before these an article tells: "few" is not "a few", "in charge" is not "in the charge".
+_WEIGHED = frozenset(
     (
-        *("not", "no", "never", "none", "nobody", "nothing", "without", "cannot", "neither"),
-        *("if", "unless", "maybe", "perhaps", "might", "may", "could", "would", "should"),
-        *("before", "until", "formerly", "previously", "once", "used", "except", "only"),
+        *("few", "little", "lot", "most", "more", "less", "least", "number", "one", "two", "three"),
+        *("other", "others", "who", "which", "same", "bit", "half", "second", "third", "only"),
+        *("bars", "bed", "case", "charge", "child", "church", "class", "college", "court", "day"),
+        *("front", "future", "heart", "hospital", "hour", "kind", "market", "minute", "office"),
+        *("place", "position", "possession", "power", "prison", "question", "school", "sea"),
+        *("service", "table", "time", "university", "way", "while", "whole", "work"),
     )
 )
-# Words that change nothing about what is said; prepositions and tenses do.
-_FILLING = frozenset(
-    (
-        *("a", "an", "the", "that", "this", "and", "so", "there"),
-        *("i", "me", "my", "we", "us", "our", "you", "your"),
-    )
-)
+# What a text may open with, followed by a mark: "FYI: ...".
+_GREETINGS = frozenset(("hi", "hello", "hey", "fyi", "btw", "note", "so"))
+_ENDING = (".", "!", "?", ":")
 _BATCH = 200
 _MOST_READ = 50_000
-_SAME = ("level", "layer", "topic", "speaker", "subject", "attribute")
+_SAME = ("level", "layer", "topic", "speaker")
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
     """An older memory is superseded by a newer one whose meaning is within ``min_cosine``
-    and that holds all its telling words in their order: it says the same, or more.
+    and that has its words in its order, with no other word but articles: it says the same.
 
     Turns of conversations are left alone, and so are pinned memories. A newer one must
     be trusted as much, and seen by everybody who sees the older.
@@ -80,15 +84,22 @@ class Duplicates:
             yield item, [one for one in close if one.id not in gone]
 
 
+class Word(NamedTuple):
+    """A word as it is compared, and the article before it, if any."""
+
+    article: str
+    word: str
+
+
 class _Looking:
     """Looks for older memories that say the same, and remembers the words it has read."""
 
     def __init__(self, job: Job, work: Work) -> None:
         self._job, self._work = job, work
-        self._read: dict[tuple[str, int], tuple[str, ...]] = {}
+        self._read: dict[tuple[str, int], tuple[Word, ...]] = {}
 
     def alike(self, newer: Item) -> list[Item]:
-        """Older memories whose words it holds, among those that share a band with it."""
+        """Older memories of the same words, among those that share a band with it."""
         bands = sketch(fold(newer.text))
         if not bands:
             return []
@@ -97,17 +108,17 @@ class _Looking:
             older
             for older in self._work.store.find_duplicates("", bands, self._work.scope)
             if older.id != newer.id
-            and says_all(words, self._words(older))
+            and says_same(words, self._words(older))
             and _stands_in(newer, older)
             and spared(older, self._job) is None
         ]
 
-    def _words(self, item: Item) -> tuple[str, ...]:
+    def _words(self, item: Item) -> tuple[Word, ...]:
         key = (item.id, item.rev)
         if key not in self._read:
             if len(self._read) >= _MOST_READ:
                 self._read.clear()
-            self._read[key] = telling(fold(item.text))
+            self._read[key] = telling(item.text)
         return self._read[key]
 
 
@@ -117,6 +128,8 @@ def _stands_in(newer: Item, older: Item) -> bool:
         return False
     if any(getattr(newer, name) != getattr(older, name) for name in _SAME):
         return False
+    if None not in (newer.subject, older.subject) and _slot(newer) != _slot(older):
+        return False
     if newer.trust < older.trust or newer.classification > older.classification or newer.flags:
         return False
     if not set(newer.tags).issuperset(older.tags):
@@ -125,29 +138,54 @@ def _stands_in(newer: Item, older: Item) -> bool:
     return same_time and _as_long_valid(newer, older)
 
 
+def _slot(item: Item) -> tuple[str | None, str | None]:
+    return item.subject, item.attribute
+
+
 def _as_long_valid(newer: Item, older: Item) -> bool:
     return (newer.valid_from, newer.valid_to) == (older.valid_from, older.valid_to)
 
 
-def telling(folded: str) -> tuple[str, ...]:
-    """The words that carry what a text says, in its order; endings evened out a little."""
-    return tuple(_stem(word) for word in folded.split() if word not in _FILLING)
+def telling(text: str) -> tuple[Word, ...]:
+    """The words of a text in its order, each with the article that stands before it."""
+    raw = text.split()
+    if len(raw) > 1 and raw[0][-1] in ",:" and fold(raw[0]) in _GREETINGS:
+        raw = raw[1:]
+    shouted = text.isupper()
+    words: list[Word] = []
+    article, opening = "", True
+    for written in raw:
+        word = _as_compared(written, shouted=shouted)
+        # Capitals inside a sentence make it a name: "plan A", "The Hague".
+        is_article = written in _ARTICLES or (opening and written == "The")
+        if is_article and not article:
+            article, opening = _ARTICLES[word], False
+            continue
+        if article and word in _WEIGHED:
+            words.append(Word("", article))
+            article = ""
+        words.append(Word(article, word))
+        article, opening = "", written.endswith(_ENDING)
+    return (*words, Word("", article)) if article else tuple(words)
 
 
-def _stem(word: str) -> str:
-    return word[:-1] if len(word) > 4 and word.endswith("s") and word.isalpha() else word
+def _as_compared(written: str, *, shouted: bool) -> str:
+    """A word without regard to case, unless its capitals tell: "IT" is not "it"."""
+    folded = fold(written)
+    is_short = len(folded) > 1 and written.isupper() and not shouted
+    return folded.upper() if is_short else folded
 
 
-def says_all(newer: Sequence[str], older: Sequence[str]) -> bool:
-    """Whether the newer words hold the older ones in their order, and turn no more."""
-    if not older or len(older) > len(newer):
+def says_same(newer: Sequence[Word], older: Sequence[Word]) -> bool:
+    """Whether both have the same words in the same order; an article may be missing in
+    one of them, but "a" is not "the"."""
+    if not older or len(older) != len(newer):
         return False
-    left = iter(newer)
-    return all(word in left for word in older) and _turns(newer) == _turns(older)
-
-
-def _turns(words: Sequence[str]) -> int:
-    return sum(word in _TURNING or word.endswith(("n't", "n’t")) for word in words)
+    return all(
+        mine.word == other.word
+        and (mine.article == other.article or "" in (mine.article, other.article))
+        for mine, other in zip(newer, older, strict=True)
+    )
 
 
 def _cosines(
@@ -170,9 +208,12 @@ def _proposal(newer: Item, older: Sequence[Item]) -> Proposal:
     me = Node("item", newer.id)
     return Proposal(
         f"{newer.id} says what {', '.join(one.id for one in older)} said",
-        "a newer memory says the same or more",
+        "a newer memory says the same",
         parents=(newer.id,),
         statuses=tuple((one.id, "superseded") for one in older),
-        links=tuple(Link(me, Node("item", one.id), "supersedes") for one in older),
+        links=tuple(
+            Link(me, Node("item", one.id), "supersedes", context=f"{SINCE}{iso(newer.when)}")
+            for one in older
+        ),
         seen={one.id: one.rev for one in (newer, *older)},
     )

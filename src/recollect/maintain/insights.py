@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import ModelError
-from recollect.insights import imprint
+from recollect.insights import imprint, seen_by
 from recollect.maintain.condense import RULES, SECRET, invented
 from recollect.maintain.consolidate import entity_name
 from recollect.maintain.grouping import Group, grouped, likeness_of, split
@@ -141,8 +141,9 @@ class Insights:
                     why = f"{before.caption}: {rule}"
                     yield Proposal(why, rule, ends=(before.id,), renews=True)
                 continue
-            changed = len({item.id for item in parts} ^ seen_by(before).keys()) if before else 0
-            gone = before is not None and not seen_by(before).keys() <= {p.id for p in parts}
+            there_now = {item.id for item in parts}
+            seen = seen_by(before).keys() if before is not None else set()
+            changed, gone = len(there_now ^ seen), not seen <= there_now
             if before is None or changed >= after or gone:
                 yield _higher(kind, key, parts, (before.id,) if before else (), work)
 
@@ -154,11 +155,6 @@ def standing(work: Work, job: str) -> dict[str, list[Item]]:
         if is_made_by(item, job) and item.kind in tree:
             tree[item.kind].append(item)
     return {kind: sorted(found, key=lambda one: one.id) for kind, found in tree.items()}
-
-
-def seen_by(insight: Item | None) -> dict[str, str]:
-    """What an insight was made of, each with the imprint of what was read."""
-    return {} if insight is None else dict(insight.metadata.get("seen", {}))
 
 
 def subject_of(group: Group, work: Work) -> str:
@@ -183,8 +179,11 @@ def vectors_of(items: Sequence[Item], work: Work) -> Matrix | None:
 
 
 def _group_of(insight: Item) -> Group:
-    subject, classification, trust = str(insight.metadata.get("group", "||")).rsplit("|", 2)
-    return Group(subject, int(classification or 1), int(trust or 0))
+    """The group it was made of; of one that does not say, what can be told by itself."""
+    told = str(insight.metadata.get("group")).rsplit("|", 2)
+    if len(told) < 3 or not (told[1].isdigit() and told[2].isdigit()):
+        return Group(f"kind:{insight.kind}", insight.classification, insight.trust)
+    return Group(told[0], int(told[1]), int(told[2]))
 
 
 def _tree_of(insight: Item) -> Group:
@@ -268,7 +267,8 @@ def _about(
     return {
         "made_by": made_by,
         "group": group,
-        "seen": {item.id: imprint(item) for item in sources},
+        # Pairs, not keys: an id that ends in "pwd" must not make its imprint a password.
+        "seen": [[item.id, imprint(item)] for item in sources],
         "points": [{"text": point.text, "sources": list(point.sources)} for point in points],
     }
 

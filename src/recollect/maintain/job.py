@@ -26,6 +26,7 @@ class Work:
 
     ``filters`` are the part of the memory it is about. ``limit`` is how many memories may
     leave recall in the whole run; a job that proposes more at once proposes in vain.
+    ``shown`` is the highest classification whose words a plan may repeat to whoever reads it.
     ``model`` is None where rules have to do, which is the rule.
     """
 
@@ -38,6 +39,7 @@ class Work:
     notes_dir: Path | None = None
     notes_trust: int = 1
     filters: Filters = field(default_factory=lambda: Filters(max_classification=3))
+    shown: int = 3
     make_id: Callable[[datetime], str] = make_id
 
     @property
@@ -72,7 +74,8 @@ class Proposal(NamedTuple):
     into the journal. ``renews`` says that what ends was made by the same job and is made
     anew: that neither counts against the limit nor is spared for being protected.
     ``seen`` are the revisions the job read: where one is no longer the live one, nothing
-    happens. A proposal of nothing is a remark.
+    happens. ``about`` are memories whose words it repeats besides. One that is ``secret``
+    may be carried out, but not be read. A proposal of nothing is a remark.
     """
 
     why: str
@@ -85,6 +88,18 @@ class Proposal(NamedTuple):
     deeds: tuple[Deed, ...] = ()
     renews: bool = False
     seen: Mapping[str, int] = MappingProxyType({})
+    about: tuple[str, ...] = ()
+    secret: bool = False
+
+    @property
+    def text(self) -> str | None:
+        """What its successor says, for whoever may read it."""
+        return None if self.secret or self.successor is None else self.successor.text
+
+    @property
+    def doings(self) -> tuple[str, ...]:
+        """What is done besides, in words, for whoever may read them."""
+        return () if self.secret else tuple(str(deed) for deed in self.deeds)
 
     @property
     def is_remark(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from recollect.errors import NotFound
-from recollect.ingest.release import releasable, release
+from recollect.ingest.release import bridge, releasable, release
 from recollect.maintain.job import Work
 from recollect.maintain.journal import begin, note_judging
 from recollect.maintain.lineage import Reach, descendants_of, orphans_of
@@ -53,6 +53,7 @@ def erase(reach: Reach, work: Work, *, actor: str) -> Erased:
     work.store.set_status(doubtful, QUARANTINED, actor=actor, now=work.now)
     revisions = _revisions([*reach.going, *doubtful], work.store)
     notes = without(revisions, work)
+    bridge(reach.going, work.writing())
     receipt = work.store.erase(reach.going, actor=actor, now=work.now)
     # Somebody may have written a note just before they were gone.
     late = without(revisions, work)

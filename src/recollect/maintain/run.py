@@ -94,6 +94,7 @@ def draw_up(jobs: Iterable[Job], work: Work) -> Plan:
                 step = _step(job, proposal, work)
                 if _is_done(step, work):
                     continue
+                proposal = step.proposal
                 hindrance = _hindrance(step, taken, work) or _too_many(proposal, room, work)
                 if hindrance is not None:
                     left.append(Left(job.name, proposal.why, hindrance))
@@ -128,7 +129,18 @@ def _step(job: Job, proposal: Proposal, work: Work) -> Step:
     wanted = list(dict.fromkeys((*proposal.leaving, *proposal.lineage)))
     found = work.store.get(wanted)
     revisions = {item.id: item.rev for item in found.values()} | dict(proposal.seen)
-    return Step(job, proposal, revisions)
+    return Step(job, _readable(proposal, work), revisions)
+
+
+def _readable(proposal: Proposal, work: Work) -> Proposal:
+    """Without the words of memories that whoever reads the plan may not see."""
+    touched = list(dict.fromkeys((*proposal.leaving, *proposal.lineage, *proposal.about)))
+    marks = [item.classification for item in work.store.get(touched).values()]
+    if proposal.successor is not None:
+        marks.append(proposal.successor.classification)
+    if max(marks, default=0) <= work.shown:
+        return proposal
+    return proposal._replace(why=proposal.rule, secret=True)
 
 
 def _counted(proposal: Proposal) -> int:

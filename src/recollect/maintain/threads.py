@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from recollect.errors import NotFound
 from recollect.maintain.consolidate import entity_name
 from recollect.maintain.insights import PART_OF_ALL, vectors_of
-from recollect.maintain.job import ACTOR, Proposal, Work
+from recollect.maintain.job import ACTOR, Deed, Proposal, Work
 from recollect.maintain.looking import each
 from recollect.maintain.thread_rules import events_of, kind_of, lifecycle_of, role, state_of
 from recollect.model import Item, Member, Thread
@@ -114,10 +114,10 @@ class Threads:
         for key in sorted(found.keys() | before.keys()):
             if key not in found:
                 rule = "its memories no longer make a thread"
-                yield Proposal(before[key].headline, rule, deeds=(DropThread(key),))
+                yield _proposal(before[key], rule, DropThread(key))
             elif not _is_known(found[key], before.get(key)):
                 rule = f"{len(found[key].members)} memories of one thread"
-                yield Proposal(found[key].headline, rule, deeds=(PutThread(found[key]),))
+                yield _proposal(found[key], rule, PutThread(found[key]))
 
     def _threads(self, work: Work) -> Iterator[Thread]:
         items = sorted(
@@ -260,6 +260,11 @@ class _Finder:
         for entity in item.entities:
             if entity not in self._hubs and thread not in self._by_entity[entity][-1:]:
                 self._by_entity[entity].append(thread)
+
+
+def _proposal(thread: Thread, rule: str, deed: Deed) -> Proposal:
+    members = tuple(member.item for member in thread.members)
+    return Proposal(thread.headline, rule, deeds=(deed,), about=members)
 
 
 def _is_known(thread: Thread, before: Thread | None) -> bool:

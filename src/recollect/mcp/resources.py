@@ -91,12 +91,12 @@ def _entity(memory: Memory, name: str) -> Content:
 
 
 def _item(memory: Memory, item_id: str) -> Content:
-    from recollect.mcp.fencing import NOTICE  # heavy
+    from recollect.mcp.fencing import NOTICE, cleaned  # heavy
     from recollect.mcp.sight import seen
     from recollect.wire import dumps, item_json
 
     told = {"notice": NOTICE, **item_json(seen(memory, item_id))}
-    return Content(dumps(told, indent=1), _JSON)
+    return Content(dumps(cleaned(told, None), indent=1), _JSON)
 
 
 _READ: dict[str, Callable[[Memory, str], Content]] = {

@@ -42,7 +42,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. ``home`` is "module:function" below ``tools``, imported when it is called."""
+    """One tool. ``home`` is "module:function" below ``tools``, imported when it is called.
+
+    Texts in its answer are cut at ``longest`` characters; a tool with a budget of its own
+    has None.
+    """
 
     name: str
     title: str
@@ -53,6 +57,7 @@ class Tool:
     reads: bool = False
     destroys: bool = False
     repeatable: bool = False
+    longest: int | None = 2000
 
     def listed(self) -> Json:
         """As `tools/list` tells of it."""
@@ -72,8 +77,10 @@ class Tool:
         }
 
     def __call__(self, call: Call) -> Reply:
-        from importlib import import_module
+        from importlib import import_module  # start-up time: lists are asked for first
+
+        from recollect.mcp.fencing import cleaned
 
         module, _, function = self.home.partition(":")
         made: Reply = getattr(import_module(f"recollect.mcp.tools.{module}"), function)(call)
-        return made
+        return made._replace(content=cleaned(made.content, self.longest))

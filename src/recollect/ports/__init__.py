@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from recollect.ports.files import Files, ForgottenFiles
 from recollect.ports.language import Budget, BudgetSpent, LanguageModel, Prompt, Unusable
 from recollect.ports.models import (
     Embedder,
@@ -21,7 +22,7 @@ from recollect.ports.models import (
     late_interaction,
 )
 from recollect.ports.notes import NoteFile, Notes
-from recollect.ports.store import Files, Graph, Keeping, Searches, Store, Threads, Writes
+from recollect.ports.store import Graph, Keeping, Searches, Store, Threads, Writes
 from recollect.ports.values import (
     Activity,
     Event,
@@ -63,6 +64,7 @@ __all__ = [
     "Event",
     "Fading",
     "Files",
+    "ForgottenFiles",
     "Finding",
     "Found",
     "Graph",

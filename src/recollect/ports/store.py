@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from recollect.model import Entity, FileEdit, FileHistory, FileSnapshot, Item, Link, Status, Thread
+from recollect.model import Entity, Item, Link, Status, Thread
+from recollect.ports.files import Files
 from recollect.ports.models import Embedding
 from recollect.ports.values import (
     Activity,
@@ -318,24 +319,6 @@ class Writes(Protocol):
     def set_entity_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
         """Adds or replaces the vectors of entities (ids)."""
         ...
-
-
-class Files(Protocol):
-    """What is known of files: edits, and how they looked."""
-
-    def note_edits(self, edits: Sequence[FileEdit], *, actor: str, now: datetime) -> int:
-        """Adds edits; those told before are known. Gives how many were new."""
-        ...
-
-    def file_history(self, part: str, *, intents: int = 10, items: int = 20) -> FileHistory:
-        """All that happened to the files whose path holds this text."""
-        ...
-
-    def file_snapshot(self, path: str) -> FileSnapshot | None:
-        """How a file looked when it was last read, if it was."""
-        ...
-
-    def keep_file_snapshot(self, look: FileSnapshot) -> None: ...
 
 
 class Keeping(Protocol):

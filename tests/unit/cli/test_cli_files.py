@@ -87,3 +87,21 @@ def test_outside_its_folders_nothing_is_read(call: Caller, tmp_path: Path) -> No
     assert refused.code == 2
     assert refused.out == ""
     assert "outside the folders that may be read" in refused.err
+
+
+def test_a_file_is_forgotten_after_it_was_shown(call: Caller) -> None:
+    """Without --yes nothing goes; with it all of it does, and a second time says so."""
+    call("note-edit", "src/ledger.py", "--intent", "round every amount to cents")
+
+    shown = call("forget-file", "ledger")
+    kept = call("recall-file", "ledger").code
+    done = call("forget-file", "ledger", "--yes", "--json")
+    again = call("forget-file", "ledger", "--yes")
+
+    assert "would be erased src/ledger.py" in shown.out
+    assert "nothing was changed" in shown.err
+    assert kept == 0
+    assert done.told["edits"] == 1
+    assert done.told["preview"] is False
+    assert call("recall-file", "ledger").code == 1
+    assert again.code == 1

@@ -99,3 +99,18 @@ def test_the_trace_says_which_index_answered(call: Caller, monkeypatch: pytest.M
     assert "bits scan (" in said.out
     assert doctor["in_use"]["vector_path"].startswith("bits scan by ")
     assert doctor["ok"] is True
+
+
+def test_links_keep_the_words_of_secrets(call: Caller) -> None:
+    """A neighbour above the ceiling is there by its id, not by its text."""
+    secret = call.remember("Halcyon is bought in May", "--classification", "3")
+    shown = call.remember("The lawyers meet on Monday")
+    call("link", shown, "implies", secret)
+
+    said = call("links", shown)
+    call.set("RECOLLECT_MAX_CLASSIFICATION", "3")
+    cleared = call("links", shown)
+
+    assert secret in said.out
+    assert "Halcyon" not in said.out
+    assert "Halcyon" in cleared.out

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fallible import Overtaken
+from recollect.errors import Refused
 from recollect.ids import IdMaker
 from recollect.ingest.remember import WriteContext, remember
 from recollect.memory import Memory
@@ -341,3 +342,84 @@ def test_names_of_one_entity_hold_one_slot(memory, clock):
     new = after(clock, memory, "Bobbie works at Globex")
 
     assert met(new) == [("supersedes", old.id)]
+
+
+def test_erasing_the_middle_of_a_chain_joins_its_ends(memory, clock):
+    """What the last one holds down comes back when that is forgotten or erased."""
+    for erase in (False, True):
+        name = "limit" if erase else "quota"
+        chain = [after(clock, memory, f"The {name} is {value}") for value in (5, 10, 20, 40)]
+        memory.forget(chain[1].id, chain[2].id, erase=True)
+
+        assert statuses(memory, chain[0], chain[3]) == ["superseded", "active"]
+        assert links(memory, chain[3], "supersedes") == [chain[0].id]
+        memory.forget(chain[3].id, erase=erase)
+        assert memory.get(chain[0].id).status == "active"
+
+
+def test_unlinking_brings_back_what_nothing_else_supersedes(memory, clock):
+    """Not what another one still replaces, directly or further up."""
+    first, second, third = (after(clock, memory, f"The limit is {value}") for value in (5, 10, 20))
+    other = after(clock, memory, "Nobody counts any more")
+    memory.link(other.id, "supersedes", first.id)
+
+    memory.unlink(other.id, "supersedes", first.id)
+    assert statuses(memory, first, second, third) == ["superseded", "superseded", "active"]
+    memory.unlink(second.id, "supersedes", first.id)
+    assert statuses(memory, first, second, third) == ["active", "superseded", "active"]
+
+
+def test_what_somebody_says_is_superseded_leaves_recall(memory, clock):
+    """As by the rules: an undo, an unlink or forgetting the newer brings it back."""
+    old, new = memory.remember("Mara brews the tea"), after(clock, memory, "Tea comes in bags")
+    memory.link(new.id, "supersedes", old.id, context="from the audit on")
+    assert statuses(memory, old, new) == ["superseded", "active"]
+    assert recalled(memory, "who brews the tea") != ["Mara brews the tea"]
+
+    memory.undo(old.id)
+    assert memory.get(old.id).status == "active"
+    memory.link(new.id, "supersedes", old.id)
+    memory.forget(new.id)
+    assert memory.get(old.id).status == "active"
+    memory.restore(new.id)
+    assert statuses(memory, old, new) == ["superseded", "active"]
+    with pytest.raises(Refused, match="directly or through others"):
+        memory.link(old.id, "supersedes", new.id)
+
+
+def test_an_update_away_from_a_fact_brings_the_old_one_back(memory, clock):
+    """And the update back to it lets that go again."""
+    old, new = memory.remember(OLD), after(clock, memory, NEW)
+    clock.forward(minutes=1)
+    memory.update(new.id, text="Bananas are yellow")
+    assert statuses(memory, old, new) == ["active", "active"]
+    clock.forward(minutes=1)
+    memory.undo(new.id)
+    assert statuses(memory, old, new) == ["superseded", "active"]
+
+
+def test_an_update_into_a_fact_supersedes(memory, clock):
+    """Said now, it is newer than what was said before, though its memory is older."""
+    first = memory.remember("Bananas are yellow")
+    second = after(clock, memory, OLD)
+    clock.forward(minutes=1)
+    memory.update(first.id, text=NEW)
+
+    assert statuses(memory, first, second) == ["active", "superseded"]
+
+
+def test_an_update_of_the_same_fact_keeps_what_it_replaced(memory, clock):
+    """Another value for the same slot is no reason to bring an older one back."""
+    old, new = memory.remember(OLD), after(clock, memory, NEW)
+    memory.update(new.id, text="The deploy key moved to vault C")
+
+    assert statuses(memory, old, new) == ["superseded", "active"]
+
+
+def test_an_update_of_what_was_superseded_lets_it_stand_for_the_new(memory, clock):
+    """In the middle of a chain, its ends are joined."""
+    first, second, third = (after(clock, memory, f"The limit is {value}") for value in (5, 10, 20))
+    memory.update(second.id, text="Bananas are yellow")
+
+    assert statuses(memory, first, second, third) == ["superseded", "active", "active"]
+    assert set(links(memory, third, "supersedes")) == {first.id}

@@ -14,7 +14,7 @@ from maintained import open_memory
 from recollect import Memory
 from recollect.context import Context
 from recollect.errors import Refused
-from recollect.insights import Branch
+from recollect.insights import Branch, seen_by
 from recollect.maintain.grouping import grouped, likeness_of, split
 from recollect.maintain.insights import Insights
 from recollect.maintain.points import POINTS, points_of, title_of
@@ -65,9 +65,7 @@ def shapes(memory: Memory) -> list[tuple[str, str]]:
     def flat(tree: list[Branch] | tuple[Branch, ...]) -> list[Branch]:
         return [one for branch in tree for one in (branch, *flat(branch.below))]
 
-    return [
-        (str(one.insight.kind), str(one.insight.caption)) for one in flat(memory.insights())
-    ]
+    return [(str(one.insight.kind), str(one.insight.caption)) for one in flat(memory.insights())]
 
 
 def leaf_of(memory: Memory) -> Item:
@@ -196,7 +194,7 @@ def test_forgotten_ones_leave_their_leaf(memory: Memory) -> None:
     memory.forget(ids[0])
 
     grow(memory)
-    three = leaf_of(memory).metadata["seen"]
+    three = seen_by(leaf_of(memory))
     memory.forget(*ids[1:3])
     grow(memory)
 
@@ -214,7 +212,7 @@ def test_what_became_secret_leaves_its_leaf(memory: Memory) -> None:
 
     leaf = leaf_of(memory)
     assert leaf.classification == 1
-    assert ids[0] not in leaf.metadata["seen"]
+    assert ids[0] not in seen_by(leaf)
     assert "number 0 " not in leaf.text
 
 
@@ -223,9 +221,7 @@ def test_an_erase_takes_every_insight_above_along(memory: Memory) -> None:
     ids = tell(memory, "lock", 8)
     tell(memory, "weir", 8)
     grow(memory)
-    above = {
-        item.id for item in memory.browse(levels=["insight"]) if "lock" in item.text
-    }
+    above = {item.id for item in memory.browse(levels=["insight"]) if "lock" in item.text}
 
     done = memory.forget(ids[0], erase=True)
 
@@ -442,7 +438,11 @@ def test_a_subject_is_a_topic_else_an_entity_else_a_kind() -> None:
 
 def test_secrecy_and_trust_are_not_mixed() -> None:
     """Nothing becomes more or less secret or trusted by standing beside others."""
-    items = [item("a", topic="t"), item("b", topic="t", trust=0), item("c", topic="t", classification=3)]
+    items = [
+        item("a", topic="t"),
+        item("b", topic="t", trust=0),
+        item("c", topic="t", classification=3),
+    ]
 
     assert [len(some) for some in grouped(items).values()] == [1, 1, 1]
 
@@ -465,7 +465,9 @@ def test_parts_are_whole_and_small_enough(count: int) -> None:
 
 def test_points_are_at_most_five_and_in_the_order_of_time() -> None:
     """All memories bear one of them out."""
-    items = [item(f"day {n} brought box {n}", occurred_at=NOW + timedelta(days=n)) for n in range(9)]
+    items = [
+        item(f"day {n} brought box {n}", occurred_at=NOW + timedelta(days=n)) for n in range(9)
+    ]
 
     points = points_of(items, likeness_of(items, None))
 
@@ -481,6 +483,38 @@ def test_a_title_names_what_the_others_have_not() -> None:
 
     assert title_of("lock", here, []) == "lock"
     assert title_of("lock", here, there) == "lock: gates"
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"seen": [5, ["a"], ["a", 5]], "group": "x"},
+        {"seen": 7, "points": [{"sources": 3}, {"text": 5, "sources": [[1]]}, "x"], "group": 9},
+        {"seen": {"a": "b"}, "points": {}, "group": "a|b|c", "job": "insights"},
+    ],
+)
+def test_an_insight_of_strange_making_does_no_harm(memory: Memory, about: dict[str, Any]) -> None:
+    """Anybody may have written it, with whatever metadata: it is drawn, and runs go on."""
+    memory.remember("All is well", level="insight", kind="leaf", metadata=about)
+    tell(memory, "lock", 4)
+
+    grow(memory)
+
+    assert len(memory.insights()) == 2
+
+
+def test_an_id_that_looks_like_a_password_field_does_no_harm(memory: Memory) -> None:
+    """What an insight notes of it is not taken out as a secret."""
+    memory.remember_many(
+        [
+            {"text": f"lock number {n} has {n} boxes", "topic": "lock", "id": f"{n}-pwd-{n}xpwd"}
+            for n in range(4)
+        ]
+    )
+
+    grow(memory)
+
+    assert not memory.insights()[0].stale
 
 
 def test_undo_of_nothing_is_refused(memory: Memory) -> None:

@@ -223,3 +223,31 @@ def test_a_moment_belongs_to_three_notes(day: str, names: tuple[str, ...]) -> No
 def test_a_comment_is_no_paragraph() -> None:
     """Nor does it swallow what stands between two of them."""
     assert paragraphs("# A\n\n<!-- x -->\n\nsaid\n\n<!-- y\nz -->\n") == ["# A\nsaid"]
+
+
+def test_a_note_does_not_bring_back_what_left_recall(
+    memory: Memory, clock: FixedClock, folder: Path
+) -> None:
+    """A line whose memory was superseded or ended since is not found; others of the file are."""
+
+    def told() -> set[str]:
+        answer = memory.recall("deploy key", profile="abmind")
+        found = {hit.item.text for hit in answer.hits if hit.item.id.startswith("note:")}
+        return {word for word in ("vault B", "Mara", "ladder") if word in str(found)}
+
+    memory.remember("The deploy key lives in vault B")
+    mara = memory.remember("Mara asked about the deploy key", valid_to="2026-04-01")
+    ladder = memory.remember("The deploy key hangs behind the ladder, says Ben")
+    written(memory, clock)
+    text = (folder / NOTE).read_text()
+    assert told() == {"vault B", "Mara", "ladder"}
+
+    clock.forward(days=1)
+    memory.remember("The deploy key lives in vault C")
+    assert told() == {"Mara", "ladder"}
+    memory.store.set_status([ladder.id], "quarantined", actor="test", now=clock())
+    assert told() == {"Mara"}
+    clock.forward(days=60)
+    assert memory.get(mara.id).status == "active"
+    assert told() == set()
+    assert (folder / NOTE).read_text() == text

@@ -119,7 +119,18 @@ def test_the_same_entity_joins_what_is_near_in_time(
 
 def test_what_nearly_all_speak_of_joins_nothing(memory: Memory) -> None:
     """A hub tells nothing about what belongs together."""
-    words = "amber birch cedar delta ember fjord grove heath islet jetty kelp ledge".split()
+    words = (
+        "amber",
+        "birch",
+        "cedar",
+        "delta",
+        "ember",
+        "fjord",
+        "grove",
+        "heath",
+        "islet",
+        "kelp",
+    )
     tell(
         memory, *((n / 10, f"Somebody mentioned {word} there") for n, word in enumerate(words)),
         entities=["project:Everything"],

@@ -9,20 +9,21 @@ from recollect.asking import next_cursor
 from recollect.errors import Refused
 from recollect.explain import explain as arithmetic_of
 from recollect.jsonable import Json, number
-from recollect.mcp.fencing import NOTICE, Quote, labelled, memory_json, one_line, quoted
+from recollect.mcp.fencing import NOTICE, Quote, cut, labelled, memory_json, one_line, quoted
 from recollect.mcp.sight import seen
 from recollect.mcp.tool import Call, Reply
 from recollect.memory import Memory
 from recollect.model import Candidate, Recall
 from recollect.present import related, relation_lines
 from recollect.reasons import match_reasons
-from recollect.text import visible
 from recollect.wire import degraded_json, provenance_json, why_not_json
 
 _FILTERS = ("entity", "kind", "layer", "band", "topic", "tag", "since", "until")
 _LIMITS = ("as_of", "k", "episode_k", "max_tokens", "offset", "cursor", "profile")
 _FRAME = 100  # tokens of a text that are no memory: counts, the rule, what was left out
 _ENTRY = 12  # tokens around each memory: the code, its number
+_LABEL = 60  # tokens of the line above a memory
+_SHORTEST = 80  # characters that are shown of a memory in any case
 _ORIGINS_SHOWN = 30
 
 
@@ -35,7 +36,7 @@ def recall(call: Call) -> Reply:
     hits = _fitting(answer, memory)
     page = answer.page
     left_out = max(0, page.total - page.offset - len(hits))
-    cut = len(hits) < len(answer.hits)
+    by_tokens = len(hits) < len(answer.hits)
     cursor = next_cursor(answer.query, [hit.item.id for hit in hits]) if left_out else None
     text = "\n\n".join(part for part in _told(answer, hits, left_out) if part)
     content = {
@@ -45,10 +46,10 @@ def recall(call: Call) -> Reply:
         "memories": [_hit_json(hit, answer) for hit in hits],
         "returned": len(hits),
         "left_out": left_out,
-        "stopped_by": "tokens" if cut else page.stopped_by,
+        "stopped_by": "tokens" if by_tokens else page.stopped_by,
         "cursor": cursor,
         "tokens": _counted(text, memory),
-        "captions": [visible(caption.text) for caption in answer.captions],
+        "captions": [caption.text for caption in answer.captions],
         "warnings": list(answer.warnings),
         "degraded": [degraded_json(part) for part in answer.degraded],
         "nearest_miss": _miss_json(answer.nearest_miss),
@@ -58,15 +59,27 @@ def recall(call: Call) -> Reply:
 
 
 def _fitting(answer: Recall, memory: Memory) -> tuple[Candidate, ...]:
-    """As many of the best as fit with all that is said about them; at least one."""
+    """As many of the best as fit with all that is said about them; of the very first as
+    much as fits."""
     room = answer.query.max_tokens - _FRAME
     kept: list[Candidate] = []
     for hit in answer.hits:
-        room -= _ENTRY + _counted("\n".join(_quote(hit, answer)), memory)
-        if kept and room < 0:
+        cost = _ENTRY + _counted("\n".join(_quote(hit, answer)), memory)
+        if cost > room:
             break
+        room -= cost
         kept.append(hit)
+    if answer.hits and not kept:
+        kept.append(_shortened(answer.hits[0], room, memory))
     return tuple(kept)
+
+
+def _shortened(hit: Candidate, room: int, memory: Memory) -> Candidate:
+    """A memory too long for the whole budget, cut to what is left of it, and said to be."""
+    text, longest = hit.item.text, len(hit.item.text)
+    while longest > _SHORTEST and _counted(text[:longest], memory) > room - _LABEL:
+        longest = longest * 3 // 4
+    return hit._replace(item=hit.item._replace(text=cut(text, longest)))
 
 
 def _counted(text: str, memory: Memory) -> int:
@@ -87,7 +100,7 @@ def _told(answer: Recall, hits: Sequence[Candidate], left_out: int) -> Iterator[
     else:
         more = f"; {left_out} more left out, the cursor gets them" if left_out else ""
         yield f"{len(hits)} of {len(hits) + left_out} memories, best first{more}."
-    yield quoted(list(_quotes(answer, hits)))
+    yield quoted(list(_quotes(answer, hits)), longest=None)
 
 
 def _quotes(answer: Recall, hits: Sequence[Candidate]) -> Iterator[Quote]:
@@ -104,7 +117,7 @@ def _hit_json(hit: Candidate, answer: Recall) -> Json:
         "score": number(hit.score),
         "reasons": list(match_reasons(hit, answer)),
         "relations": [
-            {"type": told.type, "other": told.other, "text": visible(told.text),
+            {"type": told.type, "other": told.other, "text": told.text,
              "inbound": told.inbound}
             for told in related(answer, hit)
         ],
@@ -180,7 +193,7 @@ def _explained(
 ) -> Reply:
     content = {
         "about": about,
-        "explanation": visible(told),
+        "explanation": told,
         "stage": stage,
         "remedy": remedy,
         "notice": NOTICE,

@@ -49,7 +49,7 @@ def read_smart(call: Call) -> Reply:
         ]  # fmt: skip
     lines = [f"{read.status}: {read.tokens} of {read.whole_tokens} tokens", *read.notes]
     lines += [f"removed {name}" for name in read.removed]
-    text = "\n".join([*lines, quoted(quotes, "file")]).strip()
+    text = "\n".join([*lines, quoted(quotes, "file", longest=None)]).strip()
     return Reply(text, smart_read_json(read) | {"notice": NOTICE})
 
 

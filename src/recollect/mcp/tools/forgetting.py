@@ -11,7 +11,6 @@ from recollect.mcp.fencing import NOTICE, labelled, quoted
 from recollect.mcp.sight import seen
 from recollect.mcp.tool import Call, Reply
 from recollect.memory import Forgotten, Memory
-from recollect.text import visible
 
 if TYPE_CHECKING:
     from recollect.maintain.run import Report
@@ -87,7 +86,7 @@ def _content(told: Forgotten, *, done: bool, token: str | None = None) -> Json:
         token=token,
         memories=[
             # What was erased is not repeated by the answer that says so.
-            {"id": item.id, "text": None if erased else visible(item.text)}
+            {"id": item.id, "text": None if erased else item.text}
             for item in told.items
         ],
         kept=[{"id": item_id, "reason": why} for item_id, why in told.kept],
@@ -108,7 +107,7 @@ def _sweep(memory: Memory, token: str | None) -> Reply:
         report = memory.maintain("forget", preview=True)
         ids = _leaving(report)
         items = memory.browse(limit=len(ids), ids=tuple(ids)) if ids else []
-        shown = [{"id": item.id, "text": visible(item.text)} for item in items]
+        shown = [{"id": item.id, "text": item.text} for item in items]
         told = f"Nothing was changed. {len(ids)} would be forgotten; token: {report.plan.token}"
         if not ids:
             told = "Nothing is ripe for forgetting."

@@ -8,7 +8,6 @@ from recollect.jsonable import Json
 from recollect.mcp.fencing import NOTICE, Quote, one_line, quoted
 from recollect.mcp.sight import seen
 from recollect.mcp.tool import Call, Reply
-from recollect.text import visible
 
 if TYPE_CHECKING:
     from recollect.maintain.run import Report
@@ -31,9 +30,9 @@ def consolidate(call: Call) -> Reply:
     proposals: list[Json] = [
         {
             "job": job,
-            "why": visible(proposal.why),
+            "why": proposal.why,
             "leaves": list(proposal.leaving),
-            "text": visible(proposal.successor.text) if proposal.successor else None,
+            "text": proposal.text,
         }
         for job, proposal in steps
     ]

@@ -9,7 +9,6 @@ from recollect.jsonable import iso
 from recollect.mcp.fencing import NOTICE, Quote, labelled, memory_json, quoted
 from recollect.mcp.sight import seen
 from recollect.mcp.tool import Call, Reply
-from recollect.text import visible
 from recollect.wire import entity_json, insight_json, thread_json
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def history(call: Call) -> Reply:
     revisions = call.memory.history(seen(call.memory, call.told["id"]).id)
     quotes = [Quote(f"revision {one.rev} | {iso(one.live_from)}", one.text) for one in revisions]
     told = [
-        {"rev": one.rev, "text": visible(one.text), "from": iso(one.live_from),
+        {"rev": one.rev, "text": one.text, "from": iso(one.live_from),
          "to": iso(one.live_to)}
         for one in revisions
     ]  # fmt: skip

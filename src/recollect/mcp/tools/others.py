@@ -50,6 +50,7 @@ READ_SMART = Tool(
         }
     ),
     "files:read_smart",
+    longest=None,
 )
 
 NOTE_EDIT = Tool(

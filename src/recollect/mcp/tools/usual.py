@@ -26,6 +26,7 @@ from recollect.mcp.tools.shapes import DEGRADED, HIT, MEMORY, NOTICE
 ORIGINS = ("agent", "tool", "web")
 _ID = text("The memory's id, or a part of it that only it has.", most=200)
 _LAYER = text("goal, context, emotion, implementation, caveat or learning.", most=40)
+_FORCE = flag("Store it although it looks like a pasted log.")
 # What can be said about a memory when it is stored and when it is corrected.
 _ABOUT: Json = {
     "kind": text("For example decision, fact, preference, event, note."),
@@ -95,6 +96,7 @@ RECALL = Tool(
     "asking:recall",
     reads=True,
     repeatable=True,
+    longest=None,
 )  # fmt: skip
 
 REMEMBER = Tool(
@@ -115,7 +117,7 @@ REMEMBER = Tool(
             ),
             "source": text("A path, address or name to find it again.", most=500),
             "key": text("The same key again stores nothing new.", most=200),
-            "force": flag("Store it although it looks like a pasted log."),
+            "force": _FORCE,
         },
         "text",
     ),
@@ -144,7 +146,9 @@ UPDATE_MEMORY = Tool(
     "Correct a memory",
     "Correct a memory: its text or what is said about it. The id stays, the old text stays in "
     "the history and can be brought back. Prefer this to storing a second, differing memory.",
-    arguments({"id": _ID, "text": text("The new text.", most=65_536), **_ABOUT}, "id"),
+    arguments(
+        {"id": _ID, "text": text("The new text.", most=65_536), **_ABOUT, "force": _FORCE}, "id"
+    ),
     answer(
         {
             "id": STRING,

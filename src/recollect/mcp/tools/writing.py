@@ -7,7 +7,6 @@ from recollect.mcp.fencing import NOTICE, Quote, labelled, memory_json, one_line
 from recollect.mcp.sight import seen
 from recollect.mcp.tool import Call, Reply
 from recollect.model import Remembered
-from recollect.text import visible
 from recollect.wire import remembered_json
 
 _ABOUT = (
@@ -24,8 +23,7 @@ def remember(call: Call) -> Reply:
     stored = call.memory.remember(**told)
     content = remembered_json(stored)
     content["collisions"] = [
-        {name: one[name] for name in ("id", "kind", "similarity", "action")}
-        | {"text": visible(one["text"])}
+        {name: one[name] for name in ("id", "kind", "similarity", "action")} | {"text": one["text"]}
         for one in content["collisions"]
     ]
     return Reply(_told(stored), content)
@@ -49,7 +47,7 @@ def update_memory(call: Call) -> Reply:
     changes = call.given("text", *_ABOUT)
     if not changes:
         raise Refused("nothing is to be changed", remedy="give the new text or another field")
-    after = call.memory.update(item.id, **changes)
+    after = call.memory.update(item.id, **changes, **call.given("force"))
     names = ", ".join(changes)
     text = f"corrected {after.id}, now revision {after.rev}: {one_line(names)}"
     content = {

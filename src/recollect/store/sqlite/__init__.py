@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import StoreBusy
-from recollect.model import Entity, FileEdit, FileHistory, FileSnapshot, Item, Link, Thread
+from recollect.model import Entity, Item, Link, Thread
 from recollect.ports import (
     Activity,
     Embedding,
@@ -30,7 +30,6 @@ from recollect.ports import (
 )
 from recollect.store.sqlite import (
     erase,
-    file_edits,
     graph,
     journal,
     lifecycle,
@@ -51,6 +50,7 @@ from recollect.store.sqlite.clock import to_ms, to_ms_or_none
 from recollect.store.sqlite.connection import Connections, generation
 from recollect.store.sqlite.ending import Ending
 from recollect.store.sqlite.entity_index import EntityIndex
+from recollect.store.sqlite.filed import Filed
 from recollect.store.sqlite.merging import Merging
 from recollect.store.sqlite.opening import open_space
 from recollect.store.sqlite.rows import Hydrate
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 __all__ = ["SqliteStore"]
 
 
-class SqliteStore(AskedEntities, Staged, Ending, Slotted, Merging):
+class SqliteStore(AskedEntities, Staged, Ending, Slotted, Merging, Filed):
     """A `Store` in one SQLite file or, without a path, in memory.
 
     Safe to use from several threads and several processes at once. Every search sees
@@ -303,27 +303,6 @@ class SqliteStore(AskedEntities, Staged, Ending, Slotted, Merging):
     def set_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
         with self._connections.writing() as db:
             lifecycle.set_embeddings(db, self._vectors, model, embeddings)
-
-    # Files
-
-    def note_edits(self, edits: Sequence[FileEdit], *, actor: str, now: datetime) -> int:
-        with self._connections.writing() as db:
-            new = file_edits.note_edits(db, edits)
-            line = journal.Line("file edits noted", None, f"{new} of {len(edits)} new")
-            journal.write(db, [line], actor=actor, at=to_ms(now))
-            return new
-
-    def file_history(self, part: str, *, intents: int = 10, items: int = 20) -> FileHistory:
-        with self._connections.reading() as db:
-            return file_edits.file_history(db, part, intents, items)
-
-    def file_snapshot(self, path: str) -> FileSnapshot | None:
-        with self._connections.reading() as db:
-            return file_edits.snapshot(db, path)
-
-    def keep_file_snapshot(self, look: FileSnapshot) -> None:
-        with self._connections.writing() as db:
-            file_edits.keep_snapshot(db, look)
 
     # Keeping
 

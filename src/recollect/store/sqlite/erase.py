@@ -212,6 +212,11 @@ def _close_threads(
     return staying
 
 
+def begin_scrub(db: apsw.Connection) -> None:
+    """Notes that something was removed whose bytes are still to go."""
+    db.execute(_SET_PENDING)
+
+
 def is_pending(db: apsw.Connection) -> bool:
     """Whether an erase has yet to clean the file: a crash or a reader came between."""
     return bool(select(db, _PENDING))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import apsw
 
 from recollect.model import ChunkMark, DayCount, FileEdit, FileHistory, FileSnapshot, Intent
+from recollect.ports import ForgottenFiles
 from recollect.store.sqlite.clock import from_ms, from_ms_or_none, to_ms
 from recollect.store.sqlite.connection import select
 
@@ -19,7 +21,12 @@ _NOTE = """
     VALUES (?, ?, ?, ?, ?, ?, ?)
 """
 # Every text is some path's part, so neither % nor _ may mean more than themselves.
-_OF_PATH = "instr(path, ?1) > 0"
+_ANYBODYS = "instr(path, ?1) > 0"
+# An edit is as secret as the memory it is told in.
+_OF_PATH = f"""
+    {_ANYBODYS} AND ?2 >= coalesce((SELECT i.classification FROM item AS i
+        WHERE i.id = file_edit.item ORDER BY i.rev DESC LIMIT 1), 0)
+"""
 _TOTAL = f"SELECT count(*), min(at), max(at) FROM file_edit WHERE {_OF_PATH}"
 _PATHS = f"SELECT path FROM file_edit WHERE {_OF_PATH} GROUP BY path ORDER BY count(*) DESC, path"
 _SESSIONS = f"""
@@ -32,13 +39,17 @@ _DAYS = f"""
 """
 _INTENTS = f"""
     SELECT intent, count(*), max(at) AS last FROM file_edit
-    WHERE {_OF_PATH} AND length(intent) > ?2
-    GROUP BY intent ORDER BY last DESC, intent LIMIT ?3
+    WHERE {_OF_PATH} AND length(intent) > ?3
+    GROUP BY intent ORDER BY last DESC, intent LIMIT ?4
 """
 _ITEMS = f"""
     SELECT item FROM file_edit WHERE {_OF_PATH} AND item IS NOT NULL
-    GROUP BY item ORDER BY max(at) DESC, item LIMIT ?2
+    GROUP BY item ORDER BY max(at) DESC, item LIMIT ?3
 """
+_KNOWN = f"SELECT count(*) FROM file_edit WHERE {_ANYBODYS}"
+_LOOKED_AT = f"SELECT path FROM file_snapshot WHERE {_ANYBODYS} ORDER BY path"
+_FORGET = f"DELETE FROM file_edit WHERE {_ANYBODYS}"
+_FORGET_LOOKS = f"DELETE FROM file_snapshot WHERE {_ANYBODYS}"
 _SNAPSHOT = """
     SELECT path, sha256, mtime_ns, size, chunks, read_at, reads FROM file_snapshot WHERE path = ?
 """
@@ -58,28 +69,50 @@ def note_edits(db: apsw.Connection, edits: Sequence[FileEdit]) -> int:
     return new
 
 
-def file_history(db: apsw.Connection, part: str, intents: int, items: int) -> FileHistory:
+class Asked(NamedTuple):
+    """A part of a path, and the highest classification of what may be told."""
+
+    part: str
+    max_classification: int
+
+
+def file_history(db: apsw.Connection, asked: Asked, intents: int, items: int) -> FileHistory:
     """All that happened to the files whose path holds this text."""
-    count, first, last = select(db, _TOTAL, (part,))[0]
+    count, first, last = select(db, _TOTAL, asked)[0]
     if not count:
         return FileHistory()
     return FileHistory(
-        paths=_first_of(db, _PATHS, part),
+        paths=_first_of(db, _PATHS, asked),
         edits=count,
         first_at=from_ms(first),
         last_at=from_ms_or_none(last),
-        sessions=_first_of(db, _SESSIONS, part),
-        days=tuple(DayCount(*row) for row in select(db, _DAYS, (part,))),
+        sessions=_first_of(db, _SESSIONS, asked),
+        days=tuple(DayCount(*row) for row in select(db, _DAYS, asked)),
         intents=tuple(
             Intent(text, number, from_ms(at))
-            for text, number, at in select(db, _INTENTS, (part, SHORT_INTENT, intents))
+            for text, number, at in select(db, _INTENTS, (*asked, SHORT_INTENT, intents))
         ),
-        items=tuple(row[0] for row in select(db, _ITEMS, (part, items))),
+        items=tuple(row[0] for row in select(db, _ITEMS, (*asked, items))),
     )
 
 
-def _first_of(db: apsw.Connection, sql: str, part: str) -> tuple[str, ...]:
-    return tuple(row[0] for row in select(db, f"{sql} LIMIT {_MOST_LISTED}", (part,)))
+def _first_of(db: apsw.Connection, sql: str, asked: Asked) -> tuple[str, ...]:
+    return tuple(row[0] for row in select(db, f"{sql} LIMIT {_MOST_LISTED}", asked))
+
+
+def known(db: apsw.Connection, part: str) -> ForgottenFiles:
+    """How much there is of the files whose path holds this text."""
+    looks = [row[0] for row in select(db, _LOOKED_AT, (part,))]
+    return ForgottenFiles(select(db, _KNOWN, (part,))[0][0], len(looks), tuple(looks))
+
+
+def forget(db: apsw.Connection, part: str) -> ForgottenFiles:
+    """Removes all of it."""
+    counts = []
+    for sql in (_FORGET, _FORGET_LOOKS):
+        db.execute(sql, (part,))
+        counts.append(db.changes())
+    return ForgottenFiles(*counts)
 
 
 def snapshot(db: apsw.Connection, path: str) -> FileSnapshot | None:

@@ -1,0 +1,174 @@
+"""Whether two statements are about the same thing in the same respect.
+
+A newer fact hides an older one, so a second true fact must never be taken for a new
+value of the first. Only two shapes count: the same sentence with another value in its
+place, and a sentence that says itself that something changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from recollect.ingest.fact_words import ADVERBS, NEWER, REASONS, UNITS
+
+_TOKEN = re.compile(r"[^\W_]+(?:[@./:_'-]+[^\W_]+)*|[€$£%]")
+_GLUED = re.compile(r"(\d+(?:[.,]\d+)?)([a-z]{1,4}|[%€$£])")
+_LEFT_OUT = frozenset({"the", "a", "an"}) | NEWER | ADVERBS
+_DENYING = frozenset(
+    ("not", "no", "longer", "do", "does", "don't", "doesn't", "isn't", "aren't", "never",
+     "stopped", "anymore")
+)  # fmt: skip
+_CLOCK = re.compile(r"\d{1,2}[:.]\d{2}|\d{1,2}(?:am|pm)")
+_DATE = re.compile(r"\d{4}-\d{2}(?:-\d{2})?")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_SHAPES = (
+    ("time", _CLOCK),
+    ("date", _DATE),
+    ("number", _NUMBER),
+    ("label", re.compile(r"[a-z]")),
+    ("address", re.compile(r".*@.*")),
+    ("path", re.compile(r".*[/\\\\].*")),
+    ("code", re.compile(r".*[\d.].*")),
+)
+_DIMENSIONS = {
+    **dict.fromkeys(("ms", "s", "min", "h", "days", "weeks", "months", "years"), "duration"),
+    **dict.fromkeys(("kb", "mb", "gb", "tb"), "size"),
+    **dict.fromkeys(("mg", "g", "kg", "tons"), "mass"),
+    "%": "share",
+}
+_CURRENCIES = frozenset("€$£")
+_WEEKDAYS = frozenset(
+    ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+)
+_MONTHS = frozenset(
+    ("january", "february", "march", "april", "may", "june", "july", "august", "september",
+     "october", "november", "december")
+)  # fmt: skip
+_PLACED = frozenset(("in", "at", "on", "inside", "within", "to", "into", "by", "with", "for"))
+_MOST_VALUE = 3  # words of a value that may be exchanged
+
+
+def tokens(text: str) -> list[str]:
+    """A text's words without articles and words for "now", numbers apart from units.
+
+    An "a" at the end, or in capitals within, is no article: vault A.
+    """
+    words = _TOKEN.findall(text)
+    kept = []
+    for at, word in enumerate(words):
+        low = word.casefold()
+        label = low == "a" and at > 0 and (word == "A" or at == len(words) - 1)
+        if label or low not in _LEFT_OUT:
+            kept += [UNITS.get(part, part) for part in _parts(low)]
+    return kept
+
+
+def _parts(word: str) -> tuple[str, ...]:
+    glued = None if _CLOCK.fullmatch(word) else _GLUED.fullmatch(word)
+    return glued.groups() if glued else (word,)
+
+
+def restates(newer: str, older: str, *, names: bool) -> bool:
+    """Whether one text is the other with another value of the same shape in its place.
+
+    With ``names`` one plain word may stand for another; else only numbers, times, codes
+    and labels may: two names of places may both be right.
+    """
+    one, other = tokens(newer), tokens(older)
+    if one[:1] != other[:1] and one[1:2] == other[1:2]:
+        one, other = one[1:], other[1:]  # two names of what both are known to be about
+    start = _shared(one, other)
+    end = _shared(one[start:][::-1], other[start:][::-1])
+    changed = (one[start : len(one) - end], other[start : len(other) - end])
+    if not all(changed) or len(changed[0]) != len(changed[1]) or len(changed[0]) > _MOST_VALUE:
+        return False
+    shapes = list(map(shape, changed[0]))
+    if shapes != list(map(shape, changed[1])):
+        return False
+    if "word" not in shapes:
+        return True
+    alike = is_name(newer, changed[0][0]) == is_name(older, changed[1][0])
+    return names and len(shapes) == 1 and alike
+
+
+def denies(newer: str, older: str) -> bool:
+    """Whether one text is the other with a denial in it."""
+    return _plain(newer) == _plain(older)
+
+
+def replaces(newer: str, value: str, older: str, before: str, *, whole: bool) -> bool:
+    """Whether a text that says itself that something changed changes what another says:
+    a value of the same shape, in the same relation and, where that is the ``whole`` of
+    what the other says, under the same conditions."""
+    now, then = tokens(value), tokens(before)
+    if list(map(shape, now)) != list(map(shape, then)):
+        return False
+    one, other = _around(tokens(newer), now), _around(tokens(older), then)
+    if one is None or other is None:
+        return False
+    plain = any(shape(word) == "word" for word in now) and now[:1] != then[:1]
+    if plain and is_name(newer, now[0]) != is_name(older, then[0]):
+        return False
+    if not _same_relation(one[0], other[0], plain):
+        return False
+    return not whole or _same_conditions(one[1], other[1])
+
+
+def is_name(text: str, word: str) -> bool:
+    """Whether a text writes a word as a name: in Madrid, but in a flat."""
+    return any(one[0].isupper() for one in _TOKEN.findall(text)[1:] if one.casefold() == word)
+
+
+def differs_in_words(one: str, other: str) -> bool:
+    """Whether plain words of two values of one shape differ, not only numbers or labels."""
+    pairs = zip(tokens(one), tokens(other), strict=False)
+    return any(first != second and shape(first) == "word" for first, second in pairs)
+
+
+def shape(word: str) -> str:
+    """What kind of word it is, as far as values are exchanged for their like."""
+    if word in _DIMENSIONS or word in _CURRENCIES:
+        return _DIMENSIONS.get(word, word)
+    if word.removesuffix("s") in _WEEKDAYS:
+        return "weekday"
+    if word in _MONTHS:
+        return "month"
+    return next((name for name, pattern in _SHAPES if pattern.fullmatch(word)), "word")
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many words both begin with."""
+    count = 0
+    for first, second in zip(one, other, strict=False):
+        if first != second:
+            break
+        count += 1
+    return count
+
+
+def _plain(text: str) -> list[str]:
+    return [word.removesuffix("s") for word in tokens(text) if word not in _DENYING | ADVERBS]
+
+
+def _around(words: Sequence[str], value: Sequence[str]) -> tuple[str, list[str]] | None:
+    """The word before a value, if it says how, and what follows it."""
+    for at in range(len(words) - len(value), -1, -1):
+        if list(words[at : at + len(value)]) == list(value):
+            before = words[at - 1] if at else ""
+            return before if before in _PLACED else "", list(words[at + len(value) :])
+    return None
+
+
+def _same_relation(now: str, then: str, plain: bool) -> bool:
+    """Where something moved to is where it was in; for plain words "on" is another thing."""
+    where = _PLACED - {"on"} if plain else _PLACED
+    moved = {now, then} & {"to", "into"}
+    return now == then or (bool(moved) and {now, then} <= where | {""})
+
+
+def _same_conditions(now: Sequence[str], then: Sequence[str]) -> bool:
+    """What follows the values is the same; a change may say why and since when."""
+    told = REASONS | {"since", "from", "as", "this", "last", "today", "yesterday"} | ADVERBS
+    kept = [] if now and now[0] in told else list(now)
+    return kept == list(then)
