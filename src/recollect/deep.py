@@ -8,10 +8,11 @@ from time import perf_counter
 from typing import TypeVar
 
 from recollect import engine
-from recollect.context import Channel, Context
+from recollect.context import Context, Stage
 from recollect.deepening import rules
 from recollect.deepening.enough import Verdict, covering, is_strong, judge, quoted
-from recollect.deepening.expansion import Before, Expansion, channels_for
+from recollect.deepening.expansion import Expansion, channels_for
+from recollect.deepening.protect import Protect
 from recollect.deepening.settings import Deep
 from recollect.errors import ModelError
 from recollect.model import Degraded, Pool, Recall, Step
@@ -48,12 +49,12 @@ def recall(
     # 3. What else could be asked, each of the channels that can answer it.
     story.first_walk(answer)
     asked = story.expand(answer, verdict)
-    further = story.channels(asked, answer, wider)
+    asking_on = story.widened(wider, asked, answer)
 
     # 4. The wider walk: the same steps, with what was asked further beside the question
     #    itself; assists, rerank and captions are the profile's slots.
     with ctx.store.snapshot():
-        wide = engine.walk(replace(wider, channels=further), ctx)
+        wide = engine.walk(asking_on, ctx)
 
     # 5. The answer, with what speaks for it.
     return engine.mark_used(wider, story.told(wide), ctx)
@@ -144,16 +145,19 @@ class _Story:
         self._note(EXPANSION, start, told, known)
         return asked
 
-    def channels(
-        self, asked: tuple[Expansion, ...], answer: Recall, wider: Profile
-    ) -> tuple[Channel, ...]:
-        """The wider walk's: the question itself, what was asked further, and the first
-        walk's ranking, as far as it is trusted."""
+    def widened(self, wider: Profile, asked: tuple[Expansion, ...], answer: Recall) -> Profile:
+        """The wider walk's profile with what was asked further beside the question itself,
+        and with what the first walk was surest of kept in front."""
         further = channels_for(asked, wider.channels, self.deep)
         several = asks_for_several(self.ctx.query.text)
-        trust = self.deep.trust_several if several else self.deep.trust
-        before = (Before(_relevant(answer), trust),) if trust else ()
-        return (*wider.channels, *further, *before)
+        count = self.deep.protect_several if several else self.deep.protect
+        first = tuple(cand.item.id for cand in _relevant(answer)[:count])
+        kept: tuple[Stage, ...] = (Protect(first),) if first else ()
+        return replace(
+            wider,
+            channels=(*wider.channels, *further),
+            diversify=(*wider.diversify, *kept),
+        )
 
     def early(self, answer: Recall, verdict: Verdict) -> Recall:
         """The first answer as the answer."""

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from recollect.channels import WAYS
 from recollect.context import Channel, Context
 from recollect.deepening.settings import Deep
-from recollect.model import Candidate, Evidence, Filters, Pool
+from recollect.model import Candidate, Filters, Pool
 from recollect.text import shorten
 
 Kind = Literal["LEX", "VEC", "HYDE"]
@@ -61,23 +61,6 @@ class Also:
         # Words and vector of another question: nothing that is known of the first holds.
         pool = self.by(replace(ctx, query=query, _once={}))
         return tuple(_renamed(cand, f"channel.{self.name}") for cand in pool)
-
-
-# Compared as an object: what was found cannot be hashed.
-@dataclass(frozen=True, slots=True, eq=False)
-class Before:
-    """What an earlier walk found, as it ranked it: a wider one should not forget that."""
-
-    found: Pool
-    weight: float
-    name: str = "first"
-
-    def __call__(self, ctx: Context) -> Pool:
-        by = f"channel.{self.name}"
-        return tuple(
-            Candidate(one.item, one.score, (Evidence(by, "add", one.score, "", None, rank),))
-            for rank, one in enumerate(self.found, start=1)
-        )
 
 
 def channels_for(

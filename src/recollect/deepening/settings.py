@@ -15,9 +15,9 @@ class Deep:
     for it to be enough. A lexical score of ``strong`` that leads by ``lead`` needs no
     expansions; otherwise at most ``most`` are asked, for ``share`` of what the question
     itself counts: LEX of the channels ``lex``, VEC and HYDE of ``vec`` (by default all
-    that go by words, or by meaning). ``trust`` is the weight of the first walk's own
-    ranking in the wider fusion, ``trust_several`` where several things are asked for:
-    then the first look has seen the least of it. A model may take ``seconds`` and so many tokens.
+    that go by words, or by meaning). The best ``protect`` of the first walk stay in
+    front, ``protect_several`` where several things are asked for: then the first look
+    has seen the least of it. A model may take ``seconds`` and so many tokens.
     """
 
     first: str = ""
@@ -28,8 +28,8 @@ class Deep:
     lead: float = 0.15
     most: int = 3
     share: float = 0.5
-    trust: float = 0.0
-    trust_several: float = 0.0
+    protect: int = 0
+    protect_several: int = 0
     lex: tuple[str, ...] = ()
     vec: tuple[str, ...] = ()
     feedback: int = 5

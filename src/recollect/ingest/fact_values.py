@@ -146,8 +146,3 @@ def agree(one: str, other: str) -> bool:
         return False
     counted = [bool(_NUMBER.match(word)) for word in first ^ second]
     return not any(counted) or not any(_NUMBER.match(word) for word in first & second)
-
-
-def same_head(one: str, other: str) -> bool:
-    """Whether two values are one thing in two versions: "postgresql 16", "postgresql 17"."""
-    return one.split(maxsplit=1)[0] == other.split(maxsplit=1)[0]
