@@ -151,7 +151,7 @@ class _Story:
         further = channels_for(asked, wider.channels, self.deep)
         several = asks_for_several(self.ctx.query.text)
         count = self.deep.protect_several if several else self.deep.protect
-        first = tuple(cand.item.id for cand in _relevant(answer)[:count])
+        first = _relevant(answer)[:count]
         kept: tuple[Stage, ...] = (Protect(first),) if first else ()
         return replace(
             wider,

@@ -626,7 +626,7 @@ def test_reindex_after_a_change_of_the_embedder(run: Run) -> None:
     told = json.loads(run("reindex", "--json").stdout)
 
     assert "degraded: " in degraded
-    assert told == {"reindexed": 1}
+    assert told["reindexed"] == 1
     assert "degraded" not in run("recall", "lighthouse keeper").stdout
     assert "0 memories" in run("reindex").stdout
     run("doctor")

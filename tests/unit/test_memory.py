@@ -757,3 +757,23 @@ def test_threads_share_one_memory(place: str, tmp_path: Path, embedder: Embedder
         assert memory.store.count() == len(NOTES) + 48
         assert memory.recall("JWT tokens cached").hits[0].item.recalls == 8
         assert all(finding.ok for finding in memory.doctor())
+
+
+def test_a_reindex_counts_what_it_made_by_kind(embedder: Embedder, tmp_path: Path) -> None:
+    """Signatures and vectors of entities too: what an older database lacks."""
+    path = tmp_path / "old.db"
+    with Memory.open(path, embedder=embedder) as memory:
+        memory.remember("Ana Torres prefers tea")
+    db = apsw.Connection(str(path))
+    db.execute("DELETE FROM signature")
+    db.execute("DELETE FROM entity_vector")
+    db.close()
+
+    with Memory.open(path, embedder=embedder) as memory:
+        wrong = {one.name: one.detail for one in memory.doctor() if not one.ok}
+        made = memory.make_missing()
+
+        assert "recollect reindex" in wrong["signatures"]
+        assert made == (0, 1, 1)
+        assert memory.make_missing() == (0, 0, 0)
+        assert all(one.ok for one in memory.doctor())

@@ -135,3 +135,15 @@ def test_a_label_is_no_part_of_a_name(memory):
 
     assert {"person:xanthippe", "other:zbigniew"} <= ids
     assert not any("role" in one or "owner" in one for one in ids)
+
+
+def test_a_merged_name_leads_to_the_one_that_was_kept(memory):
+    """In links as elsewhere, also through several mergings."""
+    memory.remember("Ask Ben Okafor or Cara Lind about tea")
+    memory.merge_entities("Ana Torres", "person:atorres")
+    made = memory.link("person:atorres", "works_with", "person:ben okafor")
+
+    assert made.src.id == "person:ana torres"
+    assert memory.links("person:atorres") == memory.links("person:ana torres") != []
+    memory.merge_entities("Cara Lind", "Ana Torres")
+    assert memory.links("person:atorres") == memory.links("person:cara lind") != []

@@ -100,3 +100,13 @@ def test_bad_questions_are_refused(memory: Memory) -> None:
             memory.why(a, depth=depth)
     with pytest.raises(NotFound):
         memory.why("nobody")
+
+
+def test_a_type_that_no_link_has_is_refused(memory: Memory) -> None:
+    """By a sentence that names those there are; beyond entities any word may link."""
+    item = memory.remember("The heron is back").id
+
+    with pytest.raises(Refused, match="no type of link 'bogus'") as caught:
+        memory.why(item, types=("derives_from", "bogus"))
+    assert "derives_from, caused_by" in str(caught.value.remedy)
+    assert memory.why(item, types=("mentions", "works_with")).edges == ()

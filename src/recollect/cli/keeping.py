@@ -16,6 +16,7 @@ from recollect.cli.progress import progress
 from recollect.cli.tables import Column, print_table
 
 if TYPE_CHECKING:
+    from recollect.facade.upkeep import Made
     from recollect.memory import Memory
     from recollect.ports import Finding
 
@@ -63,15 +64,23 @@ def _embeddings(memory: Memory, *, repair: bool) -> Iterator[Finding]:
     if memory.embedder is None:
         return
     model = memory.embedder.model
-    lacking = memory.store.unembedded(model, 1) or memory.store.unembedded_entities(model, 1)
+    lacking = ["memories"] if memory.store.unembedded(model, 1) else []
+    lacking += ["entities"] if memory.store.unembedded_entities(model, 1) else []
     if not lacking:
         yield Finding("embeddings", True, f"all memories and entities have vectors of {model}")
     elif repair:
-        done = memory.reindex()
-        yield Finding("embeddings", False, f"made vectors for {plural(done, 'memory')}", True)
+        yield Finding("embeddings", False, _made(memory.make_missing()), repaired=True)
     else:
-        told = f"memories or entities lack vectors of {model}; recollect reindex makes them"
+        told = f"{' and '.join(lacking)} lack vectors of {model}: recollect reindex makes them"
         yield Finding("embeddings", False, told)
+
+
+def _made(made: Made) -> str:
+    """What was made, by kind; of memories always, even if there was none to make."""
+    told = [f"made vectors for {plural(made.vectors, 'memory')}"]
+    told += [f"vectors for {plural(made.entities, 'entity')}"] if made.entities else []
+    told += [plural(made.signatures, "signature")] if made.signatures else []
+    return ", ".join(told)
 
 
 def _print_findings(app: App, findings: list[Finding]) -> None:
@@ -121,17 +130,18 @@ def _told(value: Any) -> str:
 @command("reindex", examples=["recollect reindex"])
 @pass_app
 def reindex(app: App) -> None:
-    """Make the vectors that are missing.
+    """Make the vectors and signatures that are missing.
 
-    Needed after the embedder was changed. Can be stopped at any time and taken up
+    Needed after the embedder was changed or an older database was opened. Can be stopped at any time and taken up
     again.
     """
     with app.open() as memory, progress(app, "reindexing", unit="memories") as advance:
-        done = memory.reindex(progress=advance)
+        made = memory.make_missing(progress=advance)
     if app.json:
-        app.out.json({"reindexed": done})
+        counted = {"entities": made.entities, "signatures": made.signatures}
+        app.out.json({"reindexed": made.vectors, **counted})
     else:
-        app.out.line(green(f"made vectors for {plural(done, 'memory')}"))
+        app.out.line(green(_made(made)))
 
 
 @command(

@@ -57,9 +57,10 @@ if TYPE_CHECKING:
 def maintain(app: App, /, jobs: tuple[str, ...], **given: Any) -> int:
     """Tidy up: duplicates, cold memories, notes; can be undone.
 
-    Everything that leaves recall has a successor that can be recalled, stays in the
-    history and comes back by `recollect undo RUN`. Nothing is deleted. At most 2 % of
-    the memories leave in one run; pinned and protected ones, goals and caveats never.
+    Nothing is deleted: what leaves recall stays in the history and comes back by
+    `recollect undo RUN`. It has a successor that can be recalled, except what the jobs
+    forget and expire let go. At most 2 % of the memories leave in one run; pinned and
+    protected ones, goals and caveats never.
     """  # fmt: skip
     if given["undo"]:
         from recollect.cli.undoing import undo_run  # seldom asked for here

@@ -11,10 +11,12 @@ import click
 from recollect.cli.app import App
 from recollect.cli.confirming import confirmed
 from recollect.cli.options import Group, command, pass_app
-from recollect.cli.printing import bold, dim, green, moment, yellow
+from recollect.cli.printing import bold, dim, green, moment, plural, yellow
 from recollect.cli.tables import Column, print_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from recollect.spaces import SpaceInfo
 
 
@@ -112,7 +114,9 @@ def path(app: App, name: str | None) -> None:
 def remove(app: App, name: str, *, yes: bool) -> int:
     """Remove a space with everything in it.
 
-    Shows what would go; at a terminal it then asks. Cannot be undone: export first.
+    And the notes that were written beside it (not those of a notes_dir that was set, and
+    no file that is not named as a note is). Shows what would go; at a terminal it then
+    asks. Cannot be undone: export first.
     """
     from recollect.errors import NotFound  # other subcommands do without
     from recollect.spaces import data_dir, list_spaces
@@ -121,16 +125,22 @@ def remove(app: App, name: str, *, yes: bool) -> int:
     if name not in found:
         raise NotFound(f"there is no space {name!r}", remedy="recollect spaces lists them")
     space = found[name]
+    notes = _notes_of(data_dir(app.settings) / name)
     if not yes and not app.json:
         said = f"  {_size(space.size)}, last changed {moment(space.modified)}, {space.path}"
         app.out.line(yellow("would be removed"), " ", bold(name), dim(said))
+        for note in notes:
+            app.out.line(yellow("would be removed"), " ", dim(str(note)))
     meant = yes or (not app.json and confirmed(app, f"Remove {name} with everything in it?"))
     if meant:
         _remove_files(space.path)
+        _remove_notes(data_dir(app.settings) / name, notes)
     if app.json:
-        app.out.json({"removed": meant, "preview": not meant, **_space_json(space, "")})
+        told = {"removed": meant, "preview": not meant, **_space_json(space, "")}
+        app.out.json(told | {"notes": [str(note) for note in notes]})
     elif meant:
-        app.out.line(green("removed"), " ", bold(name))
+        beside = dim(f"  and {plural(len(notes), 'note')} beside it") if notes else ""
+        app.out.line(green("removed"), " ", bold(name), beside)
     else:
         app.note(dim("nothing was changed; --yes does it"))
     return 0
@@ -149,6 +159,38 @@ def _remove_files(file: Path) -> None:
             if _BESIDE.fullmatch(part.name.removeprefix(file.name)):
                 part.unlink(missing_ok=True)
     lock.unlink(missing_ok=True)
+
+
+def _notes_of(folder: Path) -> list[Path]:
+    """The notes in a space's own folder: plain files with a note's name, or what an
+    interrupted writing left of one. No link is followed, wherever it stands."""
+    from recollect.ingest.notes import FOLDERS, period_of  # other subcommands do without
+
+    place = folder / "notes"
+    if folder.is_symlink() or place.is_symlink():
+        return []
+    return [
+        file
+        for kind in FOLDERS
+        if (place / kind).is_dir() and not (place / kind).is_symlink()
+        for file in sorted((place / kind).iterdir())
+        if not file.is_symlink() and file.is_file() and period_of(_note_name(file.name))
+    ]
+
+
+def _note_name(name: str) -> str:
+    finished = name[1:-4] if name.startswith(".") and name.endswith(".new") else name
+    return finished.removesuffix(".md") if finished.endswith(".md") else ""
+
+
+def _remove_notes(folder: Path, notes: Sequence[Path]) -> None:
+    """The notes, and the folders that are empty then."""
+    for note in notes:
+        note.unlink(missing_ok=True)
+    kinds = {note.parent for note in notes}
+    for place in (*sorted(kinds), folder / "notes", folder) if notes else ():
+        if not any(place.iterdir()):
+            place.rmdir()
 
 
 spaces.add_command(path)

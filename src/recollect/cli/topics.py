@@ -11,6 +11,7 @@ from recollect.cli.app import App
 from recollect.cli.options import command, limit_option, pass_app
 from recollect.cli.printing import bold, day, dim, one_line, plural, yellow
 from recollect.cli.tables import Column, print_table
+from recollect.errors import NotFound
 from recollect.model import LIFECYCLES, THREAD_STATES
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ def insights(app: App, item_id: str | None, *, build: bool) -> int:
         wanted = None if item_id is None else memory.get(item_id).id
     if wanted is not None:
         tree = [one for one in _flat(tree) if one.insight.id == wanted][:1]
+        if not tree:
+            raise NotFound(f"{wanted} is not an insight", remedy="recollect insights draws them")
     if app.json:
         from recollect.wire import insight_json  # plain output does without
 

@@ -10,17 +10,19 @@ from recollect.model import Candidate, Pool, best_first
 _STEP = 0.001
 
 
-@dataclass(frozen=True, slots=True)
+# Compared as an object: what was found cannot be hashed.
+@dataclass(frozen=True, slots=True, eq=False)
 class Protect:
-    """Lifts these (ids, best first) above all others, in their order, as far as they are
-    still there: what is found by asking on comes beside the first answer, not in its place.
-    """
+    """Lifts what an earlier walk found first above all others, in its order: what is found
+    by asking on comes beside the first answer, not in its place. One that the wider walk
+    did not meet joins with the score and the reasons it had."""
 
-    first: tuple[str, ...] = ()
+    first: Pool = ()
     name: str = "protect"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        place = {key: at for at, key in enumerate(self.first)}
+        place = {cand.item.id: at for at, cand in enumerate(self.first)}
+        met = {cand.item.id for cand in pool}
         above = max((cand.score for cand in pool if cand.item.id not in place), default=0.0)
         unit = _STEP * (abs(above) or 1.0)
 
@@ -32,4 +34,5 @@ class Protect:
             why = f"place {at + 1} of the first walk"
             return cand.because(self.name, "add", wanted - cand.score, why)
 
-        return best_first(map(lift, pool))
+        missed = (cand for cand in self.first if cand.item.id not in met)
+        return best_first(lift(cand) for cand in (*pool, *missed))

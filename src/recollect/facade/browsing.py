@@ -46,6 +46,7 @@ class Browsing(Opened):
             within("min_memories", min_memories, 0, MAX_LISTED),
             within("limit", limit, 1, MAX_LISTED),
             within("offset", offset, 0, MAX_OFFSET),
+            self.settings.max_classification,
         )
         return self.store.list_entities(wanted, self._clock())
 
@@ -63,6 +64,11 @@ class Browsing(Opened):
 
         if not 1 <= depth <= MOST_DEPTH:
             raise Refused(f"depth is {depth}, but must be from 1 to {MOST_DEPTH}")
+        # Beyond whom it mentions, entities may be linked by any word.
+        unknown = sorted({*types} - {*ORIGINS, "mentions", "follows"})
+        if unknown and "mentions" not in types:
+            known = ", ".join((*ORIGINS, "mentions", "follows"))
+            raise Refused(f"there is no type of link {unknown[0]!r}", remedy=f"one of {known}")
         item = self.get(item_id)
         filters = Filters(max_classification=self.settings.max_classification)
         scope = Scope(filters, self._clock())

@@ -41,6 +41,18 @@ def edge_type(relation: str) -> str:
     return relation
 
 
+def _merged_into(entity: str, store: Store) -> str:
+    """The entity that stands for it now; itself where it was merged into none."""
+    seen = {entity}
+    while True:
+        links = store.links_of([entity], ("same_as",), incoming=False)
+        into = [one.dst.id for one in links if one.src.id == entity and one.dst.id not in seen]
+        if not into:
+            return entity
+        entity = into[0]
+        seen.add(entity)
+
+
 def entity_named(entity: str, store: Store) -> Node:
     """The entity that is written so; it must be known from a memory."""
     kind, _, name = entity.partition(":")
@@ -48,6 +60,9 @@ def entity_named(entity: str, store: Store) -> Node:
     for wanted in (entity, f"{kind}:{name.casefold()}"):
         if wanted in found:
             return Node("entity", wanted)
+        into = _merged_into(wanted, store)
+        if into != wanted:
+            return Node("entity", into)
     raise NotFound(
         f"no memory speaks of {entity!r}",
         remedy=f"recollect remember ... --entity {name!r}, or recollect entities to see the names",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from recollect.errors import ModelError
 from recollect.facade.opened import Opened
@@ -12,6 +12,14 @@ from recollect.ports import Embedder, Finding, Progress
 from recollect.text import spoken
 
 BATCH = 500
+
+
+class Made(NamedTuple):
+    """What a reindex made: vectors of memories, vectors of entities, signatures."""
+
+    vectors: int = 0
+    entities: int = 0
+    signatures: int = 0
 
 
 class Upkeep(Opened):
@@ -33,12 +41,17 @@ class Upkeep(Opened):
         return count
 
     def reindex(self, *, progress: Progress | None = None) -> int:
-        """Makes the signatures and vectors that are missing, and counts the vectors. Can be
-        stopped and taken up again."""
-        while self.store.make_signatures(BATCH):
-            pass
+        """Makes the signatures and vectors that are missing, and counts the vectors of
+        memories. Can be stopped and taken up again."""
+        return self.make_missing(progress=progress).vectors
+
+    def make_missing(self, *, progress: Progress | None = None) -> Made:
+        """What `reindex` does, counted by kind."""
+        signed = 0
+        while count := self.store.make_signatures(BATCH):
+            signed += count
         if self.embedder is None:
-            return 0
+            return Made(signatures=signed)
         done = 0
         while waiting := self.store.unembedded(self.embedder.model, BATCH):
             made = self.embedder.embed([spoken(item) for item in waiting])
@@ -49,20 +62,22 @@ class Upkeep(Opened):
             done += len(waiting)
             if progress is not None:
                 progress(done, 0)
-        self._embed_entities(self.embedder)
-        return done
+        return Made(done, self._embed_entities(self.embedder), signed)
 
-    def _embed_entities(self, embedder: Embedder) -> None:
+    def _embed_entities(self, embedder: Embedder) -> int:
         from recollect.ingest.entity_vectors import (
             entity_text,
         )  # start-up time: recall does without
 
+        done = 0
         while waiting := self.store.unembedded_entities(embedder.model, BATCH):
+            done += len(waiting)
             made = embedder.embed([entity_text(entity) for entity in waiting])
             self.store.set_entity_embeddings(
                 embedder.model,
                 {entity.id: vector for entity, vector in zip(waiting, made, strict=True)},
             )
+        return done
 
     def doctor(self, *, repair: bool = False) -> list[Finding]:
         """Looks at everything that could be wrong; mends what is derived."""

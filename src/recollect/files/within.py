@@ -40,7 +40,8 @@ def read_within(path: str | Path, roots: Iterable[Path], *, most: int = MOST_BYT
     if root is None:
         shown = ", ".join(map(str, allowed)) or "none"
         raise Refused(
-            f"{path} lies outside the folders that may be read", remedy=f"allowed: {shown}"
+            f"{path} lies outside the folders that may be read",
+            remedy=f"allowed: {shown}; --root FOLDER or the setting allowed_roots allows others",
         )
     with _opened(root, wanted) as file:
         state = os.fstat(file)

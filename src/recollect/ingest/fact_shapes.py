@@ -155,7 +155,9 @@ def _around(words: Sequence[str], value: Sequence[str]) -> tuple[str, list[str]]
     """The word before a value, if it says how, and what follows it."""
     for at in range(len(words) - len(value), -1, -1):
         if list(words[at : at + len(value)]) == list(value):
-            before = words[at - 1] if at else ""
+            if at == 0:
+                return "", []  # who does it, not what is done: "Ana owns the module"
+            before = words[at - 1]
             return before if before in _PLACED else "", list(words[at + len(value) :])
     return None
 
@@ -169,6 +171,10 @@ def _same_relation(now: str, then: str, plain: bool) -> bool:
 
 def _same_conditions(now: Sequence[str], then: Sequence[str]) -> bool:
     """What follows the values is the same; a change may say why and since when."""
-    told = REASONS | {"since", "from", "as", "this", "last", "today", "yesterday"} | ADVERBS
+    told = (
+        (REASONS - {"per"})
+        | {"since", "from", "as", "this", "last", "today", "yesterday"}
+        | ADVERBS
+    )
     kept = [] if now and now[0] in told else list(now)
     return kept == list(then)

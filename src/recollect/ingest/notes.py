@@ -27,7 +27,7 @@ from recollect.text import unkeepable, unseen_flags
 PREFIX = "note:"
 FILE_BYTES = 256 * 1024
 MOST_FILES = 20_000  # of a folder; more are no diary
-_FOLDERS = ("daily", "weekly", "quarterly")
+FOLDERS = ("daily", "weekly", "quarterly")
 _NAME = re.compile(r"(daily|weekly|quarterly)_(\d{4})-(?:(\d{2})-(\d{2})|W(\d{2})|Q([1-4]))")
 _ID = re.compile(rf"{PREFIX}([a-z]+_[\dA-Z-]+)#(\d{{1,6}})")
 _BLANK = re.compile(r"\n[^\S\n]*\n")
@@ -60,7 +60,7 @@ class NotesFolder:
     def _all(self) -> Iterator[NoteFile]:
         if self._leads_out():
             return
-        for folder in _FOLDERS:
+        for folder in FOLDERS:
             place = self._root / folder
             if place.is_symlink() or not place.is_dir():
                 continue

@@ -203,13 +203,16 @@ class Shared(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """Which entities to list, and which page of them; no kinds are all kinds."""
+    """Which entities to list, and which page of them; no kinds are all kinds. What only
+    memories above the classification mention is not listed, and what they say not counted.
+    """
 
     prefix: str = ""
     kinds: tuple[str, ...] = ()
     min_memories: int = 1
     limit: int = 30
     offset: int = 0
+    max_classification: int = 3
 
 
 class Momentum(NamedTuple):

@@ -64,7 +64,7 @@ class ThreadAssist:
         for ranked in threads:
             fresh = [member for member in ranked.left if member.item not in known]
             for member in _nearest_first(fresh, ranked, items)[: self.members]:
-                why = f"{member.role} of the thread “{shorten(ranked.thread.headline, 60)}”"
+                why = f"{member.role} of {_name(ranked.thread, ctx)}"
                 reason = Evidence(self.name, "seen", member.weight, why, ranked.thread.id)
                 brought.setdefault(member.item, Candidate(items[member.item], 0.0, (reason,)))
         admitted = list(brought.values())[:room]
@@ -117,6 +117,15 @@ class ThreadAssist:
             recent = last is not None and last >= now - timedelta(days=self.dormant_days)
             return 2 if recent else 0
         return {"active": 3, "dormant": 1}.get(thread.lifecycle, 0)
+
+
+def _name(thread: Thread, ctx: Context) -> str:
+    """By its headline, unless that may be the words of what the asker may not see."""
+    members = ctx.store.get([member.item for member in thread.members])
+    ceiling = ctx.query.filters.max_classification
+    if any(item.classification > ceiling for item in members.values()):
+        return "the same thread"
+    return f"the thread “{shorten(thread.headline, 60)}”"
 
 
 def _as_known(thread: Thread, as_of: datetime | None) -> Thread:

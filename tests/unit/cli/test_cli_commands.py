@@ -252,7 +252,7 @@ def test_doctor_stats_and_reindex(call: Caller) -> None:
     """What is in use, what is there, what is missing and can be made."""
     call.remember("Stored without a vector")
     assert "all is well" in call("doctor").out
-    assert call("reindex", "--json").told == {"reindexed": 0}
+    assert call("reindex", "--json").told == {"reindexed": 0, "entities": 0, "signatures": 0}
 
     call.set("RECOLLECT_EMBEDDER", "hash")
     wrong = call("doctor")

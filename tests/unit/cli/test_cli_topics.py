@@ -85,14 +85,15 @@ def test_a_thread_shows_what_was_superseded_as_such(call: Caller) -> None:
 
 
 def test_a_thread_hides_what_may_not_be_seen(call: Caller) -> None:
-    """A secret member has neither a line nor a text."""
+    """A secret member is not counted, and has neither a line nor a text."""
     tell_a_case(call)
     call.remember("FW-12: the gate was bribed open", "--classification", "3")
     call("maintain", "--job", "threads")
     (thread,) = call("threads", "--json").told
 
-    assert len(thread["members"]) == 4
-    assert "bribed" not in call("thread", thread["id"]).out
+    shown = call("thread", thread["id"]).out
+    assert len(shown.splitlines()) == 1 + len(CASE)
+    assert "bribed" not in shown
     assert "bribed" not in call("thread", thread["id"], "--json").out
 
 
@@ -161,11 +162,13 @@ def test_an_insight_whose_memories_changed_is_stale(call: Caller) -> None:
 
 
 def test_a_memory_that_is_no_insight_has_no_tree(call: Caller) -> None:
-    """Named instead of an insight, it gives nothing."""
+    """Named instead of an insight, it is said to be none."""
     fill(call)
     item = call.remember("The heron is back")
+    answer = call("insights", item)
 
-    assert call("insights", item).code == 1
+    assert answer.code == 2
+    assert f"{item} is not an insight" in answer.err
 
 
 def test_the_kept_demo_has_its_own_name(call: Caller) -> None:

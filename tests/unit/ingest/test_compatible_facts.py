@@ -54,6 +54,11 @@ CORRECTED = [
     ("Ana's phone number is 555-0142", "Ana's new phone number is 555-0199"),
     ("Billing uses PostgreSQL 16", "Billing now uses PostgreSQL 17"),
     ("The default branch is master", "The default branch is main"),
+    ("Tilde owns the price-engine", "The owner of the price-engine is now Joonas"),
+    (
+        "The rate limit of the gateway is 60 requests per second",
+        "The rate limit of the gateway was raised to 120 requests per second",
+    ),
     ("My favourite colour is green", "My favourite colour is blue"),
 ]
 

@@ -236,7 +236,7 @@ def test_a_note_does_not_bring_back_what_left_recall(
         return {word for word in ("vault B", "Mara", "ladder") if word in str(found)}
 
     memory.remember("The deploy key lives in vault B")
-    mara = memory.remember("Mara asked about the deploy key", valid_to="2026-04-01")
+    mara = memory.remember("Mara asked about the deploy key", valid_to="2027-04-01")
     ladder = memory.remember("The deploy key hangs behind the ladder, says Ben")
     written(memory, clock)
     text = (folder / NOTE).read_text()
@@ -247,7 +247,7 @@ def test_a_note_does_not_bring_back_what_left_recall(
     assert told() == {"Mara", "ladder"}
     memory.store.set_status([ladder.id], "quarantined", actor="test", now=clock())
     assert told() == {"Mara"}
-    clock.forward(days=60)
+    clock.forward(days=600)
     assert memory.get(mara.id).status == "active"
     assert told() == set()
     assert (folder / NOTE).read_text() == text

@@ -90,14 +90,13 @@ def test_what_was_forgotten_by_hand_stays_so(memory: Memory, clock: FixedClock) 
     assert is_live(memory, *ids) == [False, True, True]
 
 
-def test_a_run_that_did_nothing_can_be_named(memory: Memory) -> None:
+def test_a_run_that_did_nothing_can_be_named(memory: Memory, clock: FixedClock) -> None:
     """Begun and cut off before its first step: it is listed, and undoing it is refused."""
 
-    memory.remember_many([f"Lock {n} has {n} gates of oak" for n in range(4)])
-    memory.remember_many([f"Lock {n} has {n} gates of oak, all painted" for n in range(4)])
+    add_cold(memory, clock, 3)
     dying = Memory(Dying(memory.store, 1), clock=lambda: NOW)  # type: ignore[arg-type]
     with pytest.raises(Killed):
-        dying.maintain("duplicates", share=1.0)
+        dying.maintain("consolidate", share=1.0, clock_is_right=True)
 
     (begun,) = memory.maintenance()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from recollect.model import Link, Node
 from recollect.ports import Finding, TextSearch
 from recollect.store.sqlite import SqliteStore
 from records import NOW, embedding, mention, record, scope
@@ -132,6 +133,23 @@ def test_status_and_end_are_not_content(path: Path, raw: apsw.Connection) -> Non
 
     assert bad(check(path)) == {"standings"}
     assert bad(check(path, repair=True)) == set()
+
+
+def test_what_is_superseded_by_nothing_comes_back(path: Path) -> None:
+    """Its link may have gone with an erased memory; a repair makes it active again."""
+    store = SqliteStore.open(path, space="test")
+    above = Link(Node("item", "i8"), Node("item", "i9"), "supersedes")
+    store.add_links([above], actor="x", now=NOW)
+    store.set_status(["i7", "i9"], "superseded", actor="x", now=NOW)
+    store.close()
+
+    assert bad(check(path)) == {"superseded"}
+    assert check(path, repair=True)["superseded"].repaired
+    assert bad(check(path)) == set()
+    store = SqliteStore.open(path, space="test")
+    standing = [store.get([one])[one].status for one in ("i7", "i9")]
+    store.close()
+    assert standing == ["active", "superseded"]
 
 
 def test_two_live_revisions_are_reported(path: Path, raw: apsw.Connection) -> None:

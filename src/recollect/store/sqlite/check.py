@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +11,16 @@ import apsw
 
 from recollect.errors import StoreDamaged
 from recollect.ports import Finding
-from recollect.store.sqlite import entity_index, erase, journal, signatures, standing, words
+from recollect.store.sqlite import (
+    entity_index,
+    erase,
+    journal,
+    lifecycle,
+    signatures,
+    standing,
+    words,
+)
+from recollect.store.sqlite.clock import to_ms
 from recollect.store.sqlite.connection import Connections
 from recollect.store.sqlite.files import FILE_MODE, is_private
 from recollect.store.sqlite.rows import SELECT_CONTENT, content_hash
@@ -40,6 +50,13 @@ _STRAY_MEMBERS = """
 _EMPTY_THREADS = """
     SELECT id FROM thread WHERE NOT EXISTS (SELECT 1 FROM thread_member WHERE thread = thread.id)
 """
+
+_UNHELD = """
+    SELECT i.id FROM item AS i WHERE i.live_to IS NULL AND i.status = 'superseded'
+    AND NOT EXISTS (SELECT 1 FROM link AS l WHERE l.dst = i.id AND l.dst_kind = 'item'
+        AND l.src_kind = 'item' AND l.type = 'supersedes') ORDER BY i.id
+"""
+_DOCTOR = "doctor"
 
 Problem = str
 
@@ -86,6 +103,8 @@ def _checks(vectors: VectorIndex) -> Iterator[_Check]:
     yield _Check("revisions", "at most the last of each memory is live", _revisions)
     good = "what is told of each ends with what holds"
     yield _Check("standings", good, standing.verify, standing.mend)
+    good = "each has a memory that superseded it"
+    yield _Check("superseded", good, _unheld, _bring_back)
     yield _Check("journal", "the chain is unbroken", _journal)
 
 
@@ -138,6 +157,17 @@ def _contents(db: apsw.Connection) -> Problem:
 def _revisions(db: apsw.Connection) -> Problem:
     wrong = [row[0] for row in db.execute(_LIVES)]
     return f"more than the last revision is live: {_some(wrong)}" if wrong else ""
+
+
+def _unheld(db: apsw.Connection) -> Problem:
+    alone = [row[0] for row in db.execute(_UNHELD)]
+    return f"superseded, but by nothing: {_some(alone)}" if alone else ""
+
+
+def _bring_back(db: apsw.Connection) -> None:
+    alone = [row[0] for row in db.execute(_UNHELD)]
+    now = to_ms(datetime.now(UTC))
+    lifecycle.set_status(db, alone, "active", actor=_DOCTOR, now=now)
 
 
 def _words(db: apsw.Connection) -> Problem:

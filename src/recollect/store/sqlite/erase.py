@@ -75,7 +75,7 @@ _DROP_ENTITY_LINKS = """
     WHERE (src_kind = 'entity' AND src = ?1) OR (dst_kind = 'entity' AND dst = ?1)
 """
 # An edge between entities names the memory it came from.
-_DROP_EDGES = """
+_DROP_TOLD_EDGES = """
     DELETE FROM link
     WHERE src = ?1 AND src_kind = 'entity' AND dst_kind = 'entity'
     AND EXISTS (SELECT 1 FROM json_each(?2) AS gone WHERE gone.value IN (link.context, link.source))
@@ -166,7 +166,7 @@ def _drop_told_edges(db: apsw.Connection, entities: set[str], erased: str) -> in
     """Removes what the memories told of how their entities belong together."""
     count = 0
     for entity in sorted(entities):
-        db.execute(_DROP_EDGES, (entity, erased))
+        db.execute(_DROP_TOLD_EDGES, (entity, erased))
         count += db.changes()
     return count
 

@@ -124,7 +124,7 @@ def verify(db: apsw.Connection) -> list[str]:
     problems = []
     missing = db.execute(f"SELECT count(*) FROM ({_MISSING})").get
     if missing:
-        problems.append(f"{missing:,} revisions have no signature")
+        problems.append(f"{missing:,} revisions have no signature: recollect reindex makes them")
     if stray := db.execute(_STRAY).get:
         problems.append(f"{stray:,} signatures belong to no revision")
     wrong = 0

@@ -32,12 +32,32 @@ _OF = f"""
     WHERE e.created_at <= ?
 """
 _OF_THEN = f"{MOMENT} {_OF.replace('e.last_seen_at', LAST_SEEN)}"
+# How many live memories above a classification mention each entity: seldom many.
+_HIDDEN = """
+    WITH hidden (entity, times) AS MATERIALIZED (
+        SELECT l.dst, count(*) FROM item AS i
+        CROSS JOIN link AS l ON l.src = i.id AND l.type = 'mentions'
+            AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+        WHERE i.live_to IS NULL AND i.classification > ? GROUP BY l.dst
+    )
+"""
+_LISTED = (
+    "e.id, e.mentions - coalesce(h.times, 0) AS seen, e.momentum, e.momentum_at, e.last_seen_at"
+)
+_FROM = "entity AS e LEFT JOIN hidden AS h ON h.entity = e.id"
+# Not one that no memory which may be seen speaks of, and a secret one does or did.
+_VISIBLE = """
+    (seen > 0 OR NOT EXISTS (
+        SELECT 1 FROM link AS l CROSS JOIN item AS i ON i.id = l.src AND i.classification > ?
+        WHERE l.dst = e.id AND l.type = 'mentions' AND l.src_kind = 'item'
+    ))
+"""
 _BY_ID = f"SELECT {ENTITY} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
 _LAYERS = """
     SELECT l.dst, i.layer, count(*), sum(i.pinned) FROM carray(?) AS w
     CROSS JOIN link AS l ON l.dst = w.value AND l.type = 'mentions'
         AND l.src_kind = 'item' AND l.dst_kind = 'entity'
-    CROSS JOIN item AS i ON i.id = l.src AND i.live_to IS NULL
+    CROSS JOIN item AS i ON i.id = l.src AND i.live_to IS NULL AND i.classification <= ?
     GROUP BY l.dst, i.layer ORDER BY l.dst, i.layer
 """
 _SET = "UPDATE entity SET momentum = ?, momentum_at = ? WHERE id = ?"
@@ -82,15 +102,17 @@ def listed(db: apsw.Connection, wanted: Listing, now: datetime) -> list[Entity]:
     found = [*_stirring(db, wanted, now), *_quiet(db, wanted, now)]
     going_on = _momenta(db, found, now)
     ranked = sorted(found, key=lambda one: (-_worth(one, going_on[one.id].value, now), one.id))
-    page = [one.id for one in ranked[wanted.offset : wanted.offset + wanted.limit]]
+    page = {one.id: one for one in ranked[wanted.offset : wanted.offset + wanted.limit]}
     if not page:
         return []
     rows = select(db, _BY_ID, (as_table(tuple(page)),))
     entities = {row[0]: to_entity(row) for row in rows}
-    counts = _counts(db, page)
+    counts = _counts(db, tuple(page), wanted.max_classification)
     return [
-        entities[one]._replace(momentum=going_on[one].value, **counts[one]._asdict())
-        for one in page
+        entities[key]._replace(
+            mentions=one.mentions, momentum=going_on[key].value, **counts[key]._asdict()
+        )
+        for key, one in page.items()
     ]
 
 
@@ -98,7 +120,7 @@ def _stirring(db: apsw.Connection, wanted: Listing, now: datetime) -> list[Stand
     """Those that came up in the last week, the latest first."""
     where, values = _wanted(wanted)
     sql = f"""
-        SELECT {_STANDING} FROM entity AS e WHERE {where} AND e.last_seen_at >= ?
+        {_HIDDEN} SELECT {_LISTED} FROM {_FROM} WHERE {where} AND e.last_seen_at >= ?
         ORDER BY e.last_seen_at DESC, e.id
     """
     return [Standing(*row) for row in select(db, sql, (*values, to_ms(now - QUIET_AFTER)))]
@@ -108,17 +130,19 @@ def _quiet(db: apsw.Connection, wanted: Listing, now: datetime) -> list[Standing
     """Of the others, whose momentum is all the same, as many as could be on the page."""
     where, values = _wanted(wanted)
     sql = f"""
-        SELECT {_STANDING} FROM entity AS e WHERE {where} AND coalesce(e.last_seen_at, 0) < ?
-        ORDER BY 0.5 * e.mentions + 2.0 * coalesce(e.last_seen_at, 0) / ? DESC, e.id LIMIT ?
+        {_HIDDEN} SELECT {_LISTED} FROM {_FROM}
+        WHERE {where} AND coalesce(e.last_seen_at, 0) < ?
+        ORDER BY 0.5 * seen + 2.0 * coalesce(e.last_seen_at, 0) / ? DESC, e.id LIMIT ?
     """
     rest = (to_ms(now - QUIET_AFTER), YEAR_DAYS * DAY_MS, wanted.offset + wanted.limit)
     return [Standing(*row) for row in select(db, sql, (*values, *rest))]
 
 
 def _wanted(wanted: Listing) -> tuple[str, list[int | str]]:
-    """The condition on entities, and its values."""
-    where = ["e.mentions >= ?"]
-    values: list[int | str] = [wanted.min_memories]
+    """The condition on entities, and its values, the hidden ones' first."""
+    ceiling = wanted.max_classification
+    where = ["seen >= ?", _VISIBLE]
+    values: list[int | str] = [ceiling, wanted.min_memories, ceiling]
     start = alias_form(wanted.prefix)
     if wanted.kinds:
         where.append("e.kind IN (SELECT value FROM json_each(?))")
@@ -165,9 +189,9 @@ def _worth(one: Standing, momentum_now: float, now: datetime) -> float:
     return 10.0 * momentum_now + 0.5 * one.mentions - 2.0 * years
 
 
-def _counts(db: apsw.Connection, ids: Sequence[str]) -> dict[str, Counts]:
+def _counts(db: apsw.Connection, ids: Sequence[str], ceiling: int) -> dict[str, Counts]:
     counts = dict.fromkeys(ids, Counts())
-    for entity, layer, count, pins in select(db, _LAYERS, (as_table(tuple(ids)),)):
+    for entity, layer, count, pins in select(db, _LAYERS, (as_table(tuple(ids)), ceiling)):
         layers, pinned = counts[entity]
         in_layer = () if layer is None else ((layer, count),)
         counts[entity] = Counts((*layers, *in_layer), pinned + pins)
