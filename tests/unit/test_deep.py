@@ -241,10 +241,13 @@ def test_scores_replay_and_best_comes_first(talked):
 
 
 def test_the_wider_walk_brings_what_was_asked_for(talked):
-    """All three books of Ann's, and before anything that Ben said."""
-    best = talked.recall(LIST, deep=True, k=3).hits
+    """All three books of Ann's, and behind the first two nothing that Ben said before them."""
+    best = talked.recall(LIST, deep=True, k=4).hits
+    simple = talked.recall(LIST, k=2).hits
 
-    assert [hit.item.speaker for hit in best] == ["Ann"] * 3
+    assert [hit.item.id for hit in best[:2]] == [hit.item.id for hit in simple]
+    assert best[2].item.speaker == "Ann"
+    assert any(reason.by == "protect" for reason in best[0].evidence)
 
 
 @pytest.mark.parametrize("profile", ["default", "memind-simple", "siftcoder", "remind", "abmind"])

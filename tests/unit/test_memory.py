@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from corpus import CONVERSATION, FOREIGN, NOTES, NOW, QUESTIONS, days_ago
@@ -20,6 +21,7 @@ from recollect.profile import load_profile
 from recollect.settings import Origin, Settings
 from recollect.stages.budget import Budget, cost
 from recollect.stages.rerank import Read
+from recollect.store.sqlite import SqliteStore
 from recollect.testing import FixedClock
 from recollect.wire import recall_json
 
@@ -762,14 +764,14 @@ def test_threads_share_one_memory(place: str, tmp_path: Path, embedder: Embedder
 def test_a_reindex_counts_what_it_made_by_kind(embedder: Embedder, tmp_path: Path) -> None:
     """Signatures and vectors of entities too: what an older database lacks."""
     path = tmp_path / "old.db"
-    with Memory.open(path, embedder=embedder) as memory:
+    with Memory(SqliteStore.open(path, space="test"), embedder=embedder) as memory:
         memory.remember("Ana Torres prefers tea")
     db = apsw.Connection(str(path))
     db.execute("DELETE FROM signature")
     db.execute("DELETE FROM entity_vector")
     db.close()
 
-    with Memory.open(path, embedder=embedder) as memory:
+    with Memory(SqliteStore.open(path, space="test"), embedder=embedder) as memory:
         wrong = {one.name: one.detail for one in memory.doctor() if not one.ok}
         made = memory.make_missing()
 

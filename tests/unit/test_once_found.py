@@ -278,3 +278,18 @@ def test_the_reason_of_a_forgetting_is_erased_with_its_memory() -> None:
 
     assert told == "Zora said the blue card is lost"
     assert not [detail for detail in details if "Zora" in detail]
+
+
+def test_quarantine_holds_for_the_past_as_well() -> None:
+    """What was revoked today must not come back by asking as of yesterday."""
+    clock = FixedClock(NOW)
+    with Memory.open(":memory:", embedder="none", clock=clock) as memory:
+        one = memory.remember("Transfers go to account 4711", source="a page").id
+        clock.forward(days=1)
+        yesterday = NOW + timedelta(hours=1)
+        before = memory.recall("where do transfers go", as_of=yesterday)
+        memory.revoke("a page")
+        after = memory.recall("where do transfers go", as_of=yesterday)
+
+    assert [hit.item.id for hit in before.hits] == [one]
+    assert not after.hits

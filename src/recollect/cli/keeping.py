@@ -130,9 +130,9 @@ def _told(value: Any) -> str:
 @command("reindex", examples=["recollect reindex"])
 @pass_app
 def reindex(app: App) -> None:
-    """Make the vectors and signatures that are missing.
+    """Make the vectors that are missing.
 
-    Needed after the embedder was changed or an older database was opened. Can be stopped at any time and taken up
+    Signatures too. Needed after the embedder was changed or an older database opened. Can be stopped at any time and taken up
     again.
     """
     with app.open() as memory, progress(app, "reindexing", unit="memories") as advance:

@@ -52,7 +52,10 @@ def link(app: App, /, src: str, relation: str, dst: str, **given: float | str | 
 @click.argument("dst", metavar="OTHER")
 @pass_app
 def unlink(app: App, src: str, relation: str, dst: str) -> None:
-    """Take a link back; what nothing else supersedes is recalled again."""
+    """Take a link back.
+
+    What nothing else supersedes is recalled again.
+    """
     with app.open() as memory:
         gone = memory.unlink(src, relation, dst)
     _print_done(app, "unlinked", gone)

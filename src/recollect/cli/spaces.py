@@ -114,9 +114,9 @@ def path(app: App, name: str | None) -> None:
 def remove(app: App, name: str, *, yes: bool) -> int:
     """Remove a space with everything in it.
 
-    And the notes that were written beside it (not those of a notes_dir that was set, and
-    no file that is not named as a note is). Shows what would go; at a terminal it then
-    asks. Cannot be undone: export first.
+    And the notes that maintenance wrote beside it, but no file of yours, and nothing in a
+    notes_dir that you have set. Shows what would go; at a terminal it then asks. Cannot
+    be undone: export first.
     """
     from recollect.errors import NotFound  # other subcommands do without
     from recollect.spaces import data_dir, list_spaces
@@ -162,9 +162,9 @@ def _remove_files(file: Path) -> None:
 
 
 def _notes_of(folder: Path) -> list[Path]:
-    """The notes in a space's own folder: plain files with a note's name, or what an
-    interrupted writing left of one. No link is followed, wherever it stands."""
-    from recollect.ingest.notes import FOLDERS, period_of  # other subcommands do without
+    """The notes in a space's own folder that maintenance wrote, whoever edited them since,
+    and what an interrupted writing left. No link is followed, wherever it stands."""
+    from recollect.ingest.notes import FOLDERS  # other subcommands do without
 
     place = folder / "notes"
     if folder.is_symlink() or place.is_symlink():
@@ -174,13 +174,20 @@ def _notes_of(folder: Path) -> list[Path]:
         for kind in FOLDERS
         if (place / kind).is_dir() and not (place / kind).is_symlink()
         for file in sorted((place / kind).iterdir())
-        if not file.is_symlink() and file.is_file() and period_of(_note_name(file.name))
+        if not file.is_symlink() and file.is_file() and _is_written(file)
     ]
 
 
-def _note_name(name: str) -> str:
-    finished = name[1:-4] if name.startswith(".") and name.endswith(".new") else name
-    return finished.removesuffix(".md") if finished.endswith(".md") else ""
+def _is_written(file: Path) -> bool:
+    from recollect.ingest.notes import period_of
+    from recollect.maintain.note_file import read_note
+
+    if file.name.startswith(".") and file.name.endswith(".md.new"):
+        return period_of(file.name[1:-7]) is not None
+    if period_of(file.stem) is None or file.suffix != ".md":
+        return False
+    note = read_note(file)
+    return note is not None and bool(note.space)
 
 
 def _remove_notes(folder: Path, notes: Sequence[Path]) -> None:

@@ -164,6 +164,7 @@ class Opened:
                 self._notes_dir,
                 trust=min(trust, 1) if theirs else trust,
                 within=self.settings.project if theirs else None,
+                space=self.store.space,
             )
         return self._notes
 

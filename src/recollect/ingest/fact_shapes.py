@@ -117,7 +117,7 @@ def replaces(newer: str, value: str, older: str, before: str, *, whole: bool) ->
 
 def is_name(text: str, word: str) -> bool:
     """Whether a text writes a word as a name: in Madrid, but in a flat."""
-    return any(one[0].isupper() for one in _TOKEN.findall(text)[1:] if one.casefold() == word)
+    return any(one[0].isupper() for one in _TOKEN.findall(text) if one.casefold() == word)
 
 
 def differs_in_words(one: str, other: str) -> bool:

@@ -3,7 +3,7 @@ paragraph.
 
 ``daily/daily_2026-11-14.md``, ``weekly/weekly_2026-W46.md`` (or the day it begins on) and
 ``quarterly/quarterly_2026-Q4.md`` (or any of its days). Whatever else lies there is not
-looked at. A note is data: nothing leads out of the folder, secrets are taken out, and what
+looked at, nor are notes that maintenance wrote for another space. A note is data: nothing leads out of the folder, secrets are taken out, and what
 tries to give orders is flagged.
 """
 
@@ -19,6 +19,7 @@ from stat import S_ISREG
 
 from recollect.errors import BadText, Refused, TooLarge
 from recollect.ingest.injection import is_injection
+from recollect.ingest.note_stamp import mark_of, read_stamp
 from recollect.ingest.redact import redact
 from recollect.model import Item
 from recollect.ports import NoteFile
@@ -40,9 +41,13 @@ _CAUTIOUSLY = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLO
 class NotesFolder:
     """The notes under a folder, read when they are asked for and kept while unchanged."""
 
-    def __init__(self, root: Path, *, trust: int = 1, within: Path | None = None) -> None:
-        """``within`` is a folder that the root must lie in, links followed."""
+    def __init__(
+        self, root: Path, *, trust: int = 1, within: Path | None = None, space: str | None = None
+    ) -> None:
+        """``within`` is a folder that the root must lie in, links followed; ``space`` the one
+        that asks."""
         self._root = root
+        self._space = space
         self._trust = trust
         self._within = within
         self._kept: dict[str, tuple[tuple[int, int], tuple[Item, ...]]] = {}
@@ -84,10 +89,14 @@ class NotesFolder:
             known = self._kept.get(file.name)
         if known is not None and known[0] == state:
             return known[1]
-        items = tuple(self._items(file, redact(text).text))
+        items = () if self._is_anothers(text) else tuple(self._items(file, redact(text).text))
         with self._lock:
             self._kept[file.name] = (state, items)
         return items
+
+    def _is_anothers(self, text: str) -> bool:
+        stamp = read_stamp(text)
+        return stamp is not None and self._space is not None and stamp.space != mark_of(self._space)
 
     def _items(self, file: NoteFile, text: str) -> Iterator[Item]:
         for number, paragraph in enumerate(paragraphs(text), start=1):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import NamedTuple
 
-_STAMP = re.compile(r"\n<!-- recollect ([0-9a-f]{64}) of ([^<>]*) -->\n?\Z")
+from recollect.ingest.note_stamp import digest_of, mark_of, read_stamp, with_stamp
+
 # Neither followed nor waited for: a link may lead out of the folder, a pipe never ends.
 _CAUTIOUSLY = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _MOST_BYTES = 4 * 1024 * 1024
@@ -23,19 +22,19 @@ class Note(NamedTuple):
     body: str
     sources: frozenset[str]
     is_intact: bool
+    space: str = ""
 
     def without(self, ids: AbstractSet[str]) -> str:
         """The file without the lines that name one of these memories."""
         kept = [line for line in self.body.split("\n") if not any(one in line for one in ids)]
         left = sorted(self.sources - ids)
-        digest = hashlib.sha256(self.body.encode()).hexdigest()  # still not intact
-        return f"{chr(10).join(kept)}\n<!-- recollect {digest} of {' '.join(left)} -->\n"
+        digest = digest_of(self.body)  # still not intact
+        return with_stamp("\n".join(kept), digest, self.space, left)
 
 
-def stamped(body: str, ids: Iterable[str]) -> str:
+def stamped(body: str, ids: Iterable[str], space: str) -> str:
     """A body with the line that says where it comes from."""
-    digest = hashlib.sha256(body.encode()).hexdigest()
-    return f"{body}\n<!-- recollect {digest} of {' '.join(sorted(ids))} -->\n"
+    return with_stamp(body, digest_of(body), mark_of(space), ids)
 
 
 def read_note(path: Path) -> Note | None:
@@ -48,17 +47,21 @@ def read_note(path: Path) -> Note | None:
         return Note("", "", frozenset(), is_intact=False)  # a link or the like: not ours
     with os.fdopen(handle, "rb") as file:
         text = file.read(_MOST_BYTES).decode(errors="replace")
-    stamp = _STAMP.search(text)
+    stamp = read_stamp(text)
     if stamp is None:
         return Note(text, text, frozenset(), is_intact=False)
-    body = text[: stamp.start()]
-    intact = hashlib.sha256(body.encode()).hexdigest() == stamp[1]
-    return Note(text, body, frozenset(stamp[2].split()), intact)
+    intact = digest_of(stamp.body) == stamp.digest
+    return Note(text, stamp.body, stamp.sources, intact, stamp.space)
 
 
-def is_ours(note: Note | None) -> bool:
-    """Whether a file may be written: none is there yet, or one that nobody edited."""
-    return note is None or note.is_intact
+def is_ours(note: Note | None, space: str) -> bool:
+    """Whether a space may write a file: none is there yet, or its own that nobody edited."""
+    return note is None or (note.is_intact and note.space == mark_of(space))
+
+
+def is_anothers(note: Note | None, space: str) -> bool:
+    """Whether a file was written for another space."""
+    return note is not None and note.space not in ("", mark_of(space))
 
 
 def write_note(path: Path, text: str) -> None:

@@ -1,8 +1,8 @@
 """Notes by the day, the week and the quarter, as Markdown, for people and for recall.
 
-A file that maintenance wrote says so in its last line, with a hash of what stands above
-and the ids of the memories it tells of. A file without that line, or with another hash,
-is somebody's own and is left alone.
+A file that maintenance wrote says so in its last line, with its space, a hash of what
+stands above and the ids of the memories it tells of. A file without that line, with
+another hash or of another space is somebody else's and is left alone.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from recollect.ingest.notes import period_of
+from recollect.ingest.notes import FOLDERS, period_of
 from recollect.maintain.job import Proposal, Work
 from recollect.maintain.looking import each
 from recollect.maintain.note_file import (
     clear_unfinished,
+    is_anothers,
     is_ours,
     read_note,
     remove_note,
@@ -27,7 +28,7 @@ from recollect.maintain.note_file import (
 from recollect.maintain.note_text import MOST_SECRET, Composed, compose
 from recollect.model import Item
 
-FOLDERS = ("daily", "weekly", "quarterly")
+_REMEDY = "give each space a notes_dir of its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class WriteNote:
         if work.notes_dir is None:
             return
         path = path_of(work.notes_dir, self.name)
-        while is_ours(read_note(path)):
+        while is_ours(read_note(path), work.store.space):
             text, sources = _made_anew(self.name, self.without, work)
             if text:
                 write_note(path, text)
@@ -85,7 +86,11 @@ class WriteNotes:
             for name in names_of(item.when):
                 if not _is_under_way(name, work.now):
                     wanted.setdefault(name, []).append(item)
-        for name in sorted(wanted.keys() | set(_written(work.notes_dir))):
+        names = sorted(wanted.keys() | set(_written(work.notes_dir, work.store.space)))
+        taken = sum(_is_anothers(name, work) for name in names)
+        if taken:
+            yield Proposal(f"{taken:,} notes of another space are left alone: {_REMEDY}", "")
+        for name in names:
             proposal = _proposal(name, wanted.get(name), since, work)
             if proposal is not None:
                 yield proposal
@@ -107,12 +112,12 @@ def path_of(folder: Path, name: str) -> Path:
     return folder / name.partition("_")[0] / f"{name}.md"
 
 
-def note_of(name: str, items: Sequence[Item]) -> Composed:
+def note_of(name: str, items: Sequence[Item], space: str) -> Composed:
     """The whole file and what it tells of; empty where there is nothing to tell."""
     if not items:
         return Composed("", ())
     composed = compose(name, items)
-    return composed._replace(text=stamped(*composed))
+    return composed._replace(text=stamped(*composed, space))
 
 
 def without(gone: Iterable[Item], work: Work) -> tuple[str, ...]:
@@ -131,7 +136,7 @@ def without(gone: Iterable[Item], work: Work) -> tuple[str, ...]:
         note = read_note(path)
         if note is None or not (ids & note.sources):
             continue
-        if is_ours(note):
+        if is_ours(note, work.store.space):
             WriteNote(name, ids)(work)
         else:
             # Edited by hand: what is theirs stays, the lines of these memories go.
@@ -144,7 +149,8 @@ def _made_anew(name: str, ids: AbstractSet[str], work: Work) -> Composed:
     period = period_of(name)
     assert period is not None
     inside = each(work, since=period[0], until=period[1])
-    return note_of(name, [item for item in _tellable(inside, work) if item.id not in ids])
+    told = [item for item in _tellable(inside, work) if item.id not in ids]
+    return note_of(name, told, work.store.space)
 
 
 def _tellable(items: Iterable[Item], work: Work) -> Iterator[Item]:
@@ -166,12 +172,18 @@ def _is_under_way(name: str, now: datetime) -> bool:
     return period is None or period[1] > now
 
 
-def _written(folder: Path) -> Iterator[str]:
-    """The notes that maintenance wrote and nobody edited."""
+def _is_anothers(name: str, work: Work) -> bool:
+    assert work.notes_dir is not None
+    return is_anothers(read_note(path_of(work.notes_dir, name)), work.store.space)
+
+
+def _written(folder: Path, space: str) -> Iterator[str]:
+    """The notes that maintenance wrote for this space and nobody edited."""
     for kind in FOLDERS:
         place = folder / kind
         for path in sorted(place.glob(f"{kind}_*.md")) if place.is_dir() else ():
-            if period_of(path.stem) is not None and (note := read_note(path)) and note.is_intact:
+            note = read_note(path) if period_of(path.stem) is not None else None
+            if note is not None and is_ours(note, space):
                 yield path.stem
 
 
@@ -183,8 +195,8 @@ def _proposal(
     if period is None or period[0] < since:
         return None  # further back than was looked
     note = read_note(path_of(work.notes_dir, name))
-    text = note_of(name, items or ()).text
-    if not is_ours(note) or (note.text if note else "") == text:
+    text = note_of(name, items or (), work.store.space).text
+    if not is_ours(note, work.store.space) or (note.text if note else "") == text:
         return None
     told = f"{name} tells of {len(items or ())} memories"
     return Proposal(told, "a note is out of date", deeds=(WriteNote(name),))

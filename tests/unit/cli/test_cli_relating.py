@@ -55,8 +55,9 @@ def test_relations_stand_under_a_hit(call: Caller, pair: tuple[str, str]) -> Non
     """From both sides, and as data."""
     new, old = pair
     call("link", new, "supersedes", old)
-    said = call("recall", "release notes and release train")
-    data = json.loads(call("recall", "release notes and release train", "--json").out)
+    asked = ("recall", "release notes and release train", "--include-superseded")
+    said = call(*asked)
+    data = json.loads(call(*asked, "--json").out)
 
     assert f"→ supersedes [{old}]: The release train leaves from main" in said.out
     assert f"→ SUPERSEDED BY [{new}]: Mara writes the release notes" in said.out

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from caller import Caller
 
+from recollect.ingest.note_stamp import digest_of, with_stamp
+
 
 @pytest.fixture
 def call(
@@ -44,7 +46,9 @@ def test_only_notes_go_and_no_link_is_followed(call: Caller) -> None:
     (notes / "daily").mkdir(parents=True)
     os.symlink(elsewhere, notes / "weekly")
     os.symlink(elsewhere / "weekly_2026-W08.md", notes / "daily" / "daily_2026-02-18.md")
-    (notes / "daily" / "daily_2026-02-17.md").write_text("a note")
+    (notes / "daily" / "daily_2026-02-16.md").write_text("a note by hand")
+    stamp = with_stamp("an edited note", digest_of("a note"), "old", [])
+    (notes / "daily" / "daily_2026-02-17.md").write_text(stamp)
     (notes / "daily" / ".daily_2026-02-17.md.new").write_text("half a note")
     (notes / "daily" / "shopping.md").write_text("theirs")
 
@@ -55,5 +59,9 @@ def test_only_notes_go_and_no_link_is_followed(call: Caller) -> None:
         "daily_2026-02-17.md",
     ]
     assert (elsewhere / "weekly_2026-W08.md").read_text() == "theirs"
-    assert sorted(os.listdir(notes / "daily")) == ["daily_2026-02-18.md", "shopping.md"]
+    assert sorted(os.listdir(notes / "daily")) == [
+        "daily_2026-02-16.md",
+        "daily_2026-02-18.md",
+        "shopping.md",
+    ]
     assert (notes / "weekly").is_symlink()

@@ -167,7 +167,7 @@ def test_a_memory_that_is_no_insight_has_no_tree(call: Caller) -> None:
     item = call.remember("The heron is back")
     answer = call("insights", item)
 
-    assert answer.code == 2
+    assert answer.code == 1
     assert f"{item} is not an insight" in answer.err
 
 

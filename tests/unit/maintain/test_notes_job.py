@@ -251,3 +251,25 @@ def test_a_note_does_not_bring_back_what_left_recall(
     assert memory.get(mara.id).status == "active"
     assert told() == set()
     assert (folder / NOTE).read_text() == text
+
+
+def test_two_spaces_with_one_folder_do_not_cross(
+    memory: Memory, clock: FixedClock, folder: Path
+) -> None:
+    """The other one neither reads nor changes nor removes a note, and is told so."""
+    memory.remember("We chose the blue pump")
+    written(memory, clock)
+    before = {path: path.read_text() for path in folder.rglob("*.md")}
+    store = SqliteStore.open(None, space="other")
+    with Memory(store, clock=clock, notes_dir=folder, settings=Settings()) as other:
+        other.remember("They chose the red pump")
+        clock.forward(days=365)
+        report = other.maintain("notes")
+        found = other.recall("Which pump was chosen?", profile="abmind")
+
+    assert before == {path: path.read_text() for path in folder.rglob("*.md")}
+    assert "3 notes of another space" in report.plan.remarks[0].why
+    assert "blue" not in repr(found.hits)
+    assert "red" in repr(found.hits)
+    assert memory.notes is not None
+    assert memory.notes.find("note:daily_2026-02-17#1") is not None

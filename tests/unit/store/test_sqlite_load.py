@@ -225,6 +225,7 @@ def test_hits_of_an_import_are_found_by_their_words(store: SqliteStore) -> None:
 def test_an_export_that_tells_nothing_of_standings_is_completed(store: SqliteStore) -> None:
     """One from before they were told: what stands has stood so since its revision began."""
     store.set_status(["a"], "superseded", actor="x", now=at(hours=5))
+    store.add_links([Link(Node("item", "b"), Node("item", "a"), "supersedes")], now=NOW)
     lines = [line for line in export(store) if line["type"] != "status_change"]
     other = load(lines)
 

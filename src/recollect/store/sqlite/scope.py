@@ -9,7 +9,7 @@ from typing import NamedTuple
 from recollect.model import LEVELS, Filters
 from recollect.ports import Scope
 from recollect.store.sqlite.clock import DAY_MS, ceil_ms, to_ms, to_ms_or_none
-from recollect.store.sqlite.standing import STANDING_AT
+from recollect.store.sqlite.standing import EVER, STANDING_AT
 from recollect.store.sqlite.warmth import in_bands
 from recollect.text import fold
 
@@ -133,6 +133,7 @@ def _add_past_life(where: _Conditions, then: int, filters: Filters) -> None:
     are found once, and no row is asked for its own history."""
     where.add("i.live_from <= ? AND (i.live_to IS NULL OR i.live_to > ?)", then, then)
     where.add(f"i.id NOT IN ({STANDING_AT})", then, "quarantined")
+    where.add(f"i.id NOT IN ({STANDING_AT})", EVER, "quarantined")
     if not filters.include_superseded:
         where.add(f"(i.pinned OR i.id NOT IN ({STANDING_AT}))", then, "superseded")
 

@@ -10,11 +10,16 @@ import apsw
 
 from recollect.store.sqlite.connection import select
 
-# Of `item AS i` at the moment that is bound or, in other statements, put in its place.
+# Of `item AS i` at the moment that is bound or, in other statements, put in its place. What
+# is in quarantine now is so for every moment: its poison is no better for being older.
 STATUS_AT = """
-    coalesce((SELECT s.status FROM status_change AS s WHERE s.id = i.id AND s.at <= MOMENT
-        ORDER BY s.at DESC LIMIT 1), 'active')
+    CASE coalesce((SELECT n.status FROM status_change AS n WHERE n.id = i.id
+        ORDER BY n.at DESC LIMIT 1), 'active')
+    WHEN 'quarantined' THEN 'quarantined'
+    ELSE coalesce((SELECT s.status FROM status_change AS s WHERE s.id = i.id AND s.at <= MOMENT
+        ORDER BY s.at DESC LIMIT 1), 'active') END
 """
+EVER = 2**62  # later than any moment
 # The ids of what had a status at a moment; of several changes the latest tells.
 STANDING_AT = """
     SELECT id FROM (SELECT id, status, max(at) FROM status_change WHERE at <= ? GROUP BY id)
