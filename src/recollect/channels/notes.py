@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from recollect.asked import periods, telling_words
@@ -18,6 +18,7 @@ from recollect.scope import rejects
 from recollect.text import fold
 
 MOST_READ = 2_000  # paragraphs
+_DAY = timedelta(days=1)
 # How a note that maintenance wrote names the memory a line tells of.
 _NAMED = re.compile(r"\(([A-Za-z0-9_.:-]{1,64})\)$", re.MULTILINE)
 
@@ -92,7 +93,8 @@ def _paragraphs(ctx: Context) -> Iterator[Item]:
             if read > MOST_READ:
                 ctx.remark(f"the newest {MOST_READ:,} paragraphs were looked at")
                 return
-            yield _of_window(item, window)
+            if not _goes_beyond(item, file, window):
+                yield _of_window(item, window)
 
 
 def _files(ctx: Context) -> list[tuple[NoteFile, _Window]]:
@@ -124,6 +126,15 @@ def _read(file: NoteFile, ctx: Context) -> Sequence[Item]:
     except Refused as error:
         ctx.remark(f"left out: {error.message}")
         return ()
+
+
+def _goes_beyond(item: Item, file: NoteFile, window: _Window) -> bool:
+    """Whether a paragraph with days of its own tells of one outside the window. One without
+    may be of any day of its file."""
+    if item.occurred_end is None or (item.when, item.occurred_end) == (file.start, file.end):
+        return False
+    starts_late = window.end is not None and item.occurred_end - _DAY >= window.end
+    return starts_late or (window.start is not None and item.occurred_end <= window.start)
 
 
 def _of_window(item: Item, window: _Window) -> Item:

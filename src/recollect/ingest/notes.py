@@ -3,8 +3,8 @@ paragraph.
 
 ``daily/daily_2026-11-14.md``, ``weekly/weekly_2026-W46.md`` (or the day it begins on) and
 ``quarterly/quarterly_2026-Q4.md`` (or any of its days). Whatever else lies there is not
-looked at, nor are notes that maintenance wrote for another space. A note is data: nothing leads out of the folder, secrets are taken out, and what
-tries to give orders is flagged.
+looked at, nor are notes that maintenance wrote for another space. A note is data: nothing
+leads out of the folder, secrets are taken out, and what tries to give orders is flagged.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ _NAME = re.compile(r"(daily|weekly|quarterly)_(\d{4})-(?:(\d{2})-(\d{2})|W(\d{2}
 _ID = re.compile(rf"{PREFIX}([a-z]+_[\dA-Z-]+)#(\d{{1,6}})")
 _BLANK = re.compile(r"\n[^\S\n]*\n")
 _COMMENT = re.compile(r"<!--(?:(?!-->).)*-->", re.DOTALL)
+_DATED = re.compile(r"^[^\S\n]*(?:[-*+][^\S\n]+)?(\d{4}-\d{2}-\d{2})\b", re.MULTILINE | re.ASCII)
 _HEADING = re.compile(r"#{1,6}[^\S\n]\S.*")
 # Neither followed nor waited for: a link may lead out of the folder, a pipe never ends.
 _CAUTIOUSLY = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -101,6 +102,7 @@ class NotesFolder:
     def _items(self, file: NoteFile, text: str) -> Iterator[Item]:
         for number, paragraph in enumerate(paragraphs(text), start=1):
             flags = unseen_flags(paragraph)
+            start, end = _own_days(paragraph, file)
             yield Item(
                 id=f"{PREFIX}{file.name}#{number}",
                 text=paragraph,
@@ -111,8 +113,8 @@ class NotesFolder:
                 level="raw",
                 kind="note",
                 trust=self._trust,
-                occurred_at=file.start,
-                occurred_end=file.end,
+                occurred_at=start,
+                occurred_end=end,
                 tokens=-(-len(paragraph.encode()) // 4),
                 flags=(*flags, "injection") if is_injection(paragraph) else flags,
             )
@@ -130,6 +132,19 @@ class NotesFolder:
         except Refused:
             return None  # no longer a note
         return next((item for item in items if item.id == item_id), None)
+
+
+def _own_days(paragraph: str, file: NoteFile) -> tuple[datetime, datetime]:
+    """The days that its lines begin with, as far as they are the file's; else its time."""
+    days = []
+    for told in _DATED.findall(paragraph):
+        try:
+            day = datetime.fromisoformat(told).replace(tzinfo=UTC)
+        except ValueError:
+            continue  # the 31st of June
+        if file.start <= day < file.end:
+            days.append(day)
+    return (min(days), max(days) + timedelta(days=1)) if days else (file.start, file.end)
 
 
 def paragraphs(text: str) -> list[str]:

@@ -36,11 +36,7 @@ def compose(name: str, items: Sequence[Item]) -> Composed:
             blocks.append(f"## {_line(topic)}")
         blocks += [_entry(item, with_day=kind != "daily") for item in grouped[topic]]
     talks = _conversations([item for item in items if item.level == "raw" and item.session])
-    blocks += [
-        f"- conversation of {len(said)} turns: {caption(said[0].text, said[0].speaker)}"
-        f" ({said[0].id})"
-        for said in talks
-    ]
+    blocks += [_talk(said, with_day=kind != "daily") for said in talks]
     if kind != "daily" and len(told) > len(chosen):
         blocks.append(_rest(told, chosen))
     sources = (*(item.id for item in chosen), *(said[0].id for said in talks))
@@ -54,6 +50,13 @@ def _weight(item: Item) -> float:
 def _entry(item: Item, *, with_day: bool) -> str:
     when = f"{item.when:%Y-%m-%d}" if with_day else f"{item.when:%H:%M}"
     return f"- {when} {item.kind}: {shorten(_line(item.text), _CHARACTERS)} ({item.id})"
+
+
+def _talk(said: Sequence[Item], *, with_day: bool) -> str:
+    first = said[0]
+    when = f"{first.when:%Y-%m-%d} " if with_day else ""
+    opening = caption(first.text, first.speaker)
+    return f"- {when}conversation of {len(said)} turns: {opening} ({first.id})"
 
 
 def _conversations(turns: Sequence[Item]) -> list[list[Item]]:

@@ -87,11 +87,11 @@ def draw_up(jobs: Iterable[Job], work: Work) -> Plan:
     room = work.limit
     for job in jobs:
         try:
-            for proposal in job.plan(work):
-                if proposal.is_remark:
-                    remarks.append(Left(job.name, proposal.why, ""))
+            for proposed in job.plan(work):
+                if proposed.is_remark:
+                    remarks.append(Left(job.name, proposed.why, ""))
                     continue
-                step = _step(job, proposal, work)
+                step = _step(job, proposed, work)
                 if _is_done(step, work):
                     continue
                 proposal = step.proposal

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from recollect.context import Context
 from recollect.model import Candidate, Evidence, Item, Pool, best_first
-from recollect.questions import asks_for_several
 from recollect.text import fold, word_set
 
 
@@ -65,19 +64,12 @@ class Mmr:
 @dataclass(frozen=True, slots=True)
 class Rotate:
     """Gives every conversation a turn: each better turn of the same one costs
-    ``weight``, up to ``most`` of them; with ``several`` only where the question asks for
-    more than one thing."""
+    ``weight``, up to ``most`` of them."""
 
     weight: float = 0.025
     most: int = 3
     top: int = 60
-    several: bool = False
     name: str = "rotate"
-
-    def skip(self, pool: Pool, ctx: Context) -> str:
-        if self.several and not asks_for_several(ctx.query.text):
-            return "the question asks for one thing"
-        return ""
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         above: Counter[str] = Counter()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -44,8 +43,8 @@ def test_only_notes_go_and_no_link_is_followed(call: Caller) -> None:
     elsewhere.mkdir()
     (elsewhere / "weekly_2026-W08.md").write_text("theirs")
     (notes / "daily").mkdir(parents=True)
-    os.symlink(elsewhere, notes / "weekly")
-    os.symlink(elsewhere / "weekly_2026-W08.md", notes / "daily" / "daily_2026-02-18.md")
+    (notes / "weekly").symlink_to(elsewhere)
+    (notes / "daily" / "daily_2026-02-18.md").symlink_to(elsewhere / "weekly_2026-W08.md")
     (notes / "daily" / "daily_2026-02-16.md").write_text("a note by hand")
     stamp = with_stamp("an edited note", digest_of("a note"), "old", [])
     (notes / "daily" / "daily_2026-02-17.md").write_text(stamp)
@@ -59,7 +58,7 @@ def test_only_notes_go_and_no_link_is_followed(call: Caller) -> None:
         "daily_2026-02-17.md",
     ]
     assert (elsewhere / "weekly_2026-W08.md").read_text() == "theirs"
-    assert sorted(os.listdir(notes / "daily")) == [
+    assert sorted(file.name for file in (notes / "daily").iterdir()) == [
         "daily_2026-02-16.md",
         "daily_2026-02-18.md",
         "shopping.md",

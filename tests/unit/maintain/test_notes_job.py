@@ -273,3 +273,31 @@ def test_two_spaces_with_one_folder_do_not_cross(
     assert "red" in repr(found.hits)
     assert memory.notes is not None
     assert memory.notes.find("note:daily_2026-02-17#1") is not None
+
+
+def test_a_note_beyond_the_date_asked_for_is_left_out(
+    memory: Memory, clock: FixedClock, folder: Path
+) -> None:
+    """A quarter's note is cut by its lines' own days, whichever end of the time is asked for."""
+    memory.remember("We chose the blue pump")
+    clock.forward(days=30)
+    memory.remember("We then chose the red pump")
+    memory.remember("Shall we paint the pump?", level="raw", session="s1", speaker="Ana")
+    clock.forward(days=365)
+    memory.maintain("notes")
+    for path in (*folder.glob("daily/*"), *folder.glob("weekly/*")):
+        path.unlink()
+
+    def notes_of(**when: str) -> str:
+        found = memory.recall("Which pump?", profile="abmind", **when)
+        return " ".join(hit.item.text for hit in found.hits if hit.item.id.startswith("note:"))
+
+    assert "blue" in notes_of(since="2026-02-01", until="2026-04-01")
+    until = notes_of(until="2026-03-01")
+    assert "blue" in until
+    assert "red" not in until
+    assert "paint" not in until
+    since = notes_of(since="2026-03-01", until="2026-04-01")
+    assert "red" in since
+    assert "paint" in since
+    assert "blue" not in since

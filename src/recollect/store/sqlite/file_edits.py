@@ -108,11 +108,10 @@ def known(db: apsw.Connection, part: str) -> ForgottenFiles:
 
 def forget(db: apsw.Connection, part: str) -> ForgottenFiles:
     """Removes all of it."""
-    counts = []
-    for sql in (_FORGET, _FORGET_LOOKS):
-        db.execute(sql, (part,))
-        counts.append(db.changes())
-    return ForgottenFiles(*counts)
+    db.execute(_FORGET, (part,))
+    edits = db.changes()
+    db.execute(_FORGET_LOOKS, (part,))
+    return ForgottenFiles(edits, db.changes())
 
 
 def snapshot(db: apsw.Connection, path: str) -> FileSnapshot | None:
