@@ -132,8 +132,8 @@ def _told(value: Any) -> str:
 def reindex(app: App) -> None:
     """Make the vectors that are missing.
 
-    Signatures too. Needed after the embedder was changed or an older database opened. Can be stopped at any time and taken up
-    again.
+    Signatures too. Needed after the embedder was changed or an older database was
+    opened. Can be stopped at any time and taken up again.
     """
     with app.open() as memory, progress(app, "reindexing", unit="memories") as advance:
         made = memory.make_missing(progress=advance)

@@ -58,9 +58,9 @@ def maintain(app: App, /, jobs: tuple[str, ...], **given: Any) -> int:
     """Tidy up: duplicates, cold memories, notes; can be undone.
 
     Nothing is deleted: what leaves recall stays in the history and comes back by
-    `recollect undo RUN`. It has a successor that can be recalled, except what the jobs
-    forget and expire let go. At most 2 % of the memories leave in one run; pinned and
-    protected ones, goals and caveats never.
+    `recollect undo RUN`. It has a successor that can be recalled, except what --job
+    forget lets go, which is never done unasked. At most 2 % of the memories leave in one
+    run; pinned and protected ones, goals and caveats never.
     """  # fmt: skip
     if given["undo"]:
         from recollect.cli.undoing import undo_run  # seldom asked for here
