@@ -338,7 +338,12 @@ def test_profiles_of_ones_own_are_looked_for_in_two_places(desk):
 
 def test_the_table_and_the_settings_agree():
     """Every row is a field with that type; help and variable are there for the docs."""
-    settable = {field.name for field in fields(Settings)} - {"project", "config", "theirs", "origins"}
+    settable = {field.name for field in fields(Settings)} - {
+        "project",
+        "config",
+        "theirs",
+        "origins",
+    }
 
     assert set(NAMES) == settable
     for setting in SETTINGS:

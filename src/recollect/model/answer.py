@@ -87,7 +87,7 @@ class Query:
     track: bool = False
     seen: frozenset[int] = frozenset()
     most: tuple[tuple[str, int], ...] = ()
-    context: Situation = Situation()
+    context: Situation = field(default_factory=Situation)
 
     @property
     def moment(self) -> datetime:
