@@ -38,6 +38,7 @@ SECTIONS = {
         "recall-file": "Show what was done to a file, and why.",
         "read-smart": "Read a file, or only what changed in it.",
         "note-edit": "Keep what was done to a file.",
+        "forget-file": "Erase what is known of a file.",
     },
     "Relate": {
         "link": "Say how two memories belong together.",

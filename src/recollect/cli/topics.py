@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 @limit_option(50)
 @pass_app
 def threads(app: App, state: str | None, lifecycle: str | None, limit: int) -> int:
-    """List what goes on: topics, cases and work, the last changed first.
+    """List what goes on.
 
-    Threads are found by `recollect maintain --job threads`.
+    Topics, cases and work, the last changed first. They are found by `recollect maintain --job threads`.
     """
     with app.open() as memory:
         found = [
