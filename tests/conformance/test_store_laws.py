@@ -833,6 +833,8 @@ def fill(store: Store) -> None:
     store.add_links([Link(Node("item", "a"), Node("item", "b"), "contradicts", created_at=NOW)])
     store.end(["c"], how="forgotten", actor="x", now=at(seconds=9))
     store.note_use(["a", "b"], at(seconds=10))
+    corrects = Link(Node("item", "a"), Node("item", "b"), "supersedes", created_at=NOW)
+    store.add_links([corrects], now=NOW)
     store.set_status(["b"], "superseded", actor="x", now=at(seconds=11))
     store.erase(["d"], actor="x", now=at(seconds=12))
 
