@@ -287,4 +287,4 @@ def test_any_text_is_read_in_time(text):
     spent = time.process_time() - began
 
     assert all(span.start < span.end for span in spans)
-    assert spent < 0.5 or sys.gettrace()
+    assert spent < 3 or sys.gettrace()

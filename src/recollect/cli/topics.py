@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 def threads(app: App, state: str | None, lifecycle: str | None, limit: int) -> int:
     """List what goes on.
 
-    Topics, cases and work, the last changed first. They are found by `recollect maintain --job threads`.
+    Topics, cases and work, the last changed first. They are found by
+    `recollect maintain --job threads`.
     """
     with app.open() as memory:
         found = [

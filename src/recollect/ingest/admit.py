@@ -235,7 +235,7 @@ def _in_shape(draft: Draft, now: datetime) -> Draft:
     if draft.layer is not None:
         changes["layer"] = layer_of(draft.layer)
     if type(draft.derives_from) is not tuple:
-        changes["derives_from"] = tuple(draft.derives_from)
+        changes["derives_from"] = tuple(draft.derives_from or ())
     if type(draft.tags) is not tuple or type(draft.entities) is not tuple:
         changes |= {"tags": tuple(draft.tags), "entities": tuple(draft.entities)}
     shaped = draft._replace(**changes) if changes else draft
