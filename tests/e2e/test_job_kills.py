@@ -54,7 +54,10 @@ def killed(job: str, folder: Path, after_s: float | None) -> bool:
     if after_s is not None:
         time.sleep(after_s)
         os.kill(worker.pid, signal.SIGKILL)
-    said, _ = worker.communicate(timeout=120)
+    # Not communicate: with a time-out it reads past what readline has taken in already.
+    said = worker.stdout.read()
+    worker.wait(120)
+    worker.stdout.close()
     return "done" in said
 
 
