@@ -37,7 +37,10 @@ def killed(mode: str, path: Path, after_s: float | None) -> bool:
     if after_s is not None:
         time.sleep(after_s)
         os.kill(worker.pid, signal.SIGKILL)
-    told, _ = worker.communicate(timeout=60)
+    # Not communicate: with a time-out it reads past what readline has taken in already.
+    told = worker.stdout.read()
+    worker.wait(60)
+    worker.stdout.close()
     return "done" in told
 
 

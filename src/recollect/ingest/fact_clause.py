@@ -22,7 +22,7 @@ MOST_WORDS = 40
 NEAR = 16  # words: room for what opens a sentence
 _STRIPPED = "\"'`“”‘’«»*()[]"
 _ENDS = ".,;:!?…"
-_SENTENCE_END = re.compile(r"[.!…]['\"”’)]?(?=\s+[^a-z\s])|\s*\n|;(?=\s)|\s[—–-]{1,2}(?=\s)|\s\(")
+_SENTENCE_END = re.compile(r"[.!…]['\"”’)]?(?=\s+[^a-z\s])|\n|;(?=\s)|\s[—–-]{1,2}(?=\s)|\s\(")
 _MARKS = (". ", "! ", "; ", "\n", " (", " - ", " – ", " — ", '." ', ".\n", "… ", ".\t")
 _NO_SENTENCE = "-*>|#\"“'`{[<"
 _SHORTENED = frozenset({"dr", "mr", "mrs", "ms", "prof", "st", "no", "vs", "approx", "ca"})

@@ -29,7 +29,7 @@ MOST_WORDS = 8
 _CLOCK = re.compile(r"\d{1,2}[:.]\d{2}|\d{1,2}(?:am|pm)|\d{4}-\d{2}-\d{2}")
 _NUMBER = re.compile(r"[-+~<>≈€$£#]?\d")
 _NAMELIKE = re.compile(r"\d+[a-z]{4,}")
-_CODE = re.compile(r"[\w.-]*[_/\\@:.]\S*\w|\w*\d[\w.-]*|[a-z]+(?:-[a-z0-9]+)+")
+_SIGNS = frozenset("_/\\@:.0123456789")
 _TIMELY = NUMBERS | {"every", "early", "late", "mid", "end", "a", "first", "last", "second"}
 _THE = frozenset({"the", "our", "an", "a"})
 
@@ -108,9 +108,14 @@ def _kind(held: Sequence[Word]) -> Kind:
         first.low in NUMBERS and len(held) > 1
     ):
         return "number"
-    if first.raw[0].isupper() or _CODE.fullmatch(first.low):
+    if first.raw[0].isupper() or _is_code(first.low):
         return "name"
     return "plain"
+
+
+def _is_code(word: str) -> bool:
+    """Whether a word looks like an identifier, an address or a version."""
+    return not _SIGNS.isdisjoint(word) or ("-" in word.strip("-") and word.isascii())
 
 
 def _is_timely(word: Word) -> bool:
