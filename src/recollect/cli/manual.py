@@ -18,10 +18,19 @@ def page() -> str:
         "# The command line",
         f"```text\n{overview().strip()}\n```",
     ]
-    ctx = click.Context(recollect, info_name=PROGRAM, terminal_width=_WIDTH)
-    for path, told in _pages(recollect, ctx):
+    for path, told in _pages(recollect, root_context()):
         parts.append(f"## {path}\n\n```text\n{told.strip()}\n```")
     return "\n\n".join(parts) + "\n"
+
+
+def root_context(width: int = _WIDTH) -> click.Context:
+    """The program's context as a call of it would make it.
+
+    With the settings of the group: click keeps the help option it makes first, and one
+    made without them would know no `-h` for the rest of the process.
+    """
+    settings = recollect.context_settings
+    return click.Context(recollect, info_name=PROGRAM, terminal_width=width, **settings)
 
 
 def _pages(group: click.Group, ctx: click.Context) -> Iterator[tuple[str, str]]:

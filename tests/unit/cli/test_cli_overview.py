@@ -10,9 +10,10 @@ import pytest
 
 from recollect.cli import reference
 from recollect.cli.commands import HOMES, recollect
+from recollect.cli.manual import root_context
 from recollect.cli.overview import HELP, overview
 
-CTX = click.Context(recollect, info_name="recollect", terminal_width=80)
+CTX = root_context(80)
 
 
 def commands() -> list[tuple[str, click.Command]]:
@@ -46,7 +47,7 @@ def test_every_command_has_examples_and_the_general_options(
     name: str, command: click.Command
 ) -> None:
     """Examples call the command itself; --json and --space work after its name, too."""
-    text = command.get_help(click.Context(command, info_name=name, terminal_width=80))
+    text = command.get_help(click.Context(command, parent=CTX, info_name=name))
 
     assert f"recollect {name}" in text.split("Examples:")[1]
     assert "--json" in text
