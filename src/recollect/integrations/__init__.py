@@ -1,0 +1,1 @@
+"""Recollect behind the interfaces of agent frameworks; each needs the extra of its name."""

@@ -1,0 +1,1 @@
+"""Putting the memory into an agent: what is installed where, and the hooks a host calls."""
