@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check lint types layers docs bench clean
+.PHONY: demo test shuffle check lint types layers docs bench clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Recollect needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
@@ -21,9 +21,13 @@ $(VENV)/.dev-installed: pyproject.toml
 demo: $(VENV)/.installed
 	$(BIN)/recollect demo
 
-## Run all tests.
+## Run all tests, in the same order and with the same examples every time.
 test: $(VENV)/.dev-installed
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --randomly-seed=1
+
+## Run all tests in another order and with other examples: finds what `test` has not met.
+shuffle: $(VENV)/.dev-installed
+	RECOLLECT_TESTS=shuffled $(BIN)/python -m pytest -n 2
 
 ## What CI runs: tests, style, types, layers.
 check: test lint types layers
