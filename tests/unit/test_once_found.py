@@ -12,7 +12,7 @@ import pytest
 
 from corpus import NOW
 from recollect import Memory
-from recollect.errors import BadProfile, Conflict, ModelError, StoreBusy
+from recollect.errors import BadProfile, Conflict, ModelError, NotFound, StoreBusy
 from recollect.model import Filters, Link, Node
 from recollect.ports import Embedder, Embedding
 from recollect.profile import load_profile, parse_profile
@@ -293,3 +293,10 @@ def test_quarantine_holds_for_the_past_as_well() -> None:
 
     assert [hit.item.id for hit in before.hits] == [one]
     assert not after.hits
+
+
+def test_an_id_with_nul_is_nobodys(memory: Memory) -> None:
+    """It names no thread and no memory, and is said to, as any other unknown id."""
+    for look in (memory.thread, memory.get, memory.history, memory.links):
+        with pytest.raises(NotFound):
+            look("a\0b")

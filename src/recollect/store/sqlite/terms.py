@@ -32,7 +32,10 @@ class Reading(NamedTuple):
 
 def as_table(values: Any) -> Any:
     """Strings (a tuple) or integers (an array), at least one, to be bound as the rows of
-    ``carray(?)``: one statement serves for any number of them."""
+    ``carray(?)``: one statement serves for any number of them. A string with NUL, which
+    cannot be bound, is no id and no word of ours: it stands as one that matches nothing."""
+    if isinstance(values, tuple) and any("\0" in value for value in values):
+        values = tuple("" if "\0" in value else value for value in values)
     return apsw.carray(values)
 
 
