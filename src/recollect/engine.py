@@ -9,6 +9,7 @@ from recollect.channels import WAYS
 from recollect.context import Channel, Context, Early, Reluctant, Stage
 from recollect.errors import StoreBusy
 from recollect.model import AnswerStatus, Candidate, Degraded, Pool, Recall
+from recollect.parts import offers
 from recollect.profile import SLOTS, Profile
 from recollect.stages.assemble import relations_of, warnings_for
 from recollect.stages.budget import page_of
@@ -114,7 +115,7 @@ def _left_out(channel: Channel, found: dict[Channel, Pool], ctx: Context) -> str
     """Why a channel is not asked, if so."""
     if not _says_something(ctx):
         return "there is nothing to look for"
-    return channel.skip(found, ctx) if isinstance(channel, Reluctant) else ""
+    return channel.skip(found, ctx) if offers(channel, Reluctant) else ""
 
 
 def _says_something(ctx: Context) -> bool:
@@ -135,7 +136,7 @@ def _stages(profile: Profile, slot: str, ctx: Context) -> tuple[Stage, ...]:
 
 def _plan(profile: Profile, ctx: Context) -> Pool:
     for channel in profile.channels:
-        if isinstance(channel, Early):
+        if offers(channel, Early):
             channel.begin(ctx)
     frequencies = ctx.statistics().frequencies
     telling = [word for word in ctx.words() if not word.common]

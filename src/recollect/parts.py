@@ -5,9 +5,12 @@ A profile uses a few of many, and a recall from the command line should load no 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
+
+P = TypeVar("P")
 
 
 class Parts(Mapping[str, Any]):
@@ -31,3 +34,14 @@ class Parts(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._homes)
+
+
+def offers(part: object, protocol: Callable[..., P]) -> TypeGuard[P]:
+    """Whether a part's class has the methods of a protocol: asked once a class, since
+    asking costs as much as a small stage and a walk would ask thirty times."""
+    return _offered(type(part), protocol)
+
+
+@cache
+def _offered(kind: Any, protocol: Any) -> bool:
+    return issubclass(kind, protocol)

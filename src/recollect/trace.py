@@ -10,6 +10,7 @@ from recollect.context import Addition, Context, Dispensable, Stage
 from recollect.errors import RecollectError, StoreError
 from recollect.ids import make_id
 from recollect.model import Degraded, Pool, Run, Step
+from recollect.parts import offers
 
 
 class Trace:
@@ -58,7 +59,7 @@ class Trace:
 
     def pass_through(self, name: str, stage: Stage, pool: Pool) -> Pool:
         """Let a stage re-judge a pool; one with nothing to do it with lets it pass."""
-        if isinstance(stage, Dispensable) and (reason := stage.skip(pool, self._ctx)):
+        if offers(stage, Dispensable) and (reason := stage.skip(pool, self._ctx)):
             self.skip(name, reason, pool)
             return pool
         return self.attempt(name, lambda: stage(pool, self._ctx), pool)
