@@ -7,6 +7,7 @@ RecollectError
 │   ├── LooksPasted    a log or assistant output; ``force`` stores it anyway
 │   └── Conflict       an idempotency key was used before for other content
 ├── NotFound           no such memory, space, profile or file
+├── Forbidden          the caller may not do this (``scope`` is the one it needs)
 ├── BadProfile         a profile that cannot be read (file, key and allowed values)
 ├── BadSetting         a setting that cannot be read
 ├── MissingExtra       an optional part is not installed; names the extra
@@ -69,6 +70,14 @@ class Conflict(Refused):
 
 class NotFound(RecollectError):
     """No such memory, space, profile or file."""
+
+
+class Forbidden(RecollectError):
+    """The caller may not do this."""
+
+    def __init__(self, message: str, *, scope: str, remedy: str = "") -> None:
+        super().__init__(message, remedy=remedy)
+        self.scope = scope
 
 
 class BadProfile(RecollectError):

@@ -39,7 +39,8 @@ class Parts(Mapping[str, Any]):
 def offers(part: object, protocol: Callable[..., P]) -> TypeGuard[P]:
     """Whether a part's class has the methods of a protocol: asked once a class, since
     asking costs as much as a small stage and a walk would ask thirty times."""
-    return _offered(type(part), protocol)
+    kind: Any = type(part)
+    return _offered(kind, protocol)
 
 
 @cache

@@ -80,6 +80,14 @@ def data_folder() -> Path:
     return Path(user_data_dir(APP, appauthor=False))
 
 
+def state_folder() -> Path:
+    """The platform's place for what outlives a process but is no memory: logs, what is
+    still to be done."""
+    from platformdirs import user_state_dir  # start-up time
+
+    return Path(user_state_dir(APP, appauthor=False))
+
+
 def make_private_folder(path: Path) -> None:
     """Makes the folder and its missing parents, for the owner only; existing ones are
     left as they are."""

@@ -59,6 +59,9 @@ class Settings:
     notes_trust: int = 1
     color: str = "auto"
     actor: str = "user"
+    worker: str = "auto"
+    worker_idle: int = 600
+    maintain_in_background: bool = False
     project: Path | None = None
     config: Path | None = None
     theirs: Theirs = field(default_factory=lambda: Theirs({}))
@@ -165,6 +168,12 @@ SETTINGS: tuple[Setting, ...] = (
         "color", str, "whether the command line uses colours", allowed=("auto", "always", "never"),
     ),
     Setting("actor", str, "who is written down in the journal as the one who did it"),
+    Setting(
+        "worker", str, "whether a local process keeps models loaded: auto where one takes long to "
+        "load", allowed=("auto", "on", "off"),
+    ),
+    Setting("worker_idle", int, "after how many idle seconds the worker ends", limits=(1, 86_400)),
+    Setting("maintain_in_background", bool, "whether the worker tidies up while it is idle"),
 )  # fmt: skip
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 

@@ -125,6 +125,11 @@ class Opened:
             notes_dir=notes_dir,
         )
 
+    @property
+    def now(self) -> datetime:
+        """The moment, by this memory's own clock."""
+        return self._clock()
+
     def close(self) -> None:
         """Lets go of the store. What was acknowledged is already safe."""
         self.store.close()

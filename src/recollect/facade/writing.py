@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from recollect.errors import Refused
+from recollect.errors import Conflict, Refused
 from recollect.facade.working import Working
 from recollect.ingest.drafting import make_draft
 from recollect.model import Draft, Item, Remembered
@@ -80,11 +80,21 @@ class Writing(Working):
         batches = (ready[start : start + BATCH] for start in range(0, len(ready), BATCH))
         return [answer for batch in batches for answer in remember_each(batch, self._writing())]
 
-    def update(self, item_id: str, **changes: Any) -> Item:
-        """A new revision of a memory; the id stays, the old text stays in history."""
+    def update(self, item_id: str, *, revision: int | None = None, **changes: Any) -> Item:
+        """A new revision of a memory; the id stays, the old text stays in history.
+
+        With ``revision`` only where that is still the one that stands: who changes what it
+        has read does not overwrite what came in between. Raises Conflict then.
+        """
         from recollect.ingest.revise import revise  # start-up time: recall does without
 
-        return revise(self._live(item_id), changes, self._writing())
+        item = self._live(item_id)
+        if revision is not None and item.rev != revision:
+            raise Conflict(
+                f"{item.id} is in revision {item.rev}, not {revision}",
+                remedy="read it again and repeat the change",
+            )
+        return revise(item, changes, self._writing())
 
     def boost(self, item_id: str, by: float = 1.0) -> Item:
         """Finds a memory more relevant than it was, within ten of neutral; a negative

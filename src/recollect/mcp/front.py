@@ -39,6 +39,7 @@ class Front:
         # Who begins otherwise speaks a version without a greeting, or makes a mistake.
         if is_first and method == "initialize" and _is_greeting(params):
             self._greeted = True
+            self._lists = self._offer.lists_for(params["capabilities"])
             return _answer(asked, self._offer.greeting(params["protocolVersion"]))
         if self._greeted and method in self._lists and _is_plain(params):
             return _answer(asked, self._lists[method])

@@ -9,6 +9,7 @@ from recollect.jsonable import Json
 from recollect.mcp.prompts import PROMPTS
 from recollect.mcp.resources import RESOURCES, TEMPLATES
 from recollect.mcp.tool import Tool
+from recollect.mcp.view import LISTED, shows_views
 from recollect.version import __version__
 
 NAME = "recollect"
@@ -30,10 +31,18 @@ class Offer:
     @property
     def lists(self) -> dict[str, Json]:
         """Every list, by the method that asks for it."""
+        return self.lists_for({})
+
+    def lists_for(self, capabilities: Mapping[str, object]) -> dict[str, Json]:
+        """The lists for a client that can do this: views only where they can be drawn."""
+        draws = shows_views(capabilities)
+        views = [LISTED] if draws and any(tool.view for tool in self.tools.values()) else []
         return {
-            "tools/list": {"tools": [tool.listed() for tool in self.tools.values()]},
+            "tools/list": {
+                "tools": [tool.listed(draws=draws) for tool in self.tools.values()],
+            },
             "prompts/list": {"prompts": [one.listed(name) for name, one in PROMPTS.items()]},
-            "resources/list": {"resources": RESOURCES},
+            "resources/list": {"resources": [*RESOURCES, *views]},
             "resources/templates/list": {"resourceTemplates": TEMPLATES},
         }
 

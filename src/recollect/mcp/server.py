@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import anyio
@@ -15,6 +15,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from recollect.errors import RecollectError
+from recollect.jsonable import Json
 from recollect.mcp.fencing import one_line
 from recollect.mcp.offer import INSTRUCTIONS, NAME, TITLE, Offer
 from recollect.mcp.opening import Opening
@@ -22,6 +23,7 @@ from recollect.mcp.prompts import PROMPTS, said
 from recollect.mcp.resources import read
 from recollect.mcp.schema import checked
 from recollect.mcp.tool import Call, Reply, Tool
+from recollect.mcp.view import EXTENSION, META, MIME, URI, page, shows_views
 from recollect.version import __version__
 
 READ_WITHIN_S = 10.0
@@ -35,21 +37,24 @@ class Serving:
     """What is done for each request of the protocol."""
 
     def __init__(self, offer: Offer, opening: Opening, within_s: float) -> None:
-        self._tools, self._lists, self._opening = offer.tools, offer.lists, opening
+        self._tools, self._offer, self._opening = offer.tools, offer, opening
         self._within_s = within_s
 
-    async def list_tools(self, _: _Ctx, __: _Paged) -> types.ListToolsResult:
-        return types.ListToolsResult.model_validate(self._lists["tools/list"])
+    async def list_tools(self, ctx: _Ctx, _: _Paged) -> types.ListToolsResult:
+        return types.ListToolsResult.model_validate(self._list("tools/list", ctx))
 
-    async def list_prompts(self, _: _Ctx, __: _Paged) -> types.ListPromptsResult:
-        return types.ListPromptsResult.model_validate(self._lists["prompts/list"])
+    async def list_prompts(self, ctx: _Ctx, _: _Paged) -> types.ListPromptsResult:
+        return types.ListPromptsResult.model_validate(self._list("prompts/list", ctx))
 
-    async def list_resources(self, _: _Ctx, __: _Paged) -> types.ListResourcesResult:
-        return types.ListResourcesResult.model_validate(self._lists["resources/list"])
+    async def list_resources(self, ctx: _Ctx, _: _Paged) -> types.ListResourcesResult:
+        return types.ListResourcesResult.model_validate(self._list("resources/list", ctx))
 
-    async def list_templates(self, _: _Ctx, __: _Paged) -> types.ListResourceTemplatesResult:
-        told = self._lists["resources/templates/list"]
+    async def list_templates(self, ctx: _Ctx, _: _Paged) -> types.ListResourceTemplatesResult:
+        told = self._list("resources/templates/list", ctx)
         return types.ListResourceTemplatesResult.model_validate(told)
+
+    def _list(self, method: str, ctx: _Ctx) -> Json:
+        return self._offer.lists_for(_capabilities(ctx))[method]
 
     async def call_tool(
         self, ctx: _Ctx, params: types.CallToolRequestParams
@@ -64,6 +69,9 @@ class Serving:
         self, _: _Ctx, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
+        if uri == URI:
+            view = types.TextResourceContents(uri=uri, text=page(), mime_type=MIME, _meta=META)
+            return types.ReadResourceResult(contents=[view])
         content = await self._answered(lambda: read(uri, self._opening.memory()))
         told = types.TextResourceContents(uri=uri, text=content.text, mime_type=content.mime)
         return types.ReadResourceResult(contents=[told])
@@ -90,7 +98,8 @@ class Serving:
         def work() -> Reply:
             told = checked(arguments, tool.takes)
             memory = self._opening.memory(writing=not tool.reads)
-            return tool(Call(memory, told, _client(ctx), progress))
+            draws = shows_views(_capabilities(ctx))
+            return tool(Call(memory, told, _client(ctx), progress, draws))
 
         try:
             # A write is not given up halfway: the store's own limits end it.
@@ -108,7 +117,9 @@ class Serving:
             _log.exception("the tool %s failed", tool.name)
             return _failed(f"a bug in Recollect: {type(error).__name__}", "please report it")
         text = types.TextContent(type="text", text=reply.text)
-        return types.CallToolResult(content=[text], structured_content=reply.content)
+        return types.CallToolResult(
+            content=[text], structured_content=reply.content, _meta=reply.meta
+        )
 
     async def _answered(self, work: Callable[[], T]) -> T:
         """What a resource or a prompt gives; a refusal becomes the protocol's own error."""
@@ -127,7 +138,7 @@ class Serving:
 def make_server(offer: Offer, opening: Opening, *, within_s: float = READ_WITHIN_S) -> Server[Any]:
     """A server that offers this of that memory; a question is answered within that time."""
     serving = Serving(offer, opening, within_s)
-    return Server(
+    server: Server[Any] = Server(
         NAME,
         title=TITLE,
         version=__version__,
@@ -140,12 +151,20 @@ def make_server(offer: Offer, opening: Opening, *, within_s: float = READ_WITHIN
         on_list_prompts=serving.list_prompts,
         on_get_prompt=serving.get_prompt,
     )
+    server.extensions = {EXTENSION: {}}
+    return server
 
 
 def _client(ctx: _Ctx) -> str:
     """The host's name as it gave it, for the provenance of what it writes."""
     params = ctx.session.client_params
     return one_line(params.client_info.name, 60) if params is not None else ""
+
+
+def _capabilities(ctx: _Ctx) -> Mapping[str, object]:
+    """What the host says it can do, as far as it matters here."""
+    told = ctx.session.client_capabilities
+    return {"extensions": told.extensions} if told is not None else {}
 
 
 def _failed(message: str, remedy: str) -> types.CallToolResult:

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 
 
 class Reply(NamedTuple):
-    """What a tool answers: a text for the model, and the same as data for its host."""
+    """What a tool answers: a text for the model, the same as data for its host, and what
+    only a view of it needs."""
 
     text: str
     content: Json
+    meta: Json | None = None
 
 
 def _nobody_watches(done: int, total: int) -> None:
@@ -28,12 +30,14 @@ class Call:
     """One call of a tool: the memory it may use, what it was told, and by whom.
 
     There is no space in it: the server decides that, and no argument can change it.
+    ``draws`` says that the host draws views, which want to know more than a model does.
     """
 
     memory: Memory
     told: Mapping[str, Any]
     client: str = ""
     progress: Callable[[int, int], None] = field(default=_nobody_watches)
+    draws: bool = False
 
     def given(self, *names: str) -> dict[str, Any]:
         """Those of the arguments that were given."""
@@ -45,7 +49,7 @@ class Tool:
     """One tool. ``home`` is "module:function" below ``tools``, imported when it is called.
 
     Texts in its answer are cut at ``longest`` characters; a tool with a budget of its own
-    has None.
+    has None. ``view`` is the address of the page that draws it, for hosts that do.
     """
 
     name: str
@@ -58,10 +62,11 @@ class Tool:
     destroys: bool = False
     repeatable: bool = False
     longest: int | None = 2000
+    view: str = ""
 
-    def listed(self) -> Json:
-        """As `tools/list` tells of it."""
-        return {
+    def listed(self, *, draws: bool = False) -> Json:
+        """As `tools/list` tells of it; its view only to a host that draws views."""
+        told: Json = {
             "name": self.name,
             "title": self.title,
             "description": self.description,
@@ -75,6 +80,7 @@ class Tool:
                 "openWorldHint": False,
             },
         }
+        return told | {"_meta": {"ui": {"resourceUri": self.view}}} if self.view and draws else told
 
     def __call__(self, call: Call) -> Reply:
         from importlib import import_module  # start-up time: lists are asked for first
@@ -83,4 +89,6 @@ class Tool:
 
         module, _, function = self.home.partition(":")
         made: Reply = getattr(import_module(f"recollect.mcp.tools.{module}"), function)(call)
-        return made._replace(content=cleaned(made.content, self.longest))
+        return made._replace(
+            content=cleaned(made.content, self.longest), meta=cleaned(made.meta, self.longest)
+        )

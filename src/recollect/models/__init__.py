@@ -18,12 +18,14 @@ class Provider(NamedTuple, Generic[T]):
     """Where a model's class is. Its module must import nothing heavy, and making
     one must load nothing: that happens when the first text comes.
 
-    ``takes`` names what stands behind the colon of "provider:argument".
+    ``takes`` names what stands behind the colon of "provider:argument". A ``heavy`` one
+    takes so long to load that it is worth a process that keeps it.
     """
 
     module: str
     name: str
     takes: str = ""
+    heavy: bool = False
 
     def __call__(self, *argument: str) -> T:
         made: T = getattr(import_module(self.module), self.name)(*argument)
@@ -31,7 +33,7 @@ class Provider(NamedTuple, Generic[T]):
 
 
 _TRANSFORMER: Provider[Embedder] = Provider(
-    "recollect.models.transformer", "TransformerEmbedder", "FOLDER"
+    "recollect.models.transformer", "TransformerEmbedder", "FOLDER", heavy=True
 )
 
 # Those that need nothing but their name.
@@ -45,11 +47,19 @@ EMBEDDERS: dict[str, Provider[Embedder]] = {
 PROVIDERS: dict[str, Provider[Embedder]] = {
     "transformer": _TRANSFORMER,
     "sentence-transformers": Provider(
-        "recollect.models.sentence_transformers", "SentenceTransformersEmbedder", "NAME_OR_FOLDER"
+        "recollect.models.sentence_transformers",
+        "SentenceTransformersEmbedder",
+        "NAME_OR_FOLDER",
+        heavy=True,
     ),
     "ollama": Provider("recollect.models.ollama", "open_ollama", "MODEL"),
     "openai": Provider("recollect.models.openai", "open_openai", "MODEL"),
 }
+
+
+def provider_of(name: str) -> Provider[Embedder] | None:
+    """Who provides the embedder of that name or "provider:argument"; None where nobody does."""
+    return EMBEDDERS.get(name) or PROVIDERS.get(name.partition(":")[0])
 
 
 def open_embedder(name: str | None = None) -> Embedder | None:

@@ -10,7 +10,7 @@ from recollect.models import NONE, Provider
 from recollect.ports import Reranker
 
 _CROSS_ENCODER: Provider[Reranker] = Provider(
-    "recollect.models.cross_encoder", "CrossEncoder", "FOLDER"
+    "recollect.models.cross_encoder", "CrossEncoder", "FOLDER", heavy=True
 )
 
 # Those that need nothing but their name.
@@ -25,6 +25,11 @@ RERANK_PROVIDERS: dict[str, Provider[Reranker]] = {
     "http": Provider("recollect.models.http_reranker", "open_http", "//HOST/PATH#MODEL"),
     "https": Provider("recollect.models.http_reranker", "open_https", "//HOST/PATH#MODEL"),
 }
+
+
+def reranker_provider(name: str) -> Provider[Reranker] | None:
+    """Who provides the reranker of that name; None where it is none, or no provider's."""
+    return RERANKERS.get(name) or RERANK_PROVIDERS.get(name.partition(":")[0])
 
 
 def open_reranker(wanted: str | Reranker | None) -> Reranker | None:

@@ -23,6 +23,7 @@ from recollect.mcp.parent import watch_parent
 from recollect.mcp.server import make_server
 from recollect.mcp.serving import read_address
 from recollect.mcp.tools import TOOLS
+from recollect.mcp.view import EXTENSION, MIME
 from recollect.settings import Settings
 
 OFFER = Offer(TOOLS)
@@ -33,11 +34,13 @@ def line(method: str, params: Any = None, number: int | str = 1) -> bytes:
     return json.dumps(told if params is None else told | {"params": params}).encode() + b"\n"
 
 
-def greeting(version: str) -> bytes:
+def greeting(version: str, **capabilities: Any) -> bytes:
     client = {"name": "test", "version": "1"}
-    return line(
-        "initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
-    )
+    told = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": client}
+    return line("initialize", told)
+
+
+DRAWS = {"extensions": {EXTENSION: {"mimeTypes": [MIME]}}}
 
 
 async def by_library(*asked: bytes) -> list[dict[str, Any]]:
@@ -55,10 +58,11 @@ async def by_library(*asked: bytes) -> list[dict[str, Any]]:
     return answers
 
 
+@pytest.mark.parametrize("capabilities", [{}, DRAWS], ids=["plain", "draws"])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_front_says_what_the_library_says(version: str) -> None:
-    """The greeting and every list, field for field."""
-    asked = [greeting(version), *(line(method, number=method) for method in OFFER.lists)]
+def test_the_front_says_what_the_library_says(version: str, capabilities: dict[str, Any]) -> None:
+    """The greeting and every list, field for field; to a host that draws views as well."""
+    asked = [greeting(version, **capabilities), *(line(method, number=method) for method in OFFER.lists)]
     front = Front(OFFER)
 
     here = [front.reply(one) for one in asked]

@@ -12,11 +12,12 @@ from recollect.jsonable import Json, number
 from recollect.mcp.fencing import NOTICE, Quote, cut, labelled, memory_json, one_line, quoted
 from recollect.mcp.sight import seen
 from recollect.mcp.tool import Call, Reply
+from recollect.mcp.view import EVIDENCE
 from recollect.memory import Memory
 from recollect.model import Candidate, Recall
 from recollect.present import related, relation_lines
 from recollect.reasons import match_reasons
-from recollect.wire import degraded_json, provenance_json, why_not_json
+from recollect.wire import degraded_json, evidence_json, provenance_json, why_not_json
 
 _FILTERS = ("entity", "kind", "layer", "band", "topic", "tag", "since", "until")
 _LIMITS = ("as_of", "k", "episode_k", "max_tokens", "offset", "cursor", "profile")
@@ -55,7 +56,8 @@ def recall(call: Call) -> Reply:
         "nearest_miss": _miss_json(answer.nearest_miss),
         "profile": answer.profile,
     }
-    return Reply(text, content)
+    meta = {EVIDENCE: {hit.item.id: _evidence(hit) for hit in hits}} if call.draws else None
+    return Reply(text, content, meta)
 
 
 def _fitting(answer: Recall, memory: Memory) -> tuple[Candidate, ...]:
@@ -124,6 +126,10 @@ def _hit_json(hit: Candidate, answer: Recall) -> Json:
     }  # fmt: skip
 
 
+def _evidence(hit: Candidate) -> list[Json]:
+    return [evidence_json(reason) for reason in hit.evidence]
+
+
 def _miss_json(miss: Candidate | None) -> Json | None:
     return None if miss is None else memory_json(miss.item) | {"score": number(miss.score)}
 
@@ -146,7 +152,7 @@ def _why(memory: Memory, query: str, item_id: str, options: dict[str, Any]) -> R
     for place, hit in enumerate(answer.hits, 1):
         if hit.item.id == item_id:
             told = f"It is number {place} of {len(answer.hits)}.\n{arithmetic_of(hit)}"
-            details = {"rank": place, **_hit_json(hit, answer)}
+            details = {"rank": place, **_hit_json(hit, answer), "evidence": _evidence(hit)}
             return _explained("why", told, details, stage="answer")
     missing = memory.why_not(item_id, query, **options)
     told = f"It was not returned; at the step {missing.stage}: {missing.reason}."

@@ -22,6 +22,7 @@ from recollect.mcp.schema import (
 )
 from recollect.mcp.tool import Tool
 from recollect.mcp.tools.shapes import DEGRADED, HIT, MEMORY, NOTICE
+from recollect.mcp.view import URI
 
 ORIGINS = ("agent", "tool", "web")
 _ID = text("The memory's id, or a part of it that only it has.", most=200)
@@ -97,6 +98,7 @@ RECALL = Tool(
     reads=True,
     repeatable=True,
     longest=None,
+    view=URI,
 )  # fmt: skip
 
 REMEMBER = Tool(
