@@ -824,6 +824,8 @@ def test_ctrl_c_ends_with_130(run: Run, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [SCRIPT, "import", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, env=room(tmp_path), cwd=tmp_path,
+        # A shell that starts the tests in the background has them ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     time.sleep(1.5)
     process.send_signal(signal.SIGINT)
