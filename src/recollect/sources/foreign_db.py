@@ -1,0 +1,177 @@
+"""Reads a SQLite database that belongs to another program, and leaves no trace in it.
+
+Read-only, never brought up to date, and never trusted: only plain tables are read, cells
+that are too large are not loaded, and what is no text is no text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import apsw
+
+from recollect.errors import BadText, Refused, StoreBusy, TooLarge
+from recollect.ingest.strict_json import strict_json
+
+MAGIC = b"SQLite format 3\x00"
+CELL_BYTES = 4 * 1024 * 1024
+_WAIT_MS = 5_000
+_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'create table%'"
+
+
+class Row(NamedTuple):
+    """One row: its cells by column, as bytes; ``refused`` where one of them is too large."""
+
+    where: str
+    cells: Mapping[str, bytes | None]
+    refused: Refused | None = None
+
+    def text(self, column: str) -> str:
+        """The cell as text, without blanks around it; empty where there is none."""
+        cell = self.cells.get(column)
+        if cell is None:
+            return ""
+        try:
+            return cell.decode().strip()
+        except UnicodeDecodeError as error:
+            raise BadText(f"{column} is not UTF-8 at byte {error.start + 1}") from error
+
+    def number(self, column: str) -> float | None:
+        """The cell as a number, where it is one."""
+        try:
+            return float(self.cells.get(column) or b"")
+        except ValueError:
+            return None
+
+    def json(self, column: str) -> Any:
+        """The value of a cell that holds JSON; None where there is none, or no JSON."""
+        if not self.cells.get(column):
+            return None
+        try:
+            return strict_json(self.text(column))
+        except Refused:
+            return None
+
+
+class ForeignDb:
+    """A database that is open for reading."""
+
+    def __init__(self, db: apsw.Connection, name: str) -> None:
+        self._db = db
+        self._name = name
+
+    def tables(self) -> dict[str, frozenset[str]]:
+        """Its plain tables and their columns."""
+        with _reading(self._name):
+            names = [str(row[0]) for row in self._db.execute(_TABLES)]
+            return {
+                name: frozenset(
+                    str(row[0])
+                    for row in self._db.execute("SELECT name FROM pragma_table_info(?)", (name,))
+                )
+                for name in names
+            }
+
+    def require(self, told: str, **wanted: Sequence[str]) -> None:
+        """Refuses a database that lacks tables or columns; ``told`` says which are known."""
+        tables = self.tables()
+        for table, columns in wanted.items():
+            if table not in tables:
+                raise Refused(f"{self._name} has no table {table}", remedy=told)
+            for column in columns:
+                if column not in tables[table]:
+                    raise Refused(f"{self._name}: {table} has no column {column}", remedy=told)
+
+    def count(self, *tables: str) -> int:
+        """How many rows these tables have, those that are not there left out."""
+        there = self.tables()
+        with _reading(self._name):
+            return sum(
+                int(self._db.execute(f"SELECT count(*) FROM {_quoted(table)}").get)  # noqa: S608
+                for table in tables
+                if table in there
+            )
+
+    def rows(self, table: str, wanted: Sequence[str], order: Sequence[str]) -> Iterator[Row]:
+        """The rows of a table, as far as it is there, with those of the columns that it has."""
+        columns = self.tables().get(table, frozenset())
+        present = [column for column in wanted if column in columns]
+        if not present:
+            return
+        sizes = ", ".join(f"ifnull(octet_length({_quoted(one)}), 0)" for one in present)
+        cells = ", ".join(
+            f"CASE WHEN octet_length({_quoted(one)}) <= {CELL_BYTES} "
+            f"THEN CAST({_quoted(one)} AS BLOB) END"
+            for one in present
+        )
+        sorting = ", ".join(_quoted(one) for one in order if one in columns)
+        # Names of columns are quoted, and those that were asked for; nothing else varies.
+        sql = f"SELECT max(0, {sizes}), {cells} FROM {_quoted(table)}"  # noqa: S608
+        sql += f" ORDER BY {sorting}" if sorting else ""
+        with _reading(self._name):
+            for number, (largest, *found) in enumerate(self._db.execute(sql), start=1):
+                where = f"row {number} of {table}"
+                refused = (
+                    TooLarge("a cell", limit=CELL_BYTES, actual=largest)
+                    if largest > CELL_BYTES
+                    else None
+                )
+                yield Row(where, dict(zip(present, found, strict=True)), refused)
+
+
+@contextmanager
+def open_foreign(path: Path) -> Iterator[ForeignDb]:
+    """The database of that file. A program that is writing to it is not disturbed."""
+    with _reading(path.name):
+        db = apsw.Connection(_address(path), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    try:
+        with _reading(path.name):
+            db.set_busy_timeout(_WAIT_MS)
+            db.execute("PRAGMA query_only=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON")
+            db.execute("SELECT count(*) FROM sqlite_schema").get  # noqa: B018
+        yield ForeignDb(db, path.name)
+    finally:
+        db.close()
+
+
+def is_database(path: Path) -> bool:
+    """Whether the file is one, by how it begins."""
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def _address(path: Path) -> str:
+    """The file as SQLite is told of it.
+
+    Of a database in WAL mode that nobody has open, SQLite would make the files beside it to
+    read it; told that it does not change, it makes none.
+    """
+    still = _keeps_wal(path) and not path.with_name(f"{path.name}-wal").exists()
+    return f"file:{quote(str(path.absolute()))}?{'immutable=1' if still else 'mode=ro'}"
+
+
+def _keeps_wal(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(20)[18:20] == b"\x02\x02"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """Says in a sentence what SQLite could not do."""
+    try:
+        yield
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreBusy(f"{name} is in use by another program", remedy="try again") from error
+    except apsw.Error as error:
+        raise Refused(
+            f"{name} cannot be read: {error}",
+            remedy="if the other program is running, close it and try again",
+        ) from error

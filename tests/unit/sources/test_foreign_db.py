@@ -1,0 +1,115 @@
+"""Databases of other programs are read, and left exactly as they were."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import foreign
+from recollect.errors import BadText, RecollectError, Refused, TooLarge
+from recollect.sources.claude_mem import ClaudeMem
+from recollect.sources.foreign_db import CELL_BYTES, open_foreign
+from recollect.sources.remind import Remind
+from recollect.sources.source import Gauge
+
+
+def state(folder: Path) -> dict[str, str]:
+    """Every file of a folder, and what is in it."""
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.iterdir())
+    }
+
+
+@pytest.mark.parametrize("wal", [False, True], ids=["journal", "wal"])
+def test_nothing_is_written(tmp_path: Path, wal: bool) -> None:
+    """Neither to the database nor beside it, in either mode of writing."""
+    path = foreign.claude_mem(tmp_path, wal=wal)
+    before = state(tmp_path)
+
+    entries = list(ClaudeMem(path, Gauge()).entries())
+
+    assert len(entries) == 4
+    assert state(tmp_path) == before
+
+
+def test_a_database_in_use_is_read_as_it_stands(tmp_path: Path) -> None:
+    """What its program has written and not yet moved into the file is read too."""
+    path = foreign.claude_mem(tmp_path, wal=True)
+    db = sqlite3.connect(path)
+    db.execute("UPDATE user_prompts SET prompt_text = 'changed a moment ago'")
+    db.commit()
+    assert path.with_name("claude-mem.db-wal").stat().st_size
+    before = hashlib.sha256(path.read_bytes()).hexdigest()
+
+    texts = [one.found.text for one in ClaudeMem(path, Gauge()).entries()]  # type: ignore[union-attr]
+
+    assert "changed a moment ago" in texts
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == before
+    db.close()
+
+
+def test_another_schema_is_told(tmp_path: Path) -> None:
+    """By the table or the column that is missing, and the versions that are known."""
+    path = tmp_path / "other.db"
+    with foreign.database(path) as db:
+        db.execute("CREATE TABLE episodes (id TEXT, data TEXT)")
+        db.execute("CREATE VIEW concepts AS SELECT * FROM episodes")
+    column = tmp_path / "column.db"
+    with foreign.database(column) as db:
+        db.execute("CREATE TABLE episodes (id TEXT, data TEXT)")
+        db.execute("CREATE TABLE concepts (id TEXT)")
+
+    for place, message in ((path, "no table concepts"), (column, "concepts has no column data")):
+        with pytest.raises(Refused, match=message) as refused:
+            list(Remind(place, Gauge()).entries())
+        assert "Remind 0.5 to 0.12" in refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"no database at all", b"SQLite format 3\x00" + b"\x00" * 90]
+)
+def test_what_is_no_database_is_told(tmp_path: Path, content: bytes) -> None:
+    """In a sentence."""
+    path = tmp_path / "remind.db"
+    path.write_bytes(content)
+
+    with pytest.raises(RecollectError):
+        list(Remind(path, Gauge()).entries())
+
+
+def test_a_damaged_database_gives_what_can_be_read(tmp_path: Path) -> None:
+    """And then a sentence, never a traceback."""
+    path = foreign.claude_mem(tmp_path)
+    content = bytearray(path.read_bytes())
+    for place in range(4096, len(content), 512):
+        content[place : place + 64] = b"\xff" * 64
+    path.write_bytes(content)
+
+    with pytest.raises(RecollectError):
+        list(ClaudeMem(path, Gauge()).entries())
+
+
+def test_cells_are_taken_for_what_they_are(tmp_path: Path) -> None:
+    """A huge one is not loaded, one that is no text is refused, a number is a number."""
+    path = tmp_path / "cells.db"
+    with foreign.database(path) as db:
+        db.execute("CREATE TABLE t (a, b)")
+        db.execute("INSERT INTO t VALUES (zeroblob(?), 'beside')", (CELL_BYTES + 1,))
+        db.execute("INSERT INTO t VALUES (CAST(x'ff61' AS TEXT), 2.5)")
+        db.execute("INSERT INTO t VALUES (NULL, 'words')")
+        db.execute("INSERT INTO t VALUES ('{\"a\": [1]}', '{broken')")
+
+    with open_foreign(path) as db:
+        huge, bad, empty, json = db.rows("t", ("a", "b", "none"), ())
+
+    assert isinstance(huge.refused, TooLarge)
+    assert huge.cells["a"] is None
+    with pytest.raises(BadText, match="a is not UTF-8 at byte 1"):
+        bad.text("a")
+    assert bad.number("b") == 2.5
+    assert (empty.text("a"), empty.number("b"), empty.json("a")) == ("", None, None)
+    assert (json.json("a"), json.json("b")) == ({"a": [1]}, None)

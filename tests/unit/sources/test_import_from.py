@@ -1,0 +1,326 @@
+"""An import can be previewed, repeated, interrupted and taken back."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import foreign
+from recollect import Memory
+from recollect.errors import Refused
+from recollect.model import Item
+from recollect.sources.importing import import_from
+from recollect.sources.tally import Tally
+
+
+@pytest.fixture
+def space() -> Iterator[Memory]:
+    """A memory without vectors."""
+    with Memory.open(":memory:", embedder="none") as opened:
+        yield opened
+
+
+def counts(tally: Tally) -> tuple[int, ...]:
+    """Stored, updated, duplicates, repeated, links, redacted, refused."""
+    return (
+        *(tally.stored, tally.updated, tally.duplicates, tally.repeated, tally.links),
+        *(tally.redacted, tally.n_refused),
+    )
+
+
+def texts(memory: Memory) -> list[str]:
+    return sorted(item.text for item in memory.browse(limit=200))
+
+
+def found(memory: Memory, words: str) -> Item:
+    return next(item for item in memory.browse(limit=200) if words in item.text)
+
+
+@pytest.mark.parametrize("kind", foreign.MAKERS)
+def test_a_preview_tells_what_the_import_does(kind: str, tmp_path: Path, space: Memory) -> None:
+    """The same counts, before it was imported and after; and it writes nothing."""
+    path = foreign.MAKERS[kind](tmp_path)
+    space.remember("Something else that is remembered")
+    generation = space.store.generation()
+
+    first = import_from(space, path, preview=True)
+    untouched = space.store.generation() == generation
+    done = import_from(space, path)
+    second = import_from(space, path, preview=True)
+    again = import_from(space, path)
+
+    assert untouched
+    assert first.stored > 0
+    assert counts(first) == counts(done)
+    assert first.kinds == done.kinds
+    assert counts(second) == counts(again) == (0, 0, 0, done.stored, 0, 0, 0)
+
+
+@pytest.mark.parametrize("kind", foreign.MAKERS)
+def test_what_came_knows_where_from(kind: str, tmp_path: Path, space: Memory) -> None:
+    """Its source, its class, a trust that is no more than an import's; and revoke takes
+    all of it back, and nothing else."""
+    path = foreign.MAKERS[kind](tmp_path)
+    own = space.remember("My own words, which stay").id
+
+    tally = import_from(space, path)
+    items = space.browse(limit=200)
+
+    assert tally.source == f"{kind}:{path.name}"
+    assert {item.source for item in items if item.id != own} == {tally.source}
+    assert {item.source_class for item in items if item.id != own} == {"import"}
+    assert all(item.trust <= 1 for item in items if item.id != own)
+    revoked = space.revoke(tally.source)
+    assert len(revoked.ids) == tally.stored
+    assert texts(space) == ["My own words, which stay"]
+    assert counts(import_from(space, path))[:2] == (0, 0)
+
+
+def test_a_source_that_has_grown_brings_what_is_new(tmp_path: Path, space: Memory) -> None:
+    """Turns that came before keep their places."""
+    (chat,) = foreign.chatgpt_conversations()
+    import_from(space, foreign.chatgpt(tmp_path, [chat]))
+    chat["mapping"]["q3"] = {**copy.deepcopy(chat["mapping"]["q2"]), "id": "q3", "parent": "a2"}
+    chat["mapping"]["q3"]["message"] |= {"id": "q3"}
+    chat["mapping"]["q3"]["message"]["content"] = {"content_type": "text", "parts": ["Thank you"]}
+    chat["current_node"] = "q3"
+
+    tally = import_from(space, foreign.chatgpt(tmp_path, [chat]))
+
+    assert counts(tally) == (1, 0, 0, 4, 0, 0, 0)
+    assert found(space, "Thank you").seq == 5
+
+
+def test_what_has_changed_is_a_new_revision(tmp_path: Path, space: Memory) -> None:
+    """Under its id, with the old words in its history; nothing is stored twice."""
+    (tmp_path / "a").mkdir()
+    import_from(space, foreign.remind(tmp_path / "a"))
+    before = found(space, "Tokens live for an hour")
+    concepts = copy.deepcopy(foreign.CONCEPTS)
+    concepts[0] |= {"summary": "Tokens live for ten minutes at most", "tags": ["security", "login"]}
+    (tmp_path / "b").mkdir()
+    path = foreign.remind(tmp_path / "b", concepts=concepts)
+
+    preview, tally = import_from(space, path, preview=True), import_from(space, path)
+    after = found(space, "ten minutes")
+
+    assert counts(preview) == counts(tally) == (0, 1, 0, 4, 0, 0, 0)
+    assert (after.id, after.rev, after.tags) == (before.id, 2, ("security", "login"))
+    assert "an hour" in space.history(after.id)[0].text
+    assert counts(import_from(space, path)) == (0, 0, 0, 5, 0, 0, 0)
+
+
+def test_an_observation_that_was_reworded_is_the_same(tmp_path: Path, space: Memory) -> None:
+    """Where a source names nothing, what says nearly the same has changed, and the rest is
+    new or as it was, wherever it stands now."""
+    graph = copy.deepcopy(foreign.GRAPH)
+    path = foreign.mcp_memory(tmp_path, graph)
+    import_from(space, path)
+    before = found(space, "Prefers tea")
+    graph[0]["observations"] = [
+        "Was born in Kiel", "Leads the harbour project", "Prefers green tea to coffee",
+    ]  # fmt: skip
+    foreign.mcp_memory(tmp_path, graph)
+
+    preview, tally = import_from(space, path, preview=True), import_from(space, path)
+
+    assert counts(preview) == counts(tally) == (1, 1, 0, 5, 0, 0, 0)
+    assert found(space, "green tea").id == before.id
+    assert counts(import_from(space, path)) == (0, 0, 0, 7, 0, 0, 0)
+
+
+def test_what_was_corrected_here_stays(tmp_path: Path, space: Memory) -> None:
+    """Read again, the source does not take it back; a later version stands beside it."""
+    memories = copy.deepcopy(foreign.MEMORIES)
+    path = foreign.mem0(tmp_path, memories)
+    import_from(space, path)
+    item = found(space, "walnuts")
+    space.update(item.id, text="Is allergic to hazelnuts")
+
+    assert counts(import_from(space, path))[:2] == (0, 0)
+    memories[0]["memory"] = "Is allergic to walnuts and pecans"
+    foreign.mem0(tmp_path, memories)
+    preview, tally = import_from(space, path, preview=True), import_from(space, path)
+
+    assert counts(preview) == counts(tally) == (1, 0, 0, 2, 0, 0, 0)
+    assert space.get(item.id).text == "Is allergic to hazelnuts"
+    assert counts(import_from(space, path))[:2] == (0, 0)
+
+
+def test_what_was_forgotten_here_stays_forgotten(tmp_path: Path, space: Memory) -> None:
+    """Whether the source has changed or not."""
+    memories = copy.deepcopy(foreign.MEMORIES)
+    path = foreign.mem0(tmp_path, memories)
+    import_from(space, path)
+    space.forget(found(space, "walnuts").id)
+    memories[0]["memory"] = "Is allergic to all nuts"
+    foreign.mem0(tmp_path, memories)
+
+    tally = import_from(space, path)
+
+    assert counts(tally)[:2] == (0, 0)
+    assert not [text for text in texts(space) if "allergic" in text]
+
+
+def test_words_of_somebody_else_are_not_changed(tmp_path: Path, space: Memory) -> None:
+    """A memory that was there before is no duplicate's to revise."""
+    own = space.remember("Is allergic to walnuts", source="me")
+    memories = copy.deepcopy(foreign.MEMORIES)
+    memories[0]["created_at"] = None
+    path = foreign.mem0(tmp_path, memories)
+
+    preview, first = import_from(space, path, preview=True), import_from(space, path)
+    memories[0]["memory"] = "Is allergic to nearly all nuts"
+    foreign.mem0(tmp_path, memories)
+    second, third = import_from(space, path), import_from(space, path)
+
+    assert counts(preview) == counts(first) == (2, 0, 1, 0, 1, 0, 0)
+    assert counts(second) == (1, 0, 0, 2, 0, 0, 0)
+    assert counts(third) == (0, 0, 0, 3, 0, 0, 0)
+    assert space.get(own.id).text == "Is allergic to walnuts"
+
+
+def test_what_stands_twice_must_say_the_same(tmp_path: Path, space: Memory) -> None:
+    """Else it would be changed back and forth with each reading."""
+    memories = [*foreign.MEMORIES, {**foreign.MEMORIES[0], "memory": "Eats walnuts every day"}]
+    memories.append(foreign.MEMORIES[1])
+    path = foreign.mem0(tmp_path, memories)
+
+    preview, tally = import_from(space, path, preview=True), import_from(space, path)
+
+    assert counts(preview) == counts(tally) == (3, 0, 0, 1, 1, 0, 1)
+    assert tally.refused[0].where == "memory 3"
+    assert counts(import_from(space, path)) == (0, 0, 0, 4, 0, 0, 1)
+
+
+def test_an_import_that_was_stopped_goes_on(tmp_path: Path, space: Memory) -> None:
+    """What was taken in is kept, and is not taken in again."""
+    path = tmp_path / "notes.md"
+    path.write_text("".join(f"# Part {n}\nNote number {n} of many\n" for n in range(620)))
+
+    def stop(_done: int, _total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        import_from(space, path, progress=stop)
+    half = space.store.count()
+    tally = import_from(space, path)
+
+    assert half == 500
+    assert (tally.stored, tally.repeated) == (120, 500)
+    assert all(finding.ok for finding in space.doctor())
+
+
+def test_what_was_said_for_all_holds_where_nothing_is_said(tmp_path: Path, space: Memory) -> None:
+    """Tags, topic, source, trust."""
+    path = foreign.mem0(tmp_path)
+
+    tally = import_from(space, path, given={"tags": ("old",), "source": "Mem0", "trust": 0})
+
+    assert tally.source == "Mem0"
+    assert (found(space, "walnuts").tags, found(space, "cello").tags) == (("health",), ("old",))
+    assert {item.trust for item in space.browse()} == {0}
+
+
+def test_secrets_do_not_come_in(tmp_path: Path, space: Memory) -> None:
+    """They are taken out, and it is counted."""
+    secret = "AKIA" + "Q3EXAMPL7WZ2KD5N"
+    path = foreign.mem0(tmp_path, [{"id": "1", "memory": f"The key is {secret}"}])
+
+    tally = import_from(space, path)
+
+    assert tally.redacted == 1
+    assert all(secret not in json.dumps(list(map(str, item))) for item in space.browse())
+
+
+def test_ties_become_links(tmp_path: Path, space: Memory) -> None:
+    """What supersedes takes the other out of recall; what a memory derives from is known."""
+    import_from(space, foreign.remind(tmp_path))
+
+    short = found(space, "Short-lived")
+    kinds = sorted(link.type for link in space.links(short.id))
+
+    assert kinds == ["contradicts", "derives_from", "derives_from", "supersedes"]
+    assert not [text for text in texts(space) if "Long-lived" in text]
+    assert [link.type for link in space.links("person:alice")] == ["maintains"]
+
+
+def test_hostile_texts_are_refused_by_name(tmp_path: Path, space: Memory) -> None:
+    """NUL, a lone surrogate, nothing at all; what stands beside them is stored."""
+    memories: list[Any] = [
+        {"id": "1", "memory": "bad \x00 text"}, {"id": "2", "memory": "half \ud800 a character"},
+        {"id": "3", "memory": "   "}, {"id": "4", "memory": 7}, 5, None,
+        {"id": "6", "memory": "Good text", "metadata": {"deep": {"a": 1}, "n": float("1e308")},
+         "categories": ["\x00"], "created_at": 10**18},
+        {"id": "7", "memory": "Another good text", "categories": [None, 5, "fine"]},
+    ]  # fmt: skip
+    path = tmp_path / "hostile.json"
+    path.write_text(json.dumps(memories))
+
+    tally = import_from(space, path, "mem0")
+
+    assert tally.stored == 2
+    assert {refusal.where for refusal in tally.refused} == {
+        f"memory {number}" for number in (1, 2, 3, 4, 5, 6)
+    }
+    assert found(space, "Another good").tags == ("fine",)
+
+
+def test_turns_without_a_number_come_once(tmp_path: Path, space: Memory) -> None:
+    """A conversation in JSON Lines can be imported again; what was said twice stays twice."""
+    path = foreign.jsonl(
+        tmp_path / "chat.jsonl",
+        *({"text": text, "session": "s", "speaker": "Ana"} for text in ("Yes", "No", "Yes")),
+    )
+
+    preview, first = import_from(space, path, preview=True), import_from(space, path)
+    again = import_from(space, path)
+
+    assert counts(preview) == counts(first) == (3, 0, 0, 0, 0, 0, 0)
+    assert counts(again) == (0, 0, 0, 3, 0, 0, 0)
+
+
+def test_lines_that_derive_from_a_stranger_stop_no_other(tmp_path: Path, space: Memory) -> None:
+    """They are refused by their number; from what is there, or came before, they may."""
+    known = space.remember("Something to derive from").id
+    path = foreign.jsonl(
+        tmp_path / "lines.jsonl",
+        {"text": "A first line", "id": "first-line"},
+        {"text": "From nobody", "derives_from": ["nobody"]},
+        {"text": "From a line", "derives_from": ["first-line"]},
+        {"text": "From the memory", "derives_from": [known]},
+    )
+
+    preview, tally = import_from(space, path, preview=True), import_from(space, path)
+
+    assert counts(preview) == counts(tally) == (3, 0, 0, 0, 0, 0, 1)
+    assert tally.refused[0].where == "line 2"
+
+
+def test_an_export_says_what_is_known_here(tmp_path: Path, space: Memory) -> None:
+    """Its preview counts what this space has already."""
+    with Memory.open(":memory:", embedder="none") as other:
+        other.remember("One of the others")
+        other.remember("Two of the others")
+        path = foreign.jsonl(tmp_path / "export.jsonl", *other.export())
+    before = import_from(space, path, preview=True)
+    import_from(space, path)
+    after = import_from(space, path, preview=True)
+
+    assert (before.kind, before.stored, before.repeated) == ("recollect", 2, 0)
+    assert (after.stored, after.repeated) == (0, 2)
+
+
+def test_bad_use_is_told(tmp_path: Path, space: Memory) -> None:
+    """A kind that there is not, a file that is not there, a source that cannot be piped in."""
+    with pytest.raises(Refused, match="there is no source 'word'"):
+        import_from(space, tmp_path, "word")
+    with pytest.raises(FileNotFoundError):
+        import_from(space, tmp_path / "none", "remind")
+    with pytest.raises(Refused, match="read from a file"):
+        import_from(space, "-", "mem0")

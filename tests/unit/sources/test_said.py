@@ -1,0 +1,112 @@
+"""Telling what was said from what was put there."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.quoting import Quote, quoted
+from recollect.sources.said.echoes import Given
+from recollect.sources.said.fences import fenced_texts, without_fences
+from recollect.sources.said.wrappers import spoken
+
+FENCED = quoted([Quote("id1 | fact", "The deploy port is 5433"), Quote("id2", "Use tabs")])
+
+
+def test_a_fence_is_found_with_what_it_quotes() -> None:
+    """What stands in a fence is given back without the lines that are ours."""
+    assert fenced_texts(f"before\n{FENCED}\nafter") == ["The deploy port is 5433\n\nUse tabs"]
+
+
+def test_a_whole_fence_goes() -> None:
+    """Quoted whole, nothing of a fence is left."""
+    assert without_fences(f"before\n{FENCED}\nafter").split() == ["before", "after"]
+
+
+@pytest.mark.parametrize("cut", range(1, len(FENCED), 5))
+def test_a_part_of_a_fence_goes_too(cut: int) -> None:
+    """Wherever a quotation is torn off, neither part leaves anything of a memory."""
+    beginning, end = spoken(f"I said this.\n{FENCED[:cut]}"), spoken(f"{FENCED[cut:]}\nAnd this.")
+
+    for words in ("deploy", "5433", "tabs", "id1", "id2"):
+        assert words not in beginning
+        assert words not in end
+    assert beginning.startswith("I said this.")
+    assert end.endswith("And this.")
+
+
+def test_the_head_of_an_entry_takes_its_text_along() -> None:
+    """An entry quoted alone is not taken for the speaker's words."""
+    entry = FENCED.splitlines()[2:4]
+
+    assert without_fences("\n".join([*entry, "", "My own words."])) == "My own words."
+
+
+def test_text_without_a_fence_stays_as_it_is() -> None:
+    """What only looks a little like a fence is left alone."""
+    text = "a << b >> c\n[1] see <<end of story>>\n[deadbeef 1] x  "
+
+    assert without_fences(text) == text
+
+
+@given(st.text(max_size=300))
+def test_a_fence_never_survives(text: str) -> None:
+    """Whatever stands around it, a whole fence is gone, and doing it again changes nothing."""
+    left = without_fences(f"{text}\n{FENCED}\n{text}")
+
+    assert "5433" not in left or "5433" in text
+    assert without_fences(left) == left
+
+
+def test_marks_without_end_take_no_time() -> None:
+    """A text full of openings is gone through once."""
+    text = "".join(f"<<memories {n:016x}>> word " for n in range(20_000))
+
+    begun = time.process_time()
+    assert without_fences(text) == ""
+    spoken("<system-reminder>" * 50_000)
+    assert time.process_time() - begun < 3
+
+
+def given_texts(*texts: str) -> Given:
+    known = Given()
+    known.add(texts)
+    return known
+
+
+def test_a_sentence_that_was_given_is_an_echo() -> None:
+    """Of a text only the sentences stay that were not given."""
+    known = given_texts("The deploy port of the ferry service is 5433")
+    text = "According to memory, the deploy port of the ferry service is 5433. I changed the tests."
+
+    assert known.own_words(text, "assistant") == "I changed the tests."
+    assert known.own_words("- The deploy port of the ferry service is 5433.", "assistant") == ""
+
+
+def test_a_correction_by_the_user_is_no_echo() -> None:
+    """A user who repeats a memory to contradict it is heard."""
+    known = given_texts("The deploy port of the ferry service is 5433")
+    said = "No, the deploy port of the ferry service is 5433 no longer, it is 6000 now."
+
+    assert known.own_words(said, "user") == said
+    assert known.own_words("The deploy port of the ferry service is 5433.", "user") == ""
+
+
+def test_layout_stays_where_nothing_is_an_echo() -> None:
+    """A text without an echo is not touched at all."""
+    known = given_texts("The deploy port is 5433 since June")
+    text = "Steps:\n\n  1. build   it\n  2. run it\n"
+
+    assert known.own_words(text, "assistant") == text
+    assert Given().own_words(text, "user") == text
+
+
+def test_scripts_without_spaces_are_compared_too() -> None:
+    """An echo is known in Chinese as well."""
+    known = given_texts("我们决定使用端口五千四百三十三")
+
+    assert known.own_words("我们决定使用端口五千四百三十三。", "assistant") == ""
+    assert known.own_words("测试都通过了，没有任何问题。", "assistant")

@@ -1,0 +1,87 @@
+"""Files to import are opened, recognised by how they begin, and read to the end."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recollect.errors import BadText, Refused
+from recollect.sources.stream import guess_format, open_stream, records
+
+
+def guessed(tmp_path: Path, content: bytes) -> str:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with open_stream(str(path)) as source:
+        form = guess_format(source.reader.peek(1 << 16))
+        assert source.reader.read() == (
+            gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+        )
+        return form
+
+
+@pytest.mark.parametrize(
+    ("content", "form"),
+    [
+        (b'{"text": "a"}\n', "jsonl"),
+        (b'\n\n  "a string"\n', "jsonl"),
+        (b'\xef\xbb\xbf{"text": "a"}\n', "jsonl"),
+        (b'{"type": "recollect", "version": 1}\n{}', "recollect"),
+        (gzip.compress(b'{"type": "recollect", "version": 1}\n{}', mtime=0), "recollect"),
+        (b"{broken\n", "jsonl"),
+        (b'"Quoted" is how it begins\n', "lines"),
+        (b"- a note\n- another\n\n", "lines"),
+        (b"a paragraph\nof two lines\n \t\r\nand another\n", "text"),
+        (b"", "lines"),
+        (b"\xff\xfe", "lines"),
+    ],
+)
+def test_the_beginning_tells_the_format(tmp_path: Path, content: bytes, form: str) -> None:
+    """An export, JSON Lines, paragraphs or lines; looking takes nothing away."""
+    assert guessed(tmp_path, content) == form
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary(max_size=200).filter(lambda content: content[:2] != b"\x1f\x8b"))
+def test_any_bytes_have_a_format(tmp_path: Path, content: bytes) -> None:
+    """Nothing that can be in a file raises."""
+    assert guessed(tmp_path, content) in ("jsonl", "text", "lines", "recollect")
+
+
+def test_a_file_knows_its_name_and_how_far_it_is_read(tmp_path: Path) -> None:
+    """So that memories can name their source and progress can be told."""
+    path = tmp_path / "notes.txt"
+    path.write_bytes(b"one\ntwo\n")
+
+    with open_stream(str(path)) as source:
+        source.reader.read()
+
+        assert (source.name, source.size, source.done) == ("notes.txt", 8, 8)
+
+
+@pytest.mark.parametrize("name", ["a\x00b", "\ud800"])
+def test_names_no_file_can_have_are_refused(name: str) -> None:
+    """Before the system is asked."""
+    with pytest.raises(Refused, match="name cannot hold"), open_stream(name):
+        pass
+
+
+def test_records_of_an_export(tmp_path: Path) -> None:
+    """A line that is none ends the import, by its number."""
+    content = [{"type": "recollect"}, {"type": "item"}]
+    good, bad, worse = (tmp_path / name for name in ("good", "bad", "worse"))
+    good.write_text("\n".join(map(json.dumps, content)))
+    bad.write_bytes(b"{}\n[]\n")
+    worse.write_bytes(b'{}\n{"a": "\xff"}\n')
+
+    with open_stream(str(good)) as source:
+        assert list(records(source)) == content
+    with open_stream(str(bad)) as source, pytest.raises(BadText, match="line 2 is not a record"):
+        list(records(source))
+    with open_stream(str(worse)) as source, pytest.raises(BadText, match="line 2 is not UTF-8"):
+        list(records(source))
