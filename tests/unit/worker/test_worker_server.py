@@ -1,0 +1,331 @@
+"""A worker's manners, in this very process: whom it answers, and what it says instead."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+from recollect.errors import Refused
+from recollect.jsonable import Json
+from recollect.version import __version__
+from recollect.worker.client import ask, control
+from recollect.worker.frames import MOST_ANSWERED, MOST_ASKED, pack, receive
+from recollect.worker.hello import own_hello
+from recollect.worker.log import MOST, Log
+from recollect.worker.place import Place, make_private
+from recollect.worker.server import Server
+from recollect.worker.settled import settled
+from recollect.worker.transport import connect, listen
+from working import Desk, desk, until
+
+__all__ = ["desk"]
+
+held = Event()
+tidied: list[object] = []
+
+
+def _fail(memory, payload):
+    raise ZeroDivisionError("the words of a memory")
+
+
+def _refuse(memory, payload):
+    raise Refused("not today")
+
+
+def _hold(memory, payload):
+    held.wait(20)
+    return {"held": True}
+
+
+JOBS = {
+    "echo": lambda memory, payload: payload,
+    "space": lambda memory, payload: memory.store.space,
+    "fail": _fail,
+    "refuse": _refuse,
+    "hold": _hold,
+    "odd": lambda memory, payload: object(),
+    "large": lambda memory, payload: "x" * MOST_ANSWERED,
+    "maintain": lambda memory, payload: tidied.append(memory.store.space),
+    "capture": lambda memory, payload: payload,
+}
+
+
+class Serving:
+    """A server in a thread, and the ways to call it."""
+
+    def __init__(self, desk: Desk, place: Place, **more: float) -> None:
+        make_private(place.folder)
+        make_private(place.state)
+        self.desk, self.place = desk, place
+        given = {"idle_s": 60, **more}
+        self.server = Server(place, listen(place), log=Log(place.log), jobs=JOBS, **given)
+        self.thread = Thread(target=self.server.run, daemon=True)
+        self.thread.start()
+
+    def ask(self, kind: str, payload: Json, **more: object) -> object:
+        given = {"settings": self.desk.settings, "place": self.place, "start": False} | more
+        return ask(kind, payload, **given)
+
+    def say(self, **request: object) -> Json:
+        """One message, just as it is given."""
+        deadline = time.monotonic() + 10
+        with connect(self.place, deadline) as sock:
+            sock.sendall(pack(request, MOST_ASKED))
+            return receive(sock, MOST_ANSWERED, deadline)
+
+    def end(self) -> None:
+        self.server.leave("test over")
+        self.thread.join(10)
+        assert not self.thread.is_alive()
+
+
+@pytest.fixture(params=["unix", "loopback"])
+def serving(desk, request):
+    """By a socket, and by a port as where there are none."""
+    held.clear()
+    made = Serving(desk, desk.place._replace(unix=request.param == "unix"))
+    yield made
+    held.set()
+    made.end()
+    assert not made.place.door.exists()
+
+
+def test_a_caller_gets_its_answer(serving):
+    """Of the space that its settings name."""
+    assert serving.ask("echo", {"a": "ü\ud800"}) == {"a": "ü\ud800"}
+    assert serving.ask("space", {}) == "here"
+    assert control("ping", serving.place) == {"pid": os.getpid(), "version": __version__}
+
+
+def test_a_job_that_fails_fails_alone(serving):
+    """A refusal and a bug are answers like others; the next caller is served. No word of a
+    memory reaches the log."""
+    reasons: list[str] = []
+
+    assert serving.ask("refuse", {}, note=reasons.append) is None
+    assert serving.ask("fail", {}, note=reasons.append) is None
+    assert serving.ask("nonsense", {}, note=reasons.append) is None
+    assert serving.ask("echo", {}) == {}
+
+    assert "not today" in reasons[0]
+    assert "ZeroDivisionError" in reasons[1]
+    assert "cannot 'nonsense'" in reasons[2]
+    log = serving.place.log.read_text()
+    assert "ZeroDivisionError at test_worker_server" in log
+    assert "the words of a memory" not in log
+    jobs = control("status", serving.place)["jobs"]
+    assert (jobs["done"], jobs["failed"], jobs["active"]) == (1, 2, 0)
+
+
+def test_an_answer_that_cannot_be_told_is_none(serving):
+    """Too large, or nothing that JSON knows: the caller does it itself."""
+    assert serving.ask("large", {}) is None
+    assert serving.ask("odd", {}) is None
+    assert serving.ask("echo", {}) == {}
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"", b"\x00", b"GET / HTTP/1.1\r\n\r\n", struct.pack(">I", 5) + b"\xff\xff\xff\xff\xff",
+     struct.pack(">I", 2**31), struct.pack(">I", 3) + b"[1]", bytes(range(255, 0, -1)) * 16],
+)  # fmt: skip
+def test_garbage_disturbs_nobody(serving, garbage):
+    """Whoever sends it is hung up on."""
+    with connect(serving.place, time.monotonic() + 5) as sock:
+        sock.settimeout(10)
+        with suppress(OSError):  # hung up on, with words not heard
+            sock.sendall(garbage)
+            sock.shutdown(socket.SHUT_WR)
+            while sock.recv(1):
+                pytest.fail("it was answered")
+
+    assert serving.ask("echo", {"still": "here"}) == {"still": "here"}
+
+
+@pytest.mark.parametrize(
+    "request_", [{}, {"settings": 7, "payload": {}}, {"settings": {}, "payload": []},
+                 {"settings": {}, "payload": {}}, {"settings": {"values": {}}, "payload": {}}],
+)  # fmt: skip
+def test_a_request_without_sense_is_told_so(serving, request_):
+    """Settings are checked before anything is opened."""
+    said = serving.say(hello=own_hello(), kind="echo", **request_)
+
+    assert "answer" not in said
+    assert said["told"]
+
+
+def test_who_does_not_say_who_it_is_is_not_answered(serving):
+    """A message of another kind is no reason to end, either."""
+    for hello in (None, 7, [], {"protocol": 1}):
+        assert serving.say(kind="ping", hello=hello)["no"] == "hello"
+
+    assert serving.ask("echo", {}) == {}
+
+
+def test_a_silent_caller_keeps_nobody_waiting(serving):
+    """Others are answered while somebody says nothing."""
+    with connect(serving.place, time.monotonic() + 5):
+        assert serving.ask("echo", {}) == {}
+
+
+def test_another_environment_is_not_answered_for(serving):
+    """With another key, models would say something else, at another's cost."""
+    request = {"kind": "echo", "settings": settled(serving.desk.settings), "payload": {}}
+
+    said = serving.say(hello=own_hello(), environment="other", **request)
+
+    assert "another environment" in said["told"]
+    assert serving.say(hello=own_hello(), environment="", **request) == {"answer": {}}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"version": "0.0.1"}, {"protocol": 99}, {"installation": "elsewhere"}],
+)
+def test_a_worker_of_another_version_goes(desk, change):
+    """It says so, opens the door for its successor and ends."""
+    serving = Serving(desk, desk.place)
+
+    said = serving.say(hello=own_hello()._replace(**change), kind="echo")
+
+    assert said["no"] == "version"
+    serving.thread.join(10)
+    assert not serving.thread.is_alive()
+    assert not serving.place.door.exists()
+
+
+def test_whoever_calls_can_stop_it(desk):
+    """A version that knows nothing else of it, too; what is under way is finished first."""
+    serving = Serving(desk, desk.place)
+    held.clear()
+    answers: list[object] = []
+    caller = Thread(target=lambda: answers.append(serving.ask("hold", {})))
+    caller.start()
+    until(lambda: control("status", serving.place)["jobs"]["active"])
+
+    assert serving.say(kind="stop")["answer"] == {"pid": os.getpid()}
+    assert serving.ask("echo", {}) is None
+    held.set()
+
+    caller.join(10)
+    serving.thread.join(10)
+    assert answers == [{"held": True}]
+    assert not serving.thread.is_alive()
+
+
+@pytest.mark.parametrize("gone", ["door", "folder"])
+def test_a_worker_nobody_can_find_ends(desk, gone):
+    """Its socket or its folder was removed: it would wait for ever."""
+    serving = Serving(desk, desk.place)
+    if gone == "door":
+        serving.place.door.unlink()
+    else:
+        desk.place.folder.rename(desk.runtime / "elsewhere")
+
+    serving.thread.join(10)
+
+    assert not serving.thread.is_alive()
+
+
+def test_an_idle_worker_ends(desk):
+    """After as long as was said; being asked for its status is no work."""
+    serving = Serving(desk, desk.place, idle_s=0.3)
+
+    serving.thread.join(10)
+
+    assert not serving.thread.is_alive()
+    assert "ending: idle" in serving.place.log.read_text()
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_maintenance_is_done_unasked_only_where_it_is_wanted(desk, wanted):
+    """While nothing else is; and it does not keep the worker alive."""
+    tidied.clear()
+    desk.settings = replace(desk.settings, worker_idle=1, maintain_in_background=wanted)
+    serving = Serving(desk, desk.place)
+    assert serving.ask("echo", {}) == {}
+
+    serving.thread.join(15)
+
+    assert not serving.thread.is_alive()
+    assert bool(tidied) is wanted
+
+
+def test_a_space_that_was_removed_is_let_go_of(serving):
+    """And one made anew in its place is the one that is asked."""
+    assert serving.ask("space", {}) == "here"
+    (path,) = control("status", serving.place)["spaces"]
+
+    for ending in ("", "-wal", "-shm"):
+        Path(path + ending).unlink(missing_ok=True)
+
+    until(lambda: control("status", serving.place)["spaces"] == [])
+    assert serving.ask("space", {}) == "here"
+    assert Path(path).exists()
+
+
+def test_the_log_is_bounded_and_private(tmp_path):
+    """The one before is kept once; a line break in what is told makes no second line."""
+    log = Log(tmp_path / "worker.log")
+    for _ in range(3 * MOST // 900):
+        log("x" * 900 + "\nforged")
+
+    sizes = {path.name: path.stat() for path in tmp_path.iterdir()}
+
+    assert set(sizes) == {"worker.log", "worker.log.1"}
+    assert all(one.st_size <= MOST and one.st_mode & 0o077 == 0 for one in sizes.values())
+    assert not any(
+        line.startswith("forged") for line in (tmp_path / "worker.log").read_text().splitlines()
+    )
+
+
+def test_a_port_is_of_use_to_nobody_without_the_secret(desk):
+    """A caller that only knows the port is not answered; a port that was taken over by
+    another program gets no question."""
+    serving = Serving(desk, desk.place._replace(unix=False))
+    door = serving.place.door
+    told = door.read_text()
+    wrong = told[:-4] + ("00" if told[-4:-2] != "00" else "11") + told[-2:]
+    door.write_text(wrong)
+
+    with pytest.raises(OSError, match=r"hung up|reset|port"):
+        connect(serving.place, time.monotonic() + 5)
+
+    serving.server.leave("over")
+    serving.thread.join(10)
+    with socket.create_server(("127.0.0.1", 0)) as thief:
+        port = thief.getsockname()[1]
+        door.write_text(f'{{"port": {port}, "secret": "{"ab" * 32}"}}')
+        heard: list[bytes] = []
+
+        def listen_in() -> None:
+            caller, _ = thief.accept()
+            with caller:
+                caller.sendall(b"n" * 16)
+                heard.append(caller.recv(4096))
+                caller.sendall(b"p" * 32)
+
+        Thread(target=listen_in, daemon=True).start()
+        assert serving.ask("echo", {"private": "words"}) is None
+        until(lambda: heard)
+    assert b"private" not in heard[0]
+
+
+@pytest.mark.parametrize("body", ["", "{}", "[]", '{"port": 0, "secret": "00"}', "x" * 9000,
+                                  '{"port": "1", "secret": 2}'])  # fmt: skip
+def test_a_door_that_says_nothing_is_none(desk, body):
+    """Then the caller does without."""
+    place = desk.place._replace(unix=False)
+    make_private(place.folder)
+    place.door.write_text(body)
+
+    given = {"settings": desk.settings, "place": place, "start": False}
+    assert ask("echo", {}, **given) is None
