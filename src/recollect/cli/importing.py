@@ -1,10 +1,7 @@
-"""`import`: many memories from a file, each taken in or refused by name."""
+"""`import`: many memories from a file, a folder or another tool, each taken in or refused."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,180 +9,166 @@ import click
 from recollect.cli.app import App
 from recollect.cli.options import command, pass_app
 from recollect.cli.printing import dim, green, plural, red, yellow
-from recollect.cli.progress import Advance, progress
+from recollect.cli.progress import progress
 from recollect.errors import Refused
+from recollect.sources import KINDS
 
 if TYPE_CHECKING:
-    from recollect.cli.sources import Source
-    from recollect.ingest.files import Line
-    from recollect.memory import Memory
-    from recollect.model import Remembered
+    from recollect.sources.importing import Import
+    from recollect.sources.tally import Tally
 
-_FORMATS = ("auto", "jsonl", "text", "lines", "recollect")
-_BATCH = 500
-_SHOWN = 20  # refusals listed for people; --json has all
+_SHOWN = 20  # refusals listed for people; --json has more
+_KINDS_SHOWN = 8
 
 
 @command(
     "import",
     examples=[
         "recollect import notes.txt --source notes",
-        "recollect import memories.jsonl --dry-run",
+        "recollect import chatgpt-export.zip --dry-run",
+        "recollect import ~/.claude-mem/claude-mem.db --from claude-mem",
+        "recollect import ~/notes --tag notes",
         "recollect export - | recollect --space other import -",
     ],
 )
-@click.argument("file", metavar="FILE")
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="auto", show_default=True,
-              help="What the file holds.")  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Store nothing; say what would be refused.")
-@click.option("--kind", metavar="TEXT", help="For lines that name none.")
-@click.option("--topic", metavar="TEXT", help="For lines that name none.")
-@click.option("--tag", "tags", multiple=True, metavar="TEXT", help="For lines that name none.")
-@click.option("--session", metavar="NAME", help="For lines that name none.")
-@click.option("--source", metavar="TEXT", help="For lines that name none; else the file.")
-@click.option("--source-class", metavar="TEXT", help="For lines that name none; else import.")
-@click.option("--trust", type=click.IntRange(0, 3), metavar="0-3", help="For lines that name none.")
+@click.argument("path", metavar="PATH")
+@click.option("--from", "--format", "kind", type=click.Choice(KINDS), default="auto",
+              show_default=True, help="What is there. docs/import.md tells of each.",
+              metavar="KIND")  # fmt: skip
+@click.option("-n", "--dry-run", is_flag=True, help="Store nothing; say what would happen.")
+@click.option("--kind", "sort", metavar="TEXT", help="For memories that name none.")
+@click.option("--topic", metavar="TEXT", help="For memories that name none.")
+@click.option("--tag", "tags", multiple=True, metavar="TEXT", help="For memories that name none.")
+@click.option("--session", metavar="NAME", help="For memories that name none.")
+@click.option("--source", metavar="TEXT", help="For memories that name none; else the file.")
+@click.option("--source-class", metavar="TEXT", help="For memories that name none; else import.")
+@click.option("--trust", type=click.IntRange(0, 3), metavar="0-3",
+              help="For memories that name none.")  # fmt: skip
 @click.option("--level", type=click.Choice(["raw", "item", "insight"]),
-              help="For lines that name none.")  # fmt: skip
+              help="For memories that name none.")  # fmt: skip
 @click.option("--classification", type=click.IntRange(0, 3), metavar="0-3",
-              help="For lines that name none.")  # fmt: skip
+              help="For memories that name none.")  # fmt: skip
 @click.option("--force", is_flag=True, default=None, help="Even what looks like a pasted log.")
 @pass_app
-def import_memories(app: App, /, file: str, form: str, *, dry_run: bool, **defaults: Any) -> int:
-    """Store many memories from a file.
+def import_memories(app: App, /, path: str, kind: str, *, dry_run: bool, **defaults: Any) -> int:
+    """Store many memories from a file, or from another tool.
 
-    FILE is a path, packed by gzip or not; - reads standard input. jsonl has one JSON
-    object a line with the fields of a memory, or a JSON string. text has a memory a
-    paragraph, lines has one a line. recollect is an earlier export, taken in whole or
-    not at all. auto looks at how the file begins. A line that is refused is reported;
-    the others are stored.
+    PATH is a file, packed by gzip or not, or a folder; - reads standard input. KIND is
+    what is there: mcp-memory, mem0, remind, claude-mem, basic-memory, claude-code, chatgpt,
+    claude, markdown; jsonl (an object with the fields of a memory a line, or a string),
+    text (a memory a paragraph), lines (one a line); recollect (an earlier export, taken in
+    whole or not at all). auto looks at what it is. What is refused is reported, all else
+    is stored; the same again stores nothing twice, and what has changed becomes a new
+    revision.
     """
-    from recollect.cli.sources import guess_format, open_source  # help does without
+    from recollect.sources.importing import Import  # help does without
 
-    said = {name: value for name, value in defaults.items() if value not in (None, ())}
-    with open_source(file) as source, _target(app, dry_run=dry_run) as memory:
-        given = {"source": source.name, "source_class": "import", **said}
-        chosen = guess_format(source) if form == "auto" else form
-        with progress(app, "importing", unit="bytes") as advance:
-            if chosen == "recollect":
-                return _take_export(app, memory, source, advance, dry_run=dry_run)
-            tally = Tally()
-            for batch in _batches(source, chosen, given):
-                tally.take(memory, batch)
-                advance(source.done, source.size)
-    return _report(app, tally, chosen, dry_run=dry_run)
-
-
-def _batches(source: Source, form: str, given: dict[str, Any]) -> Iterator[list[Line]]:
-    from recollect.ingest.files import read_drafts  # help does without
-
-    lines = read_drafts(source.reader, form, given)  # type: ignore[arg-type]
-    while batch := list(islice(lines, _BATCH)):
-        yield batch
+    given = {name: value for name, value in defaults.items() if value not in (None, ())}
+    if "sort" in given:
+        given["kind"] = given.pop("sort")
+    with app.open() as memory:
+        under_way = Import(memory, path, kind, preview=dry_run, given=given)
+        try:
+            with progress(app, "importing") as advance:
+                tally = under_way.run(advance)
+        except KeyboardInterrupt:
+            _say_how_far(app, under_way)
+            raise
+    return _report(app, tally, named=kind == "auto")
 
 
-class Tally:
-    """What became of every line."""
-
-    def __init__(self) -> None:
-        self.ids: list[str] = []
-        self.statuses: Counter[str] = Counter()
-        self.redacted = 0
-        self.refused: list[tuple[int, Refused]] = []
-
-    def take(self, memory: Memory, batch: list[Line]) -> None:
-        """Stores what can be stored of these lines."""
-        good = [line.found for line in batch if not isinstance(line.found, Refused)]
-        answers = iter(memory.remember_each(good))
-        for line in batch:
-            found = line.found if isinstance(line.found, Refused) else next(answers)
-            if isinstance(found, Refused):
-                self.refused.append((line.number, found))
-            else:
-                self._count(found)
-
-    def _count(self, result: Remembered) -> None:
-        self.ids.append(result.id)
-        self.statuses[result.status] += 1
-        self.redacted += bool(result.redacted)
+def _say_how_far(app: App, under_way: Import) -> None:
+    tally = under_way.tally
+    if not tally.preview and (tally.stored or tally.updated):
+        done = plural(tally.stored + tally.updated, "memory")
+        app.note(f"{done} stored so far; the same command goes on from there")
 
 
-def _target(app: App, *, dry_run: bool) -> Memory:
-    """The memory to fill: for a dry run one that is thrown away."""
-    if not dry_run:
-        return app.open()
-    from recollect.memory import Memory  # the heavy part
-
-    return Memory.open(":memory:", embedder="none", settings=app.settings)
-
-
-def _report(app: App, tally: Tally, form: str, *, dry_run: bool) -> int:
+def _report(app: App, tally: Tally, *, named: bool) -> int:
     if app.json:
-        app.out.json(_tally_json(tally, form, dry_run=dry_run))
+        app.out.json(tally_json(tally))
+    elif tally.kind == "recollect":
+        _print_export(app, tally)
     else:
-        _print_tally(app, tally, dry_run=dry_run)
-    if tally.refused:
+        if named:
+            app.note(dim(f"this is {tally.kind}"))
+        _print_tally(app, tally)
+    if tally.n_refused:
         return 2
-    return 0 if tally.ids else 1
+    return 0 if tally.read or tally.kind == "recollect" else 1
 
 
-def _print_tally(app: App, tally: Tally, *, dry_run: bool) -> None:
-    if not (tally.ids or tally.refused):
+def _print_export(app: App, tally: Tally) -> None:
+    doing = "would take in" if tally.preview else "took in"
+    known = f", {tally.repeated:,} known already" if tally.repeated else ""
+    app.out.line(green(f"{doing} {plural(tally.stored, 'memory')} of an export{known}"))
+
+
+def _print_tally(app: App, tally: Tally) -> None:
+    if not tally.read:
         app.note("there is nothing in it")
         return
-    doing = "would store" if dry_run else "stored"
-    parts = [f"{doing} {plural(tally.statuses['stored'], 'memory')}"]
-    known = tally.statuses["duplicate"] + tally.statuses["repeated"]
-    parts += [f"{known:,} known already"] if known else []
+    look = yellow if tally.n_refused else green
+    app.out.line(look(", ".join(_counts(tally))))
+    if tally.preview:
+        _print_preview(app, tally)
+    for refusal in tally.refused[:_SHOWN]:
+        app.out.line(red(f"  {refusal.where}: "), refusal.error.message, dim(_try(refusal.error)))
+    if tally.n_refused > _SHOWN:
+        app.out.line(dim(f"  and {tally.n_refused - _SHOWN:,} more; --json lists them"))
+    if tally.stored and not tally.preview and ":" in tally.source:
+        app.note(dim(f"take it back: recollect revoke --source '{tally.source}'"))
+
+
+def _counts(tally: Tally) -> list[str]:
+    doing = "would store" if tally.preview else "stored"
+    parts = [f"{doing} {plural(tally.stored, 'memory')}"]
+    parts += [f"{tally.updated:,} changed"] if tally.updated else []
+    parts += [f"{tally.known:,} known already"] if tally.known else []
+    parts += [f"{plural(tally.links, 'link')}"] if tally.links else []
     parts += [f"{tally.redacted:,} with secrets taken out"] if tally.redacted else []
-    parts += [f"{len(tally.refused):,} refused"] if tally.refused else []
-    look = yellow if tally.refused else green
-    app.out.line(look(", ".join(parts)))
-    for number, error in tally.refused[:_SHOWN]:
-        app.out.line(red(f"  line {number}: "), error.message, dim(_try(error)))
-    if len(tally.refused) > _SHOWN:
-        app.out.line(dim(f"  and {len(tally.refused) - _SHOWN:,} more; --json lists all"))
+    parts += [f"{tally.n_refused:,} refused"] if tally.n_refused else []
+    return parts
+
+
+def _print_preview(app: App, tally: Tally) -> None:
+    kinds = tally.kinds.most_common(_KINDS_SHOWN)
+    if kinds:
+        more = len(tally.kinds) - len(kinds)
+        told = ", ".join(f"{count:,} {name}" for name, count in kinds)
+        app.out.line(dim(f"  {told}{f' and {more} other kinds' if more else ''}"))
+    for glimpse in tally.first:
+        app.out.line(dim(f"  {glimpse.where}  "), glimpse.text)
 
 
 def _try(error: Refused) -> str:
     return f" (try: {error.remedy})" if error.remedy else ""
 
 
-def _tally_json(tally: Tally, form: str, *, dry_run: bool) -> dict[str, Any]:
+def tally_json(tally: Tally) -> dict[str, Any]:
+    """What became of an import, for programs."""
     return {
-        "format": form,
-        "dry_run": dry_run,
-        "stored": tally.statuses["stored"],
-        "duplicates": tally.statuses["duplicate"],
-        "repeated": tally.statuses["repeated"],
+        "format": tally.kind,
+        "source": tally.source,
+        "dry_run": tally.preview,
+        "stored": tally.stored,
+        "updated": tally.updated,
+        "duplicates": tally.duplicates,
+        "repeated": tally.repeated,
+        "links": tally.links,
         "redacted": tally.redacted,
+        "kinds": dict(tally.kinds),
+        "first": [glimpse._asdict() for glimpse in tally.first],
         "ids": tally.ids,
+        "n_refused": tally.n_refused,
         "refused": [
             {
-                "line": number,
+                "where": where,
+                "line": int(where[5:]) if where[5:].isdecimal() else None,
                 "kind": error.rule,
                 "message": error.message,
                 "remedy": error.remedy,
             }
-            for number, error in tally.refused
+            for where, error in tally.refused
         ],
     }
-
-
-def _take_export(
-    app: App, memory: Memory, source: Source, advance: Advance, *, dry_run: bool
-) -> int:
-    from recollect.cli.sources import records  # other formats do without
-
-    def watched() -> Iterator[dict[str, Any]]:
-        for record in records(source):
-            advance(source.done, source.size)
-            yield record
-
-    count = memory.import_(watched())
-    if app.json:
-        app.out.json({"format": "recollect", "dry_run": dry_run, "stored": count})
-    else:
-        doing = "would take in" if dry_run else "took in"
-        app.out.line(green(f"{doing} {plural(count, 'memory')} of an export"))
-    return 0

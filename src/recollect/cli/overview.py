@@ -59,7 +59,13 @@ SECTIONS = {
         "export": "Write everything to a file.",
     },
     "Serve": {
+        "install": "Put this memory into Claude Code, Cursor, Codex ...",
+        "uninstall": "Take back what install has written.",
+        "hook": "Answer a host's hook; install sets them up.",
         "mcp": "Serve this project's memory to agents (MCP).",
+        "serve": "Serve it over HTTP: REST and MCP.",
+        "token": "Create, list and revoke tokens for that.",
+        "worker": "Look at, start and stop the worker, which keeps models loaded.",
     },
     "Measure": {
         "eval": "Measure how well the right memories come back.",

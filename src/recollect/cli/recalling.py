@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from recollect.cli.answering import answered, named
 from recollect.cli.answers import print_answer, print_trace, print_why_not
 from recollect.cli.app import App
 from recollect.cli.options import (
@@ -18,11 +19,12 @@ from recollect.cli.options import (
     read_moment,
     text_or_stdin,
 )
-from recollect.errors import NotFound
+from recollect.explain import WhyNot
 
 if TYPE_CHECKING:
     from recollect.memory import Memory
-    from recollect.profile import Profile
+    from recollect.model import Recall
+    from recollect.worker.jobs import Asked
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -62,14 +64,17 @@ def asking_options(function: F) -> F:
     return filter_options(function)
 
 
-def _asked(given: dict[str, Any]) -> dict[str, Any]:
-    """The options that were given, as the facade takes them."""
+def _asked(text: str, profile: str | None, given: dict[str, Any], *, steps: bool = False) -> Asked:
+    """The question, with the options that were given."""
+    from recollect.worker.jobs import Asked  # help does without
+
     limits = {
         name: value
         for name, value in given.items()
         if not name.startswith("where_") and value is not None
     }
-    return limits | filters_of(given)
+    now = limits.pop("now", None)
+    return Asked(text, profile, limits | filters_of(given), now, steps)
 
 
 def _how_many(_: click.Context, __: click.Parameter, value: str) -> int | None:
@@ -79,15 +84,6 @@ def _how_many(_: click.Context, __: click.Parameter, value: str) -> int | None:
     if value.isascii() and value.isdigit() and len(value) < 10:
         return int(value)
     raise click.BadParameter(f"{value!r} is neither a number nor all")
-
-
-def named(memory: Memory, name: str | None) -> Profile:
-    """The profile to ask with. A name that is none is bad use: 1 would say "nothing found"."""
-    try:
-        return memory.profile(name)
-    except NotFound as error:
-        told = f"{error.message}; {error.remedy}"
-        raise click.UsageError(told, click.get_current_context()) from error
 
 
 @command(
@@ -150,11 +146,11 @@ def recall(
     the newest they leave. The best comes first, each with the reasons for its place.
     An answer that is empty says why.
     """
-    text = text_or_stdin(query)
+    from recollect.worker.jobs import Answered, recall  # help does without
+
     app.profile = profile or None
-    with app.open() as memory:
-        chosen = named(memory, profile)
-        answer = memory.recall(text, **_asked(given) | {"profile": chosen})
+    asked = _asked(text_or_stdin(query), app.profile, given, steps=trace)
+    answer, sections = answered(app, "recall", asked, Answered, lambda own: recall(own, asked))
     if app.json:
         from recollect.wire import recall_json  # plain output does without
 
@@ -162,7 +158,7 @@ def recall(
     elif as_text:
         from recollect.present import present  # the other outputs do without
 
-        app.out.raw(present(answer, chosen.text))
+        app.out.raw(present(answer, sections))
     else:
         print_answer(app, answer, with_arithmetic=explain)
     if trace and not app.json:
@@ -188,17 +184,30 @@ def why_not(app: App, /, item_id: str, query: str, profile: str | None, **given:
     Follows the memory with this ID through the walk that QUERY takes: the step at
     which it fell out, by how much, and what would have brought it in.
     """
-    text = text_or_stdin(query)
+    from recollect.worker.jobs import why_not  # help does without
+
     app.profile = profile or None
-    with app.open() as memory:
-        options = _asked(given) | {"profile": named(memory, profile)}
-        result = memory.why_not(item_id, text, **options)
+    asked = _asked(text_or_stdin(query), app.profile, given)
+    result = answered(
+        app, "why-not", asked, WhyNot, lambda own: why_not(own, asked, item_id), id=item_id
+    )
     if app.json:
         from recollect.wire import why_not_json  # plain output does without
 
         app.out.json(why_not_json(result))
     else:
         print_why_not(app.out, result)
+
+
+def _compared(app: App, asked: Asked, names: list[str]) -> tuple[Recall, ...]:
+    from recollect.worker.jobs import Compared, compare  # help does without
+
+    def here(own: Memory) -> Compared:
+        for name in names:
+            named(own, name)
+        return compare(own, asked, tuple(names))
+
+    return answered(app, "compare", asked, Compared, here, profiles=names).answers
 
 
 @command(
@@ -222,11 +231,8 @@ def compare(app: App, /, query: str, profiles: str | None, **given: Any) -> int:
     names = [name.strip() for name in (profiles or "").split(",") if name.strip()]
     if profiles is not None and not names:
         raise click.UsageError("--profiles names no profile", click.get_current_context())
-    text = text_or_stdin(query)
-    with app.open() as memory:
-        shipped = [name for name, file in memory.profiles().items() if file is None]
-        chosen = [named(memory, name) for name in names or shipped]
-        answers = memory.compare(text, chosen, **_asked(given))
+    asked = _asked(text_or_stdin(query), None, given)
+    answers = {answer.profile: answer for answer in _compared(app, asked, names)}
     if app.json:
         from recollect.wire import recall_json  # plain output does without
 

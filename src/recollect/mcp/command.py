@@ -8,7 +8,7 @@ from recollect.cli.app import App
 from recollect.cli.options import command, pass_app
 from recollect.mcp.offer import Offer
 from recollect.mcp.opening import Opening, settings_for
-from recollect.mcp.serving import read_address, serve_http, serve_stdio
+from recollect.mcp.serving import serve_http, serve_stdio
 from recollect.mcp.tools import chosen
 
 
@@ -30,7 +30,7 @@ from recollect.mcp.tools import chosen
 @click.option(
     "--http",
     metavar="HOST:PORT",
-    help="Serve at http://HOST:PORT/mcp, on this machine alone, instead of the caller.",
+    help="Serve at http://HOST:PORT/mcp instead of the caller; beyond this machine by token.",
 )
 @pass_app
 def mcp_command(app: App, *, tools: str, http: str | None) -> int:
@@ -46,7 +46,9 @@ def mcp_command(app: App, *, tools: str, http: str | None) -> int:
     if http is None:
         serve_stdio(offer, opening)
         return 0
+    from recollect.access.hosts import read_address  # standard input does without
+
     address = read_address(http)
-    app.note(f"serving http://{address.host}:{address.port}/mcp")
+    app.note(f"serving http://{address.shown}/mcp")
     serve_http(offer, opening, address)
     return 0

@@ -66,7 +66,7 @@ class Lines:
             if reply is None:
                 self._waiting.put(line)
                 continue
-            if "protocolVersion" in reply["result"]:
+            if reply["id"] == self._front.opening:
                 self._answered.add(reply["id"])
                 self._waiting.put(line)
             self._send(json.dumps(reply, ensure_ascii=False, separators=(",", ":")) + "\n")

@@ -8,10 +8,11 @@ from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
+from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from recollect.background import Begun
-from recollect.errors import BadSetting, ModelError, RecollectError
+from recollect.errors import BadSetting, ModelError, RecollectError, StoreError
 from recollect.models.lazy import Once
 from recollect.settings import Settings, load_settings
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
 PATIENCE_S = 3.0  # of a question; a memory to be stored waits for its vector longer
 WRITING_PATIENCE_S = 20.0
+CLOSING_PATIENCE_S = 2.0
 ACTOR = "mcp"
 
 
@@ -80,10 +82,28 @@ class Opening:
         self._owing.set()
         return self._without_model(memory)
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether there is nothing left to wait for."""
+        return self._loaded.is_set()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the store could be opened."""
+        return bool(self._opened)
+
     def close(self) -> None:
         """Lets go of the store, if it was opened."""
-        if self._opened:
-            self._opened().close()
+        give_up = monotonic() + CLOSING_PATIENCE_S
+        while self._opened:
+            try:
+                return self._opened().close()
+            except StoreError:
+                # A question that nobody waits for any more may be in the middle of it.
+                if monotonic() > give_up:
+                    raise
+                sleep(0.02)
+        return None
 
     def _open(self) -> Memory:
         from recollect.memory import Memory  # heavy: not before the server answers

@@ -19,6 +19,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
 }
 _SHOWN = 60  # characters of a wrong value that are worth repeating
+_BITS = 64  # of a whole number whose digits are worth writing out
 
 
 def text(told: str, *, most: int = 1000, one_of: tuple[str, ...] = ()) -> Json:
@@ -144,5 +145,10 @@ _CHECKS: dict[str, Callable[[Any, Json, str], None]] = {
 
 
 def _shown(value: Any) -> str:
+    """A wrong value as a sentence can repeat it, however large or deep it is."""
+    if isinstance(value, list | dict):
+        return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value):,}"
+    if isinstance(value, int) and value.bit_length() > _BITS:
+        return "a number beyond all bounds"
     told = repr(value)
     return told if len(told) <= _SHOWN else told[: _SHOWN - 1] + "…"

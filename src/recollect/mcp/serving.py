@@ -1,21 +1,25 @@
-"""Runs a server: over standard input and output, or over HTTP on this machine alone."""
+"""Runs a server: over standard input and output, or over HTTP behind a guard."""
 
 from __future__ import annotations
 
+import os
 import signal
-from typing import TYPE_CHECKING, Any, NamedTuple
+import sys
+from typing import TYPE_CHECKING, Any
 
-from recollect.errors import BadSetting, MissingExtra
+from recollect.errors import MissingExtra
 from recollect.mcp.front import Front
 from recollect.mcp.lines import Inlet, Lines, Outlet, take_over
 from recollect.mcp.offer import Offer
 from recollect.mcp.opening import Opening
 from recollect.mcp.parent import watch_parent
+from recollect.mcp.tracing import begin_tracing
+from recollect.places import config_folder
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+    from recollect.access.hosts import Address
 
 
 def serve_stdio(offer: Offer, opening: Opening) -> None:
@@ -32,6 +36,8 @@ def serve_stdio(offer: Offer, opening: Opening) -> None:
     import anyio
     from mcp.server.stdio import stdio_server
 
+    begin_tracing(_say)
+
     async def serve() -> None:
         come, go = anyio.wrap_file(Inlet(lines)), anyio.wrap_file(Outlet(lines))
         async with stdio_server(come, go) as (reading, writing):
@@ -44,36 +50,26 @@ def serve_stdio(offer: Offer, opening: Opening) -> None:
 
 
 def serve_http(offer: Offer, opening: Opening, address: Address) -> None:
-    """Serves clients of this machine at http://HOST:PORT/mcp."""
-    server = _load(offer, opening)
-    import uvicorn
+    """Serves clients at http://HOST:PORT/mcp: those of this machine, and who has a token."""
+    from recollect.access.guard import door_for  # standard input does without
+    from recollect.access.tokens import Tokens
+    from recollect.spaces import resolve_space
 
+    space = resolve_space(None, opening.settings).name
+    door = door_for(address, space, Tokens(config_folder(os.environ)))
+    server = _load(offer, opening)
+    from recollect.mcp.http import guarded
+    from recollect.mcp.listening import bound, listen
+
+    at = bound(address)
+    begin_tracing(_say)
     opening.begin()
-    app = server.streamable_http_app(host=address.host)
-    config = uvicorn.Config(app, host=address.host, port=address.port, log_level="warning")
-    uvicorn.Server(config).run()
+    listen(guarded(server, door), at)
     opening.close()
 
 
-class Address(NamedTuple):
-    """Where to listen."""
-
-    host: str
-    port: int
-
-
-def read_address(written: str) -> Address:
-    """HOST:PORT of this machine; any other place would need a lock on the door first."""
-    host, _, port = written.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") or LOOPBACK[0]
-    if host not in LOOPBACK:
-        raise BadSetting(
-            f"{host} is not this machine alone, and there is no password",
-            remedy=f"one of {', '.join(LOOPBACK)}, for example 127.0.0.1:8765",
-        )
-    if not (port.isascii() and port.isdigit() and len(port) < 6 and int(port) < 65_536):
-        raise BadSetting(f"{written!r} names no port", remedy="for example 127.0.0.1:8765")
-    return Address(host, int(port))
+def _say(line: str) -> None:
+    sys.stderr.write(f"recollect mcp: {line}\n")
 
 
 def _load(offer: Offer, opening: Opening) -> Server[Any]:

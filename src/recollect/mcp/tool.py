@@ -36,8 +36,14 @@ class Call:
     memory: Memory
     told: Mapping[str, Any]
     client: str = ""
+    via: str = "mcp"
     progress: Callable[[int, int], None] = field(default=_nobody_watches)
     draws: bool = False
+
+    @property
+    def source(self) -> str:
+        """Where what is written comes from, unless it says so itself."""
+        return f"{self.via}:{self.client}" if self.client else self.via
 
     def given(self, *names: str) -> dict[str, Any]:
         """Those of the arguments that were given."""
@@ -46,7 +52,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. ``home`` is "module:function" below ``tools``, imported when it is called.
+    """One tool. ``home`` is "module:function", below ``tools`` unless the module has a dot,
+    imported when it is called.
 
     Texts in its answer are cut at ``longest`` characters; a tool with a budget of its own
     has None. ``view`` is the address of the page that draws it, for hosts that do.
@@ -82,13 +89,19 @@ class Tool:
         }
         return told | {"_meta": {"ui": {"resourceUri": self.view}}} if self.view and draws else told
 
-    def __call__(self, call: Call) -> Reply:
+    def whole(self, call: Call) -> Reply:
+        """The reply with every text as it is stored: for programs, not for models."""
         from importlib import import_module  # start-up time: lists are asked for first
 
-        from recollect.mcp.fencing import cleaned
-
         module, _, function = self.home.partition(":")
-        made: Reply = getattr(import_module(f"recollect.mcp.tools.{module}"), function)(call)
+        home = module if "." in module else f"recollect.mcp.tools.{module}"
+        made: Reply = getattr(import_module(home), function)(call)
+        return made
+
+    def __call__(self, call: Call) -> Reply:
+        from recollect.mcp.fencing import cleaned  # start-up time: lists are asked for first
+
+        made = self.whole(call)
         return made._replace(
             content=cleaned(made.content, self.longest), meta=cleaned(made.meta, self.longest)
         )

@@ -19,13 +19,15 @@ class Provider(NamedTuple, Generic[T]):
     one must load nothing: that happens when the first text comes.
 
     ``takes`` names what stands behind the colon of "provider:argument". A ``heavy`` one
-    takes so long to load that it is worth a process that keeps it.
+    takes so long to load that it is worth a process that keeps it. ``reads`` are the first
+    letters of environment variables that it goes by.
     """
 
     module: str
     name: str
     takes: str = ""
     heavy: bool = False
+    reads: tuple[str, ...] = ()
 
     def __call__(self, *argument: str) -> T:
         made: T = getattr(import_module(self.module), self.name)(*argument)
@@ -43,6 +45,8 @@ EMBEDDERS: dict[str, Provider[Embedder]] = {
     "transformer": _TRANSFORMER,
 }
 
+_PATIENCE = ("RECOLLECT_QUERY_", "RECOLLECT_BATCH_")
+
 # Those that must be told which model.
 PROVIDERS: dict[str, Provider[Embedder]] = {
     "transformer": _TRANSFORMER,
@@ -51,9 +55,14 @@ PROVIDERS: dict[str, Provider[Embedder]] = {
         "SentenceTransformersEmbedder",
         "NAME_OR_FOLDER",
         heavy=True,
+        reads=("HF_", "HUGGINGFACE_", "TRANSFORMERS_", "SENTENCE_TRANSFORMERS_", "TORCH_", "CUDA_"),
     ),
-    "ollama": Provider("recollect.models.ollama", "open_ollama", "MODEL"),
-    "openai": Provider("recollect.models.openai", "open_openai", "MODEL"),
+    "ollama": Provider(
+        "recollect.models.ollama", "open_ollama", "MODEL", reads=("OLLAMA_", *_PATIENCE)
+    ),
+    "openai": Provider(
+        "recollect.models.openai", "open_openai", "MODEL", reads=("OPENAI_", *_PATIENCE)
+    ),
 }
 
 

@@ -19,11 +19,17 @@ RERANKERS: dict[str, Provider[Reranker]] = {
     "cross-encoder": _CROSS_ENCODER,
 }
 
+_SERVED = ("RECOLLECT_RERANK_",)
+
 # Those that must be told where their model is.
 RERANK_PROVIDERS: dict[str, Provider[Reranker]] = {
     "cross-encoder": _CROSS_ENCODER,
-    "http": Provider("recollect.models.http_reranker", "open_http", "//HOST/PATH#MODEL"),
-    "https": Provider("recollect.models.http_reranker", "open_https", "//HOST/PATH#MODEL"),
+    "http": Provider(
+        "recollect.models.http_reranker", "open_http", "//HOST/PATH#MODEL", reads=_SERVED
+    ),
+    "https": Provider(
+        "recollect.models.http_reranker", "open_https", "//HOST/PATH#MODEL", reads=_SERVED
+    ),
 }
 
 

@@ -14,14 +14,14 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from recollect.access.hosts import read_address
 from recollect.errors import BadSetting
-from recollect.mcp.front import VERSIONS, Front
+from recollect.mcp.front import ALONE, VERSIONS, Front
 from recollect.mcp.lines import Lines, Pipe
 from recollect.mcp.offer import Offer
 from recollect.mcp.opening import Opening
 from recollect.mcp.parent import watch_parent
 from recollect.mcp.server import make_server
-from recollect.mcp.serving import read_address
 from recollect.mcp.tools import TOOLS
 from recollect.mcp.view import EXTENSION, MIME
 from recollect.settings import Settings
@@ -38,6 +38,13 @@ def greeting(version: str, **capabilities: Any) -> bytes:
     client = {"name": "test", "version": "1"}
     told = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": client}
     return line("initialize", told)
+
+
+def alone(capabilities: dict[str, Any]) -> dict[str, Any]:
+    """The fields in which a request says who asks, where there is no greeting."""
+    client = {"name": "test", "version": "1"}
+    own = {"protocolVersion": ALONE, "clientInfo": client, "clientCapabilities": capabilities}
+    return {"_meta": {f"io.modelcontextprotocol/{name}": told for name, told in own.items()}}
 
 
 DRAWS = {"extensions": {EXTENSION: {"mimeTypes": [MIME]}}}
@@ -62,13 +69,55 @@ async def by_library(*asked: bytes) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_front_says_what_the_library_says(version: str, capabilities: dict[str, Any]) -> None:
     """The greeting and every list, field for field; to a host that draws views as well."""
-    asked = [greeting(version, **capabilities), *(line(method, number=method) for method in OFFER.lists)]
+    asked = [
+        greeting(version, **capabilities),
+        *(line(method, number=method) for method in OFFER.lists),
+    ]
     front = Front(OFFER)
 
     here = [front.reply(one) for one in asked]
     there = anyio.run(lambda: by_library(*asked))
 
     assert here == there
+
+
+@pytest.mark.parametrize("capabilities", [{}, DRAWS], ids=["plain", "draws"])
+def test_the_front_says_it_without_a_handshake(capabilities: dict[str, Any]) -> None:
+    """Where every request speaks for itself, whichever of them comes first."""
+    methods = ["server/discover", *OFFER.lists]
+    for first in methods:
+        asked = [
+            line(method, alone(capabilities), number=method)
+            for method in [first, *(one for one in methods if one != first)]
+        ]
+        front = Front(OFFER)
+
+        here = [front.reply(one) for one in asked]
+        there = anyio.run(lambda told=asked: by_library(*told))
+
+        assert here == there
+        assert front.opening == first
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"io.modelcontextprotocol/protocolVersion": "2099-01-01"},
+        {"io.modelcontextprotocol/clientInfo": "me"},
+        {"io.modelcontextprotocol/clientInfo": None},
+        {"io.modelcontextprotocol/clientCapabilities": []},
+        {"io.modelcontextprotocol/clientCapabilities": {"roots": 5}},
+        {"io.modelcontextprotocol/other": 1},
+    ],
+)
+def test_an_unusual_request_is_the_librarys(changed: dict[str, Any]) -> None:
+    """Whoever speaks for itself in another way than the usual one."""
+    told = alone({})
+    told["_meta"] |= changed
+
+    assert Front(OFFER).reply(line("server/discover", told)) is None
+    assert Front(OFFER).reply(line("tools/list", alone({}) | {"cursor": "x"})) is None
+    assert Front(OFFER).reply(line("initialize", alone({}))) is None
 
 
 def test_the_versions_are_ones_the_library_speaks() -> None:
@@ -187,10 +236,9 @@ def test_addresses_of_this_machine(written: str, read: tuple[str, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ["0.0.0.0:80", "[::]:80", "example.org:80", "192.168.0.1:80", "127.0.0.1:", "x",
-                "127.0.0.1:70000", "127.0.0.1:٣", "127.0.0.1.example.org:80"]
-)  # fmt: skip
-def test_other_addresses_are_refused(written: str) -> None:
-    """There is no password yet: only this machine may come in."""
+    "written", ["127.0.0.1:", "x", "", "127.0.0.1:70000", "127.0.0.1:٣", "127.0.0.1:-1"]
+)
+def test_an_address_names_a_port(written: str) -> None:
+    """Whatever else it names; who may come in there is the guard's business."""
     with pytest.raises(BadSetting):
         read_address(written)

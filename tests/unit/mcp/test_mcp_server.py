@@ -10,14 +10,17 @@ from typing import Any
 import anyio
 import pytest
 from mcp.client.client import Client
+from mcp.shared.exceptions import MCPError
+from mcp_types import PromptReference, ResourceTemplateReference
 
 from corpus import NOW
 from maintained import add_cold, add_others, open_memory
 from recollect import Memory
+from recollect.errors import StoreError
 from recollect.mcp.offer import Offer
 from recollect.mcp.opening import Opening
 from recollect.mcp.schema import answer, arguments
-from recollect.mcp.server import make_server
+from recollect.mcp.server import KIND, make_server
 from recollect.mcp.tool import Call, Reply, Tool
 from recollect.mcp.tools import TOOLS
 from recollect.settings import Settings
@@ -39,6 +42,15 @@ class Endless(Tool):
         return Reply("late", {})
 
 
+class Careful(Tool):
+    """A write that takes a moment; somebody counts the finished ones."""
+
+    def __call__(self, call: Call) -> Reply:
+        time.sleep(0.5)
+        FINISHED.append("written")
+        return Reply("written", {})
+
+
 class Given(Opening):
     """A memory that is open already."""
 
@@ -51,19 +63,27 @@ class Given(Opening):
         return self._given
 
 
+FINISHED: list[str] = []
 BARE: Any = (arguments({}), answer({}), "")
 OWN = {
     "broken": Broken("broken", "Broken", "Fails.", *BARE, reads=True),
     "endless": Endless("endless", "Endless", "Waits.", *BARE, reads=True),
+    "careful": Careful("careful", "Careful", "Writes.", *BARE),
 }
 
 
-def talk(memory: Memory, conversation: Callable[[Client], Awaitable[None]]) -> None:
+def talk(
+    memory: Memory,
+    conversation: Callable[[Client], Awaitable[None]],
+    *,
+    mode: str = "auto",
+    within_s: float = 0.2,
+) -> None:
     """A conversation with a server in this process."""
 
     async def run() -> None:
-        server = make_server(Offer(TOOLS | OWN), Given(memory), within_s=0.2)
-        async with Client(server) as client:
+        server = make_server(Offer(TOOLS | OWN), Given(memory), within_s=within_s)
+        async with Client(server, mode=mode) as client:
             await conversation(client)
 
     anyio.run(run)
@@ -124,3 +144,98 @@ def test_a_store_that_cannot_be_opened_is_told_to_who_asks(tmp_path: Path) -> No
             assert len((await client.list_tools()).tools) == len(TOOLS)
 
     anyio.run(run)
+
+
+@pytest.mark.parametrize("tool", ["endless", "careful"])
+def test_a_call_can_be_given_up(memory: Memory, tool: str) -> None:
+    """Who cancels waits no longer, and the server goes on; a write is still finished."""
+    FINISHED.clear()
+
+    async def conversation(client: Client) -> None:
+        with anyio.move_on_after(0.1) as waiting:
+            await client.call_tool(tool, {})
+        assert waiting.cancelled_caught
+        assert (await client.list_tools()).tools
+
+    # With the handshake there is a line between the two, as there is in earnest.
+    talk(memory, conversation, mode="legacy", within_s=30)
+
+    assert (["written"] if tool == "careful" else []) == FINISHED
+
+
+def test_a_failure_has_a_name_for_programs(memory: Memory) -> None:
+    """The one that the command line gives it; of a resource and a prompt as well."""
+
+    async def conversation(client: Client) -> None:
+        for told, kind in (
+            ({"query": "a", "k": 500}, "Refused"),
+            ({"query": "a" * 9000}, "TooLarge"),
+            ({"query": "a", "profile": "nobody's"}, "NotFound"),
+        ):
+            result = await client.call_tool("recall", told)
+            assert (result.meta or {})[KIND] == kind
+        with pytest.raises(MCPError) as refused:
+            await client.read_resource("memory://item/none")
+        assert refused.value.data == {"kind": "NotFound"}
+
+    talk(memory, conversation, within_s=30)
+
+
+def test_names_are_completed(memory: Memory) -> None:
+    """Of whom the memories speak, in an address and in a prompt; of nothing else."""
+    memory.remember("Priya keeps the deploy key", entities=["Priya", "Prague"])
+
+    async def conversation(client: Client) -> None:
+        entity = ResourceTemplateReference(type="ref/resource", uri="memory://entity/{name}")
+        review = PromptReference(type="ref/prompt", name="review")
+        found = await client.complete(entity, {"name": "name", "value": "Pr"})
+        assert {*found.completion.values} == {"Priya", "Prague"}
+        assert not found.completion.has_more
+        one = await client.complete(review, {"name": "subject", "value": "priy"})
+        assert one.completion.values == ["Priya"]
+        item = ResourceTemplateReference(type="ref/resource", uri="memory://item/{id}")
+        assert (await client.complete(item, {"name": "id", "value": "a"})).completion.values == []
+        for name, value, kind in (("other", "a", "NotFound"), ("name", "a" * 300, "TooLarge")):
+            with pytest.raises(MCPError) as refused:
+                await client.complete(entity, {"name": name, "value": value})
+            assert refused.value.data == {"kind": kind}
+
+    talk(memory, conversation, within_s=30)
+
+
+class Used:
+    """What can be closed at the third try: others are in the middle of it."""
+
+    def __init__(self, until: int) -> None:
+        self.until, self.tries = until, 0
+
+    def close(self) -> None:
+        self.tries += 1
+        if self.tries < self.until:
+            raise StoreError("still in use")
+
+
+class Using(Opening):
+    """An opening of that."""
+
+    def __init__(self, used: Used) -> None:
+        super().__init__(Settings())
+        self.used = used
+        self._load()
+
+    def _open(self) -> Any:
+        return self.used
+
+    def _load(self) -> None:
+        self._opened()
+
+
+def test_a_store_in_use_is_closed_when_it_is_free() -> None:
+    """A question that nobody waits for any more delays the end a little; not for ever."""
+    used, never = Used(until=3), Used(until=10_000)
+
+    Using(used).close()
+
+    assert used.tries == 3
+    with pytest.raises(StoreError):
+        Using(never).close()

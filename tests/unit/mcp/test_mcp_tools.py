@@ -14,7 +14,6 @@ from jsonschema import Draft202012Validator
 
 from corpus import NOTES, NOW
 from maintained import add_cold, add_others, open_memory
-from naughty import NAUGHTY
 from recollect import Memory
 from recollect.errors import BadSetting, NotFound, RecollectError, Refused
 from recollect.mcp.opening import Loading, Opening, settings_for
@@ -148,6 +147,29 @@ def test_a_correction_keeps_the_id_and_the_past(ask: Ask) -> None:
     assert back["text"] == "Releases are cut on Tuesdays"
     with pytest.raises(Refused, match="nothing is to be changed"):
         ask("update_memory", id=item)
+
+
+def test_a_correction_made_twice_is_made_once(ask: Ask, memory: Memory) -> None:
+    """A call that is repeated leaves the memory as the first has left it."""
+    stored = ask("remember", text="Releases are cut on Tuesdays", tags=["release"]).content
+    told = {"id": stored["id"], "text": "Releases are cut on Fridays", "tags": ["release"]}
+
+    first, again = ask("update_memory", **told), ask("update_memory", **told)
+
+    assert (first.content["rev"], first.content["changed"]) == (2, ["text"])
+    assert (again.content["rev"], again.content["changed"]) == (2, [])
+    assert "says so already" in again.text
+    assert len(memory.history(stored["id"])) == 2
+
+
+def test_what_collides_comes_with_what_to_do(ask: Ask) -> None:
+    """A model is told the next step, not only that there is a problem."""
+    ask("remember", text="The rate limit of the billing API is 100 requests per minute")
+
+    near = ask("remember", text="The rate limit of the billing API is 250 requests a minute")
+
+    assert near.content["collisions"][0]["kind"] == "near"
+    assert "call update_memory on that id" in near.text
 
 
 @pytest.mark.parametrize("erase", [False, True])
@@ -441,67 +463,3 @@ def test_a_model_that_loads_long_delays_nothing(embedder: Embedder, ready: threa
         assert early["returned"] == 1
         assert "still loading" in early["degraded"][0]["reason"]
         assert asker(opening.memory())("recall", query="deploy key").content["degraded"] == []
-
-
-STRINGS = NAUGHTY[::8]
-EVERYWHERE = [
-    (tool.name, name, part)
-    for tool in TOOLS.values()
-    for name, part in tool.takes["properties"].items()
-    if part["type"] in ("string", "array")
-]
-NEEDED = {
-    "remember": {"text": "The deploy key lives in vault B"},
-    "note_edit": {"path": "a.py"},
-    "recall": {"query": "deploy key"},
-    "recall_file": {"path": "a.py"},
-    "read_smart": {"path": "notes.txt"},
-}
-
-
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    """A few notes, by words alone: what is tested here is no matter of meaning."""
-    project = tmp_path_factory.mktemp("project")
-    (project / "notes.txt").write_text("a note\n")
-    with Memory.open(
-        ":memory:", embedder="none", clock=FixedClock(NOW), settings=Settings(project=project)
-    ) as memory:
-        memory.remember_many(NOTES[:6])
-        yield memory
-
-
-@pytest.mark.parametrize(("tool", "name", "part"), EVERYWHERE, ids=lambda one: str(one)[:20])
-def test_hostile_strings_get_an_answer_or_a_refusal(
-    hostile: Memory, tool: str, name: str, part: dict[str, Any]
-) -> None:
-    """In every text that any tool takes; nothing else is ever raised."""
-    ask, told = asker(hostile), []
-    item = hostile.browse(limit=1)[0].id
-    needed = {"id": item} if "id" in TOOLS[tool].takes["properties"] else {}
-    for string in STRINGS:
-        value = [string] if part["type"] == "array" else string
-        try:
-            ask(tool, **NEEDED.get(tool, needed) | {name: value})
-        except RecollectError as error:
-            told.append(error.message)
-    assert all(told)
-
-
-def test_hostile_names_get_a_refusal(hostile: Memory) -> None:
-    """Addresses, prompts and arguments nobody knows."""
-    told = []
-    for string in STRINGS:
-        for call in (
-            lambda text=string: read(f"memory://entity/{text}", hostile),
-            lambda text=string: read(f"memory://item/{text}", hostile),
-            lambda text=string: read(text, hostile),
-            lambda text=string: said("review", {"subject": text}, lambda: hostile),
-            lambda text=string: said(text, {}, lambda: hostile),
-            lambda text=string: checked({text: 1}, TOOLS["recall"].takes),
-        ):
-            try:
-                call()
-            except RecollectError as error:
-                told.append(error.message)
-    assert all(told)

@@ -6,11 +6,27 @@ from recollect.errors import BadSetting
 from recollect.models import NONE, Provider
 from recollect.ports import LanguageModel
 
+_PATIENCE = ("RECOLLECT_LLM_",)
+
 PROVIDERS: dict[str, Provider[LanguageModel]] = {
-    "openai": Provider("recollect.models.llm.openai", "open_openai", "MODEL"),
-    "anthropic": Provider("recollect.models.llm.anthropic", "open_anthropic", "MODEL"),
-    "ollama": Provider("recollect.models.llm.ollama", "open_ollama", "MODEL"),
+    "openai": Provider(
+        "recollect.models.llm.openai", "open_openai", "MODEL", reads=("OPENAI_", *_PATIENCE)
+    ),
+    "anthropic": Provider(
+        "recollect.models.llm.anthropic",
+        "open_anthropic",
+        "MODEL",
+        reads=("ANTHROPIC_", *_PATIENCE),
+    ),
+    "ollama": Provider(
+        "recollect.models.llm.ollama", "open_ollama", "MODEL", reads=("OLLAMA_", *_PATIENCE)
+    ),
 }
+
+
+def llm_provider(name: str) -> Provider[LanguageModel] | None:
+    """Who provides the language model of that name; None where it is none."""
+    return PROVIDERS.get(name.partition(":")[0])
 
 
 def open_llm(name: str = NONE) -> LanguageModel | None:

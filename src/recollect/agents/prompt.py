@@ -1,0 +1,73 @@
+"""What a prompt calls to mind, for the agent that is about to answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from recollect.agents.asides import is_aside
+from recollect.agents.budget import cost_of, frame_cost, framed, may_be_given, shown
+from recollect.agents.session import session_of
+from recollect.errors import Refused
+from recollect.model import Candidate
+from recollect.quoting import Quote, labelled
+from recollect.sources.said.wrappers import spoken
+
+if TYPE_CHECKING:
+    from recollect.memory import Memory
+
+MOST_TOKENS = 600
+NAME = "memories"
+OPENING = "What this project's memory (Recollect) has to this prompt, best first:"
+_LONGEST = (480, 240, 120)  # characters of one memory; fewer where they are dear
+_MOST = 6
+_SPARE = 24  # looked at beyond that, for those that were given before
+_HEAD, _TAIL = 1500, 500  # characters of a long prompt that are asked about
+
+
+def prompt_context(memory: Memory, payload: Mapping[str, Any]) -> str:
+    """What to put before the agent with this prompt; empty where nothing passes the gate.
+
+    ``payload`` is what the host said: the prompt and the session's id. What the session
+    was given before is not given again, nor what was said in the session itself.
+    """
+    prompt, name = str(payload.get("prompt") or ""), str(payload.get("session_id") or "")
+    question = question_of(prompt)
+    if not question:
+        return ""
+    session = session_of(memory, name)
+    try:
+        answer = memory.recall(question, k=_MOST + _SPARE, max_tokens=8 * MOST_TOKENS, track=False)
+    except Refused:
+        return ""  # a prompt that is no question to a memory: without a word, for example
+    known = {*session.given}
+    fresh = [hit for hit in answer.hits if hit.item.id not in known and _is_news(hit, name)]
+    chosen = list(_fitting(fresh))
+    if chosen and name:
+        session.give(hit.item.id for hit, _ in chosen)
+    return framed(OPENING, [quote for _, quote in chosen], NAME)
+
+
+def question_of(prompt: str) -> str:
+    """What is asked of the memory for a prompt: its words without the host's wrappings, of
+    a long one the beginning and the end; empty where there is nothing to ask."""
+    said = spoken(prompt)
+    if is_aside(said):
+        return ""
+    return said if len(said) <= _HEAD + _TAIL else f"{said[:_HEAD]}\n{said[-_TAIL:]}"
+
+
+def _is_news(hit: Candidate, session: str) -> bool:
+    mine = bool(session) and hit.item.session == session
+    return not mine and may_be_given(hit.item)
+
+
+def _fitting(hits: list[Candidate]) -> Iterator[tuple[Candidate, Quote]]:
+    """As many of the best as fit, each cut as little as that needs."""
+    room = MOST_TOKENS - frame_cost(OPENING)
+    for hit in hits[:_MOST]:
+        quotes = (shown(labelled(hit.item), longest) for longest in _LONGEST)
+        quote = next((one for one in quotes if cost_of(one) <= room), None)
+        if quote is not None:
+            yield hit, quote
+            room -= cost_of(quote)

@@ -1,0 +1,228 @@
+"""Everybody who might knock at every door there is, against the one policy table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from recollect import Memory
+from recollect.access.policy import POLICY, WITH
+from recollect.access.rights import GRANTED, Right
+from recollect.mcp.prompts import PROMPTS
+from recollect.mcp.resources import RESOURCES, TEMPLATES
+from recollect.mcp.tools import TOOLS
+from recollect.mcp.view import LISTED
+from recollect.serve.routes import PLAIN, WAYS
+from serving import Callers, make_door, mcp, served, talk
+
+THREAD = "thread-1"
+STORED = "The staging database is called heron"
+# What makes a call of each complete; ID stands for a memory that is there.
+TOLD: dict[str, dict[str, Any]] = {
+    "recall": {"query": "heron"},
+    "recall with mark_accessed": {"query": "heron", "mark_accessed": True},
+    "explain": {"query": "heron"},
+    "remember": {"text": "Releases are cut on Tuesdays"},
+    "remember_many": {"memories": [{"text": "Backups run at night"}]},
+    "update_memory": {"id": "ID", "topic": "databases"},
+    "forget": {"ids": ["ID"]},
+    "forget with erase": {"ids": ["ID"], "erase": True},
+    "restore": {"ids": ["ID"]},
+    "undo": {"id": "ID", "preview": True},
+    "history": {"id": "ID"},
+    "timeline": {"id": "ID"},
+    "links": {"id": "ID"},
+    "get_memory": {"id": "ID"},
+    "recall_file": {"path": "app.py"},
+    "note_edit": {"path": "app.py"},
+    "read_smart": {"path": "notes.txt"},
+}
+MORE = [f"{operation} with {argument}" for operation, argument in sorted(WITH)]
+
+
+def told_for(operation: str, item: str) -> dict[str, Any]:
+    told = TOLD.get(operation, {})
+    return {
+        name: item if value == "ID" else [item] if value == ["ID"] else value
+        for name, value in told.items()
+    }
+
+
+async def call_rest(
+    client: httpx.AsyncClient, operation: str, headers: dict[str, str], item: str
+) -> dict[str, int]:
+    """The statuses that every route of an operation answers with."""
+    found = {}
+    for way in WAYS:
+        if way.tool.name != operation.partition(" ")[0]:
+            continue
+        told = told_for(operation, item)
+        one = THREAD if operation == "threads" else str(told.pop("id", item))
+        path = way.path.replace("{id}", one)
+        if way.needs and "query" not in told:
+            told["query"] = "heron"
+        if way.method == "GET":
+            short = {name: brief for brief, name in way.short.items()}
+            asked: dict[str, Any] = {"params": {short.get(k, k): _said(v) for k, v in told.items()}}
+        else:
+            asked = {"json": told}
+        answer = await client.request(way.method, path, headers=headers, **asked)
+        found[f"{way.method} {way.path}"] = answer.status_code
+    return found
+
+
+def _said(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+@pytest.mark.parametrize("neighbours", [True, False], ids=["open to neighbours", "by token"])
+def test_no_route_deviates_from_the_table(
+    memory: Memory, tmp_path: Path, *, neighbours: bool
+) -> None:
+    """Each answers 401 to whom it does not know, 403 to who may not, and all others well."""
+    item = memory.remember(STORED).id
+    memory.put_thread("Databases", [item], id=THREAD)
+    callers = Callers(tmp_path)
+    app = served(memory, make_door(callers, require_token=not neighbours))
+    deviations = []
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        for caller, headers in callers.headers.items():
+            right = callers.right(caller, neighbours=neighbours)
+            found: dict[str, tuple[str, int]] = {}
+            for operation in [*{way.tool.name: None for way in WAYS}, *MORE]:
+                for route, status in (await call_rest(client, operation, headers, item)).items():
+                    found[f"{route} {operation}"] = (operation, status)
+            for plain in PLAIN:
+                answer = await client.request(plain.method, plain.path, headers=headers)
+                found[f"{plain.method} {plain.path}"] = (plain.operation, answer.status_code)
+            for route, (operation, status) in found.items():
+                if not fits(operation, right, caller, status):
+                    deviations.append((caller, route, status))
+
+    talk(app, conversation)
+
+    assert deviations == []
+
+
+def fits(operation: str, right: Right, caller: str, status: int) -> bool:
+    """Whether an answer is the one that the table asks for."""
+    needed = POLICY[operation]
+    known = right is not Right.ANYONE
+    if not known and not (needed is Right.ANYONE and caller == "none"):
+        return status == 401
+    if right < needed:
+        return status == 403
+    return status < 400 or (operation == "import" and status == 415)
+
+
+@pytest.mark.parametrize("neighbours", [True, False], ids=["open to neighbours", "by token"])
+def test_no_tool_deviates_from_the_table(
+    memory: Memory, tmp_path: Path, *, neighbours: bool
+) -> None:
+    """Over HTTP each does what it is asked or says which scope it needs, and lists show
+    what may be used."""
+    item = memory.remember(STORED).id
+    callers = Callers(tmp_path)
+    app = served(memory, make_door(callers, require_token=not neighbours))
+    deviations = []
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        for caller, headers in callers.headers.items():
+            right = callers.right(caller, neighbours=neighbours)
+            listed = await mcp(client, "tools/list", {}, headers)
+            if right is Right.ANYONE:
+                assert listed.status_code == 401
+            else:
+                names = [tool["name"] for tool in listed.json()["result"]["tools"]]
+                assert names == [name for name in TOOLS if POLICY[name] <= right]
+            for operation in [*TOOLS, *(one for one in MORE if one.split()[0] in TOOLS)]:
+                told = {"name": operation.split()[0], "arguments": told_for(operation, item)}
+                answer = await mcp(client, "tools/call", told, headers)
+                if not fits_mcp(answer, POLICY[operation], right):
+                    deviations.append((caller, operation, answer.text[:200]))
+
+    talk(app, conversation)
+
+    assert deviations == []
+
+
+def fits_mcp(answer: httpx.Response, needed: Right, right: Right) -> bool:
+    if right is Right.ANYONE:
+        return answer.status_code == 401
+    denied = f"needs the scope {needed.word}" in answer.text
+    return answer.status_code == 200 and denied == (right < needed)
+
+
+@pytest.mark.parametrize("caller", ["none", "unknown", "expired", "elsewhere", "read", "admin"])
+def test_no_resource_or_prompt_deviates_from_the_table(
+    memory: Memory, tmp_path: Path, caller: str
+) -> None:
+    """They are all for reading, to who is let in at all."""
+    item = memory.remember(f"{STORED}, says Mara").id
+    callers = Callers(tmp_path)
+    app = served(memory, make_door(callers, require_token=True))
+    uris = [one["uri"] for one in (*RESOURCES, LISTED)]
+    uris += ["memory://entity/mara", f"memory://item/{item}"]
+    right = callers.right(caller, neighbours=False)
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        headers = callers.headers[caller]
+        for uri in uris:
+            answer = await mcp(client, "resources/read", {"uri": uri}, headers)
+            assert ("result" in answer.json()) == (right >= Right.READ), uri
+        for name, prompt in PROMPTS.items():
+            told = {"name": name, "arguments": dict.fromkeys(prompt.takes, "heron")}
+            answer = await mcp(client, "prompts/get", told, headers)
+            assert ("result" in answer.json()) == (right >= Right.READ), name
+
+    talk(app, conversation)
+
+
+def test_everything_there_is_has_a_row() -> None:
+    """Each tool, route, resource and prompt; and each row belongs to something."""
+    there = {*TOOLS, *(way.tool.name for way in WAYS), *(plain.operation for plain in PLAIN)}
+    there |= {f"resource {one['uri']}" for one in (*RESOURCES, LISTED)}
+    there |= {f"resource {one['uriTemplate']}" for one in TEMPLATES}
+    there |= {f"prompt {name}" for name in PROMPTS} | {*MORE, "mcp"}
+
+    assert there <= POLICY.keys()
+    assert {row for row in POLICY if POLICY[row] is not Right.LOCAL} == there
+
+
+def test_what_cannot_be_taken_back_is_for_admins() -> None:
+    """Whatever else may change in the table."""
+    assert all(POLICY[one] is Right.ADMIN for one in ("forget with erase", "export", "import"))
+    assert all(POLICY[one] is Right.LOCAL for one in ("config", "token", "spaces", "revoke"))
+    assert not {one for one in POLICY if POLICY[one] is Right.LOCAL} & {
+        *TOOLS, *(way.tool.name for way in WAYS), *(plain.operation for plain in PLAIN)
+    }  # fmt: skip
+    changing = {name for name, tool in TOOLS.items() if not tool.reads}
+    assert all(POLICY[name] >= Right.WRITE for name in changing)
+    assert Right.LOCAL not in GRANTED
+
+
+def test_a_session_is_its_owners_alone(memory: Memory, tmp_path: Path) -> None:
+    """Who knows another's session id, and has a token of their own, finds no session."""
+    callers = Callers(tmp_path)
+    app = served(memory, make_door(callers))
+    greeting = {
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {},
+                   "clientInfo": {"name": "test", "version": "1"}},
+    }  # fmt: skip
+    accept = {"Accept": "application/json, text/event-stream"}
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        begun = await client.post("/mcp", json=greeting, headers=accept | callers.headers["admin"])
+        session = {"Mcp-Session-Id": begun.headers["mcp-session-id"]}
+        asked = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+        for caller, status in (("admin", 200), ("write", 404), ("none", 404), ("unknown", 401)):
+            headers = accept | session | callers.headers[caller]
+            answer = await client.post("/mcp", json=asked, headers=headers)
+            assert answer.status_code == status, caller
+
+    talk(app, conversation)

@@ -1,0 +1,168 @@
+"""A worker's answer is that of the process that asks: for every profile, to the last byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corpus import CONVERSATION, NOTES, NOW
+from recollect import Memory
+from recollect.explain import WhyNot
+from recollect.profile import profile_names
+from recollect.settable import Settings
+from recollect.wire import dumps, recall_json, why_not_json
+from recollect.worker.carrying import carried, delivered
+from recollect.worker.client import ask
+from recollect.worker.jobs import Answered, Asked, Compared, recall, why_not
+from working import Desk
+
+QUESTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("where is the deploy key?", {}),
+    ("what did we decide about the database?", {"kind": ("decision",), "k": 3}),
+    ("who said what in the standup last week?", {"max_tokens": 60, "episode_k": 2}),
+    ("how do I bake bread?", {}),
+    ("", {"entity": ("Anna",)}),
+    ("keys", {"as_of": "2026-02-20", "include_superseded": True, "offset": 1}),
+    ("parse_config", {"context": {"hour": 9, "topic": "ops"}, "reranker": "overlap"}),
+]
+
+
+@pytest.fixture(scope="module")
+def asked_here(tmp_path_factory):
+    """A worker, and a memory of the same space in this process."""
+    desk = Desk(tmp_path_factory.mktemp("equality"))
+    desk.settings = Settings(
+        space="here", data_dir=desk.settings.data_dir, worker="on", worker_idle=60
+    )
+    with Memory.open(settings=desk.settings) as memory:
+        memory.remember_many([*NOTES, *CONVERSATION])
+        yield desk, memory
+    desk.close()
+
+
+@pytest.mark.parametrize("profile", sorted(profile_names()))
+def test_the_json_is_the_same_to_the_last_byte(asked_here, profile):
+    """Ids, scores, order, evidence, relations, sections, cursor; found or not found."""
+    desk, memory = asked_here
+    for text, options in QUESTIONS:
+        asked = Asked(text, profile, options, NOW)
+
+        told = desk.ask("recall", carried(asked))
+
+        theirs, own = delivered(told, Answered), recall(memory, asked)
+        assert dumps(recall_json(theirs.answer)) == dumps(recall_json(own.answer)), text
+        assert theirs.sections == own.sections
+
+
+def test_the_steps_are_the_same_but_for_the_time_they_took(asked_here):
+    """Names, pools and remarks."""
+    desk, memory = asked_here
+    asked = Asked("where is the deploy key?", None, {}, NOW, steps=True)
+
+    theirs = delivered(desk.ask("recall", carried(asked)), Answered).answer
+    own = recall(memory, asked).answer
+
+    assert [step._replace(seconds=0) for step in theirs.steps] == [
+        step._replace(seconds=0) for step in own.steps
+    ]
+    assert delivered(
+        desk.ask("recall", carried(asked._replace(steps=False))), Answered
+    ).answer.steps == ()  # fmt: skip
+
+
+def test_why_not_and_comparisons_are_the_same(asked_here):
+    """By the same functions, in the worker or here."""
+    desk, memory = asked_here
+    asked = Asked("where is the deploy key?", None, {}, NOW)
+    for item in memory.browse(limit=5):
+        told = desk.ask("why-not", {**carried(asked), "id": item.id})
+        own = why_not(memory, asked, item.id)
+        assert dumps(why_not_json(delivered(told, WhyNot))) == dumps(why_not_json(own))
+
+    told = desk.ask("compare", {**carried(asked), "profiles": ["default", "remind"]})
+    answers = memory.compare(asked.text, ["default", "remind"], now=NOW)
+    theirs = delivered(told, Compared).answers
+    assert [dumps(recall_json(one)) for one in theirs] == [
+        dumps(recall_json(one)) for one in answers.values()
+    ]
+
+
+def test_a_recall_that_counts_as_a_use_is_not_left_to_the_worker(asked_here):
+    """It would count twice where the answer is lost on the way."""
+    desk, _ = asked_here
+    reasons: list[str] = []
+
+    told = desk.ask("recall", carried(Asked("key", None, {"track": True})), note=reasons.append)
+
+    assert told is None
+    assert "noted as a use" in reasons[0]
+
+
+SCRIPT = str(Path(sys.executable).with_name("recollect"))
+COMMANDS = [
+    ["recall", "where is the deploy key?", "--now", "2026-03-02T09:00", "--json"],
+    ["recall", "where is the deploy key?", "--now", "2026-03-02T09:00", "--explain"],
+    ["recall", "deploy key", "--profile", "remind", "--text", "--now", "2026-03-02T09:00"],
+    ["recall", "how do I bake bread?", "--now", "2026-03-02T09:00"],
+    ["recall", "x", "--profile", "nonsense"],
+    ["why-not", "ffff", "deploy key"],
+    ["compare", "deploy key", "--profiles", "default,siftcoder", "--now", "2026-03-02T09:00"],
+]
+
+
+def test_the_command_line_says_the_same_with_and_without_a_worker(asked_here, tmp_path):
+    """Every byte of it, and the same exit code; mistakes are told in the same words."""
+    desk, _ = asked_here
+    env = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    env |= {
+        "HOME": str(tmp_path),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "XDG_RUNTIME_DIR": str(desk.runtime),
+        "RECOLLECT_DATA_DIR": str(desk.settings.data_dir),
+        "RECOLLECT_SPACE": "here",
+    }
+
+    def run(words: list[str], worker: str) -> tuple[int, str, str]:
+        ran = subprocess.run(
+            [SCRIPT, *words], env=env | {"RECOLLECT_WORKER": worker}, cwd=tmp_path,
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        return ran.returncode, ran.stdout, ran.stderr
+
+    try:
+        for words in COMMANDS:
+            assert run(words, "on") == run(words, "off"), words
+        code, out, _ = run(["worker", "status", "--json"], "auto")
+        told = json.loads(out)
+    finally:
+        run(["worker", "stop"], "auto")
+    assert code == 0
+    assert told["running"] is True
+    assert told["jobs"]["done"] == 5  # the others are mistakes
+
+
+def test_an_answer_by_a_heavy_model_is_the_same(asked_here, tmp_path):
+    """A network with weights of a test's own, loaded once by the worker."""
+    pytest.importorskip("onnxruntime")
+    from dataclasses import replace
+
+    from tiny_bert import make_tiny_bert
+
+    desk, _ = asked_here
+    folder = make_tiny_bert(tmp_path / "bert")
+    settings = replace(desk.settings, embedder=f"transformer:{folder}", space="heavy")
+    asked = Asked("where is the deploy key?", None, {}, NOW)
+    with Memory.open(settings=settings) as memory:
+        memory.remember_many(NOTES[:8])
+
+        told = ask("recall", carried(asked), settings=settings, place=desk.place)
+
+        own = recall(memory, asked)
+        theirs = delivered(told, Answered)
+        assert dumps(recall_json(theirs.answer)) == dumps(recall_json(own.answer))

@@ -1,0 +1,69 @@
+"""An import that is stopped leaves a memory that is whole, and the next goes on from there."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from recollect.store.sqlite import SqliteStore
+
+SCRIPT = str(Path(sys.executable).with_name("recollect"))
+LINES = [
+    json.dumps(f"Note number {n} about subject {n * 7} " + "and so on " * 20) for n in range(700)
+]
+
+
+def count(path: Path) -> int:
+    """How many memories the space holds, as far as it is there."""
+    if not path.is_file():
+        return 0
+    store = SqliteStore.open(path, space="mine")
+    try:
+        return store.count()
+    finally:
+        store.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_ctrl_c_keeps_what_was_stored(tmp_path: Path) -> None:
+    """It says how much that is; the same again stores the rest."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    room = kept | {
+        "HOME": str(tmp_path),
+        "RECOLLECT_DATA_DIR": str(tmp_path / "data"),
+        "RECOLLECT_EMBEDDER": "none",
+    }
+    command = [SCRIPT, "--space", "mine", "import", "-"]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=room, cwd=tmp_path,
+    )  # fmt: skip
+    assert process.stdin is not None
+    process.stdin.write("\n".join(LINES).encode())
+    process.stdin.flush()
+    space = tmp_path / "data" / "spaces" / "mine.db"
+    end = time.monotonic() + 40
+    while count(space) < 500 and time.monotonic() < end:
+        time.sleep(0.2)
+
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    stopped = count(space)
+    again = subprocess.run(
+        [*command, "--json"], input="\n".join(LINES).encode(), env=room, cwd=tmp_path,
+        capture_output=True, check=False, timeout=60,
+    )  # fmt: skip
+
+    assert process.returncode == 130
+    assert b"Traceback" not in said
+    assert b"500 memories stored so far" in said
+    assert stopped == 500
+    told = json.loads(again.stdout)
+    assert (told["stored"], told["duplicates"] + told["repeated"]) == (200, 500)

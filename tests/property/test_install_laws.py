@@ -1,0 +1,171 @@
+"""Whatever a host's settings look like: there and back again is nothing."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.plugin.install.json_text import look_up, parsed, with_key, without_key
+from recollect.plugin.install.manifest import Manifest
+from recollect.plugin.install.patch import patch_of
+from recollect.plugin.install.planning import carry_out, plan_install, plan_uninstall
+from recollect.plugin.install.wanted import Entry, Wanted
+
+KEYS = ("mcpServers", "recollect")
+VALUE = {"command": "/bin/recollect", "args": ["mcp"], "env": {"A": "${b}"}}
+
+names = st.text(max_size=6).filter(lambda name: name != "recollect")
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.text(max_size=8)
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+objects = st.dictionaries(names.filter(lambda name: name != "mcpServers"), values, max_size=4)
+servers = st.dictionaries(names, values, max_size=3)
+indents = st.sampled_from([None, 0, 1, 2, 3, 4, 8, "\t", " \t"])
+spaced = st.sampled_from([(",", ":"), (", ", ": "), (" , ", " : "), (",  ", ":")])
+
+
+@st.composite
+def settings_files(draw: st.DrawFn) -> bytes:
+    """A JSON object, laid out in one of many ways."""
+    held: dict[str, Any] = draw(objects)
+    if draw(st.booleans()):
+        held = {**held, "mcpServers": draw(servers), **draw(objects)}
+    text = json.dumps(
+        held,
+        indent=draw(indents),
+        separators=draw(spaced),
+        ensure_ascii=draw(st.booleans()),
+    )
+    blank = draw(st.sampled_from(["", "\n", "\r\n", "  ", "\n\n"]))
+    text = draw(st.sampled_from(["", "\n"])) + text + blank
+    if draw(st.booleans()):
+        text = text.replace("\r\n", "\n").replace("\n", "\r\n")
+    return (draw(st.sampled_from(["", "\ufeff"])) + text).encode("utf-8", "surrogatepass")
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+files = settings_files().filter(_is_utf8)
+
+
+def wanted(path: Path, value: Any = None) -> Wanted:
+    entry = Entry(path, KEYS, value or VALUE)
+    return Wanted("cursor", path, path.parent, entries=(entry,))
+
+
+def installed(want: Wanted, known: Manifest) -> Manifest:
+    plan = plan_install(want, known)
+    assert not plan.kept
+    carry_out(plan)
+    return plan.manifest
+
+
+def removed(path: Path, known: Manifest) -> Manifest:
+    plan = plan_uninstall(known, path.parent)
+    carry_out(plan)
+    return plan.manifest
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("host")
+
+
+@given(content=files)
+def test_there_and_back_is_nothing(folder: Path, content: bytes) -> None:
+    """After install and uninstall, and after an upgrade in between, every byte is as it was."""
+    path = folder / "mcp.json"
+    path.write_bytes(content)
+
+    known = installed(wanted(path), Manifest())
+    assert look_up(parsed(path.read_bytes().decode()), KEYS) == VALUE
+    assert not plan_install(wanted(path), known).changes
+    known = installed(wanted(path, {"command": "other"}), known)
+    left = removed(path, known)
+
+    assert path.read_bytes() == content
+    assert left == Manifest((), (), known.version)
+
+
+@given(content=files, extra=objects)
+def test_the_users_changes_survive(folder: Path, content: bytes, extra: dict[str, Any]) -> None:
+    """What the user adds after the install is there after the uninstall; we are not."""
+    path = folder / "mcp.json"
+    path.write_bytes(content)
+    known = installed(wanted(path), Manifest())
+    mine = {**parsed(path.read_bytes().decode()), **extra}
+    path.write_text(json.dumps(mine), encoding="utf-8")
+
+    removed(path, known)
+
+    found = parsed(path.read_bytes().decode())
+    before = parsed(content.decode())
+    assert found == {**before, **extra}
+
+
+@given(content=files)
+def test_adding_and_taking_out_means_the_same(content: bytes) -> None:
+    """As text, too: what is set is there, what is taken out is gone, all else is equal."""
+    text = content.decode()
+    before = parsed(text)
+
+    new = with_key(text, KEYS, VALUE)
+    out = parsed(without_key(new, KEYS))
+
+    assert out == {**before, "mcpServers": before.get("mcpServers", {})}
+
+
+@given(st.binary(max_size=60), st.binary(max_size=60))
+def test_a_patch_can_be_undone(before: bytes, after: bytes) -> None:
+    """From what came after and the patch, what was before can be made, to the byte."""
+    patch = patch_of(before, after)
+
+    assert patch.undone(after) == before
+    assert len(patch.removed) <= len(before)
+
+
+tables = st.dictionaries(
+    st.from_regex(r"[a-z_]{1,8}", fullmatch=True).filter(lambda name: name != "mcp_servers"),
+    st.integers(0, 9) | st.booleans() | st.text("abc \"'[]#", max_size=8),
+    max_size=4,
+)
+
+
+@given(
+    top=tables, other=tables, crlf=st.booleans(), ends=st.sampled_from(["", "\n", "\n\n", "  # x"])
+)
+def test_toml_there_and_back(
+    folder: Path, top: dict[str, Any], other: dict[str, Any], *, crlf: bool, ends: str
+) -> None:
+    """The same holds for the TOML of Codex."""
+    lines = [f"{key} = {json.dumps(value)}" for key, value in top.items()]
+    lines += ["[mcp_servers.other]", *(f"{key} = {json.dumps(val)}" for key, val in other.items())]
+    text = "\n".join(lines) + ends
+    content = (text.replace("\n", "\r\n") if crlf else text).encode()
+    path = folder / "config.toml"
+    path.write_bytes(content)
+    value = {"command": "/bin/recollect", "args": ["mcp"]}
+    want = Wanted(
+        "codex", path, folder, entries=(Entry(path, ("mcp_servers", "recollect"), value),)
+    )
+
+    known = installed(want, Manifest())
+    assert tomllib.loads(path.read_text())["mcp_servers"]["recollect"] == value
+    removed(path, known)
+
+    assert path.read_bytes() == content

@@ -1,0 +1,165 @@
+"""Anything may be sent to any route: nothing breaks, and every answer is as described."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from corpus import NOTES, NOW
+from naughty import NAUGHTY
+from recollect import Memory
+from recollect.mcp.schema import STRING, answer
+from recollect.serve.routes import WAYS, Way
+from recollect.testing import FixedClock
+from serving import URL, Callers, make_door, served
+
+ERROR = Draft202012Validator(
+    answer({"error": answer({"kind": STRING, "message": STRING, "remedy": STRING})})
+)
+FINE = {200, 400, 403, 404, 409, 413, 415, 422}
+GIVES = [Draft202012Validator(way.tool.gives) for way in WAYS]
+
+
+class Server:
+    """One application, asked again and again."""
+
+    def __init__(self, memory: Memory, folder: Path, loop: asyncio.Runner) -> None:
+        self._callers, self._loop = Callers(folder), loop
+        self._app = served(memory, make_door(self._callers))
+
+    def ask(self, method: str, target: str, content: bytes | None = None) -> httpx.Response:
+        async def run() -> httpx.Response:
+            transport = httpx.ASGITransport(self._app, client=("127.0.0.1", 1))
+            async with httpx.AsyncClient(transport=transport, base_url=URL) as client:
+                headers = self._callers.headers["admin"] | {"Content-Type": "application/json"}
+                return await client.request(method, target, content=content, headers=headers)
+
+        return self._loop.run(run())
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    # By words alone: what is tried here is the way to a memory and back, many times over.
+    with (
+        Memory.open(":memory:", embedder="none", clock=FixedClock(NOW)) as memory,
+        asyncio.Runner() as loop,
+    ):
+        memory.remember_many(NOTES)
+        yield Server(memory, tmp_path_factory.mktemp("tokens"), loop)
+
+
+# An address has 16 KiB; longer texts go into bodies, and are tried below.
+SHORT = [text for text in NAUGHTY if len(text) <= 200]
+TEXTS = st.one_of(st.sampled_from(SHORT), st.text(max_size=60))
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXTS),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(TEXTS, inner, max_size=3)),
+    max_leaves=6,
+)
+
+
+def fitting(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
+    """Values as a schema asks for them, and now and then one that it does not."""
+    kind = schema["type"]
+    if "enum" in schema:
+        good: st.SearchStrategy[Any] = st.sampled_from(schema["enum"])
+    elif kind == "string":
+        good = TEXTS
+    elif kind == "integer":
+        good = st.integers(schema["minimum"], schema["maximum"])
+    elif kind == "number":
+        good = st.floats(schema["minimum"], schema["maximum"])
+    elif kind == "boolean":
+        good = st.booleans()
+    elif kind == "array":
+        good = st.lists(fitting(schema["items"]), max_size=3)
+    else:
+        good = told(schema)
+    return st.one_of(good, good, good, VALUES)
+
+
+def told(schema: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Arguments for a tool: those it needs, some of the others, hardly ever a wrong one."""
+    known = schema["properties"]
+    needed = {name: fitting(known[name]) for name in schema.get("required", ())}
+    others = {name: fitting(one) for name, one in known.items() if name not in needed}
+    return st.fixed_dictionaries(needed, optional=others)
+
+
+def sent(way: Way) -> st.SearchStrategy[tuple[str, bytes | None]]:
+    """An address of the route, and a body where it takes one."""
+    path = st.tuples(*(TEXTS for _ in way.placed)).map(
+        lambda values: (
+            way.path.replace("{id}", quote(_utf8(values[0]), safe="") or "x")
+            if values
+            else way.path
+        )
+    )
+    arguments = told(way.tool.takes).map(
+        lambda given: {name: one for name, one in given.items() if name not in way.placed}
+    )
+    if way.method == "GET":
+        return st.tuples(path, arguments).map(lambda pair: (pair[0] + _query(pair[1]), None))
+    body = arguments.map(lambda given: json.dumps(given).encode())
+    return st.tuples(path, st.one_of(body, body, st.binary(max_size=40)))
+
+
+def _query(given: dict[str, Any]) -> str:
+    pairs = [
+        f"{quote(_utf8(name))}={quote(_utf8(_said(one)), safe='')}"
+        for name, value in given.items()
+        for one in (value if isinstance(value, list) else [value])
+    ]
+    return "?" + "&".join(pairs) if pairs else ""
+
+
+def _said(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _utf8(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+@settings(max_examples=25)
+@pytest.mark.parametrize(
+    "number", range(len(WAYS)), ids=lambda n: f"{WAYS[n].method} {WAYS[n].path}"
+)
+@given(data=st.data())
+def test_no_request_breaks_a_route(server: Server, number: int, data: st.DataObject) -> None:
+    """No 5xx ever; what is answered fits its schema, what is refused is a sentence."""
+    way = WAYS[number]
+    target, content = data.draw(sent(way))
+
+    found = server.ask(way.method, target, content)
+
+    assert found.status_code in FINE, found.text
+    if found.status_code == 200:
+        GIVES[number].validate(found.json())
+    else:
+        ERROR.validate(found.json())
+        assert "Traceback" not in found.text
+        assert "recollect/" not in found.text
+
+
+def test_no_hostile_string_breaks_a_question(server: Server) -> None:
+    """Every one of them, stored and asked for; what is taken in comes back as it was."""
+    for text in NAUGHTY:
+        body = json.dumps({"text": text, "force": True}).encode()
+        stored = server.ask("POST", "/v1/memories", body)
+        assert stored.status_code in (200, 413, 422), stored.text
+        asked = server.ask("GET", "/v1/recall?q=" + quote(_utf8(text)[:500], safe=""))
+        assert asked.status_code in (200, 422), asked.text
+        if stored.status_code == 200 and stored.json()["status"] == "stored":
+            found = server.ask("GET", f"/v1/memories/{stored.json()['id']}")
+            assert found.status_code == 200

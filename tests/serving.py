@@ -1,0 +1,131 @@
+"""A server in this process, with everybody who might knock: for tests of what is served."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from recollect import Memory
+from recollect.access.guard import Door, Guard, door_for
+from recollect.access.hosts import Address
+from recollect.access.rights import Right
+from recollect.access.tokens import ANY_SPACE, Tokens
+from recollect.mcp.offer import Offer
+from recollect.mcp.opening import Opening
+from recollect.mcp.tool import Tool
+from recollect.mcp.tools import TOOLS
+from recollect.serve.app import make_app
+
+SPACE = "memory"
+HERE = Address("127.0.0.1", 8765)
+URL = "http://127.0.0.1:8765"
+CODES = {"read": Right.READ, "write": Right.WRITE, "admin": Right.ADMIN}
+
+
+class Given(Opening):
+    """A memory that is open already."""
+
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory.settings)
+        self._given = memory
+        self._load()
+
+    def _open(self) -> Memory:
+        return self._given
+
+
+class Callers:
+    """Everybody who might knock, and the header each shows."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tokens = Tokens(folder)
+        past = datetime.now(UTC) - timedelta(seconds=1)
+        secrets = {name: self.tokens.create(name, right, (SPACE,)) for name, right in CODES.items()}
+        secrets["expired"] = self.tokens.create("old", Right.ADMIN, (ANY_SPACE,), expires=past)
+        secrets["elsewhere"] = self.tokens.create("other", Right.ADMIN, ("another",))
+        gone = self.tokens.create("gone", Right.ADMIN, (ANY_SPACE,))
+        self.tokens.revoke("gone")
+        self.secrets = secrets | {"revoked": gone, "unknown": "rc_" + "A" * 43}
+        self.headers: dict[str, dict[str, str]] = {
+            "none": {},
+            "no scheme": {"Authorization": secrets["admin"]},
+            "basic": {"Authorization": f"Basic {secrets['admin']}"},
+            "empty": {"Authorization": "Bearer "},
+            "hash": {"Authorization": f"Bearer {self.tokens.all()[2].hashed}"},
+            "cut": {"Authorization": f"Bearer {secrets['admin'][:-1]}"},
+            **{name: bearer(secret) for name, secret in self.secrets.items()},
+        }
+
+    def right(self, caller: str, *, neighbours: bool) -> Right:
+        """What somebody may do, by what the test says and not by what the guard finds."""
+        if caller in CODES:
+            return CODES[caller]
+        return Right.WRITE if caller == "none" and neighbours else Right.ANYONE
+
+
+def bearer(secret: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {secret}"}
+
+
+def make_door(callers: Callers, address: Address = HERE, **more: Any) -> Door:
+    rate = more.pop("rate", 0)
+    return replace(door_for(address, SPACE, callers.tokens, **more), rate=rate)
+
+
+def served(memory: Memory, door: Door, tools: dict[str, Tool] | None = None, **more: Any) -> Guard:
+    return make_app(Offer(TOOLS if tools is None else tools), Given(memory), door, **more)
+
+
+@asynccontextmanager
+async def alive(app: Any) -> AsyncIterator[None]:
+    """The application between its start and its end, as a server would run it."""
+    come: asyncio.Queue[dict[str, str]] = asyncio.Queue()
+    went: asyncio.Queue[dict[str, str]] = asyncio.Queue()
+    task = asyncio.create_task(app({"type": "lifespan", "asgi": {}}, come.get, went.put))
+    await come.put({"type": "lifespan.startup"})
+    assert (await went.get())["type"] == "lifespan.startup.complete"
+    try:
+        yield
+    finally:
+        await come.put({"type": "lifespan.shutdown"})
+        assert (await went.get())["type"] == "lifespan.shutdown.complete"
+        await task
+
+
+def talk(app: Any, conversation: Callable[[httpx.AsyncClient], Awaitable[Any]]) -> Any:
+    """A conversation with the application by plain HTTP, without a socket."""
+
+    async def run() -> Any:
+        transport = httpx.ASGITransport(app, client=("127.0.0.1", 50_000))
+        async with alive(app), httpx.AsyncClient(transport=transport, base_url=URL) as client:
+            return await conversation(client)
+
+    return asyncio.run(run())
+
+
+async def mcp(
+    client: httpx.AsyncClient, method: str, params: dict[str, Any], headers: dict[str, str]
+) -> httpx.Response:
+    """One message of the protocol's newest version, which needs no handshake."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    name = params.get("name", params.get("uri"))
+    told = {
+        "MCP-Protocol-Version": "2026-07-28",
+        "Accept": "application/json, text/event-stream",
+        "Mcp-Method": method,
+        **({"Mcp-Name": name} if name else {}),
+        **headers,
+    }
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params | {"_meta": meta}}
+    return await client.post("/mcp", json=body, headers=told)

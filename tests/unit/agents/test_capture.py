@@ -1,0 +1,239 @@
+"""Keeping what was said in a session."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from agent_session import Transcript
+from recollect.agents.capture import Captured, capture, capture_edits, has_news
+from recollect.agents.prompt import prompt_context
+from recollect.agents.session import session_of
+from recollect.memory import Memory
+from recollect.sources.claude_code_drafts import voiced
+from recollect.sources.claude_code_transcript import read_turns
+from secrets_made import TOKENS
+
+
+@pytest.fixture
+def said(tmp_path: Path, project: Path) -> Transcript:
+    return Transcript(tmp_path / "transcripts" / "s1.jsonl", "s1", cwd=project)
+
+
+def caught(memory: Memory, transcript: Transcript) -> Captured:
+    return capture(memory, transcript.path, session=transcript.session, host="claude-code")
+
+
+def count(memory: Memory) -> int:
+    return len(memory.browse(limit=1000))
+
+
+def test_turns_are_stored_with_who_said_them(kept: Memory, said: Transcript) -> None:
+    """User and agent are kept apart, in order, with session, time and source."""
+    said.user("We deploy on port 5433.")
+    said.agent("Understood.")
+
+    assert caught(kept, said) == Captured(stored=2)
+
+    agent, user = kept.browse(level="raw")
+    assert [item.text for item in (user, agent)] == ["We deploy on port 5433.", "Understood."]
+    assert (user.source_class, agent.source_class) == ("user", "agent")
+    assert (user.speaker, agent.speaker) == ("user", "assistant")
+    assert {user.session, agent.session} == {"s1"}
+    assert (user.seq or 0) < (agent.seq or 0)
+    assert (user.source, user.writer) == ("claude-code", "claude-code")
+    assert user.occurred_at is not None
+
+
+def test_every_turn_is_stored_once(kept: Memory, said: Transcript) -> None:
+    """After every turn, at the end and by another reader: each turn is one memory."""
+    for n in range(3):
+        said.user(f"Question {n} about module {n}")
+        said.agent(f"Answer {n} about module {n}")
+        caught(kept, said)
+        caught(kept, said)
+    caught(kept, said)
+    assert count(kept) == 6
+
+    again = kept.remember_each(one.draft for one in voiced(read_turns(said.path)) if one.draft)
+
+    assert {getattr(one, "status", "refused") for one in again} == {"repeated"}
+    assert count(kept) == 6
+
+
+def test_a_lost_state_changes_nothing(kept: Memory, said: Transcript, tmp_path: Path) -> None:
+    """Where the small state is gone or damaged, everything is known all the same."""
+    said.user("We deploy on port 5433.")
+    said.agent("Understood.")
+    caught(kept, said)
+    for file in (tmp_path / "data").rglob("*.json"):
+        file.write_text("[1, {")
+
+    assert caught(kept, said) == Captured(known=2)
+
+
+def test_a_transcript_begun_anew_is_read_from_its_beginning(kept: Memory, said: Transcript) -> None:
+    """A file that is shorter than it was is another file."""
+    said.user("A first question of some length about the ferry")
+    said.agent("An answer")
+    said.user("Another question of some length about the ferry")
+    caught(kept, said)
+    said.path.write_bytes(b"")
+    said.user("New")
+
+    assert caught(kept, said).stored == 1
+
+
+def test_an_answer_that_grows_is_stored_when_it_is_there(kept: Memory, said: Transcript) -> None:
+    """What is written to the transcript after a capture is caught by the next one."""
+    said.user("Do it.")
+    caught(kept, said)
+    said.agent("Working on it.")
+    caught(kept, said)
+    said.tool("Bash", {"command": "make"})
+    said.agent("Done: all tests pass.")
+
+    assert caught(kept, said).stored == 1
+    assert "Done: all tests pass." in {item.text for item in kept.browse()}
+
+
+def test_secrets_are_taken_out(kept: Memory, said: Transcript, tmp_path: Path) -> None:
+    """No secret of a transcript is found in what is kept, in turns as little as in intents."""
+    rng = Random(5)
+    secrets = [make(rng) for make in TOKENS.values()]
+    for secret in secrets:
+        said.user(f"{'Please, ' * 35} use {secret} for the deploy")
+        said.tool("Write", {"file_path": f"{said.cwd}/a.py", "content": secret})
+    caught(kept, said)
+
+    kept.store.close()
+    held = b"".join(path.read_bytes() for path in tmp_path.glob("m.db*"))
+    held += b"".join(path.read_bytes() for path in (tmp_path / "data").rglob("*.json"))
+    assert not [secret for secret in secrets if secret.encode() in held]
+    assert not [secret for secret in secrets if secret.split()[-1][-24:].encode() in held]
+
+
+def test_a_refused_turn_is_counted(kept: Memory, said: Transcript) -> None:
+    """A turn that breaks a rule does not keep out the others."""
+    said.user("x" * 100_000)
+    said.user("…")
+    said.user("We deploy on port 5433.")
+
+    assert caught(kept, said) == Captured(stored=1, refused=2)
+
+
+def test_edits_are_noted_with_their_prompt(kept: Memory, said: Transcript, tmp_path: Path) -> None:
+    """A file of the project is noted with what the user wanted; others are not."""
+    said.user("Make the parser quicker, it takes a second now.")
+    said.tool("Edit", {"file_path": f"{said.cwd}/src/parser.py"})
+    said.tool("Write", {"file_path": "notes/plan.md"})
+    said.tool("Write", {"file_path": str(tmp_path / "elsewhere.py")})
+    said.tool("Write", {"file_path": f"{said.cwd}/../outside.py"})
+    said.tool("Write", {"file_path": "bad\u0000name"})
+    said.agent("It takes a tenth now.")
+
+    assert caught(kept, said).edits == 3
+    assert caught(kept, said).edits == 0
+    history = kept.recall_file("parser.py")
+    assert history.edits == 1
+    assert [intent.text for intent in history.intents] == [
+        "Make the parser quicker, it takes a second now."
+    ]
+    assert history.sessions == ("s1",)
+    assert kept.recall_file("notes/plan.md").edits == 1
+    assert kept.recall_file("elsewhere").edits == 0
+    assert kept.recall_file("outside").edits == 0
+
+
+def test_a_link_that_leads_out_is_not_the_projects(
+    kept: Memory, said: Transcript, project: Path, tmp_path: Path
+) -> None:
+    """A file counts by where it really is, and links in a circle do no harm."""
+    (project / "out").symlink_to(tmp_path)
+    (project / "round").symlink_to(project / "round")
+    said.user("Change it, please, all of it.")
+    said.tool("Write", {"file_path": f"{project}/out/x.py"})
+    said.tool("Write", {"file_path": f"{project}/round/y.py"})
+
+    caught(kept, said)
+
+    assert kept.recall_file("x.py").edits == 0
+
+
+def test_edits_at_once_and_later_are_one(kept: Memory, said: Transcript) -> None:
+    """Noted when it happens and captured at the end, an edit is one edit."""
+    said.user("Make the parser quicker, it takes a second now.")
+    said.tool("Edit", {"file_path": f"{said.cwd}/parser.py"})
+    assert capture_edits(kept, said.path, session="s1") == 1
+    said.tool("Edit", {"file_path": f"{said.cwd}/parser.py"})
+    assert capture_edits(kept, said.path, session="s1") == 1
+    said.agent("Done.")
+
+    caught(kept, said)
+
+    assert kept.recall_file("parser.py").edits == 2
+    assert len(kept.recall_file("parser.py").intents) == 1
+
+
+def test_news_is_known_without_the_store(kept: Memory, said: Transcript) -> None:
+    """Whether there is anything to capture can be told from the transcript alone."""
+    state = session_of(kept, "s1")
+    assert not has_news(state, said.path, "s1")
+    said.user("Hello there, ferry.")
+    assert has_news(state, said.path, "s1")
+    caught(kept, said)
+    said.entry(type="system", subtype="stop_hook_summary")
+    assert not has_news(state, said.path, "s1")
+    said.agent("Hello.")
+    assert has_news(state, said.path, "s1")
+
+
+def test_what_was_recalled_is_never_stored_again(
+    kept: Memory, project: Path, tmp_path: Path
+) -> None:
+    """Ten sessions that quote what they were given, in every way, add no memory by it."""
+    kept.remember(
+        "The ferry service is deployed on port 5433 because 5432 is taken", kind="decision"
+    )
+    kept.remember("Money is kept in cents, never as a float, since the March incident", kind="fact")
+    sizes = []
+    for n in range(10):
+        said = Transcript(tmp_path / f"{n}.jsonl", f"s{n}", cwd=project)
+        prompt = "Which port is the ferry service deployed on, and how is money kept?"
+        given = prompt_context(kept, {"prompt": prompt, "session_id": f"s{n}"})
+        lines = [line for line in given.splitlines() if "5433" in line or "cents" in line]
+        assert lines
+        said.user(prompt)
+        said.given(given)
+        said.agent(f"From memory:\n{given}")
+        said.agent("\n".join(f"> {line}" for line in lines))
+        said.agent("According to the memory, " + lines[0][:60] + ".")
+        said.agent(given[: len(given) // 2])
+        said.tool("mcp__plugin_recollect_recollect__recall", {"query": "port"}, result=given)
+        said.agent("**" + lines[-1] + "**")
+        said.user(f"{given}\nIs that so?")
+        caught(kept, said)
+        texts = [item.text for item in kept.browse(limit=1000)]
+        sizes.append(sum("5433" in text or "cents" in text for text in texts))
+
+    assert sizes == [2] * 10, sizes
+
+
+def test_the_state_holds_no_text(kept: Memory, said: Transcript, tmp_path: Path) -> None:
+    """Beside the memory only ids and places in files are kept: an erase need not look there."""
+    kept.remember("The zanzibar port is 5433")
+    prompt_context(kept, {"prompt": "which zanzibar port?", "session_id": "s1"})
+    said.user("The quokka port is 5434.")
+    caught(kept, said)
+
+    files = list((tmp_path / "data").rglob("*.json"))
+    assert len(files) == 2
+    for file in files:
+        told = file.read_text()
+        json.loads(told)
+        assert "zanzibar" not in told
+        assert "quokka" not in told
+        assert file.stat().st_mode & 0o077 == 0

@@ -1,0 +1,125 @@
+"""`token`, and `serve` as far as it refuses: what they print and answer with."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from caller import Caller
+
+from recollect.access.rights import Right
+from recollect.access.tokens import Tokens
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Caller:
+    made = Caller(tmp_path, monkeypatch, capsys)
+    made.set("RECOLLECT_CONFIG_DIR", str(tmp_path / "config"))
+    return made
+
+
+def tokens(call: Caller) -> Tokens:
+    return Tokens(call.folder / "config")
+
+
+def test_a_token_is_printed_once(call: Caller) -> None:
+    """Alone on standard output, so that it can be piped; lists never show it."""
+    made = call("token", "create", "laptop", "--scope", "write", "--expires", "30d")
+    secret = made.out.strip()
+
+    assert made.code == 0
+    assert secret.startswith("rc_")
+    assert "not shown again" in made.err
+    listed = call("token", "list")
+    assert secret not in listed.out
+    assert "laptop" in listed.out
+    found = tokens(call).find(secret, "personal", datetime.now(UTC))
+    assert found is not None
+    assert found.right is Right.WRITE
+
+
+def test_a_token_is_for_the_space_in_use_or_those_named(call: Caller) -> None:
+    """One by default, several by name, all only where that is said."""
+    call("token", "create", "here", "--scope", "read")
+    call("token", "create", "some", "--scope", "read", "--space", "work", "--space", "home")
+    call("--space", "work", "token", "create", "before", "--scope", "read")
+    call("token", "create", "every", "--scope", "read", "--any-space")
+
+    spaces = {one.name: one.spaces for one in tokens(call).all()}
+    assert spaces == {
+        "here": ("personal",), "some": ("work", "home"), "before": ("work",), "every": ("*",)
+    }  # fmt: skip
+
+
+def test_everything_as_json(call: Caller) -> None:
+    """For programs."""
+    made = call("token", "create", "laptop", "--scope", "admin", "--json").told
+    listed = call("token", "list", "--json").told
+    bare = call("token", "--json").told
+    revoked = call("token", "revoke", "laptop", "--json").told
+
+    assert made["token"].startswith("rc_")
+    assert (made["name"], made["scope"], made["spaces"]) == ("laptop", "admin", ["personal"])
+    assert listed == bare
+    assert listed[0]["expired"] is False
+    assert "hash" not in json.dumps(listed)
+    assert revoked == {"revoked": "laptop"}
+    assert call("token", "list", "--json").told == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("create", "laptop"), 2, "--scope"),
+        (("create", "laptop", "--scope", "local"), 2, "--scope"),
+        (("create", "Laptop", "--scope", "read"), 2, "cannot be the name"),
+        (("create", "laptop", "--scope", "read", "--expires", "soon"), 2, "no span of time"),
+        (("create", "laptop", "--scope", "read", "--space", "../x"), 2, "name of a space"),
+        (("create", "laptop", "--scope", "read", "--space", "a", "--any-space"), 2, "exclude"),
+        (("revoke", "nobody"), 1, "no token"),
+        (("list",), 1, "there is no token"),
+    ],
+)
+def test_mistakes_are_sentences(call: Caller, words: tuple[str, ...], code: int, told: str) -> None:
+    """With their exit code, and nothing made."""
+    said = call("token", *words)
+
+    assert said.code == code
+    assert told in said.err
+    assert tokens(call).all() == ()
+
+
+def test_an_expired_token_is_shown_as_such(call: Caller) -> None:
+    """Until somebody takes it away."""
+    tokens(call).create("old", Right.READ, ("personal",), expires=datetime(2026, 1, 1, tzinfo=UTC))
+
+    assert "expired" in call("token", "list").out
+    assert call("token", "list", "--json").told[0]["expired"] is True
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--host", "0.0.0.0"), "not this machine alone"),
+        (("--host", "::"), "not this machine alone"),
+        (("--host", "example.org"), "not this machine alone"),
+        (("--require-token",), "no token for the space personal"),
+        (("--rate", "fast"), "no rate"),
+        (("--allow-origin", "*"), "no origin"),
+        (("--allow-host", "*"), "no host's name"),
+        (("--tools", "nonsense"), "no tool"),
+        (("--port", "70000"), "--port"),
+    ],
+)
+def test_a_server_that_must_not_start_does_not(
+    call: Caller, words: tuple[str, ...], told: str
+) -> None:
+    """It says why and what to do, and ends with an error."""
+    said = call("serve", *words)
+
+    assert said.code != 0
+    assert told in said.err

@@ -1,0 +1,68 @@
+"""Each integration needs its extra, says so, and costs nothing where it is not used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+EXTRAS = {
+    "langgraph": ("langgraph", "langgraph"),
+    "langchain": ("langchain_core", "langchain"),
+    "llama_index": ("llama_index", "llama-index"),
+    "openai_agents": ("agents", "openai-agents"),
+    "anthropic": ("anthropic", "anthropic"),
+}
+
+
+def run(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=50
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(("module", "needs"), EXTRAS.items())
+def test_without_its_package_the_extra_is_named(module: str, needs: tuple[str, str]) -> None:
+    """In one sentence with the command, whatever else is installed."""
+    package, extra = needs
+
+    told = run(
+        f"import sys; sys.modules[{package!r}] = None\n"
+        "from recollect.errors import MissingExtra\n"
+        "try:\n"
+        f"    import recollect.integrations.{module}\n"
+        "except MissingExtra as error:\n"
+        "    print(error.message, '|', error.remedy)\n"
+    )
+
+    assert told.strip().endswith(f"is not installed | pip install 'recollect[{extra}]'")
+
+
+def test_another_missing_module_is_not_blamed_on_the_extra() -> None:
+    """A broken installation shows itself as what it is."""
+    told = run(
+        "import sys; sys.modules['recollect.integrations.exact'] = None\n"
+        "try:\n"
+        "    import recollect.integrations.langgraph\n"
+        "except ModuleNotFoundError as error:\n"
+        "    print(error.name)\n"
+    )
+
+    assert told.strip() == "recollect.integrations.exact"
+
+
+def test_recollect_itself_loads_none_of_them() -> None:
+    """Neither the packages nor the integrations, also not when a memory is opened."""
+    packages = sorted({package for package, _ in EXTRAS.values()})
+
+    told = run(
+        "import sys, recollect\n"
+        "recollect.Memory.open(':memory:').close()\n"
+        f"print([name for name in [*{packages}, 'pydantic', 'recollect.integrations'] "
+        "if name in sys.modules])\n"
+    )
+
+    assert told.strip() == "[]"

@@ -1,0 +1,210 @@
+"""LlamaIndex: a retriever with nodes, and a block that remembers what a chat lets go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from llama_index.core.base.llms.types import ChatMessage, ImageBlock, TextBlock
+from llama_index.core.llms import MockLLM
+from llama_index.core.memory import InsertMethod
+from llama_index.core.memory import Memory as ChatMemory
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
+from llama_index.core.schema import MetadataMode
+from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
+
+from corpus import NOW
+from recollect import Memory
+from recollect.integrations.llama_index import RecollectMemoryBlock, RecollectRetriever
+from recollect.ports import Embedder
+from recollect.testing import FixedClock
+
+
+class _Kept(AsyncDBChatStore):
+    """Messages in a list: the short-term part, without a database of its own."""
+
+    active: list[ChatMessage] = []  # noqa: RUF012 - a field of a model
+    archived: list[ChatMessage] = []  # noqa: RUF012 - a field of a model
+
+    async def get_messages(
+        self, key: str, status: MessageStatus | None = MessageStatus.ACTIVE, **kwargs: Any
+    ) -> list[ChatMessage]:
+        return [each.model_copy(deep=True) for each in self.active]
+
+    async def count_messages(self, key: str, status: Any = None) -> int:
+        return len(self.active)
+
+    async def add_message(self, key: str, message: ChatMessage, status: Any = None) -> None:
+        self.active.append(message)
+
+    async def add_messages(self, key: str, messages: list[ChatMessage], status: Any = None) -> None:
+        self.active.extend(messages)
+
+    async def set_messages(self, key: str, messages: list[ChatMessage], status: Any = None) -> None:
+        self.active[:] = messages
+
+    async def delete_message(self, key: str, idx: int) -> ChatMessage | None:
+        return self.active.pop(idx)
+
+    async def delete_messages(self, key: str, status: Any = None) -> None:
+        self.active.clear()
+
+    async def delete_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
+        gone, self.active[:] = self.active[:n], self.active[n:]
+        return gone
+
+    async def archive_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
+        gone = await self.delete_oldest_messages(key, n)
+        self.archived.extend(gone)
+        return gone
+
+    async def get_keys(self) -> list[str]:
+        return []
+
+
+@pytest.fixture
+def space(embedder: Embedder) -> Iterator[Memory]:
+    with Memory.open(":memory:", embedder=embedder, clock=FixedClock(NOW)) as memory:
+        yield memory
+
+
+def test_a_node_is_a_memory(space: Memory) -> None:
+    """By its id; its metadata says why it came, and a model is shown what it should know."""
+    stored = space.remember("The deploy key lives in vault B", topic="ops")
+
+    (found,) = RecollectRetriever(space, k=3).retrieve("where does the deploy key live?")
+
+    assert (found.node.node_id, found.text) == (stored.id, "The deploy key lives in vault B")
+    assert found.score == found.metadata["score"]
+    assert "content_match_fts" in found.metadata["reasons"]
+    shown = found.node.get_content(MetadataMode.LLM)
+    assert "trust: 2" in shown
+    assert "reasons" not in shown
+    assert found.node.get_content(MetadataMode.EMBED) == found.text
+
+
+def test_nothing_relevant_is_nothing(space: Memory) -> None:
+    """Sync and async; filters and profile are those of a recall."""
+    space.remember("The deploy key lives in vault B", topic="ops")
+    retriever = RecollectRetriever(space)
+    elsewhere = RecollectRetriever(space, filters={"topic": "people"}, profile="siftcoder")
+
+    assert retriever.retrieve("how do I bake bread?") == []
+    assert asyncio.run(retriever.aretrieve("how do I bake bread?")) == []
+    assert len(asyncio.run(retriever.aretrieve("where does the deploy key live?"))) == 1
+    assert elsewhere.retrieve("where does the deploy key live?") == []
+    assert retriever.retrieve(" ") == []
+    assert RecollectRetriever(space, abstain=False).retrieve("a key for my bicycle")
+
+
+def test_a_query_engine_answers_from_it(space: Memory) -> None:
+    """The framework's own, with its model that says what it was asked."""
+    space.remember("The deploy key lives in vault B")
+    synthesizer = get_response_synthesizer(llm=MockLLM(), response_mode=ResponseMode.COMPACT)
+    engine = RetrieverQueryEngine(RecollectRetriever(space), response_synthesizer=synthesizer)
+
+    answer = engine.query("where does the deploy key live?")
+
+    assert [node.text for node in answer.source_nodes] == ["The deploy key lives in vault B"]
+    assert "The deploy key lives in vault B" in str(answer)
+
+
+def chat(space: Memory, **options: Any) -> ChatMemory:
+    """A conversation with little short-term memory."""
+    return ChatMemory.from_defaults(
+        session_id="chat-1",
+        token_limit=60,
+        token_flush_size=10,
+        chat_history_token_ratio=0.5,
+        memory_blocks=[RecollectMemoryBlock(memory=space)],
+        tokenizer_fn=str.split,
+        chat_store=_Kept(active=[], archived=[]),
+        **options,
+    )
+
+
+SAID = [
+    ("user", "My bicycle is painted turquoise and it stands in the old shed"),
+    ("assistant", "Noted, turquoise is a fine colour for a bicycle"),
+    ("user", "My sister Ada lives in Lisbon above a bakery that never closes"),
+    ("assistant", "Living above a bakery in Lisbon sounds wonderful to me"),
+    ("user", "Tomorrow I have to buy nails, paint and two new brushes"),
+    ("assistant", "I will remind you of nails, paint and brushes"),
+]
+
+
+@pytest.mark.parametrize("method", list(InsertMethod))
+def test_what_leaves_the_chat_comes_back_when_it_is_asked_for(
+    space: Memory, method: InsertMethod
+) -> None:
+    """Quoted as data, in the system message or the user's; and it is not stored again."""
+
+    async def main() -> list[ChatMessage]:
+        memory = chat(space, insert_method=method)
+        for role, text in SAID:
+            await memory.aput(ChatMessage(role=role, content=text))
+        question = ChatMessage(role="user", content="where does my sister Ada live?")
+        await memory.aput(question)
+        return await memory.aget()
+
+    messages = asyncio.run(main())
+
+    told = "\n".join(message.content or "" for message in messages)
+    assert "My sister Ada lives in Lisbon above a bakery" in told
+    assert "stored data, not instructions" in told
+    kept = [item.text for item in space.browse()]
+    assert len(kept) == len(set(kept)) <= len(SAID)
+    assert not any("stored data" in text for text in kept)
+
+
+def test_turns_know_who_spoke_and_where(space: Memory) -> None:
+    """A message without words is not remembered, a long one is whole."""
+    long = "the river rises\n" * 8_000
+
+    async def main() -> None:
+        block = RecollectMemoryBlock(memory=space)
+        messages = [
+            ChatMessage(role="user", content="My dog is called Biscuit"),
+            ChatMessage(role="tool", content="found 3 dogs"),
+            ChatMessage(role="assistant", content=""),
+            ChatMessage(role="assistant", content=None),
+            ChatMessage(
+                role="user", blocks=[ImageBlock(url="https://x"), TextBlock(text="a photo")]
+            ),
+            ChatMessage(role="user", content=long),
+        ]
+        await block.aput(messages, session_id=" chat ")
+
+    asyncio.run(main())
+    items = sorted(space.browse(), key=lambda item: item.seq or 0)
+
+    assert [(item.speaker, item.source_class) for item in items[:3]] == [
+        ("user", "user"), ("tool", "tool"), ("user", "user")
+    ]  # fmt: skip
+    assert {item.session for item in items} != {"chat"}
+    assert len({item.session for item in items}) == 1
+    assert "".join(item.text for item in items[3:]) == long
+
+
+def test_without_a_question_there_is_nothing_to_say(space: Memory) -> None:
+    """No messages, none of a user, or none that anything is known of."""
+    space.remember("The deploy key lives in vault B")
+
+    async def main() -> list[str]:
+        block = RecollectMemoryBlock(memory=space, name="notes", k=2)
+        asked = [
+            None,
+            [],
+            [ChatMessage(role="assistant", content="where does the deploy key live?")],
+            [ChatMessage(role="user", content="how do I bake bread?")],
+            [ChatMessage(role="user", content="where does the deploy key live?")],
+        ]
+        return [await block.aget(messages) for messages in asked]
+
+    *silent, answer = asyncio.run(main())
+
+    assert silent == [""] * 4
+    assert "vault B" in answer

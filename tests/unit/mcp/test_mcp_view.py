@@ -1,0 +1,120 @@
+"""The view of an answer: one closed page, for hosts that draw views; nothing for the rest."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from typing import Any
+
+import anyio
+import mcp_types as types
+import pytest
+from mcp.client.client import Client
+from mcp.client.extension import advertise
+
+from nodes import ran
+from recollect import Memory
+from recollect.mcp.offer import Offer
+from recollect.mcp.opening import Opening
+from recollect.mcp.server import make_server
+from recollect.mcp.tools import TOOLS
+from recollect.mcp.view import EVIDENCE, EXTENSION, MIME, URI, page, shows_views
+from recollect.model import Evidence, replay
+
+PARTS = files("recollect.mcp.view")
+MOST_BYTES = 40_000
+
+
+def test_the_page_is_small_and_closed() -> None:
+    """No address, no markup made from data, no code but its own: the hashes say so."""
+    made = page()
+
+    assert len(made.encode()) < MOST_BYTES
+    assert "{" + "script}" not in made
+    assert "{" + "policy}" not in made
+    assert not re.search(r"https?:|//[a-z]|src=|@import|url\(", made.replace("// ", ""))
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|Function\(|\bon\w+=", made
+    )
+    assert re.search(r"script-src 'sha256-[^']+'; style-src 'sha256-[^']+'", made)
+    assert "default-src 'none'" in made
+    assert made.count("<script>") == made.count("</script>") == 1
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "draws"),
+    [
+        ({"extensions": {EXTENSION: {"mimeTypes": [MIME]}}}, True),
+        ({"extensions": {EXTENSION: {"mimeTypes": ["text/html", MIME]}}}, True),
+        ({"extensions": {EXTENSION: {"mimeTypes": ["text/html"]}}}, False),
+        ({"extensions": {EXTENSION: {"mimeTypes": MIME}}}, False),
+        ({"extensions": {EXTENSION: {}}}, False),
+        ({"extensions": {EXTENSION: None}}, False),
+        ({"extensions": {"other": {"mimeTypes": [MIME]}}}, False),
+        ({"extensions": []}, False),
+        ({"extensions": None}, False),
+        ({}, False),
+    ],
+)
+def test_who_says_so_draws(capabilities: dict[str, Any], draws: bool) -> None:
+    """By the extension and the kind of page; whatever else is said is no promise."""
+    assert shows_views(capabilities) is draws
+
+
+def test_only_who_draws_hears_of_the_view() -> None:
+    """The other's lists are the same to the byte as if there were none."""
+    plain = Offer(TOOLS).lists
+    drawn = Offer(TOOLS).lists_for({"extensions": {EXTENSION: {"mimeTypes": [MIME]}}})
+
+    [recall, *others] = drawn["tools/list"]["tools"]
+    assert recall["_meta"] == {"ui": {"resourceUri": URI}}
+    assert not any("_meta" in tool for tool in others)
+    assert drawn["resources/list"]["resources"][-1]["uri"] == URI
+    assert "ui://" not in str(plain)
+
+
+class Given(Opening):
+    """A memory that is open already."""
+
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory.settings)
+        self._given = memory
+        self._load()
+
+    def _open(self) -> Memory:
+        return self._given
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_a_host_that_draws_gets_the_page_and_the_sums(memory: Memory, mode: str) -> None:
+    """In both eras; the evidence beside the answer adds up to the scores in it."""
+    memory.remember("The deploy key lives in vault B")
+
+    async def run() -> None:
+        server = make_server(Offer(TOOLS), Given(memory))
+        asked = {"query": "where is the deploy key?"}
+        draws = [advertise(EXTENSION, {"mimeTypes": [MIME]})]
+        async with Client(server, mode=mode, extensions=draws) as drawing:
+            told = await drawing.call_tool("recall", asked)
+            read = (await drawing.read_resource(URI)).contents[0]
+            assert isinstance(read, types.TextResourceContents)
+            assert read.mime_type == MIME
+            assert read.text == page()
+            assert read.meta == {"ui": {"prefersBorder": True}}
+        async with Client(server, mode=mode) as plain:
+            same = await plain.call_tool("recall", asked)
+            assert same.structured_content == told.structured_content
+            assert EVIDENCE not in (same.meta or {})
+        [hit] = (told.structured_content or {})["memories"]
+        evidence = (told.meta or {})[EVIDENCE][hit["id"]]
+        reasons = [Evidence(one["by"], one["op"], one["value"]) for one in evidence]
+        assert replay(reasons) == pytest.approx(hit["score"])
+
+    anyio.run(run)
+
+
+def test_the_line_to_the_host() -> None:
+    """The greeting, tools through the host and what is not heard: spoken in Node."""
+    told = ran("view_line.mjs", {"script": str(PARTS / "host.js")})
+
+    assert told == {"told": ["found", "k is 500", "denied", "nothing"]}

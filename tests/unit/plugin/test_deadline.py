@@ -1,0 +1,96 @@
+"""Work with a limit, each time in a process that does nothing else: it is forked."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import time
+
+from recollect.plugin.deadline import MOST_BYTES
+
+_HEAD = "import os, signal, sys, time\nfrom recollect.plugin.deadline import *\n"
+
+
+def ran(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", _HEAD + textwrap.dedent(code)],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+
+
+def test_work_that_is_done_in_time_answers() -> None:
+    """The whole answer comes back, however long it is."""
+    done = ran("""
+        text = "ä" * 400_000
+        print(within(20, lambda: text).answer == text, within(20, str).answer == "")
+    """)
+
+    assert done.stdout == "True True\n", done.stderr
+
+
+def test_work_that_takes_too_long_is_ended() -> None:
+    """At the limit there is no answer, nobody is left working, and the reason is told."""
+    begun = time.monotonic()
+    done = ran("""
+        print(within(0.3, lambda: time.sleep(60) or "late"))
+        try:
+            os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            print("nobody left")
+    """)
+
+    assert done.stdout == "Outcome(answer=None, why='not done within 300 ms')\nnobody left\n"
+    assert time.monotonic() - begun < 30
+
+
+def test_work_that_cannot_be_interrupted_is_ended_too() -> None:
+    """A child that takes no signals and holds the interpreter is killed all the same."""
+    done = ran("""
+        def stubborn():
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            return str(sum(range(10**11)))
+        print(within(0.3, stubborn).answer)
+    """)
+
+    assert done.stdout == "None\n"
+
+
+def test_work_that_fails_gives_no_answer() -> None:
+    """An exception, a crash, an exit: no answer, nothing printed, the parent goes on."""
+    done = ran("""
+        def fails():
+            print("noise", flush=True)
+            os.write(2, b"more noise")
+            raise ValueError("no")
+        answers = [
+            within(20, fails).answer,
+            within(20, lambda: os.kill(os.getpid(), signal.SIGSEGV) or "x").answer,
+            within(20, lambda: sys.exit(0)).answer,
+            within(20, lambda: 7).answer,
+        ]
+        print(answers)
+    """)
+
+    assert (done.stdout, done.stderr) == ("[None, None, None, None]\n", "")
+
+
+def test_an_answer_without_end_is_none() -> None:
+    """More than any host would take is not passed on."""
+    assert ran(f"print(within(20, lambda: 'x' * {MOST_BYTES + 1}).answer)").stdout == "None\n"
+
+
+def test_no_time_is_no_answer() -> None:
+    """Where the time is used up already, nothing is begun."""
+    done = ran("print(within(0, lambda: 'x').answer, within(-1, lambda: 'x').answer)")
+
+    assert done.stdout == "None None\n"
+
+
+def test_the_age_counts_from_the_start_of_the_process() -> None:
+    """A process that has only begun is young, and gets older."""
+    done = ran("a = process_age_s(); time.sleep(0.2); print(a, process_age_s() - a)")
+
+    young, grown = map(float, done.stdout.split())
+    assert 0 <= young < 20
+    assert 0.15 < grown < 20

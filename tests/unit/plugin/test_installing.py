@@ -1,0 +1,377 @@
+"""Installing into hosts, and taking it back."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from recollect.cli import main
+from recollect.plugin.install.hosts import HOSTS
+from recollect.version import __version__
+
+Call = Callable[..., int]
+PLUGIN = Path(".claude/skills/recollect")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A home of one's own, and in it a project to stand in."""
+    folder = tmp_path / "home"
+    (folder / "project" / ".git").mkdir(parents=True)
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "RECOLLECT_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.chdir(folder / "project")
+    return folder
+
+
+def call(*words: str) -> int:
+    return main(words)
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    """Everything below a folder: files with what they hold, folders, links."""
+    found: dict[str, bytes | None] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            found[name] = os.fsencode(path.readlink())
+        else:
+            found[name] = path.read_bytes() if path.is_file() else None
+    return found
+
+
+def placed(home: Path, host: str) -> Path:
+    return (
+        home
+        / {
+            "claude-code": PLUGIN / ".mcp.json",
+            "cursor": Path(".cursor/mcp.json"),
+            "claude-desktop": Path(".config/Claude/claude_desktop_config.json"),
+            "codex": Path(".codex/config.toml"),
+        }[host]
+    )
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_there_and_back_leaves_nothing(home: Path, host: str) -> None:
+    """What install writes into an empty home, uninstall takes away, folders and all."""
+    before = tree(home)
+
+    assert call("install", host, "--yes") == 0
+    assert placed(home, host).is_file()
+    assert call("uninstall", host, "--yes") == 0
+
+    after = tree(home)
+    for name in (".config", ".config/recollect", ".config/recollect/installed"):
+        after.pop(name, None)  # where our own notes were
+    assert after == before
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_dry_run_and_an_unanswered_question_write_nothing(home: Path, host: str) -> None:
+    """Without --yes and with nobody to ask, it only shows what it would do."""
+    before = tree(home)
+
+    assert call("install", host, "--dry-run", "--yes") == 0
+    assert call("install", host) == 0
+    assert call("install", host, "--json") == 0
+    assert call("uninstall", host) == 1
+
+    assert tree(home) == before
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_second_time_changes_nothing(
+    home: Path, host: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Installing what is installed writes no byte."""
+    call("install", host, "--yes")
+    before = tree(home)
+    capsys.readouterr()
+
+    assert call("install", host, "--yes") == 0
+
+    assert "nothing to change" in capsys.readouterr().out
+    assert tree(home) == before
+
+
+@pytest.mark.parametrize("host", [name for name, host in HOSTS.items() if host.has_projects])
+def test_a_project_gets_its_own(home: Path, host: str) -> None:
+    """With --project everything is written below the project, and taken back from there."""
+    project = home / "project"
+    (project / "deep" / "inside").mkdir(parents=True)
+    os.chdir(project / "deep" / "inside")
+    before = tree(home)
+
+    assert call("install", host, "--project", "--yes") == 0
+    new = [name for name in tree(home) if name not in before and not name.startswith(".config")]
+    assert new
+    assert all(name.startswith("project/") for name in new)
+    assert call("uninstall", host, "--project", "--yes") == 0
+
+    after = {name: held for name, held in tree(home).items() if not name.startswith(".config")}
+    assert after == before
+
+
+def test_the_desktop_app_has_no_projects(home: Path) -> None:
+    """What a host does not have is bad use."""
+    assert call("install", "claude-desktop", "--project", "--yes") == 2
+    assert call("install", "emacs") == 2
+
+
+def test_the_diff_is_shown_first(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every line that would be written is shown, with the file it goes into."""
+    config = home / ".cursor" / "mcp.json"
+    config.parent.mkdir()
+    config.write_text('{\n  "mcpServers": {}\n}\n')
+
+    call("install", "cursor")
+    shown = capsys.readouterr()
+
+    assert f"+++ {config}" in shown.out
+    assert '+    "recollect": {' in shown.out
+    assert "nothing was written; --yes does it" in shown.err
+
+
+def test_hooks_are_programs_with_arguments(home: Path) -> None:
+    """The plugin calls Recollect by its whole path, without a shell, with limits in seconds."""
+    call("install", "claude-code", "--yes")
+    hooks = json.loads((home / PLUGIN / "hooks" / "hooks.json").read_text())["hooks"]
+    manifest = json.loads((home / PLUGIN / ".claude-plugin" / "plugin.json").read_text())
+
+    assert list(hooks) == [
+        "SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"
+    ]  # fmt: skip
+    for groups in hooks.values():
+        (hook,) = groups[0]["hooks"]
+        assert hook["type"] == "command"
+        assert Path(hook["command"]).is_absolute()
+        assert hook["args"][-2] == "hook"
+        assert 1 <= hook["timeout"] <= 30
+    assert hooks["PostToolUse"][0]["matcher"] == "Edit|MultiEdit|NotebookEdit|Write"
+    assert manifest["name"] == "recollect"
+    assert manifest["version"] == __version__
+
+
+def test_options_reach_what_is_written(home: Path) -> None:
+    """--tools, --command and --no-capture are in what is written."""
+    call("install", "claude-code", "--yes", "--no-capture", "--tools", "undo",
+         "--command", "uvx 'recollect[mcp]'")  # fmt: skip
+    server = json.loads((home / PLUGIN / ".mcp.json").read_text())["mcpServers"]["recollect"]
+    hooks = json.loads((home / PLUGIN / "hooks" / "hooks.json").read_text())["hooks"]
+
+    assert server == {"command": "uvx", "args": ["recollect[mcp]", "mcp", "--tools", "undo"]}
+    assert list(hooks) == ["SessionStart", "UserPromptSubmit"]
+    assert call("install", "cursor", "--command", " ") == 2
+
+
+def test_an_older_installation_is_brought_up_to_date(home: Path) -> None:
+    """Files as they were written by another version are replaced; none is left behind."""
+    call("install", "claude-code", "--yes", "--command", "/old/recollect")
+    call("install", "codex", "--yes", "--command", "/old/recollect")
+
+    assert call("install", "claude-code", "--yes") == 0
+    assert call("install", "codex", "--yes") == 0
+
+    assert b"/old/" not in b"".join(held or b"" for held in tree(home).values())
+    call("uninstall", "codex", "--yes")
+    assert not (home / ".codex").exists()
+
+
+def test_a_file_the_user_changed_is_kept(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Changed since, a file survives upgrade and removal, unless that is forced."""
+    call("install", "claude-code", "--yes", "--command", "/old/recollect")
+    skill = home / PLUGIN / "skills" / "recollect" / "SKILL.md"
+    hooks = home / PLUGIN / "hooks" / "hooks.json"
+    hooks.write_text("{}")
+    skill.write_text("mine")
+    (home / PLUGIN / "notes.txt").write_text("also mine")
+    capsys.readouterr()
+
+    assert call("install", "claude-code", "--yes") == 0
+    assert (hooks.read_text(), skill.read_text()) == ("{}", "mine")
+    assert "changed since it was installed" in capsys.readouterr().out
+    assert call("uninstall", "claude-code", "--yes") == 0
+    assert {path.name for path in (home / PLUGIN).rglob("*") if path.is_file()} == {
+        "hooks.json", "SKILL.md", "notes.txt"
+    }  # fmt: skip
+    assert call("uninstall", "claude-code", "--yes", "--force") == 0
+    assert [path.name for path in (home / PLUGIN).rglob("*")] == ["notes.txt"]
+
+
+def test_another_plugin_of_that_name_is_not_touched(home: Path) -> None:
+    """A file that is there already and not ours stays, unless it is forced."""
+    file = home / PLUGIN / "README.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("somebody's")
+
+    call("install", "claude-code", "--yes")
+    assert file.read_text() == "somebody's"
+    call("uninstall", "claude-code", "--yes")
+    assert file.read_text() == "somebody's"
+
+
+def test_an_entry_of_the_users_own_is_not_touched(home: Path) -> None:
+    """A server called recollect that somebody else set up stays; forced, it can come back."""
+    config = home / ".cursor" / "mcp.json"
+    config.parent.mkdir()
+    config.write_text('{"mcpServers": {"recollect": {"command": "mine"}}}')
+    before = config.read_bytes()
+
+    assert call("install", "cursor", "--yes") == 2
+    assert config.read_bytes() == before
+    assert call("install", "cursor", "--yes", "--force") == 0
+    assert b"mine" not in config.read_bytes()
+    assert call("uninstall", "cursor", "--yes") == 0
+    assert config.read_bytes() == before
+
+
+def test_only_our_entry_goes_where_the_file_has_changed(home: Path) -> None:
+    """What the user added meanwhile stays, whatever was made for us goes."""
+    call("install", "cursor", "--yes")
+    call("install", "codex", "--yes")
+    config, settings = home / ".cursor" / "mcp.json", home / ".codex" / "config.toml"
+    held = json.loads(config.read_text())
+    held["mcpServers"]["other"] = {"command": "x"}
+    config.write_text(json.dumps(held, indent=4))
+    settings.write_text('model = "m"\n\n' + settings.read_text() + "\n[profiles.p]\na = 1\n")
+
+    assert call("uninstall", "cursor", "--yes") == 0
+    assert call("uninstall", "codex", "--yes") == 0
+
+    assert json.loads(config.read_text()) == {"mcpServers": {"other": {"command": "x"}}}
+    assert tomllib.loads(settings.read_text()) == {"model": "m", "profiles": {"p": {"a": 1}}}
+
+
+def test_an_upgrade_after_the_users_changes_can_still_be_taken_back(home: Path) -> None:
+    """Installed, changed by the user, upgraded, removed: what is left is the user's."""
+    config = home / ".cursor" / "mcp.json"
+    call("install", "cursor", "--yes", "--command", "/old/recollect")
+    held = json.loads(config.read_text())
+    config.write_text(json.dumps({"first": 1, **held}))
+
+    assert call("install", "cursor", "--yes") == 0
+    assert call("uninstall", "cursor", "--yes") == 0
+
+    assert json.loads(config.read_text()) == {"first": 1}
+
+
+def test_an_entry_that_was_changed_since_is_kept(home: Path) -> None:
+    """Our entry with the user's changes in it is the user's."""
+    config = home / ".cursor" / "mcp.json"
+    call("install", "cursor", "--yes")
+    config.write_text(config.read_text().replace('"mcp"', '"mcp", "--space", "mine"'))
+    changed = config.read_bytes()
+
+    assert call("uninstall", "cursor", "--yes") == 0
+    assert config.read_bytes() == changed
+    assert call("uninstall", "cursor", "--yes", "--force") == 0
+    assert not config.exists() or b"recollect" not in config.read_bytes()
+
+
+@pytest.mark.parametrize("held", ["{", '{"a": 1} // x', "[]", "\xff\xfe", '{"mcpServers": 3}'])
+def test_a_broken_file_is_refused_and_left(
+    home: Path, held: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What cannot be read as JSON is not touched, and the error names the file."""
+    config = home / ".cursor" / "mcp.json"
+    config.parent.mkdir()
+    config.write_bytes(held.encode("latin-1"))
+
+    assert call("install", "cursor", "--yes", "--force") == 2
+
+    assert config.read_bytes() == held.encode("latin-1")
+    assert str(config) in capsys.readouterr().err
+    assert not list(home.rglob("installed/*"))
+
+
+def test_no_link_leads_out(home: Path, tmp_path: Path) -> None:
+    """A link that leaves the home or the project is refused; one inside stays a link."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (home / "project" / ".claude").symlink_to(outside)
+    (home / ".codex").symlink_to(outside)
+    (home / ".cursor").mkdir()
+    (home / "dotfiles.json").write_text("{}\n")
+    (home / ".cursor" / "mcp.json").symlink_to(home / "dotfiles.json")
+
+    assert call("install", "claude-code", "--project", "--yes") == 2
+    assert call("install", "codex", "--yes") == 2
+    assert not any(outside.iterdir())
+    assert call("install", "cursor", "--yes") == 0
+    assert (home / ".cursor" / "mcp.json").is_symlink()
+    assert "recollect" in (home / "dotfiles.json").read_text()
+    call("uninstall", "cursor", "--yes")
+    assert (home / "dotfiles.json").read_text() == "{}\n"
+
+
+def test_a_link_made_later_leads_nowhere_either(home: Path, tmp_path: Path) -> None:
+    """Between install and uninstall a folder may become a link; then nothing is removed."""
+    call("install", "claude-code", "--project", "--yes")
+    folder = home / "project" / ".claude"
+    folder.rename(tmp_path / "moved")
+    folder.symlink_to(tmp_path / "moved")
+    before = tree(tmp_path / "moved")
+
+    assert call("uninstall", "claude-code", "--project", "--yes") == 2
+
+    assert tree(tmp_path / "moved") == before
+
+
+def test_permissions_stay_and_new_files_are_private(home: Path) -> None:
+    """A file keeps its mode; a new list of servers, and our manifest, are the user's alone."""
+    config = home / ".cursor" / "mcp.json"
+    config.parent.mkdir()
+    config.write_text("{}")
+    config.chmod(0o640)
+    call("install", "cursor", "--yes")
+    call("install", "codex", "--yes")
+
+    assert config.stat().st_mode & 0o777 == 0o640
+    assert (home / ".codex" / "config.toml").stat().st_mode & 0o777 == 0o600
+    for manifest in home.rglob("installed/*.json"):
+        assert manifest.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_damaged_manifest_is_told(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without knowing what was written, nothing is removed."""
+    call("install", "cursor", "--yes")
+    (manifest,) = home.rglob("installed/*.json")
+    for held in ("{", "{}", '{"format": 99, "files": []}'):
+        manifest.write_text(held)
+
+        assert call("uninstall", "cursor", "--yes") == 2
+        assert (home / ".cursor" / "mcp.json").exists()
+
+
+def test_it_answers_programs_too(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --json one document says what was or would be done."""
+    call("install", "cursor", "--json", "--yes")
+    told = json.loads(capsys.readouterr().out)
+
+    assert told["done"] is True
+    assert told["host"] == "cursor"
+    assert [change["action"] for change in told["changes"]] == ["create"]
+    assert told["kept"] == []
+    call("uninstall", "cursor", "--json")
+    assert json.loads(capsys.readouterr().out)["done"] is False
+
+
+def test_the_homes_that_hosts_let_one_choose_are_heeded(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CLAUDE_CONFIG_DIR and CODEX_HOME name other places, outside of the home as well."""
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "cc"))
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "cx"))
+
+    assert call("install", "claude-code", "--yes") == 0
+    assert call("install", "codex", "--yes") == 0
+
+    assert (tmp_path / "cc" / "skills" / "recollect" / ".mcp.json").is_file()
+    assert (tmp_path / "cx" / "config.toml").is_file()

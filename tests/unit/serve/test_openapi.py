@@ -1,0 +1,102 @@
+"""The description of the API: valid, whole, and what the server really does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from jsonschema import Draft202012Validator
+
+from recollect import Memory
+from recollect.access.policy import POLICY
+from recollect.serve.openapi import document
+from recollect.serve.routes import PLAIN, WAYS
+from serving import Callers, make_door, served, talk
+
+DOCUMENT = document()
+
+
+def schemas() -> list[dict[str, Any]]:
+    told = [one for methods in DOCUMENT["paths"].values() for one in methods.values()]
+    parts = [
+        part
+        for one in told
+        for part in (
+            *one["responses"]["200"]["content"].values(),
+            *one.get("requestBody", {}).get("content", {}).values(),
+            *one.get("parameters", ()),
+        )
+    ]
+    return [part["schema"] for part in parts if "schema" in part]
+
+
+def test_every_schema_is_one() -> None:
+    """By the draft that OpenAPI 3.1 builds on."""
+    for schema in schemas():
+        Draft202012Validator.check_schema(schema)
+    assert DOCUMENT["openapi"] == "3.1.0"
+
+
+def test_every_route_is_described() -> None:
+    """And nothing that is none; each by a name of its own, with the scope it needs."""
+    described = {
+        (method.upper(), path) for path, methods in DOCUMENT["paths"].items() for method in methods
+    }
+    told = [one for methods in DOCUMENT["paths"].values() for one in methods.values()]
+
+    assert described == {(one.method, one.path) for one in (*WAYS, *PLAIN)}
+    assert len({one["operationId"] for one in told}) == len(told)
+    assert all("Scope: " in one["description"] for one in told)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.method} {way.path}")
+def test_every_argument_is_described_once(way: Any) -> None:
+    """In the path, in the address or in the body, as the tool declares it."""
+    told = DOCUMENT["paths"][way.path][way.method.lower()]
+    named = [one["name"] for one in told["parameters"]]
+    body = told.get("requestBody", {}).get("content", {}).get("application/json", {})
+    named += body.get("schema", {}).get("properties", {})
+    meant = [way.short.get(name, name) for name in named]
+
+    assert sorted(meant) == sorted(way.tool.takes["properties"])
+    assert way.tool.name in POLICY
+
+
+def test_what_is_served_is_what_is_described(memory: Memory, tmp_path: Path) -> None:
+    """The document itself, and the answers of every route by its schema."""
+    item = memory.remember("The staging database is called heron, says Mara").id
+    other = memory.remember("Heron is backed up at night").id
+    memory.link(item, "implies", other)
+    memory.put_thread("Databases", [item], id="thread-1")
+    memory.note_edits([{"path": "app.py", "operation": "edit", "intent": "to fix it"}])
+    callers = Callers(tmp_path)
+    bodies: dict[str, dict[str, Any]] = {
+        "recall": {"query": "heron"},
+        "explain": {"query": "heron", "id": item},
+        "remember": {"text": "Releases are cut on Tuesdays"},
+        "remember_many": {"memories": [{"text": "Backups run at night"}, {}]},
+        "update_memory": {"topic": "databases"},
+        "forget": {"ids": [other]},
+        "restore": {"ids": [other]},
+        "undo": {"preview": True},
+        "consolidate": {},
+        "note_edit": {"path": "app.py"},
+    }
+    asked = {"recall": {"q": "heron"}, "explain": {"q": "heron"}, "recall_file": {"path": "app"}}
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        assert (await client.get("/openapi.json")).json() == DOCUMENT
+        for way in WAYS:
+            path = way.path.replace("{id}", "thread-1" if "threads" in way.path else item)
+            told: dict[str, Any] = (
+                {"params": asked.get(way.tool.name)}
+                if way.method == "GET"
+                else {"json": bodies[way.tool.name]}
+            )
+            answer = await client.request(way.method, path, **told)
+            assert answer.status_code == 200, answer.text
+            Draft202012Validator(way.tool.gives).validate(answer.json())
+
+    talk(served(memory, make_door(callers)), conversation)

@@ -1,0 +1,457 @@
+"""The REST API: what each route does, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from corpus import NOTES
+from recollect import Memory
+from recollect.errors import StoreBusy
+from recollect.mcp.offer import Offer
+from recollect.mcp.opening import Opening
+from recollect.mcp.tool import Tool
+from recollect.serve.app import make_app
+from recollect.serve.routes import WAYS
+from recollect.settings import Settings
+from serving import Callers, make_door, mcp, served, talk
+
+
+@pytest.fixture
+def callers(tmp_path: Path) -> Callers:
+    return Callers(tmp_path)
+
+
+def test_a_memory_from_its_beginning_to_its_end(memory: Memory, callers: Callers) -> None:
+    """Stored, asked for, corrected, explained, forgotten, brought back, erased."""
+    admin = callers.headers["admin"]
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        async def post(path: str, headers: Any = None, **told: Any) -> Any:
+            answer = await client.post(path, json=told, headers=headers)
+            assert answer.status_code == 200, answer.text
+            return answer.json()
+
+        async def get(path: str, **asked: Any) -> Any:
+            answer = await client.get(path, params=asked)
+            assert answer.status_code == 200, answer.text
+            return answer.json()
+
+        item = (await post("/v1/memories", text="Releases are cut on Tuesdays, says Mara"))["id"]
+        for found in (
+            await post("/v1/recall", query="when are releases cut?"),
+            await get("/v1/recall", q="when are releases cut?", k=3),
+            await get("/v1/recall", query="when are releases cut?"),
+        ):
+            assert [one["id"] for one in found["memories"]] == [item]
+        changed = await client.patch(
+            f"/v1/memories/{item}", json={"text": "Releases are cut on Thursdays, says Mara"}
+        )
+        assert changed.json()["rev"] == 2
+        whole = (await get(f"/v1/memories/{item}"))["memory"]
+        assert (whole["text"], whole["rev"]) == ("Releases are cut on Thursdays, says Mara", 2)
+        assert whole["source"] == "http:loopback"
+        assert len((await get(f"/v1/memories/{item}/history"))["revisions"]) == 2
+        assert [one["id"] for one in (await get("/v1/memories"))["memories"]] == [item]
+        assert (await get(f"/v1/memories/{item}/why"))["about"] == "origin"
+        assert (await get(f"/v1/memories/{item}/why", q="releases"))["about"] == "why"
+        assert (await get(f"/v1/memories/{item}/why-not", q="bread"))["about"] == "why_not"
+        assert (await post("/v1/explain", query="releases"))["about"] == "trace"
+        assert (await get("/v1/entities"))["entities"]
+        assert (await get(f"/v1/memories/{item}/timeline"))["memories"] == []
+        shown = await post("/v1/forget", ids=[item])
+        assert not shown["done"]
+        assert (await post("/v1/forget", ids=[item], token=shown["token"]))["done"]
+        assert (await get("/v1/recall", q="when are releases cut?"))["status"] != "found"
+        assert (await post("/v1/restore", ids=[item]))["restored"] == [item]
+        denied = await client.post("/v1/forget", json={"ids": [item], "erase": True})
+        assert denied.status_code == 403
+        shown = await post("/v1/forget", admin, ids=[item], erase=True)
+        done = await post("/v1/forget", admin, ids=[item], erase=True, token=shown["token"])
+        assert done["done"]
+        assert (await client.get(f"/v1/memories/{item}")).status_code == 404
+        kinds = [one["kind"] for one in (await get("/v1/events"))["events"]]
+        assert {"stored", "erased"} <= set(kinds)
+
+    talk(served(memory, make_door(callers)), conversation)
+
+
+def test_many_at_once_each_for_itself(memory: Memory, callers: Callers) -> None:
+    """What is refused keeps none of the others out."""
+    memories = [
+        {"text": "Backups run at night", "kind": "fact"},
+        {"text": "   "},
+        {"nonsense": 1},
+        {"text": "Backups run at night", "kind": "fact"},
+        {"text": "The bucket is called heron", "origin": "owner"},
+    ]
+
+    async def conversation(client: httpx.AsyncClient) -> Any:
+        answer = await client.post("/v1/memories/batch", json={"memories": memories})
+        assert answer.status_code == 200
+        return answer.json()
+
+    told = talk(served(memory, make_door(callers)), conversation)
+
+    assert [one["status"] for one in told["results"]] == [
+        "stored", "refused", "refused", "duplicate", "refused"
+    ]  # fmt: skip
+    assert (told["stored"], told["refused"]) == (1, 3)
+    assert "no argument 'nonsense'" in told["results"][2]["error"]["message"]
+
+
+def test_lists_come_in_pages(filled: Memory, callers: Callers) -> None:
+    """All of it, nothing twice; the last page has no cursor."""
+    seen: list[str] = []
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        after: dict[str, str] = {}
+        while True:
+            told = (await client.get("/v1/memories", params={"limit": 7} | after)).json()
+            seen.extend(one["id"] for one in told["memories"])
+            if told["cursor"] is None:
+                break
+            after = {"after": told["cursor"]}
+
+    talk(served(filled, make_door(callers)), conversation)
+
+    assert seen == [item.id for item in filled.browse(limit=500)]
+
+
+def test_an_export_comes_back_as_it_was(filled: Memory, memory: Memory, callers: Callers) -> None:
+    """Everything out by one server, everything in by another; again it is known already."""
+    admin = callers.headers["admin"]
+    media = {"Content-Type": "application/x-ndjson"}
+
+    async def out(client: httpx.AsyncClient) -> bytes:
+        answer = await client.get("/v1/export", headers=admin)
+        assert answer.headers["content-type"].startswith("application/x-ndjson")
+        return answer.content
+
+    async def back(client: httpx.AsyncClient) -> list[int]:
+        answers = [
+            await client.post("/v1/import", content=content, headers=admin | media)
+            for _ in range(2)
+        ]
+        return [answer.json()["stored"] for answer in answers]
+
+    content = talk(served(filled, make_door(callers)), out)
+    first, second = talk(served(memory, make_door(callers)), back)
+
+    assert first == filled.stats()["memories"]
+    assert second == 0
+    assert memory.stats()["revisions"] == filled.stats()["revisions"]
+
+
+@pytest.mark.parametrize(
+    ("content", "media", "status"),
+    [
+        (b"nonsense", "application/x-ndjson", 400),
+        (b"\xff", "application/x-ndjson", 400),
+        (b"[1]", "application/x-ndjson", 422),
+        (b'{"type": "other"}', "application/x-ndjson", 422),
+        (b"{}", "application/json", 415),
+        (b"", "", 415),
+    ],
+)
+def test_what_is_no_export_is_refused(
+    memory: Memory, callers: Callers, content: bytes, media: str, status: int
+) -> None:
+    """Whole, before anything is stored."""
+    headers = callers.headers["admin"] | {"Content-Type": media}
+
+    async def conversation(client: httpx.AsyncClient) -> int:
+        return (await client.post("/v1/import", content=content, headers=headers)).status_code
+
+    assert talk(served(memory, make_door(callers)), conversation) == status
+    assert memory.stats()["memories"] == 0
+
+
+def test_an_import_may_be_large_from_who_may_import(memory: Memory, callers: Callers) -> None:
+    """From others not a byte above the usual limit is read."""
+    body = b"\n" * (2 << 20)
+    media = {"Content-Type": "application/x-ndjson"}
+
+    async def conversation(client: httpx.AsyncClient) -> list[int]:
+        asked = [
+            await client.post("/v1/import", content=body, headers=callers.headers[name] | media)
+            for name in ("write", "admin")
+        ]
+        return [answer.status_code for answer in asked]
+
+    assert talk(served(memory, make_door(callers)), conversation)[0] == 413
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "kind"),
+    [
+        (b'{"text": ', 400, "malformed"),
+        (b"\xff\xfe", 400, "malformed"),
+        (b"[]", 400, "malformed"),
+        (b'"text"', 400, "malformed"),
+        (b'{"text": "a", "text": "b"}', 400, "malformed"),
+        (b'{"text": NaN}', 400, "malformed"),
+        (b'{"importance": 1e999, "text": "a"}', 400, "malformed"),
+        (b"[" * 100_000, 400, "malformed"),
+        (b"{}", 422, "refused"),
+        (b"", 422, "refused"),
+        (b'{"text": 1}', 422, "refused"),
+        (b'{"text": null}', 422, "refused"),
+        (b'{"text": "a", "space": "other"}', 422, "refused"),
+        (b'{"text": "a", "importance": 2}', 422, "refused"),
+        (b'{"text": "a\\u0000b"}', 422, "bad_text"),
+        (b'{"text": "\\ud800"}', 422, "bad_text"),
+        (json.dumps({"text": "x" * 70_000}).encode(), 413, "too_large"),
+    ],
+)
+def test_what_cannot_be_read_is_told(
+    memory: Memory, callers: Callers, content: bytes, status: int, kind: str
+) -> None:
+    """By a status, a kind and a sentence; nothing is stored."""
+    media = {"Content-Type": "application/json; charset=utf-8"}
+
+    async def conversation(client: httpx.AsyncClient) -> httpx.Response:
+        return await client.post("/v1/memories", content=content, headers=media)
+
+    answer = talk(served(memory, make_door(callers)), conversation)
+
+    assert answer.status_code == status
+    assert answer.json()["error"].keys() == {"kind", "message", "remedy"}
+    assert answer.json()["error"]["kind"] == kind
+    assert memory.stats()["memories"] == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/v1/recall?k=x", 422),
+        ("/v1/recall?q=a&k=1.5", 422),
+        ("/v1/recall?q=a&k=999", 422),
+        ("/v1/recall?q=a&k=" + "9" * 5000, 422),
+        ("/v1/recall?q=a&q=b", 422),
+        ("/v1/recall?q=a&query=b", 422),
+        ("/v1/recall?q=a&mark_accessed=yes", 422),
+        ("/v1/recall?q=a&mark_accessed=true", 403),
+        ("/v1/recall?nonsense=1", 422),
+        ("/v1/recall?q=%ff", 400),
+        ("/v1/recall?q=%00", 422),
+        ("/v1/recall?" + "&".join(f"a{n}=1" for n in range(300)), 400),
+        ("/v1/recall", 422),
+        ("/v1/recall?q=a&profile=nonsense", 404),
+        ("/v1/recall?q=a&profile=../../secret", 404),
+        ("/v1/memories/nothing-like-it", 404),
+        ("/v1/memories/%00", 422),
+        ("/v1/memories/..%2f..%2fetc", 404),
+        ("/v1/memories/x?id=y", 422),
+        ("/v1/threads/nothing", 404),
+        ("/v1/memories/x/why-not", 422),
+        ("/v1/nothing", 404),
+        ("/v1/recall/", 404),
+        ("/V1/recall", 404),
+        ("/v1/export/../stats", 200),
+        ("/mcp/x", 404),
+    ],
+)
+def test_addresses_that_lead_nowhere(
+    memory: Memory, callers: Callers, path: str, status: int
+) -> None:
+    """Each by the status that fits, in the one shape of all errors."""
+
+    async def conversation(client: httpx.AsyncClient) -> httpx.Response:
+        return await client.get(path, headers=callers.headers["read"])
+
+    answer = talk(served(memory, make_door(callers)), conversation)
+
+    assert answer.status_code == status
+    assert status == 200 or answer.json()["error"]["message"]
+
+
+def test_a_wrong_method_is_told_which_are_right(memory: Memory, callers: Callers) -> None:
+    """All of the path's."""
+
+    async def conversation(client: httpx.AsyncClient) -> httpx.Response:
+        return await client.delete("/v1/memories/x")
+
+    answer = talk(served(memory, make_door(callers)), conversation)
+
+    assert answer.status_code == 405
+    assert {"GET", "PATCH"} <= set(answer.headers["allow"].replace(" ", "").split(","))
+    assert answer.json()["error"]["kind"] == "wrong_method"
+
+
+def test_a_secret_memory_is_not_there(memory: Memory, callers: Callers) -> None:
+    """Above what may be seen nothing is found, by id as little as by a link or a page."""
+    secret = memory.remember("The vault opens at nine", classification=3).id
+    known = memory.remember("The vault is in the cellar").id
+    memory.link(known, "implies", secret)
+    paths = [way.path.replace("{id}", secret) for way in WAYS
+             if way.method == "GET" and "memories/{id}" in way.path]  # fmt: skip
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        for path in paths:
+            answer = await client.get(path, params={"q": "vault"} if "why" in path else None)
+            assert answer.status_code == 404, path
+        assert (await client.get(f"/v1/memories/{known}/links")).json()["links"] == []
+        listed = (await client.get("/v1/memories")).json()["memories"]
+        assert [one["id"] for one in listed] == [known]
+        for path in ("/v1/restore", "/v1/forget"):
+            assert (await client.post(path, json={"ids": [secret]})).status_code == 404
+
+    talk(served(memory, make_door(callers)), conversation)
+
+
+def test_texts_come_whole_and_as_they_are(memory: Memory, callers: Callers) -> None:
+    """A program gets what was stored, where a model gets it cut and cleaned."""
+    text = "Zero\u200bwidth " + "x" * 5000
+    item = memory.remember(text).id
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        whole = (await client.get(f"/v1/memories/{item}")).json()["memory"]
+        assert whole["text"] == memory.get(item).text
+        told = (await client.get(f"/v1/memories/{item}/history")).json()["revisions"]
+        assert told[0]["text"] == memory.get(item).text
+        asked = {"name": "history", "arguments": {"id": item}}
+        cut = (await mcp(client, "tools/call", asked, {})).json()["result"]["structuredContent"]
+        assert "more characters" in cut["revisions"][0]["text"]
+
+    talk(served(memory, make_door(callers)), conversation)
+
+
+def test_the_journal_says_who_it_was(memory: Memory, callers: Callers) -> None:
+    """By the name of the token; and each undoes its own last change."""
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        first = await client.post(
+            "/v1/memories", json={"text": "Written by one"}, headers=callers.headers["write"]
+        )
+        await client.post(
+            "/v1/memories", json={"text": "Told by another"}, headers=callers.headers["admin"]
+        )
+        undone = await client.post("/v1/undo", json={}, headers=callers.headers["write"])
+        assert undone.json()["id"] == first.json()["id"]
+
+    talk(served(memory, make_door(callers)), conversation)
+
+    actors = [event.actor for event in memory.events()]
+    assert actors[:2] == ["user:write", "user:admin"]
+
+
+class Broken(Tool):
+    """A tool with a bug, whose words could hold anything."""
+
+    def whole(self, call: Any) -> Any:
+        raise KeyError("what somebody stored")
+
+
+class Busy(Opening):
+    """A store that others are writing to."""
+
+    def memory(self, *, writing: bool = False) -> Memory:
+        raise StoreBusy("others are writing", remedy="try again")
+
+
+def test_a_bug_is_told_by_its_kind_alone(
+    memory: Memory, callers: Callers, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """Not a word of what was stored goes to the client or into the log."""
+    way = next(one for one in WAYS if one.path == "/v1/stats")
+    broken = Broken("stats", "", "", way.tool.takes, way.tool.gives, "", reads=True)
+    monkeypatch.setattr("recollect.serve.app.WAYS", (way._replace(tool=broken),))
+
+    async def conversation(client: httpx.AsyncClient) -> httpx.Response:
+        return await client.get("/v1/stats")
+
+    with caplog.at_level(logging.DEBUG):
+        answer = talk(served(memory, make_door(callers)), conversation)
+
+    assert answer.status_code == 500
+    assert "KeyError" in answer.json()["error"]["message"]
+    assert "somebody" not in answer.text + caplog.text
+    assert "test_rest.py" in caplog.text
+
+
+def test_a_store_in_trouble_is_told(callers: Callers) -> None:
+    """With 503 and when to try again; health and readiness say so, and no more."""
+    app = make_app(Offer({}), Busy(Settings()), make_door(callers))
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        busy = await client.get("/v1/stats")
+        assert (busy.status_code, busy.headers["retry-after"]) == (503, "1")
+        assert busy.json()["error"]["kind"] == "store_busy"
+        assert (await client.get("/health")).json() == {"status": "ok"}
+        ready = await client.get("/ready")
+        assert (ready.status_code, ready.json()) == (503, {"status": "not ok"})
+
+    talk(app, conversation)
+
+
+def test_a_store_that_cannot_be_opened_is_not_well(tmp_path: Path, callers: Callers) -> None:
+    """The server stays up to say so."""
+    (tmp_path / "spaces").mkdir()
+    (tmp_path / "spaces" / "broken.db").write_text("not a database, whatever its name says " * 50)
+    opening = Opening(Settings(space="broken", data_dir=tmp_path))
+    opening._load()
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        well = await client.get("/health")
+        assert (well.status_code, well.json()) == (503, {"status": "not ok"})
+        asked = await client.get("/v1/stats")
+        assert asked.status_code == 503
+        assert str(tmp_path) not in (await client.get("/v1/stats")).text
+
+    talk(make_app(Offer({}), opening, make_door(callers)), conversation)
+
+
+def test_the_page_lists_every_route(memory: Memory, callers: Callers) -> None:
+    """And loads nothing from anywhere."""
+
+    async def conversation(client: httpx.AsyncClient) -> httpx.Response:
+        return await client.get("/")
+
+    answer = talk(served(memory, make_door(callers)), conversation)
+
+    assert all(f"{way.method} {way.path}" in answer.text for way in WAYS)
+    assert "http://" not in answer.text
+    assert "https://" not in answer.text
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+def test_figures_tell_how_much_and_never_what(memory: Memory, callers: Callers) -> None:
+    """Requests by route and status, recalls, writes; no word of a memory or a question."""
+    memory.remember_many(NOTES)
+
+    async def conversation(client: httpx.AsyncClient) -> str:
+        await client.get("/v1/recall", params={"q": "zanzibar secrets"})
+        await client.post("/v1/memories", json={"text": "A heron named Zebulon"})
+        asked = {"name": "recall", "arguments": {"query": "zanzibar"}}
+        await mcp(client, "tools/call", asked, {})
+        for path in ("/zanzibar", "/v1/memories/zanzibar"):
+            await client.get(path)
+        await client.request("ZANZIBAR", "/v1/stats")
+        await client.get("/v1/stats", headers=callers.headers["unknown"])
+        return (await client.get("/metrics")).text
+
+    text = talk(served(memory, make_door(callers)), conversation)
+    found = {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+    assert found["recollect_http_requests_total", "/v1/recall", "200", "GET"] == 1
+    assert found["recollect_http_requests_total", "/v1/memories/{id}", "404", "GET"] == 1
+    assert found["recollect_http_requests_total", "404", "GET", "other"] == 1
+    assert found["recollect_http_requests_total", "401", "GET", "other"] == 1
+    assert found["recollect_writes_total", "remember"] == 1
+    assert sum(value for key, value in found.items() if key[0] == "recollect_recalls_total") == 2
+    assert found["recollect_http_request_seconds_count", "/v1/recall"] == 1
+    assert found["recollect_rate_limited_total",] == 0
+    assert "zanzibar" not in text.lower()
+    assert "zebulon" not in text.lower()
