@@ -827,7 +827,7 @@ def test_ctrl_c_ends_with_130(run: Run, tmp_path: Path) -> None:
         [SCRIPT, "import", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, env=room(tmp_path), cwd=tmp_path,
         # A shell that starts the tests in the background has them ignore it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )  # fmt: skip
     time.sleep(1.5)
     process.send_signal(signal.SIGINT)

@@ -240,6 +240,8 @@ def test_a_store_in_trouble_is_silence(host: Host) -> None:
     assert "BadSetting" in log
     assert "5433" not in log
     assert "ferry" not in log
+    findings = host.recollect("doctor", cwd=project)["findings"]
+    assert any(one["name"] == "hooks" and "BadSetting" in one["detail"] for one in findings)
 
 
 @pytest.mark.timeout(60)
@@ -367,6 +369,29 @@ def test_a_capture_that_is_killed_loses_nothing(host: Host) -> None:
     file = host.recollect("spaces", "path", cwd=project)["path"]
     with sqlite3.connect(file) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+@pytest.mark.timeout(60)
+def test_a_worker_does_it_where_there_is_one(host: Host) -> None:
+    """With a worker prompts are answered by it, and what a session said is left to it."""
+    project = host.project("ferry")
+    on = {"RECOLLECT_WORKER": "on"}
+    host.run(SCRIPT, "remember", "The ferry service is deployed on port 5433", cwd=project)
+    host.run(SCRIPT, "worker", "start", cwd=project, **on)
+    try:
+        sitting = Sitting(host, project, "one")
+        told = sitting.payload("UserPromptSubmit", prompt=ASKED)
+        assert "5433" in host.context("UserPromptSubmit", told, project, **on)
+        assert host.context("UserPromptSubmit", told, project, **on) == ""
+        sitting.said.user("The mast is painted in May.")
+        end = sitting.payload("SessionEnd", reason="clear")
+        assert host.hook("SessionEnd", end, project, **on).stdout == b""
+        deadline = time.monotonic() + 30
+        while not any("mast" in item["text"] for item in host.recollect("list", cwd=project)):
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+    finally:
+        host.run(SCRIPT, "worker", "stop", cwd=project, **on)
 
 
 @pytest.mark.skipif(shutil.which("claude") is None, reason="Claude Code is not installed here")

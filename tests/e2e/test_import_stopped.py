@@ -52,6 +52,7 @@ def test_ctrl_c_keeps_what_was_stored(tmp_path: Path) -> None:
     end = time.monotonic() + 40
     while count(space) < 500 and time.monotonic() < end:
         time.sleep(0.2)
+    time.sleep(1.5)  # it now waits for the rest of the third piece, and nothing is under way
 
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)

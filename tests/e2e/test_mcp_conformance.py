@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -160,3 +161,17 @@ def test_the_typescript_client_uses_everything(npm: Path, project: Path, way: st
     assert told["calls"]["recall"]["memories"][0]["id"] == "rel-day"
     assert told["calls"]["explain"]["about"] == "why"
     assert not told["calls"]["forget"]["done"]
+
+
+def test_the_official_host_understands_the_view(npm: Path) -> None:
+    """Every message of the view's, checked by the schemas of MCP Apps; no browser is needed."""
+    script = files("recollect.mcp.view") / "host.js"
+
+    told = ran("view_bridge.mjs", {"script": str(script)}, folder=npm)
+
+    assert told["app"] == {"name": "recollect", "version": "1"}
+    assert told["heard"] == ["tool-input", "tool-result", "host-context-changed"]
+    assert told["called"] == {"name": "explain", "arguments": {"query": "a", "id": "b"}}
+    assert told["answers"] == ["why", "it is refused"]
+    assert told["size"] == {"width": 600, "height": 321}
+    assert told["warnings"] == []

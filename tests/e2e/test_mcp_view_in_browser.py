@@ -26,7 +26,8 @@ MARKUP = (
     "<link rel=stylesheet href=http://evil.test/heron.css> heron",
     "<style>*{display:none}</style> heron <base href=http://evil.test/>",
 )
-KNOWN = [f"Release number {number} of the ferry planner went out" for number in range(1, 7)]
+NAMES = ("Amber", "Basalt", "Cobalt", "Dolomite", "Emerald", "Feldspar")
+KNOWN = [f"Release {name} of the ferry planner went out" for name in NAMES]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def drawn(
         "markup": MARKUP[0],
         "hostile": "heron",
         "query": "ferry planner release",
-        "filter": "number 3",
+        "names": NAMES,
         "missed": MARKUP[0],
         "unknown": "quarterly revenue of the lighthouse museum",
     }
@@ -85,8 +86,7 @@ def test_an_answer_can_be_read_and_asked_about(drawn: dict[str, Any]) -> None:
     assert found["scores"] == [f"{score:.3f}" for score in found["answer"]]
     assert drawn["focused"] == "SUMMARY"
     assert drawn["sum"] == f"{found['answer'][0]:.4f}"
-    assert drawn["filtered"]["shown"] <= 1
-    assert "shown" in drawn["filtered"]["status"]
+    assert drawn["filtered"] == {"shown": 1, "status": "1 of 3 shown"}
     assert found["leftOut"] > 0
     assert drawn["more"]["hits"] == 3 + found["leftOut"]
     assert f"there is no memory {MARKUP[0]!r}" in drawn["missed"]

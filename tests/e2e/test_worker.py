@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
@@ -21,6 +24,7 @@ from recollect.worker.client import ask, control, hand_over
 from recollect.worker.ending import end
 from recollect.worker.jobs import Answered, Asked, recall
 from recollect.worker.lock import holder
+from recollect.worker.place import make_private
 from recollect.worker.spool import Spool
 from recollect.worker.starting import start
 from working import Desk, desk, until
@@ -230,8 +234,6 @@ def test_sigterm_ends_it_in_order(desk):
 
 def test_an_idle_worker_is_gone_by_itself(desk):
     """After the time that the settings of who asked last say."""
-    from dataclasses import replace
-
     desk.settings = replace(desk.settings, worker_idle=1)
     assert desk.ask("recall", question()) is not None
 
@@ -252,8 +254,6 @@ def test_starting_and_killing_leaves_nothing_behind(desk):
 @has_processes
 def test_an_orphaned_folder_ends_its_worker(desk):
     """Whoever removes the folder is rid of the worker."""
-    import shutil
-
     desk.start()
     shutil.rmtree(desk.place.folder)
 
@@ -318,6 +318,17 @@ def test_a_hand_over_survives_the_death_of_the_worker_and_is_done_once(desk, tmp
     assert Spool(desk.place.spool).failed() == []
 
 
+def test_a_model_can_be_loaded_ahead_of_the_first_question(desk):
+    """Nobody waits for it; where it cannot be loaded, that is no failure to try again."""
+    for embedder in ("hash", "transformer:/nowhere"):
+        desk.settings = replace(desk.settings, embedder=embedder)
+        assert desk.hand_over("warm", {})
+        until(lambda: desk.status() and Spool(desk.place.spool).waiting() == [])
+
+    jobs = desk.status()["jobs"]
+    assert (jobs["done"], jobs["failed"], jobs["given_up"]) == (2, 0, 0)
+
+
 def test_a_hand_over_that_cannot_be_kept_is_left_to_the_caller(desk, tmp_path):
     """Nothing is lost in silence: where the disk says no, the caller hears it."""
     desk.place.state.mkdir(parents=True)
@@ -332,8 +343,6 @@ def test_a_hand_over_that_cannot_be_kept_is_left_to_the_caller(desk, tmp_path):
 
 def test_without_a_worker_nothing_is_started(desk):
     """The setting off, or who asks only one that is there."""
-    from dataclasses import replace
-
     off = replace(desk.settings, worker="off")
 
     assert ask("recall", question(), settings=off, place=desk.place) is None
@@ -345,10 +354,6 @@ def test_without_a_worker_nothing_is_started(desk):
 
 def test_a_foreign_program_at_the_door_is_no_worker(desk):
     """Whatever it answers, the caller does it itself."""
-    import socket
-
-    from recollect.worker.place import make_private
-
     make_private(desk.place.folder)
     server = socket.socket(socket.AF_UNIX)
     server.bind(str(desk.place.door))

@@ -37,6 +37,11 @@ class Front:
         self._version = ""
         self._is_first = True
 
+    @property
+    def greeted(self) -> bool:
+        """Whether a greeting was answered, on which everything after it depends."""
+        return self._version in VERSIONS
+
     def reply(self, line: bytes) -> Json | None:
         """The answer to a line, or None where the library must give it."""
         asked = _request(line)

@@ -98,7 +98,7 @@ class Lines:
         if told.get("id") not in self._answered or "method" in told:
             return False
         self._answered.discard(told["id"])
-        if "error" in told:
+        if "error" in told and self._front.greeted:
             sys.stderr.write(f"recollect mcp: the client's greeting was refused: {line}")
             self._leave(1)
         return True

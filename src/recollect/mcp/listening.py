@@ -17,7 +17,7 @@ from recollect.access.hosts import Address
 from recollect.errors import BadSetting
 
 HEAD_WITHIN_S = 10.0
-GOODBYE_WITHIN_S = 3
+GOODBYE_WITHIN_S = 20
 _MOST_HEAD = 16 * 1024
 _MOST_CONNECTIONS = 512
 
@@ -28,6 +28,7 @@ class Impatient(H11Protocol):
     The library waits for it forever, and a machine has only so many connections.
     """
 
+    within_s = HEAD_WITHIN_S
     _patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -47,7 +48,7 @@ class Impatient(H11Protocol):
 
     def _wait(self) -> None:
         if self._patience is None:
-            self._patience = self.loop.call_later(HEAD_WITHIN_S, self._give_up)
+            self._patience = self.loop.call_later(self.within_s, self._give_up)
 
     def _stop_waiting(self) -> None:
         if self._patience is not None:
@@ -77,7 +78,8 @@ class _Server(uvicorn.Server):
 def bound(address: Address) -> socket.socket:
     """A socket at that address, or BadSetting in the system's own words."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # By its protocol's number asyncio knows that small answers need not wait (TCP_NODELAY).
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)

@@ -29,9 +29,10 @@ def serve_stdio(offer: Offer, opening: Opening) -> None:
     """
     # At once: a thread that waits for input cannot be told to stop, and nothing needs to.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Before anything is answered: a parent that is gone by then would never be missed.
+    watch_parent()
     lines = Lines(take_over(), Front(offer))
     lines.begin()
-    watch_parent()
     server = _load(offer, opening)
     import anyio
     from mcp.server.stdio import stdio_server

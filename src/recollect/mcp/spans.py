@@ -37,7 +37,6 @@ OPERATIONS: Mapping[str, str] = {
     "list_memories": "search_memory",
     "remember": "create_memory",
     "remember_many": "create_memory",
-    "import": "create_memory",
     "update_memory": "update_memory",
     "restore": "update_memory",
     "undo": "update_memory",

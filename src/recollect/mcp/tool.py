@@ -87,7 +87,10 @@ class Tool:
                 "openWorldHint": False,
             },
         }
-        return told | {"_meta": {"ui": {"resourceUri": self.view}}} if self.view and draws else told
+        if not (self.view and draws):
+            return told
+        # The second name is the one that hosts knew before the extension was settled.
+        return told | {"_meta": {"ui": {"resourceUri": self.view}, "ui/resourceUri": self.view}}
 
     def whole(self, call: Call) -> Reply:
         """The reply with every text as it is stored: for programs, not for models."""

@@ -125,7 +125,8 @@ const report = {};
   await frame.waitForSelector("table");
   report.sum = (await texts(frame, "#hits li:first-child tbody .sum:first-child")).filter(Boolean).at(-1);
   await shot("found-light");
-  await frame.fill("#filter", told.filter);
+  const name = told.names.find((one) => answer.structuredContent.memories[0].text.includes(one));
+  await frame.fill("#filter", `release ${name.toLowerCase()}`);
   report.filtered = {
     shown: await frame.$$eval("#hits > li", (all) => all.filter((one) => !one.hidden).length),
     status: (await texts(frame, "#status"))[0],

@@ -200,6 +200,32 @@ def test_lines_are_answered_once_and_handed_on_once() -> None:
     assert left == []
 
 
+@pytest.mark.parametrize("greeted", [True, False])
+def test_an_opening_that_the_library_refuses(greeted: bool) -> None:
+    """Ends the process where all else depends on it; a request that stands alone does not."""
+    come, to_us = os.pipe()
+    from_us, go = os.pipe()
+    left: list[int] = []
+    opening = greeting(VERSIONS[0]) if greeted else line("tools/list", alone({}))
+    with (
+        os.fdopen(come, "rb") as reading,
+        os.fdopen(go, "wb") as writing,
+        os.fdopen(to_us, "wb") as we,
+        os.fdopen(from_us, "rb") as heard,
+    ):
+        lines = Lines(Pipe(reading, writing), Front(OFFER), leave=left.append)
+        lines.begin()
+        we.write(opening)
+        we.flush()
+        assert "result" in json.loads(heard.readline())
+        lines.write('{"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "no"}}\n')
+        lines.write('{"jsonrpc": "2.0", "id": 2, "result": {}}\n')
+        assert json.loads(heard.readline())["id"] == 2
+        lines.end()
+
+    assert left == ([1] if greeted else [])
+
+
 def test_calls_that_do_not_end_do_not_keep_the_process() -> None:
     """It leaves a moment after the end of input."""
     come, to_us = os.pipe()

@@ -67,7 +67,7 @@ def test_only_who_draws_hears_of_the_view() -> None:
     drawn = Offer(TOOLS).lists_for({"extensions": {EXTENSION: {"mimeTypes": [MIME]}}})
 
     [recall, *others] = drawn["tools/list"]["tools"]
-    assert recall["_meta"] == {"ui": {"resourceUri": URI}}
+    assert recall["_meta"] == {"ui": {"resourceUri": URI}, "ui/resourceUri": URI}
     assert not any("_meta" in tool for tool in others)
     assert drawn["resources/list"]["resources"][-1]["uri"] == URI
     assert "ui://" not in str(plain)

@@ -1,0 +1,100 @@
+"""Listening: connections that never finish their first sentence are let go of."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import uvicorn
+
+from recollect.access.hosts import Address
+from recollect.errors import BadSetting
+from recollect.mcp.listening import Impatient, bound
+
+
+class Quick(Impatient):
+    """The same, with little patience."""
+
+    within_s = 0.3
+
+
+async def hello(scope: Any, receive: Any, send: Any) -> None:
+    await send(
+        {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]}
+    )
+    await send({"type": "http.response.body", "body": b"hi"})
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    at = bound(Address("127.0.0.1", 0))
+    config = uvicorn.Config(hello, http=Quick, lifespan="off", log_level="critical")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [at]}, daemon=True)
+    thread.start()
+    yield at.getsockname()[1]
+    server.should_exit = True
+    thread.join(10)
+    at.close()
+
+
+def opened(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=20)
+
+
+@pytest.mark.parametrize("beginning", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\n"])
+def test_who_does_not_finish_is_let_go(port: int, beginning: bytes) -> None:
+    """Even where a byte comes now and then."""
+    with opened(port) as one:
+        one.sendall(beginning)
+        start = time.monotonic()
+
+        assert one.recv(100) == b""
+        assert time.monotonic() - start < 10
+
+
+def test_a_trickle_is_not_enough(port: int) -> None:
+    """The time counts from the first byte, not from the last."""
+    with opened(port) as one:
+        start = time.monotonic()
+        for byte in b"GET / HTTP/1.1\r\nX-Filler: " + b"x" * 1000:
+            try:
+                one.sendall(bytes([byte]))
+            except OSError:
+                break
+            time.sleep(0.05)
+            if time.monotonic() - start > 10:
+                pytest.fail("it was listened to for ever")
+
+
+def test_who_asks_properly_may_ask_again(port: int) -> None:
+    """A connection that is kept open has its patience anew with each request."""
+    with opened(port) as one, one.makefile("rb") as heard:
+        for _ in range(3):
+            one.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            head = b""
+            while not head.endswith(b"\r\n\r\n"):
+                head += heard.read(1)
+            assert head.startswith(b"HTTP/1.1 200")
+            assert heard.read(2) == b"hi"
+            time.sleep(0.2)
+        one.sendall(b"GET / HT")
+        assert heard.read() == b""
+
+
+def test_an_address_of_somebody_else_is_told() -> None:
+    """In the system's own words."""
+    with pytest.raises(BadSetting, match="cannot be listened at"):
+        bound(Address("192.0.2.1", 0))
+    with pytest.raises(BadSetting, match="cannot be listened at"):
+        bound(Address("no such host", 0))
+
+
+def test_small_answers_do_not_wait() -> None:
+    """The socket says that it speaks TCP, by which asyncio knows to send at once."""
+    with bound(Address("127.0.0.1", 0)) as at:
+        assert at.proto == socket.IPPROTO_TCP
