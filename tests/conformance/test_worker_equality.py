@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from recollect.wire import dumps, recall_json, why_not_json
 from recollect.worker.carrying import carried, delivered
 from recollect.worker.client import ask
 from recollect.worker.jobs import Answered, Asked, Compared, recall, why_not
+from tiny_bert import make_tiny_bert
 from working import Desk
 
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [
@@ -150,10 +152,6 @@ def test_the_command_line_says_the_same_with_and_without_a_worker(asked_here, tm
 def test_an_answer_by_a_heavy_model_is_the_same(asked_here, tmp_path):
     """A network with weights of a test's own, loaded once by the worker."""
     pytest.importorskip("onnxruntime")
-    from dataclasses import replace
-
-    from tiny_bert import make_tiny_bert
-
     desk, _ = asked_here
     folder = make_tiny_bert(tmp_path / "bert")
     settings = replace(desk.settings, embedder=f"transformer:{folder}", space="heavy")

@@ -43,13 +43,14 @@ def _by_worker(
 ) -> T | None:
     if app.settings.worker == "off" or _is_noted(app, kind, asked):
         return None
-    from recollect.worker.client import ask, is_wanted  # most do without
-    from recollect.worker.settled import placed_reranker
+    from recollect.worker.wanted import is_wanted  # help does without
 
     reranker = asked.options.get("reranker")
     if not is_wanted(app.settings, reranker=reranker):
         return None
-    from recollect.worker.carrying import BadValue, carried, delivered
+    from recollect.worker.carrying import BadValue, carried, delivered  # most do without
+    from recollect.worker.client import ask
+    from recollect.worker.settled import placed_reranker
 
     if reranker is not None:
         asked = asked._replace(options={**asked.options, "reranker": placed_reranker(reranker)})

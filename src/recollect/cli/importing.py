@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -117,7 +118,7 @@ def _print_tally(app: App, tally: Tally) -> None:
     if tally.n_refused > _SHOWN:
         app.out.line(dim(f"  and {tally.n_refused - _SHOWN:,} more; --json lists them"))
     if tally.stored and not tally.preview and ":" in tally.source:
-        app.note(dim(f"take it back: recollect revoke --source '{tally.source}'"))
+        app.note(dim(f"take it back: recollect revoke --source {quote(tally.source)}"))
 
 
 def _counts(tally: Tally) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from recollect.ports import Finding
 
 _SOMETHING_WRONG = 3
+_LATELY_DAYS = 7
 _IN_USE = ("space", "path", "bytes", "sqlite", "schema", "memories", "vectors", "embedder")
 
 
@@ -38,6 +39,7 @@ def doctor(app: App, *, repair: bool) -> int:
     with app.open() as memory:
         counted = memory.stats()
         findings = [*memory.doctor(repair=repair), *_embeddings(memory, repair=repair)]
+    findings += _hooks()
     in_use = {name: counted[name] for name in _IN_USE}
     in_use |= {"vector_path": f"bits scan by {KERNEL}", "profile": app.settings.profile}
     wrong = [finding for finding in findings if not (finding.ok or finding.repaired)]
@@ -55,6 +57,20 @@ def doctor(app: App, *, repair: bool) -> int:
         else:
             app.out.line(green("all is well"))
     return _SOMETHING_WRONG if wrong else 0
+
+
+def _hooks() -> Iterator[Finding]:
+    """What went wrong in hooks of late; nothing where nothing did."""
+    from recollect.places import hooks_log  # the other commands do without
+    from recollect.ports import Finding
+
+    path = hooks_log()
+    lines = path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
+    since = f"{datetime.now(UTC) - timedelta(days=_LATELY_DAYS):%Y-%m-%d}"
+    recent = [line for line in lines if line >= since]
+    if recent:
+        told = f"{plural(len(recent), 'line')} of late in {path}; the last: {recent[-1]}"
+        yield Finding("hooks", True, told)
 
 
 def _embeddings(memory: Memory, *, repair: bool) -> Iterator[Finding]:

@@ -55,7 +55,7 @@ SECTIONS = {
         "revoke": "Take back all that a source has brought.",
     },
     "Bring and take": {
-        "import": "Store many memories from a file.",
+        "import": "Store many memories from a file, or from another tool.",
         "export": "Write everything to a file.",
     },
     "Serve": {
@@ -63,8 +63,8 @@ SECTIONS = {
         "uninstall": "Take back what install has written.",
         "hook": "Answer a host's hook; install sets them up.",
         "mcp": "Serve this project's memory to agents (MCP).",
-        "serve": "Serve it over HTTP: REST and MCP.",
-        "token": "Create, list and revoke tokens for that.",
+        "serve": "Serve this project's memory over HTTP.",
+        "token": "Create, list and revoke tokens.",
         "worker": "Look at, start and stop the worker, which keeps models loaded.",
     },
     "Measure": {

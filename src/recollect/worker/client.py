@@ -11,8 +11,6 @@ from typing import Any
 
 from recollect.errors import RecollectError
 from recollect.jsonable import Json
-from recollect.models import provider_of
-from recollect.models.rerankers import reranker_provider
 from recollect.settable import Settings
 from recollect.worker.environment import environment_of
 from recollect.worker.frames import MOST_ANSWERED, MOST_ASKED, BadFrame, receive, send
@@ -22,6 +20,9 @@ from recollect.worker.settled import settled
 from recollect.worker.spool import Handed, Spool
 from recollect.worker.starting import start as start_worker
 from recollect.worker.transport import connect
+from recollect.worker.wanted import is_wanted
+
+__all__ = ["ask", "begin", "control", "hand_over", "is_wanted"]
 
 ANSWER_S = 30.0
 START_S = 12.0
@@ -35,16 +36,6 @@ OTHER_VERSION = "version"
 
 def _say_nothing(told: str) -> None:
     """Whoever does without the worker usually need not know."""
-
-
-def is_wanted(settings: Settings, *, reranker: str | None = None) -> bool:
-    """Whether a worker is worth starting: the settings say so or, by themselves, where a
-    model takes long to load. ``reranker`` is the one named for this call."""
-    if settings.worker != "auto":
-        return settings.worker == "on"
-    named = settings.reranker if reranker is None else reranker
-    providers = (provider_of(settings.embedder), reranker_provider(named))
-    return any(provider is not None and provider.heavy for provider in providers)
 
 
 def ask(

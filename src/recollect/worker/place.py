@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from recollect.places import APP, make_private_folder, state_folder
+from recollect.places import APP, data_folder, make_private_folder, state_folder
 
 # A socket's path has room for 104 to 108 bytes, whatever the file system allows.
 _LONGEST = 100
@@ -52,7 +52,8 @@ def find_place() -> Place:
     from the other's what it would have answered itself.
     """
     state = state_folder().absolute()
-    key = hashlib.sha256(f"{installation()}\n{state}".encode("utf-8", "replace")).hexdigest()[:12]
+    told = f"{installation()}\n{state}\n{data_folder().absolute()}"
+    key = hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:12]
     return Place(_folder(state, key), state, key)
 
 

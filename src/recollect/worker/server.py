@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
+from importlib import import_module
 from threading import Lock, Thread
 from typing import Any
 
+from recollect.background import Begun
 from recollect.errors import RecollectError, Refused, StoreBusy
 from recollect.jsonable import Json, iso
 from recollect.version import __version__
@@ -39,6 +41,7 @@ _BREATH_S = 0.1
 _QUIET_S = 20.0  # of nothing to do before maintenance
 _MAINTAIN_EVERY_S = 60.0
 _IDLE = "idle"
+_NEEDED = ("recollect.memory", "numpy", "tokenizers", "recollect.store.sqlite.bits")
 
 
 class Server:
@@ -74,6 +77,7 @@ class Server:
         """Serves until there is a reason to end."""
         self._log(f"listening, version {__version__}, idle limit {self._idle_s:.0f} s")
         self._drain.begin()
+        Begun(_load)
         while not self._why:
             ready, _, _ = select.select([self._listener.sock, self._bell], [], [], self._tick())
             if self._listener.sock in ready:
@@ -266,6 +270,12 @@ class Server:
         self._shelf.close()
         self._bell.close()
         self._ringer.close()
+
+
+def _load() -> None:
+    """What every memory needs, so that the first caller waits for less."""
+    for name in _NEEDED:
+        import_module(name)
 
 
 def _identity(place: Place) -> tuple[int, int] | None:

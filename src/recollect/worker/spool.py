@@ -21,7 +21,7 @@ from recollect.worker.place import make_private
 
 KINDS = ("capture", "maintain", "warm")  # work that does no harm when it is done again
 MOST = 1000  # hand-overs that may wait
-TRIES = 5
+TRIES = 8
 _FAILED_KEPT = 200
 _LEFT_OVER_S = 86_400.0
 
@@ -90,8 +90,11 @@ class Spool:
         return again
 
     def done(self, name: str) -> None:
-        """Forgets a hand-over: what it asked for is done, and durable."""
-        (self.folder / name).with_suffix(".work").unlink(missing_ok=True)
+        """Forgets a hand-over: what it asked for is done, and durable. If the same was given
+        up before, that is made good."""
+        begun = (self.folder / name).with_suffix(".work")
+        (self.failed_folder / f"{begun.stem}.json").unlink(missing_ok=True)
+        begun.unlink(missing_ok=True)
 
     def put_back(self, name: str, handed: Handed) -> None:
         """Takes back that a hand-over was tried: nothing of it is to blame."""

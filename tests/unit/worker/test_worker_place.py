@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from recollect.settable import Settings
-from recollect.worker.client import is_wanted
 from recollect.worker.environment import environment_of
 from recollect.worker.hello import Hello, own_hello, read_hello
 from recollect.worker.lock import holder, is_held, sign, take
 from recollect.worker.place import find_place, make_private
+from recollect.worker.wanted import is_wanted
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="folders have no modes here")
 

@@ -6,19 +6,21 @@ import os
 import socket
 import struct
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from recollect.errors import Refused
+from recollect.errors import Refused, StoreBusy
 from recollect.jsonable import Json
 from recollect.version import __version__
 from recollect.worker.client import ask, control
 from recollect.worker.frames import MOST_ANSWERED, MOST_ASKED, pack, receive
-from recollect.worker.hello import own_hello
+from recollect.worker.hello import own_hello, read_hello
 from recollect.worker.log import MOST, Log
 from recollect.worker.place import Place, make_private
 from recollect.worker.server import Server
@@ -40,6 +42,10 @@ def _refuse(memory, payload):
     raise Refused("not today")
 
 
+def _busy(memory, payload):
+    raise StoreBusy("written by others")
+
+
 def _hold(memory, payload):
     held.wait(20)
     return {"held": True}
@@ -50,6 +56,7 @@ JOBS = {
     "space": lambda memory, payload: memory.store.space,
     "fail": _fail,
     "refuse": _refuse,
+    "busy": _busy,
     "hold": _hold,
     "odd": lambda memory, payload: object(),
     "large": lambda memory, payload: "x" * MOST_ANSWERED,
@@ -162,6 +169,36 @@ def test_a_request_without_sense_is_told_so(serving, request_):
     assert said["told"]
 
 
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=6,
+)
+
+
+def test_whatever_is_asked_there_is_an_answer(desk):
+    """Any object at all: an answer or a reason, and the worker is still there."""
+    serving = Serving(desk, desk.place)
+    own, sound = list(own_hello()), settled(desk.settings)
+
+    @given(
+        kind=st.sampled_from([*JOBS, "ping", "status", "wake"]).filter(
+            lambda kind: kind not in ("hold", "large", "odd")
+        ) | _JSON.filter(lambda value: value != "stop"),
+        hello=st.just(own) | _JSON.filter(lambda value: read_hello(value) is None),
+        settings=st.just(sound) | _JSON,
+        payload=_JSON,
+        environment=st.just("") | _JSON,
+    )  # fmt: skip
+    def law(**request):
+        said = serving.say(**request)
+        assert ("answer" in said) or (said["no"] and said["told"])
+
+    law()
+    assert serving.ask("echo", {}) == {}
+    serving.end()
+
+
 def test_who_does_not_say_who_it_is_is_not_answered(serving):
     """A message of another kind is no reason to end, either."""
     for hello in (None, 7, [], {"protocol": 1}):
@@ -174,6 +211,25 @@ def test_a_silent_caller_keeps_nobody_waiting(serving):
     """Others are answered while somebody says nothing."""
     with connect(serving.place, time.monotonic() + 5):
         assert serving.ask("echo", {}) == {}
+
+
+def test_too_many_at_once_are_sent_away(serving):
+    """They do it themselves; once the others have gone, there is room again."""
+    deadline = time.monotonic() + 10
+    with ExitStack() as callers:
+        for _ in range(64):
+            callers.enter_context(connect(serving.place, deadline))
+        assert serving.ask("echo", {}, deadline_s=3) is None
+
+    until(lambda: serving.ask("echo", {}) == {})
+
+
+def test_a_busy_store_is_told_from_a_failure(serving):
+    """What was handed over is then tried again, however often."""
+    said = serving.say(hello=own_hello(), kind="busy", environment="",
+                       settings=settled(serving.desk.settings), payload={})  # fmt: skip
+
+    assert said["no"] == "busy"
 
 
 def test_another_environment_is_not_answered_for(serving):

@@ -89,6 +89,10 @@ def test_work_that_kills_its_worker_is_given_up(spool):
     assert spool.waiting() == []
     assert len(spool.failed()) == 1
 
+    spool.put(WORK)
+    drained(spool, lambda handed: "done")
+    assert spool.failed() == []  # made good
+
 
 def test_work_that_fails_waits_before_it_is_tried_again(spool):
     """Not in a tight loop; the next worker tries at once."""

@@ -1,0 +1,102 @@
+"""What a worker can be asked to do, called here."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from recollect.errors import NotFound, Refused
+from recollect.explain import WhyNot
+from recollect.memory import Memory
+from recollect.settable import Settings
+from recollect.worker.carrying import BadValue, carried, delivered
+from recollect.worker.jobs import JOBS, Answered, Asked, Compared
+from recollect.worker.spool import KINDS
+
+
+def done(kind, memory, payload):
+    """The job's answer as a caller gets it."""
+    return json.loads(json.dumps(JOBS[kind](memory, payload)))
+
+
+def test_a_question_is_answered(filled):
+    """With the sections of its profile, and the steps where they are wanted."""
+    asked = Asked("where is the deploy key?", "remind", {"k": 2}, steps=True)
+
+    told = delivered(done("recall", filled, carried(asked)), Answered)
+
+    assert "vault B" in told.answer.hits[0].item.text
+    assert told.answer.profile == "remind"
+    assert told.answer.steps
+    assert told.sections == filled.profile("remind").text
+
+
+def test_why_not_and_comparisons_are_answered(filled):
+    """All profiles that come with us, where none is named."""
+    item = filled.browse(limit=1)[0]
+    asked = carried(Asked("where is the deploy key?"))
+
+    assert delivered(done("why-not", filled, {**asked, "id": item.id}), WhyNot).item.id == item.id
+    named = delivered(done("compare", filled, {**asked, "profiles": ["remind"]}), Compared)
+    shipped = delivered(done("compare", filled, {**asked, "profiles": []}), Compared)
+    assert [one.profile for one in named.answers] == ["remind"]
+    assert {one.profile for one in shipped.answers} >= {"default", "remind", "linksee"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "error"),
+    [
+        ("recall", {}, BadValue),
+        ("recall", carried(Asked("x", "nonsense")), NotFound),
+        ("recall", carried(Asked("x", options={"track": True})), Refused),
+        ("recall", carried(Asked("x", options={"k": 0})), Refused),
+        ("recall", carried(Asked("x", options={"reranker": "https://host/rerank"})), Refused),
+        ("recall", carried(Asked("x" * 100_000)), Refused),
+        ("why-not", carried(Asked("x")), Refused),
+        ("why-not", {**carried(Asked("x")), "id": 7}, Refused),
+        ("why-not", {**carried(Asked("x")), "id": "ffff"}, NotFound),
+        ("compare", carried(Asked("x")), Refused),
+        ("compare", {**carried(Asked("x")), "profiles": [7]}, Refused),
+        ("capture", {}, Refused),
+        ("capture", {"transcript": "x", "session": "s"}, Refused),
+    ],
+)
+def test_what_cannot_be_answered_is_refused(filled, kind, payload, error):
+    """By an error that has a name: the caller does it itself, and says what is wrong."""
+    with pytest.raises(error):
+        JOBS[kind](filled, payload)
+
+
+def test_hooks_get_their_texts(tmp_path, embedder):
+    """A prompt's memories and a session's briefing, as text."""
+    settings = Settings(data_dir=tmp_path, space="here")
+    with Memory.open(settings=settings, embedder=embedder) as memory:
+        memory.remember("The deploy key for production lives in vault B", kind="decision")
+        prompt = {"prompt": "where is the deploy key for production?", "session_id": "s"}
+
+        assert "vault B" in done("prompt", memory, prompt)
+        assert isinstance(done("brief", memory, {"session_id": "s", "source": "startup"}), str)
+
+
+def test_maintenance_is_a_small_share(memory):
+    """Nothing is due in an empty memory."""
+    assert done("maintain", memory, {}) == {"run": None}
+
+
+def test_models_are_loaded_ahead(memory):
+    """One that cannot be loaded is told of; trying again would not help."""
+    assert done("warm", memory, {}) == {"loaded": True}
+    memory.reranker = _broken
+    assert done("warm", memory, {})["loaded"] is False
+
+
+def _broken(question, texts):
+    from recollect.errors import ModelError
+
+    raise ModelError("no such weights")
+
+
+def test_what_can_be_handed_over_is_a_job():
+    """And does no harm when it is done again: nothing else is taken."""
+    assert set(KINDS) <= set(JOBS)
