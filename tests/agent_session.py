@@ -59,11 +59,14 @@ class Transcript:
         message = {"id": "msg_1", "type": "message", "role": "assistant", "content": content}
         return self.entry(**{"type": "assistant", "message": message, **more})
 
-    def tool(self, name: str, told: Mapping[str, Any], result: Any = "ok") -> str:
+    def tool(
+        self, name: str, told: Mapping[str, Any], result: Any = "ok", *, failed: bool = False
+    ) -> str:
         """A call of a tool and what came of it; gives the call's id."""
         call = f"toolu_{self.session}_{self._count}"
         self.agent({"type": "tool_use", "id": call, "name": name, "input": dict(told)})
         block = {"type": "tool_result", "tool_use_id": call, "content": result}
+        block |= {"is_error": True} if failed else {}
         self.user([block], toolUseResult={"stdout": "ok"})
         return call
 

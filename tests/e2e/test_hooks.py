@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +205,8 @@ def test_whatever_comes_in_nothing_goes_wrong(host: Host, event: str) -> None:
     """Broken payloads, missing files, wrong types: exit code 0, nothing printed."""
     project = host.project("ferry")
     for payload in (
-        b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"prompt": 5, "session_id": [], "cwd": {}}',
+        b"", b"{", b"[]", b"null", b"\xff\xfe",
+        b'{"prompt": 5, "session_id": [], "cwd": {}, "tool_name": [], "source": {}}',
         json.dumps({"session_id": "x", "transcript_path": "/nowhere/t.jsonl", "cwd": "/nowhere",
                     "prompt": "which port?", "tool_name": "Edit", "tool_input": []}).encode(),
         json.dumps({"session_id": "\ud800\0", "transcript_path": "a\0b", "cwd": str(project),
@@ -367,7 +369,7 @@ def test_a_capture_that_is_killed_loses_nothing(host: Host) -> None:
     stored = host.recollect("list", "--limit", "1000", cwd=project)
     assert len({item["text"] for item in stored}) == len(stored) == 60
     file = host.recollect("spaces", "path", cwd=project)["path"]
-    with sqlite3.connect(file) as db:
+    with closing(sqlite3.connect(file)) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 

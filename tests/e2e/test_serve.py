@@ -267,7 +267,8 @@ def test_a_taken_port_is_told(tmp_path: Path) -> None:
 
 
 def test_the_end_waits_for_what_is_being_done(tmp_path: Path) -> None:
-    """A write that was begun is answered and kept; open streams keep nobody."""
+    """A write that was begun is answered and kept; open streams keep nobody, and nothing
+    is complained about."""
     with serving(tmp_path) as server:
         greeting = {"jsonrpc": "2.0", "id": 1, "method": "initialize",
                     "params": {"protocolVersion": "2025-11-25", "capabilities": {},
@@ -289,7 +290,31 @@ def test_the_end_waits_for_what_is_being_done(tmp_path: Path) -> None:
                     assert server.process.wait(30) == 0
                     failed = writing.exception(30)
                     stored = 0 if failed else writing.result().json()["stored"]
+        assert server.process.stderr is not None
+        assert server.process.stderr.read() == ""
     with serving(tmp_path) as server:
         kept = httpx.get(f"{server.url}/v1/stats", timeout=30).json()["memories"]
 
     assert kept in (0, 300) if stored == 0 else kept == stored
+
+
+def test_without_the_libraries_it_says_what_to_install(tmp_path: Path) -> None:
+    """In a sentence, not a traceback; tokens need none of them."""
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "sitecustomize.py").write_text(
+        "import sys\nfor name in ('starlette', 'uvicorn', 'mcp', 'prometheus_client'):\n"
+        "    sys.modules[name] = None\n"
+    )
+    env = room(tmp_path) | {"PYTHONPATH": str(tmp_path / "hidden")}
+    told = {
+        words: subprocess.run(
+            [SCRIPT, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+        )
+        for words in (("serve", "--port", "0"), ("token", "create", "a", "--scope", "read"))
+    }
+
+    served, made = told.values()
+    assert served.returncode == 2
+    assert "recollect[serve]" in served.stderr
+    assert "Traceback" not in served.stderr
+    assert made.returncode == 0

@@ -104,7 +104,12 @@ def _text(folder: Path, value: Any) -> Path:
     return path
 
 
-NOTE = (foreign.basic_memory(Path(tempfile.mkdtemp())) / "brewing" / "pour-over.md").read_text()
+def _note() -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        return (foreign.basic_memory(Path(folder)) / "brewing" / "pour-over.md").read_text()
+
+
+NOTE = _note()
 LINES = st.lists(
     st.sampled_from([*NOTE.splitlines(), "```", "---", "# A", "## A", "- [x] y", "- [a] b (", "<!--",
                      "- r [[T]] (", "[[", "\x00", "\ud800", "tags: [", "x" * 300]),

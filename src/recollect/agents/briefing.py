@@ -11,7 +11,6 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect.agents.budget import cost_of, frame_cost, framed, may_be_given, shown
-from recollect.agents.session import session_of
 from recollect.model import Item, Thread
 from recollect.quoting import Quote
 
@@ -57,8 +56,6 @@ def briefing(memory: Memory, payload: Mapping[str, Any] | None = None) -> str:
             _changes(memory, last),
         ]
     chosen = _chosen([list(section) for section in sections])
-    if chosen and session:
-        session_of(memory, session).give(entry.key for entry in chosen)
     return framed(OPENING, [entry.quote for entry in chosen], NAME)
 
 
@@ -90,7 +87,7 @@ def _threads(memory: Memory) -> Iterator[_Entry]:
     for thread in live[:_EACH]:
         last = thread.last_event_at
         since = f" | last {last:%Y-%m-%d}" if last else ""
-        head = f"thread, {thread.state} | {thread.id}{since} | {len(thread.members)} memories"
+        head = f"{thread.id} | thread, {thread.state}{since} | {len(thread.members)} memories"
         yield _Entry(thread.id, shown(Quote(head, thread.headline), _LONGEST))
 
 
@@ -130,5 +127,5 @@ def _changes(memory: Memory, turns: list[Item]) -> Iterator[_Entry]:
 
 
 def _entry(what: str, item: Item) -> _Entry:
-    head = f"{what} | {item.id} | {item.when:%Y-%m-%d} | trust {item.trust}"
+    head = f"{item.id} | {what} | {item.when:%Y-%m-%d} | trust {item.trust}"
     return _Entry(item.id, shown(Quote(head, item.text), _LONGEST))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
 
 from recollect.agents.tokens import tokens_at_most
 from recollect.model import Item
 from recollect.quoting import Quote, cut, one_line, quoted
 from recollect.text import visible
 
-# Sources that speak for nobody; what hides orders in itself is not given unasked either.
+# Below it are sources that speak for nobody. What is flagged may give orders, or hide some.
 _LEAST_TRUST = 1
+_MARK = re.compile(r"^<<[a-z]+ ([0-9a-f]{16})>>$", re.MULTILINE)
 _ENTRY = 22  # tokens around a quoted text: the code, its number, the line's end
 
 
@@ -29,21 +30,19 @@ def cost_of(quote: Quote) -> int:
     return _ENTRY + tokens_at_most(quote.head) + tokens_at_most(quote.text)
 
 
-def fitting(quotes: Iterable[Quote], most_tokens: int) -> list[Quote]:
-    """Those that fit, in order; one that is too long does not keep out the shorter ones
-    behind it."""
-    kept, room = [], most_tokens
-    for quote in quotes:
-        cost = cost_of(quote)
-        if cost <= room:
-            kept.append(quote)
-            room -= cost
-    return kept
-
-
 def framed(opening: str, quotes: list[Quote], name: str) -> str:
     """An opening line of ours, then the quotes behind a code; empty where there are none."""
     return f"{opening}\n{quoted(quotes, name, longest=None)}" if quotes else ""
+
+
+def given_in(context: str) -> tuple[str, ...]:
+    """The ids of what was quoted so: the first word of every head. No quoted text can pass
+    for a head, since none holds the code."""
+    opening = _MARK.search(context)
+    if opening is None:
+        return ()
+    heads = re.findall(rf"^\[{opening[1]} \d+\] (\S+) \|", context, re.MULTILINE)
+    return tuple(heads)
 
 
 def frame_cost(opening: str) -> int:

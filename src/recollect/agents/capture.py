@@ -56,17 +56,22 @@ def capture(memory: Memory, transcript_path: Path, *, session: str, host: str) -
     return kept._replace(echoes=silent, edits=edits)
 
 
-def capture_edits(memory: Memory, transcript_path: Path, *, session: str) -> int:
+def capture_edits(
+    memory: Memory, transcript_path: Path, *, session: str, elsewhere: Turn | None = None
+) -> int:
     """Notes the files that a session has changed since it was captured; gives how many of
-    these changes were new. Raises OSError where the transcript cannot be read."""
+    these changes were new. ``elsewhere`` is what a subagent did, whose turns stand in another
+    file. Raises OSError where the transcript cannot be read."""
     turns = new_turns(session_of(memory, session), transcript_path, session)
+    turns += [elsewhere] if elsewhere is not None else []
     return noted(memory, edits_of(turns, memory.settings.project))
 
 
-def has_news(state: Session, transcript_path: Path, session: str) -> bool:
-    """Whether anything was said since the last capture, as far as the transcript tells."""
-    turns = new_turns(state, transcript_path, session)
-    return bool(turns) and turns[-1].uuid != state.captured.last
+def news(state: Session, transcript_path: Path, session: str) -> int:
+    """How many turns there are since the last capture, as far as the transcript tells."""
+    known = state.captured.last
+    found = [turn.uuid for turn in new_turns(state, transcript_path, session)]
+    return len(found) - (found.index(known) + 1 if known in found else 0)
 
 
 def new_turns(state: Session, path: Path, session: str) -> list[Turn]:

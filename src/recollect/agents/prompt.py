@@ -21,6 +21,8 @@ NAME = "memories"
 OPENING = "What this project's memory (Recollect) has to this prompt, best first:"
 _LONGEST = (480, 240, 120)  # characters of one memory; fewer where they are dear
 _MOST = 6
+# Nobody asked: what is far behind the best is rather left out than given.
+_NEAR_BEST = 0.6
 _SPARE = 24  # looked at beyond that, for those that were given before
 _HEAD, _TAIL = 1500, 500  # characters of a long prompt that are asked about
 
@@ -29,23 +31,21 @@ def prompt_context(memory: Memory, payload: Mapping[str, Any]) -> str:
     """What to put before the agent with this prompt; empty where nothing passes the gate.
 
     ``payload`` is what the host said: the prompt and the session's id. What the session
-    was given before is not given again, nor what was said in the session itself.
+    was given before is not given again, nor what was said in the session itself; whoever
+    passes it on notes what it holds as given (``budget.given_in``).
     """
     prompt, name = str(payload.get("prompt") or ""), str(payload.get("session_id") or "")
     question = question_of(prompt)
     if not question:
         return ""
-    session = session_of(memory, name)
     try:
         answer = memory.recall(question, k=_MOST + _SPARE, max_tokens=8 * MOST_TOKENS, track=False)
     except Refused:
         return ""  # a prompt that is no question to a memory: without a word, for example
-    known = {*session.given}
-    fresh = [hit for hit in answer.hits if hit.item.id not in known and _is_news(hit, name)]
-    chosen = list(_fitting(fresh))
-    if chosen and name:
-        session.give(hit.item.id for hit, _ in chosen)
-    return framed(OPENING, [quote for _, quote in chosen], NAME)
+    known = {*session_of(memory, name).given}
+    near = (hit for hit in answer.hits if hit.score >= _NEAR_BEST * answer.hits[0].score)
+    fresh = [hit for hit in near if hit.item.id not in known and _is_news(hit, name)]
+    return framed(OPENING, list(_fitting(fresh)), NAME)
 
 
 def question_of(prompt: str) -> str:
@@ -62,12 +62,12 @@ def _is_news(hit: Candidate, session: str) -> bool:
     return not mine and may_be_given(hit.item)
 
 
-def _fitting(hits: list[Candidate]) -> Iterator[tuple[Candidate, Quote]]:
+def _fitting(hits: list[Candidate]) -> Iterator[Quote]:
     """As many of the best as fit, each cut as little as that needs."""
     room = MOST_TOKENS - frame_cost(OPENING)
     for hit in hits[:_MOST]:
         quotes = (shown(labelled(hit.item), longest) for longest in _LONGEST)
         quote = next((one for one in quotes if cost_of(one) <= room), None)
         if quote is not None:
-            yield hit, quote
+            yield quote
             room -= cost_of(quote)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
+import os
 
 import click
 
-from recollect.cli.options import command
+from recollect.cli.app import App
+from recollect.cli.options import command, pass_app
 from recollect.plugin.events import EVENTS
 from recollect.plugin.hook import main
 
@@ -19,13 +20,16 @@ from recollect.plugin.hook import main
     ],
 )
 @click.argument("event", type=click.Choice(list(EVENTS)), metavar="EVENT")
-def hook(event: str) -> int:
-    """Answer a host's hook: its JSON comes in, its JSON goes out.
+@pass_app
+def hook(app: App, event: str) -> int:
+    """Answer a host's hook; install sets them up.
 
-    EVENT is session-start, user-prompt-submit, post-tool-use, stop, pre-compact or
-    session-end. `recollect install claude-code` sets them up; nobody need call this.
-    Ends within the event's limit with exit code 0, with a whole answer or none; what went
-    wrong stands in hooks.log in the state folder.
+    The host's JSON comes in, the host's JSON goes out. EVENT is session-start,
+    user-prompt-submit, post-tool-use, stop, pre-compact or session-end. Ends within the
+    event's limit with exit code 0, with a whole answer or none; what went wrong stands in
+    hooks.log in the state folder.
     """
-    sys.stdout.flush()
+    if app.space is not None:
+        # The one way by which a hook learns what holds, called without click as it usually is.
+        os.environ["RECOLLECT_SPACE"] = app.space
     return main([event])

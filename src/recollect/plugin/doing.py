@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,19 @@ from recollect.jsonable import Json
 from recollect.spaces import resolve_space
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from recollect.memory import Memory
     from recollect.settings import Settings
+    from recollect.sources.claude_code_transcript import Turn
 
 HOST = "claude-code"
-_WORKER_S = {"prompt": 0.3, "brief": 1.5}
+# What a worker has for an answer: nearly all the time there is where nobody else could give
+# one in time, else so much that there is time left to do without it.
+_WORKER_S = {"prompt": 0.38, "brief": 1.5}
+_WORKER_WITH_LIGHT_MODELS_S = {"prompt": 0.15, "brief": 1.5}
 _LOST_SIGHT = ("clear", "compact")
+_SOON_DONE = 40  # turns, which take less than the end of a session has
 
 
 def brief(payload: Json) -> str:
@@ -32,12 +40,12 @@ def brief(payload: Json) -> str:
     if not _has_memory(settings):
         return ""
     told = _worker_says("brief", payload, settings)
-    if told is not None:
-        return told
-    from recollect.agents.briefing import briefing  # start-up time: the worker does without
+    if told is None:
+        from recollect.agents.briefing import briefing  # start-up time: the worker does without
 
-    with _opened(settings) as memory:
-        return briefing(memory, payload)
+        with _opened(settings) as memory:
+            told = briefing(memory, payload)
+    return _given(told, settings, payload)
 
 
 def prompt(payload: Json) -> str:
@@ -46,12 +54,24 @@ def prompt(payload: Json) -> str:
     if settings is None or not _has_memory(settings):
         return ""
     told = _worker_says("prompt", payload, settings)
-    if told is not None:
-        return told
-    from recollect.agents.prompt import prompt_context  # start-up time: the worker does without
+    if told is None:
+        from recollect.agents.prompt import prompt_context  # start-up time: see above
 
-    with _opened(settings) as memory:
-        return prompt_context(memory, payload)
+        with _opened(settings) as memory:
+            told = prompt_context(memory, payload)
+    return _given(told, settings, payload)
+
+
+def _given(told: str, settings: Settings, payload: Json) -> str:
+    """What is about to be told, noted as given: not before, for an answer that came too late
+    was not heard."""
+    if told:
+        from recollect.agents.budget import given_in  # start-up time: most calls tell nothing
+
+        # Where nothing can be noted (a full disk), twice is better than not at all.
+        with suppress(OSError):
+            _session(settings, payload).give(given_in(told))
+    return told
 
 
 def edited(payload: Json) -> str:
@@ -62,8 +82,18 @@ def edited(payload: Json) -> str:
     from recollect.agents.capture import capture_edits  # start-up time: most edits end above
 
     with _opened(settings) as memory:
-        capture_edits(memory, transcript, session=_name(payload))
+        subagents = _subagents_turn(payload, memory.now) if _text(payload, "agent_id") else None
+        capture_edits(memory, transcript, session=_name(payload), elsewhere=subagents)
     return ""
+
+
+def _subagents_turn(payload: Json, now: datetime) -> Turn:
+    """What a subagent has done, as a turn: the session's own transcript does not tell."""
+    from recollect.sources.claude_code_transcript import Turn, edits_in  # start-up time
+
+    call = _text(payload, "tool_use_id")
+    edits = edits_in(_text(payload, "tool_name"), payload.get("tool_input"), now, call)
+    return Turn("assistant", "", now, call, _name(payload), 0, _text(payload, "cwd"), edits)
 
 
 def spoken(payload: Json) -> str:
@@ -72,8 +102,8 @@ def spoken(payload: Json) -> str:
 
 
 def ended(payload: Json) -> str:
-    """The same at the end of a session, for which the host waits but a moment: what is
-    still to be captured is left to the worker."""
+    """The same at the end of a session, for which the host waits but a moment: if there is
+    much to capture still, it is left to the worker."""
     return _captured(payload, leave=True)
 
 
@@ -81,12 +111,14 @@ def _captured(payload: Json, *, leave: bool) -> str:
     settings, transcript = _settings(payload), _transcript(payload)
     if settings is None or transcript is None:
         return ""
-    from recollect.agents.capture import capture, has_news  # start-up time
+    from recollect.agents.capture import capture, news  # start-up time
 
-    if not has_news(_session(settings, payload), transcript, _name(payload)):
+    new = news(_session(settings, payload), transcript, _name(payload))
+    if not new:
         return ""
     work = {"transcript": str(transcript), "session": _name(payload), "host": HOST}
-    if (leave or _worker_is_wanted(settings)) and _handed_over(work, settings):
+    left = _worker_is_wanted(settings) or (leave and new > _SOON_DONE)
+    if left and _handed_over(work, settings):
         return ""
     with _opened(settings) as memory:
         capture(memory, transcript, session=_name(payload), host=HOST)
@@ -145,9 +177,11 @@ def _worker_says(kind: str, payload: Json, settings: Settings) -> str | None:
     if not place.door.exists():
         return None
     from recollect.worker.client import ask
+    from recollect.worker.wanted import is_wanted
 
+    limits_s = _WORKER_S if is_wanted(settings) else _WORKER_WITH_LIGHT_MODELS_S
     answer = ask(
-        kind, payload, settings=settings, deadline_s=_WORKER_S[kind], start=False, place=place
+        kind, payload, settings=settings, deadline_s=limits_s[kind], start=False, place=place
     )
     return answer if isinstance(answer, str) else None
 
@@ -155,22 +189,23 @@ def _worker_says(kind: str, payload: Json, settings: Settings) -> str | None:
 def _worker_is_wanted(settings: Settings) -> bool:
     if settings.worker == "off":
         return False
-    from recollect.worker.client import is_wanted
     from recollect.worker.place import find_place
+    from recollect.worker.wanted import is_wanted
 
     return is_wanted(settings) or find_place().door.exists()
 
 
 def _warm_up(settings: Settings) -> None:
-    """Starts the worker that the session's prompts will ask, if its models are worth it."""
+    """Has the worker that the session's prompts will ask load its models, if they are worth
+    one: no prompt waits so long."""
     if settings.worker == "off":
         return
-    from recollect.worker.client import is_wanted
-    from recollect.worker.place import find_place
-    from recollect.worker.starting import start
+    from recollect.worker.wanted import is_wanted
 
     if is_wanted(settings):
-        start(find_place(), settings.worker_idle, wait_s=0)
+        from recollect.worker.client import hand_over
+
+        hand_over("warm", {}, settings=settings)
 
 
 def _handed_over(work: Json, settings: Settings) -> bool:

@@ -21,7 +21,8 @@ def _asks(payload: dict[str, Any]) -> bool:
 
 
 def _edits(payload: dict[str, Any]) -> bool:
-    return payload.get("tool_name") in _EDITING
+    tool = payload.get("tool_name")
+    return isinstance(tool, str) and tool in _EDITING
 
 
 class Event(NamedTuple):

@@ -17,7 +17,6 @@ from recollect.plugin.events import EVENTS, Event
 
 # A host takes 2 for an order to stop what the user wanted, so a mistake here is a 1.
 MISUSED = 1
-LOG = "hooks.log"
 LIMIT_VARIABLE = "RECOLLECT_HOOK_TIMEOUT_S"
 _MOST_S = 600.0
 
@@ -43,15 +42,15 @@ def main(words: Sequence[str]) -> int:
 
 def note(told: str) -> None:
     """Adds a line to the hooks' log."""
-    from recollect.places import make_private_folder, state_folder  # only when it is needed
+    from recollect.places import hooks_log, make_private_folder  # only when it is needed
     from recollect.worker.log import Log
 
-    folder = state_folder()
+    path = hooks_log()
     try:
-        make_private_folder(folder)
+        make_private_folder(path.parent)
     except OSError:
         return  # nowhere to write: a hook has nobody to tell
-    Log(folder / LOG)(told)
+    Log(path)(told)
 
 
 def _limit_s(event: Event) -> float:

@@ -9,12 +9,14 @@ from random import Random
 import pytest
 
 from agent_session import Transcript
-from recollect.agents.capture import Captured, capture, capture_edits, has_news
+from corpus import NOW
+from recollect.agents.budget import given_in
+from recollect.agents.capture import Captured, capture, capture_edits, news
 from recollect.agents.prompt import prompt_context
 from recollect.agents.session import session_of
 from recollect.memory import Memory
 from recollect.sources.claude_code_drafts import voiced
-from recollect.sources.claude_code_transcript import read_turns
+from recollect.sources.claude_code_transcript import Turn, edits_in, read_turns
 from secrets_made import TOKENS
 
 
@@ -178,17 +180,29 @@ def test_edits_at_once_and_later_are_one(kept: Memory, said: Transcript) -> None
     assert len(kept.recall_file("parser.py").intents) == 1
 
 
+def test_a_subagents_edit_is_noted_with_the_sessions_prompt(kept: Memory, said: Transcript) -> None:
+    """What a subagent changes stands in another file, and is noted all the same."""
+    said.user("Make the parser quicker, it takes a second now.")
+    edits = edits_in("Edit", {"file_path": f"{said.cwd}/parser.py"}, NOW, "toolu_7")
+    turn = Turn("assistant", "", NOW, "toolu_7", "s1", 0, said.cwd, edits)
+
+    assert capture_edits(kept, said.path, session="s1", elsewhere=turn) == 1
+    assert capture_edits(kept, said.path, session="s1", elsewhere=turn) == 0
+    assert kept.recall_file("parser.py").intents[0].text.startswith("Make the parser quicker")
+
+
 def test_news_is_known_without_the_store(kept: Memory, said: Transcript) -> None:
-    """Whether there is anything to capture can be told from the transcript alone."""
+    """How much there is to capture can be told from the transcript alone."""
     state = session_of(kept, "s1")
-    assert not has_news(state, said.path, "s1")
+    assert news(state, said.path, "s1") == 0
     said.user("Hello there, ferry.")
-    assert has_news(state, said.path, "s1")
+    assert news(state, said.path, "s1") == 1
     caught(kept, said)
     said.entry(type="system", subtype="stop_hook_summary")
-    assert not has_news(state, said.path, "s1")
+    assert news(state, said.path, "s1") == 0
     said.agent("Hello.")
-    assert has_news(state, said.path, "s1")
+    said.user("How are you?")
+    assert news(state, said.path, "s1") == 2
 
 
 def test_what_was_recalled_is_never_stored_again(
@@ -225,7 +239,8 @@ def test_what_was_recalled_is_never_stored_again(
 def test_the_state_holds_no_text(kept: Memory, said: Transcript, tmp_path: Path) -> None:
     """Beside the memory only ids and places in files are kept: an erase need not look there."""
     kept.remember("The zanzibar port is 5433")
-    prompt_context(kept, {"prompt": "which zanzibar port?", "session_id": "s1"})
+    told = prompt_context(kept, {"prompt": "which zanzibar port?", "session_id": "s1"})
+    session_of(kept, "s1").give(given_in(told))
     said.user("The quokka port is 5434.")
     caught(kept, said)
 

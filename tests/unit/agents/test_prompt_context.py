@@ -7,6 +7,7 @@ from pathlib import Path
 
 from agent_session import Transcript
 from corpus import NOTES
+from recollect.agents.budget import given_in
 from recollect.agents.capture import capture
 from recollect.agents.prompt import MOST_TOKENS, prompt_context, question_of
 from recollect.agents.session import session_of
@@ -17,7 +18,10 @@ PORT = "The ferry service is deployed on port 5433"
 
 
 def asked(memory: Memory, prompt: object, session: str = "s1") -> str:
-    return prompt_context(memory, {"prompt": prompt, "session_id": session})
+    """What is passed on to the agent, and noted as given."""
+    told = prompt_context(memory, {"prompt": prompt, "session_id": session})
+    session_of(memory, session).give(given_in(told))
+    return told
 
 
 def test_it_gives_what_fits(kept: Memory) -> None:
@@ -30,6 +34,16 @@ def test_it_gives_what_fits(kept: Memory) -> None:
     assert PORT in told
     assert re.search(rf"{stored.id} \| \w+ \| 2026-03-02 \| trust 2: user or agent, user", told)
     assert re.search(r"<<memories [0-9a-f]{16}>>", told)
+
+
+def test_what_is_far_behind_the_best_is_left_out(kept: Memory) -> None:
+    """Unasked, only what comes near the best is given; a tool would find more."""
+    kept.remember(PORT)
+    kept.remember_many(NOTES)
+    prompt = "which port is the ferry service deployed on?"
+
+    assert len(kept.recall(prompt).hits) > 1
+    assert len(re.findall(r"^\[", asked(kept, prompt), re.MULTILINE)) == 1
 
 
 def test_it_is_silent_where_nothing_fits(kept: Memory) -> None:
@@ -48,6 +62,14 @@ def test_a_memory_is_given_once_in_a_session(kept: Memory) -> None:
     assert PORT in asked(kept, "which port is the ferry service deployed on?")
     assert asked(kept, "ferry service port, please?") == ""
     assert PORT in asked(kept, "ferry service port, please?", session="s2")
+
+
+def test_what_was_not_passed_on_was_not_given(kept: Memory) -> None:
+    """An answer that nobody heard does not keep a memory from being given."""
+    kept.remember(PORT)
+    told = {"prompt": "which port is the ferry service deployed on?", "session_id": "s1"}
+
+    assert prompt_context(kept, told) == prompt_context(kept, told) != ""
 
 
 def test_after_losing_sight_it_is_given_again(kept: Memory) -> None:

@@ -171,6 +171,24 @@ def test_options_reach_what_is_written(home: Path) -> None:
     assert call("install", "cursor", "--command", " ") == 2
 
 
+def test_a_space_can_be_named_where_there_is_no_project(home: Path) -> None:
+    """--space goes to the server; a plugin takes the project's memory and says so."""
+    assert call("install", "cursor", "--yes", "--space", "work") == 0
+    server = json.loads(placed(home, "cursor").read_text())["mcpServers"]["recollect"]
+    assert server["args"] == ["mcp", "--space", "work"]
+    assert "env" not in server
+    assert call("install", "claude-desktop", "--yes", "--space", "work") == 0
+    held = json.loads(placed(home, "claude-desktop").read_text())["mcpServers"]["recollect"]
+    assert held["args"] == ["mcp", "--space", "work"]
+    assert call("install", "claude-code", "--yes", "--space", "work") == 2
+
+
+def test_tools_that_are_not_there_are_refused(home: Path) -> None:
+    """A server that could not start is not installed."""
+    assert call("install", "cursor", "--yes", "--tools", "teleport") == 1
+    assert call("install", "cursor", "--yes", "--tools", "all") == 0
+
+
 def test_an_older_installation_is_brought_up_to_date(home: Path) -> None:
     """Files as they were written by another version are replaced; none is left behind."""
     call("install", "claude-code", "--yes", "--command", "/old/recollect")

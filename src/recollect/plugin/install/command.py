@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from difflib import unified_diff
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import click
 from recollect.cli.app import App
 from recollect.cli.confirming import confirmed
 from recollect.cli.options import command, pass_app
-from recollect.cli.printing import Piece, bold, dim, green, plural, red, shown, yellow
+from recollect.cli.printing import bold, dim, green, plural, red, shown, yellow
 from recollect.errors import NotFound
 from recollect.places import find_project, home_folder, working_folder
 from recollect.plugin.install.hosts import HOSTS, Asked, own_command
@@ -47,16 +48,17 @@ _yes = click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
 @click.option("--command", "start", metavar="TEXT", help="How to start Recollect; else its path.")
 @pass_app
 def install(app: App, /, host: str, **how: Any) -> int:
-    """Put this memory into an agent: claude-code, cursor, claude-desktop or codex.
+    """Put this memory into Claude Code, Cursor, Codex ...
 
-    Shows every file it would write as a diff and asks. Changes nothing else: in a
-    file of yours one entry, the rest to the byte as it was. `recollect uninstall` takes
-    exactly that back. Run again it brings an older installation up to date.
+    HOST is claude-code, cursor, claude-desktop or codex. Shows every file it would write as
+    a diff and asks. Changes nothing else: in a file of yours one entry, the rest to the byte
+    as it was. `recollect uninstall` takes exactly that back. Run again it brings an older
+    installation up to date.
 
     For Claude Code it is a plugin with hooks, the MCP server and a skill; for the others the
     MCP server (needs the extra mcp).
     """  # fmt: skip
-    wanted = _wanted(host, how)
+    wanted = _wanted(app, host, how)
     kept_at = manifest_path(host, wanted.place, os.environ)
     plan = plan_install(wanted, read_manifest(kept_at), force=how["force"])
     done = _carried_out(app, plan, kept_at, how, "Write this?")
@@ -81,11 +83,12 @@ def install(app: App, /, host: str, **how: Any) -> int:
 @click.option("--force", is_flag=True, help="Also take away what was changed since.")
 @pass_app
 def uninstall(app: App, /, host: str, **how: Any) -> int:
-    """Take back what install has written, and nothing else.
+    """Take back what install has written.
 
-    Files that were changed since are shown and kept, unless --force. Memories stay.
+    And nothing else. Files that were changed since are shown and kept, unless --force. The
+    memories stay.
     """
-    wanted = _wanted(host, how)
+    wanted = _wanted(app, host, how)
     kept_at = manifest_path(host, wanted.place, os.environ)
     known = read_manifest(kept_at)
     if not known.files:
@@ -99,7 +102,7 @@ def uninstall(app: App, /, host: str, **how: Any) -> int:
     return 0
 
 
-def _wanted(host: str, how: dict[str, Any]) -> Wanted:
+def _wanted(app: App, host: str, how: dict[str, Any]) -> Wanted:
     if how["project"] and not HOSTS[host].has_projects:
         raise click.UsageError(f"{HOSTS[host].title} has no projects")
     start = how.get("start")
@@ -112,10 +115,20 @@ def _wanted(host: str, how: dict[str, Any]) -> Wanted:
         home,
         os.environ,
         words,
-        how.get("tools", ""),
+        _known_tools(how.get("tools", "")),
+        app.space,
         captures=not how.get("no_capture", False),
     )
     return HOSTS[host].wanted(asked)
+
+
+def _known_tools(named: str) -> str:
+    """The tools as a server takes them; one that it does not have is refused here, where
+    somebody can be told."""
+    if named:
+        chosen = import_module("recollect.mcp.tools").chosen
+        chosen([name.strip() for name in named.split(",") if name.strip()])
+    return named
 
 
 def _root(home: Path) -> Path:
@@ -156,9 +169,9 @@ def _lines(content: bytes | None) -> list[str]:
 def _print_diff(app: App, change: Change) -> None:
     inks = {"+": green, "-": red, "@": dim}
     for line in _diff(change):
+        ink = bold if line.startswith(("+++", "---")) else inks.get(line[:1])
         told = shown(line)
-        piece: Piece = bold(told) if line.startswith(("+++", "---")) else told
-        app.out.line(inks[line[0]](told) if piece is told and line[:1] in inks else piece)
+        app.out.line(ink(told) if ink is not None else told)
 
 
 def _report(app: App, plan: Plan, *, done: bool, said: str, host: str) -> None:

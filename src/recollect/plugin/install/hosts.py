@@ -18,7 +18,8 @@ _PROJECT = "CLAUDE_PROJECT_DIR"
 class Asked(NamedTuple):
     """What somebody wants installed: for a project, or for the user where that is None.
 
-    ``words`` start Recollect, ``tools`` are those its server offers beyond the usual.
+    ``words`` start Recollect, ``tools`` are those its server offers beyond the usual,
+    ``space`` is the memory it serves, where that is not the project's.
     """
 
     project: Path | None
@@ -26,6 +27,7 @@ class Asked(NamedTuple):
     env: Mapping[str, str]
     words: tuple[str, ...]
     tools: str = ""
+    space: str | None = None
     captures: bool = True
 
 
@@ -39,6 +41,11 @@ class Host(NamedTuple):
 
 def claude_code(asked: Asked) -> Wanted:
     """A plugin in the folder of skills, from where it is loaded without being registered."""
+    if asked.space is not None:
+        raise BadSetting(
+            "the plugin uses the memory of the project it is in",
+            remedy=f'space = "{asked.space}" in the project\'s recollect.toml names another',
+        )
     if asked.project is not None:
         home = asked.project / ".claude"
         root = asked.project
@@ -65,7 +72,9 @@ def claude_code(asked: Asked) -> Wanted:
 def cursor(asked: Asked) -> Wanted:
     """An entry in Cursor's list of MCP servers."""
     # Cursor starts a user's servers in the home folder, and says in a variable where it is.
-    server = _server(asked) | {"env": {_PROJECT: "${workspaceFolder}"}}
+    server = _server(asked)
+    if asked.space is None:
+        server |= {"env": {_PROJECT: "${workspaceFolder}"}}
     path = (asked.project or asked.home) / ".cursor" / "mcp.json"
     after = ("restart Cursor, then look at Settings, MCP",)
     return _in_list("cursor", path, asked.project or asked.home, server, after)
@@ -74,7 +83,7 @@ def cursor(asked: Asked) -> Wanted:
 def claude_desktop(asked: Asked) -> Wanted:
     """An entry in the desktop app's list of MCP servers; it has no project, so the memory
     is one of its own."""
-    server = _server(asked, "--space", "desktop")
+    server = _server(asked._replace(space=asked.space or "desktop"))
     path = _desktop_folder(asked) / "claude_desktop_config.json"
     root = asked.home if path.is_relative_to(asked.home) else path.parent
     return _in_list("claude-desktop", path, root, server, ("restart Claude Desktop",))
@@ -114,13 +123,14 @@ def own_command() -> tuple[str, ...]:
     return (sys.executable, "-P", "-m", _NAME)
 
 
-def _words_of_server(asked: Asked, *more: str) -> tuple[str, ...]:
+def _words_of_server(asked: Asked) -> tuple[str, ...]:
+    space = ("--space", asked.space) if asked.space else ()
     tools = ("--tools", asked.tools) if asked.tools else ()
-    return (*asked.words, "mcp", *more, *tools)
+    return (*asked.words, "mcp", *space, *tools)
 
 
-def _server(asked: Asked, *more: str) -> dict[str, Any]:
-    command, *args = _words_of_server(asked, *more)
+def _server(asked: Asked) -> dict[str, Any]:
+    command, *args = _words_of_server(asked)
     return {"command": command, "args": args}
 
 
