@@ -396,6 +396,22 @@ def test_a_worker_does_it_where_there_is_one(host: Host) -> None:
         host.run(SCRIPT, "worker", "stop", cwd=project, **on)
 
 
+def test_a_session_wakes_a_worker_for_its_prompts(host: Host) -> None:
+    """Where there is a memory to ask, unless somebody wants none; an empty project has none."""
+    project, auto = host.project("ferry"), {"RECOLLECT_WORKER": "auto"}
+    start = Sitting(host, project, "one").payload("SessionStart", source="startup")
+    try:
+        host.hook("SessionStart", start, project, **auto)
+        assert host.run(SCRIPT, "worker", "status", cwd=project, **auto).returncode == 1
+        host.run(SCRIPT, "remember", "The ferry service is deployed on port 5433", cwd=project)
+        host.hook("SessionStart", start, project, RECOLLECT_WORKER="off")
+        assert host.run(SCRIPT, "worker", "status", cwd=project, **auto).returncode == 1
+        host.hook("SessionStart", start, project, **auto)
+        assert host.run(SCRIPT, "worker", "status", cwd=project, **auto).returncode == 0
+    finally:
+        host.run(SCRIPT, "worker", "stop", cwd=project, **auto)
+
+
 @pytest.mark.skipif(shutil.which("claude") is None, reason="Claude Code is not installed here")
 @pytest.mark.timeout(60)
 def test_the_host_itself_finds_the_plugin_sound(host: Host) -> None:

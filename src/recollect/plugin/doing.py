@@ -24,7 +24,7 @@ HOST = "claude-code"
 # What a worker has for an answer: nearly all the time there is where nobody else could give
 # one in time, else so much that there is time left to do without it.
 _WORKER_S = {"prompt": 0.38, "brief": 1.5}
-_WORKER_WITH_LIGHT_MODELS_S = {"prompt": 0.15, "brief": 1.5}
+_WORKER_WITH_LIGHT_MODELS_S = {"prompt": 0.2, "brief": 1.5}
 _LOST_SIGHT = ("clear", "compact")
 _SOON_DONE = 40  # turns, which take less than the end of a session has
 
@@ -36,9 +36,9 @@ def brief(payload: Json) -> str:
         return ""
     if payload.get("source") in _LOST_SIGHT:
         _session(settings, payload).start_over()
-    _warm_up(settings)
     if not _has_memory(settings):
         return ""
+    _warm_up(settings)
     told = _worker_says("brief", payload, settings)
     if told is None:
         from recollect.agents.briefing import briefing  # start-up time: the worker does without
@@ -196,13 +196,9 @@ def _worker_is_wanted(settings: Settings) -> bool:
 
 
 def _warm_up(settings: Settings) -> None:
-    """Has the worker that the session's prompts will ask load its models, if they are worth
-    one: no prompt waits so long."""
-    if settings.worker == "off":
-        return
-    from recollect.worker.wanted import is_wanted
-
-    if is_wanted(settings):
+    """Has a worker load what the session's prompts will need: there are many to come, and
+    none can wait for a model, nor for so much as a busy machine takes to load our modules."""
+    if settings.worker != "off":
         from recollect.worker.client import hand_over
 
         hand_over("warm", {}, settings=settings)
