@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import pytest
+from mcp.client.client import Client
 
 from recollect import Memory
 from recollect.access.policy import POLICY, WITH
-from recollect.access.rights import GRANTED, Right
+from recollect.access.rights import GRANTED, NOBODY, Right
+from recollect.mcp.calling import Calling
+from recollect.mcp.offer import Offer
 from recollect.mcp.prompts import PROMPTS
 from recollect.mcp.resources import RESOURCES, TEMPLATES
+from recollect.mcp.server import make_server
 from recollect.mcp.tools import TOOLS
 from recollect.mcp.view import LISTED
 from recollect.serve.routes import PLAIN, WAYS
-from serving import Callers, make_door, mcp, served, talk
+from serving import Callers, Given, make_door, mcp, served, talk
 
 THREAD = "thread-1"
 STORED = "The staging database is called heron"
@@ -60,8 +66,8 @@ async def call_rest(
         if way.tool.name != operation.partition(" ")[0]:
             continue
         told = told_for(operation, item)
-        one = THREAD if operation == "threads" else str(told.pop("id", item))
-        path = way.path.replace("{id}", one)
+        path = way.path.replace("{id}", THREAD if operation == "threads" else item)
+        told = {name: value for name, value in told.items() if name not in way.placed}
         if way.needs and "query" not in told:
             told["query"] = "heron"
         if way.method == "GET":
@@ -182,6 +188,17 @@ def test_no_resource_or_prompt_deviates_from_the_table(
     talk(app, conversation)
 
 
+def test_the_running_application_has_no_other_routes(memory: Memory, tmp_path: Path) -> None:
+    """Every path and method that it answers is in the tables that have rows."""
+    app: Any = served(memory, make_door(Callers(tmp_path)))._app
+    known: dict[str, set[str]] = {}
+    for one in (*WAYS, *PLAIN):
+        known.setdefault(one.path, set()).add(one.method)
+    there = {route.path: {*(route.methods or ())} - {"HEAD"} for route in app.routes}
+
+    assert there == known | {"/mcp": set()}
+
+
 def test_everything_there_is_has_a_row() -> None:
     """Each tool, route, resource and prompt; and each row belongs to something."""
     there = {*TOOLS, *(way.tool.name for way in WAYS), *(plain.operation for plain in PLAIN)}
@@ -205,24 +222,67 @@ def test_what_cannot_be_taken_back_is_for_admins() -> None:
     assert Right.LOCAL not in GRANTED
 
 
+GREETING = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {},
+               "clientInfo": {"name": "test", "version": "1"}},
+}  # fmt: skip
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+
+
 def test_a_session_is_its_owners_alone(memory: Memory, tmp_path: Path) -> None:
     """Who knows another's session id, and has a token of their own, finds no session."""
     callers = Callers(tmp_path)
     app = served(memory, make_door(callers))
-    greeting = {
-        "jsonrpc": "2.0", "id": 1, "method": "initialize",
-        "params": {"protocolVersion": "2025-11-25", "capabilities": {},
-                   "clientInfo": {"name": "test", "version": "1"}},
-    }  # fmt: skip
-    accept = {"Accept": "application/json, text/event-stream"}
 
     async def conversation(client: httpx.AsyncClient) -> None:
-        begun = await client.post("/mcp", json=greeting, headers=accept | callers.headers["admin"])
+        begun = await client.post("/mcp", json=GREETING, headers=ACCEPT | callers.headers["admin"])
         session = {"Mcp-Session-Id": begun.headers["mcp-session-id"]}
         asked = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
         for caller, status in (("admin", 200), ("write", 404), ("none", 404), ("unknown", 401)):
-            headers = accept | session | callers.headers[caller]
+            headers = ACCEPT | session | callers.headers[caller]
             answer = await client.post("/mcp", json=asked, headers=headers)
             assert answer.status_code == status, caller
 
     talk(app, conversation)
+
+
+@pytest.mark.parametrize("caller", ["read", "write", "admin"])
+def test_sessions_of_the_older_protocol_mind_the_table(
+    memory: Memory, tmp_path: Path, caller: str
+) -> None:
+    """The handshake makes nobody the owner: lists and calls are by the token's scope."""
+    callers = Callers(tmp_path)
+    app = served(memory, make_door(callers))
+    right = callers.right(caller, neighbours=True)
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        headers = ACCEPT | callers.headers[caller]
+        begun = await client.post("/mcp", json=GREETING, headers=headers)
+        headers["Mcp-Session-Id"] = begun.headers["mcp-session-id"]
+
+        async def ask(method: str, params: dict[str, Any]) -> Any:
+            told = {"jsonrpc": "2.0", "id": 2, "method": method, "params": params}
+            answer = await client.post("/mcp", json=told, headers=headers)
+            [line] = [one for one in answer.text.splitlines() if one.startswith("data: {")]
+            return json.loads(line.removeprefix("data: "))["result"]
+
+        names = [tool["name"] for tool in (await ask("tools/list", {}))["tools"]]
+        assert names == [name for name in TOOLS if POLICY[name] <= right]
+        told = {"name": "remember", "arguments": TOLD["remember"]}
+        assert (await ask("tools/call", told))["isError"] == (right < Right.WRITE)
+
+    talk(app, conversation)
+
+
+def test_a_server_for_the_network_trusts_nobody_unseen(memory: Memory) -> None:
+    """A message that no request of HTTP brought has no rights there."""
+
+    async def conversation() -> None:
+        opening = Given(memory)
+        server = make_server(Offer(TOOLS), opening, calling=Calling(opening, unseen=NOBODY))
+        async with Client(server) as client:
+            assert (await client.list_tools()).tools == []
+            assert (await client.call_tool("recall", {"query": "heron"})).is_error
+
+    anyio.run(conversation)

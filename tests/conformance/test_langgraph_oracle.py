@@ -7,7 +7,12 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    rule,
+    run_state_machine_as_test,
+)
 from langgraph.store.base import GetOp, Op, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
@@ -139,10 +144,14 @@ class LikeInMemory(RuleBasedStateMachine):
                 assert told([ours]) == told([theirs])
 
 
-TestLikeInMemory = LikeInMemory.TestCase
-TestLikeInMemory.settings = settings(
-    max_examples=25,
-    stateful_step_count=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+def test_it_behaves_as_langgraphs_own_store() -> None:
+    """Whatever is put, deleted and looked for, in any order, alone and in batches."""
+    run_state_machine_as_test(
+        LikeInMemory,
+        settings=settings(
+            max_examples=40,
+            stateful_step_count=30,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow],
+        ),
+    )

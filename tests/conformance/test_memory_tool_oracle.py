@@ -11,7 +11,7 @@ from anthropic.lib.tools import ToolError
 from anthropic.tools import BetaLocalFilesystemMemoryTool
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from recollect import Memory
 from recollect.integrations.anthropic import RecollectMemoryTool
@@ -105,10 +105,14 @@ class LikeAFolder(RuleBasedStateMachine):
         self.both(command="view", path="/memories")
 
 
-TestLikeAFolder = LikeAFolder.TestCase
-TestLikeAFolder.settings = settings(
-    max_examples=25,
-    stateful_step_count=30,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+def test_it_answers_as_the_sdks_own_tool() -> None:
+    """Whatever is created, edited, moved and deleted, in any order, to the letter."""
+    run_state_machine_as_test(
+        LikeAFolder,
+        settings=settings(
+            max_examples=40,
+            stateful_step_count=30,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow],
+        ),
+    )

@@ -47,6 +47,7 @@ def clean_room(tmp_path: Path) -> dict[str, str]:
         "HOME": str(tmp_path),
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
         "RECOLLECT_DATA_DIR": str(tmp_path / "data"),
+        "RECOLLECT_WORKER_IDLE": "5",
         "PATH": folder + os.pathsep + os.environ["PATH"],
     }
 

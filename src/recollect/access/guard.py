@@ -107,7 +107,9 @@ def door_for(
     """The door of a server at that address, or BadSetting where it could not be locked."""
     needs_token = require_token or not address.is_loopback
     if needs_token and not tokens.usable(space, datetime.now(UTC)):
-        why = f"{address.host} is not this machine alone" if not require_token else "one is asked"
+        why = (
+            "a token is required" if require_token else f"{address.host} is not this machine alone"
+        )
         raise BadSetting(
             f"{why}, and there is no token for the space {space}",
             remedy=f"recollect token create NAME --scope read --space {space}",
@@ -135,7 +137,7 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _watched(self, scope: Scope, receive: Receive, send: Send) -> None:
-        start, status = time.monotonic(), [0]
+        start, status, open_ended = time.monotonic(), [0], [False]
         extra = _SAFE + self._shared_with(scope["headers"])
 
         async def safely(message: Message) -> None:
@@ -144,10 +146,15 @@ class Guard:
                 given = list(message.get("headers", []))
                 named = {name.lower() for name, _ in given}
                 message["headers"] = given + [one for one in extra if one[0] not in named]
+            started = message["type"] == "http.response.start"
+            open_ended[0] = started or message.get("more_body", False)
             await send(message)
 
         try:
             await self._guarded(scope, receive, safely)
+            if open_ended[0]:
+                # A stream that was broken off when the server stops: it ends all the same.
+                await send({"type": "http.response.body"})
         finally:
             self._door.watch(scope, status[0], time.monotonic() - start)
 

@@ -43,10 +43,16 @@ Watch = Callable[[Asked, str], AbstractContextManager[Callable[[Json], None]]]
 
 
 class Calling:
-    """The one way from a request to a tool, whichever surface it came by."""
+    """The one way from a request to a tool, whichever surface it came by.
 
-    def __init__(self, opening: Opening, watches: Sequence[Watch] = ()) -> None:
-        self.opening = opening
+    ``unseen`` is whoever speaks to us other than by HTTP: the process that started us or,
+    for a server that only listens to a network, nobody.
+    """
+
+    def __init__(
+        self, opening: Opening, watches: Sequence[Watch] = (), *, unseen: Principal = OWNER
+    ) -> None:
+        self.opening, self.unseen = opening, unseen
         self._watches = (spanned, *watches)
 
     def memory_for(self, principal: Principal, *, writing: bool = False) -> Memory:

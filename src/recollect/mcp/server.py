@@ -14,7 +14,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from recollect.access.policy import require
-from recollect.access.rights import OWNER, Principal, principal_of
+from recollect.access.rights import Principal, principal_of
 from recollect.errors import RecollectError
 from recollect.jsonable import Json
 from recollect.mcp.bugs import log_bug
@@ -45,6 +45,10 @@ class Serving:
         self._tools, self._offer, self._calling = offer.tools, offer, calling
         self._within_s = within_s
 
+    def _who(self, ctx: _Ctx) -> Principal:
+        """Who asks: whom the guard let in or, where no request says, who is trusted unseen."""
+        return self._calling.unseen if ctx.request is None else principal_of(ctx.request.scope)
+
     async def list_tools(self, ctx: _Ctx, _: _Paged) -> types.ListToolsResult:
         return types.ListToolsResult.model_validate(self._list("tools/list", ctx))
 
@@ -61,7 +65,7 @@ class Serving:
     def _list(self, method: str, ctx: _Ctx) -> Json:
         """A list as far as the client can use it, and who asks may."""
         whole = self._offer.lists_for(_capabilities(ctx))[method]
-        return permitted(method, whole, _principal(ctx))
+        return permitted(method, whole, self._who(ctx))
 
     async def call_tool(
         self, ctx: _Ctx, params: types.CallToolRequestParams
@@ -75,7 +79,7 @@ class Serving:
     async def read_resource(
         self, ctx: _Ctx, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        uri, principal = str(params.uri), _principal(ctx)
+        uri, principal = str(params.uri), self._who(ctx)
 
         def work() -> Content:
             require(principal, resource_operation(uri))
@@ -95,7 +99,7 @@ class Serving:
     async def get_prompt(
         self, ctx: _Ctx, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        name, given, principal = params.name, params.arguments or {}, _principal(ctx)
+        name, given, principal = params.name, params.arguments or {}, self._who(ctx)
 
         def work() -> str:
             if name in PROMPTS:
@@ -112,12 +116,12 @@ class Serving:
     async def complete(
         self, ctx: _Ctx, params: types.CompleteRequestParams
     ) -> types.CompleteResult:
-        ref, begun, principal = params.ref, params.argument, _principal(ctx)
+        ref, begun, principal = params.ref, params.argument, self._who(ctx)
         taker = ref.name if isinstance(ref, types.PromptReference) else ref.uri
 
         def work() -> Completed:
             require(principal, LIST_ENTITIES.name)
-            return completed(taker, begun.name, begun.value, self._calling.opening.memory())
+            return completed(taker, begun.name, begun.value, self._calling.memory_for(principal))
 
         found = await self._answered(work)
         values = [one_line(name) for name in found.values]
@@ -135,7 +139,7 @@ class Serving:
         asked = Asked(
             tool,
             arguments,
-            _principal(ctx),
+            self._who(ctx),
             client=_client(ctx),
             progress=progress,
             draws=shows_views(_capabilities(ctx)),
@@ -211,11 +215,6 @@ def make_server(
     )
     server.extensions = {EXTENSION: {}}
     return server
-
-
-def _principal(ctx: _Ctx) -> Principal:
-    """Who asks: over HTTP whom the guard let in, else the process that started us."""
-    return OWNER if ctx.request is None else principal_of(ctx.request.scope)
 
 
 def _client(ctx: _Ctx) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
     from recollect.access.hosts import Address
+    from recollect.mcp.calling import Calling
 
 
 def serve_stdio(offer: Offer, opening: Opening) -> None:
@@ -53,12 +54,14 @@ def serve_stdio(offer: Offer, opening: Opening) -> None:
 def serve_http(offer: Offer, opening: Opening, address: Address) -> None:
     """Serves clients at http://HOST:PORT/mcp: those of this machine, and who has a token."""
     from recollect.access.guard import door_for  # standard input does without
+    from recollect.access.rights import NOBODY
     from recollect.access.tokens import Tokens
+    from recollect.mcp.calling import Calling
     from recollect.spaces import resolve_space
 
     space = resolve_space(None, opening.settings).name
     door = door_for(address, space, Tokens(config_folder(os.environ)))
-    server = _load(offer, opening)
+    server = _load(offer, opening, Calling(opening, unseen=NOBODY))
     from recollect.mcp.http import guarded
     from recollect.mcp.listening import bound, listen
 
@@ -73,7 +76,7 @@ def _say(line: str) -> None:
     sys.stderr.write(f"recollect mcp: {line}\n")
 
 
-def _load(offer: Offer, opening: Opening) -> Server[Any]:
+def _load(offer: Offer, opening: Opening, calling: Calling | None = None) -> Server[Any]:
     """The server on the official library, whose import takes most of the start."""
     try:
         from recollect.mcp.server import make_server
@@ -81,4 +84,4 @@ def _load(offer: Offer, opening: Opening) -> Server[Any]:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
             raise
         raise MissingExtra("the MCP library", extra="mcp") from error
-    return make_server(offer, opening)
+    return make_server(offer, opening, calling=calling)

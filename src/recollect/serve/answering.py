@@ -16,7 +16,6 @@ from recollect.errors import (
     RecollectError,
     Refused,
     StoreBusy,
-    TooLarge,
 )
 from recollect.jsonable import Json
 from recollect.mcp.bugs import log_bug
@@ -31,7 +30,6 @@ _STATUSES: tuple[tuple[type[RecollectError], int], ...] = (
     (Forbidden, 403),
     (NotFound, 404),
     (Conflict, 409),
-    (TooLarge, 413),
     (Refused, 422),
     (BadProfile, 422),
 )

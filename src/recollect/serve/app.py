@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -17,11 +17,12 @@ from starlette.types import Receive, Scope, Send
 
 from recollect.access.guard import MOST_BODY, Door, Guard
 from recollect.access.policy import POLICY, permits, require
-from recollect.access.rights import Principal, Right, principal_of
+from recollect.access.rights import NOBODY, Principal, Right, principal_of
 from recollect.errors import RecollectError
 from recollect.mcp.calling import Asked, Calling
 from recollect.mcp.http import PATH as MCP_PATH
 from recollect.mcp.http import Streamable, is_brief
+from recollect.mcp.masking import masked
 from recollect.mcp.offer import Offer
 from recollect.mcp.opening import Opening
 from recollect.mcp.server import READ_WITHIN_S, make_server
@@ -38,12 +39,17 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def make_app(
-    offer: Offer, opening: Opening, door: Door, *, within_s: float = READ_WITHIN_S
+    offer: Offer,
+    opening: Opening,
+    door: Door,
+    *,
+    within_s: float = READ_WITHIN_S,
+    ways: Sequence[Way] = WAYS,
 ) -> Guard:
     """Everything that `recollect serve` serves."""
     figures = Figures()
-    calling = Calling(opening, [figures.watch])
-    rest = Rest(calling, figures, within_s)
+    calling = Calling(opening, [figures.watch], unseen=NOBODY)
+    rest = Rest(calling, figures, within_s, ways)
     mcp = Streamable(make_server(offer, opening, within_s=within_s, calling=calling))
 
     @asynccontextmanager
@@ -84,14 +90,17 @@ def _room(scope: Scope, principal: Principal) -> int:
 class Rest:
     """The routes of the REST API."""
 
-    def __init__(self, calling: Calling, figures: Figures, within_s: float) -> None:
+    def __init__(
+        self, calling: Calling, figures: Figures, within_s: float, ways: Sequence[Way]
+    ) -> None:
         self._calling, self._figures, self._within_s = calling, figures, within_s
+        self._ways = ways
         self._document, self._text = answered(document()).body, page()
 
     def routes(self) -> list[Route]:
         """One for each path, whatever the methods it takes."""
         found: dict[str, dict[str, Endpoint]] = {}
-        for way in WAYS:
+        for way in self._ways:
             found.setdefault(way.path, {})[way.method] = partial(self._tool, way)
         for plain in PLAIN:
             does = getattr(self, f"_{plain.operation}")
@@ -112,7 +121,7 @@ class Rest:
             work = partial(self._calling, asked, whole=True)
             # A write is not given up halfway: the store's own limits end it.
             with fail_after(self._within_s if tool.reads else None):
-                reply = await to_thread.run_sync(work, abandon_on_cancel=True)
+                reply = await to_thread.run_sync(work, abandon_on_cancel=tool.reads)
         except RecollectError as error:
             return refused(error)
         except TimeoutError:
@@ -122,9 +131,11 @@ class Rest:
         return answered(reply.content)
 
     async def _plain(self, plain: Plain, does: Endpoint, request: Request) -> Response:
+        principal = principal_of(request.scope)
         try:
-            require(principal_of(request.scope), plain.operation)
-            return await does(request)
+            require(principal, plain.operation)
+            with masked(principal):
+                return await does(request)
         except RecollectError as error:
             return refused(error)
         except Exception as error:  # noqa: BLE001 - the outermost loop of this surface

@@ -11,6 +11,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 
 from recollect.jsonable import Json
 from recollect.mcp.calling import Asked
+from recollect.mcp.http import is_brief
 from recollect.version import __version__
 
 MEDIA = CONTENT_TYPE_PLAIN_0_0_4
@@ -45,8 +46,8 @@ class Figures:
             "recollect_degraded", "Answers for which a part could not do its work.", ["part"],
             registry=own,
         )  # fmt: skip
-        info = Gauge("recollect_build_info", "The version.", ["version"], registry=own)
-        info.labels(__version__).set(1)
+        version = Gauge("recollect_build_info", "The version.", ["version"], registry=own)
+        version.labels(__version__).set(1)
 
     def text(self) -> bytes:
         """All figures, as Prometheus reads them."""
@@ -56,8 +57,10 @@ class Figures:
         """Counts a request. What is no route of ours is one label: anybody can make more up."""
         route = scope.get(ROUTE, "other")
         method = scope["method"] if scope["method"] in _METHODS else "other"
-        self._requests.labels(route, method, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        # Who went away before there was an answer has none.
+        self._requests.labels(route, method, str(status or "none")).inc()
+        if is_brief(scope):
+            self._seconds.labels(route).observe(seconds)
         if status == 429:
             self._limited.inc()
 

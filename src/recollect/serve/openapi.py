@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from recollect.access.policy import POLICY, WITH
 from recollect.access.rights import Right
 from recollect.jsonable import Json
-from recollect.mcp.schema import STRING, answer
+from recollect.mcp.schema import STRING, answer, maybe
 from recollect.serve.routes import PLAIN, WAYS, Plain, Way
 from recollect.version import __version__
 
@@ -22,6 +24,7 @@ _REFUSALS = {
     "421": "The server does not answer to that name.",
     "422": "An argument breaks a rule.",
     "429": "Too many requests; Retry-After says when there is room again.",
+    "431": "The address and the headers are too long.",
     "503": "The store is busy or cannot be used.",
 }
 
@@ -62,7 +65,7 @@ def document() -> Json:
 def _operation(way: Way) -> Json:
     tool = way.tool
     made: Json = {
-        "operationId": f"{tool.name}_{way.method.lower()}_{len(way.path)}",
+        "operationId": _name(way.method, way.path),
         "summary": tool.title,
         "description": f"{tool.description}\n\n{_scope(tool.name)}",
         "parameters": _parameters(way),
@@ -76,13 +79,27 @@ def _operation(way: Way) -> Json:
     return made
 
 
+def _name(method: str, path: str) -> str:
+    """A route as a word, for programs that make a function of it: get_memories_id_history."""
+    return "_".join(re.findall(r"\w+", f"{method} {path.removeprefix('/v1')}".lower()))
+
+
 def _body(way: Way) -> Json:
     """What the tool takes, without what stands in the path already."""
-    takes = way.tool.takes
-    known = {name: one for name, one in takes["properties"].items() if name not in way.placed}
+    takes, needed = way.tool.takes, _needed(way)
+    known = {
+        name: one if name in needed else _or_null(one)
+        for name, one in takes["properties"].items()
+        if name not in way.placed
+    }
     made = {name: value for name, value in takes.items() if name != "required"}
-    needed = _needed(way)
     return made | {"properties": known} | ({"required": needed} if needed else {})
+
+
+def _or_null(schema: Json) -> Json:
+    """Null stands for an argument that was left out."""
+    told = maybe(schema)
+    return told | {"enum": [*told["enum"], None]} if "enum" in told else told
 
 
 def _needed(way: Way) -> list[str]:

@@ -40,6 +40,8 @@ class Caller:
         monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "home" / "config"))
         monkeypatch.setenv("RECOLLECT_DATA_DIR", str(folder / "data"))
         monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
+        # In the test's own process, whichever models are named.
+        monkeypatch.setenv("RECOLLECT_WORKER", "off")
 
     def set(self, name: str, value: str) -> None:
         """Sets a variable of the environment."""

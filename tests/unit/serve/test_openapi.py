@@ -61,6 +61,9 @@ def test_every_argument_is_described_once(way: Any) -> None:
     meant = [way.short.get(name, name) for name in named]
 
     assert sorted(meant) == sorted(way.tool.takes["properties"])
+    assert body.get("schema", {}).get("required", []) == [
+        name for name in way.tool.takes.get("required", ()) if body and name not in way.placed
+    ]
     assert way.tool.name in POLICY
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from recollect import Memory
 from recollect.errors import StoreBusy
 from recollect.mcp.offer import Offer
 from recollect.mcp.opening import Opening
-from recollect.mcp.tool import Tool
+from recollect.mcp.tool import Reply, Tool
+from recollect.mcp.tools import TOOLS
 from recollect.serve.app import make_app
 from recollect.serve.routes import WAYS
 from recollect.settings import Settings
@@ -104,6 +106,20 @@ def test_many_at_once_each_for_itself(memory: Memory, callers: Callers) -> None:
     ]  # fmt: skip
     assert (told["stored"], told["refused"]) == (1, 3)
     assert "no argument 'nonsense'" in told["results"][2]["error"]["message"]
+
+
+def test_a_key_makes_retries_harmless(memory: Memory, callers: Callers) -> None:
+    """The same again is known; another text under the same key is a conflict."""
+
+    async def conversation(client: httpx.AsyncClient) -> list[httpx.Response]:
+        texts = ["Backups run at night", "Backups run at night", "Backups run at noon"]
+        told = [{"text": text, "key": "backup-time"} for text in texts]
+        return [await client.post("/v1/memories", json=one) for one in told]
+
+    first, again, other = talk(served(memory, make_door(callers)), conversation)
+
+    assert (first.json()["status"], again.json()["status"]) == ("stored", "repeated")
+    assert (other.status_code, other.json()["error"]["kind"]) == (409, "conflict")
 
 
 def test_lists_come_in_pages(filled: Memory, callers: Callers) -> None:
@@ -207,7 +223,7 @@ def test_an_import_may_be_large_from_who_may_import(memory: Memory, callers: Cal
         (b'{"text": "a", "importance": 2}', 422, "refused"),
         (b'{"text": "a\\u0000b"}', 422, "bad_text"),
         (b'{"text": "\\ud800"}', 422, "bad_text"),
-        (json.dumps({"text": "x" * 70_000}).encode(), 413, "too_large"),
+        (json.dumps({"text": "x" * 70_000}).encode(), 422, "too_large"),
     ],
 )
 def test_what_cannot_be_read_is_told(
@@ -270,6 +286,19 @@ def test_addresses_that_lead_nowhere(
 
     assert answer.status_code == status
     assert status == 200 or answer.json()["error"]["message"]
+
+
+def test_who_may_not_learns_nothing_else(memory: Memory, callers: Callers) -> None:
+    """Not whether the request could have been read, nor whether a memory is there."""
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        reader = callers.headers["read"] | {"Content-Type": "text/plain"}
+        for path in ("/v1/memories", "/v1/forget", "/v1/undo", "/v1/import", "/v1/files/edits"):
+            answer = await client.post(path, content=b"nonsense", headers=reader)
+            assert answer.status_code == 403, path
+            assert 'error="insufficient_scope"' in answer.headers["www-authenticate"]
+
+    talk(served(memory, make_door(callers)), conversation)
 
 
 def test_a_wrong_method_is_told_which_are_right(memory: Memory, callers: Callers) -> None:
@@ -349,6 +378,14 @@ class Broken(Tool):
         raise KeyError("what somebody stored")
 
 
+class Endless(Tool):
+    """A tool that takes too long."""
+
+    def whole(self, call: Any) -> Any:
+        time.sleep(0.5)
+        return Reply("late", {})
+
+
 class Busy(Opening):
     """A store that others are writing to."""
 
@@ -356,25 +393,55 @@ class Busy(Opening):
         raise StoreBusy("others are writing", remedy="try again")
 
 
-def test_a_bug_is_told_by_its_kind_alone(
-    memory: Memory, callers: Callers, monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
-    """Not a word of what was stored goes to the client or into the log."""
+def own(kind: type[Tool]) -> Any:
+    """A route whose tool does not do what it should."""
     way = next(one for one in WAYS if one.path == "/v1/stats")
-    broken = Broken("stats", "", "", way.tool.takes, way.tool.gives, "", reads=True)
-    monkeypatch.setattr("recollect.serve.app.WAYS", (way._replace(tool=broken),))
+    tool = kind("stats", "", "", way.tool.takes, way.tool.gives, "", reads=True)
+    return (way._replace(tool=tool),)
+
+
+def test_a_bug_is_told_by_its_kind_alone(
+    memory: Memory, callers: Callers, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not a word of what was stored goes to the client or into the log."""
 
     async def conversation(client: httpx.AsyncClient) -> httpx.Response:
         return await client.get("/v1/stats")
 
     with caplog.at_level(logging.DEBUG):
-        answer = talk(served(memory, make_door(callers)), conversation)
+        answer = talk(served(memory, make_door(callers), ways=own(Broken)), conversation)
 
     assert answer.status_code == 500
     assert "KeyError" in answer.json()["error"]["message"]
     assert "somebody" not in answer.text + caplog.text
     assert "test_rest.py" in caplog.text
+
+
+def test_a_question_that_takes_too_long_is_given_up(memory: Memory, callers: Callers) -> None:
+    """With 503 and a sentence."""
+
+    async def conversation(client: httpx.AsyncClient) -> httpx.Response:
+        return await client.get("/v1/stats")
+
+    app = served(memory, make_door(callers), ways=own(Endless), within_s=0.05)
+    answer = talk(app, conversation)
+
+    assert answer.status_code == 503
+    assert answer.json()["error"]["kind"] == "too_slow"
+
+
+def test_an_argument_stands_in_one_place(memory: Memory, callers: Callers) -> None:
+    """In the path or in the body, never in both; and a write has none in its address."""
+    item = memory.remember("Backups run at night").id
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        twice = await client.patch(f"/v1/memories/{item}", json={"id": item, "topic": "x"})
+        assert twice.status_code == 422
+        assert "stands in the path" in twice.json()["error"]["message"]
+        mixed = await client.post("/v1/memories?text=x", json={"text": "y"})
+        assert mixed.status_code == 400
+
+    talk(served(memory, make_door(callers)), conversation)
 
 
 def test_a_store_in_trouble_is_told(callers: Callers) -> None:
@@ -404,9 +471,17 @@ def test_a_store_that_cannot_be_opened_is_not_well(tmp_path: Path, callers: Call
         assert (well.status_code, well.json()) == (503, {"status": "not ok"})
         asked = await client.get("/v1/stats")
         assert asked.status_code == 503
-        assert str(tmp_path) not in (await client.get("/v1/stats")).text
+        assert str(tmp_path) not in asked.text
+        called = {"name": "recall", "arguments": {"query": "x"}}
+        for method, params in (
+            ("tools/call", called),
+            ("resources/read", {"uri": "memory://stats"}),
+        ):
+            told = await mcp(client, method, params, {})
+            assert "the store cannot be used" in told.text
+            assert str(tmp_path) not in told.text
 
-    talk(make_app(Offer({}), opening, make_door(callers)), conversation)
+    talk(make_app(Offer(TOOLS), opening, make_door(callers)), conversation)
 
 
 def test_the_page_lists_every_route(memory: Memory, callers: Callers) -> None:

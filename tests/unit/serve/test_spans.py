@@ -100,7 +100,7 @@ def test_content_is_recorded_where_it_is_asked_for(
 
 def test_every_operation_of_the_table_is_one() -> None:
     """A tool that is renamed is renamed there, too."""
-    known = {*TOOLS, *(way.tool.name for way in WAYS), "import"}
+    known = {*TOOLS, *(way.tool.name for way in WAYS)}
 
     assert OPERATIONS.keys() <= known
     assert set(OPERATIONS.values()) == {

@@ -1,0 +1,49 @@
+"""Trouble of the server's own: the owner hears all of it, others its kind."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect.access.rights import LOOPBACK, OWNER
+from recollect.errors import (
+    BadSetting,
+    MissingExtra,
+    ModelError,
+    NotFound,
+    RecollectError,
+    SchemaTooNew,
+    StoreBusy,
+    StoreDamaged,
+)
+from recollect.mcp.masking import masked
+
+PLACE = "somewhere/private.db"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        StoreBusy(f"{PLACE} is busy"),
+        StoreDamaged(f"{PLACE} is damaged"),
+        SchemaTooNew(f"{PLACE} is newer"),
+        ModelError(f"the model in {PLACE} failed"),
+        BadSetting(f"{PLACE} cannot be read"),
+        MissingExtra(PLACE, extra="rerank"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_others_are_not_told_where(error: RecollectError) -> None:
+    """Nor anything else that only the owner can do something about."""
+    with pytest.raises(RecollectError) as told, masked(LOOPBACK):
+        raise error
+    with pytest.raises(type(error), match=PLACE), masked(OWNER):
+        raise error
+
+    assert PLACE not in told.value.message + told.value.remedy
+    assert isinstance(told.value, StoreBusy) == isinstance(error, StoreBusy)
+
+
+def test_what_the_caller_did_wrong_is_told_as_it_is() -> None:
+    """To everybody."""
+    with pytest.raises(NotFound, match="no memory 'x'"), masked(LOOPBACK):
+        raise NotFound("there is no memory 'x'")
