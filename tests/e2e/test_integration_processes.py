@@ -18,7 +18,8 @@ EDITS = 6
 PROGRAM = """
 import sys
 from recollect import Memory
-from recollect.integrations.documents import Documents, Entry
+from recollect.integrations.document import Entry
+from recollect.integrations.documents import Documents
 from recollect.integrations.memory_files import MemoryFiles
 from recollect.integrations.transcript import Transcript, Turn
 

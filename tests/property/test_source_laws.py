@@ -168,3 +168,29 @@ def test_any_part_of_a_source_imports_once(kind: str, drawn: st.DataObject) -> N
             assert (second.stored, second.updated, second.links) == (0, 0, 0)
             assert second.n_refused == first.n_refused
             assert second.read == first.read
+
+
+@pytest.mark.parametrize(
+    "make", [foreign.chatgpt, foreign.remind, foreign.claude_mem, foreign.mem0_history]
+)
+@given(flips=st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=3)), min_size=1, max_size=8))
+@settings(max_examples=EXAMPLES)
+def test_a_damaged_file_is_told(make: foreign.Maker, flips: list[tuple[float, bytes]]) -> None:
+    """An archive or a database of which bytes are others, or missing: read as far as that
+    goes, and never a traceback."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Memory.open(":memory:", embedder="none") as memory,
+    ):
+        path = make(Path(folder))
+        content = bytearray(path.read_bytes())
+        for place, others in flips:
+            start = int(place * len(content))
+            content[start : start + 2] = others
+        path.write_bytes(content)
+
+        told = attempted(memory, path, "auto", preview=False)
+
+        assert (
+            isinstance(told, str) or told.read == memory.store.count() + told.known + told.n_refused
+        )

@@ -13,7 +13,10 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EINVAL
+from lzma import LZMAError
 from pathlib import Path
+from struct import error as StructError  # noqa: N812
 from typing import IO, BinaryIO, NamedTuple
 
 from recollect.errors import BadText, NotFound, Refused, TooLarge
@@ -24,6 +27,10 @@ ZIP = b"PK\x03\x04"
 MOST_BYTES = 16 << 30
 _MOST_MEMBERS = 100_000
 _RATIO_COUNTS_FROM = 1 << 20  # bytes; a few lines of the same are no attack
+_BROKEN = (
+    *(zipfile.BadZipFile, zlib.error, LZMAError, StructError),
+    *(EOFError, NotImplementedError, ValueError, OverflowError),
+)
 _CONVERSATIONS = re.compile(r"(?:.*[/\\])?conversations(?:[-_ ]?\d{1,6})?\.json", re.IGNORECASE)
 
 
@@ -102,8 +109,13 @@ def _unpacking(name: str) -> Iterator[None]:
     """Says in a sentence what is wrong with an archive."""
     try:
         yield
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+    except _BROKEN as error:
         raise BadText(f"{name} cannot be unpacked: {error}") from error
+    except OSError as error:
+        # What a place in the file that cannot be gone to comes to, or a broken bzip2.
+        if error.filename is not None or error.errno not in (None, EINVAL):
+            raise
+        raise BadText(f"{name} cannot be unpacked: it is damaged") from error
     except RuntimeError as error:
         # What zipfile raises for an archive with a password.
         if "password" not in str(error) and "encrypted" not in str(error):

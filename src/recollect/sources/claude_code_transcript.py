@@ -150,6 +150,7 @@ class _Reading:
     def heard(self, entry: _Entry, start: int) -> Iterator[Turn]:
         """Turns that are complete now that this entry was read."""
         self.keep_given(entry)
+        self._drop_failed(entry)
         entry = _sent(entry)
         uuid = entry.get("uuid")
         if not isinstance(uuid, str) or not uuid or uuid in self.seen:
@@ -164,7 +165,7 @@ class _Reading:
 
     def finished(self) -> Iterator[Turn]:
         """The agent's turns, now that nothing can be added to them."""
-        if not self.words and self.editing is not None:
+        if not self.words and self.edits and self.editing is not None:
             self.words = [self.editing]
         for said in self.words:
             yield self._turn("assistant", said, tuple(self.edits))
@@ -202,6 +203,13 @@ class _Reading:
         if found:
             self.edits += found
             self.editing = _Said("", entry, start)
+
+    def _drop_failed(self, entry: _Entry) -> None:
+        """An edit that was refused or went wrong did not happen."""
+        if not self.edits or entry.get("type") != "user":
+            return
+        failed = [block.get("tool_use_id") for block in _blocks(entry) if block.get("is_error")]
+        self.edits = [edit for edit in self.edits if edit.id not in failed]
 
     def _turn(
         self, who: Literal["user", "assistant"], said: _Said, edits: tuple[Touch, ...] = ()

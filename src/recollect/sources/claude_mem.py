@@ -1,7 +1,7 @@
-"""claude-mem's database: what it observed, its summaries of sessions, and the prompts.
+"""claude-mem's database: what it observed, its summaries of sessions, prompts and directives.
 
 An observation becomes an item, with its facts in it and the files it touched as entities;
-a summary becomes an item; a prompt becomes a raw turn of its session.
+a summary and a directive become items; a prompt becomes a raw turn of its session.
 """
 
 from __future__ import annotations
@@ -25,17 +25,19 @@ from recollect.sources.values import (
     words_of,
 )
 
-_KNOWN = "known are the databases of claude-mem 4 to 12, with observations and session_summaries"
+_KNOWN = "known are databases with observations or session_summaries, as claude-mem 4 and later has"
 _SESSIONS = ("content_session_id", "claude_session_id", "memory_session_id", "sdk_session_id",
              "project", "custom_title")  # fmt: skip
 _OBSERVATION = ("id", "memory_session_id", "sdk_session_id", "project", "text", "type", "title",
                 "subtitle", "facts", "narrative", "concepts", "files_read", "files_modified",
-                "prompt_number", "created_at", "created_at_epoch")  # fmt: skip
+                "prompt_number", "merged_into_project", "created_at",
+                "created_at_epoch")  # fmt: skip
 _SUMMARY = ("id", "memory_session_id", "sdk_session_id", "project", "request", "investigated",
-            "learned", "completed", "next_steps", "notes", "created_at",
-            "created_at_epoch")  # fmt: skip
+            "learned", "completed", "next_steps", "notes", "merged_into_project",
+            "created_at", "created_at_epoch")  # fmt: skip
 _PROMPT = ("id", "content_session_id", "claude_session_id", "prompt_number", "prompt_text",
            "created_at", "created_at_epoch")  # fmt: skip
+_DIRECTIVE = ("id", "scope", "project", "content", "status", "created_at", "created_at_epoch")
 _PARTS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
 _KINDS = {"decision": "decision", "bugfix": "resolution", "discovery": "learning"}
 _MOST_FILES = 16
@@ -52,15 +54,19 @@ class ClaudeMem:
     def entries(self) -> Iterator[Entry]:
         """Observations, summaries and prompts, each as they were written."""
         with self._open() as db:
-            tables = ("observations", "session_summaries", "user_prompts")
-            self._gauge.total, self._gauge.unit = db.count(*tables), "rows"
+            kinds: dict[str, tuple[tuple[str, ...], Callable[[Row], Draft]]] = {
+                "observations": (_OBSERVATION, _observation),
+                "session_summaries": (_SUMMARY, _summary),
+                "user_prompts": (_PROMPT, self._prompt),
+                "directives": (_DIRECTIVE, _directive),
+            }
+            self._gauge.total, self._gauge.unit = db.count(*kinds), "rows"
             self._projects = dict(_projects(db))
-            makers = (_observation, _summary, self._prompt)
-            wanted = (_OBSERVATION, _SUMMARY, _PROMPT)
-            for table, columns, make in zip(tables, wanted, makers, strict=True):
+            for table, (columns, make) in kinds.items():
                 for row in db.rows(table, columns, ("id",)):
                     self._gauge.done += 1
-                    yield _entry(row, table, make)
+                    if _cell(row, "status") in ("", "active"):
+                        yield _entry(row, table, make)
 
     def ties(self) -> Iterator[Tie]:
         """A summary derives from what was observed in its session."""
@@ -128,7 +134,7 @@ def _observation(row: Row) -> Draft:
     return Draft(
         "\n".join(lines),
         kind=_KINDS.get(kind, kind) or None,
-        topic=line_of(row.text("project")) or None,
+        topic=_project(row),
         tags=words_of(row.json("concepts")),
         entities=tuple(filter(None, named))[:_MOST_FILES],
         caption=title or None,
@@ -147,12 +153,28 @@ def _summary(row: Row) -> Draft:
     return Draft(
         "\n".join(lines),
         kind="summary",
-        topic=line_of(row.text("project")) or None,
+        topic=_project(row),
         caption=line_of(row.text("request")) or None,
         occurred_at=_when(row),
         metadata=details({"session": _cell(row, *_SESSION)}),
         force=True,
     )
+
+
+def _directive(row: Row) -> Draft:
+    return Draft(
+        row.text("content"),
+        kind="directive",
+        topic=_project(row),
+        occurred_at=_when(row),
+        metadata=details({"scope": row.text("scope")}),
+    )
+
+
+def _project(row: Row) -> str | None:
+    """The project; where one was merged into another, that one."""
+    merged = line_of(row.text("merged_into_project"))
+    return merged or line_of(row.text("project")) or None
 
 
 def _projects(db: ForeignDb) -> Iterator[tuple[str, str]]:

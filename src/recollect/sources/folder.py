@@ -59,7 +59,8 @@ def texts_of(path: Path, endings: tuple[str, ...], gauge: Gauge) -> Iterator[Tex
     """The texts of the files below a folder, or of the one file that it is."""
     if not path.is_dir():
         gauge.total, gauge.unit = 1, "files"
-        yield TextFile(told(path.name), read_text(path))
+        # Who names a link means what it leads to.
+        yield TextFile(told(path.name), read_text(path.resolve()))
         gauge.done = 1
         return
     names = list(names_under(path, endings))

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 import apsw
 
@@ -20,7 +21,12 @@ from recollect.ingest.strict_json import strict_json
 MAGIC = b"SQLite format 3\x00"
 CELL_BYTES = 4 * 1024 * 1024
 _WAIT_MS = 5_000
-_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'create table%'"
+_CAUTIOUSLY = "PRAGMA query_only=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON"
+_TABLES = """
+    SELECT CAST(name AS BLOB) FROM sqlite_schema
+    WHERE type = 'table' AND sql LIKE 'create table%'
+"""
+_COLUMNS = "SELECT CAST(name AS BLOB) FROM pragma_table_info(?)"
 
 
 class Row(NamedTuple):
@@ -67,14 +73,13 @@ class ForeignDb:
     def tables(self) -> dict[str, frozenset[str]]:
         """Its plain tables and their columns."""
         with _reading(self._name):
-            names = [str(row[0]) for row in self._db.execute(_TABLES)]
-            return {
-                name: frozenset(
-                    str(row[0])
-                    for row in self._db.execute("SELECT name FROM pragma_table_info(?)", (name,))
-                )
-                for name in names
-            }
+            return {name: frozenset(self._names(_COLUMNS, name)) for name in self._names(_TABLES)}
+
+    def _names(self, sql: str, *of: str) -> list[str]:
+        """Names of tables or columns; one that is no text is none that we look for."""
+        found = (row[0] for row in self._db.execute(sql, of))
+        names = (name.decode("utf-8", "replace") for name in found if isinstance(name, bytes))
+        return [name for name in names if "\ufffd" not in name]
 
     def require(self, told: str, **wanted: Sequence[str]) -> None:
         """Refuses a database that lacks tables or columns; ``told`` says which are known."""
@@ -126,16 +131,35 @@ class ForeignDb:
 @contextmanager
 def open_foreign(path: Path) -> Iterator[ForeignDb]:
     """The database of that file. A program that is writing to it is not disturbed."""
-    with _reading(path.name):
-        db = apsw.Connection(_address(path), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-    try:
+    with _undisturbed(path) as place:
         with _reading(path.name):
-            db.set_busy_timeout(_WAIT_MS)
-            db.execute("PRAGMA query_only=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON")
-            db.execute("SELECT count(*) FROM sqlite_schema").get  # noqa: B018
-        yield ForeignDb(db, path.name)
-    finally:
-        db.close()
+            flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+            db = apsw.Connection(_address(place), flags=flags)
+        try:
+            with _reading(path.name):
+                db.set_busy_timeout(_WAIT_MS)
+                db.execute(_CAUTIOUSLY)
+                db.execute("SELECT count(*) FROM sqlite_schema").get  # noqa: B018
+            yield ForeignDb(db, path.name)
+        finally:
+            db.close()
+
+
+@contextmanager
+def _undisturbed(path: Path) -> Iterator[Path]:
+    """The file to read: a copy where its program was cut off, or it came from elsewhere.
+
+    Then a log lies beside it that nobody has open, and SQLite would leave another file
+    there to read the two together.
+    """
+    log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
+    if not _keeps_wal(path) or not log.exists() or index.exists():
+        yield path
+        return
+    with TemporaryDirectory(prefix="recollect-import-") as folder:
+        for one in (path, log):
+            copyfile(one, Path(folder) / one.name)
+        yield Path(folder) / path.name
 
 
 def is_database(path: Path) -> bool:
@@ -151,7 +175,7 @@ def _address(path: Path) -> str:
     read it; told that it does not change, it makes none.
     """
     still = _keeps_wal(path) and not path.with_name(f"{path.name}-wal").exists()
-    return f"file:{quote(str(path.absolute()))}?{'immutable=1' if still else 'mode=ro'}"
+    return f"{path.absolute().as_uri()}?{'immutable=1' if still else 'mode=ro'}"
 
 
 def _keeps_wal(path: Path) -> bool:

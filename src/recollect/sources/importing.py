@@ -12,14 +12,16 @@ from recollect.errors import Refused
 from recollect.memory import Memory
 from recollect.ports import Progress
 from recollect.sources import AUTO, KINDS, SOURCES
+from recollect.sources.folder import told
 from recollect.sources.intake import Intake
+from recollect.sources.readiness import Refusal
 from recollect.sources.recognise import recognise
 from recollect.sources.source import Entry, Gauge
 from recollect.sources.stream import (
     BEGINNING,
-    STANDARD_INPUT,
     Stream,
     guess_format,
+    is_stream,
     open_stream,
     path_of,
     records,
@@ -27,6 +29,7 @@ from recollect.sources.stream import (
 from recollect.sources.tally import Tally
 from recollect.sources.turn_keys import with_turn_keys
 from recollect.sources.tying import Tying
+from recollect.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from recollect.sources.source import Source
@@ -76,7 +79,7 @@ class Import:
 
     def run(self, progress: Progress | None = None) -> Tally:
         """Reads everything and takes it in, or says what that would come to."""
-        if self.kind == AUTO and self._path != STANDARD_INPUT:
+        if self.kind == AUTO and not is_stream(self._path):
             self.kind, found = recognise(path_of(self._path))
             self._path = str(found)
         gauge = Gauge()
@@ -84,7 +87,7 @@ class Import:
             if self.kind in SOURCES:
                 steps = self._from_source(gauge, scratch)
             else:
-                steps = self._from_stream(gauge, scratch)
+                steps = self._from_stream(gauge, scratch, progress)
             for _ in steps:
                 if progress is not None:
                     progress(gauge.done, gauge.total)
@@ -92,49 +95,61 @@ class Import:
 
     def _from_source(self, gauge: Gauge, scratch: Memory | None) -> Iterator[int]:
         path = self._existing()
-        self._name(f"{self.kind}:{path.name or path.resolve().name}")
+        self._name(f"{self.kind}:{told(path.name or path.resolve().name)}")
         source: Source = SOURCES[self.kind](path, gauge)
         intake = Intake(self._memory, self.kind, self.tally, scratch=scratch)
-        yield from intake.take(source.entries(), {"source": self.tally.source, **self._given})
-        yield from Tying(self._memory, self.kind, self.tally, intake).take(source.ties())
+        given = {"source": self.tally.source, **self._given}
+        yield from intake.take(_readable(source.entries()), given)
+        try:
+            yield from Tying(self._memory, self.kind, self.tally, intake).take(source.ties())
+        except Refused as refused:
+            self.tally.refuse(Refusal("links", refused))
 
     def _existing(self) -> Path:
-        if self._path == STANDARD_INPUT:
+        if is_stream(self._path):
             raise Refused(
                 f"{self.kind} is read from a file", remedy="write it to a file, and name that"
             )
-        path = path_of(self._path)
-        path.stat()  # what is not there, or may not be looked at, is said by the system
-        return path
+        return path_of(self._path)
 
     def _name(self, name: str) -> None:
         self.tally.kind = self.kind
         self.tally.source = str(self._given.get("source", name))
 
-    def _from_stream(self, gauge: Gauge, scratch: Memory | None) -> Iterator[int]:
+    def _from_stream(
+        self, gauge: Gauge, scratch: Memory | None, progress: Progress | None
+    ) -> Iterator[int]:
         with open_stream(self._path) as stream:
             if self.kind == AUTO:
                 self.kind = guess_format(stream.reader.peek(BEGINNING))
             self._name(stream.name)
             gauge.total = stream.size
             if self.kind == "recollect":
-                self._take_export(stream, scratch)
+                self._take_export(_watched(stream, progress), scratch)
                 return
             given = {"source": self.tally.source, **self._given}
             intake = Intake(self._memory, self.kind, self.tally, scratch=scratch)
             entries = with_turn_keys(_lines(stream, self.kind, given), self.tally.source)
-            for read in intake.take(entries, _NO_GIVEN):
+            for read in intake.take(_readable(entries), _NO_GIVEN):
                 gauge.done = stream.done
                 yield read
 
-    def _take_export(self, stream: Stream, scratch: Memory | None) -> None:
+    def _take_export(self, found: Iterator[dict[str, Any]], scratch: Memory | None) -> None:
         if scratch is None:
-            self.tally.stored = self._memory.import_(records(stream))
+            self.tally.stored = self._memory.import_(found)
             return
-        known = _Counting(self._memory, records(stream))
+        known = _Counting(self._memory, found)
         taken = scratch.import_(known)
         self.tally.stored = taken - known.known
         self.tally.repeated = known.known
+
+
+def _watched(stream: Stream, progress: Progress | None) -> Iterator[dict[str, Any]]:
+    """The records of an export; they are taken in by one call, so they tell how far it is."""
+    for number, record in enumerate(records(stream)):
+        if progress is not None and number % _ITEMS == 0:
+            progress(stream.done, stream.size)
+        yield record
 
 
 class _Counting:
@@ -172,9 +187,23 @@ def _scratch(memory: Memory, *, preview: bool) -> Iterator[Memory | None]:
         return
     # In a file: what is looked at may be far more than fits into memory.
     with TemporaryDirectory(prefix="recollect-preview-") as folder:
-        place = Path(folder) / "preview.db"
-        with Memory.open(path=place, embedder="none", settings=memory.settings) as scratch:
+        store = SqliteStore.open(Path(folder) / "preview.db", space="preview")
+        with Memory(store, settings=memory.settings) as scratch:
             yield scratch
+
+
+def _readable(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Entries as far as they can be read: what was read is worth having. Where that is
+    nothing, it is no such source."""
+    where = ""
+    try:
+        for entry in entries:
+            yield entry
+            where = f"after {entry.where}"
+    except Refused as refused:
+        if not where:
+            raise
+        yield Entry(where, refused)
 
 
 def _lines(stream: Stream, kind: str, given: Mapping[str, Any]) -> Iterator[Entry]:

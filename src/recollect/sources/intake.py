@@ -31,18 +31,27 @@ class Intake:
     """One import under way."""
 
     def __init__(
-        self, memory: Memory, kind: str, tally: Tally, *, scratch: Memory | None = None
+        self,
+        memory: Memory,
+        kind: str,
+        tally: Tally,
+        *,
+        scratch: Memory | None = None,
+        most_in_group: int = MOST_IN_GROUP,
     ) -> None:
-        """``scratch`` is the memory of a preview, to be thrown away by who made it."""
+        """``scratch`` is the memory of a preview, to be thrown away by who made it. What a
+        group has more than ``most_in_group`` is known by its words."""
         self._memory = memory
         self._scratch = scratch
         self._kind = kind
         self._tally = tally
+        self._most_in_group = most_in_group
         self._ctx = WriteContext(memory.store, None, utc_now(), memory.settings.actor, make_id)
         self._seen: set[int] = set()
         self._groups: set[int] = set()
-
-        self._met_as: dict[str, str] = {}
+        self._updated: dict[str, str] = {}
+        self._reworded: set[str] = set()  # in a preview: what would say something else
+        self._met_as: dict[str, str] = {}  # in a preview: what the space has said before
 
     @property
     def stores(self) -> tuple[Store, ...]:
@@ -82,7 +91,7 @@ class Intake:
             name = self._named(group)
             made = [
                 made_ready(one, self._kind, given, self._ctx)
-                for one in islice(members, MOST_IN_GROUP)
+                for one in islice(members, self._most_in_group)
             ]
             kept = [one for one in made if isinstance(one, Ready)]
             yield from (one for one in made if isinstance(one, Refusal))
@@ -121,6 +130,7 @@ class Intake:
         """What comes twice in one source must say the same: else each reading of it would
         change it back and forth."""
         versions = [one.version for one in pending if one.key == ready.key]
+        versions += [self._updated[ready.key]] if ready.key in self._updated else []
         for store in () if versions else self.stores:
             found = store.find_key(ready.key)
             item = store.get([found[0]]).get(found[0]) if found else None
@@ -140,6 +150,11 @@ class Intake:
             except Refused as refused:
                 self._tally.refuse(Refusal(ready.where, refused))
                 return
+        else:
+            # What comes later may repeat what it says by then, and not what it said.
+            self._reworded.add(item_id)
+            _remembered(self._scratch, [self._apart(ready.draft._replace(key=None))])
+        self._updated[ready.key] = ready.version
         self._count(ready, "updated", item_id)
 
     def _store(self, new: Sequence[Ready]) -> None:
@@ -178,7 +193,8 @@ class Intake:
             _, known = deduplicated([piece], self._ctx)
         except Refused as refused:
             return refused
-        return known.get(piece.id)
+        answer = known.get(piece.id)
+        return None if answer is None or answer.id in self._reworded else answer
 
     def _apart(self, draft: Draft) -> Draft:
         """The draft without what it derives from in the space, which a preview has not."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from difflib import SequenceMatcher
 from itertools import count
 from typing import Any, Literal, NamedTuple
 
@@ -81,10 +81,11 @@ def placed(group: str, kind: str, came: Sequence[Ready], store: Store) -> list[R
     """
     slots = _slots(group, kind, store)
     keys = _unchanged(came, slots)
+    gone = slots.keys() - set(keys.values())
     vacant = {
-        key: item
-        for key, item in slots.items()
-        if key not in keys.values() and item.live_to is None and _is_its_own(item, key)
+        key: slots[key]
+        for key in gone
+        if slots[key].live_to is None and _is_its_own(slots[key], key)
     }
     keys |= _changed({n: one for n, one in enumerate(came) if n not in keys}, vacant)
     numbers = (key_of(kind, f"{group}#{number}") for number in count())
@@ -133,14 +134,19 @@ def _changed(came: Mapping[int, Ready], vacant: dict[str, Item]) -> dict[int, st
     )
     keys: dict[int, str] = {}
     for _, place, key in alike:
-        if place not in keys and key not in keys.values():
+        if place not in keys and key in vacant:
             keys[place] = key
+            del vacant[key]
     return keys
 
 
 def _likeness(one: str, other: str) -> float:
-    first, second = one[:_LONGEST_COMPARED].split(), other[:_LONGEST_COMPARED].split()
-    return SequenceMatcher(None, first, second, autojunk=False).ratio()
+    """The share of words that two texts have in common, without the name before them."""
+    head, colon, _ = one.partition(": ")
+    skipped = len(head) + len(colon) if colon and other.startswith(f"{head}: ") else 0
+    first = Counter(one[skipped:_LONGEST_COMPARED].casefold().split())
+    second = Counter(other[skipped:_LONGEST_COMPARED].casefold().split())
+    return 2 * (first & second).total() / max(1, first.total() + second.total())
 
 
 def changes_to(item: Item, ready: Ready) -> dict[str, Any]:

@@ -16,7 +16,14 @@ from recollect.errors import Refused
 from recollect.model import Draft
 from recollect.sources.folder import TextFile, texts_of
 from recollect.sources.front_matter import Note, note_of
-from recollect.sources.markdown_blocks import Section, date_in, hashtags, linked, sections
+from recollect.sources.markdown_blocks import (
+    Section,
+    date_in,
+    hashtags,
+    linked,
+    sections,
+    title_of,
+)
 from recollect.sources.pieces import pieces_of
 from recollect.sources.source import End, Entry, Gauge, Tie, digest, place_id
 from recollect.sources.values import details, line_of, time_of, words_of
@@ -82,15 +89,15 @@ class Markdown:
     def _sections(self, sheet: _Sheet) -> Iterator[tuple[Section, str]]:
         """Its sections, each with an id that stays while the headings above it do."""
         for section in sections(sheet.note.body, sheet.note.above):
-            number = str(section.number)
-            yield section, digest(self._place, sheet.name, *section.headings, number)
+            above = _without_title(section.headings, sheet.title)
+            yield section, digest(self._place, sheet.name, *above, str(section.number))
 
 
 def _sheet(file: TextFile) -> _Sheet:
     assert isinstance(file.text, str)
     note = note_of(file.text)
     head = note.head
-    title = line_of(head.get("title")) or _stem(file.name)
+    title = line_of(head.get("title")) or line_of(title_of(note.body)) or _stem(file.name)
     moments = (time_of(head.get(name)) for name in _DATES)
     at = next((moment for moment in moments if moment), None) or date_in(_stem(file.name))
     tags = (*words_of(head.get("tags") or head.get("tag")), *hashtags(note.body))
@@ -99,7 +106,7 @@ def _sheet(file: TextFile) -> _Sheet:
 
 def _of_section(sheet: _Sheet, section: Section, own: str) -> Iterator[Entry]:
     head = sheet.note.head
-    above = [name for name in section.headings if name.casefold() != sheet.title.casefold()]
+    above = _without_title(section.headings, sheet.title)
     lead = line_of(" > ".join((sheet.title, *above)), 300)
     where = f"{sheet.name} line {section.line}"
     own_tags = set(hashtags(section.text))
@@ -117,6 +124,12 @@ def _of_section(sheet: _Sheet, section: Section, own: str) -> Iterator[Entry]:
             force=True,
         )
         yield Entry(where, draft, id=f"{own}/{part}" if part else own)
+
+
+def _without_title(headings: tuple[str, ...], title: str) -> tuple[str, ...]:
+    """The headings below the title: a note that is given another one is the same note."""
+    is_title = bool(headings) and line_of(headings[0]).casefold() == title.casefold()
+    return headings[1:] if is_title else headings
 
 
 def _topic(name: str) -> str | None:

@@ -74,6 +74,14 @@ def _without_comments(text: str) -> str:
     return "".join((*kept, text[place:]))
 
 
+def title_of(body: str) -> str:
+    """The heading of the first level that a note begins with; empty where it has none."""
+    heading = _HEADING.fullmatch(body.lstrip().partition("\n")[0])
+    if heading is None or len(heading[1]) > 1:
+        return ""
+    return heading[2].strip().rstrip("#").strip()
+
+
 def linked(text: str) -> tuple[str, ...]:
     """Names of the notes that a text links to, by [[name]] or [words](file.md), each once."""
     wiki = (found[1].strip() for found in _WIKI.finditer(text))

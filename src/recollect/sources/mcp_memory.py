@@ -16,6 +16,7 @@ from recollect.model import Draft
 from recollect.sources.json_elements import elements
 from recollect.sources.json_lines import json_lines
 from recollect.sources.source import End, Entry, Gauge, Tie, digest, place_id
+from recollect.sources.stream import unpacked
 from recollect.sources.values import entity_of, line_of, list_of, mapping_of, text_of
 
 
@@ -76,7 +77,7 @@ class McpMemory:
 
     def _graph(self, refused: Refused) -> Iterator[_Record]:
         """The graph, where the whole file is one object over several lines."""
-        with self._path.open("rb") as file:
+        with unpacked(self._path) as file:
             whole = next(iter(elements(file))).found
         if "entities" in mapping_of(whole):
             yield from _of_graph(whole)

@@ -16,6 +16,7 @@ from recollect.model import Draft
 from recollect.sources.foreign_db import Row, is_database, open_foreign
 from recollect.sources.json_elements import elements
 from recollect.sources.source import End, Entry, Gauge, Tie, digest
+from recollect.sources.stream import unpacked
 from recollect.sources.values import (
     details,
     entity_of,
@@ -65,7 +66,7 @@ class Mem0:
                 )
 
     def _memories(self) -> Iterator[tuple[str, Any]]:
-        with self._path.open("rb") as file:
+        with unpacked(self._path) as file:
             for number, found in elements(file):
                 where = f"memory {number}"
                 if isinstance(found, Refused):
@@ -81,7 +82,7 @@ class Mem0:
     def _relations(self) -> Iterator[tuple[str, dict[str, Any]]]:
         if is_database(self._path):
             return
-        with self._path.open("rb") as file:
+        with unpacked(self._path) as file:
             for _, found in elements(file):
                 relations = list_of(mapping_of(found).get("relations"))
                 for number, one in enumerate(relations, start=1):

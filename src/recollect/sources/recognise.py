@@ -19,7 +19,7 @@ from recollect.sources.json_lines import json_lines
 from recollect.sources.markdown import ENDINGS
 from recollect.sources.mem0 import LISTS
 from recollect.sources.source import Gauge
-from recollect.sources.stream import BEGINNING, guess_format, open_stream
+from recollect.sources.stream import BEGINNING, guess_format, unpacked
 from recollect.sources.values import list_of, mapping_of
 
 _LINES_READ = 30
@@ -44,26 +44,26 @@ def recognise(path: Path) -> tuple[str, Path]:
 
 
 def _file(path: Path) -> str:
-    with path.open("rb") as file:
-        beginning = file.read(BEGINNING)
+    beginning = _beginning(path)
     if beginning.startswith(MAGIC):
         return _database(path)
     if beginning.startswith(ZIP):
         return _conversations(path)
     if path.name.lower().endswith(ENDINGS):
         return "basic-memory" if _is_basic_memory([path]) else "markdown"
-    found = _json(path, beginning)
-    if found:
-        return found
-    with open_stream(str(path)) as stream:
-        return guess_format(stream.reader.peek(BEGINNING))
+    return _json(path, beginning) or guess_format(beginning)
+
+
+def _beginning(path: Path) -> bytes:
+    with unpacked(path) as file:
+        return file.read(BEGINNING)
 
 
 def _json(path: Path, beginning: bytes) -> str:
     """What a file of JSON, or of lines of it, holds; empty where that is none we know."""
     start = beginning.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if start == b"[":
-        with path.open("rb") as file:
+        with unpacked(path) as file:
             return _of_value(next(elements(file), (0, None))[1])
     if start != b"{":
         return ""
@@ -72,7 +72,7 @@ def _json(path: Path, beginning: bytes) -> str:
         if kind:
             return kind
         if isinstance(line.found, Refused) and line.number == 1:
-            with path.open("rb") as file:
+            with unpacked(path) as file:
                 return _of_value(next(elements(file), (0, None))[1])
     return ""
 
@@ -124,7 +124,7 @@ def _folder(path: Path) -> tuple[str, Path]:
     if notes and _is_basic_memory(notes):
         return "basic-memory", path
     logs = (path / name for name in islice(names_under(path, (".jsonl",)), _FILES_READ))
-    if any(_json(log, b"{") == "claude-code" for log in logs):
+    if any(_known_in(log) == "claude-code" for log in logs):
         return "claude-code", path
     if notes:
         return "markdown", path
@@ -148,14 +148,13 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _known_in(file: Path) -> str:
-    with file.open("rb") as opened_file:
-        beginning = opened_file.read(BEGINNING)
-    if beginning.startswith(MAGIC):
-        try:
-            return _database(file)
-        except Refused:
-            return ""  # some other program's
-    return _json(file, beginning)
+    """What one of many files holds; empty where that is nothing we know, or may not know."""
+    try:
+        beginning = _beginning(file)
+        is_database = beginning.startswith(MAGIC)
+        return _database(file) if is_database else _json(file, beginning)
+    except (OSError, Refused):
+        return ""
 
 
 def _is_basic_memory(notes: list[Path]) -> bool:

@@ -34,7 +34,7 @@ _FACT = ("id", "statement", "data", "entity_ids", "valid_from", "valid_to", "sup
          "asserted_by", "source_ref", "source_episode_id", "created_at", "deleted_at")  # fmt: skip
 _MOST_TOPICS = 10_000
 
-_Data = Mapping[str, Any]
+_Told = Mapping[str, Any]
 
 
 class Remind:
@@ -83,7 +83,7 @@ class Remind:
             db.require(_KNOWN, episodes=("id", "data"), concepts=("id", "data"))
             yield db
 
-    def _all(self, db: ForeignDb, table: str, make: Callable[[_Data], Draft]) -> Iterator[Entry]:
+    def _all(self, db: ForeignDb, table: str, make: Callable[[_Told], Draft]) -> Iterator[Entry]:
         for row in db.rows(table, ("id", "data", "deleted_at", "topic_id"), ("id",)):
             self._gauge.done += 1
             known, told = _own(row)
@@ -92,7 +92,7 @@ class Remind:
             elif not told.get("deleted_at"):
                 yield Entry(row.where, make(told), id=digest(table, known), origin=known)
 
-    def _episode(self, told: _Data) -> Draft:
+    def _episode(self, told: _Told) -> Draft:
         kind = line_of(told.get("episode_type")) or "observation"
         about = {name: told.get(name) for name in ("title", "summary", "source_type")}
         return Draft(
@@ -107,7 +107,7 @@ class Remind:
             metadata=details({**about, **mapping_of(told.get("metadata"))}),
         )
 
-    def _concept(self, told: _Data) -> Draft:
+    def _concept(self, told: _Told) -> Draft:
         title, summary = line_of(told.get("title")), text_of(told.get("summary"))
         lines = [f"{title}: {summary}" if title and summary else title or summary]
         lines += [f"- {text_of(one)}" for one in list_of(told.get("specifics")) if text_of(one)]
@@ -149,12 +149,12 @@ class Remind:
             )
             yield Entry(row.where, draft, id=digest("facts", known), origin=known)
 
-    def _topic(self, told: _Data) -> str | None:
+    def _topic(self, told: _Told) -> str | None:
         topic = line_of(told.get("topic_id"))
         return self._topics.get(topic, topic) or None
 
 
-def _own(row: Row, *, needed: bool = True) -> tuple[str, _Data | Refused]:
+def _own(row: Row, *, needed: bool = True) -> tuple[str, _Told | Refused]:
     """What a row says of itself: its JSON, and its cells where that says nothing."""
     if row.refused is not None:
         return "", row.refused
@@ -170,7 +170,7 @@ def _own(row: Row, *, needed: bool = True) -> tuple[str, _Data | Refused]:
     return cells["id"], {**cells, "entity_ids": listed, **given}
 
 
-def _when(told: _Data, *names: str) -> Any:
+def _when(told: _Told, *names: str) -> Any:
     return next((found for name in names if (found := time_of(told.get(name)))), None)
 
 
@@ -181,7 +181,7 @@ def _cell_time(row: Row, name: str) -> Any:
         return None
 
 
-def _entities(told: _Data) -> tuple[str, ...]:
+def _entities(told: _Told) -> tuple[str, ...]:
     found = (_entity(one) for one in list_of(told.get("entity_ids"))[:32])
     return tuple(dict.fromkeys(filter(None, found)))
 

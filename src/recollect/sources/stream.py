@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import Any, BinaryIO, NamedTuple
 
 from recollect.errors import BadText, Refused
@@ -50,6 +51,21 @@ def open_stream(name: str) -> Iterator[Stream]:
 
 def _stream(name: str, file: BinaryIO, size: int = 0) -> Stream:
     return Stream(name, io.BufferedReader(Bounded(file), BEGINNING), file, size)
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[BinaryIO]:
+    """A file from its beginning, unpacked where it is packed by gzip."""
+    with path.open("rb") as file:
+        yield io.BufferedReader(Bounded(file), BEGINNING)
+
+
+def is_stream(name: str) -> bool:
+    """Whether something can be read only once: standard input, a pipe, a device."""
+    if name == STANDARD_INPUT:
+        return True
+    mode = path_of(name).stat().st_mode
+    return not (S_ISREG(mode) or S_ISDIR(mode))
 
 
 def path_of(name: str) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 
 from recollect.errors import Refused
 from recollect.facade.edging import edge_type
@@ -22,6 +22,7 @@ from recollect.sources.tally import Tally
 BATCH = 500
 Mark = tuple[str, ...]
 Nodes = tuple[Node | None, ...]
+SUPERSEDES = "supersedes"
 _OTHERWISE = "related_to"
 _NO_WORD = re.compile(r"\W+")
 
@@ -35,6 +36,7 @@ class Tying:
         self._tally = tally
         self._intake = intake
         self._seen: set[int] = set()
+        self._would_replace: list[Link] = []
         self._entities = lru_cache(maxsize=10_000)(self._find_entities)
 
     def take(self, ties: Iterable[Tie]) -> Iterator[int]:
@@ -91,23 +93,40 @@ class Tying:
         return known
 
     def _add(self, links: Sequence[Link]) -> None:
-        if not self._intake.previews:
-            plain = [link for link in links if link.type != "supersedes"]
+        plain = [link for link in links if link.type != SUPERSEDES]
+        if plain and not self._intake.previews:
             store, actor = self._memory.store, self._memory.settings.actor
-            if plain:
-                store.add_links(plain, actor=actor, now=utc_now())
-        self._tally.links += sum(self._stands(link) for link in links)
+            store.add_links(plain, actor=actor, now=utc_now())
+        self._tally.links += len(plain)
+        for link in links:
+            if link.type == SUPERSEDES:
+                self._replace(link)
 
-    def _stands(self, link: Link) -> bool:
-        """Whether a link is there; what supersedes takes the other out of recall as well."""
-        if self._intake.previews or link.type != "supersedes":
-            return True
-        try:
-            self._memory.link(link.src.id, link.type, link.dst.id, weight=link.weight)
-        except Refused as refused:
-            self._tally.refuse(Refusal(f"{link.src.id} supersedes {link.dst.id}", refused))
-            return False
-        return True
+    def _replace(self, link: Link) -> None:
+        """Lets one memory stand for another, which leaves recall."""
+        if self._closes_circle(link):
+            circle = Refused("the two supersede each other, directly or through others")
+            self._tally.refuse(Refusal(f"{link.src.id} supersedes {link.dst.id}", circle))
+            return
+        if self._intake.previews:
+            self._would_replace.append(link)
+        else:
+            self._memory.link(link.src.id, SUPERSEDES, link.dst.id, weight=link.weight)
+        self._tally.links += 1
+
+    def _closes_circle(self, link: Link) -> bool:
+        """Of memories that supersede each other none would be recalled."""
+        seen, rim = {link.src.id}, {link.src.id}
+        while rim:
+            stored = (
+                one
+                for store in self._intake.stores
+                for one in store.links_of(sorted(rim), (SUPERSEDES,))
+            )
+            above = {one.src.id for one in chain(stored, self._would_replace) if one.dst.id in rim}
+            rim = above - seen
+            seen |= rim
+        return link.dst.id in seen
 
 
 def _mark(link: Link) -> Mark:

@@ -111,6 +111,20 @@ def test_edits_belong_to_the_agents_turn(said: Transcript) -> None:
     assert told.text == "Done."
 
 
+def test_an_edit_that_failed_did_not_happen(said: Transcript) -> None:
+    """What was refused or went wrong is no edit; what has no result yet is one."""
+    said.user("Change both.")
+    said.tool("Write", {"file_path": "/project/a.py"}, "not granted", failed=True)
+    said.user("And again.")
+    said.tool("Write", {"file_path": "/project/b.py"}, "not granted", failed=True)
+    said.agent({"type": "tool_use", "id": "t", "name": "Edit", "input": {"file_path": "/c.py"}})
+
+    found = [turn for turn in turns(said) if turn.who == "assistant"]
+
+    assert [edit.path for turn in found for edit in turn.edits] == ["/c.py"]
+    assert len(found) == 1
+
+
 def test_broken_lines_are_passed_over(said: Transcript) -> None:
     """Whatever stands in a line, the others are read."""
     said.user("one")

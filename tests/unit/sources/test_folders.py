@@ -80,3 +80,12 @@ def test_progress_counts_files(tmp_path: Path) -> None:
     assert [one.text for one in texts_of(tmp_path / "a.md", MD, file)] == ["x"]
     assert (folder.done, folder.total, folder.unit) == (1, 1, "files")
     assert (file.done, file.total) == (1, 1)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs links")
+def test_a_link_that_is_named_is_followed(tmp_path: Path) -> None:
+    """Who names it means what it leads to."""
+    (tmp_path / "real.md").write_text("inside")
+    (tmp_path / "link.md").symlink_to(tmp_path / "real.md")
+
+    assert [one.text for one in texts_of(tmp_path / "link.md", MD, Gauge())] == ["inside"]

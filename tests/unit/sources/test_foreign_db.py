@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -50,6 +51,25 @@ def test_a_database_in_use_is_read_as_it_stands(tmp_path: Path) -> None:
     assert "changed a moment ago" in texts
     assert hashlib.sha256(path.read_bytes()).hexdigest() == before
     db.close()
+
+
+def test_a_log_that_was_left_behind_is_read(tmp_path: Path) -> None:
+    """By a program that was cut off: what it says counts, and nothing new lies beside it."""
+    path = foreign.claude_mem(tmp_path, wal=True)
+    db = sqlite3.connect(path)
+    db.execute("UPDATE user_prompts SET prompt_text = 'said before the end'")
+    db.commit()
+    left = tmp_path / "left"
+    left.mkdir()
+    for name in ("claude-mem.db", "claude-mem.db-wal"):
+        shutil.copy(tmp_path / name, left / name)
+    db.close()
+    before = state(left)
+
+    texts = [one.found.text for one in ClaudeMem(left / path.name, Gauge()).entries()]  # type: ignore[union-attr]
+
+    assert "said before the end" in texts
+    assert state(left) == before
 
 
 def test_another_schema_is_told(tmp_path: Path) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import json
+import os
+import random
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +16,7 @@ import pytest
 
 import foreign
 from recollect import Memory
+from recollect.agents.capture import capture
 from recollect.errors import Refused
 from recollect.model import Item
 from recollect.sources.importing import import_from
@@ -165,6 +170,61 @@ def test_what_was_forgotten_here_stays_forgotten(tmp_path: Path, space: Memory) 
 
     assert counts(tally)[:2] == (0, 0)
     assert not [text for text in texts(space) if "allergic" in text]
+
+
+def test_what_was_erased_here_is_unknown(tmp_path: Path, space: Memory) -> None:
+    """Nothing is left to know it by, so it comes again."""
+    path = foreign.mcp_memory(tmp_path)
+    import_from(space, path)
+    space.forget(found(space, "Prefers tea").id, erase=True)
+
+    preview, tally = import_from(space, path, preview=True), import_from(space, path)
+
+    assert counts(preview) == counts(tally) == (1, 0, 0, 5, 0, 0, 0)
+
+
+def test_what_stands_twice_may_change_twice_alike(tmp_path: Path, space: Memory) -> None:
+    """It is one change."""
+    memories = [copy.deepcopy(foreign.MEMORIES[0]), copy.deepcopy(foreign.MEMORIES[0])]
+    path = foreign.mem0(tmp_path, memories)
+    import_from(space, path)
+    for memory in memories:
+        memory["memory"] = "Is allergic to walnuts, hazelnuts and pecans"
+    foreign.mem0(tmp_path, memories)
+
+    preview, tally = import_from(space, path, preview=True), import_from(space, path)
+
+    assert counts(preview) == counts(tally) == (0, 1, 0, 2, 0, 0, 0)
+
+
+def test_a_preview_knows_what_a_change_leads_to(tmp_path: Path, space: Memory) -> None:
+    """What is new may repeat what another says by then, or what it said before."""
+    path = tmp_path / "n.md"
+    path.write_text("## A\nThe old words\n")
+    import_from(space, path)
+    path.write_text("## A\nThe new words\n## A\nThe new words\n## A\nThe old words\n")
+
+    preview, tally = import_from(space, path, preview=True), import_from(space, path)
+
+    assert counts(preview) == counts(tally) == (1, 1, 1, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("first", ["capture", "import"])
+def test_a_captured_session_is_not_imported_again(
+    first: str, tmp_path: Path, space: Memory
+) -> None:
+    """Nor the other way round: the plugin and an import know turns by the same keys."""
+    path = foreign.claude_code(tmp_path) / "-srv-gauge" / "ses-9.jsonl"
+
+    if first == "capture":
+        captured = capture(space, path, session="ses-9", host="claude-code")
+        tally = import_from(space, path)
+    else:
+        tally = import_from(space, path)
+        captured = capture(space, path, session="ses-9", host="claude-code")
+
+    assert sorted([captured.stored, tally.stored]) == [0, 2]
+    assert sorted([captured.known, tally.repeated]) == [0, 2]
 
 
 def test_words_of_somebody_else_are_not_changed(tmp_path: Path, space: Memory) -> None:
@@ -324,3 +384,63 @@ def test_bad_use_is_told(tmp_path: Path, space: Memory) -> None:
         import_from(space, tmp_path / "none", "remind")
     with pytest.raises(Refused, match="read from a file"):
         import_from(space, "-", "mem0")
+
+
+def test_a_packed_file_is_the_same(tmp_path: Path, space: Memory) -> None:
+    """By gzip, and recognised all the same."""
+    path = foreign.mcp_memory(tmp_path)
+    graph = tmp_path / "mem0.json.gz"
+    graph.write_bytes(gzip.compress(foreign.mem0(tmp_path).read_bytes()))
+    path.write_bytes(gzip.compress(path.read_bytes()))
+
+    assert import_from(space, path).stored == 6
+    assert import_from(space, graph).kind == "mem0"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs such names")
+def test_names_may_be_anything(tmp_path: Path, space: Memory) -> None:
+    """Signs that an address would read otherwise, and bytes that are no text."""
+    strange = Path(os.fsdecode(os.fsencode(tmp_path) + b"/a?b#c%20 'x' \xe9.db"))
+    foreign.remind(tmp_path).rename(strange)
+    note = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.md"))
+    note.write_text("A note in a file whose name is no UTF-8")
+
+    tally, other = import_from(space, strange), import_from(space, note)
+
+    assert (tally.stored, tally.n_refused) == (5, 0)
+    assert (other.stored, other.source) == (1, "markdown:caf\ufffd.md")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_is_read_once(tmp_path: Path, space: Memory) -> None:
+    """As standard input is: by lines, not as a file that can be looked into."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text('"One note"\n"Another note"\n'))
+    writer.start()
+
+    tally = import_from(space, pipe)
+
+    writer.join(10)
+    assert (tally.kind, tally.stored) == ("jsonl", 2)
+    with pytest.raises(Refused, match="read from a file"):
+        import_from(space, pipe, "remind")
+
+
+def test_what_can_be_read_of_a_broken_source_is_kept(tmp_path: Path, space: Memory) -> None:
+    """An archive that is cut off in the middle: what came before is stored, the rest told."""
+    (chat,) = foreign.chatgpt_conversations()
+    path = tmp_path / "conversations.json.gz"
+    noise = random.Random(7)
+    whole = gzip.compress(
+        json.dumps([chat, *({"x": noise.randbytes(9000).hex()} for _ in range(60))]).encode()
+    )
+    broken = bytearray(whole)
+    broken[len(whole) * 3 // 4] ^= 0xFF
+    path.write_bytes(broken)
+
+    tally = import_from(space, path, "chatgpt")
+
+    assert tally.stored == 4
+    assert tally.n_refused > 0
+    assert counts(import_from(space, path, "chatgpt"))[:4] == (0, 0, 0, 4)

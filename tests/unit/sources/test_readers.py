@@ -39,6 +39,11 @@ def tied(kind: str, path: Path) -> list[tuple[str, str, str]]:
     ]
 
 
+def test_every_source_is_looked_at_here() -> None:
+    """A new one needs something to read."""
+    assert list(foreign.MAKERS) == list(SOURCES)
+
+
 @pytest.mark.parametrize("kind", foreign.MAKERS)
 def test_reading_twice_gives_the_same(kind: str, tmp_path: Path) -> None:
     """In the same order, with the same ids: that is what an import is repeated by."""
@@ -219,6 +224,24 @@ def test_claude_mem_keeps_sessions_files_and_projects(tmp_path: Path) -> None:
     assert (summary.text, "derives_from", bug.text) in tied("claude-mem", path)
 
 
+def test_claude_mem_directives_and_merged_projects(tmp_path: Path) -> None:
+    """Rules that hold, and not those that were withdrawn; a merged project is the other."""
+    path = foreign.claude_mem(tmp_path)
+    with foreign.database(path) as db:
+        db.execute("CREATE TABLE directives (id INTEGER PRIMARY KEY, scope TEXT, project TEXT, "
+                   "content TEXT, status TEXT, created_at_epoch INTEGER)")  # fmt: skip
+        db.execute("INSERT INTO directives VALUES (1, 'global', NULL, 'Always run the linter', "
+                   "'active', 1767225600000)")  # fmt: skip
+        db.execute("INSERT INTO directives VALUES (2, 'global', NULL, 'Never mind', 'archived', 0)")
+        db.execute("ALTER TABLE observations ADD COLUMN merged_into_project TEXT")
+        db.execute("UPDATE observations SET merged_into_project = 'atlas-main' WHERE id = 1")
+
+    found = drafts("claude-mem", path)
+
+    assert (found[0].topic, found[1].topic) == ("atlas-main", "atlas")
+    assert [(one.text, one.kind) for one in found[4:]] == [("Always run the linter", "directive")]
+
+
 def test_claude_mem_of_older_versions(tmp_path: Path) -> None:
     """Columns had other names once, and tables may be missing."""
     path = tmp_path / "old.db"
@@ -364,3 +387,17 @@ def test_markdown_sections_make_sense_alone(tmp_path: Path) -> None:
     assert tied("markdown", path) == [
         (access.text, "references", walk.text), (met.text, "references", pumps.text),
     ]  # fmt: skip
+
+
+def test_a_note_is_called_by_its_first_heading(tmp_path: Path) -> None:
+    """Where its head does not name it; given another title its sections are the same."""
+    path = tmp_path / "n.md"
+    path.write_text("# Tides\n\nTwice a day.\n\n## Springs\n\nAt new moon.\n")
+    before = entries("markdown", path)
+    path.write_text("# High and low\n\nTwice a day.\n\n## Springs\n\nAt new moon.\n")
+    after = entries("markdown", path)
+
+    assert [one.found.text for one in before] == [  # type: ignore[union-attr]
+        "Tides\nTwice a day.", "Tides > Springs\nAt new moon.",
+    ]  # fmt: skip
+    assert [one.id for one in before] == [one.id for one in after]

@@ -110,3 +110,17 @@ def test_scripts_without_spaces_are_compared_too() -> None:
 
     assert known.own_words("我们决定使用端口五千四百三十三。", "assistant") == ""
     assert known.own_words("测试都通过了，没有任何问题。", "assistant")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SessionStart hook is broken, mend it",
+        "Stop hook feedback should be shorter",
+        "What does <b>bold</b> mean, and List<int>?",
+        "a << 3 and b >> 2",
+    ],
+)
+def test_what_only_sounds_like_the_host_stays(text: str) -> None:
+    """Somebody who speaks of hooks and tags is heard."""
+    assert spoken(text) == text
