@@ -88,13 +88,13 @@ class Writing(Working):
         """
         from recollect.ingest.revise import revise  # start-up time: recall does without
 
-        item = self._live(item_id)
-        if revision is not None and item.rev != revision:
+        item = self.stored(item_id)
+        if revision is not None and (item.rev, item.live_to) != (revision, None):
             raise Conflict(
-                f"{item.id} is in revision {item.rev}, not {revision}",
+                f"{item.id} is no longer in revision {revision}",
                 remedy="read it again and repeat the change",
             )
-        return revise(item, changes, self._writing())
+        return revise(_alive(item), changes, self._writing())
 
     def boost(self, item_id: str, by: float = 1.0) -> Item:
         """Finds a memory more relevant than it was, within ten of neutral; a negative
@@ -110,10 +110,7 @@ class Writing(Working):
         return self.boost(item_id, -by)
 
     def _live(self, item_id: str) -> Item:
-        item = self.stored(item_id)
-        if item.live_to is not None:
-            raise Refused(f"{item.id} was forgotten", remedy=f"recollect restore {item.id}")
-        return item
+        return _alive(self.stored(item_id))
 
     def forget(
         self, *ids: str, erase: bool = False, preview: bool = False, reason: str = "forgotten"
@@ -135,6 +132,19 @@ class Writing(Working):
         self.store.end(names, how=reason, actor=self.settings.actor, now=self._clock())
         notes = self._notes_without(going)
         return Forgotten(going, kept, notes=notes)
+
+    def withdraw(self, revisions: Mapping[str, int], *, reason: str = "removed") -> list[str]:
+        """Takes memories out of recall that are still in these revisions (by id), pinned
+        ones too: for programs that keep something of their own here and are its masters.
+        Gives those that went; ``restore`` brings them back."""
+        if not revisions:
+            return []
+        ids = list(revisions)
+        gone = self.store.end(
+            ids, how=reason, actor=self.settings.actor, now=self._clock(), only=revisions
+        )
+        self._notes_without(tuple(self.store.get(gone).values()))
+        return gone
 
     def _erase(self, items: tuple[Item, ...], *, preview: bool) -> Forgotten:
         from recollect.maintain.lineage import reach_of  # start-up time: recall does without
@@ -198,6 +208,12 @@ class Writing(Working):
         back = self.store.restore(wanted, actor=self.settings.actor, now=self._clock())
         reclaim(back, self._writing())
         return back
+
+
+def _alive(item: Item) -> Item:
+    if item.live_to is not None:
+        raise Refused(f"{item.id} was forgotten", remedy=f"recollect restore {item.id}")
+    return item
 
 
 def _stays(item: Item) -> str:

@@ -1,5 +1,4 @@
-"""Claude's memory tool on a memory: the files it writes are kept, with their history, and
-what they say is found by recall."""
+"""Claude's memory tool on a memory: its files have a history, and recall finds what they say."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from recollect.text import unkeepable
 
 DEEPEST = 64
 _MOST_PASSES = 8
+_SAYING_NOTHING = frozenset(("", "text", "content", "memory", "value", "data"))
 
 OnRedaction = Callable[["Redaction"], None]
 
@@ -38,7 +39,7 @@ class Exact(NamedTuple):
 def exactly(value: Any, what: str = "the value", *, most_bytes: int = TEXT_BYTES) -> Exact:
     """The value as text. Raises Refused where it is not JSON, so that it would come back
     as something else than it went in, and TooLarge where it is longer than that."""
-    _check(value, what, 1)
+    check_json(value, what)
     check_size(_text(value), what, most_bytes)
     kinds: dict[str, None] = {}
     for _ in range(_MOST_PASSES):
@@ -72,7 +73,8 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _check(value: Any, what: str, depth: int) -> None:
+def check_json(value: Any, what: str, depth: int = 1) -> None:
+    """Refuses what is not JSON, or too deep to be walked."""
     if depth > DEEPEST:
         raise TooLarge(what, limit=DEEPEST, actual=depth, unit="levels deep")
     if isinstance(value, Mapping):
@@ -80,10 +82,10 @@ def _check(value: Any, what: str, depth: int) -> None:
             if not isinstance(key, str):
                 raise Refused(f"{what} has a key {key!r:.40}, which is no text: not JSON")
             _check_text(key, what)
-            _check(inner, what, depth + 1)
+            check_json(inner, what, depth + 1)
     elif isinstance(value, list | tuple):
         for inner in value:
-            _check(inner, what, depth + 1)
+            check_json(inner, what, depth + 1)
     elif isinstance(value, str):
         _check_text(value, what)
     else:
@@ -115,11 +117,13 @@ def check_size(text: str, what: str, most_bytes: int = TEXT_BYTES) -> None:
 
 def told(value: Any) -> str:
     """What a value says, for reading and finding: its texts and numbers, a line each, with
-    their names where there are several. Never longer than its JSON."""
+    their names where these say something. Never longer than its JSON."""
     leaves = list(_leaves("", value))
     if len(leaves) == 1:
         return leaves[0][1]
-    return "\n".join(f"{name}: {leaf}" if name else leaf for name, leaf in leaves)
+    return "\n".join(
+        leaf if name.lower() in _SAYING_NOTHING else f"{name}: {leaf}" for name, leaf in leaves
+    )
 
 
 def _leaves(name: str, value: Any) -> list[tuple[str, str]]:

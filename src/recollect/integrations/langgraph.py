@@ -14,7 +14,8 @@ from typing import Any, cast
 from recollect.asking import MAX_K, MAX_TOKENS
 from recollect.errors import BadText, Refused
 from recollect.ingest.redact import redact
-from recollect.integrations.documents import KIND, UNINDEXED, Document, Documents, Entry, readable
+from recollect.integrations.document import KIND, UNINDEXED, Document, Entry, readable
+from recollect.integrations.documents import Documents
 from recollect.integrations.exact import Exact, OnRedaction, Redaction, exactly, told
 from recollect.integrations.matching import check_filter, passes
 from recollect.integrations.opening import missing, open_memory
@@ -83,7 +84,7 @@ class RecollectStore(BaseStore):
         self.fields = tuple(fields)
         self.ttl_config = ttl
         self._on_redaction = on_redaction
-        self._documents = Documents(self.memory, _COLLECTION)
+        self._documents = Documents(self.memory, _COLLECTION, _address_of)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Carries operations out. All see what was there before; of several writes to one
@@ -169,10 +170,7 @@ class RecollectStore(BaseStore):
         return Item(**_fields_of(found))
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        check_filter(op.filter)
-        for name in ("limit", "offset"):
-            if getattr(op, name) < 0:
-                raise Refused(f"{name} is {getattr(op, name)}, but must not be below 0")
+        _check_search(op)
         found: list[tuple[Document, float | None]]
         if op.query and op.query.strip():
             found = self._recalled(op)
@@ -274,12 +272,32 @@ def _check_place(namespace: Namespace, key: str) -> None:
             raise Refused("a key or a label of a namespace holds a secret; name it otherwise")
 
 
+def _check_search(op: SearchOp) -> None:
+    check_filter(op.filter)
+    if op.query is not None and not isinstance(op.query, str):
+        raise Refused(f"a query is a text, not a {type(op.query).__name__}")
+    for name, value in (("limit", op.limit), ("offset", op.offset)):
+        if not isinstance(value, int) or value < 0:
+            raise Refused(f"{name} is {value!r:.40}, but must be a whole number from 0 up")
+
+
 def _minutes(ttl: float | None) -> float | None:
     if ttl is None:
         return None
     if not math.isfinite(ttl) or not 0 <= ttl <= 10**9:
         raise Refused(f"ttl is {ttl}, but must be a number of minutes from 0 to a billion")
     return float(ttl)
+
+
+def _address_of(document: Document) -> str | None:
+    namespace, key = document.about.get("namespace"), document.about.get("key")
+    if not isinstance(namespace, list) or not isinstance(key, str):
+        return None
+    try:
+        is_object = isinstance(json.loads(document.body), dict)
+        return _address(tuple(namespace), key) if is_object else None
+    except (ValueError, Refused):
+        return None
 
 
 def _value(document: Document) -> dict[str, Any]:

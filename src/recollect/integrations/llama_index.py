@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
+from recollect.integrations.document import readable
 from recollect.integrations.opening import missing, open_memory
 from recollect.integrations.quoting import Asking, known_of, quoted
 from recollect.integrations.transcript import in_parts, session_name
@@ -134,6 +135,6 @@ def _drafts(message: ChatMessage) -> list[Draft]:
             source_class=_CLASSES.get(message.role, "agent"),
             force=True,
         )
-        for part in in_parts(message.content or "")
+        for part in in_parts(readable(message.content or "", ""))
         if has_substance(part)
     ]

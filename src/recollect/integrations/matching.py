@@ -10,7 +10,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from recollect.errors import Refused
+from recollect.errors import Refused, TooLarge
+from recollect.integrations.exact import DEEPEST
 
 _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "$gt": operator.gt,
@@ -26,19 +27,31 @@ def passes(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
     return all(_matches(value.get(key), each) for key, each in (wanted or {}).items())
 
 
-def check_filter(wanted: Mapping[str, Any] | None) -> None:
-    """Refuses operators that do not exist, whether or not anything would be compared."""
-    for each in (wanted or {}).values():
-        if isinstance(each, Mapping):
-            if any(_is_operator(key) for key in each):
-                unknown = [key for key in each if key not in OPERATORS]
-                if unknown:
-                    raise Refused(
-                        f"there is no filter operator {unknown[0]!r:.40}",
-                        remedy=f"one of {', '.join(OPERATORS)}",
-                    )
-            else:
-                check_filter(each)
+def check_filter(wanted: object) -> None:
+    """Refuses what is no filter, and operators that do not exist, whether or not anything
+    would be compared."""
+    if wanted is None:
+        return
+    if not isinstance(wanted, Mapping):
+        raise Refused(f"a filter is a JSON object, not a {type(wanted).__name__}")
+    for each in wanted.values():
+        _check(each, 1)
+
+
+def _check(wanted: object, depth: int) -> None:
+    if depth > DEEPEST:
+        raise TooLarge("the filter", limit=DEEPEST, actual=depth, unit="levels deep")
+    if isinstance(wanted, Mapping):
+        unknown = [key for key in wanted if key not in OPERATORS]
+        if unknown and any(_is_operator(key) for key in wanted):
+            raise Refused(
+                f"there is no filter operator {unknown[0]!r:.40}",
+                remedy=f"one of {', '.join(OPERATORS)}",
+            )
+        wanted = tuple(wanted.values())
+    if isinstance(wanted, list | tuple):
+        for each in wanted:
+            _check(each, depth + 1)
 
 
 def _is_operator(key: object) -> bool:

@@ -13,7 +13,8 @@ from typing import Any
 
 from recollect.errors import Conflict, Refused
 from recollect.ingest.redact import redact
-from recollect.integrations.documents import Document, Documents, Entry
+from recollect.integrations.document import Document, Entry
+from recollect.integrations.documents import Documents
 from recollect.integrations.exact import check_size, exactly
 from recollect.integrations.paths import ROOT, normal
 from recollect.memory import Memory
@@ -32,7 +33,7 @@ class MemoryFiles:
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
-        self._documents = Documents(memory, _SOURCE)
+        self._documents = Documents(memory, _SOURCE, _address_of)
 
     def view(self, path: str, view_range: list[int] | None = None) -> str:
         """A file with line numbers, or what is in a folder, two levels deep."""
@@ -164,7 +165,19 @@ class MemoryFiles:
 
 def content_of(document: Document) -> str:
     """What is in a file, exactly."""
-    return document.body if document.is_text else str(json.loads(document.body))
+    if document.is_text:
+        return document.body
+    content: str = json.loads(document.body)
+    return content
+
+
+def _address_of(document: Document) -> str | None:
+    path = document.about.get("path")
+    try:
+        is_text = isinstance(path, str) and isinstance(content_of(document), str)
+        return _address(path) if is_text and normal(path) == path else None
+    except (ValueError, Refused):
+        return None
 
 
 def _address(path: str) -> str:

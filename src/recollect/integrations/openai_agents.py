@@ -1,5 +1,4 @@
-"""A session of the OpenAI Agents SDK kept in a memory: the conversation, exactly, and to be
-asked about later."""
+"""A session of the OpenAI Agents SDK that is a memory: kept exactly, and to be asked about."""
 
 from __future__ import annotations
 
@@ -9,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from recollect.errors import Refused
-from recollect.integrations.exact import OnRedaction, Redaction, exactly
+from recollect.integrations.exact import OnRedaction, Redaction, check_json, exactly
+from recollect.integrations.opaque import in_pieces, whole
 from recollect.integrations.opening import missing, open_memory
 from recollect.integrations.transcript import MOST_BYTES, Transcript, Turn
 from recollect.memory import Memory
@@ -44,14 +44,15 @@ class RecollectSession(SessionABC):
         session_id: str,
         memory: Memory | str | None = None,
         *,
-        session_settings: SessionSettings | None = None,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
         on_redaction: OnRedaction | None = None,
     ) -> None:
         self.session_id = session_id
-        self.session_settings = session_settings or SessionSettings()
+        given = session_settings or {}
+        self.session_settings = SessionSettings(**given) if isinstance(given, dict) else given
         self.memory = open_memory(memory)
         self._on_redaction = on_redaction
-        self._transcript = Transcript(self.memory, session_id, _SOURCE)
+        self._transcript = Transcript(self.memory, session_id, _SOURCE, _is_item)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The conversation, oldest first; with a limit its last so many items."""
@@ -77,18 +78,27 @@ class RecollectSession(SessionABC):
     def _turn(self, item: TResponseInputItem) -> Turn:
         if not isinstance(item, Mapping):
             raise Refused(f"an item is a JSON object, not a {type(item).__name__}")
-        kept = exactly(dict(item), "the item", most_bytes=MOST_BYTES)
+        check_json(item, "the item")
+        kept = exactly(in_pieces(item), "the item", most_bytes=MOST_BYTES)
         if kept.redacted and self._on_redaction is not None:
             self._on_redaction(Redaction(f"session {self.session_id}", kept.redacted))
-        speaker = _speaker(kept.value)
-        return Turn(words(kept.value), kept.text, speaker, _CLASSES.get(speaker, "agent"))
+        said = whole(kept.value)
+        speaker = _speaker(said)
+        return Turn(words(said), kept.text, speaker, _CLASSES.get(speaker, "agent"))
 
 
 _CLASSES = {"user": "user", "tool": "tool"}
 
 
 def _item(body: str) -> TResponseInputItem:
-    return cast("TResponseInputItem", json.loads(body))
+    return cast("TResponseInputItem", whole(json.loads(body)))
+
+
+def _is_item(body: str) -> bool:
+    try:
+        return isinstance(whole(json.loads(body)), dict)
+    except (ValueError, AttributeError):
+        return False
 
 
 def _speaker(item: Mapping[str, Any]) -> str:

@@ -7,14 +7,14 @@ back as one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from recollect.errors import Refused
 from recollect.ids import make_id
 from recollect.ingest.admit import FIELD_CHARACTERS, TEXT_BYTES
 from recollect.ingest.redact import redact
-from recollect.integrations.documents import keep_beside, kept_beside, readable
+from recollect.integrations.document import keep_beside, kept_beside, readable
 from recollect.memory import Memory
 from recollect.model import Draft, Item
 from recollect.text import unkeepable
@@ -45,12 +45,24 @@ class _Kept(NamedTuple):
     def body(self) -> str:
         return "".join(kept_beside(item, item.metadata[_ABOUT]) or "" for item in self.items)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every part of it is still there."""
+        return all(item.metadata[_ABOUT]["parts"] == len(self.items) for item in self.items)
+
 
 class Transcript:
-    """One conversation. Safe to share between threads; several writers may add to it."""
+    """One conversation. Safe to share between threads; several writers may add to it.
 
-    def __init__(self, memory: Memory, session: str, source: str) -> None:
+    ``is_body`` tells what can be a piece: others may write to the same session, and what
+    they write is passed over.
+    """
+
+    def __init__(
+        self, memory: Memory, session: str, source: str, is_body: Callable[[str], bool]
+    ) -> None:
         self.memory = memory
+        self._is_body = is_body
         self.session = session_name(session)
         self.source = source
 
@@ -76,29 +88,19 @@ class Transcript:
 
     def clear(self) -> None:
         """Takes every piece away."""
-        items = [item for one in self._kept(whole=False) for item in one.items]
-        self._end(items)
+        self._end(list(self._items()))
 
     def _end(self, items: Sequence[Item]) -> list[str]:
-        return self.memory.store.end(
-            [item.id for item in items],
-            how="removed",
-            actor=self.memory.settings.actor,
-            now=self.memory.now,
-            only={item.id: item.rev for item in items},
-        )
+        return self.memory.withdraw({item.id: item.rev for item in items})
 
-    def _kept(self, *, whole: bool = True) -> list[_Kept]:
-        """The pieces in order; with ``whole`` those left out of which a part was forgotten."""
+    def _kept(self) -> list[_Kept]:
+        """The pieces in order, those left out of which a part was forgotten."""
         items = sorted(self._items(), key=lambda item: (item.seq or 0, item.id))
         pieces: dict[str, list[Item]] = {}
         for item in items:
-            about: dict[str, Any] = item.metadata[_ABOUT]
-            pieces.setdefault(about.get("piece", item.id), []).append(item)
+            pieces.setdefault(str(item.metadata[_ABOUT].get("piece", item.id)), []).append(item)
         kept = [_Kept(tuple(parts)) for parts in pieces.values()]
-        if not whole:
-            return kept
-        return [one for one in kept if len(one.items) == one.items[0].metadata[_ABOUT]["parts"]]
+        return [one for one in kept if one.is_whole and self._is_body(one.body)]
 
     def _items(self) -> Iterator[Item]:
         after: str | None = None
@@ -110,7 +112,7 @@ class Transcript:
                 sources=(self.source,),
                 include_superseded=True,
             )
-            yield from (item for item in page if _ABOUT in item.metadata)
+            yield from (item for item in page if _is_part(item))
             if len(page) < _PAGE:
                 return
             after = page[-1].id
@@ -140,6 +142,11 @@ class Transcript:
                 )
             )
         return drafts
+
+
+def _is_part(item: Item) -> bool:
+    about = item.metadata.get(_ABOUT)
+    return isinstance(about, Mapping) and isinstance(about.get("parts"), int)
 
 
 def session_name(session: str) -> str:

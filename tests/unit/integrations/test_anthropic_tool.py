@@ -12,6 +12,14 @@ from typing import Any
 import pytest
 from anthropic import Anthropic, AsyncAnthropic
 from anthropic.lib.tools import ToolError
+from anthropic.types.beta import (
+    BetaMemoryTool20250818CreateCommand,
+    BetaMemoryTool20250818DeleteCommand,
+    BetaMemoryTool20250818InsertCommand,
+    BetaMemoryTool20250818RenameCommand,
+    BetaMemoryTool20250818StrReplaceCommand,
+    BetaMemoryTool20250818ViewCommand,
+)
 
 from corpus import NOW
 from messages_server import messages_server, says, uses
@@ -192,7 +200,7 @@ def test_every_state_of_a_file_is_in_its_history(tool: RecollectMemoryTool) -> N
     do(tool, "delete", path=TEA)
 
     told = [(one.rev, one.text) for one in tool.memory.history(item.id)]
-    assert [text for _, text in told] == ["green tea", "black tea", "black tea"]
+    assert told == [(1, "green tea"), (2, "black tea")]
     assert tool.memory.browse() == []
     create(tool, TEA, "no tea at all")
     assert content(tool, TEA) == "no tea at all"
@@ -374,3 +382,30 @@ def test_caching_is_asked_for_where_wanted(embedder: Embedder) -> None:
         for kind in (RecollectMemoryTool, RecollectAsyncMemoryTool):
             made = kind(memory, cache_control={"type": "ephemeral"})
             assert made.to_dict()["cache_control"] == {"type": "ephemeral"}
+
+
+def test_the_asynchronous_tool_has_every_command(tool: RecollectMemoryTool) -> None:
+    """Called one by one, as the SDK's dispatch does where it is used alone."""
+    other = RecollectAsyncMemoryTool(tool.memory)
+    commands: list[Any] = [
+        BetaMemoryTool20250818CreateCommand(command="create", path=TEA, file_text="green tea\n"),
+        BetaMemoryTool20250818InsertCommand(
+            command="insert", path=TEA, insert_line=0, insert_text="top"
+        ),
+        BetaMemoryTool20250818StrReplaceCommand(
+            command="str_replace", path=TEA, old_str="green", new_str="black"
+        ),
+        BetaMemoryTool20250818RenameCommand(
+            command="rename", old_path=TEA, new_path="/memories/sam"
+        ),
+        BetaMemoryTool20250818ViewCommand(command="view", path="/memories/sam"),
+        BetaMemoryTool20250818DeleteCommand(command="delete", path="/memories/sam"),
+    ]
+
+    async def main() -> list[Any]:
+        return [await other.execute(command) for command in commands]
+
+    told = asyncio.run(main())
+
+    assert told[4].endswith("     1\ttop\n     2\tblack tea\n     3\t")
+    assert told[5] == "Successfully deleted /memories/sam"

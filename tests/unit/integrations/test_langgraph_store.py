@@ -509,8 +509,9 @@ def test_names_that_langgraph_refuses_are_refused(store: RecollectStore) -> None
         store.batch([GetOp(USER, 3)])  # type: ignore[arg-type]
     with pytest.raises(Refused):
         store.batch([object()])  # type: ignore[list-item]
-    with pytest.raises(Refused):
-        store.search(USER, limit=-1)
+    for odd in ({"limit": -1}, {"offset": -1}, {"limit": "all"}, {"query": 5}, {"filter": ["n"]}):
+        with pytest.raises(Refused):
+            store.search(USER, **odd)  # type: ignore[arg-type]
 
 
 def test_other_spaces_see_nothing(tmp_path: Path, embedder: Embedder) -> None:

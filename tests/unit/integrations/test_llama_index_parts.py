@@ -161,7 +161,8 @@ def test_what_leaves_the_chat_comes_back_when_it_is_asked_for(
 
 
 def test_turns_know_who_spoke_and_where(space: Memory) -> None:
-    """A message without words is not remembered, a long one is whole."""
+    """A message without words is not remembered, a long one is whole, and what no store can
+    keep is marked."""
     long = "the river rises\n" * 8_000
 
     async def main() -> None:
@@ -171,6 +172,7 @@ def test_turns_know_who_spoke_and_where(space: Memory) -> None:
             ChatMessage(role="tool", content="found 3 dogs"),
             ChatMessage(role="assistant", content=""),
             ChatMessage(role="assistant", content=None),
+            ChatMessage(role="user", content="half \ud83d and \x00 nothing"),
             ChatMessage(
                 role="user", blocks=[ImageBlock(url="https://x"), TextBlock(text="a photo")]
             ),
@@ -181,12 +183,13 @@ def test_turns_know_who_spoke_and_where(space: Memory) -> None:
     asyncio.run(main())
     items = sorted(space.browse(), key=lambda item: item.seq or 0)
 
-    assert [(item.speaker, item.source_class) for item in items[:3]] == [
-        ("user", "user"), ("tool", "tool"), ("user", "user")
+    assert [(item.speaker, item.source_class) for item in items[:4]] == [
+        ("user", "user"), ("tool", "tool"), ("user", "user"), ("user", "user")
     ]  # fmt: skip
+    assert items[2].text == "half \ufffd and \ufffd nothing"
     assert {item.session for item in items} != {"chat"}
     assert len({item.session for item in items}) == 1
-    assert "".join(item.text for item in items[3:]) == long
+    assert "".join(item.text for item in items[4:]) == long
 
 
 def test_without_a_question_there_is_nothing_to_say(space: Memory) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import Refused
+from recollect.errors import Refused, TooLarge
 from recollect.integrations.matching import check_filter, passes
 
 VALUE = {
@@ -92,3 +92,21 @@ def test_unknown_operators_are_refused(wanted: dict[str, Any]) -> None:
     """Before anything is compared: an empty store says the same as a full one."""
     with pytest.raises(Refused, match="operator"):
         check_filter(wanted)
+
+
+@pytest.mark.parametrize("wanted", [[], "n", 5, [("n", 5)]])
+def test_what_is_no_filter_is_refused(wanted: Any) -> None:
+    """Rather than taken for one that leaves everything."""
+    with pytest.raises(Refused, match="a JSON object"):
+        check_filter(wanted)
+
+
+@pytest.mark.parametrize("wrap", [lambda inner: {"a": inner}, lambda inner: [inner]])
+def test_a_filter_without_a_bottom_is_refused(wrap: Any) -> None:
+    """Before it is followed there."""
+    wanted: Any = 1
+    for _ in range(5000):
+        wanted = wrap(wanted)
+
+    with pytest.raises(TooLarge, match="levels deep"):
+        check_filter({"a": wanted})

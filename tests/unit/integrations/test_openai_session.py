@@ -100,9 +100,11 @@ def test_a_limit_gives_the_last_ones(space: Memory) -> None:
     async def main() -> list[list[Any]]:
         session = RecollectSession("s", space, session_settings=SessionSettings(limit=2))
         await session.add_items(ITEMS)
-        return [await session.get_items(limit) for limit in (None, 1, 100, 0)]
+        short = RecollectSession("s", space, session_settings={"limit": 1})
+        last = await short.get_items()
+        return [last, *[await session.get_items(limit) for limit in (None, 1, 100, 0)]]
 
-    assert asyncio.run(main()) == [ITEMS[-2:], ITEMS[-1:], ITEMS, []]
+    assert asyncio.run(main()) == [ITEMS[-1:], ITEMS[-2:], ITEMS[-1:], ITEMS, []]
 
 
 def test_popping_takes_the_last_away(space: Memory) -> None:
