@@ -110,3 +110,25 @@ def test_a_question_for_a_time_alone_is_answered_from_that_time() -> None:
     assert [hit.item.id for hit in found.hits] == [then.id]
     assert somebody.hits[0].item.id == then.id
     assert nothing.status == "below_gate"
+
+
+@pytest.mark.parametrize(
+    ("stored", "question", "known"),
+    [
+        ("My bicycle is turquoise", "What is my bicycle like?", True),
+        ("My bicycle is turquoise", "tell me about my bicycle", True),
+        ("My bicycle is turquoise", "What colour is my bicycle?", True),
+        ("My bicycle is turquoise", "which colour is my bike?", True),
+        ("My bicycle is turquoise", "how do I tune a violin?", False),
+        ("My bicycle is turquoise", "What is my dog's name?", False),
+        ("Tests run with make test", "How do I run the tests?", True),
+        ("Tests run with make test", "Where is the deploy key?", False),
+        ("We chose PostgreSQL for billing", "what did we choose for billing?", True),
+        ("We chose PostgreSQL for billing", "when is the next holiday?", False),
+    ],
+)
+def test_a_memory_of_one_knows_it_and_nothing_else(stored: str, question: str, known: bool) -> None:
+    """It has nothing to stand out from, which speaks neither for it nor against it."""
+    with Memory.open(":memory:") as memory:
+        memory.remember(stored)
+        assert bool(memory.recall(question).hits) is known

@@ -55,13 +55,16 @@ class Abstain:
     names a time and nothing else, it knows what happened then. It does not know when most
     names of the question are strange to this space. In between it must be sure enough:
     the best likeness of the whole (plain vectors), of a sentence, and how far the best
-    stands out from the rest, less the share of strange words. Where none of the ``top``
-    has a vector, the share of the words they hold decides.
+    stands out from the rest, less the share of strange words. Where fewer than ``top``
+    are there to stand out from, as in a young memory, those missing lie as far behind as
+    they usually do (``usual_lead``). Where none of the ``top`` has a vector, the share of
+    the words they hold decides.
     """
 
     min_confidence: float = 0.64
     sentence: float = 0.75
     lead: float = 1.25
+    usual_lead: float = 0.35
     strange: float = 0.2
     min_coverage: float = 0.5
     top: int = 10
@@ -101,7 +104,8 @@ class Abstain:
         whole = max(
             (float(one.vector @ plain) for one in close if one.vector is not None), default=0.0
         )
-        lead = best[0].score - fsum(cand.score for cand in best) / len(best)
+        behind = fsum(best[0].score - cand.score for cand in best)
+        lead = (behind + self.usual_lead * (self.top - len(best))) / self.top
         # An embedder that knows no sentences takes a memory for one.
         by_sentence = question_tokens(ctx).matrix is not None
         sentence = max(one.sentence for one in close) if by_sentence else whole
