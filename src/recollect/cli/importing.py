@@ -15,6 +15,7 @@ from recollect.errors import Refused
 from recollect.sources import KINDS
 
 if TYPE_CHECKING:
+    from recollect.memory import Memory
     from recollect.sources.importing import Import
     from recollect.sources.tally import Tally
 
@@ -67,7 +68,7 @@ def import_memories(app: App, /, path: str, kind: str, *, dry_run: bool, **defau
     given = {name: value for name, value in defaults.items() if value not in (None, ())}
     if "sort" in given:
         given["kind"] = given.pop("sort")
-    with app.open() as memory:
+    with _target(app, dry_run=dry_run) as memory:
         under_way = Import(memory, path, kind, preview=dry_run, given=given)
         try:
             with progress(app, "importing") as advance:
@@ -76,6 +77,15 @@ def import_memories(app: App, /, path: str, kind: str, *, dry_run: bool, **defau
             _say_how_far(app, under_way)
             raise
     return _report(app, tally, named=kind == "auto")
+
+
+def _target(app: App, *, dry_run: bool) -> Memory:
+    """The memory to fill; a preview of what a new one would get makes none."""
+    if not dry_run or app.where().path.exists():
+        return app.open()
+    from recollect.memory import Memory  # the heavy part
+
+    return Memory.open(":memory:", settings=app.settings)
 
 
 def _say_how_far(app: App, under_way: Import) -> None:

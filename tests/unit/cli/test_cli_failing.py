@@ -29,6 +29,7 @@ from recollect.cli.failing import failure_of, interrupted, report
         (errors.StoreBusy("no"), "store_busy", 3),
         (errors.StoreDamaged("no"), "store_damaged", 3),
         (errors.SchemaTooNew("no"), "schema_too_new", 3),
+        (errors.Forbidden("no", scope="admin"), "forbidden", 2),
         (click.UsageError("no"), "bad_use", 2),
         (click.BadParameter("no"), "bad_use", 2),
         (click.ClickException("no"), "bad_use", 2),
@@ -51,7 +52,8 @@ def test_an_exit_code_for_everything(error: Exception, kind: str, code: int) -> 
 def test_every_error_of_ours_has_its_place() -> None:
     """None falls through to being called a bug."""
     ours = [value for value in vars(errors).values() if isinstance(value, type)]
-    plain = [kind for kind in ours if kind not in (errors.TooLarge, errors.MissingExtra)]
+    asking_more = (errors.TooLarge, errors.MissingExtra, errors.Forbidden)
+    plain = [kind for kind in ours if kind not in asking_more]
 
     assert all(not failure_of(kind("no")).is_bug for kind in plain)
 

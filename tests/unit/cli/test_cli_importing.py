@@ -89,3 +89,12 @@ def test_what_cannot_be_imported_is_told(call: Caller) -> None:
     assert call("import", "-", "--from", "chatgpt").code == 2
     assert call("import", "x.db", "--from", "word").code == 2
     assert call("import", "none.md").code == 2
+
+
+def test_a_preview_makes_no_space(call: Caller) -> None:
+    """Where there is none yet, there is none afterwards."""
+    path = str(foreign.MAKERS["mcp-memory"](call.folder).relative_to(call.folder))
+    before = sorted(call.folder.rglob("*"))
+
+    assert call("import", path, "--dry-run").code == 0
+    assert sorted(call.folder.rglob("*")) == before
