@@ -88,6 +88,11 @@ def state_folder() -> Path:
     return Path(user_state_dir(APP, appauthor=False))
 
 
+def hooks_log() -> Path:
+    """Where hooks note what went wrong: their host is told nothing of it."""
+    return state_folder() / "hooks.log"
+
+
 def make_private_folder(path: Path) -> None:
     """Makes the folder and its missing parents, for the owner only; existing ones are
     left as they are."""
