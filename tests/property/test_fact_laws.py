@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fact_pairs import FLAGGED, SUPERSEDED, TRAPS, pairs
 from recollect.ids import IdMaker
 from recollect.ingest.facts import fact_of
 from recollect.ingest.release import reclaim, release
 from recollect.ingest.remember import WriteContext, remember
+from recollect.memory import Memory
 from recollect.model import Draft
+from recollect.settings import Settings
 from recollect.store.sqlite import SqliteStore
+from recollect.testing import FixedClock
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -23,11 +28,23 @@ statements = st.builds(
                      "We changed the {} to {}", "The {} is not {}", "The {} may be {}")),
     st.sampled_from(("5", "10", "20", "Main", "30 s")),
 )  # fmt: skip
+told_pairs = st.sampled_from([*pairs(SUPERSEDED), *pairs(FLAGGED), *pairs(TRAPS)])
+BY_SLOT = defaultdict(set)
+for _text in (
+    text for table in (SUPERSEDED, FLAGGED, TRAPS) for two in pairs(table) for text in two
+):
+    _fact = fact_of(_text, "user")
+    if _fact is not None:
+        BY_SLOT[_fact[:2]].add(_text)
+# Statements of one subject and attribute, in any number and order.
+rivals = st.sampled_from(sorted(sorted(texts) for texts in BY_SLOT.values())).flatmap(
+    lambda texts: st.lists(st.sampled_from(texts), min_size=1, max_size=6)
+)
 drafts = st.builds(
     lambda text, day, source: Draft(
         text, occurred_at=NOW - timedelta(days=day), source_class=source
     ),
-    statements,
+    st.one_of(statements, told_pairs.map(lambda pair: pair[1])),
     st.integers(0, 6),
     st.sampled_from(("user", "agent", "tool", "web")),
 )
@@ -96,6 +113,74 @@ def test_forgetting_and_restoring_a_memory_changes_no_standing(pool, which):
     store.close()
 
 
+def told(texts: list[str], order: list[int], *, batch: bool) -> dict[str, tuple[str, set[str]]]:
+    """What stands of statements of one day each, written in an order, and what each replaced."""
+    store = SqliteStore.open(None, space="laws")
+    days = [Draft(text, occurred_at=NOW - timedelta(days=9 - n)) for n, text in enumerate(texts)]
+    if batch:
+        answers = remember([days[at] for at in order], context(store))
+    else:
+        answers = [remember([days[at]], context(store, n))[0] for n, at in enumerate(order)]
+    items = store.get([answer.id for answer in answers])
+    edges = corrections(store, list(items))
+    store.close()
+    return {
+        item.text: (item.status, {items[dst].text for src, dst in edges if src == item.id})
+        for item in items.values()
+    }
+
+
+@settings(deadline=None, max_examples=30)
+@given(told_pairs)
+def test_of_two_statements_the_same_stands_however_they_are_written(pair):
+    """One after the other, late, or in one batch, in any order."""
+    first = told(list(pair), [0, 1], batch=False)
+
+    assert told(list(pair), [1, 0], batch=False) == first
+    assert told(list(pair), [0, 1], batch=True) == first
+    assert told(list(pair), [1, 0], batch=True) == first
+
+
+@settings(deadline=None, max_examples=80)
+@given(rivals, st.randoms(use_true_random=False), st.booleans())
+def test_the_newest_stands_and_whatever_went_was_replaced(texts, chance, batch):
+    """Of any number of statements about one thing."""
+    texts = list(dict.fromkeys(texts))
+    order = list(range(len(texts)))
+    chance.shuffle(order)
+
+    standing = told(texts, order, batch=batch)
+
+    replaced = set().union(*(others for _, others in standing.values()))
+    assert standing[texts[-1]][0] == "active"
+    assert all(text in replaced for text, (status, _) in standing.items() if status != "active")
+    for text, (_, others) in standing.items():
+        assert all(texts.index(other) < texts.index(text) for other in others)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.sampled_from(pairs(SUPERSEDED)))
+def test_the_past_is_answered_by_what_stood_then(pair):
+    """And the present by the correction alone; an undo lets both stand."""
+    clock = FixedClock(NOW)
+    with Memory.open(":memory:", embedder="none", settings=Settings(), clock=clock) as memory:
+        old = memory.remember(pair[0]).id
+        clock.forward(days=1)
+        then = clock.now
+        clock.forward(days=1)
+        new = memory.remember(pair[1]).id
+        clock.forward(days=1)
+
+        def found(**when) -> set[str]:
+            return {hit.item.id for hit in memory.recall(pair[0], **when).hits}
+
+        assert old in found(as_of=then)
+        assert new not in found(as_of=then)
+        assert old not in found()
+        memory.undo(old)
+        assert old in found()
+
+
 @settings(deadline=None)
 @given(st.text(max_size=400))
 def test_any_text_is_read(text):
@@ -107,7 +192,7 @@ def test_any_text_is_read(text):
 
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(
-    ["the", "a", "my", "we", "is", "are", "not", "no", "longer", "moved", "from", "to", "in", "of", "for", "'s", ",", "A", "5", "key", "vault", "B", "was", "set", "=", "took", "over"]
+    ["the", "a", "my", "we", "is", "are", "not", "no", "longer", "moved", "from", "to", "in", "of", "for", "'s", ",", "A", "5", "key", "vault", "B", "was", "set", "=", "took", "over", "now", "as", "today", "runs", "cut", "on", "Mondays", "every", "has", "items", "done", "Ana", "engineer", "instead", "prefer", "go", "last", "month", "up"]
 ), max_size=14))  # fmt: skip
 def test_any_words_are_read(words):
     """However they stand."""

@@ -14,18 +14,36 @@ from recollect.ingest.fact_parts import (
     until_pause,
     without_adverbs,
 )
+from recollect.ingest.fact_routines import counted, doing
 from recollect.ingest.fact_states import Reader
-from recollect.ingest.fact_values import Value, is_naming, is_place, value_of
+from recollect.ingest.fact_ties import is_versioned, status
+from recollect.ingest.fact_values import Value, is_naming, is_place, not_clock, value_of
 
 _TO = frozenset({"to", "into", "onto", "as"})
 _BY = frozenset({"by", "with"})
 _PREPOSITIONS = _TO | _BY | {"from", "for", "in"}
 
 
+def _without_when(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Without "last month" at the end; a time that was so once is left as it is."""
+    low = [word.low for word in words]
+    cut = 2 if low[-2:-1] == ["last"] and low[-1] in words_of.PERIODS else 0
+    cut = 1 if low[-1:] == ["yesterday"] else cut
+    kept = words[: len(words) - cut]
+    timed = any(_is_time(word) for word in kept)
+    return words if timed or not kept or kept[-1].low in _PREPOSITIONS else kept
+
+
+def _is_time(word: Word) -> bool:
+    value = value_of((word,))
+    return value is not None and value.kind == "time"
+
+
 class _Way:
     """From where to where: what stands behind each preposition, and what before them all."""
 
     def __init__(self, words: tuple[Word, ...]) -> None:
+        words = _without_when(words)
         places = [at for at, word in enumerate(words) if word.low in _PREPOSITIONS]
         self.moved = words[: places[0]] if places else words
         ends = [*places[1:], len(words)] if places else []
@@ -35,9 +53,9 @@ class _Way:
 
     def to(self, prepositions: frozenset[str] = _TO) -> Value | None:
         """The value arrived at."""
-        for preposition in prepositions:
-            if preposition in self.behind:
-                return value_of(self.behind[preposition])
+        for preposition, words in self.behind.items():  # the first one said
+            if preposition in prepositions:
+                return value_of(words)
         return None
 
     def left(self) -> str:
@@ -64,11 +82,21 @@ def _turned(said: Said) -> Fact | None:
     """As in "The limit was raised from 5 to 10"."""
     way = _Way(said.after)
     thing, value = _subject(said, way), way.to()
+    if said.verb in ("upgraded", "downgraded") and said.is_first_person and not way.moved:
+        return _switched(said)
     if thing is None or value is None or thing.is_name:
         return None
+    value = not_clock(value)
     if value.kind == "plain" and not is_naming(value):
         return None
+    if is_versioned(value) and thing.head in words_of.RUNNERS:
+        return _new(said, thing.slot("uses"), value, way.left(), "version")
     return _new(said, thing.slot("time" if value.kind == "time" else "value"), value, way.left())
+
+
+def _cut(said: Said) -> Fact | None:
+    """As in "We cut the limit to 5", and as in "we cut releases on Tuesdays"."""
+    return _turned(said) or doing(said)
 
 
 def _switched(said: Said) -> Fact | None:
@@ -76,13 +104,18 @@ def _switched(said: Said) -> Fact | None:
     way = _Way(said.after)
     value = way.to()
     own = thing_of(way.moved, said.me) if way.moved else None
-    about = way.purpose(said.me) or own
+    purpose = way.purpose(said.me)
+    about = purpose or own
     if ("for" in way.behind and about is None) or (way.moved and own is None):
         return None
     thing = about or said.thing
     if thing is None or value is None or value.kind not in ("name", "plain"):
         return None
-    holds: Holds = "many" if thing.is_name else "some"
+    holds: Holds = "many" if thing.is_name and about is None else "some"
+    if purpose and not said.is_first_person:  # what others do for it is about them
+        doer = said.thing
+        slot = (doer.name, f"uses for {purpose.name}") if doer else None
+        return _new(said, slot, value, way.left(), holds) if slot else None
     return _new(said, (thing.name, "uses"), value, way.left(), holds)
 
 
@@ -118,9 +151,24 @@ def _was(said: Said) -> Fact | None:
     after, _ = without_adverbs(said.after, said.how)
     if after and after[0].low == "been":
         after, _ = without_adverbs(after[1:], said.how)
+    if said.verb in ("has", "have") and after and after[0].low not in CHANGES:
+        counts = counted(said._replace(after=after))
+        if counts is not None:
+            return counts
+    if after and after[0].low in words_of.DONE:
+        return _finished(said._replace(after=after))
     if len(after) < 2 or after[0].low not in CHANGES:
         return None
     return CHANGES[after[0].low](said._replace(verb=after[0].low, after=after[1:]))
+
+
+def _finished(said: Said) -> Fact | None:
+    """As in "The migration was completed yesterday"."""
+    when = said.after[1:]
+    if when and not all(word.low in ("today", "yesterday") for word in when):
+        return None
+    fact = status(said._replace(after=said.after[:1]))
+    return fact._replace(how="became") if fact and said.how in ("is", "became") else None
 
 
 def _subject(said: Said, way: _Way) -> Thing | None:
@@ -144,5 +192,6 @@ CHANGES: dict[str, Reader] = {
     **dict.fromkeys(words_of.RENAMES, _renamed),
     **dict.fromkeys(words_of.REPLACES, _replaced),
     "took": _took_over,
+    "cut": _cut,
 }
 PASSIVES: dict[str, Reader] = dict.fromkeys(("was", "were", "has", "have"), _was)

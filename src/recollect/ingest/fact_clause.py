@@ -8,12 +8,14 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from recollect.ingest.fact_words import (
+    CHANGES,
     CORRECTING,
     DETERMINERS,
     LABELS,
     OPENERS,
     SEVERAL,
     SINCE,
+    SINCE_WHEN,
     UNSURE,
 )
 
@@ -26,6 +28,8 @@ _SENTENCE_END = re.compile(r"[.!…]['\"”’)]?(?=\s+[^a-z\s])|\n|;(?=\s)|\s[�
 _MARKS = (". ", "! ", "; ", "\n", " (", " - ", " – ", " — ", '." ', ".\n", "… ", ".\t")
 _NO_SENTENCE = "-*>|#\"“'`{[<"
 _SHORTENED = frozenset({"dr", "mr", "mrs", "ms", "prof", "st", "no", "vs", "approx", "ca"})
+_DIGIT = re.compile(r"v?\d")
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _NEGATIVES = {
     "isn't": ("is", "not"),
     "aren't": ("are", "not"),
@@ -126,8 +130,23 @@ def _opened(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], bool] | None:
         start = _behind_time(words)
         if start is None:
             return None
-        return words[start:], True
+        # "With caching" and "as a guest" are conditions; "after the holidays" is one, too,
+        # unless something is said to have changed.
+        if words[0].low == "after":
+            changed = any(word.low in CHANGES for word in words[start:])
+            return (words[start:], False) if changed else None
+        return (words[start:], True) if _is_time(words[:start]) else None
     return words, corrects
+
+
+def _is_time(opening: Sequence[Word]) -> bool:
+    """Whether what opens a sentence says since when."""
+    low = [word.low for word in opening]
+    if low[0] == "as" and low[1:2] not in (["of"], ["from"]):
+        return False
+    # "From 5 users on" is a condition, "since 2.0" is not.
+    dated = _YEAR if low[0] in ("from", "with") else _DIGIT
+    return any(word in SINCE_WHEN or dated.match(word) for word in low[1:])
 
 
 def _behind_time(words: Sequence[Word]) -> int | None:

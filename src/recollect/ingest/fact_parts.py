@@ -13,16 +13,18 @@ from recollect.ingest.fact_values import Value
 MOST_SUBJECT = 6  # words
 
 How = Literal["is", "became", "is not", "ended"]
-Holds = Literal["one", "some", "many", "event"]
+Holds = Literal["one", "some", "many", "loose", "version", "status", "event"]
 
 
 class Fact(NamedTuple):
     """What a statement says. ``value`` is in the form it is compared in.
 
     ``how``: it is so, became so, is not so, or ended. ``holds``: of ``one`` value at a
-    time; of ``some``, where a second value is suspicious; of ``many``; or an ``event``,
-    which only an explicit change moves. ``before`` is the value it says it replaced.
-    ``whole``: the text says nothing else.
+    time; of ``some``, where a second value is suspicious; of ``many``; ``loose``, where only
+    an explicit change replaces and a second value is suspicious; of one ``version`` of each
+    thing named; a ``status``; or an ``event``, which only an explicit change moves.
+    ``before`` is the value it says it replaced. ``whole``: the text says nothing else.
+    ``by`` is what is done then, where the slot does not say it: "cut" on Tuesdays.
     """
 
     subject: str
@@ -32,6 +34,7 @@ class Fact(NamedTuple):
     holds: Holds = "one"
     before: str = ""
     whole: bool = True
+    by: str = ""
 
 
 class Thing(NamedTuple):
@@ -144,4 +147,6 @@ def without_adverbs(after: tuple[Word, ...], how: How) -> tuple[tuple[Word, ...]
 def make_fact(said: Said, slot: tuple[str, str], value: Value, holds: Holds = "one") -> Fact:
     """The fact that a value in a slot makes, as the clause says it."""
     how: How = "became" if value.now and said.how == "is" else said.how
-    return Fact(*slot, value.key, how, holds, "", said.whole and not value.more)
+    before = value.instead if how in ("is", "became") else ""
+    how = "became" if before else how
+    return Fact(*slot, value.key, how, holds, before, said.whole and not value.more)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from recollect.ingest.fact_words import ADVERBS, NEWER, REASONS, UNITS
+from recollect.ingest.fact_words import ADVERBS, NEWER, NUMBERS, PERIODS, REASONS, UNITS
 
 _TOKEN = re.compile(r"[^\W_]+(?:[@./:_'-]+[^\W_]+)*|[€$£%]")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _GLUED = re.compile(r"(\d+(?:[.,]\d+)?)([a-z]{1,4}|[%€$£])")
 _LEFT_OUT = frozenset({"the", "a", "an"}) | NEWER | ADVERBS
 _DENYING = frozenset(
@@ -21,9 +23,10 @@ _DENYING = frozenset(
 )  # fmt: skip
 _CLOCK = re.compile(r"\d{1,2}[:.]\d{2}|\d{1,2}(?:am|pm)")
 _DATE = re.compile(r"\d{4}-\d{2}(?:-\d{2})?")
+_DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _SHAPES = (
-    ("time", _CLOCK),
+    ("time", re.compile(r"\d{1,2}:\d{2}|\d{1,2}(?:am|pm)")),
     ("date", _DATE),
     ("number", _NUMBER),
     ("label", re.compile(r"[a-z]")),
@@ -33,6 +36,7 @@ _SHAPES = (
 )
 _DIMENSIONS = {
     **dict.fromkeys(("ms", "s", "min", "h", "days", "weeks", "months", "years"), "duration"),
+    **dict.fromkeys(("week", "month", "year"), "duration"),
     **dict.fromkeys(("kb", "mb", "gb", "tb"), "size"),
     **dict.fromkeys(("mg", "g", "kg", "tons"), "mass"),
     "%": "share",
@@ -46,6 +50,12 @@ _MONTHS = frozenset(
      "october", "november", "december")
 )  # fmt: skip
 _PLACED = frozenset(("in", "at", "on", "inside", "within", "to", "into", "by", "with", "for"))
+_CADENCES = frozenset(
+    ("hourly", "daily", "nightly", "weekly", "biweekly", "monthly", "quarterly", "yearly")
+)
+_INSTEAD = (["over"], ["to"], ["instead", "of"], ["rather", "than"])
+_LIMITING = _PLACED | {"during", "under", "within", "between", "per", "across"}
+_DAYS = frozenset({"weekday", "month", "date"})
 _MOST_VALUE = 3  # words of a value that may be exchanged
 
 
@@ -54,7 +64,7 @@ def tokens(text: str) -> list[str]:
 
     An "a" at the end, or in capitals within, is no article: vault A.
     """
-    words = _TOKEN.findall(text)
+    words = _TOKEN.findall(_THOUSANDS.sub("", text) if "," in text else text)
     kept = []
     for at, word in enumerate(words):
         low = word.casefold()
@@ -97,22 +107,119 @@ def denies(newer: str, older: str) -> bool:
     return _plain(newer) == _plain(older)
 
 
-def replaces(newer: str, value: str, older: str, before: str, *, whole: bool) -> bool:
+class Telling(NamedTuple):
+    """A text, the value of the fact it states, and what that is about."""
+
+    text: str
+    value: str
+    subject: str
+    attribute: str
+    before: str = ""
+
+    @property
+    def names_tool(self) -> bool:
+        """Whether the value is something used, which may come with its version."""
+        return self.attribute.startswith("uses")
+
+
+def replaces(newer: Telling, older: Telling, *, whole: bool) -> bool:
     """Whether a text that says itself that something changed changes what another says:
-    a value of the same shape, in the same relation and, where that is the ``whole`` of
+    a value of the same form, in the same relation and, where that is the ``whole`` of
     what the other says, under the same conditions."""
-    now, then = tokens(value), tokens(before)
-    if list(map(shape, now)) != list(map(shape, then)):
+    now, then = tokens(newer.value), tokens(older.value)
+    if _form(now, tool=newer.names_tool) != _form(then, tool=older.names_tool):
         return False
-    one, other = _around(tokens(newer), now), _around(tokens(older), then)
-    if one is None or other is None:
+    one, other = _around(tokens(newer.text), now), _around(tokens(older.text), then)
+    if one is None or other is None or not same_limits(newer, older):
         return False
     plain = any(shape(word) == "word" for word in now) and now[:1] != then[:1]
-    if plain and is_name(newer, now[0]) != is_name(older, then[0]):
+    if plain and is_name(newer.text, now[0]) != is_name(older.text, then[0]):
         return False
     if not _same_relation(one[0], other[0], plain):
         return False
-    return not whole or _same_conditions(one[1], other[1])
+    return not whole or _same_conditions(_told(one[1], newer), _told(other[1], older))
+
+
+def same_terms(newer: Telling, older: Telling) -> bool:
+    """Whether both values are told under the same conditions, as far as that can be seen."""
+    one = _around(tokens(newer.text), tokens(newer.value))
+    other = _around(tokens(older.text), tokens(older.value))
+    if one is None or other is None:
+        return False
+    return _same_conditions(_told(one[1], newer), _told(other[1], older))
+
+
+def same_but_who(newer: Telling, older: Telling) -> bool:
+    """Whether the texts say the same of two: "Ana owns billing", "Ben owns billing"."""
+    now, then = tokens(newer.value), tokens(older.value)
+    one, other = tokens(newer.text), tokens(older.text)
+    begin = one[: len(now)] == now and other[: len(then)] == then
+    return begin and one[len(now) :] == other[len(then) :]
+
+
+def _told(behind: Sequence[str], telling: Telling) -> list[str]:
+    """What follows a value, without what it is about, "for billing", and what it replaced."""
+    about = ["for", *tokens(telling.subject)]
+    if list(behind[: len(about)]) == about:
+        return list(behind[len(about) :])
+    left = tokens(telling.before)
+    for opening in _INSTEAD if left else ():
+        if list(behind) == [*opening, *left]:
+            return []
+    return list(behind)
+
+
+def is_cadence(words: Sequence[str]) -> bool:
+    """Whether it says how often, and nothing else: daily, every 6 hours."""
+    if len(words) == 1:
+        return words[0] in _CADENCES
+    spans = all(shape(word) in ("number", "duration") or word in PERIODS for word in words[1:])
+    return bool(words) and words[0] in ("every", "each") and spans
+
+
+def same_frame(newer: Telling, older: Telling) -> bool:
+    """Whether the texts are the same but for how often."""
+    now, then = tokens(newer.value), tokens(older.value)
+    one, other = tokens(newer.text), tokens(older.text)
+    often = is_cadence(now) and is_cadence(then)
+    ends = one[-len(now) :] == now and other[-len(then) :] == then
+    return often and ends and one[: -len(now)] == other[: -len(then)]
+
+
+def _spoken(word: str) -> str:
+    """The shape of a word; fly.io and flake8 are names, though they look like codes."""
+    kind = shape(word)
+    named = word.rstrip("0123456789")
+    return "word" if kind == "code" and len(named) > 2 and not _DIGIT.search(named) else kind
+
+
+def same_limits(newer: Telling, older: Telling) -> bool:
+    """Whether two values hold under the same conditions: "on staging" is one. What belongs to
+    a time is part of it: "on Mondays at ten"."""
+    timed = newer.attribute.endswith("time")
+    return timed or _limits(newer.value) == _limits(older.value)
+
+
+def _limits(value: str) -> list[str]:
+    words = tokens(value)
+    at = next((at for at, word in enumerate(words) if at and word in _LIMITING), len(words))
+    return [] if at + 1 < len(words) and shape(words[at + 1]) in _DAYS else words[at:]
+
+
+def _form(words: Sequence[str], *, tool: bool) -> tuple[str, ...]:
+    """The shapes of a value's words; names of one word and of two are alike, and so are the
+    ways of naming a day."""
+    shapes = [_spoken(word) for word in words]
+    if is_cadence(words):
+        return ("cadence",)
+    if _DAYS.intersection(shapes) and _DAYS.issuperset(set(shapes) - {"number"}):
+        return ("day",)
+    kept = tuple(one for one, before in zip(shapes, ["", *shapes], strict=False)
+                 if one != "word" or before != "word")  # fmt: skip
+    versioned = (
+        tool and len(kept) == 2 and kept[0] == "word" and kept[1] in ("number", "code", "time")
+    )
+    return kept[:1] if versioned else kept
 
 
 def is_name(text: str, word: str) -> bool:
@@ -134,6 +241,8 @@ def shape(word: str) -> str:
         return "weekday"
     if word in _MONTHS:
         return "month"
+    if word in NUMBERS:
+        return "number"
     return next((name for name, pattern in _SHAPES if pattern.fullmatch(word)), "word")
 
 
@@ -176,5 +285,6 @@ def _same_conditions(now: Sequence[str], then: Sequence[str]) -> bool:
         | {"since", "from", "as", "this", "last", "today", "yesterday"}
         | ADVERBS
     )
-    kept = [] if now and now[0] in told else list(now)
+    since = len(now) > 1 and now[0] in ("in", "on") and shape(now[1]) in _DAYS
+    kept = [] if now and (now[0] in told or since) else list(now)
     return kept == list(then)

@@ -17,6 +17,7 @@ from recollect.ingest.fact_words import (
     NO_VALUES,
     NUMBERS,
     PAST,
+    PERIODS,
     PLACE_NOUNS,
     REASONS,
     RECURRING,
@@ -27,18 +28,28 @@ from recollect.ingest.fact_words import (
 
 MOST_WORDS = 8
 _CLOCK = re.compile(r"\d{1,2}[:.]\d{2}|\d{1,2}(?:am|pm)|\d{4}-\d{2}-\d{2}")
+_DOTTED = re.compile(r"\d{1,2}\.\d{2}")
 _NUMBER = re.compile(r"[-+~<>≈€$£#]?\d")
 _NAMELIKE = re.compile(r"\d+[a-z]{4,}")
 _SIGNS = frozenset("_/\\@:.0123456789")
 _TIMELY = NUMBERS | {"every", "early", "late", "mid", "end", "a", "first", "last", "second"}
 _THE = frozenset({"the", "our", "an", "a"})
+_FROM = frozenset({"from", "starting", "effective", "as"})
+_AT_ONCE = {
+    *(("today",), ("now",), ("immediately",)),
+    *((day, on) for day in ("today", "now") for on in ("on", "onward", "onwards")),
+}
+_LIMITING = frozenset({"in", "on", "at", "for", "with", "by", "to", "of", "and", "or", "the"})
+_UNIT_WORDS = frozenset(UNITS) | frozenset(UNITS.values())
+_MOST_INSTEAD = 3  # words
 
 Kind = Literal["time", "number", "name", "plain"]
 
 
 class Value(NamedTuple):
     """A value in the form it is compared in. ``recurring`` times hold again and again;
-    ``now`` says that the words call it new; ``rest`` is what follows it, a reason or more."""
+    ``now`` says that the words call it new; ``rest`` is what follows it, a reason or more;
+    ``instead`` is what it stands instead of."""
 
     key: str
     kind: Kind
@@ -46,6 +57,7 @@ class Value(NamedTuple):
     now: bool = False
     rest: tuple[Word, ...] = ()
     more: bool = False
+    instead: str = ""
 
 
 def value_of(words: Sequence[Word]) -> Value | None:
@@ -54,6 +66,9 @@ def value_of(words: Sequence[Word]) -> Value | None:
     now = more = False
     rest: tuple[Word, ...] = ()
     for at, word in enumerate(words):
+        if held and word.low in _FROM and _from_now(words[at:]):
+            now = True
+            break
         if word.low in PAST:
             return None
         if word.low in ADVERBS:
@@ -75,7 +90,35 @@ def value_of(words: Sequence[Word]) -> Value | None:
     if not held or len(held) > MOST_WORDS or held[0].low in NO_VALUES:
         return None
     recurring = any(word.low in RECURRING for word in held)
-    return Value(key_of(held), _kind(held), recurring, now, rest, more)
+    return Value(key_of(held), _kind(held), recurring, now, rest, more, _instead(rest))
+
+
+def _from_now(words: Sequence[Word]) -> bool:
+    """As in "from today", "as of now", "starting today"."""
+    low = tuple(word.low for word in words[:5])
+    return (low[2:] if low[:2] == ("as", "of") else low[1:]) in _AT_ONCE
+
+
+def without_now(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], bool]:
+    """Words without "now" or "as of today" at their end, and whether that was there."""
+    now = False
+    at = next((at for at, word in enumerate(words) if at and word.low in _FROM), len(words))
+    if at < len(words) and _from_now(words[at:]):
+        words, now = words[:at], True
+    while words and words[-1].low in ADVERBS:
+        now |= words[-1].low in NEW_NOW
+        words = words[:-1]
+    return words, now
+
+
+def _instead(rest: Sequence[Word]) -> str:
+    """What "instead of" names, if it names that alone: not "instead of spaces in Makefiles"."""
+    if [word.low for word in rest[:2]] not in (["instead", "of"], ["rather", "than"]):
+        return ""
+    end = next((at for at, word in enumerate(rest) if at > 1 and word.low in REASONS), None)
+    named = [word for word in rest[2:end] if word.low not in ADVERBS]
+    limited = any(word.low in _LIMITING or word.pause for word in named[:-1])
+    return "" if limited or not 1 <= len(named) <= _MOST_INSTEAD else key_of(named)
 
 
 def _without_articles(held: list[Word]) -> list[Word]:
@@ -100,6 +143,10 @@ def key_of(words: Sequence[Word]) -> str:
 
 def _kind(held: Sequence[Word]) -> Kind:
     first = held[0]
+    if first.low in ("every", "each") and any(word.low in PERIODS for word in held[1:4]):
+        return "time"
+    if _NUMBER.match(first.low) and len(held) > 1 and held[1].low in _UNIT_WORDS:
+        return "number"  # raised to 45 s on Monday
     if _is_timely(first) or (
         (_NUMBER.match(first.low) or first.low in _TIMELY) and any(map(_is_timely, held[1:4]))
     ):
@@ -120,6 +167,12 @@ def _is_code(word: str) -> bool:
 
 def _is_timely(word: Word) -> bool:
     return word.low in TIMES or word.raw == "May" or _CLOCK.fullmatch(word.low) is not None
+
+
+def not_clock(value: Value) -> Value:
+    """The value where no "at" says that it is a time: 3.12 is a version or a price."""
+    dotted = value.kind == "time" and _DOTTED.fullmatch(value.key) is not None
+    return value._replace(kind="number") if dotted else value
 
 
 def is_naming(value: Value) -> bool:

@@ -61,6 +61,11 @@ OPENERS = _words(
 )
 CORRECTING = _words("update correction actually now nowadays")
 SINCE = _words("since as from starting effective after with")
+SINCE_WHEN = _words("""
+monday tuesday wednesday thursday friday saturday sunday january february march april may june july
+august september october november december today now week month year quarter sprint spring summer
+autumn winter
+""")
 
 PLACES = _words("in at on inside within")
 # "in progress", "on fire": no places.
@@ -153,8 +158,17 @@ MEASURED = {
 OFFICES = {
     **dict.fromkeys(("owns", "own"), "owner"),
     **dict.fromkeys(("leads", "lead", "heads", "head"), "lead"),
+    **dict.fromkeys(("maintains", "maintain"), "maintainer"),
+    **dict.fromkeys(("manages", "manage"), "manager"),
 }
-PASSIVE_OFFICES = {"owned": "owner", "led": "lead", "headed": "lead"}
+MANAGING = _words("manages manage")
+TEAMS = _words("team teams department group squad crew office division")
+PASSIVE_OFFICES = {
+    "owned": "owner",
+    "led": "lead",
+    "headed": "lead",
+    "maintained": "maintainer",
+}
 # Verbs whose objects may be many; their negation is what matters.
 MANY = {
     **dict.fromkeys(("use", "uses", "using"), "uses"),
@@ -169,6 +183,134 @@ MANY = {
     **dict.fromkeys(("speak", "speaks"), "speaks"),
 }
 EMPLOYED = _words("works work working")
+# What is done again and again: "releases are cut on Tuesdays", "we cut releases on Tuesdays".
+ACTS = {
+    **dict.fromkeys(("cut", "cuts"), "cut"),
+    **dict.fromkeys(("run", "runs", "executed"), "run"),
+    **dict.fromkeys(("ship", "ships", "shipped"), "ship"),
+    **dict.fromkeys(("deploy", "deploys", "deployed"), "deploy"),
+    **dict.fromkeys(("release", "releases", "released"), "release"),
+    **dict.fromkeys(("publish", "publishes", "published"), "publish"),
+    **dict.fromkeys(("take", "takes", "taken"), "take"),
+    **dict.fromkeys(("make", "makes", "made"), "make"),
+    **dict.fromkeys(("send", "sends", "sent"), "send"),
+    **dict.fromkeys(("hold", "holds", "held"), "hold"),
+    **dict.fromkeys(("keep", "keeps", "kept"), "keep"),
+    **dict.fromkeys(("store", "stores", "stored"), "store"),
+    **dict.fromkeys(("retain", "retains", "retained"), "retain"),
+    **dict.fromkeys(("delete", "deletes", "deleted"), "delete"),
+    **dict.fromkeys(("purge", "purges", "purged"), "purge"),
+    **dict.fromkeys(("cache", "caches", "cached"), "cache"),
+    **dict.fromkeys(("rotate", "rotates", "rotated"), "rotate"),
+    **dict.fromkeys(("review", "reviews", "reviewed"), "review"),
+    **dict.fromkeys(("merge", "merges", "merged"), "merge"),
+    **dict.fromkeys(("refresh", "refreshes", "refreshed"), "refresh"),
+    **dict.fromkeys(("rebuild", "rebuilds", "rebuilt"), "rebuild"),
+    **dict.fromkeys(("generate", "generates", "generated"), "generate"),
+    **dict.fromkeys(("renew", "renews", "renewed"), "renew"),
+    **dict.fromkeys(("sync", "syncs", "synced"), "sync"),
+    **dict.fromkeys(("meet", "meets"), "meet"),
+    **dict.fromkeys(("charge", "charges", "charged"), "charge"),
+    **dict.fromkeys(("pay", "pays", "paid"), "pay"),
+    **dict.fromkeys(("bill", "bills", "billed"), "bill"),
+}
+# "We shipped on Tuesdays" is past, "are shipped on Tuesdays" is not.
+DOING = frozenset(word for word, act in ACTS.items() if word == act or word.endswith("s"))
+ACTS["valid"] = "valid"  # for 24 hours
+GOING = _words("go goes")
+PERIODS = _words("""
+day days night nights week weeks weekday month months quarter quarters year years hour hours minute
+minutes second seconds sprint sprints weekend morning evening afternoon h min s
+""")
+# Verbs in front of a number of things: "the API returns 100 items per page".
+COUNTING = {
+    **dict.fromkeys(("returns", "return"), "returns"),
+    **dict.fromkeys(("allows", "allow"), "allows"),
+    **dict.fromkeys(("holds", "hold"), "holds"),
+    **dict.fromkeys(("keeps", "keep"), "keeps"),
+    **dict.fromkeys(("stores", "store"), "stores"),
+    **dict.fromkeys(("retains", "retain"), "retains"),
+    **dict.fromkeys(("serves", "serve"), "serves"),
+    **dict.fromkeys(("sends", "send"), "sends"),
+    **dict.fromkeys(("handles", "handle"), "handles"),
+    **dict.fromkeys(("contains", "contain"), "contains"),
+    **dict.fromkeys(("fits", "fit"), "fits"),
+    **dict.fromkeys(("shows", "show"), "shows"),
+    **dict.fromkeys(("lists", "list"), "lists"),
+    **dict.fromkeys(("caches", "cache"), "caches"),
+    **dict.fromkeys(("retries", "retry"), "retries"),
+    **dict.fromkeys(("has", "have"), "has"),
+}
+# Numbers that are no counts: "returns 404 errors" and "500 errors" are both so.
+NO_COUNTS = _words("error errors status code codes response responses http ok")
+# Verbs that lead somewhere, with the prepositions they lead by.
+LEADING = {
+    **dict.fromkeys(("points", "point"), ("point", ("to", "at"))),
+    **dict.fromkeys(("listens", "listen"), ("listen", ("on",))),
+    **dict.fromkeys(("connects", "connect"), ("connect", ("to",))),
+    **dict.fromkeys(("deploys", "deploy"), ("deploy", ("to", "from"))),
+    **dict.fromkeys(("redirects", "redirect"), ("redirect", ("to",))),
+    **dict.fromkeys(("resolves", "resolve"), ("resolve", ("to",))),
+    **dict.fromkeys(("reports", "report"), ("report", ("to",))),
+    **dict.fromkeys(("logs", "log"), ("log", ("to",))),
+    **dict.fromkeys(("writes", "write"), ("write", ("to",))),
+    **dict.fromkeys(("publishes", "publish"), ("publish", ("to",))),
+    **dict.fromkeys(("merges", "merge"), ("merge", ("into", "to"))),
+    **dict.fromkeys(("branches", "branch"), ("branch", ("off", "from"))),
+    **dict.fromkeys(("goes", "go"), ("go", ("to", "into"))),
+}
+# How something is made: "is built with Vite", "is written in Go".
+MADE = _words("""
+built written tested managed packaged formatted linted compiled bundled generated styled deployed
+provisioned monitored tracked documented rendered implemented hosted signed installed sent
+handled processed
+""")
+MADE_BY = _words("with in using via through by from")
+# Roles that one person has at a time, if something is added to them.
+ROLES = ROLES_OF | _words("engineer developer designer architect scientist analyst officer master")
+# States that follow one another, and those that exclude each other.
+UNDONE = _words("""
+pending open unfinished incomplete queued blocked unresolved unmerged ongoing underway in-progress
+paused outstanding
+""")
+DONE = _words("""
+done finished complete completed closed resolved merged shipped released deployed live cancelled
+canceled abandoned
+""")
+TOGGLES = tuple(
+    _words(pair)
+    for pair in (
+        "enabled disabled", "active inactive", "public private", "required optional",
+        "mandatory optional", "allowed forbidden", "locked unlocked", "online offline",
+    )
+)  # fmt: skip
+STATUSES = UNDONE.union(DONE, *TOGGLES)
+# Such things come and go, each another one: the bug, the ticket, the weather.
+PASSING = _words("""
+bug error ticket issue invoice endpoint temperature weather score task order request incident alert
+exception commit build meeting call appointment flight train answer result problem question idea
+example page line file function customer author reviewer
+""")
+# Of these it is not known which one is pending or done, unless a number says so.
+UNNAMED = PASSING | _words("""
+deployment deploy pipeline job run release branch pr prs mr patch change review test tests door shop
+window store fix feature account user office
+""")
+# What runs something, rather than being it: "the server was upgraded to Ubuntu 24.04".
+RUNNERS = _words("""
+server servers machine host cluster laptop vm box image container node backend frontend app service
+project site website repo
+""")
+# Tools and habits of which one has one at a time.
+RIVALS = tuple(
+    _words(row)
+    for row in (
+        "tabs spaces", "npm pnpm yarn bun", "poetry pipenv pdm uv", "jest vitest mocha jasmine",
+        "webpack vite rollup parcel esbuild", "camelcase snake_case", "git mercurial subversion",
+        "light-mode dark-mode", "single-quotes double-quotes", "rebasing merging squashing",
+        "light-theme dark-theme",
+    )
+)  # fmt: skip
 _CLOCK = """
 monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays
 fridays saturdays sundays january february march april june july august september october november

@@ -7,15 +7,28 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from recollect.dates import find_times
-from recollect.ingest.fact_shapes import denies, differs_in_words, replaces, restates
+from recollect.ingest.fact_shapes import (
+    Telling,
+    denies,
+    differs_in_words,
+    replaces,
+    restates,
+    same_but_who,
+    same_frame,
+    same_limits,
+    same_terms,
+)
+from recollect.ingest.fact_ties import are_rivals, excludes
 from recollect.ingest.fact_values import agree
-from recollect.ingest.fact_words import PLAIN_VALUED
+from recollect.ingest.fact_words import PASSING, PLAIN_VALUED, RUNNERS
 from recollect.ingest.facts import Fact
 from recollect.model import Item
 
 SURE = 0.9
 DOUBTFUL = 0.4
 _LEAST_CONFIDENCE = 0.5
+_DIGIT = re.compile(r"\d")
+Verdict = Literal["replaces", "denies", "doubtful"]
 
 
 class Stated(NamedTuple):
@@ -33,6 +46,12 @@ class Stated(NamedTuple):
     def is_change(self) -> bool:
         """Whether it says that something is no longer as it was."""
         return self.fact.how in ("became", "ended")
+
+    @property
+    def telling(self) -> Telling:
+        """Its words, as far as they are compared."""
+        fact = self.fact
+        return Telling(self.item.text, fact.value, fact.subject, fact.attribute, fact.before)
 
     @property
     def is_positive(self) -> bool:
@@ -91,15 +110,22 @@ def _elsewhere(newer: Stated, older: Stated) -> bool:
 
 
 def _not_for_good(newer: Stated, older: Stated) -> bool:
-    """Whether the newer one holds only later, or only for a while."""
+    """Whether the newer one holds only for a while, or one of the two only later."""
     item = newer.item
     if newer.moment > item.stored_at or (item.valid_to is not None and not older.item.valid_to):
         return True
-    if not _FROM_THEN.match(item.text):
-        return False
-    return any(span.start > item.stored_at for span in find_times(item.text, item.stored_at)[:1])
+    return any(_begins_after(each.item, item.stored_at) for each in (newer, older))
 
 
+def _begins_after(item: Item, moment: datetime) -> bool:
+    """Whether its words say that it is so only from a later time on."""
+    since = _SINCE_THEN.search(item.text)
+    told = item.text if _FROM_THEN.match(item.text) else item.text[since.end() :] if since else ""
+    spans = find_times(told, item.stored_at)[:1] if told else []
+    return any(span.start > moment for span in spans)
+
+
+_SINCE_THEN = re.compile(r"\b(?:as of|as from|starting|effective|beginning)\b", re.IGNORECASE)
 _FROM_THEN = re.compile(
     r"\s*(?:as of|as from|from|starting|effective|beginning|until|till|in|on|next|by)\b",
     re.IGNORECASE,
@@ -112,7 +138,7 @@ def _suspicion(newer: Fact, older: Fact) -> Literal["doubtful"] | None:
     return "doubtful" if alone and positive and not agree(newer.value, older.value) else None
 
 
-def _verdict(one: Stated, other: Stated) -> Literal["replaces", "denies", "doubtful"] | None:
+def _verdict(one: Stated, other: Stated) -> Verdict | None:
     """What two statements are to each other by their words alone."""
     newer, older = one.fact, other.fact
     same = agree(newer.value, older.value)
@@ -125,42 +151,108 @@ def _verdict(one: Stated, other: Stated) -> Literal["replaces", "denies", "doubt
     return "replaces" if explicit else "denies"
 
 
-def _other_value(one: Stated, other: Stated) -> Literal["replaces", "denies", "doubtful"] | None:
+def _other_value(one: Stated, other: Stated) -> Verdict | None:
     """Two values, both said to be so."""
     newer, older = one.fact, other.fact
+    if newer.by and older.by and newer.by != older.by:
+        return None  # cut on Tuesdays, announced on Fridays
+    if "status" in (newer.holds, older.holds):
+        return _other_status(newer, older)
     if newer.before:
-        # It says what it replaced: that, or something else that may be another thing.
-        named = agree(newer.before, older.value)
-        alone = {newer.holds, older.holds} <= {"one", "some"}
-        return "replaces" if named else "denies" if alone else None
+        return _instead(one, other)
     if newer.how == "became":
-        texts = (one.item.text, newer.value, other.item.text, older.value)
-        fits = replaces(*texts, whole=older.whole)
-        other_thing = newer.holds == "many" and differs_in_words(newer.value, older.value)
-        return "replaces" if fits and not other_thing else None
-    if {"event", "many"} & {newer.holds, older.holds} or _is_passing(newer):
-        return None
+        return _changed(one, other)
+    if {"event", "many", "version"} & {newer.holds, older.holds}:
+        return _other_version(one, other)
+    return None if _is_passing(newer) else _said_otherwise(one, other)
+
+
+def _said_otherwise(one: Stated, other: Stated) -> Verdict | None:
+    """The newer one does not say that something changed."""
+    newer, older = one.fact, other.fact
+    loose = "loose" in (newer.holds, older.holds)
     if older.how == "became" and not differs_in_words(newer.value, older.value):
-        texts = (one.item.text, newer.value, other.item.text, older.value)
-        return "replaces" if replaces(*texts, whole=older.whole) else None
-    if restates(one.item.text, other.item.text, names=_is_single(newer)):
+        fits = replaces(one.telling, other.telling, whole=older.whole)
+    else:
+        fits = restates(one.item.text, other.item.text, names=_is_single(newer))
+    if fits:
+        return "doubtful" if loose else "replaces"
+    if restates(one.item.text, other.item.text, names=True):
+        return "doubtful" if same_limits(one.telling, other.telling) else None
+    alike = same_but_who(one.telling, other.telling) or same_frame(one.telling, other.telling)
+    return "doubtful" if alike else None
+
+
+def _other_status(newer: Fact, older: Fact) -> Verdict | None:
+    """Pending, then done; enabled, then disabled."""
+    if newer.holds != older.holds:
+        return None
+    excluded = excludes(newer.value, older.value, changed=newer.how == "became")
+    return None if excluded is None else "replaces" if excluded else "doubtful"
+
+
+def _instead(one: Stated, other: Stated) -> Verdict | None:
+    """It says what it replaced: that, or something else that may be another thing."""
+    newer, older = one.fact, other.fact
+    if agree(newer.before, older.value):
+        if not same_limits(one.telling, other.telling):
+            return None
+        return "replaces" if not older.whole or same_terms(one.telling, other.telling) else None
+    return "denies" if {newer.holds, older.holds} <= {"one", "some"} else None
+
+
+def _changed(one: Stated, other: Stated) -> Verdict | None:
+    """It says that it was not so before."""
+    newer, older = one.fact, other.fact
+    if not replaces(one.telling, other.telling, whole=older.whole):
+        return None
+    holds = {newer.holds, older.holds}
+    if not holds & {"many", "version"}:
+        return "doubtful" if _are_apart(newer, older) else "replaces"
+    if not _is_chosen(newer):
+        return None  # what supports 3.13 now may support 3.12 as well
+    if not differs_in_words(newer.value, older.value):
         return "replaces"
-    named_alike = restates(one.item.text, other.item.text, names=True)
-    return "doubtful" if named_alike else None
+    if are_rivals(newer.value, older.value):
+        return "replaces"
+    likely = "version" in holds or newer.attribute == "prefers"
+    return "doubtful" if likely else None
+
+
+def _are_apart(newer: Fact, older: Fact) -> bool:
+    """Whether two tools may be used side by side: Jest and Node 20, for the frontend."""
+    if newer.attribute != "uses" or not differs_in_words(newer.value, older.value):
+        return False
+    versions = len({bool(_DIGIT.search(fact.value)) for fact in (newer, older)})
+    return versions == 2 or newer.subject.split()[-1] in RUNNERS
+
+
+def _other_version(one: Stated, other: Stated) -> Verdict | None:
+    """Of what there may be many: another version of one of them, or its rival."""
+    newer, older = one.fact, other.fact
+    if "event" in (newer.holds, older.holds) or not _is_chosen(newer):
+        return None
+    if are_rivals(newer.value, older.value):
+        return "doubtful" if restates(one.item.text, other.item.text, names=True) else None
+    # What has another name is another thing; only then the texts are worth a look.
+    if newer.value.split()[0] != older.value.split()[0]:
+        return None
+    fits = restates(one.item.text, other.item.text, names=False)
+    if older.how == "became" and not differs_in_words(newer.value, older.value):
+        fits = fits or replaces(one.telling, other.telling, whole=older.whole)
+    if not fits:
+        return None
+    return "replaces" if newer.holds == older.holds == "version" else "doubtful"
+
+
+def _is_chosen(fact: Fact) -> bool:
+    """Whether one takes one of a kind, as a rule: one uses one Python, and likes many teas."""
+    return fact.attribute.split()[0] in ("uses", "prefers", "requires", "needs")
 
 
 def _is_passing(fact: Fact) -> bool:
     """Whether such things come and go, each another one: the bug, the ticket, the weather."""
-    return fact.subject.split()[-1] in _PASSING
-
-
-_PASSING = frozenset(
-    ("bug", "error", "ticket", "issue", "invoice", "endpoint", "temperature", "weather", "score",
-     "task", "order", "request", "incident", "alert", "exception", "commit",
-     "build", "meeting", "call", "appointment", "flight", "train", "answer", "result", "problem",
-     "question", "idea", "example", "page", "line", "file", "function", "customer", "author",
-     "reviewer")
-)  # fmt: skip
+    return fact.subject.split()[-1] in PASSING
 
 
 def _is_single(fact: Fact) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from recollect.ingest.admit import DERIVED, SELF_SPEAKING
+from recollect.ingest.fact_words import DATED
 from recollect.ingest.facts import Fact, fact_of
 from recollect.ingest.judge import Judgement, Stated, judge
 from recollect.ingest.writing import WriteContext
@@ -28,7 +29,10 @@ BORN_OLD = "a newer fact is known, stored as superseded"
 CONTRADICTS = "kept both, linked as contradicting"
 # Kinds that say what should be, or what to do.
 _NO_FACTS = frozenset({"question", "task", "goal", "directive", "playbook", "caveat"})
+_FROM_NOW = "from now on"  # how something begins to be so, not what should be
 _LAYERS = frozenset({"goal", "caveat"})
+_MOST_STANDING = 64  # of one slot, as many as the store gives
+_MOST_DOUBTS = 8  # contradictions that one memory is told of
 _Slot = tuple[str, str]
 
 
@@ -37,11 +41,22 @@ def fact_in(draft: Draft, kind: str) -> Fact | None:
 
     Verbatim episodes state none: what somebody said once is kept as it was said.
     """
-    if draft.level != "item" or kind in _NO_FACTS or draft.layer in _LAYERS:
+    dated = kind == "task"
+    changing = kind == "directive" and _FROM_NOW in fold(draft.text)
+    if draft.level != "item" or draft.layer in _LAYERS:
+        return None
+    if kind in _NO_FACTS and not (dated or changing):
         return None
     if draft.source_class == DERIVED or draft.derives_from:
         return None  # made from older ones, it is not as new as it looks
-    return fact_of(draft.text, _first_person(draft))
+    fact = fact_of(draft.text, _first_person(draft))
+    # A deadline belongs to a task, but when it is is a fact.
+    return fact if not dated or (fact and _is_dated(fact)) else None
+
+
+def _is_dated(fact: Fact) -> bool:
+    words = (*fact.subject.split(), *fact.attribute.split())
+    return words[-1] == "time" and words[-2] in DATED
 
 
 def fact_held(item: Item) -> Fact | None:
@@ -102,19 +117,35 @@ def _judged(new: Sequence[Stated], ctx: WriteContext) -> _Outcome:
     fresh = {stated.item.id for stated in new}
     # By time, so that the order in which a batch brings them does not matter.
     for stated in sorted(new, key=lambda one: (one.moment, one.is_change)):
-        standing = groups[slots[stated.fact[:2]]]
-        for other in list(standing):
-            judgement = judge(stated, other)
-            if judgement is None:
-                continue
-            _note(judgement, fresh, outcome, ctx)
-            if judgement.kind == "supersedes" and _leaves(judgement):
-                standing[:] = [one for one in standing if one is not judgement.second]
-                if judgement.second is stated:
-                    break
-        else:
-            standing.append(stated)
+        _settle_one(stated, groups[slots[stated.fact[:2]]], fresh, outcome, ctx)
     return outcome
+
+
+def _settle_one(
+    stated: Stated, standing: list[Stated], fresh: set[str], outcome: _Outcome, ctx: WriteContext
+) -> None:
+    """One new fact against those that stand, the newest first, and so many at most: a batch
+    of a thousand for one slot takes no longer than any other."""
+    stands, doubts = True, 0
+    for other in standing[: -_MOST_STANDING - 1 : -1]:
+        judgement = judge(stated, other)
+        if judgement is None:
+            continue
+        goes = judgement.second if judgement.kind == "supersedes" else None
+        # What comes too late to stand still replaces what is older, as it would have in time.
+        if not stands and (goes is None or goes is stated):
+            continue
+        doubts += goes is None
+        if goes is None and doubts > _MOST_DOUBTS:
+            continue
+        _note(judgement, fresh, outcome, ctx)
+        if goes is stated:
+            stands = not _leaves(judgement)
+        elif goes is other and _leaves(judgement):
+            standing[:] = [one for one in standing if one is not other]
+    if stands:
+        standing.append(stated)
+        standing.sort(key=lambda one: (one.moment, one.is_change))
 
 
 def _grouped(
@@ -134,6 +165,8 @@ def _grouped(
         fact = fact_held(item)
         if fact is not None and item.id not in renewed and item.status == "active":
             groups[slots[fact[:2]]].append(Stated(item, fact))
+    for group in groups.values():
+        group.sort(key=lambda one: (one.moment, one.is_change))
     return groups, slots
 
 

@@ -121,6 +121,42 @@ ana | likes | oysters | is | Ana likes oysters
 parser | supports | yaml | is | The parser supports YAML
 parser | supports | yaml | is not | The parser does not support YAML
 certificate | expiry | june | is | The certificate expires in June
+releases | time | tuesdays | is | Releases are cut on Tuesdays
+releases | time | tuesdays | is | We cut releases on Tuesdays
+releases | time | fridays | is | Releases go out on Fridays
+backups | time | every night at 2am | is | Backups run every night at 2am
+backups | time | every 6h | became | Backups now run every 6 hours
+wiki | backups time | 2am | is | Backups of the wiki run at 2am
+we | time | fridays | is | We deploy on Fridays
+logs | keep for | 30days | is | Logs are kept for 30 days
+logs | keep for | 90days | became | We now keep logs for 90 days
+sessions | expiry after | 30min | is | Sessions expire after 30 minutes
+api | returns item per page | 100 | is | The API returns 100 items per page
+api | returns up to item per page | 1000 | became | The API now returns up to 1,000 items per page
+team | has member | 6 | became | The team now has 6 members
+staging server | uses | ubuntu 22.04 | is | The staging server runs Ubuntu 22.04
+staging server | uses | ubuntu 24.04 | became | The staging server was upgraded to Ubuntu 24.04
+we | uses | python 3.12 | became | We upgraded to Python 3.12
+python version | value | 3.12 | became | The Python version was upgraded to 3.12
+on-call engineer | value | alice | is | Alice is the on-call engineer
+on-call engineer | value | bob | became | Bob is the on-call engineer now
+on-call engineer | value | alice | ended | Alice is no longer the on-call engineer
+tech lead | value | bob | became | Bob is the new tech lead
+parser | maintainer | ben | became | Ben maintains the parser now
+prs | go to | main | became | PRs now go to main
+we | deploy to | fly.io | became | We now deploy to Fly.io
+frontend | built with | vite | became | The frontend is now built with Vite
+frontend | uses for tests | jest | is | The frontend uses Jest for tests
+ci | uses | github actions | became | We use GitHub Actions for CI now
+user | prefers | spaces | became | I prefer spaces now
+user | prefers | tabs | became | I prefer tabs over spaces
+we | uses | pnpm | became | We use pnpm instead of npm
+migration | status | pending | is | The migration is pending
+migration | status | in-progress | is | The migration is in progress
+migration | status | completed | became | The migration was completed yesterday
+checkout flag | status | disabled | became | The checkout flag is disabled now
+limit | value | 10 | became | The limit is 10 from today
+alice | location | rome | became | Alice moved to Rome last month
 """
 
 TRAPS = """
@@ -250,6 +286,31 @@ The class is named badly
 The fix was moved to the next release
 Sounds like fun
 The hotline takes about 340 calls a week
+Releases were cut on Tuesdays
+We shipped on Tuesdays
+Releases are cut on Tuesdays and Fridays
+With caching, the timeout is 5 s
+As a guest, the limit is 5
+From the office, the limit is 5
+From 5 users on, the limit is 10
+After midnight the limit is 10
+The API returns 404 errors
+The API returns 404
+The API returned 50 items per page
+The API returns 50 items and 3 links
+Ana has three cats
+Alice is an on-call engineer
+Alice is the engineer
+Bob is the new frontend engineer
+Alice was the on-call engineer
+Ben goes to Berlin
+Terraform manages the servers
+The build is pending
+The PR is merged
+The migration is almost done
+The migration is done in staging
+The flag was disabled
+The staging server runs well
 """
 
 
