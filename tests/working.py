@@ -16,7 +16,7 @@ from recollect.jsonable import Json
 from recollect.settable import Settings
 from recollect.worker.client import ask, begin, control, hand_over
 from recollect.worker.ending import end
-from recollect.worker.lock import is_held
+from recollect.worker.lock import holder, is_held
 from recollect.worker.place import Place
 
 PATIENCE_S = 20.0
@@ -54,7 +54,8 @@ class Desk:
 
     def kill(self, pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
-        until(lambda: not self.is_alive())
+        # The next one may have been waiting for the lock.
+        until(lambda: holder(self.place.lock) != pid)
 
     def close(self) -> None:
         end(self.place)

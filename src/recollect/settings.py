@@ -46,8 +46,9 @@ __all__ = [
 NOT_A_PROJECTS = frozenset(
     {"data_dir", "max_classification", "actor", "allowed_roots", "notes_trust"}
 )
-# The personal space, and those that are named after other projects' folders.
-_SOMEBODYS_SPACE = re.compile(r"personal|.*-[0-9a-f]{8}")
+# The personal space, that of the desktop app, and those that are named after other
+# projects' folders.
+_SOMEBODYS_SPACE = re.compile(r"personal|desktop|.*-[0-9a-f]{8}")
 
 
 def load_settings(

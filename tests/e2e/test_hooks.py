@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from agent_session import Transcript
+from working import until
 
 SCRIPT = str(Path(sys.executable).with_name("recollect"))
 PORT = "We decided that the ferry service is deployed on port 5433, because 5432 is taken."
@@ -388,10 +389,7 @@ def test_a_worker_does_it_where_there_is_one(host: Host) -> None:
         sitting.said.user("The mast is painted in May.")
         end = sitting.payload("SessionEnd", reason="clear")
         assert host.hook("SessionEnd", end, project, **on).stdout == b""
-        deadline = time.monotonic() + 30
-        while not any("mast" in item["text"] for item in host.recollect("list", cwd=project)):
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+        until(lambda: "mast" in str(host.recollect("list", cwd=project)))
     finally:
         host.run(SCRIPT, "worker", "stop", cwd=project, **on)
 
@@ -407,7 +405,7 @@ def test_a_session_wakes_a_worker_for_its_prompts(host: Host) -> None:
         host.hook("SessionStart", start, project, RECOLLECT_WORKER="off")
         assert host.run(SCRIPT, "worker", "status", cwd=project, **auto).returncode == 1
         host.hook("SessionStart", start, project, **auto)
-        assert host.run(SCRIPT, "worker", "status", cwd=project, **auto).returncode == 0
+        until(lambda: not host.run(SCRIPT, "worker", "status", cwd=project, **auto).returncode)
     finally:
         host.run(SCRIPT, "worker", "stop", cwd=project, **auto)
 

@@ -23,6 +23,8 @@ from served import SCRIPT, Raw, raw, room, running
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
 # Enough to meet every way of ending at several moments; RECOLLECT_CYCLES=100 looks longer.
 CYCLES = int(os.environ.get("RECOLLECT_CYCLES", "20"))
+# Two where nothing else runs; a loaded machine may be in the middle of an import.
+ENDS_WITHIN_S = float(os.environ.get("RECOLLECT_ENDS_WITHIN_S", "8"))
 SERVERS = 8
 NOTES_EACH = 3
 
@@ -63,9 +65,8 @@ def test_it_ends_with_its_input(tmp_path: Path) -> None:
             assert server.process.stdin is not None
             server.process.stdin.close()
             ended = time.monotonic()
-            assert server.process.wait(10) == 0
-            # Two seconds, and what a loaded machine adds to the start it was in.
-            assert time.monotonic() - ended < 2 + 10 * plain_start()
+            assert server.process.wait(60) == 0
+            assert time.monotonic() - ended < ENDS_WITHIN_S + 10 * plain_start()
 
 
 def test_lines_that_are_no_messages_end_nothing(tmp_path: Path) -> None:
@@ -220,7 +221,7 @@ def killed_while_starting(folder: Path, luck: random.Random) -> list[str]:
             ways.append(signal.SIGINT)
         time.sleep(luck.uniform(0, 0.3))
         server.process.send_signal(luck.choice(ways))
-        assert server.process.wait(10) is not None
+        assert server.process.wait(30) is not None
     return []
 
 
@@ -236,9 +237,8 @@ def closed(folder: Path, luck: random.Random) -> list[str]:
         assert server.process.stdin is not None
         server.process.stdin.close()
         ended = time.monotonic()
-        assert server.process.wait(30) == 0
-        # Two seconds, and what a loaded machine adds to the start it may be in.
-        assert time.monotonic() - ended < 2 + 10 * plain_start()
+        assert server.process.wait(60) == 0
+        assert time.monotonic() - ended < ENDS_WITHIN_S + 10 * plain_start()
     return acked
 
 
@@ -250,7 +250,7 @@ def left_by_its_parent(folder: Path, luck: random.Random) -> list[str]:
             server.call(2, "remember", text=f"Perhaps {luck.getrandbits(40):x} of the herons")
         server.process.kill()
         server.process.wait()
-        assert gone(folder, 30) < 10 + 10 * plain_start()
+        assert gone(folder, 60) < 10 + ENDS_WITHIN_S + 10 * plain_start()
     return []
 
 
@@ -264,7 +264,7 @@ def test_servers_that_end_leave_nothing(tmp_path: Path) -> None:
     luck, acked = random.Random(7), []
     for number in range(CYCLES):
         acked += WAYS[number % len(WAYS)](tmp_path, luck)
-        gone(tmp_path, 10)
+        gone(tmp_path, 30)
 
     start = time.monotonic()
     with raw(tmp_path) as server:

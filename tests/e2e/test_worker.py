@@ -161,10 +161,11 @@ def test_a_worker_killed_in_the_middle_of_a_question_is_not_missed(desk):
     os.kill(pid, signal.SIGSTOP)  # so that it is certainly in the middle
     reasons: list[str] = []
     answers: list[object] = []
+    # Whoever comes too late for the middle, on a busy machine, must not start another.
     caller = Thread(target=lambda: answers.append(
-        desk.ask("recall", question(), note=reasons.append)))  # fmt: skip
+        desk.ask("recall", question(), note=reasons.append, start=False)))  # fmt: skip
     caller.start()
-    time.sleep(0.1)
+    time.sleep(0.2)
 
     os.kill(pid, signal.SIGKILL)
     caller.join(20)
@@ -339,6 +340,20 @@ def test_a_hand_over_that_cannot_be_kept_is_left_to_the_caller(desk, tmp_path):
 
     assert kept is False
     assert reasons
+
+
+def test_what_nobody_works_off_is_left_to_the_caller(desk, tmp_path):
+    """A worker that cannot start must not swallow what is handed over, time after time."""
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    desk.place.state.symlink_to(tmp_path / "elsewhere")  # where no worker would start
+    work = handed(transcript(tmp_path, 2))
+    assert desk.hand_over("capture", work) is True
+    (name,) = Spool(desk.place.spool).waiting()
+    long_ago = time.time() - 60
+    os.utime(desk.place.spool / name, (long_ago, long_ago))
+
+    assert desk.hand_over("capture", work) is False
+    assert desk.hand_over("warm", {}) is False
 
 
 def test_without_a_worker_nothing_is_started(desk):

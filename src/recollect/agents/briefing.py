@@ -11,6 +11,7 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect.agents.budget import cost_of, frame_cost, framed, may_be_given, shown
+from recollect.facade.readable_threads import readable
 from recollect.model import Item, Thread
 from recollect.quoting import Quote
 
@@ -82,13 +83,24 @@ def _of(memory: Memory, what: str, **where: Any) -> Iterator[_Entry]:
 
 
 def _threads(memory: Memory) -> Iterator[_Entry]:
-    """What goes on, where most happened last."""
-    live = [one for one in memory.threads(limit=5 * _EACH) if _is_open(one)]
-    for thread in live[:_EACH]:
+    """What goes on, where most happened last; in no words but those of memories that may
+    be given."""
+    open_ones = [one for one in memory.threads(limit=5 * _EACH) if _is_open(one)]
+    members = {member.item for thread in open_ones for member in thread.members}
+    items = memory.store.get(sorted(members))
+    usable = {key: item for key, item in items.items() if _is_part(item)}
+    live = [readable(thread, usable, memory.settings.max_classification) for thread in open_ones]
+    for thread in [one for one in live if one is not None][:_EACH]:
         last = thread.last_event_at
         since = f" | last {last:%Y-%m-%d}" if last else ""
         head = f"{thread.id} | thread, {thread.state}{since} | {len(thread.members)} memories"
         yield _Entry(thread.id, shown(Quote(head, thread.headline), _LONGEST))
+
+
+def _is_part(item: Item) -> bool:
+    """Whether a memory still speaks in a thread: what was corrected does, what was taken
+    out of recall does not."""
+    return item.live_to is None and item.status != "quarantined" and may_be_given(item)
 
 
 def _is_open(thread: Thread) -> bool:

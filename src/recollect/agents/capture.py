@@ -41,19 +41,23 @@ class Captured(NamedTuple):
 def capture(memory: Memory, transcript_path: Path, *, session: str, host: str) -> Captured:
     """Stores what is new in a transcript. Raises OSError where it cannot be read."""
     state = session_of(memory, session)
+    before = frozenset(state.captured.turns)
     turns = new_turns(state, transcript_path, session)
-    drafts, silent = [], 0
+    drafts, silent, known = [], 0, 0
     for said in voiced(turns, source=host):
         silent += said.draft is None and bool(said.turn.text)
-        drafts += [said.draft] if said.draft is not None else []
+        # Not offered to the store once more, which may have erased it meanwhile.
+        known += said.draft is not None and said.turn.uuid in before
+        drafts += [said.draft] if said.draft is not None and said.turn.uuid not in before else []
     kept = _remembered(memory, drafts)
-    edits = noted(memory, edits_of(turns, memory.settings.project))
+    edits = noted(memory, edits_of(_with_new_edits(turns, before), memory.settings.project))
     if turns:
         # From the last prompt on, not from the end: what follows it may still grow, and the
         # edits in it are told with its words.
         prompts = [turn.start for turn in turns if turn.who == "user"]
-        state.capture_up_to(Mark(max(prompts, default=turns[0].start), turns[-1].uuid))
-    return kept._replace(echoes=silent, edits=edits)
+        start = max(prompts, default=turns[0].start)
+        state.capture_up_to(Mark(start, tuple(t.uuid for t in turns if t.start >= start)))
+    return kept._replace(known=kept.known + known, echoes=silent, edits=edits)
 
 
 def capture_edits(
@@ -62,16 +66,18 @@ def capture_edits(
     """Notes the files that a session has changed since it was captured; gives how many of
     these changes were new. ``elsewhere`` is what a subagent did, whose turns stand in another
     file. Raises OSError where the transcript cannot be read."""
-    turns = new_turns(session_of(memory, session), transcript_path, session)
+    state = session_of(memory, session)
+    turns = new_turns(state, transcript_path, session)
+    turns = _with_new_edits(turns, frozenset(state.captured.turns))
     turns += [elsewhere] if elsewhere is not None else []
     return noted(memory, edits_of(turns, memory.settings.project))
 
 
 def news(state: Session, transcript_path: Path, session: str) -> int:
     """How many turns there are since the last capture, as far as the transcript tells."""
-    known = state.captured.last
-    found = [turn.uuid for turn in new_turns(state, transcript_path, session)]
-    return len(found) - (found.index(known) + 1 if known in found else 0)
+    known = frozenset(state.captured.turns)
+    found = new_turns(state, transcript_path, session)
+    return sum(turn.uuid not in known for turn in found)
 
 
 def new_turns(state: Session, path: Path, session: str) -> list[Turn]:
@@ -79,6 +85,11 @@ def new_turns(state: Session, path: Path, session: str) -> list[Turn]:
     start = state.captured.start
     turns = list(read_turns(path, start=start if path.stat().st_size > start else 0))
     return [turn if turn.session else turn._replace(session=session) for turn in turns]
+
+
+def _with_new_edits(turns: Iterable[Turn], known: frozenset[str]) -> list[Turn]:
+    """Turns without the edits of those that are known: a file may be forgotten meanwhile."""
+    return [turn._replace(edits=()) if turn.uuid in known else turn for turn in turns]
 
 
 def edits_of(turns: Iterable[Turn], root: Path | None) -> Iterator[FileEdit]:

@@ -27,10 +27,10 @@ _Part = Literal["given", "captured"]
 
 class Mark(NamedTuple):
     """How far a transcript was captured: the byte where its last prompt stands, from which
-    there may be something new, and the id of the last turn there was."""
+    there may be something new, and the ids of the turns from there on that are captured."""
 
     start: int = 0
-    last: str = ""
+    turns: tuple[str, ...] = ()
 
 
 class Session:
@@ -60,8 +60,8 @@ class Session:
     def captured(self) -> Mark:
         """How far the transcript was captured."""
         match self._read("captured"):
-            case [int(start), str(last)] if start >= 0:
-                return Mark(start, last)
+            case [int(start), [*turns]] if start >= 0 and all(isinstance(t, str) for t in turns):
+                return Mark(start, tuple(turns))
             case _:
                 return Mark()
 

@@ -17,6 +17,7 @@ from typing import NamedTuple, NoReturn
 
 MOST_BYTES = 1024 * 1024
 _BEGUN = time.monotonic()
+_ALONE_S = 1.0  # beyond its limit, for a child whose parent is not there to end it
 _UNKNOWN_START_S = 0.06  # an interpreter takes about this long to get here
 
 
@@ -49,7 +50,7 @@ def within(limit_s: float, work: Callable[[], str]) -> Outcome:
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _work(work, writing)
+        _work(work, writing, limit_s + _ALONE_S)
     os.close(writing)
     answer = _received(reading, deadline)
     os.close(reading)
@@ -70,10 +71,13 @@ def read_input(deadline_s: float) -> bytes | None:
     return _received(0, time.monotonic() + deadline_s)
 
 
-def _work(work: Callable[[], str], writing: int) -> NoReturn:
+def _work(work: Callable[[], str], writing: int, most_s: float) -> NoReturn:
     """In the child: the answer, whole, then the end. Nothing of the parent's is run."""
     code = 1
     try:
+        # Where the host has killed the parent, the kernel ends the child all the same.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, most_s)
         silence = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(silence, stream)

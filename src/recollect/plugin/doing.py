@@ -174,7 +174,7 @@ def _worker_says(kind: str, payload: Json, settings: Settings) -> str | None:
     from recollect.worker.place import find_place  # start-up time: not everybody has one
 
     place = find_place()
-    if not place.door.exists():
+    if not place.is_open:
         return None
     from recollect.worker.client import ask
     from recollect.worker.wanted import is_wanted
@@ -192,7 +192,7 @@ def _worker_is_wanted(settings: Settings) -> bool:
     from recollect.worker.place import find_place
     from recollect.worker.wanted import is_wanted
 
-    return is_wanted(settings) or find_place().door.exists()
+    return is_wanted(settings) or find_place().is_open
 
 
 def _warm_up(settings: Settings) -> None:

@@ -45,11 +45,11 @@ def note(told: str) -> None:
     from recollect.places import hooks_log, make_private_folder  # only when it is needed
     from recollect.worker.log import Log
 
-    path = hooks_log()
     try:
+        path = hooks_log()
         make_private_folder(path.parent)
-    except OSError:
-        return  # nowhere to write: a hook has nobody to tell
+    except (OSError, RuntimeError):
+        return  # no home, or nowhere to write: a hook has nobody to tell
     Log(path)(told)
 
 

@@ -177,12 +177,13 @@ class _Reading:
         # An agent that quotes a fence has not been given anything by that.
         if entry.get("type") == "assistant":
             return
-        room = _GIVEN_KEPT - sum(map(len, self.given))
         for text in _strings(entry):
             for body in fenced_texts(text) if "<<end " in text else ():
-                if len(body) <= room and body not in self.given:
+                if len(body) <= _GIVEN_KEPT and body not in self.given:
                     self.given.append(body)
-                    room -= len(body)
+        # What was given last is the likeliest to be repeated.
+        while sum(map(len, self.given)) > _GIVEN_KEPT:
+            del self.given[0]
 
     def _go_on(self, entry: _Entry, start: int) -> None:
         said: list[str] = []

@@ -32,6 +32,7 @@ Note = Callable[[str], None]
 
 # What a worker that is there may say instead of an answer.
 OTHER_VERSION = "version"
+OTHER_ENVIRONMENT = "environment"
 
 
 def _say_nothing(told: str) -> None:
@@ -98,25 +99,44 @@ def hand_over(
     """Leaves work to the worker. True once it is on the disk: it will be done, perhaps more
     than once, so only work that does no harm when done again may be handed over.
 
-    False where it is not kept: then do it yourself. Nobody waits for the worker here; where
-    there is none, one is started.
+    False where it is not kept, or nobody seems to work off what is: then do it yourself.
+    Nobody waits for the worker here; where there is none, one is started.
     """
     if settings.worker == "off":
         return False
     place = place or find_place()
+    spool = Spool(place.spool)
     try:
-        Spool(place.spool).put(Handed(kind, settled(settings), payload))
+        handed = Handed(kind, settled(settings), payload, environment_of(settings))
+        spool.put(handed)
     except (OSError, RecollectError) as error:
         note(f"nothing could be handed over: {error}")
         return False
-    if control("wake", place, deadline_s=_WAKE_S) is None:
-        start_worker(place, settings.worker_idle, wait_s=0)
+    reply = _woken(handed, place)
+    if "answer" in reply:
+        return True
+    if reply.get("no") == OTHER_ENVIRONMENT:
+        note("the worker's models would be asked in another environment")
+        return False
+    start_worker(place, settings.worker_idle, wait_s=0)
+    if spool.is_neglected():
+        note("nobody works off what was handed over")
+        return False
     return True
 
 
+def _woken(handed: Handed, place: Place) -> Json:
+    """What a worker says to a hand-over; nothing where there is none."""
+    told = {"kind": "wake", "settings": handed.settings, "environment": handed.environment}
+    try:
+        return _exchange(told, place, time.monotonic() + _WAKE_S) or {}
+    except (OSError, BadFrame):
+        return {}
+
+
 def control(kind: str, place: Place | None = None, *, deadline_s: float = 2.0) -> Any:
-    """What a running worker says to ``ping``, ``status``, ``wake`` or ``stop``; None where
-    there is none. None is started for it."""
+    """What a running worker says to ``ping``, ``status`` or ``stop``; None where there is
+    none. None is started for it."""
     try:
         reply = _exchange({"kind": kind}, place or find_place(), time.monotonic() + deadline_s)
     except (OSError, BadFrame):
@@ -129,7 +149,8 @@ def begin(settings: Settings, place: Place | None = None) -> Json | None:
     place = place or find_place()
     found = control("status", place)
     if found is None and start_worker(place, settings.worker_idle, wait_s=START_S):
-        found = control("status", place)
+        # It listens, and has still to load what it needs for an answer.
+        found = control("status", place, deadline_s=START_S)
     return found if isinstance(found, dict) else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from math import inf
 from threading import Event, Thread
 from typing import Literal
 
@@ -16,8 +17,9 @@ _LOOK_EVERY_S = 5.0
 _WAIT_S = 10.0  # before a second try; then twice as long each time
 
 
-# What became of a try. One that found the store busy does not count.
-Outcome = Literal["done", "failed", "busy"]
+# What became of a try. One that found the store busy does not count, nor does what is not
+# for this worker.
+Outcome = Literal["done", "failed", "busy", "not here"]
 
 
 class Drain:
@@ -87,9 +89,10 @@ class Drain:
             self._spool.give_up(name)
             self._log(f"given up after {handed.tries} tries: {handed.kind}")
         else:
-            if outcome == "busy":
+            if outcome != "failed":
                 self._spool.put_back(name, handed)
-            self._not_before[begun] = time.monotonic() + _WAIT_S * 2 ** (handed.tries - 1)
+            wait_s = inf if outcome == "not here" else _WAIT_S * 2 ** (handed.tries - 1)
+            self._not_before[begun] = time.monotonic() + wait_s
 
     def _run(self) -> None:
         last = False

@@ -31,6 +31,12 @@ class Place(NamedTuple):
         return self.folder / f"{self.key}.{'sock' if self.unix else 'port'}"
 
     @property
+    def is_open(self) -> bool:
+        """Whether somebody has opened the door; nobody, where we may not even look."""
+        # Not Path's own test: before Python 3.14 it raises where a parent is closed to us.
+        return os.path.exists(self.door)  # noqa: PTH110
+
+    @property
     def lock(self) -> Path:
         """Locked by the one worker there is, and by nobody once that is gone."""
         return self.folder / f"{self.key}.lock"

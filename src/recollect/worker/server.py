@@ -20,6 +20,7 @@ from recollect.errors import RecollectError, Refused, StoreBusy
 from recollect.jsonable import Json, iso
 from recollect.version import __version__
 from recollect.worker.carrying import BadValue
+from recollect.worker.client import OTHER_ENVIRONMENT
 from recollect.worker.drain import Drain, Outcome
 from recollect.worker.environment import environment_of
 from recollect.worker.frames import MOST_ANSWERED, MOST_ASKED, BadFrame, receive, send
@@ -27,6 +28,7 @@ from recollect.worker.hello import own_hello, read_hello
 from recollect.worker.jobs import JOBS
 from recollect.worker.log import Log
 from recollect.worker.place import Place
+from recollect.worker.settled import read_settings
 from recollect.worker.shelf import Shelf
 from recollect.worker.spool import Handed, Spool
 from recollect.worker.transport import Listener, admit
@@ -146,7 +148,7 @@ class Server:
             return {"answer": self._status()}
         if kind == "wake" and not self._why:
             self._drain.wake()
-            return {"answer": {}}
+            return {"answer": {}} if _is_here(request) else {"no": OTHER_ENVIRONMENT}
         return self._work(kind, request)
 
     def _work(self, kind: str, request: Json) -> Json:
@@ -204,6 +206,8 @@ class Server:
             return self._jobs[kind](memory, payload)
 
     def _perform_handed(self, handed: Handed) -> Outcome:
+        if not _is_here(handed._asdict()):
+            return "not here"  # a worker that its caller starts will do it, or the caller
         reply = self._perform(handed.kind, handed.settings, handed.payload)
         if "answer" in reply:
             return "done"
@@ -234,10 +238,14 @@ class Server:
         self._shelf.look_through()
         if _identity(self._place) != self._door:
             self.leave(self._why or "the door is gone")
-        elif idle_s > self._idle_s and not (self._active or self._drain.busy):
+        elif idle_s > self._idle_s and not (self._active or self._drain.busy or self._is_called()):
             self.leave(_IDLE)
         elif idle_s > min(_QUIET_S, self._idle_s / 2) and not self._active:
             self._maintain()
+
+    def _is_called(self) -> bool:
+        """Whether somebody is just asking something, or hears the answer."""
+        return any(caller.is_alive() for caller in self._callers)
 
     def _maintain(self) -> None:
         """A small share of maintenance, where somebody's settings want it."""
@@ -270,6 +278,17 @@ class Server:
         self._shelf.close()
         self._bell.close()
         self._ringer.close()
+
+
+def _is_here(told: Json) -> bool:
+    """Whether models would be asked in the environment of who hands something over."""
+    wanted = told.get("environment")
+    if not wanted:
+        return True  # of models that read none of it
+    try:
+        return bool(wanted == environment_of(read_settings(told.get("settings"))))
+    except RecollectError:
+        return True  # what is amiss with the settings is told by who uses them
 
 
 def _load() -> None:

@@ -24,14 +24,17 @@ MOST = 1000  # hand-overs that may wait
 TRIES = 8
 _FAILED_KEPT = 200
 _LEFT_OVER_S = 86_400.0
+_NEGLECTED_S = 20.0
 
 
 class Handed(NamedTuple):
-    """One hand-over: what to do, by which settings, and how often it was begun."""
+    """One hand-over: what to do, by which settings, in which environment of the models (a
+    hash, see ``environment``), and how often it was begun."""
 
     kind: str
     settings: Json
     payload: Json
+    environment: str = ""
     tries: int = 0
 
 
@@ -54,13 +57,25 @@ class Spool:
         if handed.kind not in KINDS:
             raise ValueError(f"{handed.kind!r} cannot be handed over; only {', '.join(KINDS)}")
         make_private(self.folder)
+        path = self.folder / f"{_name(handed)}.json"
+        if path.exists():
+            return  # since when it waits must still be seen; who takes it does what is new, too
         if len(self.waiting()) >= MOST:
             raise SpoolFull(f"{MOST} hand-overs wait already")
-        self._write(self.folder / f"{_name(handed)}.json", handed)
+        self._write(path, handed)
 
     def waiting(self) -> list[str]:
         """The names of what waits or was begun, the oldest first."""
         return [path.name for path in self._files()]
+
+    def is_neglected(self) -> bool:
+        """Whether something has waited for so long without being begun with that no worker
+        can be there, whatever keeps it from starting."""
+        oldest = next((path for path in self._files() if path.suffix == ".json"), None)
+        try:
+            return oldest is not None and time.time() - oldest.stat().st_mtime > _NEGLECTED_S
+        except FileNotFoundError:
+            return False  # taken just now
 
     def failed(self) -> list[str]:
         """The names of what was given up."""
@@ -141,15 +156,16 @@ class Spool:
 
 def _name(handed: Handed) -> str:
     """The same for the same hand-over, whenever it is made."""
-    told = json.dumps([handed.kind, handed.settings, handed.payload], sort_keys=True)
+    told = json.dumps(handed._replace(tries=0), sort_keys=True)
     return f"{handed.kind}-{hashlib.sha256(told.encode()).hexdigest()[:24]}"
 
 
 def _read(path: Path) -> Handed:
     with path.open("rb") as file:
         told = read_object(file.read(MOST_ASKED + 1))
-    kinds: dict[str, type] = {"kind": str, "settings": dict, "payload": dict, "tries": int}
-    if set(told) != set(kinds) or not all(type(told[name]) is kinds[name] for name in kinds):
+    kinds = (str, dict, dict, str, int)
+    named = dict(zip(Handed._fields, kinds, strict=True))
+    if set(told) != set(named) or not all(type(told[name]) is named[name] for name in named):
         raise BadFrame(f"{path.name} is no hand-over")
     return Handed(**told)
 

@@ -27,12 +27,14 @@ def test_what_was_given_adds_up(tmp_path: Path) -> None:
     assert Session(tmp_path / "s", "two").given == ()
 
 
-@pytest.mark.parametrize("held", ["", "{", "7", '{"a": 1}', "[1, null, []]", "[" * 100_000, "\x00"])
+@pytest.mark.parametrize(
+    "held", ["", "{", "7", '{"a": 1}', "[1, null, []]", "[7, [1]]", "[" * 100_000, "\x00"]
+)
 def test_a_damaged_state_is_an_empty_one(tmp_path: Path, held: str) -> None:
     """Whatever stands in its files, a session begins anew."""
     session = Session(tmp_path, "one")
     session.give(["a"])
-    session.capture_up_to(Mark(7, "u"))
+    session.capture_up_to(Mark(7, ("u",)))
     for file in tmp_path.iterdir():
         file.write_text(held)
 
@@ -45,7 +47,7 @@ def test_a_session_without_a_name_keeps_nothing(tmp_path: Path) -> None:
     session = Session(tmp_path / "s", "")
 
     session.give(["a"])
-    session.capture_up_to(Mark(7, "u"))
+    session.capture_up_to(Mark(7, ("u",)))
 
     assert (session.given, session.captured) == ((), Mark())
     assert not (tmp_path / "s").exists()

@@ -10,11 +10,12 @@ import pytest
 
 from agent_session import Transcript
 from corpus import NOW
-from recollect.agents.budget import given_in
+from recollect.agents.budget import framed, given_in
 from recollect.agents.capture import Captured, capture, capture_edits, news
 from recollect.agents.prompt import prompt_context
 from recollect.agents.session import session_of
 from recollect.memory import Memory
+from recollect.quoting import Quote
 from recollect.sources.claude_code_drafts import voiced
 from recollect.sources.claude_code_transcript import Turn, edits_in, read_turns
 from secrets_made import TOKENS
@@ -75,6 +76,29 @@ def test_a_lost_state_changes_nothing(kept: Memory, said: Transcript, tmp_path: 
         file.write_text("[1, {")
 
     assert caught(kept, said) == Captured(known=2)
+
+
+def test_what_was_erased_is_not_captured_again(kept: Memory, said: Transcript) -> None:
+    """A turn or a file that was erased after its capture stays erased as the session goes on."""
+    said.user("My aunt lives in Quince Street, so change the address list.")
+    said.tool("Edit", {"file_path": f"{said.cwd}/addresses.py"})
+    said.agent("The list has the address in Quince Street.")
+    caught(kept, said)
+    kept.forget(*(item.id for item in kept.browse()), erase=True)
+    kept.forget_file("addresses.py")
+
+    said.entry(type="system", subtype="stop_hook_summary")
+    caught(kept, said)
+    said.agent("Anything else?")
+    said.user("Which tests of the parser fail?")
+    capture_edits(kept, said.path, session="s1")
+    caught(kept, said)
+
+    assert {item.text for item in kept.browse()} == {
+        "Anything else?",
+        "Which tests of the parser fail?",
+    }
+    assert kept.recall_file("addresses.py").edits == 0
 
 
 def test_a_transcript_begun_anew_is_read_from_its_beginning(kept: Memory, said: Transcript) -> None:
@@ -234,6 +258,18 @@ def test_what_was_recalled_is_never_stored_again(
         sizes.append(sum("5433" in text or "cents" in text for text in texts))
 
     assert sizes == [2] * 10, sizes
+
+
+def test_a_long_session_repeats_nothing_either(kept: Memory, said: Transcript) -> None:
+    """However much an agent was given before, what it was given last is known."""
+    for n in range(150):
+        words = " ".join(f"crane{n} berth{at} tide{n}" for at in range(100))
+        said.given(framed("From memory:", [Quote(f"id{n} | fact", words)], "memories"))
+        said.user(f"What about crane {n}?")
+    caught(kept, said)
+    said.agent(f"The memory says: {words}.")
+
+    assert caught(kept, said).stored == 0
 
 
 def test_the_state_holds_no_text(kept: Memory, said: Transcript, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -29,10 +30,16 @@ async def hello(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b"hi"})
 
 
-@pytest.fixture
-def port() -> Iterator[int]:
+class Calm(Impatient):
+    """With more, for who must be in time on a busy machine."""
+
+    within_s = 3.0
+
+
+@pytest.fixture(params=[Quick])
+def port(request: pytest.FixtureRequest) -> Iterator[int]:
     at = bound(Address("127.0.0.1", 0))
-    config = uvicorn.Config(hello, http=Quick, lifespan="off", log_level="critical")
+    config = uvicorn.Config(hello, http=request.param, lifespan="off", log_level="critical")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [at]}, daemon=True)
     thread.start()
@@ -46,14 +53,23 @@ def opened(port: int) -> socket.socket:
     return socket.create_connection(("127.0.0.1", port), timeout=20)
 
 
+def heard_of(one: socket.socket) -> bytes:
+    """What comes until it hangs up; where we were late to speak, it has done so already."""
+    try:
+        return one.recv(100)
+    except ConnectionResetError:
+        return b""
+
+
 @pytest.mark.parametrize("beginning", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\n"])
 def test_who_does_not_finish_is_let_go(port: int, beginning: bytes) -> None:
     """Even where a byte comes now and then."""
     with opened(port) as one:
-        one.sendall(beginning)
         start = time.monotonic()
+        with suppress(BrokenPipeError, ConnectionResetError):
+            one.sendall(beginning)
 
-        assert one.recv(100) == b""
+        assert heard_of(one) == b""
         assert time.monotonic() - start < 10
 
 
@@ -71,6 +87,7 @@ def test_a_trickle_is_not_enough(port: int) -> None:
                 pytest.fail("it was listened to for ever")
 
 
+@pytest.mark.parametrize("port", [Calm], indirect=True)
 def test_who_asks_properly_may_ask_again(port: int) -> None:
     """A connection that is kept open has its patience anew with each request."""
     with opened(port) as one, one.makefile("rb") as heard:
@@ -78,12 +95,15 @@ def test_who_asks_properly_may_ask_again(port: int) -> None:
             one.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
             head = b""
             while not head.endswith(b"\r\n\r\n"):
-                head += heard.read(1)
+                byte = heard.read(1)
+                assert byte, "it hung up"
+                head += byte
             assert head.startswith(b"HTTP/1.1 200")
             assert heard.read(2) == b"hi"
-            time.sleep(0.2)
-        one.sendall(b"GET / HT")
-        assert heard.read() == b""
+            # Thrice that is more than the patience for one request, and once far less.
+            time.sleep(1.1)
+        one.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert heard.read().startswith(b"HTTP/1.1 200")
 
 
 def test_an_address_of_somebody_else_is_told() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import anyio
@@ -38,15 +38,17 @@ class Endless(Tool):
     """A tool that takes too long."""
 
     def __call__(self, call: Call) -> Reply:
-        time.sleep(1)
+        BEGUN.set()
+        GIVEN_UP.wait(20)
         return Reply("late", {})
 
 
 class Careful(Tool):
-    """A write that takes a moment; somebody counts the finished ones."""
+    """A write that is not done before somebody has given it up; the finished ones count."""
 
     def __call__(self, call: Call) -> Reply:
-        time.sleep(0.5)
+        BEGUN.set()
+        GIVEN_UP.wait(20)
         FINISHED.append("written")
         return Reply("written", {})
 
@@ -63,6 +65,7 @@ class Given(Opening):
         return self._given
 
 
+BEGUN, GIVEN_UP = Event(), Event()
 FINISHED: list[str] = []
 BARE: Any = (arguments({}), answer({}), "")
 OWN = {
@@ -77,7 +80,7 @@ def talk(
     conversation: Callable[[Client], Awaitable[None]],
     *,
     mode: str = "auto",
-    within_s: float = 0.2,
+    within_s: float = 30,
 ) -> None:
     """A conversation with a server in this process."""
 
@@ -95,14 +98,16 @@ def talk(
 )
 def test_a_failure_is_a_sentence(memory: Memory, tool: str, told: str) -> None:
     """Without a word of what was stored, and soon."""
+    GIVEN_UP.clear()
 
     async def conversation(client: Client) -> None:
         result = await client.call_tool(tool, {})
+        GIVEN_UP.set()
         assert result.is_error
         assert told in result.content[0].text  # type: ignore[union-attr]
         assert "somebody" not in str(result)
 
-    talk(memory, conversation)
+    talk(memory, conversation, within_s=0.2 if tool == "endless" else 30)
 
 
 def test_long_calls_tell_their_progress() -> None:
@@ -150,11 +155,17 @@ def test_a_store_that_cannot_be_opened_is_told_to_who_asks(tmp_path: Path) -> No
 def test_a_call_can_be_given_up(memory: Memory, tool: str) -> None:
     """Who cancels waits no longer, and the server goes on; a write is still finished."""
     FINISHED.clear()
+    BEGUN.clear()
+    GIVEN_UP.clear()
 
     async def conversation(client: Client) -> None:
-        with anyio.move_on_after(0.1) as waiting:
-            await client.call_tool(tool, {})
+        with anyio.CancelScope() as waiting:
+            async with anyio.create_task_group() as calls:
+                calls.start_soon(client.call_tool, tool, {})
+                await anyio.to_thread.run_sync(BEGUN.wait, 20)
+                waiting.cancel()
         assert waiting.cancelled_caught
+        GIVEN_UP.set()
         assert (await client.list_tools()).tools
 
     # With the handshake there is a line between the two, as there is in earnest.

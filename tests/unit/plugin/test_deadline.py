@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import select
+import signal
 import subprocess
 import sys
 import textwrap
@@ -54,6 +57,27 @@ def test_work_that_cannot_be_interrupted_is_ended_too() -> None:
     """)
 
     assert done.stdout == "None\n"
+
+
+def test_a_child_ends_without_its_parent_too() -> None:
+    """A host that kills the hook itself leaves nobody behind who works on for ever."""
+    reading, writing = os.pipe()
+    code = """
+        def orphaned():
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(50)
+        within(0.5, orphaned)
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", _HEAD + textwrap.dedent(code)], pass_fds=[writing]
+    ) as parent:
+        os.close(writing)
+        assert parent.wait(20) == -signal.SIGKILL
+
+    # Closed by the last process that holds it.
+    assert select.select([reading], [], [], 20)[0]
+    assert os.read(reading, 1) == b""
+    os.close(reading)
 
 
 def test_work_that_fails_gives_no_answer() -> None:

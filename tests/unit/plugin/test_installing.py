@@ -357,6 +357,23 @@ def test_permissions_stay_and_new_files_are_private(home: Path) -> None:
         assert manifest.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root writes for others"
+)
+def test_a_file_stays_its_owners(home: Path) -> None:
+    """Whoever installs as root does not lock the user out of their own settings."""
+    config = home / ".cursor" / "mcp.json"
+    config.parent.mkdir()
+    config.write_text("{}")
+    os.chown(config, 1234, 2345)
+
+    call("install", "cursor", "--yes")
+
+    found = config.stat()
+    assert "recollect" in config.read_text()
+    assert (found.st_uid, found.st_gid) == (1234, 2345)
+
+
 def test_a_damaged_manifest_is_told(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without knowing what was written, nothing is removed."""
     call("install", "cursor", "--yes")

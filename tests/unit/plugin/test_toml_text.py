@@ -33,6 +33,18 @@ def test_what_was_added_can_be_taken_out(text: str) -> None:
     assert without_table(with_table(text, KEYS, VALUE), KEYS) == text
 
 
+@pytest.mark.parametrize(
+    "later",
+    ["\n# My own server.\n[mcp_servers.mine]\na = 1\n", "# The end.\n", "\n\n[b]\n\n# Of b.\nc = 1\n",
+     "# One line\u2028of two.\r\n[b]\r\n"],
+)  # fmt: skip
+def test_what_was_written_below_it_stays(later: str) -> None:
+    """Remarks and blank lines that follow the table are not the table's."""
+    text = with_table('model = "x"\n', KEYS, VALUE)
+
+    assert without_table(text + later, KEYS) == f'model = "x"\n{later}'
+
+
 def test_tables_below_it_and_other_spellings_go_too() -> None:
     """However its head is written, the table goes with its parts; what follows stays."""
     text = (

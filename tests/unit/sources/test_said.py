@@ -95,6 +95,19 @@ def test_a_correction_by_the_user_is_no_echo() -> None:
     assert known.own_words("The deploy port of the ferry service is 5433.", "user") == ""
 
 
+def test_one_word_is_enough_to_correct_a_long_memory() -> None:
+    """However long what the user repeats: another word in it, or one more, makes it news."""
+    memory = (
+        "We decided that the ferry service is deployed on port 5433, because 5432 is taken by the "
+        "legacy billing database of the island"
+    )
+    known = given_texts(memory)
+
+    for said in (memory.replace("5433", "5434"), memory.replace("deployed", "not deployed")):
+        assert known.own_words(said, "user") == said
+    assert known.own_words(memory, "user") == ""
+
+
 def test_layout_stays_where_nothing_is_an_echo() -> None:
     """A text without an echo is not touched at all."""
     known = given_texts("The deploy port is 5433 since June")

@@ -13,7 +13,7 @@ from recollect.settable import Settings
 from recollect.worker.environment import environment_of
 from recollect.worker.hello import Hello, own_hello, read_hello
 from recollect.worker.lock import holder, is_held, sign, take
-from recollect.worker.place import find_place, make_private
+from recollect.worker.place import Place, find_place, make_private
 from recollect.worker.wanted import is_wanted
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="folders have no modes here")
@@ -152,3 +152,13 @@ def test_a_hello_comes_back_as_it_was():
     """JSON makes a list of it."""
     assert read_hello(list(own_hello())) == own_hello()
     assert read_hello([1, "a", "b"]) == Hello(1, "a", "b")
+
+
+def test_a_place_that_cannot_be_looked_at_is_closed(tmp_path):
+    """Whatever the system has against it, nobody is there, and hooks go on without."""
+    place = Place(tmp_path, tmp_path, "test")
+    assert not place.is_open
+    place.door.touch()
+    assert place.is_open
+
+    assert not place._replace(folder=tmp_path / ("x" * 300)).is_open

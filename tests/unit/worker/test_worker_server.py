@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import struct
@@ -18,13 +19,15 @@ from hypothesis import strategies as st
 from recollect.errors import Refused, StoreBusy
 from recollect.jsonable import Json
 from recollect.version import __version__
-from recollect.worker.client import ask, control
+from recollect.worker.client import OTHER_ENVIRONMENT, ask, control
+from recollect.worker.environment import environment_of
 from recollect.worker.frames import MOST_ANSWERED, MOST_ASKED, pack, receive
 from recollect.worker.hello import own_hello, read_hello
 from recollect.worker.log import MOST, Log
 from recollect.worker.place import Place, make_private
 from recollect.worker.server import Server
 from recollect.worker.settled import settled
+from recollect.worker.spool import Handed, Spool
 from recollect.worker.transport import connect, listen
 from working import Desk, desk, until
 
@@ -242,6 +245,28 @@ def test_another_environment_is_not_answered_for(serving):
     assert serving.say(hello=own_hello(), environment="", **request) == {"answer": {}}
 
 
+def test_what_was_handed_over_is_not_done_in_another_environment(serving, monkeypatch):
+    """Its texts would go to another's server: it waits for a worker of its own, uncounted,
+    and who hands it over hears so."""
+    settings = replace(serving.desk.settings, embedder="openai:small")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/theirs")
+    theirs = environment_of(settings)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/ours")
+    spool, told = Spool(serving.place.spool), settled(settings)
+
+    spool.put(Handed("capture", told, {}, theirs))
+    said = serving.say(hello=own_hello(), kind="wake", settings=told, environment=theirs)
+    spool.put(Handed("capture", told, {"later": 1}, environment_of(settings)))
+    assert serving.say(hello=own_hello(), kind="wake") == {"answer": {}}
+
+    assert said == {"no": OTHER_ENVIRONMENT}
+    until(lambda: len(spool.waiting()) == 1)
+    (name,) = spool.waiting()
+    kept = json.loads((spool.folder / name).read_bytes())
+    assert (kept["environment"], kept["tries"]) == (theirs, 0)
+    until(lambda: control("status", serving.place)["jobs"]["done"] == 1)
+
+
 @pytest.mark.parametrize(
     "change",
     [{"version": "0.0.1"}, {"protocol": 99}, {"installation": "elsewhere"}],
@@ -305,7 +330,9 @@ def test_an_idle_worker_ends(desk):
 def test_maintenance_is_done_unasked_only_where_it_is_wanted(desk, wanted):
     """While nothing else is; and it does not keep the worker alive."""
     tidied.clear()
-    desk.settings = replace(desk.settings, worker_idle=1, maintain_in_background=wanted)
+    # Long enough for a busy machine to find the moment between quiet and idle.
+    idle_s = 3 if wanted else 1
+    desk.settings = replace(desk.settings, worker_idle=idle_s, maintain_in_background=wanted)
     serving = Serving(desk, desk.place)
     assert serving.ask("echo", {}) == {}
 

@@ -48,6 +48,36 @@ def test_the_same_handed_over_twice_is_one(spool):
     assert len(spool.waiting()) == 2
 
 
+def test_what_nobody_begins_with_is_noticed(spool):
+    """Since when it waits is not forgotten when it is handed over once more; what was begun
+    is somebody's."""
+    assert not spool.is_neglected()
+    spool.put(WORK)
+    assert not spool.is_neglected()
+    (name,) = spool.waiting()
+    os.utime(spool.folder / name, (1, 1))
+    spool.put(WORK)
+    assert spool.is_neglected()
+
+    spool.take(name)
+
+    assert not spool.is_neglected()
+
+
+def test_what_is_not_for_this_worker_waits_for_another(spool):
+    """It is asked once and not counted; the next worker is asked again."""
+    spool.put(WORK)
+    first = []
+    drain = drained(spool, lambda handed: first.append(handed) or "not here")
+    drain.work_off()
+    assert len(first) == 1
+
+    second = []
+    drained(spool, lambda handed: second.append(handed) or "done")
+
+    assert [one.tries for one in second] == [1]
+
+
 def test_what_is_handed_over_during_the_work_is_done_after_it(spool):
     """The transcript has grown meanwhile: the first look may have missed it."""
     times = []

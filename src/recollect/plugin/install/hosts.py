@@ -114,11 +114,11 @@ HOSTS = {
 
 def own_command() -> tuple[str, ...]:
     """How a host, whose PATH is its own, can start this very installation."""
+    if not sys.executable:
+        raise BadSetting("nobody knows how to start Recollect here", remedy="--command COMMAND")
     script = Path(sys.executable).with_name("recollect.exe" if sys.platform == "win32" else _NAME)
     if script.is_file():
         return (str(script),)
-    if not sys.executable:
-        raise BadSetting("nobody knows how to start Recollect here", remedy="--command COMMAND")
     # -P: a folder that an agent works in must not be able to bring modules of its own.
     return (sys.executable, "-P", "-m", _NAME)
 

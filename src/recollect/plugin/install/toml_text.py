@@ -12,6 +12,7 @@ from recollect.errors import BadSetting
 
 Keys = Sequence[str]
 _HEADER = re.compile(r"^[ \t]*\[")
+_REMARK = re.compile(r"^\s*(?:#|$)")
 
 
 def parsed(text: str) -> dict[str, Any]:
@@ -42,13 +43,22 @@ def without_table(text: str, keys: Keys) -> str:
     ours = re.compile(rf"^[ \t]*\[\s*{name}\s*(?:\.[^\]]*)?\]")
     kept: list[str] = []
     inside = False
-    for line in text.splitlines(keepends=True):
+    # Remarks and blank lines after the last line of ours belong to what comes next.
+    after: list[str] = []
+    for line in re.split(r"(?<=\n)", text):
         if _HEADER.match(line):
+            kept += after
+            after = []
             inside = ours.match(line) is not None
             if inside and kept and not kept[-1].strip():
                 kept.pop()  # the blank line before it came with it
         if not inside:
             kept.append(line)
+        elif _REMARK.match(line):
+            after.append(line)
+        else:
+            after = []
+    kept += after
     return _checked("".join(kept), _unset(meant, keys))
 
 

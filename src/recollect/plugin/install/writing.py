@@ -52,11 +52,12 @@ def missing_folders(path: Path) -> list[Path]:
 
 
 def write_whole(path: Path, content: bytes, mode: int) -> None:
-    """Replaces a file in one step; one that is there keeps its permissions."""
+    """Replaces a file in one step; one that is there keeps its permissions and its owner."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists():
-            mode = path.stat().st_mode & 0o777
+        there = path.stat() if path.exists() else None
+        if there is not None:
+            mode = there.st_mode & 0o777
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".recollect-")
         draft = Path(name)
         try:
@@ -64,6 +65,9 @@ def write_whole(path: Path, content: bytes, mode: int) -> None:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
+            if there is not None and os.name == "posix":
+                # Not root's all at once, where a user runs this as root.
+                os.chown(draft, there.st_uid, there.st_gid)
             draft.chmod(mode)
             draft.replace(path)
         except OSError:

@@ -2,8 +2,8 @@
 
 Compared is by runs of four words: a sentence whose words mostly lie in runs that were
 given is an echo. Of an agent half is enough, for it is apt to put words of its own around
-what it quotes; of a user nearly all must be, for "the port is 5433 no longer" repeats the
-memory that it corrects.
+what it quotes; of a user every word must be, for one word more ("not") or another one
+("5434") corrects the memory that it repeats.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from recollect.text import fold, sentences
 
 RUN = 4
-ECHOED_BY = {"user": 0.9, "assistant": 0.5}
+ECHOED_BY = {"user": 1.0, "assistant": 0.5}
 LEAST_LEFT = 3  # words; less is what led in to a quotation
 # Scripts without spaces are compared by the character.
 _WORD = re.compile(
