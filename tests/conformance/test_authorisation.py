@@ -15,10 +15,12 @@ from recollect import Memory
 from recollect.access.policy import POLICY, WITH
 from recollect.access.rights import GRANTED, NOBODY, Right
 from recollect.mcp.calling import Calling
+from recollect.mcp.http import MOST_SESSIONS
 from recollect.mcp.offer import Offer
 from recollect.mcp.prompts import PROMPTS
 from recollect.mcp.resources import RESOURCES, TEMPLATES
 from recollect.mcp.server import make_server
+from recollect.mcp.sessions import MOST_OF_ONE
 from recollect.mcp.tools import TOOLS
 from recollect.mcp.view import LISTED
 from recollect.serve.routes import PLAIN, WAYS
@@ -243,6 +245,39 @@ def test_a_session_is_its_owners_alone(memory: Memory, tmp_path: Path) -> None:
             headers = ACCEPT | session | callers.headers[caller]
             answer = await client.post("/mcp", json=asked, headers=headers)
             assert answer.status_code == status, caller
+
+    talk(app, conversation)
+
+
+def test_nobody_has_all_the_sessions(memory: Memory, tmp_path: Path) -> None:
+    """Who never says goodbye loses the sessions not used for longest; others lose none."""
+    callers = Callers(tmp_path)
+    app = served(memory, make_door(callers))
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        async def begin(caller: str) -> dict[str, str]:
+            headers = ACCEPT | callers.headers[caller]
+            begun = await client.post("/mcp", json=GREETING, headers=headers)
+            assert begun.status_code == 200
+            return headers | {"Mcp-Session-Id": begun.headers["mcp-session-id"]}
+
+        async def is_open(session: dict[str, str]) -> bool:
+            asked = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+            return (await client.post("/mcp", json=asked, headers=session)).status_code == 200
+
+        other = await begin("admin")
+        greedy = [await begin("read") for _ in range(3)]
+        for wrong in ({"Mcp-Protocol-Version": "2020-01-01"}, {}):
+            await client.delete("/mcp", headers=greedy[1] | wrong)
+        assert await is_open(greedy[0])
+        greedy += [await begin("read") for _ in range(MOST_SESSIONS)]
+
+        assert await is_open(await begin("admin"))
+        assert await is_open(other)
+        assert not await is_open(greedy[0])
+        assert [await is_open(one) for one in greedy[-MOST_OF_ONE - 1 :]] == [
+            False, *[True] * MOST_OF_ONE
+        ]  # fmt: skip
 
     talk(app, conversation)
 

@@ -97,6 +97,11 @@ def test_a_stranger_behind_a_proxy_is_no_neighbour(memory: Memory, tmp_path: Pat
         for headers in (
             {"Host": ALLOWED_HOST},
             {"X-Forwarded-For": "203.0.113.9"},
+            {"X-Forwarded-Proto": "https"},
+            {"X-Forwarded-Server": "proxy"},
+            {"CF-Connecting-IP": "203.0.113.9"},
+            {"True-Client-IP": "203.0.113.9"},
+            {"X-Original-Host": "memory.example.org"},
             {"Forwarded": "for=203.0.113.9"},
             {"X-Real-IP": "127.0.0.1"},
             {"Via": "1.1 proxy"},

@@ -11,6 +11,7 @@ from recollect.access.guard import BODY_WITHIN_S, MOST_AT_ONCE, MOST_BODY, MOST_
 from recollect.access.policy import POLICY
 from recollect.access.rate import USUAL
 from recollect.access.rights import Right
+from recollect.mcp import sessions
 from recollect.mcp.http import MOST_SESSIONS
 from recollect.mcp.listening import HEAD_WITHIN_S
 from recollect.mcp.server import READ_WITHIN_S
@@ -62,6 +63,6 @@ def test_the_limits_are_those_that_hold() -> None:
         f"{READ_WITHIN_S:.0f} s for an answer",
         f"{MOST_OF_ONE} requests at once of one caller and {MOST_AT_ONCE} of all",
         f"{USUAL:,} a minute",
-        f"{MOST_SESSIONS} sessions",
+        f"{MOST_SESSIONS} sessions of MCP and {sessions.MOST_OF_ONE} of one caller",
     ):
         assert said in PAGE

@@ -396,6 +396,7 @@ def test_a_relative_folder_is_written_as_it_is_meant(desk, monkeypatch):
         ("max_classification", 3),
         ("actor", "me"),
         ("space", "personal"),
+        ("space", "desktop"),
         ("space", "app-32ff3df3"),
     ],
 )

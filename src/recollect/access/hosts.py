@@ -17,7 +17,10 @@ from recollect.errors import BadSetting
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_.-]{1,253})(?::([0-9]{1,5}))?")
-_PROXIED = (b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip", b"via")
+# What proxies and tunnels add; x-forwarded-for, -host, -proto ... among them.
+_PROXIED = (b"forwarded", b"x-real-ip", b"via", b"cf-connecting-ip", b"true-client-ip",
+            b"x-client-ip", b"x-cluster-client-ip")  # fmt: skip
+_PROXIED_SO = (b"x-forwarded-", b"x-original-", b"x-envoy-")
 
 
 class Address(NamedTuple):
@@ -145,4 +148,4 @@ def _only(headers: list[tuple[bytes, bytes]], wanted: bytes) -> str | None:
 
 
 def _passed_on(headers: list[tuple[bytes, bytes]]) -> bool:
-    return any(name in _PROXIED for name, _ in headers)
+    return any(name in _PROXIED or name.startswith(_PROXIED_SO) for name, _ in headers)

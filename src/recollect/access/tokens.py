@@ -160,7 +160,10 @@ def expiry_of(span: str, now: datetime) -> datetime:
     found = _SPAN.fullmatch(span)
     if found is None:
         raise Refused(f"{span!r:.40} is no span of time", remedy="for example 12h, 30d, 8w, 1y")
-    return now + int(found[1]) * _UNITS[found[2]]
+    try:
+        return now + int(found[1]) * _UNITS[found[2]]
+    except OverflowError as error:
+        raise Refused(f"{span} from now is beyond any date", remedy="leave it out") from error
 
 
 def _read(path: Path, found: os.stat_result) -> tuple[Token, ...]:

@@ -48,7 +48,5 @@ def mcp_command(app: App, *, tools: str, http: str | None) -> int:
         return 0
     from recollect.access.hosts import read_address  # standard input does without
 
-    address = read_address(http)
-    app.note(f"serving http://{address.shown}/mcp")
-    serve_http(offer, opening, address)
+    serve_http(offer, opening, read_address(http), app.note)
     return 0

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from recollect.access.rights import OWNER, Principal
 from recollect.errors import (
+    BadProfile,
     BadSetting,
     MissingExtra,
     ModelError,
@@ -17,7 +18,7 @@ from recollect.errors import (
 )
 
 _log = logging.getLogger("recollect")
-_OURS = (StoreError, BadSetting, MissingExtra, ModelError)
+_OURS = (StoreError, BadSetting, BadProfile, MissingExtra, ModelError)
 
 
 @contextmanager
@@ -39,4 +40,6 @@ def _told(error: RecollectError) -> RecollectError:
         return StoreError("the store cannot be used", remedy="recollect doctor, on the server")
     if isinstance(error, ModelError):
         return ModelError("a model failed", remedy="try again")
+    if isinstance(error, BadProfile):
+        return BadProfile("that profile cannot be used", remedy="another profile")
     return BadSetting("the server is not set up for this", remedy="look at its log")

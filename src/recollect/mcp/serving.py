@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import MissingExtra
@@ -51,7 +52,9 @@ def serve_stdio(offer: Offer, opening: Opening) -> None:
     lines.end()
 
 
-def serve_http(offer: Offer, opening: Opening, address: Address) -> None:
+def serve_http(
+    offer: Offer, opening: Opening, address: Address, note: Callable[[str], None]
+) -> None:
     """Serves clients at http://HOST:PORT/mcp: those of this machine, and who has a token."""
     from recollect.access.guard import door_for  # standard input does without
     from recollect.access.rights import NOBODY
@@ -68,6 +71,7 @@ def serve_http(offer: Offer, opening: Opening, address: Address) -> None:
     at = bound(address)
     begin_tracing(_say)
     opening.begin()
+    note(f"serving http://{address._replace(port=at.getsockname()[1]).shown}/mcp")
     listen(guarded(server, door), at)
     opening.close()
 

@@ -347,7 +347,8 @@ class Keeping(Protocol):
     def events(self, *, after: int = 0, limit: int = 100) -> list[Event]: ...
 
     def from_source(self, source: str) -> list[str]:
-        """Ids of all that ever came from a source, forgotten ones too, by id."""
+        """Ids of all that ever came from a source, or were brought by whom the journal calls
+        so (``http:laptop``), forgotten ones too, by id."""
         ...
 
     def changes(self, *, item: str | None, actor: str | None, limit: int) -> list[Event]:

@@ -1,11 +1,13 @@
 """Reads a SQLite database that belongs to another program, and leaves no trace in it.
 
 Read-only, never brought up to date, and never trusted: only plain tables are read, cells
-that are too large are not loaded, and what is no text is no text.
+that are too large are not loaded, and what is no text is no text. No lock is held while
+what was read is taken in.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +29,8 @@ _TABLES = """
     WHERE type = 'table' AND sql LIKE 'create table%'
 """
 _COLUMNS = "SELECT CAST(name AS BLOB) FROM pragma_table_info(?)"
+_ROW_IDS = ("rowid", "_rowid_", "oid")  # names of the same; a column may have taken one
+_HAS_NO_IDS = "SELECT max(wr) FROM pragma_table_list WHERE name = ?"
 
 
 class Row(NamedTuple):
@@ -115,10 +119,9 @@ class ForeignDb:
         )
         sorting = ", ".join(_quoted(one) for one in order if one in columns)
         # Names of columns are quoted, and those that were asked for; nothing else varies.
-        sql = f"SELECT max(0, {sizes}), {cells} FROM {_quoted(table)}"  # noqa: S608
-        sql += f" ORDER BY {sorting}" if sorting else ""
+        told = f"SELECT max(0, {sizes}), {cells} FROM {_quoted(table)}"  # noqa: S608
         with _reading(self._name):
-            for number, (largest, *found) in enumerate(self._db.execute(sql), start=1):
+            for number, (largest, *found) in self._each(table, told, sorting, columns):
                 where = f"row {number} of {table}"
                 refused = (
                     TooLarge("a cell", limit=CELL_BYTES, actual=largest)
@@ -126,6 +129,36 @@ class ForeignDb:
                     else None
                 )
                 yield Row(where, dict(zip(present, found, strict=True)), refused)
+
+    def _each(
+        self, table: str, told: str, sorting: str, columns: frozenset[str]
+    ) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """What is told of each row, by its number from 1; one at a time, each by its id.
+
+        A row may take long to be taken in. While a statement stands between two rows, the
+        program that the database belongs to could not write.
+        """
+        sql = f" ORDER BY {sorting}" if sorting else ""
+        own = next((name for name in _ROW_IDS if name not in columns), None)
+        if own is None or self._db.execute(_HAS_NO_IDS, (table,)).get:
+            yield from enumerate(self._db.execute(told + sql).fetchall(), start=1)
+            return
+        ids, damage = self._ids(f"SELECT {own} FROM {_quoted(table)}{sql}")  # noqa: S608
+        for number, row_id in enumerate(ids, start=1):
+            for row in self._db.execute(f"{told} WHERE {own} = ?", (row_id,)).fetchall():
+                yield number, row
+        if damage is not None:
+            raise damage
+
+    def _ids(self, sql: str) -> tuple[array[int], apsw.Error | None]:
+        """The ids of rows, and what kept us from reading more of them."""
+        ids = array("q")
+        try:
+            for (row_id,) in self._db.execute(sql):
+                ids.append(row_id)
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            return ids, error
+        return ids, None
 
 
 @contextmanager

@@ -146,7 +146,12 @@ class Intake:
         if self._scratch is None:
             item = self._memory.store.get([item_id])[item_id]
             try:
-                self._memory.update(item_id, **changes_to(item, ready))
+                self._memory.update(item_id, revision=item.rev, **changes_to(item, ready))
+            except Conflict:
+                # Changed this moment, by another import or by its owner: looked at anew.
+                self._seen.discard(hash(ready.key))
+                self._take([ready])
+                return
             except Refused as refused:
                 self._tally.refuse(Refusal(ready.where, refused))
                 return

@@ -171,6 +171,12 @@ def test_other_spans_are_refused(span: str) -> None:
         expiry_of(span, NOW)
 
 
+def test_the_calendar_ends_somewhere() -> None:
+    """Beyond it there is a sentence, too."""
+    with pytest.raises(Refused, match="beyond any date"):
+        expiry_of("99999y", NOW)
+
+
 MAKE = """
 import sys
 from pathlib import Path

@@ -21,8 +21,6 @@ from serving import HERE, URL, Callers, make_door
 async def echo(scope: Any, receive: Any, send: Any) -> None:
     """Says who asks and how much they sent."""
     body = (await receive()).get("body", b"")
-    if scope["path"] == "/slow":
-        await asyncio.sleep(0.3)
     said = f"{principal_of(scope).name} {len(body)}".encode()
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": said})
@@ -33,9 +31,27 @@ def callers(tmp_path: Path) -> Callers:
     return Callers(tmp_path)
 
 
-def client_of(door: Door, address: str = "127.0.0.1") -> httpx.AsyncClient:
-    transport = httpx.ASGITransport(Guard(echo, door), client=(address, 50_000))
+def client_of(door: Door, app: Any = echo) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(Guard(app, door), client=("127.0.0.1", 50_000))
     return httpx.AsyncClient(transport=transport, base_url=URL)
+
+
+def waiting(free: asyncio.Event) -> Any:
+    """An application that answers under /slow only when it is let."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] == "/slow":
+            await free.wait()
+        await echo(scope, receive, send)
+
+    return app
+
+
+async def refused_of(asked: list[asyncio.Task[httpx.Response]], count: int) -> None:
+    """Waits until so many have been answered: while the others wait, by a refusal."""
+    left = set(asked)
+    while len(asked) - len(left) < count:
+        _, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
 
 
 def run(work: Any) -> Any:
@@ -134,10 +150,14 @@ def test_only_so_many_are_served_at_once(callers: Callers) -> None:
     door = replace(make_door(callers), at_once=2, brief=lambda scope: scope["path"] != "/stream")
 
     async def work() -> None:
-        async with client_of(door) as client:
-            asked = [client.get("/slow") for _ in range(4)]
-            answers = await asyncio.gather(*asked, client.get("/stream"))
-            assert sorted(one.status_code for one in answers) == [200, 200, 200, 503, 503]
+        free = asyncio.Event()
+        async with client_of(door, waiting(free)) as client:
+            asked = [asyncio.create_task(client.get("/slow")) for _ in range(4)]
+            await refused_of(asked, 2)
+            assert (await client.get("/stream")).status_code == 200
+            free.set()
+            answers = await asyncio.gather(*asked)
+            assert sorted(one.status_code for one in answers) == [200, 200, 503, 503]
             assert (await client.get("/")).status_code == 200
 
     run(work())
@@ -148,11 +168,15 @@ def test_nobody_takes_all_the_room(callers: Callers) -> None:
     door = replace(make_door(callers), each=2)
 
     async def work() -> None:
-        async with client_of(door) as client:
-            asked = [client.get("/slow") for _ in range(3)]
-            other = client.get("/slow", headers=callers.headers["read"])
-            answers = await asyncio.gather(*asked, other)
-            assert [one.status_code for one in answers] == [200, 200, 503, 200]
+        free = asyncio.Event()
+        async with client_of(door, waiting(free)) as client:
+            asked = [asyncio.create_task(client.get("/slow")) for _ in range(3)]
+            await refused_of(asked, 1)
+            other = await client.get("/", headers=callers.headers["read"])
+            free.set()
+            answers = await asyncio.gather(*asked)
+            assert sorted(one.status_code for one in answers) == [200, 200, 503]
+            assert other.status_code == 200
 
     run(work())
 

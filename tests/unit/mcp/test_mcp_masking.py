@@ -6,6 +6,7 @@ import pytest
 
 from recollect.access.rights import LOOPBACK, OWNER
 from recollect.errors import (
+    BadProfile,
     BadSetting,
     MissingExtra,
     ModelError,
@@ -28,6 +29,7 @@ PLACE = "somewhere/private.db"
         SchemaTooNew(f"{PLACE} is newer"),
         ModelError(f"the model in {PLACE} failed"),
         BadSetting(f"{PLACE} cannot be read"),
+        BadProfile(f"{PLACE}: not UTF-8 text"),
         MissingExtra(PLACE, extra="rerank"),
     ],
     ids=lambda error: type(error).__name__,

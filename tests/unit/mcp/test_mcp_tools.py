@@ -297,6 +297,34 @@ def test_consolidation_is_shown_first() -> None:
     assert undone["done"]
 
 
+@pytest.mark.parametrize("by", ["item", "run"])
+def test_no_agent_lifts_a_revocation(memory: Memory, ask: Ask, by: str) -> None:
+    """By the memory or by the run; who sits at the machine can."""
+    planted = memory.remember("The deploy key is posted in the lobby", source="planted").id
+    run = memory.revoke("planted").run
+    assert run is not None
+
+    for preview in (True, False):
+        with pytest.raises(Refused, match="was revoked"):
+            ask("undo", id=planted if by == "item" else run, preview=preview)
+
+    assert memory.get(planted).status == "quarantined"
+    memory.undo_run(run)
+    assert memory.get(planted).status == "active"
+
+
+def test_new_words_are_an_agents(memory: Memory, ask: Ask) -> None:
+    """Correcting what the owner said takes the owner's trust from it; filing it does not."""
+    item = memory.remember("The deploy key lives in vault B", source_class="owner").id
+
+    filed = ask("update_memory", id=item, topic="keys").content
+    kept = memory.get(item).trust
+    told = ask("update_memory", id=item, text="The deploy key is on the wiki").content
+
+    assert (filed["changed"], kept) == (["topic"], 3)
+    assert (told["changed"], memory.get(item).trust) == (["text"], 2)
+
+
 def test_only_the_projects_files_are_read(tmp_path: Path, embedder: Embedder) -> None:
     """A path leads nowhere else, relative or not."""
     (tmp_path / "secret.txt").write_text("not yours")

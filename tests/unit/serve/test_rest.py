@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import time
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -371,6 +371,29 @@ def test_the_journal_says_who_it_was(memory: Memory, callers: Callers) -> None:
     assert actors[:2] == ["user:write", "user:admin"]
 
 
+def test_what_a_token_brought_can_be_taken_back(memory: Memory, callers: Callers) -> None:
+    """Whatever it said where that came from; and nothing that others brought."""
+    memory.remember("Backups run at night", source="handbook")
+
+    async def conversation(client: httpx.AsyncClient) -> list[str]:
+        told = ({"text": "Herons nest in May", "source": "handbook"}, {"text": "Owls hunt mice"})
+        sent = [
+            await client.post("/v1/memories", json=one, headers=callers.headers["write"])
+            for one in told
+        ]
+        note = {"text": "Foxes sleep in dens"}
+        await client.post("/v1/memories", json=note, headers=callers.headers["admin"])
+        return [one.json()["id"] for one in sent]
+
+    brought = talk(served(memory, make_door(callers)), conversation)
+
+    assert sorted(memory.revoke("user:write").ids) == sorted(brought)
+    assert {item.text for item in memory.browse()} == {
+        "Backups run at night",
+        "Foxes sleep in dens",
+    }
+
+
 class Broken(Tool):
     """A tool with a bug, whose words could hold anything."""
 
@@ -382,8 +405,11 @@ class Endless(Tool):
     """A tool that takes too long."""
 
     def whole(self, call: Any) -> Any:
-        time.sleep(0.5)
+        GIVEN_UP.wait(20)
         return Reply("late", {})
+
+
+GIVEN_UP = threading.Event()
 
 
 class Busy(Opening):
@@ -421,7 +447,10 @@ def test_a_question_that_takes_too_long_is_given_up(memory: Memory, callers: Cal
     """With 503 and a sentence."""
 
     async def conversation(client: httpx.AsyncClient) -> httpx.Response:
-        return await client.get("/v1/stats")
+        try:
+            return await client.get("/v1/stats")
+        finally:
+            GIVEN_UP.set()
 
     app = served(memory, make_door(callers), ways=own(Endless), within_s=0.05)
     answer = talk(app, conversation)

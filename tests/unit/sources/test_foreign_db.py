@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,6 +72,52 @@ def test_a_log_that_was_left_behind_is_read(tmp_path: Path) -> None:
 
     assert "said before the end" in texts
     assert state(left) == before
+
+
+WRITER = """
+import sqlite3, sys
+with sqlite3.connect(sys.argv[1], timeout=10) as db:
+    db.execute("INSERT INTO t VALUES ('written meanwhile')")
+"""
+
+
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+def test_its_program_can_write_while_it_is_read(tmp_path: Path, mode: str) -> None:
+    """Between two rows nothing is locked, however long one takes to be taken in."""
+    path = tmp_path / "busy.db"
+    program = sqlite3.connect(path)
+    program.execute(f"PRAGMA journal_mode = {mode}")
+    with program:
+        program.execute("CREATE TABLE t (a)")
+        program.executemany("INSERT INTO t VALUES (?)", [("x" * 2000,)] * 200)
+
+    with open_foreign(path) as db:
+        rows = db.rows("t", ("a",), ("a",))
+        first = next(rows)
+        subprocess.run([sys.executable, "-c", WRITER, str(path)], check=True, timeout=50)
+        others = list(rows)
+    program.close()
+
+    assert (first.where, len(others)) == ("row 1 of t", 199)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "CREATE TABLE t (a PRIMARY KEY, b) WITHOUT ROWID",
+        "CREATE TABLE t (a PRIMARY KEY, b, rowid)",
+        "CREATE TABLE t (a PRIMARY KEY, b, rowid, oid, _rowid_)",
+    ],
+)
+def test_rows_without_an_id_are_read_too(tmp_path: Path, table: str) -> None:
+    """In their order, whatever the columns are called."""
+    path = tmp_path / "ids.db"
+    with foreign.database(path) as db:
+        db.execute(table)
+        db.executemany("INSERT INTO t (a, b) VALUES (?, ?)", [("2", "two"), ("1", "one")])
+
+    with open_foreign(path) as db:
+        assert [row.text("b") for row in db.rows("t", ("b",), ("a",))] == ["one", "two"]
 
 
 def test_another_schema_is_told(tmp_path: Path) -> None:

@@ -276,6 +276,38 @@ def test_an_import_that_was_stopped_goes_on(tmp_path: Path, space: Memory) -> No
     assert all(finding.ok for finding in space.doctor())
 
 
+def test_imports_at_once_change_everything_once(tmp_path: Path) -> None:
+    """What one of them was quicker with is known to the other, and refused by neither."""
+
+    def memories(version: int) -> list[dict[str, Any]]:
+        return [
+            {"id": f"m{n}", "hash": "x", "memory": f"Kiln {n} is fired at {900 + version} degrees"}
+            for n in range(200)
+        ]
+
+    def bring(tallies: list[Tally]) -> None:
+        with Memory.open(path=tmp_path / "space.db", embedder="none") as own:
+            start.wait(20)
+            tallies.append(import_from(own, path))
+
+    path = foreign.mem0(tmp_path, memories(1))
+    for version in (1, 2):
+        foreign.mem0(tmp_path, memories(version))
+        start, tallies = threading.Barrier(2), list[Tally]()
+        threads = [threading.Thread(target=bring, args=(tallies,)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(50)
+
+        assert [tally.n_refused for tally in tallies] == [0, 0]
+        changed = (sum(tally.stored for tally in tallies), sum(tally.updated for tally in tallies))
+        # A relation comes with them, and does not change.
+        assert changed == ((201, 0) if version == 1 else (0, 200))
+    with Memory.open(path=tmp_path / "space.db", embedder="none") as own:
+        assert {len(own.history(item.id)) for item in own.browse(limit=300)} == {1, 2}
+
+
 def test_what_was_said_for_all_holds_where_nothing_is_said(tmp_path: Path, space: Memory) -> None:
     """Tags, topic, source, trust."""
     path = foreign.mem0(tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from recollect.errors import Refused
 from recollect.jsonable import Json
 from recollect.mcp.fencing import NOTICE, Quote, one_line, quoted
 from recollect.mcp.sight import seen
@@ -56,13 +57,29 @@ def undo(call: Call) -> Reply:
     """Takes the last change back, or a whole run."""
     item_id, preview = call.told.get("id"), call.told.get("preview", False)
     if item_id is not None and item_id.startswith(_RUN):
-        run = call.memory.undo_run(item_id, preview=preview)
+        would = call.memory.undo_run(item_id, preview=True)
+        _refuse_revoked(call, [one for one, _ in would.judged])
+        run = would if preview else call.memory.undo_run(item_id)
         doing = f"bring {len(run.restored)} back, take {len(run.ended)} away"
         return _undone(run.run, doing, restored=run.restored, taken_back=run.ended, preview=preview)
     if item_id is not None:
         item_id = seen(call.memory, item_id).id
-    done = call.memory.undo(item_id, preview=preview)
+    done = call.memory.undo(item_id, preview=True)
+    if done.change.kind == "status":
+        _refuse_revoked(call, [done.item])
+    if not preview:
+        done = call.memory.undo(item_id)
     return _undone(done.item, done.doing, preview=preview)
+
+
+def _refuse_revoked(call: Call, ids: list[str]) -> None:
+    """A revocation stands against what was planted here, so no agent lifts it."""
+    for item in call.memory.store.get(ids).values():
+        if item.status == "quarantined":
+            raise Refused(
+                f"{item.id} was revoked; only a command lets it back",
+                remedy="ask the user, who can run: recollect undo",
+            )
 
 
 def _undone(

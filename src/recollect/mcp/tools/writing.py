@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recollect.errors import Refused
+from recollect.ingest.admit import TRUST_CEILING
 from recollect.jsonable import Json
 from recollect.mcp.fencing import NOTICE, Quote, labelled, memory_json, one_line, quoted
 from recollect.mcp.sight import seen
@@ -16,6 +17,7 @@ _ABOUT = (
     *("kind", "layer", "topic", "tags", "entities", "importance", "pinned", "occurred_at"),
     "valid_to",
 )
+_MOST_TRUST = TRUST_CEILING["agent"]
 
 # What a model can do about a memory that the new one has met.
 _NEXT = {
@@ -71,7 +73,9 @@ def update_memory(call: Call) -> Reply:
     changes = {name: told for name, told in given.items() if not _is_so(item, name, told)}
     after, text = item, f"unchanged {item.id}, revision {item.rev}: it says so already"
     if changes:
-        after = call.memory.update(item.id, **changes, **call.given("force"))
+        # New words are an agent's, whosever the old ones were.
+        less = {"trust": _MOST_TRUST} if "text" in changes and item.trust > _MOST_TRUST else {}
+        after = call.memory.update(item.id, **changes, **less, **call.given("force"))
         names = ", ".join(changes)
         text = f"corrected {after.id}, now revision {after.rev}: {one_line(names)}"
     content = {

@@ -89,10 +89,23 @@ def find_duplicates(
     return [to_item(row) for row in select(db, sql, (json.dumps(rids), *predicate.values))]
 
 
+_FROM_SOURCE = """
+    SELECT id FROM item WHERE source = ?1
+    UNION
+    SELECT item FROM event
+    WHERE kind IN ('stored', 'imported') AND actor = ?1 AND instr(?1, ':')
+        AND item IN (SELECT id FROM item)
+    ORDER BY 1
+"""
+
+
 def from_source(db: apsw.Connection, source: str) -> list[str]:
-    """Ids of all that ever came from a source."""
-    sql = "SELECT DISTINCT id FROM item WHERE source = ? ORDER BY id"
-    return [row[0] for row in select(db, sql, (source,))]
+    """Ids of all that ever came from a source.
+
+    Who came over a network can say what they like of their sources: what is told by the
+    journal's name for them (``http:laptop``) is all that they brought.
+    """
+    return [row[0] for row in select(db, _FROM_SOURCE, (source,))]
 
 
 def find_key(db: apsw.Connection, key: str) -> tuple[str, str] | None:
