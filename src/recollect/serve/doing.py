@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from recollect.errors import Refused
@@ -13,11 +14,12 @@ from recollect.mcp.sight import seen
 from recollect.mcp.tool import Call, Reply
 from recollect.mcp.tools.usual import REMEMBER
 from recollect.mcp.tools.writing import drafted
-from recollect.model import Draft, Link, Remembered
+from recollect.model import Draft, Item, Link, Remembered
 from recollect.wire import item_json, mapping_json, remembered_json
 
 _FILTERS = ("kind", "topic", "tag", "entity", "source", "session", "since", "until")
 _USUAL_PAGE = 50
+MOST_PAGE = 2 << 20  # bytes of text
 
 
 def get_memory(call: Call) -> Reply:
@@ -30,10 +32,21 @@ def list_memories(call: Call) -> Reply:
     """A page of what is stored, and where the next begins."""
     most = call.told.get("limit", _USUAL_PAGE)
     where = call.given(*_FILTERS)
-    items = call.memory.browse(limit=most, after=call.told.get("after"), **where)
-    cursor = items[-1].id if len(items) == most else None
+    found = call.memory.browse(limit=most, after=call.told.get("after"), **where)
+    items = _page(found)
+    cursor = items[-1].id if len(found) == most or len(items) < len(found) else None
     memories = [memory_json(item) for item in items]
     return Reply("", {"notice": NOTICE, "memories": memories, "cursor": cursor})
+
+
+def _page(items: Sequence[Item]) -> Sequence[Item]:
+    """As many as one answer should hold, but one in any case: texts come uncut."""
+    size = 0
+    for count, item in enumerate(items):
+        size += len(item.text.encode())
+        if count and size > MOST_PAGE:
+            return items[:count]
+    return items
 
 
 def remember_many(call: Call) -> Reply:

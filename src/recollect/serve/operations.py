@@ -44,7 +44,7 @@ GET_MEMORY = Tool(
 LIST_MEMORIES = Tool(
     "list_memories",
     "List memories",
-    "What is stored, newest first, a page at a time.",
+    "What is stored, newest first, a page at a time; one of long texts ends early.",
     arguments(
         {
             "kind": text("Only this kind."),

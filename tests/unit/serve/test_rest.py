@@ -20,6 +20,7 @@ from recollect.mcp.opening import Opening
 from recollect.mcp.tool import Reply, Tool
 from recollect.mcp.tools import TOOLS
 from recollect.serve.app import make_app
+from recollect.serve.doing import MOST_PAGE
 from recollect.serve.routes import WAYS
 from recollect.settings import Settings
 from serving import Callers, make_door, mcp, served, talk
@@ -369,6 +370,25 @@ def test_the_journal_says_who_it_was(memory: Memory, callers: Callers) -> None:
 
     actors = [event.actor for event in memory.events()]
     assert actors[:2] == ["user:write", "user:admin"]
+
+
+def test_a_page_of_long_texts_ends_early(memory: Memory, callers: Callers) -> None:
+    """No answer grows beyond bounds, and nothing is left out of the pages together."""
+    texts = [(f"word{number} " * 10_000)[:60_000] for number in range(36)]
+    memory.remember_many([{"text": text, "force": True} for text in texts])
+
+    async def conversation(client: httpx.AsyncClient) -> list[dict[str, Any]]:
+        pages = [(await client.get("/v1/memories?limit=500")).json()]
+        while (cursor := pages[-1]["cursor"]) is not None:
+            found = await client.get("/v1/memories", params={"limit": 500, "after": cursor})
+            pages.append(found.json())
+        return pages
+
+    pages = talk(served(memory, make_door(callers)), conversation)
+
+    full = MOST_PAGE // 60_000
+    assert [len(page["memories"]) for page in pages] == [full, 36 - full]
+    assert len({one["id"] for page in pages for one in page["memories"]}) == 36
 
 
 def test_what_a_token_brought_can_be_taken_back(memory: Memory, callers: Callers) -> None:
