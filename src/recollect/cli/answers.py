@@ -16,7 +16,6 @@ from recollect.cli.printing import (
     red,
     yellow,
 )
-from recollect.cli.tables import Column, print_table
 from recollect.explain import WhyNot, explain
 from recollect.model import Candidate, Recall
 from recollect.present import related, relation_lines
@@ -119,6 +118,8 @@ def _print_nothing(app: App, answer: Recall) -> None:
 
 def print_trace(out: Printer, answer: Recall) -> None:
     """Every step with what came in, what it left, how long it took, and its remarks."""
+    from recollect.cli.tables import Column, print_table  # start-up time: most ask for none
+
     heads = [
         Column("step"),
         Column("in", right=True),
@@ -151,6 +152,8 @@ def print_why_not(out: Printer, result: WhyNot) -> None:
         needed = f", needed {result.needed:.4f}" if short else ""
         out.line(dim(f"  score {result.score:.4f}{needed}"))
     if result.looks:
+        from recollect.cli.tables import Column, print_table  # start-up time, see above
+
         out.line()
         heads = [
             Column("channel"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from recollect.channels.edges import PREFIX as EDGE
-from recollect.channels.edges import way_item
 from recollect.model import Item, Link
 from recollect.ports import Notes, Store
 
@@ -14,6 +12,8 @@ def find_beside(item_id: str, store: Store, notes: Notes | None) -> Item | None:
     """The note or edge with this id; None where the id is none of theirs, or it is gone."""
     if item_id.startswith(NOTE):
         return notes.find(item_id) if notes is not None else None
+    from recollect.channels.edges import PREFIX as EDGE  # start-up time: most ask for memories
+
     if item_id.startswith(EDGE):
         return _edge(item_id.removeprefix(EDGE), store)
     return None
@@ -35,4 +35,6 @@ def _edge(ways: str, store: Store) -> Item | None:
         if link is None:
             return None
         path.append(link)
+    from recollect.channels.edges import way_item  # start-up time, see above
+
     return way_item(tuple(path), {}) if path else None
