@@ -21,6 +21,7 @@ from recollect.channels import CHANNELS
 from recollect.context import Assembler, Channel, Fusion, Stage
 from recollect.deepening.settings import Deep
 from recollect.errors import BadProfile, BadSetting, NotFound
+from recollect.places import is_file
 from recollect.present import Section
 from recollect.stages import ASSEMBLERS, FUSIONS, STAGES
 from recollect.stages.budget import Budget
@@ -82,11 +83,16 @@ class Profile:
 
 def profile_names(folders: Iterable[Path] = ()) -> dict[str, Path | None]:
     """Profiles that can be named, and the file of each that is the user's own."""
-    names: dict[str, Path | None] = {path.stem: None for path in sorted(_SHIPPED.glob("*.toml"))}
+    names: dict[str, Path | None] = dict.fromkeys(_shipped_names())
     for folder in folders:
         if folder.is_dir():
             names.update({path.stem: path for path in sorted(folder.glob("*.toml"))})
     return names
+
+
+@cache
+def _shipped_names() -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in _SHIPPED.glob("*.toml")))
 
 
 def load_profile(
@@ -96,6 +102,10 @@ def load_profile(
 
     ``changes`` are what its system's own variables and config files say (``Theirs``).
     """
+    folders = tuple(folders)
+    # Every recall comes here: looking for one file is a tenth of listing all.
+    if name in _shipped_names() and not any(is_file(at / f"{name}.toml") for at in folders):
+        return _shipped(name, tuple(changes))
     known = profile_names(folders)
     if name not in known:
         near = _similar(name, known)

@@ -26,6 +26,11 @@ class Evidence(NamedTuple):
     via: str | None = None
     rank: int | None = None
 
+    def as_seen(self) -> Evidence:
+        """The same as a mere report. (Three times as fast as ``_replace``, and a fusion
+        does it for everything that any channel found.)"""
+        return Evidence(self.by, "seen", self.value, self.why, self.via, self.rank)
+
 
 def replay(evidence: Iterable[Evidence], start: float = 0.0) -> float:
     """The score a chain of reasons adds up to, in the order it was given."""
@@ -67,10 +72,13 @@ Pool = tuple[Candidate, ...]
 
 def best_first(candidates: Iterable[Candidate]) -> Pool:
     """Sorted by falling score; equal scores by id, so that order never wavers."""
-    # Two stable sorts by plain keys: half the time of one sort by a pair.
-    by_id = sorted(candidates, key=_ID)
-    by_id.sort(key=_SCORE, reverse=True)
-    return tuple(by_id)
+    ranked = list(candidates)
+    # Two stable sorts by plain keys take half the time of one sort by a pair, and the
+    # first is only needed where scores are equal.
+    if len(set(map(_SCORE, ranked))) < len(ranked):
+        ranked.sort(key=_ID)
+    ranked.sort(key=_SCORE, reverse=True)
+    return tuple(ranked)
 
 
 _ID = attrgetter("item.id")

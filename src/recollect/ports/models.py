@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
+from recollect.parts import offers
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -94,7 +96,7 @@ def is_slow(embedder: object) -> bool:
 
 def late_interaction(embedder: object) -> LateInteraction | None:
     """The embedder as one that compares token by token, where it can."""
-    return embedder if isinstance(embedder, LateInteraction) else None
+    return embedder if offers(embedder, LateInteraction) else None
 
 
 Reranker = Callable[[str, Sequence[str]], Sequence[float]]

@@ -36,7 +36,7 @@ class Blend:
             for cand in pool:
                 own = cand.evidence[-1]
                 items.setdefault(cand.item.id, cand.item)
-                seen.setdefault(cand.item.id, []).append(own._replace(op="seen"))
+                seen.setdefault(cand.item.id, []).append(own.as_seen())
                 value = channel.weight * own.value
                 nearest[cand.item.id] = max(nearest.get(cand.item.id, value), value)
         blended = [

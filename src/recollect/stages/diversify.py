@@ -92,7 +92,10 @@ class Said(NamedTuple):
 
     item: Item
     words: frozenset[str]
-    order: tuple[str, ...]
+
+    def in_order(self, words: frozenset[str]) -> list[str]:
+        """Those of its words, as they follow each other."""
+        return [word for word in fold(self.item.text).split() if word in words]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +115,7 @@ class Collapse:
         kept: list[Candidate] = []
         said: list[Said] = []
         for cand in pool[: self.top]:
-            text = cand.item.text
-            own = Said(cand.item, word_set(text), tuple(fold(text).split()))
+            own = Said(cand.item, word_set(cand.item.text))
             twin = next((at for at, other in enumerate(said) if self._same(own, other)), None)
             if twin is None:
                 kept.append(cand)
@@ -151,7 +153,7 @@ def _differ_in_fact(one: Said, other: Said) -> bool:
         if word in _DENIALS or word.endswith(("n't", "n’t")) or any(map(str.isdigit, word)):
             return True
     shared = one.words & other.words
-    return [w for w in one.order if w in shared] != [w for w in other.order if w in shared]
+    return one.in_order(shared) != other.in_order(shared)
 
 
 # Told twice a fact is one fact; what happened twice happened twice.

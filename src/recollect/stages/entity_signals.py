@@ -163,7 +163,7 @@ def combined(pool: Pool, woken: Iterable[Candidate]) -> Pool:
         known = active.get(cand.item.id)
         better = stronger(known, cand)
         if known is not None and better is known:
-            told = tuple(reason._replace(op="seen") for reason in cand.evidence)
+            told = tuple(reason.as_seen() for reason in cand.evidence)
             better = Candidate(known.item, known.score, (*known.evidence, *told))
         active[cand.item.id] = better
     return best_first(active.values())

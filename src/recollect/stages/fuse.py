@@ -66,7 +66,7 @@ def _merge(found: Mapping[Channel, Pool], share: Share) -> Pool:
         for cand in pool:
             own = cand.evidence[-1]
             items.setdefault(cand.item.id, cand.item)
-            seen.setdefault(cand.item.id, []).append(own._replace(op="seen"))
+            seen.setdefault(cand.item.id, []).append(own.as_seen())
             shares.setdefault(cand.item.id, []).append(share(channel, own, pool))
     return best_first(
         Candidate(item, sum(part.value for part in shares[key]), (*seen[key], *shares[key]))

@@ -51,7 +51,7 @@ class RrfBonus:
                 rank = own.rank or 1
                 part = channel.weight / (self.k + rank)
                 items.setdefault(key, cand.item)
-                seen.setdefault(key, []).append(own._replace(op="seen"))
+                seen.setdefault(key, []).append(own.as_seen())
                 shares.setdefault(key, []).append(
                     Evidence(f"fuse.{channel.name}", "add", part, f"rank {rank}")
                 )

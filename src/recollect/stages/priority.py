@@ -34,7 +34,7 @@ class Priority:
                 share = Evidence(f"fuse.{channel.name}", "add", value, f"rank {own.rank}")
                 claim = ((self._place(channel), -value, channel.name), share)
                 items.setdefault(key, cand.item)
-                seen.setdefault(key, []).append(own._replace(op="seen"))
+                seen.setdefault(key, []).append(own.as_seen())
                 best[key] = min(claim, best.get(key, claim), key=lambda one: one[0])
         merged = best_first(
             Candidate(item, best[key][1].value, (*seen[key], best[key][1]))
