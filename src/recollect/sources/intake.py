@@ -17,7 +17,7 @@ from recollect.ids import make_id
 from recollect.ingest.duplicates import deduplicated
 from recollect.ingest.writing import WriteContext
 from recollect.memory import Memory
-from recollect.model import Draft, Remembered
+from recollect.model import Draft, Item, Remembered
 from recollect.ports import Store
 from recollect.sources.known import MOST_IN_GROUP, changes_to, judged, placed, version_in
 from recollect.sources.readiness import Ready, Refusal, key_of, made_ready
@@ -123,7 +123,7 @@ class Intake:
                 elif verdict.what == "known" or verdict.item is None:
                     self._count(one, "repeated", verdict.item.id if verdict.item else "")
                 else:
-                    self._update(verdict.item.id, one)
+                    self._update(verdict.item, one)
         self._store(new)
 
     def _again(self, ready: Ready, pending: Sequence[Ready]) -> None:
@@ -142,11 +142,11 @@ class Intake:
         else:
             self._count(ready, "repeated", "")
 
-    def _update(self, item_id: str, ready: Ready) -> None:
+    def _update(self, item: Item, ready: Ready) -> None:
+        """Changes what was judged, in the revision in which it was judged."""
         if self._scratch is None:
-            item = self._memory.store.get([item_id])[item_id]
             try:
-                self._memory.update(item_id, revision=item.rev, **changes_to(item, ready))
+                self._memory.update(item.id, revision=item.rev, **changes_to(item, ready))
             except Conflict:
                 # Changed this moment, by another import or by its owner: looked at anew.
                 self._seen.discard(hash(ready.key))
@@ -157,10 +157,10 @@ class Intake:
                 return
         else:
             # What comes later may repeat what it says by then, and not what it said.
-            self._reworded.add(item_id)
+            self._reworded.add(item.id)
             _remembered(self._scratch, [self._apart(ready.draft._replace(key=None))])
         self._updated[ready.key] = ready.version
-        self._count(ready, "updated", item_id)
+        self._count(ready, "updated", item.id)
 
     def _store(self, new: Sequence[Ready]) -> None:
         if self._scratch is None:
