@@ -27,7 +27,7 @@ test: $(VENV)/.dev-installed
 
 ## Run all tests in another order and with other examples: finds what `test` has not met.
 shuffle: $(VENV)/.dev-installed
-	RECOLLECT_TESTS=shuffled $(BIN)/python -m pytest -n 2
+	TEST_EXAMPLES=shuffled $(BIN)/python -m pytest -n 2
 
 ## What CI runs: tests, style, types, layers.
 check: test lint types layers

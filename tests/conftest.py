@@ -18,7 +18,7 @@ from recollect.testing import FixedClock
 # ones is `make shuffle`.
 settings.register_profile("fixed", deadline=None, max_examples=60, derandomize=True)
 settings.register_profile("shuffled", deadline=None, max_examples=60)
-settings.load_profile(os.environ.get("RECOLLECT_TESTS", "fixed"))
+settings.load_profile(os.environ.get("TEST_EXAMPLES", "fixed"))
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ import apsw
 import pytest
 
 from recollect.errors import NotFound, SchemaTooNew, StoreDamaged, StoreError
-from recollect.store.sqlite import SqliteStore
+from recollect.store.sqlite import SqliteStore, opening
 from recollect.store.sqlite.connection import APPLICATION_ID, is_safe_engine, require_safe_engine
 from records import NOW, record
 
@@ -410,3 +411,37 @@ def test_a_space_whose_folder_is_gone_can_still_be_closed(tmp_path: Path) -> Non
     store.close()
 
     assert not folder.exists()
+
+
+_CHECKPOINTING = """
+import sys, apsw
+db = apsw.Connection(sys.argv[1])
+db.set_busy_timeout(5000)
+db.execute("CREATE TABLE junk (a)")
+print("begun", flush=True)
+for turn in range(1_000_000):
+    db.execute("INSERT INTO junk VALUES (randomblob(20000))")
+    if turn % 7 == 0:
+        db.execute("DELETE FROM junk")
+        db.execute("VACUUM")
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+"""
+
+
+def test_a_file_that_is_being_written_is_not_taken_for_a_broken_one(tmp_path: Path) -> None:
+    """Looking at it takes no lock, so it meets half of a write now and then, and looks again."""
+    path = tmp_path / "space.db"
+    open_store(path).close()
+    writer = subprocess.Popen(
+        [sys.executable, "-c", _CHECKPOINTING, str(path)], stdout=subprocess.PIPE
+    )
+    try:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"begun\n"
+        until = time.monotonic() + 2
+        while time.monotonic() < until:
+            opening._recognise(path)
+        assert writer.poll() is None
+    finally:
+        writer.kill()
+        writer.communicate()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import apsw
@@ -19,6 +20,8 @@ from recollect.store.sqlite.migrate import (
     schema_version,
 )
 from recollect.store.sqlite.translate import translated
+
+_LOOKS_AGAIN_AFTER_S = (0.01, 0.05, 0.1, 0.2)
 
 
 def open_space(path: Path | None, *, create: bool) -> Connections:
@@ -109,21 +112,30 @@ def _recognise(path: Path) -> None:
 
     Reads through SQLite: a handle of our own, once closed, would drop the locks that
     other connections of this process hold on the file. ``immutable`` makes it look
-    at the file alone and leave no log beside it.
+    at the file alone and leave no log beside it. It takes no lock either, so that it may
+    meet the file while another process writes its log into it: then it looks again.
     """
-    uri = f"{path.as_uri()}?mode=ro&immutable=1"
-    try:
-        db = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    for wait_s in (*_LOOKS_AGAIN_AFTER_S, None):
         try:
-            found = db.execute("PRAGMA application_id").get
-        finally:
-            db.close()
-    except (apsw.NotADBError, apsw.CorruptError) as error:
-        raise StoreDamaged(
-            f"{path} is not a database", remedy="choose another file; it was left as it is"
-        ) from error
+            found = _application_of(path)
+            break
+        except (apsw.NotADBError, apsw.CorruptError) as error:
+            if wait_s is None:
+                raise StoreDamaged(
+                    f"{path} is not a database", remedy="choose another file; it was left as it is"
+                ) from error
+            time.sleep(wait_s)
     if found != APPLICATION_ID:
         raise StoreDamaged(
             f"{path} is a database of another program",
             remedy="choose another file; it was left as it is",
         )
+
+
+def _application_of(path: Path) -> int:
+    uri = f"{path.as_uri()}?mode=ro&immutable=1"
+    db = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    try:
+        return int(db.execute("PRAGMA application_id").get)
+    finally:
+        db.close()
