@@ -445,3 +445,28 @@ def test_a_file_that_is_being_written_is_not_taken_for_a_broken_one(tmp_path: Pa
     finally:
         writer.kill()
         writer.communicate()
+
+
+def test_a_file_whose_log_was_half_written_into_it_opens_with_all_it_held(tmp_path: Path) -> None:
+    """As a kill in the middle of a checkpoint leaves it: the first page tells of others that
+    only the log has."""
+    path, killed = tmp_path / "space.db", tmp_path / "killed" / "space.db"
+    killed.parent.mkdir()
+    open_store(path).close()
+    store = open_store(path)
+    put(store, *(f"{n:016d}" for n in range(300)))
+    for part in ("", "-wal"):
+        shutil.copy(f"{path}{part}", f"{killed}{part}")
+    store.close()
+    log = Path(f"{killed}-wal").read_bytes()
+    size = int.from_bytes(log[8:12], "big")
+    frames = range(32, len(log) - size, 24 + size)
+    first = [log[at + 24 :][:size] for at in frames if log[at : at + 4] == b"\0\0\0\1"]
+    with killed.open("r+b") as file:
+        file.write(first[-1])
+
+    with pytest.raises(apsw.CorruptError):
+        opening._look_at(killed, "mode=ro&immutable=1")
+    opened = open_store(killed)
+    assert opened.count() == 300
+    opened.close()

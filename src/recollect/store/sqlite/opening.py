@@ -73,7 +73,7 @@ def _has_content(path: Path) -> bool:
 def _create(path: Path) -> None:
     """Makes the file beside its place and moves it there when it is complete, so that
     nobody ever meets half a space."""
-    log = path.with_name(f"{path.name}-wal")
+    log = _log_of(path)
     if _has_content(log):
         # SQLite would throw the log of an empty file away, and with it the memories.
         raise StoreDamaged(
@@ -133,9 +133,24 @@ def _recognise(path: Path) -> None:
 
 
 def _application_of(path: Path) -> int:
-    uri = f"{path.as_uri()}?mode=ro&immutable=1"
+    try:
+        return _look_at(path, "mode=ro&immutable=1")
+    except (apsw.NotADBError, apsw.CorruptError):
+        if not _has_content(_log_of(path)):
+            raise
+        # A process killed while it wrote its log into the file leaves one that is whole
+        # only together with that log.
+        return _look_at(path, "mode=ro")
+
+
+def _look_at(path: Path, how: str) -> int:
+    uri = f"{path.as_uri()}?{how}"
     db = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
         return int(db.execute("PRAGMA application_id").get)
     finally:
         db.close()
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
