@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from recollect.errors import BadSetting
 from recollect.places import make_private_folder
+from recollect.whole_file import replace_whole
 
 
 def read_table(path: Path) -> dict[str, Any]:
@@ -99,17 +99,6 @@ def _literal(value: str | int | bool) -> str:
 def _replace(path: Path, text: str, mode: int) -> None:
     try:
         make_private_folder(path.parent)
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".config-")
-        draft = Path(name)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(text.encode())
-                file.flush()
-                os.fsync(file.fileno())
-            draft.chmod(mode)
-            draft.replace(path)
-        except OSError:
-            draft.unlink()
-            raise
+        replace_whole(path, text.encode(), mode=mode)
     except OSError as error:
         raise BadSetting(f"{path} cannot be written: {error.strerror}") from error

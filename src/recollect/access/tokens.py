@@ -8,7 +8,6 @@ import json
 import os
 import re
 import secrets
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -19,6 +18,7 @@ from recollect.access.rights import GRANTED, Principal, Right
 from recollect.errors import BadSetting, NotFound, Refused
 from recollect.jsonable import Json, iso
 from recollect.places import make_private_folder
+from recollect.whole_file import replace_whole
 
 FILE = "tokens.json"
 PREFIX = "rc_"
@@ -203,18 +203,7 @@ def _write(path: Path, kept: list[Token]) -> None:
     # A linked file is a choice of the user's: the target changes, the link stays.
     real = Path(os.path.realpath(path))
     try:
-        # mkstemp makes it 0600, whatever the umask says.
-        descriptor, name = tempfile.mkstemp(dir=real.parent, prefix=".tokens-")
-        draft = Path(name)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(real)
-        except OSError:
-            draft.unlink(missing_ok=True)
-            raise
+        replace_whole(real, text.encode())
     except OSError as error:
         raise _unwritable(path, error) from error
 

@@ -8,14 +8,11 @@ instructions, tools at work, thoughts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Literal
 
 from recollect.errors import Refused
-from recollect.sources.archive import opened
-from recollect.sources.chats import Said, Talk, turns_of
-from recollect.sources.json_elements import elements
-from recollect.sources.source import Entry, Gauge, Tie, digest
+from recollect.sources.chats import Conversations, Said, Talk, turns_of
+from recollect.sources.source import Entry, digest
 from recollect.sources.values import line_of, list_of, mapping_of, text_of, time_of
 
 _ROLES: dict[str, Literal["user", "assistant"]] = {"user": "user", "assistant": "assistant"}
@@ -27,35 +24,20 @@ _SEEN = {
 }
 
 
-class ChatGpt:
+class ChatGpt(Conversations):
     """One export."""
 
-    def __init__(self, path: Path, gauge: Gauge) -> None:
-        self._path = path
-        self._gauge = gauge
-
-    def entries(self) -> Iterator[Entry]:
-        """The turns of every conversation, in the order of the file."""
-        for member in opened(self._path, self._gauge):
-            for number, found in elements(member.stream):
-                yield from _conversation(found, f"conversation {number}")
-
-    def ties(self) -> Iterator[Tie]:
-        """None: a turn follows the one before, which its place says."""
-        return iter(())
-
-
-def _conversation(found: Any, where: str) -> Iterator[Entry]:
-    chat = mapping_of(found)
-    mapping = mapping_of(chat.get("mapping"))
-    if isinstance(found, Refused) or not mapping:
-        refused = found if isinstance(found, Refused) else Refused("it is no conversation")
-        yield Entry(where, refused)
-        return
-    title = line_of(chat.get("title"))
-    own = text_of(chat.get("conversation_id")) or text_of(chat.get("id"))
-    talk = Talk("chatgpt", own or digest(title, str(chat.get("create_time"))), title, where)
-    yield from turns_of(talk, _said(mapping, text_of(chat.get("current_node"))))
+    def _turns(self, found: Any, where: str) -> Iterator[Entry]:
+        chat = mapping_of(found)
+        mapping = mapping_of(chat.get("mapping"))
+        if isinstance(found, Refused) or not mapping:
+            refused = found if isinstance(found, Refused) else Refused("it is no conversation")
+            yield Entry(where, refused)
+            return
+        title = line_of(chat.get("title"))
+        own = text_of(chat.get("conversation_id")) or text_of(chat.get("id"))
+        talk = Talk("chatgpt", own or digest(title, str(chat.get("create_time"))), title, where)
+        yield from turns_of(talk, _said(mapping, text_of(chat.get("current_node"))))
 
 
 def _said(mapping: dict[str, Any], current: str) -> Iterator[Said]:

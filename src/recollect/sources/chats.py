@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 from recollect.model import Draft
+from recollect.sources.archive import opened
+from recollect.sources.json_elements import elements
 from recollect.sources.pieces import pieces_of
-from recollect.sources.source import Entry, digest
+from recollect.sources.source import Entry, Gauge, Tie, digest
 from recollect.sources.values import details, line_of
 
 
@@ -28,6 +32,28 @@ class Talk(NamedTuple):
     id: str
     title: str
     where: str
+
+
+class Conversations(ABC):
+    """An export whose ``conversations.json`` is a list, a conversation an element."""
+
+    def __init__(self, path: Path, gauge: Gauge) -> None:
+        self._path = path
+        self._gauge = gauge
+
+    def entries(self) -> Iterator[Entry]:
+        """The turns of every conversation, in the order of the file."""
+        for member in opened(self._path, self._gauge):
+            for number, found in elements(member.stream):
+                yield from self._turns(found, f"conversation {number}")
+
+    def ties(self) -> Iterator[Tie]:
+        """None: a turn follows the one before, which its place says."""
+        return iter(())
+
+    @abstractmethod
+    def _turns(self, found: Any, where: str) -> Iterator[Entry]:
+        """The turns of one conversation, or why it is refused."""
 
 
 def turns_of(talk: Talk, messages: Iterable[Said]) -> Iterator[Entry]:

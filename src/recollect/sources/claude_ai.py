@@ -7,14 +7,11 @@ are thoughts, tools at work and what attached files say.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Literal
 
 from recollect.errors import Refused
-from recollect.sources.archive import opened
-from recollect.sources.chats import Said, Talk, turns_of
-from recollect.sources.json_elements import elements
-from recollect.sources.source import Entry, Gauge, Tie, digest
+from recollect.sources.chats import Conversations, Said, Talk, turns_of
+from recollect.sources.source import Entry, digest
 from recollect.sources.values import line_of, list_of, mapping_of, text_of, time_of
 
 _SENDERS: dict[str, Literal["user", "assistant"]] = {
@@ -24,33 +21,18 @@ _SENDERS: dict[str, Literal["user", "assistant"]] = {
 }
 
 
-class ClaudeAi:
+class ClaudeAi(Conversations):
     """One export."""
 
-    def __init__(self, path: Path, gauge: Gauge) -> None:
-        self._path = path
-        self._gauge = gauge
-
-    def entries(self) -> Iterator[Entry]:
-        """The turns of every conversation, in the order of the file."""
-        for member in opened(self._path, self._gauge):
-            for number, found in elements(member.stream):
-                yield from _conversation(found, f"conversation {number}")
-
-    def ties(self) -> Iterator[Tie]:
-        """None: a turn follows the one before, which its place says."""
-        return iter(())
-
-
-def _conversation(found: Any, where: str) -> Iterator[Entry]:
-    chat = mapping_of(found)
-    if isinstance(found, Refused) or not isinstance(chat.get("chat_messages"), list):
-        refused = found if isinstance(found, Refused) else Refused("it is no conversation")
-        yield Entry(where, refused)
-        return
-    title = line_of(chat.get("name"))
-    own = text_of(chat.get("uuid")) or digest(title, text_of(chat.get("created_at")))
-    yield from turns_of(Talk("claude", own, title, where), _said(chat["chat_messages"]))
+    def _turns(self, found: Any, where: str) -> Iterator[Entry]:
+        chat = mapping_of(found)
+        if isinstance(found, Refused) or not isinstance(chat.get("chat_messages"), list):
+            refused = found if isinstance(found, Refused) else Refused("it is no conversation")
+            yield Entry(where, refused)
+            return
+        title = line_of(chat.get("name"))
+        own = text_of(chat.get("uuid")) or digest(title, text_of(chat.get("created_at")))
+        yield from turns_of(Talk("claude", own, title, where), _said(chat["chat_messages"]))
 
 
 def _said(messages: list[Any]) -> Iterator[Said]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recollect.jsonable import Json
+from recollect.whole_file import replace_whole, sync_folder
 from recollect.worker.frames import MOST_ASKED, BadFrame, read_object
 from recollect.worker.place import make_private
 
@@ -140,18 +141,8 @@ class Spool:
         body = json.dumps(handed._asdict()).encode()
         if len(body) > MOST_ASKED:
             raise OSError(f"a hand-over of {len(body):,} bytes; the limit is {MOST_ASKED:,}")
-        part = path.with_name(f".{path.name}.{os.getpid()}-{time.monotonic_ns()}.part")
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(body)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-        except OSError:
-            part.unlink(missing_ok=True)
-            raise
-        _sync_folder(path.parent)
+        replace_whole(path, body, beside=(f".{path.name}.", ".part"))
+        sync_folder(path.parent)
 
 
 def _name(handed: Handed) -> str:
@@ -185,14 +176,3 @@ def _listed(folder: Path) -> list[Path]:
             except FileNotFoundError:
                 continue  # done meanwhile
     return [path for _, path in sorted(found)]
-
-
-def _sync_folder(folder: Path) -> None:
-    """The name of a new file is durable only with its folder."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

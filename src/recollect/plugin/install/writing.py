@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 from recollect.errors import BadSetting
+from recollect.whole_file import replace_whole
 
 SHARED = 0o644
 PRIVATE = 0o600
@@ -58,21 +58,9 @@ def write_whole(path: Path, content: bytes, mode: int) -> None:
         there = path.stat() if path.exists() else None
         if there is not None:
             mode = there.st_mode & 0o777
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".recollect-")
-        draft = Path(name)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            if there is not None and os.name == "posix":
-                # Not root's all at once, where a user runs this as root.
-                os.chown(draft, there.st_uid, there.st_gid)
-            draft.chmod(mode)
-            draft.replace(path)
-        except OSError:
-            draft.unlink(missing_ok=True)
-            raise
+        # Not root's all at once, where a user runs this as root.
+        owner = None if there is None else (there.st_uid, there.st_gid)
+        replace_whole(path, content, mode=mode, owner=owner)
     except OSError as error:
         raise BadSetting(f"{path} cannot be written: {error.strerror}") from error
 

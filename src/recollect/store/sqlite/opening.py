@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from recollect.store.sqlite.migrate import (
     schema_version,
 )
 from recollect.store.sqlite.translate import translated
+from recollect.whole_file import sync_folder
 
 _LOOKS_AGAIN_AFTER_S = (0.01, 0.05, 0.1, 0.2)
 
@@ -94,17 +94,7 @@ def _create(path: Path) -> None:
     finally:
         db.close()
     unfinished.replace(path)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Makes the file's name survive a power failure, as its content already does."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    sync_folder(path.parent)
 
 
 def _recognise(path: Path) -> None:
