@@ -329,6 +329,7 @@ def test_small_things(call: Caller) -> None:
     assert "_RECOLLECT_COMPLETE" in call("completion", "zsh").out
     assert call("completion", "fish", "--json").told["shell"] == "fish"
     assert call("nonsense").code == 2
+    assert call("mcp", "--tools", "nonsense").code == 2
     assert call("--json", "-h").out == call().out
     assert call("recall", "x", "--bogus", "--json").told["error"]["kind"] == "bad_use"
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from recollect.errors import NotFound, Refused
+from recollect.errors import BadSetting, Refused
 from recollect.mcp.offer import Offer
 from recollect.mcp.schema import arguments, checked, flag, number, text, texts, whole
 from recollect.mcp.tools import TOOLS, chosen
@@ -95,7 +95,7 @@ def test_seven_tools_unless_more_are_asked_for() -> None:
     assert len(chosen()) == len(USUAL) == 7
     assert [*chosen(["undo", "timeline"])][7:] == ["undo", "timeline"]
     assert chosen(["all"]) == TOOLS
-    with pytest.raises(NotFound, match="no tool 'nonsense'"):
+    with pytest.raises(BadSetting, match="no tool 'nonsense'"):
         chosen(["nonsense"])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recollect.errors import NotFound
+from recollect.errors import BadSetting
 from recollect.mcp.tool import Tool
 from recollect.mcp.tools.others import OTHERS
 from recollect.mcp.tools.usual import USUAL
@@ -16,7 +16,7 @@ def chosen(wanted: Sequence[str] = ()) -> dict[str, Tool]:
     """The usual tools and those named besides; "all" names every one."""
     for name in wanted:
         if name not in (*TOOLS, "all", "usual"):
-            raise NotFound(
+            raise BadSetting(
                 f"there is no tool {name!r}", remedy=f"one of {', '.join([*TOOLS, 'all'])}"
             )
     if "all" in wanted:
