@@ -185,7 +185,7 @@ def test_a_space_can_be_named_where_there_is_no_project(home: Path) -> None:
 
 def test_tools_that_are_not_there_are_refused(home: Path) -> None:
     """A server that could not start is not installed."""
-    assert call("install", "cursor", "--yes", "--tools", "teleport") == 1
+    assert call("install", "cursor", "--yes", "--tools", "teleport") == 2
     assert call("install", "cursor", "--yes", "--tools", "all") == 0
 
 
