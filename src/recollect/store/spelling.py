@@ -80,3 +80,24 @@ def one_slip_away(word: str) -> Iterator[str]:
 def trigrams(word: str) -> tuple[str, ...]:
     """All runs of three letters, each once."""
     return tuple(dict.fromkeys(word[at : at + 3] for at in range(len(word) - 2)))
+
+
+def piece_in(piece: str, text: str) -> tuple[float, str] | None:
+    """The best place of a piece in a text, both folded: what it is worth there, and the
+    word around it. A piece of three letters counts as a word of its own only."""
+    best: tuple[float, str] | None = None
+    at = text.find(piece)
+    while at >= 0:
+        start, end = at, at + len(piece)
+        while start > 0 and text[start - 1].isalnum():
+            start -= 1
+        while end < len(text) and text[end].isalnum():
+            end += 1
+        if end - start == len(piece):
+            return 1.0, piece
+        if len(piece) >= SHORTEST_PART:
+            worth = PART_WORTH * len(piece) / (end - start)
+            if best is None or worth > best[0]:
+                best = worth, text[start:end]
+        at = text.find(piece, end)
+    return best

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.ports import Found, PieceSearch
+from recollect.store.spelling import piece_in
 from recollect.store.sqlite import SqliteStore
-from recollect.store.sqlite.pieces import piece_in, windows
+from recollect.store.sqlite.pieces import windows
 from records import NOW, record, scope
 
 TEXTS = {

@@ -24,6 +24,7 @@ from recollect.store.spelling import (
     SHORTEST_PART,
     likeness,
     one_slip_away,
+    piece_in,
     slips_allowed,
     trigrams,
 )
@@ -213,33 +214,14 @@ def _holding_piece(
     looked_at = islice(cursor, MOST_READ) if len(piece) < SHORTEST_PART else cursor
     for original, *columns in looked_at:
         row = Row(*columns)
-        held = _piece_in(fold(asked.word), fold(f"{row.text}\n{original or ''}"))
+        held = piece_in(fold(asked.word), fold(f"{row.text}\n{original or ''}"))
         if held is None:
             continue
-        yield row, held
+        worth, inside = held
+        yield row, Held(worth, inside=inside)
         wanted -= 1
         if not wanted:
             return
-
-
-def _piece_in(piece: str, text: str) -> Held | None:
-    """The best place of a piece in a text: a word of its own, or inside of another."""
-    best: Held | None = None
-    at = text.find(piece)
-    while at >= 0:
-        start, end = at, at + len(piece)
-        while start > 0 and text[start - 1].isalnum():
-            start -= 1
-        while end < len(text) and text[end].isalnum():
-            end += 1
-        if end - start == len(piece):
-            return Held(1.0, inside=piece)
-        if len(piece) >= SHORTEST_PART:
-            near = PART_WORTH * len(piece) / (end - start)
-            if best is None or near > best.likeness:
-                best = Held(near, inside=text[start:end])
-        at = text.find(piece, end)
-    return best
 
 
 def _judge(

@@ -17,7 +17,6 @@ from recollect.store.sqlite.clock import to_ms
 from recollect.store.sqlite.connection import Connections, select
 from recollect.store.sqlite.entity_index import changed
 
-SAME_AS = "same_as"
 _KNOWN = "SELECT id FROM entity WHERE id IN (?, ?)"
 _NAMES = "SELECT alias FROM alias WHERE entity = ? ORDER BY alias"
 _ADD_NAME = "INSERT OR IGNORE INTO alias (alias, entity) VALUES (?, ?)"

@@ -18,7 +18,7 @@ import apsw
 from recollect.ports import Found, Match, PieceSearch
 from recollect.store.analysis import fold, query_words
 from recollect.store.ranking import idf
-from recollect.store.spelling import PART_WORTH, SHORTEST_PART, trigrams
+from recollect.store.spelling import PART_WORTH, piece_in, trigrams
 from recollect.store.sqlite.lexical import Hydrate
 from recollect.store.sqlite.scope import Predicate
 from recollect.store.sqlite.terms import LONGEST_QUERY, statistics, tokenizer
@@ -119,27 +119,6 @@ def _in_texts(
         held = piece_in(piece, fold(row.text))
         if held is not None:
             yield (row, *held)
-
-
-def piece_in(piece: str, text: str) -> tuple[float, str] | None:
-    """The best place of a piece in a text, both folded: what it is worth there, and the
-    word around it. A piece of three letters counts as a word of its own only."""
-    best: tuple[float, str] | None = None
-    at = text.find(piece)
-    while at >= 0:
-        start, end = at, at + len(piece)
-        while start > 0 and text[start - 1].isalnum():
-            start -= 1
-        while end < len(text) and text[end].isalnum():
-            end += 1
-        if end - start == len(piece):
-            return 1.0, piece
-        if len(piece) >= SHORTEST_PART:
-            worth = PART_WORTH * len(piece) / (end - start)
-            if best is None or worth > best[0]:
-                best = worth, text[start:end]
-        at = text.find(piece, end)
-    return best
 
 
 def _by_windows(
