@@ -16,11 +16,20 @@ from recollect.ingest.fact_parts import (
 )
 from recollect.ingest.fact_routines import counted, doing
 from recollect.ingest.fact_states import Reader
-from recollect.ingest.fact_ties import is_versioned, status
-from recollect.ingest.fact_values import Value, is_naming, is_place, not_clock, value_of
+from recollect.ingest.fact_ties import is_versioned, made, status
+from recollect.ingest.fact_values import (
+    Value,
+    is_guise,
+    is_manner,
+    is_naming,
+    is_place,
+    not_clock,
+    value_of,
+)
 
 _TO = frozenset({"to", "into", "onto", "as"})
 _BY = frozenset({"by", "with"})
+_REWRITTEN = frozenset({"in", "with"})
 _PREPOSITIONS = _TO | _BY | {"from", "for", "in"}
 
 
@@ -53,6 +62,8 @@ class _Way:
 
     def to(self, prepositions: frozenset[str] = _TO) -> Value | None:
         """The value arrived at."""
+        if is_guise(self.behind.get("as", ())):
+            return None
         for preposition, words in self.behind.items():  # the first one said
             if preposition in prepositions:
                 return value_of(words)
@@ -72,7 +83,7 @@ def _moved(said: Said) -> Fact | None:
     """As in "The key moved to vault B", "we moved the meeting to Mondays"."""
     way = _Way(said.after)
     thing, value = _subject(said, way), way.to()
-    if thing is None or value is None or not is_place(value):
+    if thing is None or value is None or not is_place(value) or is_manner(value):
         return None
     attribute = {"time": "time", "number": "value"}.get(value.kind, "location")
     return _new(said, thing.slot(attribute), value, way.left())
@@ -89,7 +100,8 @@ def _turned(said: Said) -> Fact | None:
     value = not_clock(value)
     if value.kind == "plain" and not is_naming(value):
         return None
-    if is_versioned(value) and thing.head in words_of.RUNNERS:
+    raised = said.verb in ("upgraded", "downgraded") and thing.head not in words_of.PLAIN_VALUED
+    if is_versioned(value) and (raised or thing.head in words_of.RUNNERS):
         return _new(said, thing.slot("uses"), value, way.left(), "version")
     return _new(said, thing.slot("time" if value.kind == "time" else "value"), value, way.left())
 
@@ -129,6 +141,8 @@ def _renamed(said: Said) -> Fact | None:
 def _replaced(said: Said) -> Fact | None:
     """As in "We replaced Jenkins with Buildkite": what was used is not any more."""
     way = _Way(said.after)
+    if way.moved and not said.is_first_person:
+        return None  # what others replaced is theirs
     old, value = value_of(way.moved or said.subject), way.to(_BY)
     if old is None or value is None or "for" in way.behind or "in" in way.behind:
         return None
@@ -140,9 +154,11 @@ def _took_over(said: Said) -> Fact | None:
     if said.after[0].low != "over":
         return None
     way = _Way(said.after[1:])
-    thing, holder = thing_of(until_pause(way.moved), said.me), value_of(said.subject)
+    thing, holder = thing_of(way.moved, said.me), value_of(said.subject)
     if thing is None or holder is None or holder.kind != "name":
         return None
+    if not way.behind.keys() <= {"from"}:
+        return None  # "for two weeks", "in the holidays"
     return _new(said, (thing.name, "owner"), holder, way.left())
 
 
@@ -155,6 +171,9 @@ def _was(said: Said) -> Fact | None:
         counts = counted(said._replace(after=after))
         if counts is not None:
             return counts
+    if len(after) > 1 and after[0].low == "rewritten" and after[1].low in _REWRITTEN:
+        rewritten = made(said._replace(verb="written", after=after[1:]))
+        return rewritten._replace(how="became") if rewritten else None
     if after and after[0].low in words_of.DONE:
         return _finished(said._replace(after=after))
     if len(after) < 2 or after[0].low not in CHANGES:
@@ -172,9 +191,16 @@ def _finished(said: Said) -> Fact | None:
 
 
 def _subject(said: Said, way: _Way) -> Thing | None:
-    """What changed: what stands behind the verb, or else what does before it."""
+    """What changed: what stands behind the verb, or else what does before it.
+
+    What a customer, a patch or nobody changed says nothing of what is so with us.
+    """
     moved, _ = without_adverbs(way.moved, said.how)
-    return thing_of(moved, said.me) if moved else said.thing
+    doer = said.thing
+    if not moved:
+        return doer
+    ours = doer is not None and (doer.is_name or doer.head in words_of.TEAMS)
+    return thing_of(moved, said.me) if ours else None
 
 
 def _new(

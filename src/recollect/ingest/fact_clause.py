@@ -16,6 +16,7 @@ from recollect.ingest.fact_words import (
     SEVERAL,
     SINCE,
     SINCE_WHEN,
+    SWITCHES,
     UNSURE,
 )
 
@@ -28,7 +29,11 @@ _SENTENCE_END = re.compile(r"[.!…]['\"”’)]?(?=\s+[^a-z\s])|\n|;(?=\s)|\s[�
 _MARKS = (". ", "! ", "; ", "\n", " (", " - ", " – ", " — ", '." ', ".\n", "… ", ".\t")
 _NO_SENTENCE = "-*>|#\"“'`{[<"
 _SHORTENED = frozenset({"dr", "mr", "mrs", "ms", "prof", "st", "no", "vs", "approx", "ca"})
+# With "=", a line of a program rather than a setting.
+_CODE = re.compile(r"[(){}\[\];$&|]|->|::")
 _DIGIT = re.compile(r"v?\d")
+_ORDERS = frozenset({"set", "cut", "reset"})
+_ALONE = SWITCHES | {"upgraded", "downgraded"}
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _NEGATIVES = {
     "isn't": ("is", "not"),
@@ -64,7 +69,8 @@ def read_clause(text: str, verbs: frozenset[str]) -> Clause | None:
         return None
     # The quick ways out come first: most texts state no fact.
     lower = text.lower().split()
-    if len(lower) < 3 or verbs.isdisjoint(lower[1:NEAR]) or lower[0][0] in _NO_SENTENCE:
+    known = not verbs.isdisjoint(lower[:NEAR]) and not ("=" in lower and _CODE.search(text))
+    if len(lower) < 3 or not known or lower[0][0] in _NO_SENTENCE:
         return None
     first, rest = _first_sentence(text.strip())
     if rest:
@@ -79,6 +85,8 @@ def read_clause(text: str, verbs: frozenset[str]) -> Clause | None:
     if opened is None:
         return None
     words, corrects = opened
+    if _is_done_by_us(words):
+        words = (Word("We", "we"), *words)
     return Clause(words, corrects, not rest) if len(words) >= 3 else None
 
 
@@ -88,6 +96,14 @@ def _is_planned(words: Sequence[Word]) -> bool:
         word.raw == "may" or (word.low in ("plan", "plans") and behind.low == "to")
         for word, behind in pairwise(words)
     )
+
+
+def _is_done_by_us(words: Sequence[Word]) -> bool:
+    """As in "Moved the key to vault B": as one writes down what one did. Not "moved to
+    vault B", which does not say what, nor "set it to 5", which may be an order."""
+    if len(words) < 3 or words[0].low not in CHANGES - _ORDERS:
+        return False
+    return words[1].low not in ("to", "from", "into", "by") or words[0].low in _ALONE
 
 
 def _first_sentence(text: str) -> tuple[str, str]:

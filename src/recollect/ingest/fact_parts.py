@@ -11,6 +11,7 @@ from recollect.ingest.fact_clause import Word
 from recollect.ingest.fact_values import Value
 
 MOST_SUBJECT = 6  # words
+_OF = frozenset({"of", "for", "in", "on", "at"})  # the log level of, for, in production
 
 How = Literal["is", "became", "is not", "ended"]
 Holds = Literal["one", "some", "many", "loose", "version", "status", "event"]
@@ -102,7 +103,7 @@ def _named(low: Sequence[str], name: str, *, definite: bool) -> Thing | None:
         if word.endswith(("'s", "s'")):
             owner = [*low[:at], word.removesuffix("'s").removesuffix("'")]
             return _part_of(_joined(owner), low[at + 1 :])
-        if word in ("of", "for") and at:
+        if word in _OF and at and not words_of.TIMES.intersection(low[at:]):
             owner = [one for one in low[at + 1 :] if one not in words_of.DETERMINERS]
             return _part_of(_joined(owner), low[:at])
     is_name = not definite and len(low) == 1 and name[0].isupper() and name.isalpha()

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from recollect.ingest.fact_tools import CODED
 from recollect.ingest.fact_words import ADVERBS, NEWER, NUMBERS, PERIODS, REASONS, UNITS
 
 _TOKEN = re.compile(r"[^\W_]+(?:[@./:_'-]+[^\W_]+)*|[€$£%]")
@@ -24,6 +25,7 @@ _DENYING = frozenset(
 _CLOCK = re.compile(r"\d{1,2}[:.]\d{2}|\d{1,2}(?:am|pm)")
 _DATE = re.compile(r"\d{4}-\d{2}(?:-\d{2})?")
 _DIGIT = re.compile(r"\d")
+_NAMELIKE = re.compile(r"\d+[a-z]{4,}")  # 1password
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _SHAPES = (
     ("time", re.compile(r"\d{1,2}:\d{2}|\d{1,2}(?:am|pm)")),
@@ -53,6 +55,7 @@ _PLACED = frozenset(("in", "at", "on", "inside", "within", "to", "into", "by", "
 _CADENCES = frozenset(
     ("hourly", "daily", "nightly", "weekly", "biweekly", "monthly", "quarterly", "yearly")
 )
+_EVERY_DAY = (["every", "days"], ["each", "days"], ["daily"])
 _INSTEAD = (["over"], ["to"], ["instead", "of"], ["rather", "than"])
 _LIMITING = _PLACED | {"during", "under", "within", "between", "per", "across"}
 _DAYS = frozenset({"weekday", "month", "date"})
@@ -132,7 +135,8 @@ def replaces(newer: Telling, older: Telling, *, whole: bool) -> bool:
     one, other = _around(tokens(newer.text), now), _around(tokens(older.text), then)
     if one is None or other is None or not same_limits(newer, older):
         return False
-    plain = any(shape(word) == "word" for word in now) and now[:1] != then[:1]
+    plain = any(shape(word) == "word" and word not in _PLACED for word in now)
+    plain = plain and now[:1] != then[:1]
     if plain and is_name(newer.text, now[0]) != is_name(older.text, then[0]):
         return False
     if not _same_relation(one[0], other[0], plain):
@@ -190,7 +194,9 @@ def _spoken(word: str) -> str:
     """The shape of a word; fly.io and flake8 are names, though they look like codes."""
     kind = shape(word)
     named = word.rstrip("0123456789")
-    return "word" if kind == "code" and len(named) > 2 and not _DIGIT.search(named) else kind
+    spelt = word in CODED or (len(named) > 2 and not _DIGIT.search(named))
+    spelt = spelt or _NAMELIKE.fullmatch(word) is not None
+    return "word" if kind == "code" and spelt else kind
 
 
 def same_limits(newer: Telling, older: Telling) -> bool:
@@ -201,17 +207,26 @@ def same_limits(newer: Telling, older: Telling) -> bool:
 
 
 def _limits(value: str) -> list[str]:
-    words = tokens(value)
+    words = _without_path(tokens(value))
     at = next((at for at, word in enumerate(words) if at and word in _LIMITING), len(words))
     return [] if at + 1 < len(words) and shape(words[at + 1]) in _DAYS else words[at:]
+
+
+def _without_path(words: Sequence[str]) -> list[str]:
+    """Without where in it: "in Vault at secret/deploy" is in Vault."""
+    inside = len(words) > 2 and words[-2] in ("at", "under") and shape(words[-1]) == "path"
+    return list(words[:-2] if inside else words)
 
 
 def _form(words: Sequence[str], *, tool: bool) -> tuple[str, ...]:
     """The shapes of a value's words; names of one word and of two are alike, and so are the
     ways of naming a day."""
+    words = _without_path(words)
     shapes = [_spoken(word) for word in words]
     if is_cadence(words):
         return ("cadence",)
+    if shapes[:1] == ["time"] and list(words[1:]) in _EVERY_DAY:
+        return ("time",)
     if _DAYS.intersection(shapes) and _DAYS.issuperset(set(shapes) - {"number"}):
         return ("day",)
     kept = tuple(one for one, before in zip(shapes, ["", *shapes], strict=False)
@@ -224,7 +239,8 @@ def _form(words: Sequence[str], *, tool: bool) -> tuple[str, ...]:
 
 def is_name(text: str, word: str) -> bool:
     """Whether a text writes a word as a name: in Madrid, but in a flat."""
-    return any(one[0].isupper() for one in _TOKEN.findall(text) if one.casefold() == word)
+    found = (one.lstrip("0123456789") for one in _TOKEN.findall(text) if one.casefold() == word)
+    return any(one[:1].isupper() for one in found)
 
 
 def differs_in_words(one: str, other: str) -> bool:

@@ -22,6 +22,7 @@ from recollect.ingest.fact_ties import leading, made, role, running, status
 from recollect.ingest.fact_values import (
     Value,
     is_known_place,
+    is_manner,
     is_naming,
     is_place,
     not_clock,
@@ -68,7 +69,7 @@ def _placed(said: Said) -> Fact | None:
     """In a place or, by the words, at a time."""
     loose = bool(said.after) and said.after[0].raw in ("a", "an")
     thing, value = said.thing, value_of(said.after[1:] if loose else said.after)
-    if thing is None or value is None or not is_place(value):
+    if thing is None or value is None or not is_place(value) or is_manner(value):
         return None
     if value.kind == "time":
         return _timed(said, thing, value)
@@ -76,7 +77,7 @@ def _placed(said: Said) -> Fact | None:
         return None  # "in a meeting", "in the works"
     if thing.head in words_of.ABSTRACT:
         return None
-    if value.kind == "number" or (thing.is_name and said.verb in ("is", "are", "am")):
+    if value.kind == "number" or (thing.is_name and said.verb in ("is", "am")):
         return None  # "Ben is in Berlin" holds for a day
     return make_fact(said, thing.slot("location"), value)
 
@@ -189,6 +190,15 @@ def _acting(said: Said) -> Fact | None:
     return None
 
 
+def _kept_by_us(said: Said) -> Fact | None:
+    """As in "We store sessions in Redis": about the sessions."""
+    after, how = without_adverbs(said.after, said.how)
+    at = next((at for at, word in enumerate(after[:5]) if word.low in words_of.PLACES), None)
+    if not at or not said.is_first_person:
+        return None
+    return _located(said._replace(subject=after[:at], after=after[at:], how=how))
+
+
 def _scheduled(said: Said) -> Fact | None:
     if said.after and said.after[0].low in ("for", "on", "at", "in", "by"):
         thing, value = said.thing, value_of(said.after[1:])
@@ -219,6 +229,8 @@ def _measured(said: Said) -> Fact | None:
 
 def _holds_office(said: Said) -> Fact | None:
     """As in "Ana owns the billing module" is about the module."""
+    if said.subject[-1].low in words_of.WHOSE | {"our"}:
+        return None  # for my own use
     about, now = without_now(until_pause(said.after))
     thing, holder = thing_of(about, said.me), value_of(said.subject)
     if thing is None or holder is None or holder.kind != "name" or thing.is_name:
@@ -295,13 +307,18 @@ _READINGS: tuple[tuple[Collection[str], Reader], ...] = (
     (words_of.GOING, going_out),
     (words_of.DOING, doing),
     (words_of.COUNTING, counted),
+    (words_of.KEEPING, _kept_by_us),
 )
+
+_SEVERAL_READINGS = (
+    *words_of.DOING, *words_of.LEADING, *words_of.COUNTING, *words_of.KEEPING
+)  # fmt: skip
 
 STATES: dict[str, Reader] = {
     **dict.fromkeys(("is", "are", "am"), _be),
     "became": _became,
     "=": _identity,
-    **dict.fromkeys((*words_of.DOING, *words_of.LEADING, *words_of.COUNTING), _acting),
+    **dict.fromkeys(_SEVERAL_READINGS, _acting),
     **dict.fromkeys(words_of.LIVES, _located),
     **dict.fromkeys(words_of.RUNS, _runs),
     **dict.fromkeys(words_of.EMPLOYED, _employed),

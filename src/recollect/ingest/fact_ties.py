@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from recollect.ingest import fact_tools as tools
 from recollect.ingest import fact_words as words_of
 from recollect.ingest.fact_parts import Fact, How, Said, make_fact, thing_of, without_adverbs
 from recollect.ingest.fact_values import Value, is_naming, value_of, without_now
@@ -111,7 +112,19 @@ def excludes(newer: str, older: str, *, changed: bool) -> bool | None:
 def are_rivals(one: str, other: str) -> bool:
     """Whether one has one of the two at a time: tabs or spaces."""
     pair = {one.replace(" ", "-"), other.replace(" ", "-")}
-    return len(pair) == 2 and any(pair <= row for row in words_of.RIVALS)
+    return len(pair) == 2 and any(pair <= row for row in tools.RIVALS)
+
+
+def are_alike(one: str, other: str) -> bool:
+    """Whether one is made with one of the two: Python or Go, React or Vue, npm or pnpm."""
+    pair = {one.replace(" ", "-"), other.replace(" ", "-")}
+    return any(pair <= row for row in (*tools.RIVALS, *tools.MATERIALS))
+
+
+def has_one_tool(purpose: str) -> bool:
+    """Whether one does it with one tool, as a rule: formatting, CI, but not a dashboard."""
+    last = purpose.rpartition(" ")[2]
+    return last in tools.PURPOSES or (last.endswith("ing") and last not in tools.PRODUCTS)
 
 
 def _is_tool(value: Value) -> bool:

@@ -12,6 +12,7 @@ from recollect.ingest.fact_words import (
     ADJECTIVES,
     ADVERBS,
     GOES_ON,
+    MANNERS,
     NEW_NOW,
     NO_PLACES,
     NO_VALUES,
@@ -27,7 +28,7 @@ from recollect.ingest.fact_words import (
 )
 
 MOST_WORDS = 8
-_CLOCK = re.compile(r"\d{1,2}[:.]\d{2}|\d{1,2}(?:am|pm)|\d{4}-\d{2}-\d{2}")
+_CLOCK = re.compile(r"\d{1,2}[:.]\d{2}|\d{1,2}(?:am|pm|st|nd|rd|th)|\d{4}-\d{2}-\d{2}")
 _DOTTED = re.compile(r"\d{1,2}\.\d{2}")
 _NUMBER = re.compile(r"[-+~<>≈€$£#]?\d")
 _NAMELIKE = re.compile(r"\d+[a-z]{4,}")
@@ -69,7 +70,7 @@ def value_of(words: Sequence[Word]) -> Value | None:
         if held and word.low in _FROM and _from_now(words[at:]):
             now = True
             break
-        if word.low in PAST:
+        if word.low in PAST or (word.low == "as" and is_guise(words[at + 1 :])):
             return None
         if word.low in ADVERBS:
             now |= word.low in NEW_NOW
@@ -91,6 +92,11 @@ def value_of(words: Sequence[Word]) -> Value | None:
         return None
     recurring = any(word.low in RECURRING for word in held)
     return Value(key_of(held), _kind(held), recurring, now, rest, more, _instead(rest))
+
+
+def is_guise(behind: Sequence[Word]) -> bool:
+    """As in "as an experiment", "as a workaround": so for a while, or for some."""
+    return bool(behind) and behind[0].low in ("a", "an")
 
 
 def _from_now(words: Sequence[Word]) -> bool:
@@ -190,6 +196,11 @@ def is_place(value: Value) -> bool:
     return words[0] not in NO_PLACES and words[0] not in ADJECTIVES and WHOSE.isdisjoint(words)
 
 
+def is_manner(value: Value) -> bool:
+    """Whether it says in which language or form something is, not where: "in German"."""
+    return value.kind != "time" and value.key.split()[-1] in MANNERS
+
+
 def is_known_place(value: Value) -> bool:
     """Whether it names a place, rather than a situation: "in vault A", not "in the works"."""
     words = value.key.split()
@@ -199,7 +210,7 @@ def is_known_place(value: Value) -> bool:
 
 def agree(one: str, other: str) -> bool:
     """Whether two values may both be so: equal, or one says the other more precisely."""
-    first, second = set(one.split()), set(other.split())
+    first, second = ({word.removesuffix("'s") for word in each.split()} for each in (one, other))
     if not (first <= second or second <= first):
         return False
     counted = [bool(_NUMBER.match(word)) for word in first ^ second]

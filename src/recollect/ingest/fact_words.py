@@ -18,6 +18,7 @@ considered discuss discussed discussing decide whenever tomorrow soon eventually
 todo going says say said claim claims claimed told heard hears according asks asked wonder wonders
 wondering reported mentioned mentions when where why how what who whose can can't cannot
 couldn't wouldn't shouldn't try tries tried trying let's let please otherwise pretend example
+reverted rolled
 """)
 # More than one value, or one of several.
 SEVERAL = _words("""
@@ -84,6 +85,13 @@ vault room folder bucket repo repository drawer shelf office building floor cabi
 basement attic namespace cluster region zone directory database schema file host server rack
 notebook wiki calendar channel box account kitchen hall cellar shed warehouse archive wallet
 cupboard desk locker closet registry monorepo workspace project space
+""")
+# In which language, form or time zone something is, not where.
+MANNERS = _words("""
+english german french spanish italian dutch portuguese polish russian chinese japanese korean
+json yaml toml xml csv markdown html css sql pdf ascii utf-8 utc cet gmt pst est parquet protobuf
+python go rust java kotlin typescript javascript ruby scala elixir php swift c++ c# haskell perl
+react vue svelte angular django flask rails parallel memory batches bulk webp png jpeg avro base64
 """)
 WHOSE = _words("your its his her their my for")
 NO_VALUES = _words("""
@@ -174,6 +182,7 @@ MANY = {
     **dict.fromkeys(("use", "uses", "using"), "uses"),
     **dict.fromkeys(("support", "supports", "supporting"), "supports"),
     **dict.fromkeys(("need", "needs", "needing"), "needs"),
+    **dict.fromkeys(("target", "targets", "targeting"), "targets"),
     **dict.fromkeys(("require", "requires", "requiring"), "requires"),
     **dict.fromkeys(("accept", "accepts", "accepting"), "accepts"),
     **dict.fromkeys(("like", "likes"), "likes"),
@@ -182,6 +191,7 @@ MANY = {
     **dict.fromkeys(("drink", "drinks", "drinking"), "drinks"),
     **dict.fromkeys(("speak", "speaks"), "speaks"),
 }
+KEEPING = _words("store keep host save")  # "we store sessions in Redis"
 EMPLOYED = _words("works work working")
 # What is done again and again: "releases are cut on Tuesdays", "we cut releases on Tuesdays".
 ACTS = {
@@ -263,9 +273,9 @@ LEADING = {
 MADE = _words("""
 built written tested managed packaged formatted linted compiled bundled generated styled deployed
 provisioned monitored tracked documented rendered implemented hosted signed installed sent
-handled processed
+handled processed pushed uploaded published exported forwarded synced
 """)
-MADE_BY = _words("with in using via through by from")
+MADE_BY = _words("with in using via through by from to into")
 # Roles that one person has at a time, if something is added to them.
 ROLES = ROLES_OF | _words("engineer developer designer architect scientist analyst officer master")
 # States that follow one another, and those that exclude each other.
@@ -281,7 +291,7 @@ TOGGLES = tuple(
     _words(pair)
     for pair in (
         "enabled disabled", "active inactive", "public private", "required optional",
-        "mandatory optional", "allowed forbidden", "locked unlocked", "online offline",
+        "mandatory optional", "allowed forbidden", "locked unlocked", "online offline", "on off",
     )
 )  # fmt: skip
 STATUSES = UNDONE.union(DONE, *TOGGLES)
@@ -291,6 +301,8 @@ bug error ticket issue invoice endpoint temperature weather score task order req
 exception commit build meeting call appointment flight train answer result problem question idea
 example page line file function customer author reviewer
 """)
+# The next one is another one, though it is called the same.
+TROUBLES = _words("bug error issue problem exception incident crash leak regression failure outage")
 # Of these it is not known which one is pending or done, unless a number says so.
 UNNAMED = PASSING | _words("""
 deployment deploy pipeline job run release branch pr prs mr patch change review test tests door shop
@@ -301,16 +313,6 @@ RUNNERS = _words("""
 server servers machine host cluster laptop vm box image container node backend frontend app service
 project site website repo
 """)
-# Tools and habits of which one has one at a time.
-RIVALS = tuple(
-    _words(row)
-    for row in (
-        "tabs spaces", "npm pnpm yarn bun", "poetry pipenv pdm uv", "jest vitest mocha jasmine",
-        "webpack vite rollup parcel esbuild", "camelcase snake_case", "git mercurial subversion",
-        "light-mode dark-mode", "single-quotes double-quotes", "rebasing merging squashing",
-        "light-theme dark-theme",
-    )
-)  # fmt: skip
 _CLOCK = """
 monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays
 fridays saturdays sundays january february march april june july august september october november

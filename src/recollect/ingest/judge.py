@@ -18,9 +18,10 @@ from recollect.ingest.fact_shapes import (
     same_limits,
     same_terms,
 )
-from recollect.ingest.fact_ties import are_rivals, excludes
+from recollect.ingest.fact_ties import are_alike, are_rivals, excludes, has_one_tool
+from recollect.ingest.fact_tools import LAYERED
 from recollect.ingest.fact_values import agree
-from recollect.ingest.fact_words import PASSING, PLAIN_VALUED, RUNNERS
+from recollect.ingest.fact_words import PASSING, PLAIN_VALUED, TROUBLES
 from recollect.ingest.facts import Fact
 from recollect.model import Item
 
@@ -52,10 +53,6 @@ class Stated(NamedTuple):
         """Its words, as far as they are compared."""
         fact = self.fact
         return Telling(self.item.text, fact.value, fact.subject, fact.attribute, fact.before)
-
-    @property
-    def is_positive(self) -> bool:
-        return self.fact.how in ("is", "became")
 
 
 class Judgement(NamedTuple):
@@ -204,27 +201,33 @@ def _instead(one: Stated, other: Stated) -> Verdict | None:
 def _changed(one: Stated, other: Stated) -> Verdict | None:
     """It says that it was not so before."""
     newer, older = one.fact, other.fact
-    if not replaces(one.telling, other.telling, whole=older.whole):
+    another = newer.subject.split()[-1] in TROUBLES  # the bug of today
+    if another or not replaces(one.telling, other.telling, whole=older.whole):
         return None
     holds = {newer.holds, older.holds}
     if not holds & {"many", "version"}:
         return "doubtful" if _are_apart(newer, older) else "replaces"
     if not _is_chosen(newer):
         return None  # what supports 3.13 now may support 3.12 as well
-    if not differs_in_words(newer.value, older.value):
-        return "replaces"
-    if are_rivals(newer.value, older.value):
+    exchanged = not differs_in_words(newer.value, older.value)
+    if exchanged or are_rivals(newer.value, older.value):
         return "replaces"
     likely = "version" in holds or newer.attribute == "prefers"
     return "doubtful" if likely else None
 
 
 def _are_apart(newer: Fact, older: Fact) -> bool:
-    """Whether two tools may be used side by side: Jest and Node 20, for the frontend."""
-    if newer.attribute != "uses" or not differs_in_words(newer.value, older.value):
+    """Whether two tools may be used side by side: Jest and Node 20, for the frontend; written
+    in React and in TypeScript."""
+    if not differs_in_words(newer.value, older.value):
         return False
-    versions = len({bool(_DIGIT.search(fact.value)) for fact in (newer, older)})
-    return versions == 2 or newer.subject.split()[-1] in RUNNERS
+    if not LAYERED.isdisjoint(newer.attribute.split()):
+        return not are_alike(newer.value, older.value)
+    does, _, purpose = newer.attribute.partition(" for ")
+    if does != "uses":
+        return False
+    numbered = {bool(_DIGIT.search(fact.value.partition(" ")[2])) for fact in (newer, older)}
+    return len(numbered) == 2 or not has_one_tool(purpose or newer.subject)
 
 
 def _other_version(one: Stated, other: Stated) -> Verdict | None:
@@ -247,7 +250,7 @@ def _other_version(one: Stated, other: Stated) -> Verdict | None:
 
 def _is_chosen(fact: Fact) -> bool:
     """Whether one takes one of a kind, as a rule: one uses one Python, and likes many teas."""
-    return fact.attribute.split()[0] in ("uses", "prefers", "requires", "needs")
+    return fact.attribute.split()[0] in ("uses", "prefers", "requires", "needs", "targets")
 
 
 def _is_passing(fact: Fact) -> bool:

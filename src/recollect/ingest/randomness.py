@@ -24,6 +24,7 @@ _PATH = re.compile(r"(?:~|\.{1,2})?/|[A-Za-z]:\\|\w+://")
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NUMBER = re.compile(r"[\d.,:%/-]+")
+_NUMBERED_NAME = re.compile(r"(?:[A-Za-z]+|v?\d+)(?:[-_.](?:[A-Za-z]+|v?\d+))+|[A-Z]?[a-z]+\d{1,2}")
 _SPLIT = re.compile(r"[-_/.+]+")
 _ALGORITHMS = frozenset(
     {"sha1", "sha256", "sha384", "sha512", "sha", "md5", "hmac", "aes", "aes128", "aes256", "rsa"}
@@ -79,6 +80,13 @@ def is_password(value: str) -> bool:
     if mixed and "-" not in value and "_" not in value:
         return True
     return is_secret(value)
+
+
+def is_told_password(value: str) -> bool:
+    """For what a sentence says a password is: digits among letters, and no name with a number
+    (postgres-16, Bitwarden2)."""
+    mixed = _has(value, str.isdigit) and _has(value, str.isalpha)
+    return mixed and is_password(value) and _NUMBERED_NAME.fullmatch(value) is None
 
 
 def is_secret(value: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -28,7 +29,7 @@ from recollect.ingest.sketch import sketch
 from recollect.ingest.writing import Prepared, WriteContext
 from recollect.model import Draft, Item
 from recollect.ports import Embedding, Record
-from recollect.text import spoken
+from recollect.text import fold, spoken
 
 MOST_RELEVANCE = 10.0
 _FIXED = frozenset(
@@ -54,7 +55,7 @@ def revise(item: Item, changes: Mapping[str, Any], ctx: WriteContext) -> Item:
     if "text" in changes and changes["text"] != item.text:
         # What the old words spoke of is read anew from the new ones.
         draft = draft._replace(
-            entities=(),
+            entities=_given(item, draft, str(changes["text"]), ctx),
             caption=None if item.level == "raw" else item.caption,
             metadata={key: value for key, value in item.metadata.items() if key != FACT},
         )._replace(**_without_read_times(item))
@@ -76,6 +77,23 @@ def judge(item: Item, step: float, ctx: WriteContext) -> Item:
 def changeable() -> frozenset[str]:
     """The fields of a memory that a revision may change."""
     return _COPIED - _FIXED
+
+
+def _given(item: Item, draft: Draft, text: str, ctx: WriteContext) -> tuple[str, ...]:
+    """The entities that somebody named: neither the rules nor, if the new text has them no
+    more, a model can have read them in the old one."""
+    unread = draft._replace(entities=())
+    read = {one.entity.id for one in mentions_of(unread, {}, entities_met(unread, ctx))}
+    return tuple(
+        entity
+        for entity in item.entities
+        if entity not in read and (not _names(entity, item.text) or _names(entity, text))
+    )
+
+
+def _names(entity: str, text: str) -> bool:
+    key = re.escape(entity.partition(":")[2])
+    return re.search(rf"(?<!\w){key}(?!\w)", fold(text)) is not None
 
 
 def _without_read_times(item: Item) -> dict[str, Any]:

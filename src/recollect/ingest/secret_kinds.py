@@ -17,6 +17,7 @@ from recollect.ingest.randomness import (
     is_random_or_hex,
     is_real_token,
     is_secret,
+    is_told_password,
     is_url_password,
 )
 
@@ -35,6 +36,12 @@ class SecretKind(NamedTuple):
 
 
 _LOGIN_WORDS = r"(?:password|passwd|passphrase|passcode|passwort|pwd)"
+# Of a password manager, policy or reset it is something else that the sentence tells.
+_OF_WHAT = (
+    r"(?:(?:\s?[(,]|\s(?:for|of|to|on|at|in|from|we|i|you|they|that|which|now|there|here|again|currently"
+    r"|für|von|vom|zu|zum|zur|auf|am|an|im|bei|beim|der|des|jetzt)\b)[^\n.:=]{0,40}?)?"
+)
+_CHANGED = r"(?:\s(?:is|was|has|had|been|got|now|changed|reset|set|rotated|updated)){0,4}?"
 _KEY_WORDS = (
     r"(?:secret|token|api[_\-. ]?key|credentials?|connection[_\-]?string|(?:access|account|auth"
     r"|client|encryption|license|private|service|session|shared|signing|storage|webhook)[_\-. ]?key"
@@ -188,9 +195,16 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     SecretKind(
         "password",
         ("passw", "passphrase", "passcode", "pwd"),
-        r"(?i)\b" + _LOGIN_WORDS + r"\b[^\n.:=]{0,40}?\s(?:is|was|to)[:\s]{1,3}[\"'\x60]?"
-        r"([^\s\"'\x60]{8,})",
+        r"(?i)\b" + _LOGIN_WORDS + _OF_WHAT + _CHANGED + r"\s(?:is|was|to)[:\s]{1,3}"
+        r"(?:now[:\s]{1,3})?[\"'\x60]?([^\s\"'\x60]{8,})",
         is_random,
+    ),
+    SecretKind(
+        "password",
+        ("passw", "passphrase", "passcode", "pwd"),
+        r"(?i)\b" + _LOGIN_WORDS + _OF_WHAT + r"\s(?:is|ist)[:\s]{1,3}"
+        r"(?:(?:now|jetzt)[:\s]{1,3})?[\"'\x60]?([^\s\"'\x60]{6,})",
+        is_told_password,
     ),
     SecretKind(
         "secret",

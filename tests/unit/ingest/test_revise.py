@@ -56,6 +56,16 @@ def test_the_id_stays_and_the_old_words_stay_in_history(ctx):
     assert revised.writer == "editor"
 
 
+def test_whom_somebody_named_stays_when_the_words_change(ctx):
+    """Only what was read in the old words goes with them."""
+    item = made(ctx, entities=("project:Atlas", "person:Maria"))
+
+    revised = revise(item, {"text": "The key lives in vault C, says Priya"}, later(ctx))
+
+    assert set(item.entities) == {"project:atlas", "person:maria"}
+    assert set(revised.entities) == {"project:atlas", "person:priya"}
+
+
 def test_other_fields_change_alone(ctx):
     """The text and what it speaks of stay."""
     item = made(ctx)
