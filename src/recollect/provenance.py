@@ -16,6 +16,7 @@ ORIGINS = (
     "generalizes", "specializes", "correlates", "related_to", "similar_to",
 )  # fmt: skip
 MOST_EDGES = 200
+_TAKEN_UP = "consolidate:run-"  # how a memory ends that a learning tells of from then on
 MOST_DEPTH = 16
 
 
@@ -80,9 +81,16 @@ def _leaving(nodes: Sequence[Node], store: Store, types: Sequence[str]) -> list[
 
 
 def _visible(ids: Sequence[str], store: Store, scope: Scope) -> dict[str, Item]:
-    """Those the asker may know of; what was corrected or has run out is part of the story."""
+    """Those the asker may know of; what was corrected, has run out or was taken up in a
+    learning is part of the story."""
     ceiling = scope.filters.max_classification
     open_to = Filters(max_classification=ceiling, include_superseded=True, include_expired=True)
     wide = Scope(open_to, scope.moment, scope.as_of)
     items = store.get(sorted(set(ids)), as_of=scope.as_of)
-    return {key: one for key, one in items.items() if rejects(one, wide) is None}
+    return {key: one for key, one in items.items() if rejects(_as_told(one), wide) is None}
+
+
+def _as_told(item: Item) -> Item:
+    """A memory that a learning took up as if it were there still."""
+    taken_up = (item.ended_by or "").startswith(_TAKEN_UP)
+    return item._replace(live_to=None) if taken_up else item

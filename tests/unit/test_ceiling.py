@@ -197,6 +197,18 @@ def test_a_headline_is_borne_out_by_what_may_be_seen(memory: Memory) -> None:
     assert above(memory).threads()[0].headline == SECRET
 
 
+def test_a_ticket_that_only_a_secret_names_is_not_told(memory: Memory) -> None:
+    """Though the words beside its name are those of a memory that may be seen."""
+    for text, ceiling in ((f"{SECRET.upper()}-42: the gate broke", 3), ("The crane came", 0)):
+        memory.remember(text, entities=["project:lock", "place:gate"], classification=ceiling)
+    memory.maintain("threads")
+
+    (seen,) = memory.threads()
+
+    assert above(memory).threads()[0].anchor == f"ticket:{SECRET.lower()}-42"
+    assert SECRET.lower() not in repr(seen).lower()
+
+
 def test_files_are_forgotten_by_their_path(memory: Memory, tmp_path: Path) -> None:
     """Shown first; then edits and snapshots are gone and the journal has no word of it."""
     file = tmp_path / "ledger.py"

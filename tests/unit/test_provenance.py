@@ -47,6 +47,17 @@ def test_links_are_followed_outwards_nearest_first(memory: Memory) -> None:
     assert told(memory, d) == []
 
 
+def test_an_insight_that_was_made_anew_is_no_part_of_the_story(memory: Memory) -> None:
+    """It may quote what somebody forgot; what a learning took up is told."""
+    branch, leaf, member = remember(memory, "alpha one", "bravo two", "charlie three")
+    link(memory, branch, "derives_from", leaf)
+    link(memory, branch, "derives_from", member)
+    memory.forget(leaf, reason="insights:run-6ftvfqj03mbdqmkm")
+    memory.forget(member, reason="consolidate:run-6ftvfqj03mbdqmkm")
+
+    assert told(memory, branch) == [(1, "derives_from", member, False)]
+
+
 def test_a_circle_ends(memory: Memory) -> None:
     """A memory that was met is named again, not followed again."""
     a, b = remember(memory, "alpha one", "bravo two")

@@ -178,6 +178,8 @@ def _print_case(app: App, scenes: YearScenes) -> None:
 
 
 def _print_tree(app: App, tree: Sequence[Branch]) -> None:
+    from recollect.cli.topics import memories_of  # what the command itself counts
+
     _heading(app, "See what it all comes to", "insights")
     for top in tree:
         if not top.below:
@@ -185,17 +187,11 @@ def _print_tree(app: App, tree: Sequence[Branch]) -> None:
         app.out.line(bold(one_line(top.insight.caption or "", 60)), dim(f"  {top.insight.kind}"))
         for number, below in enumerate(top.below[:_SHOWN_BELOW], 1):
             last = number == min(len(top.below), _SHOWN_BELOW)
-            size = f"  {below.insight.kind} of {plural(_size(below), 'memory')}"
+            size = f"  {below.insight.kind} of {plural(len(memories_of(below)), 'memory')}"
             lead = "└── " if last and len(top.below) <= _SHOWN_BELOW else "├── "
             app.out.line(lead, one_line(below.insight.caption or "", 60), dim(size))
         if len(top.below) > _SHOWN_BELOW:
             app.out.line("└── ", dim(f"{len(top.below) - _SHOWN_BELOW} more"))
-
-
-def _size(branch: Branch) -> int:
-    if branch.below:
-        return sum(_size(one) for one in branch.below)
-    return len({source.id for point in branch.points for source in point.sources})
 
 
 def _print_fading(app: App, plan: Plan) -> None:

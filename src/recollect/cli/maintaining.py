@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -15,7 +17,11 @@ from recollect.cli.progress import progress
 if TYPE_CHECKING:
     from recollect.maintain.journal import Begun
     from recollect.maintain.remove import Revoked
-    from recollect.maintain.run import Plan, Report
+    from recollect.maintain.run import Done, Left, Plan, Report, Step
+
+_MOST_LIGHT = 10
+_MOST_LEFT = 3
+_Told = TypeVar("_Told", "Step", "Done")
 
 
 @command(
@@ -90,12 +96,11 @@ def print_report(app: App, report: Report, *, preview: bool) -> None:
     """What a run did or would do, what was left, and how to take it back."""
     if preview:
         _print_plan(app, report.plan)
-    for done in report.done:
-        made = f" -> {done.successor}" if done.successor else ""
-        app.out.line(green(done.job), f"  {done.proposal.why}", bold(made))
-    for left in report.left:
-        told = f"{left.why}: {left.hindrance}" if left.why else left.hindrance
-        app.out.line(dim(f"{left.job}  left alone: {told}"))
+    for job, several in groupby(report.done, key=lambda one: one.job):
+        for done in _shown(app, job, list(several)):
+            made = f" -> {done.successor}" if done.successor else ""
+            app.out.line(green(done.job), f"  {done.proposal.why}", bold(made))
+    _print_left(app, report.left)
     for remark in report.plan.remarks:
         app.out.line(dim(f"{remark.job}  {remark.why}"))
     if report.run is not None and any(done.ended or done.successor for done in report.done):
@@ -104,19 +109,54 @@ def print_report(app: App, report: Report, *, preview: bool) -> None:
         app.out.line("nothing to do")
 
 
+def _print_left(app: App, left: tuple[Left, ...]) -> None:
+    """What was left alone, by what hindered it: of many with one hindrance the first few."""
+    for (job, hindrance), several in groupby(left, key=lambda one: (one.job, one.hindrance)):
+        whys = [one.why for one in several if one.why]
+        shown = whys if app.verbose else whys[:_MOST_LEFT]
+        for why in shown:
+            app.out.line(dim(f"{job}  left alone: {why}: {hindrance}"))
+        if not whys:
+            app.out.line(dim(f"{job}  left alone: {hindrance}"))
+        elif len(shown) < len(whys):
+            more = f"{len(whys) - len(shown):,} more"
+            app.out.line(dim(f"{job}  left alone: {more}: {hindrance}"))
+
+
 def _print_plan(app: App, plan: Plan) -> None:
-    for step in plan.steps:
-        app.out.line(yellow(step.job.name), f"  {step.proposal.why}")
-        for item_id in step.proposal.leaving:
-            app.out.line(dim(f"    leaves recall  {item_id}"))
-        for doing in step.proposal.doings:
-            app.out.line(dim(f"    {doing}"))
-        for line in (step.proposal.text or "").splitlines():
-            app.out.line(dim("    | "), line)
+    for job, several in groupby(plan.steps, key=lambda one: one.job.name):
+        for step in _shown(app, job, list(several)):
+            _print_step(app, step)
     left = f"{plan.leaving:,} of {plan.live:,} memories would leave recall, {plan.limit:,} may"
     app.out.line(left)
     if plan.steps:
         app.out.line(dim(f"token: {plan.token}"))
+
+
+def _print_step(app: App, step: Step) -> None:
+    app.out.line(yellow(step.job.name), f"  {step.proposal.why}")
+    for item_id in step.proposal.leaving:
+        app.out.line(dim(f"    leaves recall  {item_id}"))
+    for doing in step.proposal.doings:
+        app.out.line(dim(f"    {doing}"))
+    for line in (step.proposal.text or "").splitlines():
+        app.out.line(dim("    | "), line)
+
+
+def _weighs(one: Step | Done) -> bool:
+    """Whether something leaves recall or is made; threads and notes only tell of memories."""
+    return bool(one.proposal.leaving or one.proposal.successor)
+
+
+def _shown(app: App, job: str, several: list[_Told]) -> Iterator[_Told]:
+    """All that weighs and, of the rest of a job, a few: a first run writes hundreds of notes."""
+    light = 0
+    for one in several:
+        light += not _weighs(one)
+        if _weighs(one) or light <= _MOST_LIGHT or app.verbose:
+            yield one
+    if light > _MOST_LIGHT and not app.verbose:
+        app.out.line(dim(f"{job}  and {light - _MOST_LIGHT:,} more; --verbose shows them all"))
 
 
 def _print_runs(app: App, runs: list[Begun]) -> int:

@@ -58,7 +58,8 @@ def _branches(app: App, node: str, below: dict[str, list[Origin]], indent: str) 
         if edge.item is not None:
             when = day(edge.item.when)
             told = f"{edge.item.id}  {when}  {one_line(edge.item.text, 200)}"
-        again = dim("  (see above)") if edge.again else ""
+        taken_up = edge.item is not None and edge.item.live_to is not None
+        again = dim("  (see above)") if edge.again else dim("  (taken up)") if taken_up else ""
         room = max(20, app.out.width - len(indent) - 4 - len(edge.link.type) - 2)
         line = one_line(told, room if app.out.terminal else 0)
         app.out.line(indent, "└── " if last else "├── ", dim(edge.link.type), "  ", line, again)

@@ -143,10 +143,16 @@ def _flat(tree: list[Branch] | tuple[Branch, ...]) -> list[Branch]:
     return [one for branch in tree for one in (branch, *_flat(branch.below))]
 
 
+def memories_of(branch: Branch) -> set[str]:
+    """The ids of what it rests on in the end: memories, not the insights in between."""
+    if branch.below:
+        return {one for below in branch.below for one in memories_of(below)}
+    return {source.id for point in branch.points for source in point.sources}
+
+
 def _draw(app: App, branch: Branch, lead: str, indent: str) -> None:
     item = branch.insight
-    seen = {source.id for point in branch.points for source in point.sources}
-    told = f"  {item.kind} of {plural(len(seen), 'memory')}  {item.id}"
+    told = f"  {item.kind} of {plural(len(memories_of(branch)), 'memory')}  {item.id}"
     stale = yellow("  stale") if branch.stale else ""
     app.out.line(lead, bold(item.caption or one_line(item.text, 60)), dim(told), stale)
     for number, below in enumerate(branch.below, 1):

@@ -163,4 +163,5 @@ class Maturing(Working):
         if ahead is None:
             return ()
         told = f"the clock is {ahead:,.0f} days ahead of the last write; it may have jumped"
+        told += " (--clock-is-right: it has not)"
         return tuple(Left(job.name, "", told) for job in by_age)

@@ -28,12 +28,22 @@ def readable(thread: Thread, items: Mapping[str, Item], ceiling: int) -> Thread 
     )
     is_borne = any(_bears(item, thread.anchor) for item in seen.values())
     anchored = rest if is_borne else rest._replace(anchor=None)
-    if (is_borne and _is_made(thread)) or any(
-        caption(visible(item.text), limit=80) == thread.headline for item in seen.values()
-    ):
+    said = [caption(visible(item.text), limit=80) for item in seen.values()]
+    if is_borne:
+        said += [f"{_name(thread)}: {one}" for one in said]
+    if thread.headline in said:
         return anchored
+    if is_borne and _is_made(thread):
+        return anchored._replace(headline=_name(thread))
     since = min(item.when for item in seen.values())
-    return anchored._replace(headline=f"{len(seen)} memories since {since:%Y-%m-%d}")
+    return anchored._replace(headline=f"memories since {since:%Y-%m-%d}")
+
+
+def _name(thread: Thread) -> str:
+    """What its anchor is called, as its headline spells it."""
+    key = (thread.anchor or "").partition(":")[2]
+    spelt = thread.headline[: len(key)]
+    return spelt if spelt.casefold() == key.casefold() else key
 
 
 def _bears(item: Item, anchor: str | None) -> bool:
@@ -43,7 +53,7 @@ def _bears(item: Item, anchor: str | None) -> bool:
 
 
 def _is_made(thread: Thread) -> bool:
-    """Whether maintenance gave it its headline, which is then its anchor's name."""
+    """Whether maintenance gave it its headline, which then begins with its anchor's name."""
     from recollect.maintain.threads import MADE  # start-up time: few threads are mixed
 
     return thread.id.startswith(MADE)

@@ -14,6 +14,7 @@ from recollect.prompts import cited, fill, passages_of
 from recollect.text import caption, fold, sentences, shorten, visible, word_set
 
 RULES = "rules"
+TYPICAL = "Typical: "  # how the line begins that says what most of them say
 SECRET = 3  # never shown to a model
 EXEMPLARS = 3
 EXEMPLAR_CHARACTERS = 200
@@ -56,7 +57,7 @@ def by_rules(subject: str, items: Sequence[Item]) -> Condensed:
     lines = [f"{len(items)} memories about {subject}, {' to '.join(days)}."]
     typical = central_sentence(items)
     if typical:
-        lines.append(f"Typical: {typical}")
+        lines.append(f"{TYPICAL}{typical}")
     lines += [f"- {quoted(item)}" for item in chosen]
     lines += _in_brief([item for item in items if item not in chosen])
     details = _details(items, " ".join(lines))

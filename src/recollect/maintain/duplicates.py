@@ -15,9 +15,9 @@ from recollect.ingest.settle import SINCE
 from recollect.ingest.sketch import sketch
 from recollect.jsonable import iso
 from recollect.maintain.job import Job, Proposal, Work, spared
-from recollect.maintain.looking import batches, each
+from recollect.maintain.looking import TOLD, batches, each
 from recollect.model import Item, Link, Node
-from recollect.text import fold
+from recollect.text import caption, fold
 
 # Their coming and going changes nothing about what is said; of any other word it may.
 _ARTICLES = {"a": "a", "an": "a", "the": "the"}
@@ -207,7 +207,8 @@ def _cosines(
 def _proposal(newer: Item, older: Sequence[Item]) -> Proposal:
     me = Node("item", newer.id)
     return Proposal(
-        f"{newer.id} says what {', '.join(one.id for one in older)} said",
+        f"{newer.id} says what {', '.join(one.id for one in older)} said: "
+        f"{caption(newer.text, newer.speaker, limit=TOLD)}",
         "a newer memory says the same",
         parents=(newer.id,),
         statuses=tuple((one.id, "superseded") for one in older),

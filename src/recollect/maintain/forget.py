@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from recollect.heat import COMPRESS_FROM, DROP_FROM, forgetting_risk
 from recollect.maintain.job import Proposal, Work, spared
-from recollect.maintain.looking import each, heats
+from recollect.maintain.looking import TOLD, each, heats
+from recollect.text import caption
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,9 @@ class Forget:
             yield Proposal(f"{between:,} more could be consolidated", "")
         for risk, item in ripe:
             unused = warm[item.id][1]
+            why = f"risk {risk:.0f}: unused for {unused:.0f} days, importance {item.importance:g}"
             yield Proposal(
-                f"risk {risk:.0f}: unused for {unused:.0f} days, importance {item.importance:g}",
+                f"{why}: {caption(item.text, item.speaker, limit=TOLD)}",
                 f"forgetting risk {risk:.0f}",
                 ends=(item.id,),
                 seen={item.id: item.rev},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,9 +22,10 @@ from recollect.maintain.consolidate import entity_name
 from recollect.maintain.grouping import Group, grouped, likeness_of, split
 from recollect.maintain.job import Proposal, Work, is_made_by
 from recollect.maintain.looking import each
-from recollect.maintain.points import Point, points_of, title_of
+from recollect.maintain.points import Point, points_of, title_of, wording
 from recollect.model import Draft, Item
 from recollect.prompts import cited, fill, passages_of
+from recollect.text import word_set
 
 if TYPE_CHECKING:
     from recollect.ports import Matrix
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 LEAF, BRANCH, ROOT = "leaf", "branch", "root"
 PART_OF_ALL = "insights and threads are made of the whole memory, not of a part of it"
 _MOST_TEXT = 6_000  # characters
+_DATED = re.compile(r"\d{4}-\d{2}-\d{2}: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +106,20 @@ class Insights:
         self, group: Group, waiting: Sequence[Item], members: Sequence[Item], work: Work
     ) -> Iterator[Proposal]:
         vectors = vectors_of(waiting, work)
+        subject, everywhere = subject_of(group, work), wording(members)
         for part in split(waiting, vectors, self.most_leaf):
             chosen = [waiting[at] for at in part]
-            others = [item for item in members if item not in chosen]
-            title = title_of(subject_of(group, work), chosen, others)
-            yield _leaf(group, title, chosen, (), work)
+            yield _leaf(group, title_of(subject, chosen, everywhere), chosen, (), work)
 
     def _renewed(self, group: Group, leaf: Item, there: Sequence[Item], work: Work) -> Proposal:
         if len(there) < 2:
             rule = "what it was made of is gone"
             return Proposal(f"{leaf.caption}: {rule}", rule, ends=(leaf.id,), renews=True)
-        title = str(leaf.caption or subject_of(group, work))
+        subject = subject_of(group, work)
+        named = str(leaf.caption or subject)
+        # Its old name may not go on telling what its memories no longer say.
+        told = word_set(subject).union(*(word_set(item.text) for item in there))
+        title = named if word_set(named) <= told else subject
         return _leaf(group, title, there, (leaf.id,), work)
 
     def _above(
@@ -162,7 +168,10 @@ def subject_of(group: Group, work: Work) -> str:
     kind, _, key = group.subject.partition(":")
     if kind == "topic":
         return key
-    return f"{key} memories" if kind == "kind" else entity_name(group.subject, work)
+    if kind != "kind":
+        return entity_name(group.subject, work)
+    ending = f"{key[:-1]}ies" if key.endswith("y") else f"{key}s"
+    return ending[:1].upper() + ending[1:]
 
 
 def vectors_of(items: Sequence[Item], work: Work) -> Matrix | None:
@@ -202,7 +211,7 @@ def _leaf(
 def _higher(
     kind: str, key: str, parts: Sequence[Item], before: tuple[str, ...], work: Work
 ) -> Proposal:
-    """A branch or the root: each part with its first point, in the order of time."""
+    """A branch or the root: each part with its newest point, in the order of time."""
     in_time = sorted(parts, key=lambda one: (one.when, one.text))
     subject = subject_of(_group_of(parts[0]), work) if kind == BRANCH else "What is known here"
     points = [Point(_heading(part), (part.id,)) for part in in_time]
@@ -210,8 +219,11 @@ def _higher(
 
 
 def _heading(part: Item) -> str:
-    first = next((line[2:] for line in part.text.split("\n") if line.startswith("- ")), "")
-    return f"{part.caption or part.kind}. {first}".strip()
+    points = [line[2:] for line in part.text.split("\n") if line.startswith("- ")]
+    newest = points[-1] if points else ""
+    # What stands in a branch is headed already: the root says its own heading alone.
+    dated = _DATED.search(newest)
+    return f"{part.caption or part.kind}. {newest[dated.start() :] if dated else newest}".strip()
 
 
 def _proposal(  # noqa: PLR0917 - everything an insight is made of

@@ -14,6 +14,7 @@ from recollect.ports import Scope, Usage
 
 PAGE = 1_000
 DAY_S = 86_400.0
+TOLD = 80  # characters of a memory that a proposal shows of it
 
 T = TypeVar("T")
 

@@ -53,7 +53,7 @@ class WriteNote:
                 return
 
     def __str__(self) -> str:
-        return f"makes the note {self.name} anew"
+        return f"writes the note {self.name}"
 
 
 def _are_there(ids: Sequence[str], work: Work) -> bool:
@@ -198,5 +198,7 @@ def _proposal(
     text = note_of(name, items or (), work.store.space).text
     if not is_ours(note, work.store.space) or (note.text if note else "") == text:
         return None
-    told = f"{name} tells of {len(items or ())} memories"
-    return Proposal(told, "a note is out of date", deeds=(WriteNote(name),))
+    count = len(items or ())
+    told = f"{name} tells of {count} {'memory' if count == 1 else 'memories'}"
+    rule = "a note is missing" if note is None else "a note is out of date"
+    return Proposal(told, rule, deeds=(WriteNote(name),))

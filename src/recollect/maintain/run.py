@@ -115,7 +115,10 @@ def carry_out(plan: Plan, work: Work, *, progress: Progress | None = None) -> Re
     done: list[Done] = []
     left = list(plan.left)
     for number, step in enumerate(plan.steps, start=1):
-        outcome = _carry_out(step, run, work)
+        try:
+            outcome = _carry_out(step, run, work)
+        except ModelError as error:  # what it left undone is still there for the next run
+            outcome = Hindered(f"a model failed: {error.message}")
         if isinstance(outcome, Done):
             done.append(outcome)
         else:

@@ -22,11 +22,11 @@ _BY_KIND: dict[str, Happening] = {
 # The first that fits counts: what clears a blocker or solves a problem also names it.
 _WORDS: dict[Happening, str] = {
     "blocker_cleared": r"\b(?:unblocked|no longer (?:blocked|waiting|stuck))\b",
-    "question_closed": r"\b(?:answered|turns out|it turned out|the answer is)\b",
-    "resolution_declared": (
-        r"\b(?:resolved|fixed|solved|closed the (?:issue|ticket|case)|root cause was)\b"
+    "question_closed": (
+        r"\b(?:answered|turns out|it turned out|the answer is|root cause (?:was|is)|caused by)\b"
     ),
-    "blocker_added": r"\b(?:blocked (?:by|on)|waiting (?:for|on)|stuck (?:on|with|at))\b",
+    "resolution_declared": r"\b(?:resolved|fixed|solved|closed the (?:issue|ticket|case))\b",
+    "blocker_added": r"\b(?:blocked (?:by|on)|wait(?:ing|s) (?:for|on)|stuck (?:on|with|at))\b",
     "milestone_reached": (
         r"\b(?:shipped|released|launched|went live|merged|completed|finished|migrated)\b"
     ),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from recollect.errors import NotFound
+from recollect.ingest.admit import DERIVED
 from recollect.maintain.consolidate import entity_name
 from recollect.maintain.insights import PART_OF_ALL, vectors_of
 from recollect.maintain.job import ACTOR, Deed, Proposal, Work
@@ -29,6 +30,7 @@ MOST_SHOWN = 1  # the highest classification whose words may stand in a headline
 CAUSAL = ("causes", "caused_by")
 _DAY_S = 86_400.0
 _HUB_SHARE = 0.2
+_HEADLINE = 80  # characters
 _MOST_TRIED = 40  # open threads that a memory is compared with
 
 
@@ -131,7 +133,9 @@ class Threads:
         )
         finder = _Finder(self, items, work)
         for item in items:
-            finder.place(item)
+            # What maintenance made tells of many days: it belongs by its name alone.
+            if item.source_class != DERIVED or anchor_of(item) is not None:
+                finder.place(item)
         for thread in finder.threads:
             if len(thread.items) >= 2:
                 yield self._closed(thread, work)
@@ -186,7 +190,7 @@ class _Finder:
         if best is not None and self._joins(best, scored[1:2]):
             self._add(best[2], item, best[0])
             return
-        anchor = self._anchor(item)
+        anchor = anchor_of(item)
         thread = _Open(None if anchor in self._by_anchor else anchor)
         self.threads.append(thread)
         self._add(thread, item, 1.0)
@@ -204,7 +208,7 @@ class _Finder:
     def _near(self, item: Item) -> list[tuple[int, _Open]]:
         """The threads it may belong to: its anchor's, its causes', its entities'."""
         near: dict[int, _Open] = {}
-        anchored = self._by_anchor.get(self._anchor(item) or "")
+        anchored = self._by_anchor.get(anchor_of(item) or "")
         linked = [self._of_item.get(other) for other in self._causes.get(item.id, {})]
         shared = [
             thread
@@ -219,7 +223,7 @@ class _Finder:
 
     def _score(self, item: Item, thread: _Open) -> float:
         rules = self._rules
-        anchor = self._anchor(item)
+        anchor = anchor_of(item)
         same = rules.explicit if anchor is not None and anchor == thread.anchor else 0.0
         links = self._causes.get(item.id, {})
         known = (one for one in thread.items if one.id in links) if links else ()
@@ -246,12 +250,6 @@ class _Finder:
         length = float(thread.sum @ thread.sum) ** 0.5
         return float(vector @ thread.sum) / length if length else 0.0
 
-    def _anchor(self, item: Item) -> str | None:
-        """What a memory hangs on: its topic, else a ticket it names."""
-        if item.topic:
-            return f"topic:{item.topic}"
-        return next((one for one in item.entities if one.startswith("ticket:")), None)
-
     def _add(self, thread: _Open, item: Item, score: float) -> None:
         thread.take(item, score, self._vectors.get(item.id))
         self._of_item[item.id] = thread
@@ -260,6 +258,13 @@ class _Finder:
         for entity in item.entities:
             if entity not in self._hubs and thread not in self._by_entity[entity][-1:]:
                 self._by_entity[entity].append(thread)
+
+
+def anchor_of(item: Item) -> str | None:
+    """What a memory hangs on: its topic, else a ticket it names."""
+    if item.topic:
+        return f"topic:{item.topic}"
+    return next((one for one in item.entities if one.startswith("ticket:")), None)
 
 
 def _proposal(thread: Thread, rule: str, deed: Deed) -> Proposal:
@@ -311,10 +316,20 @@ def _id_of(thread: _Open) -> str:
 
 
 def _headline(thread: _Open, work: Work) -> str:
-    if thread.anchor is not None:
-        kind, _, key = thread.anchor.partition(":")
-        return key if kind == "topic" else entity_name(thread.anchor, work)
+    kind, _, key = (thread.anchor or "").partition(":")
+    if kind == "topic":
+        return key
     shown = next((one for one in thread.items if one.classification <= MOST_SHOWN), None)
+    if thread.anchor is not None:
+        return _of_ticket(entity_name(thread.anchor, work), shown)
     if shown is None:  # whoever lists threads may not be one who may read these
-        return f"{len(thread.items)} memories since {thread.items[0].when:%Y-%m-%d}"
-    return caption(visible(shown.text), limit=80)
+        return f"memories since {thread.items[0].when:%Y-%m-%d}"
+    return caption(visible(shown.text), limit=_HEADLINE)
+
+
+def _of_ticket(name: str, shown: Item | None) -> str:
+    """Its name and what it is about, as the first memory says it."""
+    if shown is None:
+        return name
+    about = caption(visible(shown.text), limit=_HEADLINE)
+    return about if about.casefold().startswith(name.casefold()) else f"{name}: {about}"

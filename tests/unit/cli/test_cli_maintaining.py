@@ -56,6 +56,27 @@ def test_a_dry_run_shows_and_a_run_does(call: Caller) -> None:
     assert call("show", ids[0], "--json").told["live_to"] is None
 
 
+def test_many_small_things_are_shown_in_brief(call: Caller) -> None:
+    """Of hundreds of notes a few are named, of many that one thing hinders, too; all on
+    request."""
+    assert call.folder
+    clock = FixedClock(datetime.now(UTC) - timedelta(days=300))
+    with Memory.open(settings=load_settings(), clock=clock) as memory:
+        for n in range(14):
+            clock.forward(days=1)
+            fields = {"layer": "context", "entities": [f"project:Lock{n % 6}"], "importance": 0.1}
+            memory.remember(f"Lock {n % 6} saw {n * 7} boats", **fields)
+    call.remember("Something of today")
+
+    brief = call("maintain", "--dry-run").out
+    full = call("maintain", "--dry-run", "--verbose").out
+
+    assert brief.count("writes the note") == 10
+    assert "more; --verbose shows them all" in brief
+    assert full.count("writes the note") > 14
+    assert len(full.splitlines()) > len(brief.splitlines())
+
+
 def test_maintain_can_undo_as_well(call: Caller) -> None:
     """As the other name of the same."""
     ids = cold(call)
@@ -99,6 +120,7 @@ def test_a_sweep_needs_two_steps(call: Caller) -> None:
     done = call(*words, "--token", token)
 
     assert "risk" in shown.out
+    assert "Atlas saw 0 boats pass lock 0" in shown.out
     assert still is None
     assert stale.code == 2
     assert "forgotten 4 memories" in done.out

@@ -51,6 +51,20 @@ def test_the_learning_tells_what_it_stands_for(memory: Memory, clock: FixedClock
     assert all((memory.get(one).ended_by or "").startswith("consolidate:run-") for one in ids)
 
 
+def test_why_shows_what_a_learning_was_made_of(memory: Memory, clock: FixedClock) -> None:
+    """Though they have left recall; not those that somebody forgot since."""
+    ids = add_cold(memory, clock)
+    made = learning(memory)
+    assert made is not None
+    memory.restore(ids[0])
+    memory.forget(ids[0])
+
+    origins = memory.why(made.id).edges
+
+    assert {edge.item.id for edge in origins if edge.item} == set(ids[1:])
+    assert {edge.link.type for edge in origins} == {"derives_from"}
+
+
 def test_it_is_found_where_the_originals_were(memory: Memory, clock: FixedClock) -> None:
     """A question that one of them answered is answered by the learning."""
     add_cold(memory, clock)

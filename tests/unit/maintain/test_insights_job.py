@@ -17,7 +17,8 @@ from recollect.errors import Refused
 from recollect.insights import Branch, seen_by
 from recollect.maintain.grouping import grouped, likeness_of, split
 from recollect.maintain.insights import Insights
-from recollect.maintain.points import POINTS, points_of, title_of
+from recollect.maintain.points import POINTS, points_of, title_of, wording
+from recollect.maintain.points import told as told_of
 from recollect.maintain.run import Report
 from recollect.model import Candidate, Evidence, Item, Query
 from recollect.ports import Prompt
@@ -200,6 +201,22 @@ def test_forgotten_ones_leave_their_leaf(memory: Memory) -> None:
 
     assert sorted(three) == sorted(ids[1:])
     assert memory.browse(levels=["insight"]) == []
+
+
+def test_a_leaf_is_not_named_by_what_was_forgotten(memory: Memory) -> None:
+    """Words that only forgotten memories held do not stay in a title."""
+    said = [f"the quartz lamps and ropes of the lock, {n}" for n in ("one", "two")]
+    said += [f"the lamps and ropes of the lock, {n}" for n in ("three", "four")]
+    said += [f"the keeper sleeps at home on {n}" for n in ("Monday", "Friday", "Sunday", "May 2")]
+    days = [{"text": one, "topic": "lock"} for one in said]
+    ids = [one.id for one in memory.remember_many(days)]
+    grow(memory, Insights(min_loose=4, min_leaf=3, most_leaf=4))
+    assert any("quartz" in caption for _, caption in shapes(memory))
+
+    memory.forget(*ids[:2])
+    grow(memory, Insights(min_loose=4, min_leaf=3, most_leaf=4))
+
+    assert not any("quartz" in one.text for one in memory.browse(levels=["insight"]))
 
 
 def test_what_became_secret_leaves_its_leaf(memory: Memory) -> None:
@@ -481,8 +498,32 @@ def test_a_title_names_what_the_others_have_not() -> None:
     here = [item("lock gates rust"), item("lock gates creak")]
     there = [item("lock keeper sings"), item("lock keeper sleeps")]
 
-    assert title_of("lock", here, []) == "lock"
-    assert title_of("lock", here, there) == "lock: gates"
+    assert title_of("lock", here, wording(here)) == "lock"
+    assert title_of("lock", here, wording([*here, *there])) == "lock: gates"
+
+
+def test_a_title_is_in_words_that_tell_something() -> None:
+    """Not "after" or "with", names as they are written, and no word of how a learning is laid
+    out."""
+    here = [
+        item("After lunch we met with Saskia about the gates"),
+        item("After the storm Saskia painted the gates with Bo on Monday"),
+        item("4 memories about locks (context).\nTypical: Saskia oils the gates\nIn brief: x")
+        ._replace(source_class="derived"),
+        item("5 memories about locks (context).\nTypical: Saskia likes gates\nIn brief: y")
+        ._replace(source_class="derived"),
+    ]  # fmt: skip
+    there = [item("The keeper sings"), item("The keeper sleeps")]
+
+    assert title_of("locks", here, wording([*here, *there])) == "locks: gates, Saskia"
+
+
+def test_a_learning_is_told_by_what_is_typical_of_it() -> None:
+    """Not by how many memories it was made of."""
+    made = item("4 memories about locks (context).\nTypical: Saskia oils the gates\n- more")
+
+    assert told_of(made._replace(source_class="derived")).endswith(": Saskia oils the gates")
+    assert told_of(made).endswith("4 memories about locks (context).")
 
 
 @pytest.mark.parametrize(

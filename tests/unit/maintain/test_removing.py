@@ -46,6 +46,18 @@ def test_the_ripest_go_first_and_softly(memory: Memory, clock: FixedClock) -> No
     assert state(memory) == before
 
 
+def test_a_sweep_says_what_would_go_to_whom_may_read_it(memory: Memory, clock: FixedClock) -> None:
+    """A secret is named by its id and the rule alone."""
+    plain, secret = add_cold(memory, clock, count=2, importance=0.1)
+    memory.update(secret, classification=3)
+
+    steps = memory.maintain("forget", share=1.0, preview=True, clock_is_right=True).plan.steps
+
+    whys = {step.proposal.ends[0]: step.proposal.why for step in steps}
+    assert memory.get(plain).text in whys[plain]
+    assert whys[secret].startswith("forgetting risk")
+
+
 @pytest.mark.parametrize(
     "kept", [{"pinned": True}, {"layer": "goal"}, {"layer": "caveat"}, {"level": "raw"}]
 )

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from corpus import NOW
 from maintained import add_cold, add_others, open_memory, said, state
 from recollect import Memory
-from recollect.errors import NotFound, Refused
+from recollect.errors import ModelError, NotFound, Refused
 from recollect.maintain.consolidate import Consolidate
 from recollect.maintain.job import Proposal, Work
 from recollect.model import Draft
-from recollect.testing import FixedClock
+from recollect.ports import Prompt
+from recollect.settings import Settings
+from recollect.testing import FixedClock, ScriptedModel
 
 
 @pytest.fixture
@@ -268,3 +272,25 @@ def test_the_time_between_runs_does_not_matter(memory: Memory, clock: FixedClock
     again = memory.maintain("consolidate", "duplicates", share=0.5)
 
     assert (again.run, again.plan.steps) == (None, ())
+
+
+def test_a_model_that_fails_stops_nothing_else(clock: FixedClock, tmp_path: Path) -> None:
+    """What it should have read waits for the next run; the other jobs are done, by rules."""
+
+    def fail(_: Prompt) -> NoReturn:
+        raise ModelError("it cannot be reached")
+
+    settings = Settings(embedder="none", notes_dir=tmp_path)
+    model = ScriptedModel(fail)
+    with Memory.open(":memory:", settings=settings, llm=model, clock=clock) as memory:
+        memory.remember("FW-12: the gate broke in the storm")
+        memory.remember("FW-12 waits for a crane")
+        clock.forward(hours=23)
+        memory.remember("Something of the next day")
+
+        report = memory.maintain()
+        again = memory.maintain("extract", preview=True).plan
+
+    assert "a model failed: it cannot be reached" in {one.hindrance for one in report.left}
+    assert {"threads", "notes"} <= {one.job for one in report.done}
+    assert again.steps

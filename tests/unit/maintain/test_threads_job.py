@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from corpus import NOW
-from maintained import open_memory
+from maintained import LONG_AGO, open_memory
 from recollect import Memory
 from recollect.errors import Refused
 from recollect.maintain.thread_rules import (
@@ -26,6 +27,7 @@ from recollect.maintain.thread_rules import (
 from recollect.maintain.threads import MADE, PutThread, Threads
 from recollect.model import HAPPENINGS, Item, Member, Thread, ThreadEvent
 from recollect.model.thread import Happening
+from recollect.settings import Settings
 from recollect.testing import FixedClock
 
 CASE = (
@@ -35,6 +37,7 @@ CASE = (
     (5, "FW-12: the root cause was a rusty bolt"),
     (6, "FW-12 is fixed: the bolt is made of brass"),
 )
+HEADLINE = "FW-12: the gate broke in the storm"
 
 
 @pytest.fixture
@@ -70,12 +73,12 @@ def test_a_ticket_is_followed_from_trigger_to_outcome(memory: Memory) -> None:
     """In the order of time, with what each memory tells of, though facts superseded facts."""
     ids = tell(memory, *CASE)
 
-    thread = found(memory)["FW-12"]
+    thread = found(memory)[HEADLINE]
 
     assert thread.anchor == "ticket:fw-12"
     assert [event.item for event in thread.events] == ids
     assert [event.kind for event in thread.events] == [
-        "setback", "question_opened", "blocker_added", "resolution_declared",
+        "setback", "question_opened", "blocker_added", "question_closed",
         "resolution_declared",
     ]  # fmt: skip
     assert (thread.kind, thread.state, thread.lifecycle) == ("case", "resolved", "active")
@@ -181,7 +184,7 @@ def test_corrections_and_gaps_show_by_themselves(memory: Memory) -> None:
     ids = tell(memory, *CASE)
     found(memory)
     memory.forget(*ids[2:])
-    shorter = found(memory)["FW-12"]
+    shorter = found(memory)[HEADLINE]
     memory.forget(ids[0])
 
     assert [event.item for event in shorter.events] == ids[:2]
@@ -236,7 +239,45 @@ def test_a_headline_tells_nothing_confidential(memory: Memory) -> None:
 
     (thread,) = found(memory).values()
 
-    assert thread.headline == "2 memories since 2026-03-02"
+    assert thread.headline == "memories since 2026-03-02"
+
+
+def test_a_ticket_is_told_by_its_name_to_whom_its_words_are_not(tmp_path: Path) -> None:
+    """Its headline is in the words of the first memory: not for those who may not read it."""
+    told = ("FW-12: the zqx gate broke", "FW-12 waits for a crane")
+    for ceiling, headline in ((1, told[0]), (0, "FW-12")):
+        settings = Settings(embedder="none", max_classification=ceiling)
+        with Memory.open(path=tmp_path / "a.db", settings=settings) as memory:
+            if ceiling:
+                memory.remember(told[0], classification=1)
+                memory.remember(told[1], classification=0)
+                memory.maintain("threads")
+
+            (thread,) = memory.threads()
+
+        assert thread.headline == headline
+        assert thread.state == "blocked"
+
+
+def test_what_maintenance_made_joins_a_thread_by_its_name_alone(
+    memory: Memory, clock: FixedClock
+) -> None:
+    """A learning tells of many days: it begins no thread, and is no neighbour of anything."""
+    clock.now = LONG_AGO
+    for name, topic in (("Birch", None), ("Cedar", "locks")):
+        about = {"layer": "context", "entities": [f"project:{name}"], "importance": 0.1}
+        said = [f"Crew {n} of {name.lower()} saw {n * 7} boats" for n in range(4)]
+        memory.remember_many([{"text": text, "topic": topic, **about} for text in said])
+    clock.now = NOW
+    memory.maintain("consolidate", share=1.0, clock_is_right=True)
+    beside = LONG_AGO + timedelta(days=1)
+    memory.remember("A new boat came", entities=["project:Birch"], occurred_at=beside)
+    memory.remember("The gate was painted", topic="locks")
+
+    (thread,) = found(memory).values()
+
+    assert thread.headline == "locks"
+    assert {memory.get(one.item).source_class for one in thread.members} == {"user", "derived"}
 
 
 def test_a_run_of_threads_leaves_nothing_to_undo(memory: Memory) -> None:
@@ -259,7 +300,7 @@ def test_one_erased_meanwhile_does_not_stop_a_run(memory: Memory, clock: FixedCl
     memory.carry_out(plan)
 
     assert [thread.headline for thread in memory.threads()] == ["lock"]
-    assert found(memory).keys() == {"FW-12", "lock"}
+    assert found(memory).keys() == {"FW-12: why did nobody hear the alarm?", "lock"}
 
 
 def test_the_order_of_storing_within_a_day_changes_nothing(clock: FixedClock) -> None:
