@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 FUNCTION = (
     "the of and to in a is that it was for on with as at by this we they from be are have not "
@@ -34,7 +35,7 @@ class Corpus:
     """A vocabulary with its weights, and the generator's state."""
 
     words: list[str]
-    weights: list[float]
+    weights: list[float]  # each with those before it: `choices` need not add them up again
     seed: int
 
     @classmethod
@@ -46,14 +47,14 @@ class Corpus:
             syllables = rng.choice((2, 2, 3, 3, 4))
             word = "".join(rng.choice(CONSONANTS) + rng.choice(VOWELS) for _ in range(syllables))
             words[word + rng.choice(("", "n", "r", "s", "t"))] = None
-        weights = [1.0 / (rank + 2.7) for rank in range(len(words))]
+        weights = list(accumulate(1.0 / (rank + 2.7) for rank in range(len(words))))
         return cls(list(words), weights, seed)
 
     def memories(self, count: int) -> Iterator[str]:
         rng = random.Random(self.seed + 1)
         for _ in range(count):
             length = rng.randint(20, 40)
-            content = iter(rng.choices(self.words, self.weights, k=length))
+            content = iter(rng.choices(self.words, cum_weights=self.weights, k=length))
             text = " ".join(
                 rng.choice(FUNCTION) if rng.random() < 0.45 else next(content)
                 for _ in range(length)
@@ -63,6 +64,6 @@ class Corpus:
     def questions(self, count: int) -> list[str]:
         rng = random.Random(self.seed + 2)
         return [
-            rng.choice(ASKS).format(*rng.choices(self.words, self.weights, k=3))
+            rng.choice(ASKS).format(*rng.choices(self.words, cum_weights=self.weights, k=3))
             for _ in range(count)
         ]

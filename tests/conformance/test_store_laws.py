@@ -435,6 +435,19 @@ def test_status_decides_about_recall(store: Store) -> None:
     assert len(store.browse(scope(), limit=9)) == 3
 
 
+def test_what_a_dump_holds_is_known_by_its_highest_class(store: Store) -> None:
+    """Of every revision, and of what was forgotten, since a dump has them."""
+    assert store.most_classified() == 0
+    put(store, record("a", classification=1), record("b", classification=2))
+    assert store.most_classified() == 2
+
+    put(store, record("c", classification=3))
+    store.end(["c"], how="forgotten", actor="tester", now=at(hours=1))
+
+    dumped = [line["classification"] for line in store.dump() if line["type"] == "item"]
+    assert store.most_classified() == max(dumped) == 3
+
+
 def test_use_is_counted_apart_from_content(store: Store) -> None:
     """How often, when last; unknown ids are ignored; the content's hash stays."""
     put(store, record("a"), record("b"))

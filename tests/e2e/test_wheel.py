@@ -223,7 +223,7 @@ print(" ".join(sorted(sys.modules)))
         set(line.split()) for line in run(installed.python, "-c", program).stdout.splitlines()
     )
 
-    heavy = {"numpy", "click", "rich", "tokenizers", "wordllama", "re2", "simsimd", "socket", "ssl"}
+    heavy = {"numpy", "click", "rich", "tokenizers", "wordllama", "re2", "socket", "ssl"}
     assert heavy.isdisjoint(package)
     assert "apsw" not in package
     assert heavy.isdisjoint(facade)

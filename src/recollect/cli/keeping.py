@@ -34,14 +34,12 @@ def doctor(app: App, *, repair: bool) -> int:
     Says what is in use, then looks at the file, the hashes of the memories, the word
     indexes, the vectors and the journal. Exit code 3 when something is wrong.
     """
-    from recollect.store.sqlite.bits import KERNEL  # the other commands do without
-
     with app.open() as memory:
         counted = memory.stats()
         findings = [*memory.doctor(repair=repair), *_embeddings(memory, repair=repair)]
     findings += _hooks()
     in_use = {name: counted[name] for name in _IN_USE}
-    in_use |= {"vector_path": f"bits scan by {KERNEL}", "profile": app.settings.profile}
+    in_use |= {"vector_path": "bits scan", "profile": app.settings.profile}
     wrong = [finding for finding in findings if not (finding.ok or finding.repaired)]
     if app.json:
         from recollect.wire import mapping_json  # plain output does without

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from recollect.errors import ModelError
+from recollect.errors import ModelError, StoreBusy, StoreError
 from recollect.facade.opened import Opened
 from recollect.ports import Embedder, Finding, Progress
 from recollect.text import spoken
@@ -27,9 +27,14 @@ class Upkeep(Opened):
 
     def export(self) -> Iterator[dict[str, Any]]:
         """Everything, losslessly, as JSON-ready records."""
-        self.store.log(
-            "exported", item=None, actor=self.settings.actor, detail="all", now=self._clock()
-        )
+        try:
+            self.store.log(
+                "exported", item=None, actor=self.settings.actor, detail="all", now=self._clock()
+            )
+        except StoreBusy:
+            raise
+        except StoreError:
+            pass  # the journal cannot be written (a full disk): all the more is taken along
         return self.store.dump()
 
     def import_(self, records: Iterable[Mapping[str, Any]]) -> int:

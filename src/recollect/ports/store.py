@@ -363,6 +363,10 @@ class Keeping(Protocol):
         """Live items."""
         ...
 
+    def most_classified(self) -> int:
+        """The highest classification of all that a dump holds; 0 where it holds no item."""
+        ...
+
     def stats(self) -> dict[str, Any]: ...
 
     def generation(self) -> int:

@@ -18,6 +18,8 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from recollect.dates.languages import spoken
+
 MOST_UNITS = 512  # of a query; what follows is not read
 LONGEST_CHUNK = 200  # longer runs are blobs, not names
 LONGEST_JOINED = 40
@@ -35,6 +37,9 @@ _ENGLISH = """
     yes yet you your yours yourself yourselves
 """
 STOP_WORDS = frozenset(_ENGLISH.split())
+# So many words of a query must be common ones of another language to make it one of that
+# language, and at least every third: a few are names of things elsewhere ("die", "des").
+_FOREIGN_FROM = 2
 
 # Scripts written without spaces, and those whose vowel signs are no token characters.
 _PAIRED = (
@@ -125,8 +130,9 @@ def query_words(text: str, most: int = MOST_UNITS) -> tuple[Unit, ...]:
     """
     units: dict[tuple[str, ...], Unit] = {}
     shouted = text.isupper()
+    common = _common_in(text)
     for word in text.split():
-        for unit in _units(word):
+        for unit in _units(word, common):
             capital = unit.common and unit.shown[0].isupper() and unit.words != ("i",)
             named = capital and units and not shouted
             found = unit._replace(common=False) if named else unit
@@ -136,6 +142,17 @@ def query_words(text: str, most: int = MOST_UNITS) -> tuple[Unit, ...]:
     if all(unit.common for unit in units.values()):
         return tuple(unit._replace(common=False) for unit in units.values())
     return tuple(units.values())
+
+
+def _common_in(text: str) -> frozenset[str]:
+    """The words that say nothing about a subject in the language of a query."""
+    words = frozenset(_PARTS.findall(fold(text)))
+    language = spoken(words, english=True)
+    if language is None:
+        return STOP_WORDS
+    votes = len(words & language.common)
+    is_foreign = votes >= _FOREIGN_FROM and 3 * votes >= len(words)
+    return language.common if is_foreign else STOP_WORDS
 
 
 def unspaced_runs(text: str) -> list[str]:
@@ -235,28 +252,28 @@ def _is_written_together(name: str, words: list[str]) -> bool:
     return separators <= {*_HYPHENS, *_APOSTROPHES} and len(words) <= 4
 
 
-def _units(word: str) -> list[Unit]:
+def _units(word: str, stop_words: frozenset[str]) -> list[Unit]:
     """What one word, as spaces part them, names."""
     trimmed = _trim(word)
     if _is_ordinary(trimmed):
         plain = trimmed.lower()
-        return [Unit(trimmed, (plain,), common=plain in STOP_WORDS)]
-    found = [_unit(piece) for piece in _pieces(word)]
+        return [Unit(trimmed, (plain,), common=plain in stop_words)]
+    found = [_unit(piece, stop_words) for piece in _pieces(word)]
     if len(found) == 1 and not word.isascii():
         return [found[0]._replace(shown=trimmed)]
     return found
 
 
-def _unit(piece: _Piece) -> Unit:
+def _unit(piece: _Piece, stop_words: frozenset[str]) -> Unit:
     if piece.paired:
         return Unit(piece.text, tuple(_pairs(piece.text)) or (piece.text,))
     name = _name(piece.text)
     if len(name) > LONGEST_CHUNK:
         return Unit(name, tuple(word.casefold() for word in _PARTS.findall(name)))
     words, joined = _parts(name), _joined(name)
-    common = all(word in STOP_WORDS for word in words)
-    if common and joined:
-        # "to-do": the parts say nothing, the name does.
+    common = all(word in stop_words for word in words)
+    if common and joined and stop_words is STOP_WORDS:
+        # "to-do": the parts say nothing, the name does; but "qu'est-ce" is none.
         return Unit(name, (joined,))
     return Unit(name, words, joined, common)
 

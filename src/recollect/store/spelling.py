@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from string import ascii_lowercase
 
 SHORTEST_PART = 4  # letters; shorter parts ("are" in "middleware") say nothing
@@ -19,31 +20,42 @@ def slips_allowed(word: str) -> int:
 
 def slips(one: str, other: str, most: int) -> int | None:
     """Letters left out, added, changed or swapped with their neighbour; None above
-    ``most``. (Optimal string alignment, over a band of the table.)"""
+    ``most``.
+
+    Optimal string alignment, a column of the table at a time: its rows are bits (Hyyrö,
+    "A bit-vector algorithm for computing Levenshtein and Damerau edit distances", 2003).
+    """
     if abs(len(one) - len(other)) > most:
         return None
-    before: list[int] = []
-    above = list(range(len(other) + 1))
-    for row, letter in enumerate(one, start=1):
-        current = [row] + [most + 1] * len(other)
-        low, high = max(1, row - most), min(len(other), row + most)
-        for column in range(low, high + 1):
-            same = letter == other[column - 1]
-            current[column] = min(
-                above[column - 1] + (not same), above[column] + 1, current[column - 1] + 1
-            )
-            swapped = (
-                row > 1
-                and column > 1
-                and letter == other[column - 2]
-                and one[row - 2] == other[column - 1]
-            )
-            if swapped:
-                current[column] = min(current[column], before[column - 2] + 1)
-        if min(current) > most:
-            return None
-        before, above = above, current
-    return above[-1] if above[-1] <= most else None
+    places = _places(one)
+    column, last = (1 << len(one)) - 1, (1 << len(one)) >> 1
+    made = len(one)
+    # In which rows the table rises or falls from the row above, and where it stays as it
+    # was on the diagonal.
+    rises, falls, stays, before = column, 0, 0, 0
+    for letter in other:
+        here = places.get(letter, 0)
+        swapped = ((~stays & here) << 1) & before
+        stays = (((here & rises) + rises) ^ rises) | here | falls | swapped
+        # The same from the column to the left.
+        up, down = falls | (column & ~(stays | rises)), stays & rises
+        made += bool(up & last) - bool(down & last)
+        up = (up << 1) | 1
+        rises = ((down << 1) | ~(stays | up)) & column
+        falls = up & stays & column
+        before = here
+    if not one:
+        made = len(other)
+    return made if made <= most else None
+
+
+@lru_cache(maxsize=64)
+def _places(word: str) -> dict[str, int]:
+    """For each letter the places where it stands, as bits."""
+    places: dict[str, int] = {}
+    for at, letter in enumerate(word):
+        places[letter] = places.get(letter, 0) | 1 << at
+    return places
 
 
 def likeness(word: str, other: str) -> float:

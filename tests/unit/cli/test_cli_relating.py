@@ -97,8 +97,8 @@ def test_the_trace_says_which_index_answered(call: Caller, monkeypatch: pytest.M
     said = call("recall", "release notes and release train", "--profile", "remind", "--trace")
     doctor = json.loads(call("doctor", "--json").out)
 
-    assert "bits scan (" in said.out
-    assert doctor["in_use"]["vector_path"].startswith("bits scan by ")
+    assert "bits scan, " in said.out
+    assert doctor["in_use"]["vector_path"] == "bits scan"
     assert doctor["ok"] is True
 
 

@@ -109,6 +109,27 @@ def test_common_words_are_marked_unless_there_are_no_others() -> None:
     assert not any(unit.common for unit in only_common)
 
 
+@pytest.mark.parametrize(
+    ("question", "telling"),
+    [
+        ("Was brauchen wir für Pakete in die Schweiz?", ["brauchen", "Pakete", "Schweiz"]),
+        ("Wie hoch ist der Turm?", ["hoch", "Turm"]),
+        ("¿dónde está el servidor de pruebas?", ["servidor", "pruebas"]),
+        ("qu'est-ce que le client a demandé ?", ["client", "demandé"]),
+        ("docker bin dir", ["docker", "bin", "dir"]),
+        ("war file location", ["war", "file", "location"]),
+        ("how did the workers die in the war", ["workers", "die", "war"]),
+        ("des cipher", ["des", "cipher"]),
+        ("le deploy", ["le", "deploy"]),
+    ],
+)
+def test_common_words_are_those_of_the_questions_language(
+    question: str, telling: list[str]
+) -> None:
+    """A few words that are common elsewhere do not make a question one of that language."""
+    assert [unit.shown for unit in query_words(question) if not unit.common] == telling
+
+
 def test_a_capital_makes_a_common_word_a_name() -> None:
     """May and Will are not may and will; at the start, and in shouting, capitals say nothing."""
     named = {

@@ -33,7 +33,7 @@ def full_table(one: str, other: str) -> int:
 
 @given(small_words, small_words, st.integers(0, 3))
 def test_slips_are_counted_exactly_up_to_the_limit(one: str, other: str, most: int) -> None:
-    """The band of the table loses nothing."""
+    """A column in one number loses nothing."""
     true = full_table(one, other)
 
     assert slips(one, other, most) == (true if true <= most else None)

@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from recollect.errors import ModelError
 from recollect.ports import Embedder, Embedding, Found
-from recollect.store.sqlite import bits
-from recollect.store.sqlite.scope import Predicate
+from recollect.store.sqlite import bits, chunks
+from recollect.store.sqlite.halves import HalvesCache
+from recollect.store.sqlite.nearest import ChunkCache
+from recollect.store.sqlite.scope import Condition, Predicate
 from recollect.store.sqlite.vectors import VectorIndex
 
 MODEL = "test/1"
@@ -284,6 +286,50 @@ def test_the_nearest_in_scope_are_found(
     assert right >= 0.97 * wanted
 
 
+@pytest.mark.parametrize("last", [40, 300, 1_500, 4_900])
+@pytest.mark.parametrize("further", ["1", "i.rid % 3 = 0", "i.rid % 31 = 0"])
+def test_an_index_narrows_a_search_and_changes_nothing_else(
+    large: tuple[apsw.Connection, VectorIndex, Floats], last: int, further: str
+) -> None:
+    """However many it names, and whatever else is asked of them."""
+    db, index, made = large
+    among = Condition("i.rid <= ?", (last,))
+    narrowed = within(f"i.rid <= ? AND {further}", last)._replace(among=among)
+    inside = [
+        rid
+        for (rid,) in db.execute(
+            f"SELECT i.rid FROM item AS i WHERE {narrowed.sql}", narrowed.values
+        )
+    ]
+    right = wanted = 0
+    for query in made[5_000:]:
+        found, expected = rids(nearest(db, index, query, 20, narrowed)), made[:5_000]
+        true = truth(expected, query, 20, inside)
+        assert len(found) == len(true)
+        assert set(found) <= set(inside)
+        right += len({*found[:10]} & {*true[:10]})
+        wanted += len(true[:10])
+
+    assert right >= 0.97 * wanted
+
+
+def test_a_question_asked_again_of_another_scope_sees_what_was_written(
+    db: apsw.Connection, index: VectorIndex
+) -> None:
+    """The scan of a question is kept, but not beyond a write."""
+    made = vectors(400, 16)
+    fill(db, index, made[:399])
+    query = made[399]
+    assert 400 not in rids(nearest(db, index, query))
+
+    (row,) = add(db, ["the very same"])
+    index.add(db, MODEL, [(row.rid, Embedding(query))])
+
+    assert rids(nearest(db, index, query))[0] == 400
+    assert rids(nearest(db, index, query, 10, within("i.rid > 300")))[0] == 400
+    assert rids(nearest(db, index, query, 10, within("i.rid = 400"))) == [400]
+
+
 def test_cosines_are_exact_and_best_first(db: apsw.Connection, index: VectorIndex) -> None:
     """Of vectors of any length; the score is what it says."""
     made = vectors(30, 24) * np.linspace(0.5, 3, 30, dtype=np.float32)[:, None]
@@ -327,7 +373,7 @@ def test_the_answer_says_how_it_was_found(db: apsw.Connection, index: VectorInde
     """And that some memories cannot be found so yet."""
     assert nearest(db, index, vectors(1, 8)[0]).note == "no vectors are stored"
     fill(db, index, vectors(10, 8))
-    assert nearest(db, index, vectors(1, 8)[0]).note.startswith(f"bits scan ({bits.KERNEL})")
+    assert nearest(db, index, vectors(1, 8)[0]).note.startswith("bits scan, ")
     add(db, ["not embedded", "nor this"])
 
     assert nearest(db, index, vectors(1, 8)[0]).note.endswith("; 2 memories have no vector yet")
@@ -451,17 +497,49 @@ def test_many_threads_get_one_answer(tmp_path: Path, index: VectorIndex) -> None
     db.close()
 
 
-# Kernels
+# Kept in memory
+
+
+@given(
+    st.lists(
+        st.tuples(st.booleans(), st.sets(st.integers(0, 59), min_size=1)), min_size=1, max_size=12
+    ),
+    st.sampled_from([1, 7, 60, 1_000]),
+)
+def test_vectors_kept_in_memory_are_those_that_are_stored(
+    steps: list[tuple[bool, set[int]]], most: int
+) -> None:
+    """Whatever was read before, written since, or is no longer kept for want of room."""
+    db, cache = empty_database(), HalvesCache(most)
+    made = vectors(60, 4)
+    fill(db, VectorIndex(), made)
+    for number, (writes, wanted) in enumerate(steps):
+        if writes:
+            rid = min(wanted) + 1
+            made[rid - 1] = vectors(1, 4, seed=number)[0]
+            VectorIndex().add(db, MODEL, [(rid, Embedding(made[rid - 1]))])
+        stored = ChunkCache().read(db, chunks.models(db)[0])
+        places = np.array(sorted(wanted, key=lambda place: (place * 7) % 60))
+
+        read = cache.read(db, stored.chunks, stored.rids, places, 4)
+
+        expected = made[stored.rids[places] - 1].astype(np.float16)
+        assert (read == expected).all()
+
+
+# Bits
 
 
 @given(st.integers(1, 40), st.integers(0, 60), st.integers(0, 2**32 - 1))
-def test_both_kernels_count_the_same(width: int, count: int, seed: int) -> None:
-    """NumPy stands in where simsimd is missing, to the bit."""
+def test_signs_that_differ_are_counted(width: int, count: int, seed: int) -> None:
+    """To the bit, whatever the width."""
     rng = np.random.default_rng(seed)
     query = rng.integers(0, 256, width, dtype=np.uint8)
     rows = rng.integers(0, 256, (count + 1, width), dtype=np.uint8)
 
-    assert bits.hamming(query, rows).tolist() == bits.hamming_by_numpy(query, rows).tolist()
+    counted = bits.hamming(query, bits.columns(rows))
+
+    assert counted.tolist() == np.unpackbits(rows ^ query, axis=1).sum(axis=1).tolist()
 
 
 def test_planes_weigh_up_to_the_dot_product_with_the_signs() -> None:
@@ -469,7 +547,7 @@ def test_planes_weigh_up_to_the_dot_product_with_the_signs() -> None:
     query, rows = vectors(1, 64)[0], vectors(200, 64, seed=2)
     packed = bits.pack(rows.astype(np.float16))
     estimates = sum(
-        bits.hamming(plane, packed).astype(int) * 2 ** (bits.PLANES - 1 - place)
+        bits.hamming(plane, bits.columns(packed)).astype(int) * 2 ** (bits.PLANES - 1 - place)
         for place, plane in enumerate(bits.planes(query))
     )
     dots = np.where(rows > 0, 1, -1) @ query

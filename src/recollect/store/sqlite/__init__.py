@@ -335,6 +335,10 @@ class SqliteStore(AskedEntities, Staged, Ending, Slotted, Merging, Filed):
         with self._connections.reading() as db:
             return stats.count(db)
 
+    def most_classified(self) -> int:
+        with self._connections.reading() as db:
+            return stats.most_classified(db)
+
     def stats(self) -> dict[str, Any]:
         with self._connections.reading() as db:
             return stats.stats(db, self._connections, self._space)

@@ -9,7 +9,7 @@ of the query with the signs. That finds with 400 candidates what signs alone fin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Bits = NDArray[np.uint8]
+    Columns = NDArray[np.uint64]
     Halves = NDArray[np.float16]
     Ints = NDArray[np.int64]
     Distances = NDArray[np.uint16]
@@ -60,32 +61,19 @@ def is_zero(rows: Halves) -> NDArray[np.bool_]:
     return np.logical_not(rows.any(axis=1))
 
 
-def hamming_by_numpy(query: Bits, rows: Bits) -> Distances:
-    """In how many signs each row differs from the query."""
-    word = np.uint64 if query.size % 8 == 0 else np.uint8
-    differing = np.bitwise_count(rows.view(word) ^ query.view(word))
-    distances: Distances = differing.sum(axis=1, dtype=np.uint16)
+def columns(packed: Bits) -> Columns:
+    """Packed rows turned round: a column for each row, 64 signs to a number, so that the
+    numbers compared one after the other lie side by side. Eight times as fast."""
+    wide = np.zeros((len(packed), -(-packed.shape[1] // 8) * 8), np.uint8)
+    wide[:, : packed.shape[1]] = packed
+    return np.ascontiguousarray(wide.view(np.uint64).T)
+
+
+def hamming(query: Bits, stored: Columns) -> Distances:
+    """In how many signs each column differs from the query."""
+    differing = np.bitwise_count(stored ^ columns(query[np.newaxis]))
+    distances: Distances = differing.sum(axis=0, dtype=np.uint16)
     return distances
-
-
-def _fastest_kernel() -> tuple[str, Callable[[Bits, Bits], Distances]]:
-    """How distances are computed here: four times as fast where simsimd is installed."""
-    try:
-        import simsimd  # it has no build for every platform
-    except ImportError:
-        return "NumPy", hamming_by_numpy
-    compare: Any = simsimd.cdist
-
-    def hamming_by_simsimd(query: Bits, rows: Bits) -> Distances:
-        distances: Distances = np.asarray(
-            compare(query[None, :], rows, metric="hamming", dtype="bin8", out_dtype="uint16")
-        )[0]
-        return distances
-
-    return "simsimd", hamming_by_simsimd
-
-
-KERNEL, hamming = _fastest_kernel()
 
 
 def planes(query: NDArray[np.float32]) -> list[Bits]:

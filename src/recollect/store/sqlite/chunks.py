@@ -21,7 +21,7 @@ from recollect.store.sqlite.connection import select
 from recollect.store.sqlite.terms import as_table
 
 if TYPE_CHECKING:
-    from recollect.store.sqlite.bits import Bits, Ints
+    from recollect.store.sqlite.bits import Bits, Columns, Ints
 
 SLOTS = 4_096
 _RID = np.dtype("<i8")
@@ -44,7 +44,7 @@ class Chunk(NamedTuple):
 
     version: int
     rids: Ints
-    bits: Bits
+    bits: Columns
 
 
 def models(db: apsw.Connection) -> list[Model]:
@@ -106,7 +106,7 @@ def read_chunk(db: apsw.Connection, cid: int, model: Model) -> Chunk:
     rids = np.frombuffer(stored_rids, dtype=_RID)
     found = np.flatnonzero(rids > 0)
     matrix = np.frombuffer(stored_bits, dtype=np.uint8).reshape(SLOTS, bits.width(model.dim))
-    return Chunk(version, rids[found], matrix[found])
+    return Chunk(version, rids[found], bits.columns(matrix[found]))
 
 
 def read_vectors(db: apsw.Connection, rids: Ints, dim: int) -> bits.Halves:

@@ -6,13 +6,15 @@ import itertools
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import apsw
 
-from recollect.errors import StoreError
+from recollect.errors import StoreBusy, StoreError
+from recollect.store.sqlite.files import has_content, log_of
 from recollect.store.sqlite.lock import TIMEOUT_S, FileLock, ThreadLock, WriteLock, holding
 from recollect.store.sqlite.translate import translated
 from recollect.store.sqlite.warmth import heat_band
@@ -29,6 +31,10 @@ PRAGMA cache_size=-8192;
 PRAGMA journal_size_limit=16777216;
 """
 _STATEMENTS = 250
+_WRITABLE = apsw.SQLITE_OPEN_READWRITE
+# What SQLite says where no log can be made beside a file, the first two of a full disk.
+FAILED_WRITE = (apsw.IOError, apsw.FullError)
+NO_LOG = (*FAILED_WRITE, apsw.CantOpenError, apsw.ReadOnlyError)
 _GENERATION = "UPDATE meta SET value = value + 1 WHERE name = 'generation'"
 Row = tuple[Any, ...]
 Bindings = Sequence[int | float | str | bytes | None]
@@ -74,18 +80,37 @@ class Connections:
             self.lock = ThreadLock()
         else:
             self._target = str(path)
-            self._flags = apsw.SQLITE_OPEN_READWRITE
+            self._flags = _WRITABLE
             self.lock = FileLock(path.with_name(f"{path.name}.lock"))
         self._process = os.getpid()
         self._local = threading.local()
         self._guard = threading.Lock()
         self._open: list[tuple[threading.Thread | None, apsw.Connection]] = []
         self._closed = False
+        self._unwritable = ""
+        self._was_unwritable = False
+        # Those that look at the file alone, and how it was before they did.
+        self._alone = WeakKeyDictionary[apsw.Connection, tuple[int, ...]]()
 
     @property
     def name(self) -> str:
         """The file as people know it."""
         return "the space in memory" if self.path is None else str(self.path)
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the file can only be looked at, see `only_read`."""
+        return bool(self._unwritable)
+
+    def only_read(self, why: str) -> None:
+        """The file alone is looked at, and no log is made beside it, until one can be made."""
+        self._unwritable = why
+        self._was_unwritable = True
+        with self._guard:
+            for _, db in self._open:
+                db.close()
+            self._open = []
+            self._local = threading.local()
 
     def mine(self) -> apsw.Connection:
         """The connection of the calling thread."""
@@ -95,20 +120,75 @@ class Connections:
                 remedy="open it again in the new process",
             )
         db: apsw.Connection | None = getattr(self._local, "db", None)
+        is_free = self._was_unwritable and db is not None and db.get_autocommit()
+        if db is not None and is_free and db.readonly("main"):
+            # It would show pages of before, or none of a log that others have begun since.
+            self.disconnect(db)
+            db = self._local.db = None
         if db is None:
             db = self._local.db = self.connect(threading.current_thread())
         return db
+
+    def _look_again(self) -> None:
+        """Finds out whether the file can be written by now, and if not, how it is read: with
+        the log that somebody else has made, else by itself."""
+        assert self.path is not None
+        try:
+            with closing(apsw.Connection(str(self.path), flags=_WRITABLE)) as trial:
+                # Only the write lock's holder may move the log into the file.
+                trial.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                trial.set_busy_timeout(int(TIMEOUT_S * 1000))
+                trial.execute("PRAGMA user_version").fetchall()
+                if not trial.readonly("main"):
+                    self._unwritable = ""
+            self._target, self._flags = str(self.path), _WRITABLE
+        except NO_LOG:
+            if has_content(log_of(self.path)):
+                raise
+            self._target = f"{self.path.as_uri()}?mode=ro&immutable=1"
+            self._flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+
+    @contextmanager
+    def undisturbed(self, db: apsw.Connection) -> Iterator[None]:
+        """Lets nothing out that was read while somebody else wrote to the file, where no lock
+        keeps them from it: what cannot be written here may be another's to write."""
+        try:
+            yield
+        except (apsw.Error, StoreError) as error:
+            self._require_undisturbed(db, error)
+            raise
+        self._require_undisturbed(db)
+
+    def _require_undisturbed(self, db: apsw.Connection, error: Exception | None = None) -> None:
+        if db in self._alone and self._alone[db] != self._state():
+            told = f"{self.name} was written while it was read"
+            raise StoreBusy(told, remedy="try again") from error
+
+    def _state(self) -> tuple[int, ...]:
+        """What is another one whenever the file was written."""
+        assert self.path is not None
+        try:
+            found = self.path.stat()
+        except OSError:
+            return ()  # what is wrong with it SQLite says
+        return found.st_ino, found.st_size, found.st_mtime_ns
 
     def connect(self, owner: threading.Thread | None = None) -> apsw.Connection:
         """A further connection, closed with the others or with the thread it is for."""
         with translated(self.name), self._guard:
             if self._closed:
                 raise StoreError(f"{self.name} was closed", remedy="open it again")
+            state: tuple[int, ...] = ()
+            if self._unwritable:
+                state = self._state()
+                self._look_again()
             db = apsw.Connection(self._target, flags=self._flags, statementcachesize=_STATEMENTS)
             db.set_busy_timeout(int(TIMEOUT_S * 1000))
             db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
             db.execute(_PRAGMAS)
             db.create_scalar_function("heat_band", heat_band, 5, deterministic=True)
+            if state and db.open_flags & apsw.SQLITE_OPEN_URI:
+                self._alone[db] = state
             self._open.append((owner, db))
             # After opening, so that a dead thread's is never the last: the last one
             # to close moves the log into the file, which needs the write lock.
@@ -141,7 +221,8 @@ class Connections:
                 return
             db.execute("BEGIN")
             try:
-                yield db
+                with self.undisturbed(db):
+                    yield db
             finally:
                 if not db.get_autocommit():
                     db.execute("COMMIT")
@@ -153,6 +234,7 @@ class Connections:
         When this is left without an error, what was written survives a crash. Without
         ``keep`` nothing is written after all.
         """
+        self._require_writable()
         with translated(self.name), holding(self.lock, self.name):
             db = self.mine()
             if not db.get_autocommit():
@@ -173,13 +255,22 @@ class Connections:
                     db.execute("ROLLBACK")
                 raise
 
+    def _require_writable(self) -> None:
+        if self._unwritable:
+            self.mine()  # looks again
+        if self._unwritable:
+            raise StoreError(
+                f"{self.name} cannot be written, {self._unwritable}; nothing was saved",
+                remedy="free some space, or make it writable, then try again",
+            )
+
     def close(self) -> None:
         """Closes every thread's connection; harmless when repeated."""
         with translated(self.name), self._guard:
             self._closed = True
             if not self._open or os.getpid() != self._process:
                 return
-            locked = self._try_lock()
+            locked = not self._unwritable and self._try_lock()
             try:
                 while self._open:
                     _, db = self._open[-1]
@@ -195,7 +286,10 @@ class Connections:
     def _try_lock(self) -> bool:
         if self.path is not None and not self.path.parent.exists():
             return False
-        return self.lock.acquire(0)
+        try:
+            return self.lock.acquire(0)
+        except StoreError:
+            return False  # a file system that is read-only: there is nothing to move either
 
     def _close_those_of_dead_threads(self) -> None:
         living = []

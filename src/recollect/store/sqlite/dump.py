@@ -77,8 +77,9 @@ def _snapshot(connections: Connections) -> Iterator[apsw.Connection]:
     try:
         db.execute("BEGIN")
         # The moment that is shown is that of the first look, which is now.
-        generation(db)
-        yield db
+        with connections.undisturbed(db):
+            generation(db)
+            yield db
     finally:
         connections.disconnect(db)
 

@@ -62,6 +62,16 @@ def open_private(path: Path) -> int:
         raise _cannot(path, error) from error
 
 
+def has_content(path: Path) -> bool:
+    """Whether there is such a file, and it is not empty."""
+    return path.exists() and path.stat().st_size > 0
+
+
+def log_of(path: Path) -> Path:
+    """Where SQLite keeps the log of a database."""
+    return path.with_name(f"{path.name}-wal")
+
+
 def is_private(path: Path) -> bool:
     """Whether group and others are kept out. Always so where modes mean nothing."""
     if os.name != "posix":

@@ -152,9 +152,16 @@ def gather(db: apsw.Connection, gathering: Gathering) -> list[Row]:
     wanted = gathering.wanted
     # Where a filter is set, a longer look is cheaper than looking twice.
     looked_at = wanted if predicate.plain else 4 * wanted
-    seen = list(_by_relevance(db, gathering, plan.first, limit=looked_at))
-    rows = [row for row in seen if row.visible][:wanted]
-    exhausted = len(seen) < looked_at
+    rows: list[Row] = []
+    seen = 0
+    # A row costs when it is fetched: no more of them than are wanted.
+    for row in _by_relevance(db, gathering, plan.first, limit=looked_at):
+        seen += 1
+        if row.visible:
+            rows.append(row)
+            if len(rows) == wanted:
+                return rows
+    exhausted = seen < looked_at
     enough = gathering.depth if exhausted else max(gathering.depth, wanted // 2)
     if len(rows) >= enough or (exhausted and not plan.rest):
         return rows

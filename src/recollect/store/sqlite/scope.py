@@ -47,8 +47,15 @@ _MENTIONS_NOW = (
 _MENTIONED_THEN = f"EXISTS (SELECT 1 FROM json_each(i.entities) AS m WHERE m.value IN ({_NAMED}))"
 
 
+class Condition(NamedTuple):
+    """A condition over ``item AS i`` with its bound values, in the order of its marks."""
+
+    sql: str
+    values: tuple[SqlValue, ...] = ()
+
+
 class Predicate(NamedTuple):
-    """A condition over ``item AS i`` with its bound values, in the order of its marks.
+    """The condition that a scope is.
 
     ``plain`` says that nobody restricted anything: only the conditions apply that
     hold for every ordinary question, so nearly all live rows pass. ``among`` is a further
@@ -59,7 +66,7 @@ class Predicate(NamedTuple):
     sql: str
     values: tuple[SqlValue, ...]
     plain: bool
-    among: str = "1"
+    among: Condition | None = None
     then: int | None = None
 
 
@@ -102,19 +109,24 @@ def compile_scope(scope: Scope) -> Predicate:
         moment = to_ms(scope.moment)
         where.add(in_bands(filters.bands), moment, moment // DAY_MS, _json(filters.bands))
     plain = scope.as_of is None and filters == _DEFAULT
-    among = _among(filters.levels) if scope.as_of is None else "1"
+    among = _among(filters) if scope.as_of is None else None
     return Predicate(
         " AND ".join(where.parts), tuple(where.values), plain, among, to_ms_or_none(scope.as_of)
     )
 
 
-def _among(levels: tuple[str, ...]) -> str:
-    """The levels as their index has them. Few memories may be of a level, or nearly all,
-    which SQLite cannot know: only who asks for this form of the condition gets the index."""
-    if not levels or not set(levels) < set(LEVELS):
-        return "1"
-    names = ", ".join(f"'{level}'" for level in sorted(set(levels)))
-    return f"i.level || '' IN ({names}) AND i.live_to IS NULL"
+def _among(filters: Filters) -> Condition | None:
+    """The times or the levels, as their index has them. Few memories may be of a time or
+    a level, or nearly all, which SQLite cannot know: who asks for this counts first."""
+    times = _Conditions()
+    _add_times(times, filters)
+    if times.parts:
+        return Condition(" AND ".join(times.parts), tuple(times.values))
+    levels = set(filters.levels)
+    if not levels or not levels < set(LEVELS):
+        return None
+    names = ", ".join(f"'{level}'" for level in sorted(levels))
+    return Condition(f"i.level || '' IN ({names}) AND i.live_to IS NULL")
 
 
 def _add_life(where: _Conditions, scope: Scope) -> None:

@@ -155,7 +155,7 @@ class _Kept(NamedTuple):
     last: int
     rids: NDArray[np.int64]
     counts: NDArray[np.int64]
-    bits: NDArray[np.uint8]
+    bits: NDArray[np.uint64]
 
 
 class SignatureIndex:
@@ -183,7 +183,7 @@ class SignatureIndex:
             for negative, _, rid in ranked
             if rid in items
         )
-        note = f"{len(kept.bits):,} signatures compared"
+        note = f"{len(kept.rids):,} signatures compared"
         if missing := self._count_missing(db, kept):
             note += f"; {missing:,} memories have none yet: recollect reindex makes them"
         return Found(matches, note, 1.0)
@@ -217,15 +217,17 @@ def _nothing(changes: int) -> _Kept:
     import numpy as np  # start-up time: most recalls ask no signatures
 
     from recollect.store.signature import BYTES
+    from recollect.store.sqlite.bits import columns
 
     none = np.empty(0, np.int64)
-    return _Kept(changes, -1, none, none, np.empty((0, BYTES), np.uint8))
+    return _Kept(changes, -1, none, none, columns(np.empty((0, BYTES), np.uint8)))
 
 
 def _joined(kept: _Kept, rows: Sequence[tuple[Any, ...]]) -> _Kept:
     import numpy as np  # as above
 
     from recollect.store.signature import BYTES
+    from recollect.store.sqlite.bits import columns
 
     bits = np.frombuffer(b"".join(row[1] for row in rows), np.uint8).reshape(-1, BYTES)
     counts = np.frombuffer(b"".join(row[2] for row in rows), "<u2").astype(np.int64)
@@ -236,7 +238,7 @@ def _joined(kept: _Kept, rows: Sequence[tuple[Any, ...]]) -> _Kept:
         rows[-1][0],
         np.concatenate([kept.rids, rids]),
         np.concatenate([kept.counts, counts]),
-        np.concatenate([kept.bits, bits]),
+        np.concatenate([kept.bits, columns(bits)], axis=1),
     )
 
 
@@ -246,7 +248,7 @@ def _nearest(kept: _Kept, terms: Sequence[str], least: float) -> dict[int, float
 
     from recollect.store.signature import likeness, question_sums
 
-    if not len(kept.bits):
+    if not len(kept.rids):
         return {}
     agreement = _agreement(question_sums(terms).astype(np.float32), kept.bits)
     alike = likeness(agreement, kept.counts, len(terms))
@@ -257,17 +259,17 @@ def _nearest(kept: _Kept, terms: Sequence[str], least: float) -> dict[int, float
     return near
 
 
-def _agreement(question: NDArray[np.float32], rows: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """The cosine of a question's sums, four bits a number, with each row of signs."""
+def _agreement(question: NDArray[np.float32], signs: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """The cosine of a question's sums, four bits a number, with each column of signs."""
     import numpy as np  # as above
 
     from recollect.store.signature import BITS
     from recollect.store.sqlite import bits
 
-    dots = np.zeros(len(rows))
+    dots = np.zeros(signs.shape[1])
     levels = np.zeros(BITS)
     for place, plane in enumerate(reversed(bits.planes(question))):
-        dots += 2**place * (BITS / 2 - bits.hamming(plane, rows))
+        dots += 2**place * (BITS / 2 - bits.hamming(plane, signs))
         levels += 2**place * (np.unpackbits(plane) - 0.5)
     agreement: NDArray[np.float64] = dots / np.sqrt(BITS * float(levels @ levels))
     return agreement

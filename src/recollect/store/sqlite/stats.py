@@ -38,6 +38,11 @@ def count(db: apsw.Connection) -> int:
     return int(db.execute(_COUNTS["memories"]).get)
 
 
+def most_classified(db: apsw.Connection) -> int:
+    """The highest classification of any revision, of what was forgotten too."""
+    return int(db.execute("SELECT coalesce(max(classification), 0) FROM item").get)
+
+
 def stats(db: apsw.Connection, connections: Connections, space: str) -> dict[str, Any]:
     """Everything that can be counted, by name."""
     first, last = db.execute(_SPAN).get

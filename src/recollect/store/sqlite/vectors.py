@@ -91,8 +91,7 @@ class VectorIndex:
         if not vector.any():
             return Found((), "the question has no vector")
         stored = self._cache.read(db, known)
-        scan = nearest.Scan(stored, self._cache.halves, vector, depth)
-        found = nearest.search(db, scan, depth, predicate, hydrate)
+        found = nearest.search(db, self._cache.scan(stored, vector), depth, predicate, hydrate)
         missing = self._count_missing(db, known, stored.chunks)
         if missing:
             return found._replace(note=f"{found.note}; {missing:,} memories have no vector yet")
