@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import MAXYEAR, datetime, timedelta
 from typing import Literal, NamedTuple
 
 from recollect.context import Context
 from recollect.dates import EventPhrase, bounded, find_events, find_times
-from recollect.model import Item
+from recollect.dates.languages import fold, spoken
+from recollect.model import Filters, Item
 from recollect.ports import TextSearch, Word
 from recollect.text import shorten
+from recollect.whatever import CHINESE, ENGLISH, PLANS, only_asking, only_asks_unspaced, sorts
 
 DAY_S = 86_400.0
+_READ = 1_000  # characters of a memory in which a time is looked for
 
 Wanted = Literal["a time", "a number", "a name"]
 
@@ -62,13 +65,22 @@ def telling_words(ctx: Context) -> tuple[Telling, ...]:
     )
 
 
+def unknown_weight(ctx: Context, understood: frozenset[str] = frozenset()) -> float:
+    """How telling the question's words are together that no memory here holds, without
+    those that are ``understood`` all the same."""
+    known = ctx.statistics().frequencies
+    return sum(
+        telling.weight
+        for telling in telling_words(ctx)
+        if not all(map(known.get, telling.word.terms))
+        and not understood.issuperset(telling.word.terms)
+    )
+
+
 def unknown_share(ctx: Context) -> float:
     """The share of the question's telling words that no memory here holds."""
-    asked = telling_words(ctx)
-    known = ctx.statistics().frequencies
-    total = sum(telling.weight for telling in asked)
-    unknown = [telling for telling in asked if not all(map(known.get, telling.word.terms))]
-    return sum(telling.weight for telling in unknown) / total if total else 0.0
+    total = sum(telling.weight for telling in telling_words(ctx))
+    return unknown_weight(ctx) / total if total else 0.0
 
 
 def reachable(ctx: Context, k1: float = 1.2) -> float:
@@ -130,24 +142,111 @@ def periods(ctx: Context) -> tuple[Period, ...]:
     return ctx.once("periods", lambda: _periods(ctx))
 
 
-# Words of a question that only ask what there was.
-_WHATEVER = "happen happened occur occurred take place go going went do did done new news thing"
-_WHATEVER += " things work working worked all anything everything something"
-
-
 def time_terms(ctx: Context) -> frozenset[str]:
     """The index words by which the question names times; none where it names none."""
     named = [period.said for period in periods(ctx) if period.event is None]
     return ctx.once("time terms", lambda: frozenset(ctx.store.terms(" ".join(named))))
 
 
+def of_named_time(item: Item, ctx: Context) -> bool:
+    """Whether a memory is of a time that the question names."""
+    return any(period.start <= item.when < period.end for period in periods(ctx))
+
+
+def tells_of_named_time(item: Item, ctx: Context) -> bool:
+    """Whether a memory names, in whatever words, a time within one that the question names."""
+    told = [span.window() for span in find_times(item.text[:_READ], item.when)]
+    return any(
+        period.start <= start and end <= period.end
+        for period in periods(ctx)
+        for start, end in told
+    )
+
+
+def time_asked(ctx: Context) -> Filters | None:
+    """The filters of a question that names a time and nothing else, narrowed to that time,
+    from the beginning of the first to the end of the last; None of any other question, and
+    of one that looks ahead."""
+    if not asks_only_when(ctx) or looks_ahead(ctx):
+        return None
+    named = periods(ctx)
+    return within(ctx.query.filters, min(one.start for one in named), max(one.end for one in named))
+
+
+def within(filters: Filters, start: datetime, end: datetime) -> Filters:
+    """The filters, narrowed to a time."""
+    since = max(filter(None, (filters.since, start)))
+    until = min(filter(None, (filters.until, end)))
+    return replace(filters, since=since, until=until)
+
+
+_LETTERS = re.compile(r"[^\W_]+")
+_HAN = re.compile("[\u4e00-\u9fff]")
+
+
 def asks_only_when(ctx: Context) -> bool:
-    """Whether a question names a time and nothing else: "what happened last Tuesday?"."""
-    said = time_terms(ctx)
-    if not said:
+    """Whether a question names a time and nothing else that a memory would have to say:
+    "what happened last Tuesday?", "what did we decide in May?"."""
+    named = [period.said for period in periods(ctx) if period.event is None]
+    if not named:
         return False
-    said |= frozenset(ctx.store.terms(_WHATEVER))
-    return all(said.issuperset(telling.word.terms) for telling in telling_words(ctx))
+    empty = ctx.once("only asking", lambda: _only_asking(ctx.query.text))
+    said = empty.union(*(_LETTERS.findall(fold(time)) for time in named))
+    return all(
+        said.issuperset(_LETTERS.findall(fold(telling.word.shown)))
+        or only_asks_unspaced(telling.word.shown, named)
+        for telling in telling_words(ctx)
+    )
+
+
+def looks_ahead(ctx: Context) -> bool:
+    """Whether a question names a time that is to come or, if it asks for plans, is not over:
+    what is known of that was said before. "Since Monday" looks back."""
+    planned = not set(PLANS).isdisjoint(kinds_asked(ctx.query.text))
+    moment = ctx.query.moment
+    return any(
+        period.start > moment or (planned and period.end > moment and period.end.year < MAXYEAR)
+        for period in periods(ctx)
+    )
+
+
+def kinds_asked(text: str) -> tuple[str, ...]:
+    """The kinds of memories that a question asks for by a word: decisions by "decide"."""
+    tongue = _tongue(text)
+    found = (
+        sort.kinds
+        for sort in sorts(tongue.name)
+        if not sort.words.isdisjoint(tongue.words)
+        or (tongue.name == CHINESE and any(word in text for word in sort.words))
+    )
+    return tuple(dict.fromkeys(kind for kinds in found for kind in kinds))
+
+
+def is_english(text: str) -> bool:
+    """Whether a question is English, as far as one can tell."""
+    return _tongue(text).name == ENGLISH
+
+
+class _Tongue(NamedTuple):
+    """The language of a question, its words in it, and those that say nothing there."""
+
+    name: str
+    words: frozenset[str]
+    empty: frozenset[str]
+
+
+def _tongue(text: str) -> _Tongue:
+    """English, unless it is another one whose words are known."""
+    words = frozenset(_LETTERS.findall(fold(text)))
+    language = spoken(words, english=True)
+    if language is not None:
+        return _Tongue(language.name, words, language.common)
+    return _Tongue(CHINESE if _HAN.search(text) else ENGLISH, words, frozenset())
+
+
+def _only_asking(text: str) -> frozenset[str]:
+    tongue = _tongue(text)
+    return only_asking(tongue.name) | tongue.empty
 
 
 def _periods(ctx: Context) -> tuple[Period, ...]:
@@ -197,11 +296,14 @@ def _event(phrase: EventPhrase, ctx: Context) -> Item | None:
         and match.item.kind not in _NO_EVENTS
         and (match.item.kind in _EVENTS or match.item.occurred_at is not None)
     ]
+    held = [set(ctx.store.terms(match.item.text)) for match in matches]
     for words in dict.fromkeys((phrase.phrase, phrase.core)):
         telling = {
             term for word in ctx.store.words(words) if not word.common for term in word.terms
         }
-        fitting = [m for m in matches if telling and telling.issubset(ctx.store.terms(m.item.text))]
+        fitting = [
+            m for m, there in zip(matches, held, strict=True) if telling and telling <= there
+        ]
         if fitting:
             events = [m for m in fitting if m.item.kind in _EVENTS] or fitting
             least = max(match.score for match in events) * _NEARLY_AS_GOOD

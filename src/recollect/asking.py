@@ -115,6 +115,8 @@ def _moment(name: str, value: object, now: datetime) -> datetime:
 
 
 def _strings(name: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, Iterable) or isinstance(value, Mapping):
+        raise Refused(f"filter {name} takes text or a list of texts, not {value!r}")
     entries = (value,) if isinstance(value, str) else tuple(value)
     for entry in entries:
         if not isinstance(entry, str):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from recollect.asked import asks_only_when, periods
 from recollect.channels import WAYS
 from recollect.context import Channel, Context, Early, Reluctant, Stage
-from recollect.errors import StoreBusy
+from recollect.errors import StoreError
 from recollect.model import AnswerStatus, Candidate, Degraded, Pool, Recall
 from recollect.parts import offers
 from recollect.profile import SLOTS, Profile
@@ -32,13 +33,14 @@ def recall(profile: Profile, ctx: Context) -> Recall:
 
 
 def mark_used(profile: Profile, answer: Recall, ctx: Context) -> Recall:
-    """The answer, its hits noted as used if that was asked; a busy store is no failure."""
+    """The answer, its hits noted as used if that was asked; a store that cannot be written,
+    being busy or on a full disk, is no failure."""
     if not ctx.query.track:
         return answer
     try:
         profile.track(answer.hits, ctx)
-    except StoreBusy as busy:
-        missed = Degraded("track", busy.message)
+    except StoreError as error:
+        missed = Degraded("track", error.message)
         return replace(answer, degraded=(*answer.degraded, missed))
     return answer
 
@@ -165,6 +167,8 @@ def _unmatched(ctx: Context) -> str:
         return "the filters leave no memory"
     if not _says_something(ctx):
         return "the question has no letter, digit or symbol in it"
+    if asks_only_when(ctx):
+        return f"no stored memory is of {' or '.join(one.said for one in periods(ctx))}"
     return "no stored memory has anything to do with this question"
 
 

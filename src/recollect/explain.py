@@ -138,6 +138,8 @@ def _fell_out(item: Item, answer: Recall, last: int) -> WhyNot:
     step = later[0] if later else answer.steps[last]
     needed = step.pool[-1].score if step.pool else None
     reason, remedy = _told(step.name, cand, answer)
+    if step.name.startswith("gate.") and step.note:
+        reason = f"{reason}: {step.note}"  # a gate may judge by more than the score
     return WhyNot(item, False, step.name, reason, cand.score, needed, remedy)
 
 

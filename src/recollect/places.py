@@ -88,6 +88,13 @@ def state_folder() -> Path:
     return Path(user_state_dir(APP, appauthor=False))
 
 
+def cache_folder() -> Path:
+    """The platform's place for what can be made again."""
+    from platformdirs import user_cache_dir  # start-up time
+
+    return Path(user_cache_dir(APP, appauthor=False))
+
+
 def hooks_log() -> Path:
     """Where hooks note what went wrong: their host is told nothing of it."""
     return state_folder() / "hooks.log"

@@ -243,6 +243,8 @@ starting last Monday | 2026-11-09 |
 until Friday | | 2026-11-14
 till yesterday | | 2026-11-15
 up to last month | | 2026-11-01
+what have you been up to last week | 2026-11-02 | 2026-11-09
+what was Ann up to in March | 2026-03-01 | 2026-04-01
 by the end of October | | 2026-11-01
 before 2024-05-01 | | 2024-05-01
 before last week | | 2026-11-02
@@ -264,6 +266,10 @@ vor zwei Wochen | 2026-10-26 | 2026-11-02
 vor einem Monat | 2026-10-01 | 2026-11-01
 vor ein paar Tagen | 2026-11-10 | 2026-11-14
 im März | 2026-03-01 | 2026-04-01
+im August | 2026-08-01 | 2026-09-01
+Was war im April? | 2026-04-01 | 2026-05-01
+Was geschah am 3. September? | 2026-09-03 | 2026-09-04
+seit August | 2026-08-01 |
 am 8. Mai 2023 | 2023-05-08 | 2023-05-09
 zwischen Mai und Juni | 2026-05-01 | 2026-07-01
 von Montag bis Mittwoch | 2026-11-09 | 2026-11-12

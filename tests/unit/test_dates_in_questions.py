@@ -180,6 +180,12 @@ def test_phrases_are_told_from_questions():
     assert [event.phrase for event in find_events("What changed after the outage, Bob?")] == [
         "the outage"
     ]
+    assert [event.phrase for event in find_events("What broke after the v2.7.0 rollback?")] == [
+        "the v2.7.0 rollback"
+    ]
+    assert [event.core for event in find_events("since the fix of feature/x-y on main")] == [
+        "the fix of feature/x-y"
+    ]
     assert find_events("When did it change?") == []
     assert find_events("since when?") == []
     text = "What changed since last week?"

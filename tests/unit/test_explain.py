@@ -195,12 +195,26 @@ def test_the_gate_may_close(memory: Memory) -> None:
     dropped = memory.why_not("rotate-note", ASKED, profile=some)
     silent = memory.why_not("key-note", "which key has the sonata by Schubert?", profile=nothing)
 
-    assert (dropped.stage, dropped.reason) == ("gate.threshold", "not relevant enough to be told")
+    assert dropped.stage == "gate.threshold"
+    assert dropped.reason.startswith("not relevant enough to be told: 1 below ")
     assert dropped.score is not None
     assert dropped.needed is not None
     assert dropped.score < dropped.needed
     assert (silent.stage, silent.needed) == ("gate.abstain", None)
     assert silent.score is not None
+    assert silent.reason.startswith("not relevant enough to be told: ")
+    assert "needed" in silent.reason or "never heard of" in silent.reason
+
+
+def test_a_memory_of_another_time_is_told_so(memory: Memory) -> None:
+    """Its score may be the best: it is the time that the question names which it lacks."""
+    memory.remember("The pump was replaced", id="pump-note", occurred_at="2019-05-03")
+    memory.remember("What happened with the valve is known", id="valve-note")
+
+    told = memory.why_not("valve-note", "what happened in May 2019?")
+
+    assert told.stage == "gate.abstain"
+    assert told.reason.endswith(": the question names a time and nothing else")
 
 
 def test_the_budget_may_be_spent(memory: Memory) -> None:
@@ -261,7 +275,7 @@ def test_every_channel_says_how_it_sees_a_memory(memory: Memory) -> None:
     assert (looks["dense"].score, looks["dense"].needed) == (None, None)
     assert "no embedder" in looks["dense"].why
     assert looks["substring"].why == "every word of the question is known"
-    assert (looks["temporal"].score, looks["temporal"].why) == (None, "finds nothing in it")
+    assert (looks["temporal"].score, looks["temporal"].why) == (None, "the question names no time")
 
 
 def test_alone_a_memory_scores_as_among_others(memory: Memory) -> None:

@@ -11,8 +11,10 @@ import pytest
 from corpus import NOW
 from recollect import Memory
 from recollect.asked import asks_advice
+from recollect.model import Candidate, Item
 from recollect.models.hashing import HashEmbedder
 from recollect.models.static import StaticEmbedder
+from recollect.stages.gate import Abstain
 from recollect.testing import FixedClock
 
 HOTELS = (
@@ -20,6 +22,12 @@ HOTELS = (
     "For the trip to the coast I want a hotel with a great view",
     "The deploy key lives in vault B",
     "Maria likes green tea",
+)
+
+
+PARTS = re.compile(
+    r"confidence (?P<sum>\S+) \((?P<alike>\S+) alike, (?P<shared>\S+) for shared words, "
+    r"(?P<ahead>\S+) ahead of the rest, less (?P<doubt>\S+) for strange words\)"
 )
 
 
@@ -45,9 +53,94 @@ def confidence(memory: Memory, question: str) -> float:
     return float(found.group(1))
 
 
+def parts(memory: Memory, question: str) -> dict[str, float]:
+    """What the gate said its sureness is made of."""
+    remarks = " ".join(
+        step.note for step in memory.recall(question).steps if step.name == "gate.abstain"
+    )
+    found = PARTS.search(remarks)
+    assert found is not None, remarks
+    return {name: float(value) for name, value in found.groupdict().items()}
+
+
+def candidate(at: int, score: float) -> Candidate:
+    return Candidate(Item(f"i{at:02}", "t", NOW, "test"), score)
+
+
 def test_a_strange_name_silences_a_question_about_what_was(memory: Memory) -> None:
     """Nobody here has heard of Miami, so nothing is known about a hotel there."""
     assert memory.recall("Which hotel with a pool did I take in Miami?").hits == ()
+
+
+def test_a_strange_name_beside_a_known_one_does_not_silence_what_is_sure(memory: Memory) -> None:
+    """Maria is known and likes her tea whatever else the question names."""
+    hits = memory.recall("Which green tea does Maria like in Japan?").hits
+
+    assert hits[0].item.text == "Maria likes green tea"
+
+
+def test_a_word_that_begins_a_sentence_is_no_name(memory: Memory) -> None:
+    """Of a prompt of several sentences, as of a question, each begins with a capital."""
+    prompt = "Hello! Refactor the parser, please.\n- Rename it\nWhich green tea does Maria like?"
+    steps = memory.recall(prompt).steps
+
+    assert not any("never heard" in step.note for step in steps)
+
+
+@pytest.mark.parametrize("month", ["August", "Aug", "Sept", "Dec"])
+def test_a_month_is_no_strange_name_however_it_is_written(memory: Memory, month: str) -> None:
+    """Nobody need have spoken of it: the calendar is known."""
+    steps = memory.recall(f"Which tea did Maria drink on {month} 15th?").steps
+
+    assert not any("never heard" in step.note for step in steps)
+
+
+def test_a_word_that_nobody_here_knows_says_more_in_a_larger_memory() -> None:
+    """Of the few words of a young memory most of a question is unknown: no reason to doubt."""
+    doubt = {}
+    for size in (1, 60):
+        with Memory.open(":memory:") as opened:
+            opened.remember_many(
+                f"The deploy key number {at} is in vault {at}" for at in range(size)
+            )
+            doubt[size] = parts(opened, "who moved the deploy key to the attic?")["doubt"]
+
+    assert 0 < 2 * doubt[1] < doubt[60]
+
+
+def test_a_time_is_not_strange(memory: Memory) -> None:
+    """It is understood, though no memory says "yesterday"; "hastily" none says either."""
+    then = parts(memory, "what did Maria drink yesterday?")["doubt"]
+    how = parts(memory, "what did Maria drink hastily?")["doubt"]
+
+    assert 0 < then < how
+
+
+def test_a_long_prompt_is_not_silenced_for_its_words(memory: Memory) -> None:
+    """However many of them nobody here knows, together they count for a few."""
+    prompt = (
+        "who has the deploy key in a vault? Refactor parser, tokenizer, scheduler, dashboard, "
+        "webhook, invoice, migration, telemetry and pagination meanwhile"
+    )
+
+    assert parts(memory, prompt)["doubt"] == Abstain().most_strange
+
+
+def test_the_best_is_told_from_all_that_was_considered() -> None:
+    """Ten equally good memories are ahead of thirty others; ten alone are ahead of nobody."""
+    crowd = tuple(candidate(at, 1.0 if at < 10 else 0.2) for at in range(40))
+
+    assert Abstain()._lead(crowd) == pytest.approx(0.6)
+    assert Abstain()._lead(crowd[:10]) == 0.0
+    assert Abstain(usual_lead=0.5)._lead(crowd[:1]) == pytest.approx(0.45)
+
+
+def test_the_parts_of_the_confidence_add_up_to_it(memory: Memory) -> None:
+    """Who reads the trace sees what spoke for an answer and what against."""
+    told = parts(memory, "Which tea did Maria and Ben drink at the station?")
+
+    expected = told["alike"] + told["shared"] + told["ahead"] - told["doubt"]
+    assert told["sum"] == pytest.approx(expected, abs=0.03)
 
 
 def test_a_strange_name_does_not_silence_a_wish_for_advice(memory: Memory) -> None:
@@ -55,6 +148,19 @@ def test_a_strange_name_does_not_silence_a_wish_for_advice(memory: Memory) -> No
     hits = memory.recall("Can you suggest a hotel with a view for my trip to Miami?").hits
 
     assert {hit.item.text for hit in hits} >= set(HOTELS[:2])
+
+
+def test_a_wish_for_advice_is_no_stranger_to_words_alone() -> None:
+    """Without an embedder, too, it may name a place that nobody has spoken of yet."""
+    with Memory.open(":memory:", embedder="none") as opened:
+        opened.remember_many(HOTELS)
+
+        subject = "a great view of the coast for the trip to Miami"
+        wish = opened.recall(f"Can you suggest a hotel with {subject}?")
+        past = opened.recall(f"Which hotel did I want with {subject}?")
+
+    assert wish.hits
+    assert past.hits == ()
 
 
 @pytest.mark.parametrize(
@@ -109,7 +215,8 @@ def test_a_question_for_a_time_alone_is_answered_from_that_time() -> None:
 
     assert [hit.item.id for hit in found.hits] == [then.id]
     assert somebody.hits[0].item.id == then.id
-    assert nothing.status == "below_gate"
+    assert nothing.status == "nothing_matched"
+    assert nothing.reason == "no stored memory is of three weeks ago"
 
 
 @pytest.mark.parametrize(

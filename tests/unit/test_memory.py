@@ -14,7 +14,7 @@ import pytest
 
 from corpus import CONVERSATION, FOREIGN, NOTES, NOW, QUESTIONS, days_ago
 from recollect import Draft, Filters, Memory
-from recollect.errors import BadText, Conflict, NotFound, Refused, StoreError
+from recollect.errors import BadText, Conflict, NotFound, Refused, StoreBusy, StoreError
 from recollect.model import Item, Recall
 from recollect.ports import Embedder
 from recollect.profile import load_profile
@@ -611,6 +611,19 @@ def test_the_journal_tells_who_did_what(plain: Memory) -> None:
     assert {line.actor for line in lines} == {"ada"}
     assert all("vault" not in line.detail for line in lines)
     assert memory.events(after=lines[3].seq, limit=1) == [lines[4]]
+
+
+class Held(SqliteStore):
+    """A store whose write lock somebody else keeps."""
+
+    def log(self, kind: str, **told: Any) -> None:
+        raise StoreBusy(f"{kind} {sorted(told)}")
+
+
+def test_no_export_goes_unnoted_because_somebody_writes(tmp_path: Path) -> None:
+    """Only where the journal cannot be written at all is it done without."""
+    with Memory(Held.open(tmp_path / "m.db", space="m")) as memory, pytest.raises(StoreBusy):
+        memory.export()
 
 
 # --- Moving -------------------------------------------------------------------------------

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from recollect.asked import time_asked
 from recollect.channels.ranking import ranked
 from recollect.channels.waiting import filled
 from recollect.context import Channel, Context
 from recollect.errors import ModelError
 from recollect.model import Pool
-from recollect.ports import Found, late_interaction
+from recollect.ports import Found, Scope, late_interaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,9 @@ class Dense:
     With ``weighted`` rare words of the question count for more in its vector.
     ``levels`` are searched; all of them where none are named. Not asked when those of
     ``after`` found ``enough`` (0: as many as were asked for). ``oversample`` times as many
-    as ``depth`` are fetched, and no fewer than the question wants of these levels.
+    as ``depth`` are fetched, and no fewer than the question wants of these levels. With
+    ``timely`` a question that names a time and nothing else is asked of that time alone:
+    what is of other times could only take the place of what is meant.
     """
 
     depth: int = 50
@@ -28,6 +31,7 @@ class Dense:
     weight: float = 1.0
     min_cosine: float = 0.0
     weighted: bool = True
+    timely: bool = False
     levels: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     enough: int = 0
@@ -50,6 +54,14 @@ class Dense:
             return None
         return sum(apart[level] for level in self.levels)
 
+    def _scope(self, ctx: Context) -> Scope:
+        scope = ctx.scope_of(self.levels)
+        time = time_asked(ctx) if self.timely else None
+        if time is None:
+            return scope
+        filters = replace(scope.filters, since=time.since, until=time.until)
+        return scope._replace(filters=filters)
+
     def __call__(self, ctx: Context) -> Pool:
         if ctx.embedder is None:
             raise ModelError("no embedder is configured", remedy="recollect config embedder")
@@ -61,8 +73,6 @@ class Dense:
         depth = ctx.reach(self.depth * self.oversample)
         if self.levels:
             depth = max(depth, self._wanted(ctx) or 0)
-        found = ctx.store.search_vector(
-            vector, ctx.embedder.model, depth, ctx.scope_of(self.levels)
-        )
+        found = ctx.store.search_vector(vector, ctx.embedder.model, depth, self._scope(ctx))
         near = tuple(match for match in found.matches if match.score > self.min_cosine)
         return ranked(self.name, Found(near, found.note), ctx)

@@ -39,6 +39,8 @@ _OPENINGS = word_set(
 _ASKING = word_set("did do does is was were are will would can could should has have had")
 # Here the phrase ends, or may end.
 _STOPS = frozenset('.,;:?!()"')
+# "v2.7.0", "utils.py", "feature/a-b": inside a name no sign and no word ends a phrase.
+_IN_NAME = re.compile(r"(?<=\w)[./:@#-]+\w+(?:[./:@#-]+\w+)*")
 _MAY_END = word_set(
     """about regarding with for in on at and or by from that which who what how why where did do
     does was were has have had then so but
@@ -69,7 +71,7 @@ def find_events(text: str, times: Sequence[TimeSpan] = ()) -> list[EventPhrase]:
     """The events a question counts from (at most two), dates left out."""
     text = text[:_LONGEST]
     tokens = list(TOKEN.finditer(text))
-    words = [token[0].lower() for token in tokens]
+    words = _read(text, tokens)
     if not (_TO_COME.isdisjoint(words) and _TO_COME_TWO.isdisjoint(pairwise(words))):
         return []
     found: list[EventPhrase] = []
@@ -85,6 +87,12 @@ def find_events(text: str, times: Sequence[TimeSpan] = ()) -> list[EventPhrase]:
         if len(found) == _MOST_PHRASES:
             break
     return found
+
+
+def _read(text: str, tokens: Sequence[re.Match[str]]) -> list[str]:
+    """The words by which a phrase is told; what stands inside a name is none of them."""
+    inside = {at for name in _IN_NAME.finditer(text) for at in range(*name.span())}
+    return ["" if token.start() in inside else token[0].lower() for token in tokens]
 
 
 def _opens(text: str, tokens: Sequence[re.Match[str]], words: Sequence[str], i: int) -> bool:

@@ -59,7 +59,7 @@ def _readers(text: str, how: Reading) -> Iterator[Reader]:
     english = not words.isdisjoint(_TELLTALE)
     plain = english or bool(_FIGURES.search(text))
     foreign = [each for each in LANGUAGES if not words.isdisjoint(each.telltales)]
-    main = spoken(words, english=english) if foreign or (plain and "/" in text) else None
+    main = spoken(words, english=english) if foreign or english or "/" in text else None
     if main is not None and (plain or main in foreign):
         yield _in(main, text, how, sure=False)
     if plain:

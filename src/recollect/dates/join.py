@@ -21,6 +21,7 @@ _BEFORE_TWO: dict[tuple[str, str], Bound] = {
 }
 _BEHIND: dict[str, Bound] = {"onwards": "since", "onward": "since", "since>": "since"}
 _BEHIND |= {"after>": "after", "before>": "before"}
+_BEING = frozenset({"be", "been", "am", "are", "is", "was", "were"})
 _FILLING = frozenset({"the", "on", "in", "at", "about", "around", "almost", "nearly", "of"})
 _TO = frozenset({"to", "until", "till", "-", "–", "—", "through", "thru"})
 _LONGEST_GAP = 3
@@ -45,12 +46,20 @@ def piece(reader: Reader, i: int, found: Found) -> Piece:
     bound = _BEHIND.get(reader.word(found.next), "") or _BEFORE.get(opening, "")
     if reader.word(found.next) == "or" and reader.word(found.next + 1) in ("later", "earlier"):
         bound = "since" if reader.word(found.next + 1) == "later" else "until"
-    two = _BEFORE_TWO.get((reader.word(before - 1), opening))
+    two = _BEFORE_TWO.get((reader.word(before - 1), opening), "")
     if two == "after" and reader.word(before - 2) == "no":
         two = "until"
+    if opening == "to" and _is_doing(reader, before - 1):
+        two = ""
     if opening == "over" and reader.word(found.next - 1) == "ago":
         two = "before"
     return Piece(i, found, opening, two or bound)
+
+
+def _is_doing(reader: Reader, up: int) -> bool:
+    """Whether "up to" says what somebody does: "have you been up to", "what was Ann up to"."""
+    asked = reader.word(up - 2) in _BEING and reader.word(up - 3) == "what"
+    return reader.word(up) == "up" and (asked or reader.word(up - 1) in _BEING)
 
 
 def joined(reader: Reader, pieces: list[Piece]) -> list[Piece]:

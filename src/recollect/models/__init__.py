@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from recollect.errors import BadSetting
-from recollect.ports import Embedder
+
+if TYPE_CHECKING:  # start-up time: whoever asks a worker looks here for names alone
+    from recollect.ports import Embedder
 
 T = TypeVar("T")
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from recollect.errors import BadSetting
 from recollect.models import NONE, Provider
-from recollect.ports import Reranker
+
+if TYPE_CHECKING:  # start-up time, see recollect.models
+    from recollect.ports import Reranker
 
 _CROSS_ENCODER: Provider[Reranker] = Provider(
     "recollect.models.cross_encoder", "CrossEncoder", "FOLDER", heavy=True

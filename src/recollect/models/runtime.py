@@ -14,7 +14,7 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect.errors import MissingExtra, ModelError
-from recollect.places import APP, make_private_folder
+from recollect.places import cache_folder, make_private_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,7 +99,7 @@ def kept_session(
     name: str, write: Callable[[], bytes], cache: Path | None, on: str = CPU
 ) -> Session:
     """The graph of that name, from the cache or, the first time, from ``write``."""
-    kept = (cache or _cache_folder()) / name
+    kept = (cache or cache_folder() / "models") / name
     if kept.is_file():
         with suppress(ModelError):  # a damaged file is written anew
             return open_session(str(kept), on)
@@ -146,12 +146,6 @@ def _spread(
         return
     with ThreadPoolExecutor(threads) as pool:
         yield from pool.map(run, batches)
-
-
-def _cache_folder() -> Path:
-    from platformdirs import user_cache_dir  # start-up time
-
-    return Path(user_cache_dir(APP, appauthor=False)) / "models"
 
 
 def _keep(path: Path, content: bytes) -> None:

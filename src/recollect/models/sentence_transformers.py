@@ -19,6 +19,7 @@ from recollect.models.lazy import Once
 from recollect.models.readable import readable
 from recollect.models.static import StaticEmbedder
 from recollect.models.tensors import fingerprint
+from recollect.models.unrelated import Scale, measure
 from recollect.ports import Embedding
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class SentenceTransformersEmbedder:
         self._name = name
         self._folder = Path(name).expanduser()
         self._loaded = Once(self._load)
+        self._scale = Scale(lambda: self.model, lambda: measure(self))
         self._counter = StaticEmbedder()
         # The library's tokenizers cannot be asked by two threads at once.
         self._lock = Lock()
@@ -60,6 +62,11 @@ class SentenceTransformersEmbedder:
     def dim(self) -> int:
         dimension: int = self._loaded().get_embedding_dimension()
         return dimension
+
+    @property
+    def unrelated(self) -> float:
+        """The cosine of strangers: the model is asked once on this machine."""
+        return self._scale()
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """One embedding a text; an empty one gets zeros."""

@@ -20,6 +20,7 @@ from recollect.models.exchange import Reply, Url, post
 from recollect.models.patience import ask_patiently, check_status, cut, read_seconds
 from recollect.models.readable import readable
 from recollect.models.static import StaticEmbedder
+from recollect.models.unrelated import QUESTIONS, STATEMENTS, Scale, between
 from recollect.ports import Embedding
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class ServedEmbedder:
         self._patience = patience or patience_from(os.environ)
         self._breaker = breaker or Breaker()
         self._counter = StaticEmbedder()
+        self._scale = Scale(lambda: self.model, self._measure)
         self._lock = Lock()
         self._dim = 0
 
@@ -98,6 +100,12 @@ class ServedEmbedder:
             self._vectors(["dimensions"], self._patience.query_s)
         return self._dim
 
+    @property
+    def unrelated(self) -> float:
+        """The cosine of strangers: the server is asked once on this machine, in one
+        request that may take as long as a question. ModelError where it does not say."""
+        return self._scale()
+
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """One embedding a text; an empty one gets zeros. The server may take its time."""
         return self._embedded(texts, self._patience.batch_s)
@@ -109,6 +117,10 @@ class ServedEmbedder:
     def count_tokens(self, text: str) -> int:
         """As the default embedder counts: a server would have to be asked."""
         return self._counter.count_tokens(text)
+
+    def _measure(self) -> float:
+        vectors = self._vectors([*QUESTIONS, *STATEMENTS], self._patience.query_s)
+        return between(vectors[: len(QUESTIONS)], vectors[len(QUESTIONS) :])
 
     def _embedded(self, texts: Sequence[str], timeout_s: float) -> list[Embedding]:
         import numpy as np  # start-up time

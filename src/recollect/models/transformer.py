@@ -21,7 +21,7 @@ from recollect.models.lazy import Once
 from recollect.models.readable import readable
 from recollect.models.static import StaticEmbedder
 from recollect.models.tensors import fingerprint
-from recollect.models.unrelated import measure
+from recollect.models.unrelated import Scale, measure
 from recollect.models.wordpieces import WordPieces, windows
 from recollect.ports import Embedding
 
@@ -66,7 +66,7 @@ class TransformerEmbedder:
         self._pieces = Once(lambda: WordPieces(self._folder() / TOKENIZER))
         self._encoder = Once(lambda: Encoder(self._folder(), self._sizes(), cache))
         self._model = Once(lambda: _model_of(self._given))
-        self._unrelated = Once(lambda: measure(self) if self._given else _UNRELATED)
+        self._scale = Scale(self._model, lambda: measure(self), cache=cache)
         self._counter = StaticEmbedder()
         self._questions: OrderedDict[str, States] = OrderedDict()
         self._lock = Lock()
@@ -83,7 +83,7 @@ class TransformerEmbedder:
     @property
     def unrelated(self) -> float:
         """Of the weights in the package it is known; a folder's are asked once."""
-        return self._unrelated()
+        return self._scale() if self._given else _UNRELATED
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """One embedding a text; a text without tokens gets zeros."""

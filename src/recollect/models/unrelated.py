@@ -6,7 +6,29 @@ Where a stage judges a cosine by itself, it must know where the model's scale be
 
 from __future__ import annotations
 
+import json
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recollect.models.breaker import Breaker
+from recollect.models.lazy import Once
+from recollect.places import cache_folder, make_private_folder
 from recollect.ports import Embedder
+from recollect.whole_file import replace_whole
+
+if TYPE_CHECKING:
+    from recollect.ports import Matrix
+
+FILE = "scales.json"
+# A measurement that failed must not hold up every question.
+_REST_S = 300.0
+# Of a model that finds everything alike nothing could be judged: as good as that.
+_HIGHEST = 0.99
+
+_log = logging.getLogger(__name__)
 
 QUESTIONS = (
     "Which port does the billing service listen on?",
@@ -44,5 +66,60 @@ def measure(embedder: Embedder) -> float:
     import numpy as np  # start-up time
 
     asked = np.stack([embedder.embed_query(text).vector for text in QUESTIONS])
-    told = np.stack([one.vector for one in embedder.embed(STATEMENTS)])
+    return between(asked, np.stack([one.vector for one in embedder.embed(STATEMENTS)]))
+
+
+def between(asked: Matrix, told: Matrix) -> float:
+    """How alike unit vectors of questions and of statements are, usually."""
     return float((asked @ told.T).mean())
+
+
+class Scale:
+    """Where a model's scale begins: measured once on this machine, then read from a file.
+
+    Where measuring fails it raises ModelError, and for a while does so without trying
+    again. Without a place for the file every process measures for itself.
+    """
+
+    def __init__(
+        self, model: Callable[[], str], ask: Callable[[], float], *, cache: Path | None = None
+    ) -> None:
+        """``model`` names the model and ``ask`` measures it; neither is called yet.
+        ``cache`` is where the file is; without it, in the user's cache folder."""
+        self._model, self._ask, self._cache = model, ask, cache
+        self._begins = Once(self._find)
+        self._breaker = Breaker(limit=1, rest_s=_REST_S)
+
+    def __call__(self) -> float:
+        """The cosine of two texts that have nothing to do with each other, usually."""
+        return self._begins() if self._begins else self._breaker(self._begins)
+
+    def _find(self) -> float:
+        path = (self._cache or cache_folder() / "models") / FILE
+        known = _read(path)
+        model = self._model()
+        if model not in known:
+            known[model] = min(self._ask(), _HIGHEST)
+            _keep(path, known)
+        return known[model]
+
+
+def _read(path: Path) -> dict[str, float]:
+    """What is known of models; of a file that is damaged, what can be believed."""
+    with suppress(OSError, ValueError, RecursionError):
+        kept = json.loads(path.read_bytes())
+        if isinstance(kept, dict):
+            return {name: value for name, value in kept.items() if _is_cosine(value)}
+    return {}
+
+
+def _is_cosine(value: object) -> bool:
+    return isinstance(value, float) and -1.0 <= value <= _HIGHEST
+
+
+def _keep(path: Path, known: dict[str, float]) -> None:
+    try:
+        make_private_folder(path.parent)
+        replace_whole(path, json.dumps(known, indent=1, sort_keys=True).encode() + b"\n")
+    except OSError as error:
+        _log.debug("the scale of a model is not kept: %s", error)

@@ -72,21 +72,18 @@ def _read(items: Sequence[Item], ctx: Context) -> dict[str, Close]:
     close = dict.fromkeys((item.id for item in items), NOT_READ)
     if ctx.embedder is None:
         return close
-    stored = ctx.store.embeddings(list(close), ctx.embedder.model, as_of=ctx.query.as_of)
-    vector = _question_vector(ctx) if stored else None
+    try:
+        # A server that is down may fail as soon as it is asked for its model.
+        stored = ctx.store.embeddings(list(close), ctx.embedder.model, as_of=ctx.query.as_of)
+        vector = ctx.weighted_vector() if stored else None
+    except ModelError as error:
+        # Without a vector of the question nothing can be read, and words must do.
+        ctx.remark(f"not read closely: {error.message}")
+        return close
     if vector is not None:
         cosines = [float(one.vector @ vector) for one in stored.values()]
         close.update(_interact(stored, cosines, ctx))
     return close
-
-
-def _question_vector(ctx: Context) -> Vector | None:
-    """The question's vector; without one nothing can be read, and words must do."""
-    try:
-        return ctx.weighted_vector()
-    except ModelError as error:
-        ctx.remark(f"not read closely: {error.message}")
-        return None
 
 
 def _interact(

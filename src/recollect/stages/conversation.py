@@ -57,8 +57,9 @@ class Conversation:
     def _lend(self, cand: Candidate, talk: Talk) -> Candidate:
         item = cand.item
         if item.session is None:
-            alone = self.opening + self.session * talk.own[item.id]
-            return cand.because(self.name, "add", alone, "stands by itself")
+            worth = talk.own[item.id]
+            why = f"in no conversation, worth {worth:.2f} by itself"
+            return cand.because(self.name, "add", self.opening + self.session * worth, why)
         score = cand.score
         reasons = list(cand.evidence)
         for value, why, via in (

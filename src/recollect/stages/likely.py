@@ -6,7 +6,15 @@ import math
 import re
 from dataclasses import dataclass
 
-from recollect.asked import gives, nearness, periods, wanted
+from recollect.asked import (
+    asks_only_when,
+    gives,
+    kinds_asked,
+    looks_ahead,
+    nearness,
+    periods,
+    wanted,
+)
 from recollect.context import Context
 from recollect.model import Candidate, Pool, best_first
 from recollect.questions import asks_for_several
@@ -16,25 +24,32 @@ from recollect.text import ROLES
 @dataclass(frozen=True, slots=True)
 class AnswerKind:
     """A question that asks when, how many or who leans to memories with a time, a
-    number or a name; one that is itself a question leans away (``asking``)."""
+    number or a name, one that asks what was decided to decisions: firmly (``kind``) where
+    it names nothing else but a time. A memory that is itself a question loses
+    (``asking``)."""
 
     weight: float = 0.125
+    kind: float = 1.0
     asking: float = -0.05
     top: int = 30
     name: str = "answer_kind"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        kinds = wanted(ctx.query.text)
+        kinds, sorts = wanted(ctx.query.text), kinds_asked(ctx.query.text)
+        alone = bool(sorts) and asks_only_when(ctx) and not looks_ahead(ctx)
+        firmly, top = (self.kind, len(pool)) if alone else (self.weight, self.top)
 
         def lean(cand: Candidate) -> Candidate:
             kind = gives(cand.item.text, kinds)
             if kind is not None:
                 cand = cand.because(self.name, "add", self.weight, f"tells {kind}")
+            if cand.item.kind in sorts:
+                cand = cand.because(self.name, "add", firmly, f"asked for: {cand.item.kind}")
             if cand.item.text.rstrip().endswith("?"):
                 cand = cand.because(self.name, "add", self.asking, "asks rather than tells")
             return cand
 
-        return best_first([*map(lean, pool[: self.top]), *pool[self.top :]])
+        return best_first([*map(lean, pool[:top]), *pool[top:]])
 
 
 @dataclass(frozen=True, slots=True)

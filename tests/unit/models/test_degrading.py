@@ -28,8 +28,9 @@ def now():
 
 
 @pytest.fixture(params=list(OPEN))
-def memory(request, running, now, monkeypatch):
+def memory(request, running, now, monkeypatch, tmp_path):
     running.fault = None
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("OLLAMA_HOST", running.url)
     monkeypatch.setenv("OPENAI_BASE_URL", f"{running.url}/v1")
     breaker = Breaker(clock=lambda: now[0])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from embedding_server import FAULTS, serving
+from recollect import Memory
 from recollect.errors import BadSetting, BadText, ModelError
 from recollect.models import open_embedder
 from recollect.models.breaker import Breaker
@@ -16,6 +17,7 @@ from recollect.models.hashing import HashEmbedder
 from recollect.models.ollama import open_ollama
 from recollect.models.openai import open_openai
 from recollect.models.served import Patience, ServedEmbedder, patience_from
+from recollect.models.unrelated import QUESTIONS, STATEMENTS, measure
 
 KEY = "sk-never-to-be-seen"
 # Waits between tries are left out, so that a fault costs what the fault itself takes.
@@ -30,8 +32,9 @@ def running():
 
 
 @pytest.fixture
-def server(running, monkeypatch):
+def server(running, monkeypatch, tmp_path):
     running.fault = None
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     running.asked.clear()
     monkeypatch.setenv("OLLAMA_HOST", running.url)
     monkeypatch.setenv("OPENAI_BASE_URL", f"{running.url}/v1")
@@ -322,3 +325,36 @@ def test_patience_can_be_set():
     for wrong in ("soon", "0", "-1", "nan", "1e9"):
         with pytest.raises(BadSetting, match="RECOLLECT_BATCH_TIMEOUT_S"):
             patience_from({"RECOLLECT_BATCH_TIMEOUT_S": wrong})
+
+
+def test_its_scale_is_asked_for_in_one_request(server, embedder, provider):
+    """Questions and statements that have nothing to do with each other, once on a machine."""
+    expected = pytest.approx(measure(HashEmbedder()), abs=1e-6)
+
+    assert embedder.unrelated == expected
+    assert [len(body["input"]) for _, _, body in server.asked] == [len(QUESTIONS + STATEMENTS)]
+
+    server.asked.clear()
+    assert OPEN[provider]("hash", patience=IMPATIENT).unrelated == expected
+    assert [body["input"] for _, _, body in server.asked] == [["dimensions"]]
+
+
+def test_a_recall_goes_on_where_the_scale_cannot_be_had(server, provider):
+    """The server answers the question and then no more: judged as by the default embedder."""
+    embedder = OPEN[provider]("hash", patience=IMPATIENT, breaker=Breaker(limit=99, pause_s=0))
+    with Memory.open(":memory:", embedder=embedder) as memory:
+        memory.remember("The deploy key lives in vault B")
+
+        def only_questions(answering, vectors):
+            if len(vectors) > 1:
+                answering.give({}, 500)
+            else:
+                answering.give(answering.shape(vectors))
+
+        server.fault = only_questions
+        answer = memory.recall("who has the deploy key in a vault now?")
+
+    assert answer.hits
+    assert answer.degraded == ()
+    (note,) = (step.note for step in answer.steps if step.name == "gate.abstain")
+    assert "as by the default embedder" in note

@@ -157,6 +157,23 @@ def test_tokens_are_counted_exactly():
     assert counts[:-1] == [len(ids_of(embedding)) for embedding in QUICK.embed(texts[:-1])]
 
 
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
+def test_counting_keeps_nothing_of_what_it_counts():
+    """A server that runs for months counts the tokens of many texts, each of them once."""
+    done = run(
+        "from pathlib import Path\n"
+        "from recollect.models.static import StaticEmbedder\n"
+        "embedder, size = StaticEmbedder(), lambda: int(Path('/proc/self/statm').read_text().split()[1])\n"
+        "embedder.count_tokens('x' * 3000)\n"
+        "before = size()\n"
+        "for n in range(12_000):\n"
+        "    embedder.count_tokens(f'memory {n} {n * 7919} of a long row, ' * 5)\n"
+        "print((size() - before) * 4096 < 10_000_000)"
+    )
+
+    assert done.stdout.strip() == "True", done.stderr
+
+
 @pytest.mark.parametrize("embedder", [QUICK, LOADED], ids=["quick", "loaded"])
 def test_half_a_character_is_refused_by_name(embedder):
     """A lone surrogate is BadText wherever it is given."""

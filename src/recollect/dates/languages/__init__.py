@@ -23,10 +23,11 @@ def has_chinese(text: str) -> bool:
 def spoken(words: AbstractSet[str], *, english: bool) -> Language | None:
     """The language most of a text's words are of; None is English, or not known.
 
-    Where as many are English, it depends on whether ``english`` times are among them.
+    Words of both ("was", "August") speak for neither. Where as many are English, it
+    depends on whether ``english`` times are among them.
     """
     votes = [len(words & language.vocabulary) for language in LANGUAGES]
     most = max(votes)
-    others = len(words & ENGLISH)
+    others = len((words & ENGLISH) - LANGUAGES[votes.index(most)].shared)
     wins = most > others or (most == others > 0 and not english)
     return LANGUAGES[votes.index(most)] if wins else None

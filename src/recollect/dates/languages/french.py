@@ -117,7 +117,9 @@ FRENCH = Language(
     listed(_LISTS),
     common="""le la les l un une des du de d et ou est sont que qu qui quoi quand où comment
     pourquoi nous vous je tu il elle on ils elles avons avez ont ai a dans pour avec sur par ne
-    pas ce cet cette ces au aux en se sa son ses fait dit décidé passé parlé été était""",
+    pas ce cet cette ces au aux en se sa son ses été était notre nos votre vos leur leurs mon ma
+    mes y s t n c m j quel quelle quels quelles combien mais donc sans sous entre plus""",
+    speaking="l d a fait dit décidé passé parlé",
     unsure="""mars mai hier an ans ce h d l a de en et fin mi six sept dix second seconde avant
     entre minute minutes passé week-end weekend q nuit er au la le les""",
 )

@@ -130,8 +130,11 @@ GERMAN = Language(
     "german",
     _FOLDED | listed(_LISTS),
     common="""der die das den dem des und oder ist sind war waren wir ich du er sie es ihr
-    uns mir mich haben hat hatte hatten was wann wer wie wo warum welche welcher nicht kein ein
-    eine einen einem einer im am zum zur mit auf für von vom bei nach seit vor über aus als auch
-    noch nur aber wurde wurden gab gibt passiert entschieden gemacht""",
+    uns mir mich haben habe hat hatte hatten was wann wer wen wem wie wo warum welche welcher
+    welches welchen welchem nicht kein keine keinen ein eine einen einem einer eines im in am an
+    zum zur zu mit auf für von vom bei nach seit vor über aus als auch noch nur aber weil dass
+    wenn wird werden wurde wurden worden gab gibt unser unsere unseren unserem unserer mein meine
+    meinen dein deine sein seine ihre ihren sich man so da durch gegen ohne zwischen""",
+    speaking="geschah passiert entschieden gemacht",
     unsure="mai morgen abend winter an am in so die ab um und rund fast q",
 )

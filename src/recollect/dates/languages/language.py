@@ -47,21 +47,32 @@ class Language:
 
     In the lists ``ago<`` goes behind the amount that follows it, ``last~`` and
     ``next~`` go before what they stand beside, and ``_`` is no time at all.
-    ``unsure`` words mean something else in other languages.
+    ``common`` words say nothing of a subject, ``speaking`` ones give the language away as
+    well. ``unsure`` words mean something else in other languages.
     """
 
-    def __init__(self, name: str, words: Mapping[str, str], common: str, unsure: str = "") -> None:
+    def __init__(
+        self, name: str, words: Mapping[str, str], common: str, speaking: str, unsure: str
+    ) -> None:
         """Nothing is compiled yet: most texts are in one language."""
         self.name = name
         self.words = words
         self.common = frozenset(map(fold, common.split()))
+        self.speaking = frozenset(map(fold, speaking.split()))
         self.unsure = frozenset(map(fold, unsure.split()))
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:
         """The words that speak for this language."""
-        words = self.common | {key for key in self.words if key.isalpha() and len(key) > 1}
+        # A letter by itself is an ending or a name in any language.
+        words = self.speaking | {word for word in self.common if len(word) > 1}
+        words |= {key for key in self.words if key.isalpha() and len(key) > 1}
         return words - ENGLISH
+
+    @cached_property
+    def shared(self) -> frozenset[str]:
+        """The words that are English ones, too."""
+        return (self.common | self.words.keys()) & ENGLISH
 
     @cached_property
     def telltales(self) -> frozenset[str]:

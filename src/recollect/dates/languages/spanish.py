@@ -116,7 +116,9 @@ SPANISH = Language(
     "spanish",
     listed(_LISTS),
     common="""el la los las un una de del en y o que qué es son fue fueron con por para se lo
-    le nos me te mi su sus cuándo dónde quién cómo cuál no si sí hicimos pasó decidimos hablamos
-    hay era está están hemos ha han sobre al este esta""",
+    le nos me te mi su sus cuándo dónde quién quiénes cómo cuál cuáles cuánto cuántos no si sí
+    hay era está están estaba ser hemos ha han sobre al este esta esto nuestro nuestra nuestros
+    nuestras les como pero porque muy más sin entre hasta desde""",
+    speaking="y o hicimos pasó decidimos hablamos",
     unsure="mayo once mes domingo a en y de este esta pasado segundo hora la q",
 )
