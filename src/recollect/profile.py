@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from recollect.aliases import Change, apply_change
+from recollect.bounds import bounds
 from recollect.channels import CHANNELS
 from recollect.context import Assembler, Channel, Fusion, Stage
 from recollect.deepening.settings import Deep
 from recollect.errors import BadProfile, BadSetting, NotFound
+from recollect.model import LEVELS
 from recollect.places import is_file
 from recollect.present import Section
 from recollect.stages import ASSEMBLERS, FUSIONS, STAGES
@@ -114,13 +116,18 @@ def load_profile(
     path = known[name]
     if path is None:
         return _shipped(name, tuple(changes))
-    return parse_profile(_read(path), name, str(path), changes)
+    return profile_of_file(path, changes)
 
 
 @cache
 def _shipped(name: str, changes: tuple[Change, ...] = ()) -> Profile:
     text = _read(_SHIPPED / f"{name}.toml")
     return parse_profile(text, name, f"profiles/{name}.toml", changes)
+
+
+def profile_of_file(path: Path, changes: Iterable[Change] = ()) -> Profile:
+    """The profile that a file holds, called as the file is."""
+    return parse_profile(_read(path), path.stem, str(path), changes)
 
 
 def _read(path: Path) -> str:
@@ -139,6 +146,7 @@ def parse_profile(text: str, name: str, where: str, changes: Iterable[Change] = 
     except tomllib.TOMLDecodeError as error:
         raise BadProfile(f"{where}: not valid TOML: {error}") from error
     profile = _filled(table, name, where)
+    _check_names(table, [channel.name for channel in profile.channels], where)
     for change in changes:
         apply_change(table, change)
         try:
@@ -180,6 +188,18 @@ def _filled(table: Mapping[str, Any], name: str, where: str) -> Profile:
     )
 
 
+def _check_names(table: Mapping[str, Any], names: list[str], where: str) -> None:
+    """Whether the channels that others wait for are there, by name or by family (`sf`)."""
+    known = {*names, *(name.partition(".")[0] for name in names)}
+    for number, entry in enumerate(table["channels"]):
+        named = entry.get("after", [])
+        for name in [named] if isinstance(named, str) else named:
+            # A part's own default may name a channel that a profile does without.
+            if name != CHANNELS[entry["use"]]().after:
+                mistake = f"{where}: channels[{number}].after: there is no channel {name!r}"
+                _one_of(name, sorted(known), mistake)
+
+
 def _list_of(
     table: Mapping[str, Any], key: str, parts: Mapping[str, Any], where: str
 ) -> tuple[Any, ...]:
@@ -200,10 +220,7 @@ def _part(entry: Any, key: str, parts: Mapping[str, Any], where: str) -> Any:
     if not isinstance(entry, dict) or not isinstance(entry.get("use"), str):
         raise BadProfile(f'{where}: {key} must be a table with a `use = "..."`')
     use = entry["use"]
-    if use not in parts:
-        raise BadProfile(
-            f"{where}: {key}.use is {use!r}", remedy=f"allowed: {', '.join(sorted(parts))}"
-        )
+    _one_of(use, sorted(parts), f"{where}: {key}.use is {use!r}")
     settings = {name: value for name, value in entry.items() if name != "use"}
     return _fill(parts[use], settings, key, where)
 
@@ -223,23 +240,23 @@ def _fill(part: Any, settings: Any, key: str, where: str) -> Any:
 
 def _in_range(name: str, value: Any, where: str, key: str) -> Any:
     """The value, unless it is one that no question could be answered with."""
+    if name in _OF_LEVELS and isinstance(value, tuple):
+        for level in (entry if isinstance(entry, str) else entry[0] for entry in value):
+            _one_of(level, LEVELS, f"{where}: {key}.{name}: {level!r} is no level")
     if not isinstance(value, int | float) or isinstance(value, bool):
         return value
-    if (name in _ABOVE_ZERO and value <= 0) or (name in _FROM_ZERO and value < 0):
-        least = "above 0" if name in _ABOVE_ZERO else "0 or more"
-        raise BadProfile(f"{where}: {key}.{name} is {value!r}, but must be {least}")
+    allowed = bounds(key.partition("[")[0], name)
+    if not allowed.hold(value):
+        raise BadProfile(f"{where}: {key}.{name} is {value!r}, but must be {allowed}")
     return value
 
 
-_ABOVE_ZERO = frozenset(
-    ("depth", "half_life_days", "tokens", "before_days", "after_days", "top", "count",
-     "postings_budget", "k1", "limit", "max_tokens", "oversample", "each", "wordless", "days")
-)  # fmt: skip
-_FROM_ZERO = frozenset(
-    ("k", "b", "pool", "seeds", "steps", "hops", "floor", "tau_days", "most", "enough",
-     "about_weight", "hub_share", "min_share", "threshold", "unknown_share", "decay_interval",
-     "decay_rate", "grace_s", "regain", "min_likeness")
-)  # fmt: skip
+_OF_LEVELS = frozenset({"levels", "faded", "most"})
+
+
+def _one_of(value: str, allowed: Iterable[str], mistake: str) -> None:
+    if value not in (known := tuple(allowed)):
+        raise BadProfile(mistake, remedy=f"allowed: {', '.join(known)}")
 
 
 def _coerce(value: Any, wanted: Any, where: str) -> Any:
@@ -251,20 +268,29 @@ def _coerce(value: Any, wanted: Any, where: str) -> Any:
         if value in args:
             return value
         raise BadProfile(f"{where} is {value!r}", remedy=f"allowed: {', '.join(map(str, args))}")
-    if origin is tuple and isinstance(value, dict):
+    pairs = origin is tuple and typing.get_origin(args[0]) is tuple
+    if pairs and isinstance(value, dict):
         number = typing.get_args(args[0])[-1]
         return tuple(
             sorted((name, _coerce(one, number, f"{where}.{name}")) for name, one in value.items())
         )
-    if origin is tuple and isinstance(value, list):
+    if origin is tuple and isinstance(value, list) and not (pairs and value):
         return tuple(_coerce(entry, args[0], where) for entry in value)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     is_number = not (wanted is int and isinstance(value, bool))
     if isinstance(wanted, type) and isinstance(value, wanted) and _finite(value) and is_number:
         return value
-    expected = getattr(wanted, "__name__", str(wanted))
-    raise BadProfile(f"{where} is {value!r}, but must be a finite {expected}")
+    expected = "a table" if pairs else _IN_WORDS.get(wanted, "a list")
+    raise BadProfile(f"{where} is {value!r}, but must be {expected}")
+
+
+_IN_WORDS = {
+    int: "a whole number",
+    float: "a finite number",
+    bool: "true or false",
+    str: "text in quotes",
+}
 
 
 def _finite(value: Any) -> bool:

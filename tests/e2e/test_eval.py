@@ -32,7 +32,7 @@ FAMILY_FLOORS = {
     "temporal": 0.85,
     "typo": 0.75,
 }
-SILENCE_FLOOR = 0.84
+SILENCE_FLOOR = 0.6  # 13 questions about something else, 20 that could be about this
 LOSS_CEILING = 0.05
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from recollect.errors import Refused
 from recollect.profile import SLOTS, Profile
 
 WITHOUT = " without "
@@ -16,6 +17,13 @@ def ablations(profile: Profile, label: str, only: Sequence[str] = ()) -> dict[st
     The last channel stays: without any there is no walk. ``only`` names the parts
     to take out.
     """
+    there = (*parts(profile), *SLOTS)
+    for part in only:
+        if part not in there:
+            raise Refused(
+                f"profile {label} has no part {part!r}",
+                remedy=f"there are: {', '.join(dict.fromkeys(there))}",
+            )
     variants: dict[str, Profile] = {}
     seen = {profile}
     for part in only or parts(profile):

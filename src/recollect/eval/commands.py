@@ -12,6 +12,7 @@ from recollect.cli.options import command, pass_app
 from recollect.cli.progress import progress
 from recollect.eval.options import (
     listed,
+    places_for,
     reading_options,
     the_dataset,
     the_guests,
@@ -86,6 +87,7 @@ def eval_command(app: App, /, **given: Any) -> int:  # fmt: skip
     """
     from recollect.eval.regression import against, read_report  # help does without
 
+    places_for(given["html"], given["save"])
     earlier = read_report(given["against"]) if given["against"] else None
     report = _measure(app, given)
     if earlier is not None:
@@ -139,12 +141,14 @@ def _write(app: App, report: dict[str, Any], given: dict[str, Any]) -> None:
 
 def _print(app: App, report: dict[str, Any]) -> None:
     from recollect.eval.drawing import print_sheets  # help does without
-    from recollect.eval.sheets import headline, sheets
+    from recollect.eval.sheets import headline, left_out, sheets
 
     if app.json:
         app.out.json(report)
         return
     app.out.line(headline(report))
+    for line in left_out(report):
+        app.note(line)
     print_sheets(app.out, sheets(report))
 
 
@@ -214,6 +218,7 @@ def tune_command(app: App, /, **given: Any) -> int:  # fmt: skip
     from recollect.eval.toml import profile_toml  # help does without
     from recollect.eval.tuned import verdict
 
+    places_for(given["out"])
     dataset = the_dataset(app, given)
     start, result = _tune(app, dataset, given)
     origin = f"Tuned from {start.name} on {dataset.title}, seed {given['seed']}"
@@ -262,3 +267,6 @@ def _print_tuned(app: App, result: Tuned, title: str, given: dict[str, Any]) -> 
     app.out.line()
     app.out.line(verdict(result))
     app.out.line(f"the profile is {given['out']}")
+    folders = [folder.absolute() for folder in app.settings.profile_folders()]
+    if folders and given["out"].absolute().parent not in folders:
+        app.note(f"in {folders[-1]} it can be used by name: --profile {given['out'].stem}")

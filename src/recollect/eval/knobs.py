@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from random import Random
 from typing import Any
 
+from recollect.bounds import Bounds, bounds
 from recollect.errors import Refused
 from recollect.profile import SLOTS, Profile
 
@@ -83,12 +84,17 @@ def _of(slot: str, parts: Sequence[Any], *, whole: bool) -> Iterator[Knob]:
         for field in dataclasses.fields(part):
             value = getattr(part, field.name)
             name = f"{slot}.{part.name}.{field.name}"
+            allowed = bounds(slot, field.name)
             if isinstance(value, float):
                 low, high = sorted((value / REACH, value * REACH)) if value else (0.0, 1.0)
-                yield Knob(slot, place, field.name, name, low, high, whole=False)
+                yield Knob(slot, place, field.name, name, *_within(low, high, allowed), whole=False)
             elif whole and isinstance(value, int) and not isinstance(value, bool) and value > 0:
                 low, high = max(1.0, value // REACH), value * REACH
-                yield Knob(slot, place, field.name, name, low, high, whole=True)
+                yield Knob(slot, place, field.name, name, *_within(low, high, allowed), whole=True)
+
+
+def _within(low: float, high: float, allowed: Bounds) -> tuple[float, float]:
+    return max(low, allowed.low), min(high, allowed.high)
 
 
 def _part(profile: Profile, knob: Knob) -> Any:

@@ -56,17 +56,9 @@ def the_dataset(app: App, given: dict[str, Any]) -> Dataset:
     from recollect.eval.datasets import Reading, open_dataset
 
     name = given["dataset"]
-    space = None
-    if name == "jsonl" and given["corpus"] is None:
-        found = app.where()
-        if not found.path.exists():
-            raise Refused(
-                f"there is no space {found.name} to ask",
-                remedy="name one with --space, or give the memories with --corpus FILE",
-            )
-        space = found.name
+    found = app.where() if name == "jsonl" and given["corpus"] is None else None
     reading = Reading(
-        space=space,
+        space=found.name if found else None,
         **{
             key: given[key]
             for key in (
@@ -74,7 +66,13 @@ def the_dataset(app: App, given: dict[str, Any]) -> Dataset:
             )
         },
     )  # fmt: skip
-    return open_dataset(name, reading)
+    dataset = open_dataset(name, reading)
+    if found and not found.path.exists():
+        raise Refused(
+            f"there is no space {found.name} to ask",
+            remedy="name one with --space, or give the memories with --corpus FILE",
+        )
+    return dataset
 
 
 def the_guests(dataset: Dataset) -> list[Case]:
@@ -88,23 +86,47 @@ def the_guests(dataset: Dataset) -> list[Case]:
 
 def the_profiles(app: App, named: str) -> dict[str, Profile]:
     from recollect.errors import Refused  # help does without
-    from recollect.profile import load_profile, parse_profile
 
     found: dict[str, Profile] = {}
     for name in listed(named):
-        if name.endswith(".toml"):
-            file = Path(name)
-            if not file.is_file():
-                raise Refused(f"there is no file {file}")
-            text = file.read_text(encoding="utf-8")
-            found[file.stem] = parse_profile(text, file.stem, name)
-        else:
-            found[name] = load_profile(
-                name, app.settings.profile_folders(), app.settings.changes(name)
-            )
+        profile = _of_file(Path(name)) if name.endswith(".toml") else _by_name(app, name)
+        if profile.name in found:
+            raise Refused(f"two of the profiles are called {profile.name!r}")
+        found[profile.name] = profile
     if not found:
         raise Refused("no profile is named")
     return found
+
+
+def _of_file(file: Path) -> Profile:
+    from recollect.errors import Refused  # help does without
+    from recollect.profile import profile_of_file
+
+    if not file.is_file():
+        raise Refused(f"there is no file {file}")
+    return profile_of_file(file)
+
+
+def _by_name(app: App, name: str) -> Profile:
+    from recollect.errors import NotFound, Refused  # help does without
+    from recollect.profile import load_profile
+
+    try:
+        return load_profile(name, app.settings.profile_folders(), app.settings.changes(name))
+    except NotFound as error:
+        # Of what was asked for, not of what was measured: exit code 1 says that it got worse.
+        raise Refused(error.message, remedy=error.remedy) from error
+
+
+def places_for(*files: Path | None) -> None:
+    """Refuses files that could not be written in the end, before hours are spent on them."""
+    from recollect.errors import Refused  # help does without
+
+    for file in filter(None, files):
+        if not file.absolute().parent.is_dir():
+            raise Refused(f"{file} cannot be written: there is no folder {file.parent}")
+        if file.is_dir():
+            raise Refused(f"{file} cannot be written: it is a folder")
 
 
 def the_shelf(app: App, given: dict[str, Any]) -> Shelf:

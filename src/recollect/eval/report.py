@@ -59,6 +59,7 @@ def _measured_on(run: Run, answerable: int) -> Json:
         "memories": run.memories,
         "questions": answerable,
         "skipped": run.skipped,
+        "unknown": run.unknown,
         "embedder": run.model,
         "seed": run.plan.seed,
         "k": run.plan.depth(run.dataset),

@@ -30,6 +30,18 @@ def resolve(questions: tuple[Question, ...], texts: Mapping[str, str]) -> tuple[
     return tuple(kept)
 
 
+def unknown(questions: tuple[Question, ...], texts: Mapping[str, str]) -> tuple[str, ...]:
+    """What questions name that no memory is or holds: nobody could find it, and so it is
+    not asked for. Each with its question, for whoever wrote it."""
+    named = [(one, wanted) for one in questions for wanted in one.relevant if wanted not in texts]
+    folded = {unit: _fold(text) for unit, text in texts.items()} if named else {}
+    return tuple(
+        f"{wanted!r} of {one.key}: {one.text}"
+        for one, wanted in named
+        if not _units(wanted, texts, folded)
+    )
+
+
 def _units(wanted: str, texts: Mapping[str, str], folded: Mapping[str, str]) -> list[str]:
     if wanted in texts:
         return [wanted]

@@ -56,6 +56,7 @@ class Run:
     skipped: int = 0
     stored: int = 0
     storing_seconds: float = 0.0
+    unknown: list[str] = field(default_factory=list)
 
     @property
     def rate(self) -> float | None:
@@ -160,6 +161,7 @@ def _asks(outline: Sequence[Case], strangers: Sequence[Case], share: int, plan: 
 def _count(result: Run, case: Case, filled: Filled) -> None:
     result.memories += filled.memories
     result.skipped += case.skipped + len(case.questions) - len(filled.questions)
+    result.unknown += filled.unknown
     if filled.seconds is not None:
         result.stored += len(case.drafts)
         result.storing_seconds += filled.seconds

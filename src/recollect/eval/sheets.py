@@ -14,6 +14,7 @@ Json = dict[str, Any]
 _HEADS = {"ndcg@10": "nDCG@10", "mrr": "MRR", "precision@5": "P@5", "precision@10": "P@10"}
 _MAIN = ("recall@5", "recall@10", "hit@5", "all@5", "all@10", "ndcg@10", "mrr", "precision@5")
 _WITH_INTERVAL = ("recall@10", "ndcg@10")
+MOST_LEFT_OUT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,15 @@ def headline(report: Json) -> str:
         f"{on['questions']:,} questions{skipped}, embedder {on['embedder']}, "
         f"seed {on['seed']}"
     )
+
+
+def left_out(report: Json) -> Iterator[str]:
+    """What questions name and no memory is, a line each, so that it can be put right."""
+    unknown = report["measured_on"].get("unknown", [])
+    for entry in unknown[:MOST_LEFT_OUT]:
+        yield f"left out, for no memory is or says it: {entry}"
+    if len(unknown) > MOST_LEFT_OUT:
+        yield f"and {len(unknown) - MOST_LEFT_OUT:,} more; --json has them all"
 
 
 def number(value: float | None, digits: int = 3) -> str:

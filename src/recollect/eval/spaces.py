@@ -19,7 +19,7 @@ from time import perf_counter
 from typing import Any
 
 from recollect.eval.case import Case, Question
-from recollect.eval.resolve import resolve
+from recollect.eval.resolve import resolve, unknown
 from recollect.memory import Memory
 from recollect.model import Item
 from recollect.models import NONE, open_embedder
@@ -37,6 +37,7 @@ class Filled:
     """An open memory, the unit each item counts for, and what filling it took.
 
     ``seconds`` is None where it was there already: then no rate can be given.
+    ``unknown`` is what questions name and no memory is.
     """
 
     memory: Memory
@@ -44,6 +45,7 @@ class Filled:
     units: Mapping[str, str]
     memories: int
     seconds: float | None
+    unknown: tuple[str, ...] = ()
 
 
 class Shelf:
@@ -92,7 +94,9 @@ class Shelf:
         )
         texts = {item.id: item.text for item in _everything(memory)}
         units = {name: name for name in texts}
-        return Filled(memory, resolve(case.questions, texts), units, len(texts), None)
+        questions = resolve(case.questions, texts)
+        missing = unknown(case.questions, texts)
+        return Filled(memory, questions, units, len(texts), None, missing)
 
     def _cached(
         self, dataset: str, case: Case, progress: Progress | None, stack: ExitStack
@@ -163,7 +167,8 @@ def _filled(memory: Memory, case: Case, ids: list[str], seconds: float | None) -
         replace(question, relevant={alias[unit]: gain for unit, gain in question.relevant.items()})
         for question in resolve(case.questions, texts)
     )
-    return Filled(memory, questions, units, len(set(ids)), seconds)
+    missing = unknown(case.questions, texts)
+    return Filled(memory, questions, units, len(set(ids)), seconds, missing)
 
 
 def _everything(memory: Memory) -> Iterator[Item]:

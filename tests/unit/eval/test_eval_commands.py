@@ -68,7 +68,7 @@ def test_report_page_and_comparison_are_written_and_read(call, tmp_path):
 
 def test_a_profile_file_is_tuned_and_measured(call, tmp_path):
     """tune writes a TOML file that eval reads; a second tune may start from it."""
-    code, out, _ = call("tune", *OWN, "--trials", "2", "--out", "mine.toml")
+    code, out, err = call("tune", *OWN, "--trials", "2", "--out", "mine.toml")
     again, json_out, _ = call(
         "tune", *OWN, "--profile", "mine.toml", "--trials", "1", "--out", "more.toml", "--json"
     )
@@ -77,6 +77,7 @@ def test_a_profile_file_is_tuned_and_measured(call, tmp_path):
     assert (code, again, measured) == (0, 0, 0)
     assert "held out" in out
     assert "the profile is mine.toml" in out
+    assert "it can be used by name: --profile mine" in err
     assert json.loads(json_out)["measured_on"] == "q.jsonl on m.jsonl"
 
 
@@ -94,6 +95,21 @@ def test_an_existing_space_is_asked(call, tmp_path):
     assert "there is no space other" in err
 
 
+def test_what_no_memory_holds_is_left_out_and_told(call, tmp_path):
+    """Otherwise a misspelt id would pass for something that is always found."""
+    (tmp_path / "two.jsonl").write_text(
+        '{"query": "kite colour", "relevant": ["m0", "the printer"], "id": "kite"}'
+    )
+
+    code, out, err = call("eval", "jsonl", "two.jsonl", *OWN[2:], "--abstention", "off")
+    _, told, _ = call("eval", "jsonl", "two.jsonl", *OWN[2:], "--abstention", "off", "--json")
+
+    assert code == 0
+    assert "1 questions" in out
+    assert "left out, for no memory is or says it: 'the printer' of kite: kite colour" in err
+    assert json.loads(told)["measured_on"]["unknown"] == ["'the printer' of kite: kite colour"]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -101,6 +117,14 @@ def test_an_existing_space_is_asked(call, tmp_path):
         (("eval", *OWN, "--profiles", "gone.toml"), "there is no file gone.toml"),
         (("eval", *OWN, "--against", "gone.json"), "there is no file gone.json"),
         (("eval", "jsonl", "gone.jsonl", "--corpus", "m.jsonl"), "there is no file gone.jsonl"),
+        (("eval", *OWN, "--profiles", "defalt"), "did you mean 'default'?"),
+        (("eval", *OWN, "--profiles", "default,default"), "two of the profiles are called"),
+        (("eval", *OWN, "--parts", "lexcal"), "there are: lexical, dense"),
+        (("eval", *OWN, "--html", "no/page.html"), "there is no folder no"),
+        (("eval", *OWN, "--save", "."), "it is a folder"),
+        (("tune", *OWN, "--out", "no/mine.toml"), "there is no folder no"),
+        (("eval", "jsonl", "gone.jsonl"), "there is no file gone.jsonl"),
+        (("eval", *OWN[:3], "gone.jsonl"), "there is no file gone.jsonl"),
         (("eval", "locomo"), "needs a path"),
         (("tune", *OWN, "--settings", "nothing", "--out", "x.toml"), "no setting fits"),
         (("tune", *OWN, "--metrics", "fame@5", "--out", "x.toml"), "there is no metric"),

@@ -260,6 +260,55 @@ def test_dates_that_are_none_are_refused(tmp_path, name, change, told):
         list(open_dataset(name, Reading(path=path)).cases())
 
 
+def without(record: dict, *path) -> dict:
+    """A copy without what stands at a path."""
+    copy = json.loads(json.dumps(record))
+    at = copy
+    for key in path[:-1]:
+        at = at[key]
+    del at[path[-1]]
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("name", "record", "told"),
+    [
+        ("locomo", without(LOCOMO[0], "conversation", "session_1", 0, "dia_id"),
+         r"\[0\]\.session_1\[0\]: the field 'dia_id' is missing"),
+        ("locomo", without(LOCOMO[0], "conversation", "session_1", 1, "speaker"), "'speaker'"),
+        ("locomo", without(LOCOMO[0], "qa", 1, "question"), r"qa\[1\]: the field 'question'"),
+        ("locomo", {**LOCOMO[0], "qa": "none"}, "qa: expected a list, found text"),
+        ("locomo", {**LOCOMO[0], "qa": [None]}, r"qa\[0\]: expected an object, found null"),
+        ("locomo", {**LOCOMO[0], "conversation": []}, "conversation: expected an object"),
+        *(("longmemeval", without(haystack("q"), gone), f"the field '{gone}' is missing")
+          for gone in ("question", "question_type", "question_date", "answer_session_ids")),
+        ("longmemeval", without(haystack("q"), "haystack_sessions", 0, 0, "content"),
+         r"haystack_sessions\[0\]\[0\]: the field 'content' is missing"),
+        ("longmemeval", {**haystack("q"), "haystack_sessions": [None, []]},
+         r"haystack_sessions\[0\]: expected a list, found null"),
+        ("longmemeval", {**haystack("q"), "haystack_sessions": [["hi"], []]},
+         r"haystack_sessions\[0\]\[0\]: expected an object, found text"),
+        ("longmemeval", {**haystack("q"), "question_date": "2023/02/30 (Thu) 16:40"}, "is no date"),
+    ],
+)  # fmt: skip
+def test_whatever_is_missing_is_named_by_place(tmp_path, name, record, told):
+    """However deep it lies: a broken file is no bug of the program."""
+    path = written(tmp_path / "locomo.jsonl", [record])
+
+    with pytest.raises(Refused, match=told):
+        list(open_dataset(name, Reading(path=path)).cases())
+
+
+def test_a_category_nobody_knows_is_kept_as_it_is(tmp_path):
+    """And a question without evidence is counted, not asked."""
+    record = {**LOCOMO[0], "qa": [{**LOCOMO[0]["qa"][0], "category": "odd"}, {"question": "why?"}]}
+
+    case = only(open_dataset("locomo", Reading(path=written(tmp_path / "locomo.jsonl", [record]))))
+
+    assert [question.category for question in case.questions] == ["odd"]
+    assert case.skipped == 1
+
+
 @pytest.mark.parametrize(
     ("protocol", "expected"), [("official", ["answer_1"]), ("all", ["answer_1"])]
 )
@@ -310,6 +359,8 @@ def test_limits_take_the_first_cases(tmp_path):
     ("files", "told"),
     [
         ({}, "qrels holds no .tsv"),
+        ({"qrels/dev.tsv": "q\td\t1\n", "corpus.jsonl": '{"_id": "d", "text": "a"}',
+          "queries.jsonl": '{"_id": "q"}'}, "queries.jsonl: the field 'text' is missing"),
         ({"qrels/dev.tsv": "q\td\t1\n"}, "holds no corpus.jsonl"),
         ({"qrels/dev.tsv": "h\th\th\nq\td\tx\n", "corpus.jsonl": '{"_id": "d", "text": "a"}'},
          "not a grade"),
@@ -329,7 +380,12 @@ def test_incomplete_beir_folders_are_refused(tmp_path, files, told):
     ("line", "told"),
     [
         ({"query": "x"}, "'relevant' is missing"),
-        ({"query": "x", "relevant": "m1"}, "must be a list"),
+        ({"query": "x", "relevant": "m1"}, "relevant: expected a list, found text"),
+        ({"query": ["x"], "relevant": []}, "query: expected text, found a list"),
+        ({"query": " ", "relevant": []}, "the query is empty"),
+        ({"query": "x", "relevant": [], "filters": [1]}, "filters: expected an object"),
+        ({"query": "x", "relevant": [], "filters": {"k": 3}}, "there is no filter 'k'"),
+        ({"query": "x", "relevant": [], "filters": {"kind": 3}}, "filter kind takes text"),
         ({"query": "x", "relevant": [], "now": "never ever"}, "no moment in time"),
     ],
 )
@@ -338,8 +394,36 @@ def test_own_questions_in_the_wrong_form_are_named_by_line(tmp_path, line, told)
     corpus = written(tmp_path / "m.jsonl", [{"text": "a"}])
     asked = written(tmp_path / "q.jsonl", [line])
 
-    with pytest.raises(Refused, match=told):
+    with pytest.raises(Refused, match=rf"q\.jsonl:1: .*{told}"):
         list(open_dataset("jsonl", Reading(path=asked, corpus=corpus)).cases())
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ({"txt": "a"}, "the field 'text' is missing"),
+        ({"text": 5}, "text: expected text, found a number"),
+        ({"text": "a", "colour": "red"}, "there is no field 'colour'"),
+        ({"text": "a", "occurred_at": "never ever"}, "occurred_at: .* no moment in time"),
+        ({"text": "b", "id": "first"}, "the id 'first' stands at .*:2 already"),
+    ],
+)
+def test_own_memories_in_the_wrong_form_are_named_by_line(tmp_path, line, told):
+    """Lines are counted as an editor counts them, empty ones too."""
+    asked = written(tmp_path / "q.jsonl", [{"query": "x", "relevant": []}])
+    corpus = tmp_path / "m.jsonl"
+    corpus.write_text("\n" + json.dumps({"text": "a", "id": "first"}) + "\n\n" + json.dumps(line))
+
+    with pytest.raises(Refused, match=rf"m\.jsonl:4: {told}"):
+        list(open_dataset("jsonl", Reading(path=asked, corpus=corpus)).cases())
+
+
+def test_two_questions_of_one_id_are_refused(tmp_path):
+    """They would be taken for one when two runs are compared."""
+    asked = written(tmp_path / "q.jsonl", [{"query": q, "relevant": [], "id": "a"} for q in "xy"])
+
+    with pytest.raises(Refused, match="the id 'a' stands at"):
+        list(open_dataset("jsonl", Reading(path=asked, space="mine")).cases())
 
 
 def test_own_questions_need_a_memory_to_ask(tmp_path):
@@ -365,15 +449,29 @@ def test_options_that_mean_nothing_are_refused(locomo):
 
 
 def test_the_builtin_set_has_every_family():
-    """At least 60 questions in eleven families, at least ten of them without an answer."""
+    """At least 60 questions in twelve families, at least thirty of them without an answer."""
     case = only(open_dataset("builtin", Reading()))
     families = {question.category for question in case.questions}
 
     assert families == {
         "exact term", "paraphrase", "typo", "identifier", "entity", "multi-hop", "temporal",
-        "superseded fact", "contradiction", "non-English", "irrelevant",
+        "superseded fact", "contradiction", "non-English", "irrelevant", "unanswerable",
     }  # fmt: skip
     assert len(case.questions) >= 70
-    assert sum(not question.answerable for question in case.questions) >= 10
+    assert sum(not question.answerable for question in case.questions) >= 30
     assert len(case.drafts) >= 120
     assert all(unit in case.units for q in case.questions for unit in q.relevant)
+
+
+def test_a_split_that_is_not_there_is_named_beside_those_that_are(tmp_path):
+    """And no folder at all is told as what it is."""
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels" / "test.tsv").write_text("q\td\t1\n")
+
+    with pytest.raises(Refused, match=r"holds no dev\.tsv") as caught:
+        open_dataset("beir", Reading(path=tmp_path, split="dev"))
+    assert caught.value.remedy == "there are: test"
+    with pytest.raises(Refused, match="needs a path"):
+        open_dataset("beir", Reading())
+    with pytest.raises(Refused, match="needs a path"):
+        open_dataset("jsonl", Reading(space="mine"))

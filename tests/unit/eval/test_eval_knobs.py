@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.bounds import bounds
 from recollect.errors import Refused
 from recollect.eval.knobs import knobs
 from recollect.profile import load_profile
@@ -52,3 +53,12 @@ def test_patterns_choose_and_a_pattern_without_any_says_what_there_is():
     with pytest.raises(Refused) as caught:
         knobs(DEFAULT, ["nothing.*"])
     assert "channels.lexical.weight" in caught.value.remedy
+
+
+def test_no_knob_reaches_beyond_what_a_profile_may_say():
+    """A search must not end in a profile that cannot be read, or in a length norm below 0."""
+    for knob in ALL:
+        allowed = bounds(knob.slot, knob.field)
+
+        assert allowed.low <= knob.low <= knob.high <= allowed.high
+        assert knob.low <= knob.read(DEFAULT) <= knob.high

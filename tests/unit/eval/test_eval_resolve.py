@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recollect.eval.case import Question
-from recollect.eval.resolve import resolve
+from recollect.eval.resolve import resolve, unknown
 
 TEXTS = {"m1": "The Kite is  red", "m2": "the boat is blue", "m3": "a red boat"}
 
@@ -24,3 +24,14 @@ def test_what_is_nowhere_leaves_the_question_out():
     """A question none of whose answers exists cannot be judged; one without any can."""
     assert relevant("nothing like it") == []
     assert relevant() == [{}]
+
+
+def test_what_no_memory_is_or_holds_is_named_with_its_question():
+    """Ids and texts that are there are not."""
+    asked = Question("q7", "which boat?", dict.fromkeys(["m2", "blue", "m9", "a green boat"], 1.0))
+
+    assert unknown((asked,), TEXTS) == (
+        "'m9' of q7: which boat?",
+        "'a green boat' of q7: which boat?",
+    )
+    assert unknown((), TEXTS) == ()

@@ -18,9 +18,7 @@ SPLITS = ("test", "dev", "train")
 
 def beir(path: Path | None, *, split: str | None = None) -> Dataset:
     """One space with the whole corpus; answers are documents."""
-    if path is None or not path.is_dir():
-        raise Refused(f"there is no folder {path}", remedy=f"the data is published as {PUBLISHED}")
-    folder = path
+    folder = _located(path)
     qrels = _qrels_file(folder, split)
 
     def cases() -> Iterator[Case]:
@@ -32,13 +30,24 @@ def beir(path: Path | None, *, split: str | None = None) -> Dataset:
     )
 
 
+def _located(path: Path | None) -> Path:
+    """The folder; a sentence where there is none."""
+    where = f"the data is published as {PUBLISHED}"
+    if path is None:
+        raise Refused("this data set needs a path", remedy=f"{where}; give the folder")
+    if not path.is_dir():
+        raise Refused(f"there is no folder {path}", remedy=where)
+    return path
+
+
 def _qrels_file(folder: Path, split: str | None) -> Path:
     there = {file.stem: file for file in sorted((folder / "qrels").glob("*.tsv"))}
     for name in [split] if split else [*SPLITS, *there]:
         if name in there:
             return there[name]
-    wanted = f"{split}.tsv" if split else "no .tsv file"
-    raise Refused(f"{folder / 'qrels'} holds {wanted}", remedy=f"there are: {', '.join(there)}")
+    wanted = f"{split}.tsv" if split else ".tsv file"
+    known = f"there are: {', '.join(there)}" if there else f"the data is published as {PUBLISHED}"
+    raise Refused(f"{folder / 'qrels'} holds no {wanted}", remedy=known)
 
 
 def _case(folder: Path, qrels: Path) -> Case:
@@ -51,7 +60,7 @@ def _case(folder: Path, qrels: Path) -> Case:
     judged = _judgements(qrels, {ref for ref, _ in rows})
     queries = _one_of(folder, "queries")
     questions = tuple(
-        Question(key, str(record["text"]), judged[key])
+        Question(key, field(record, "text", str(queries), str), judged[key])
         for record in read_records(queries)
         if (key := str(field(record, "_id", str(queries)))) in judged
     )

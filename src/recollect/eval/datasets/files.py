@@ -5,12 +5,20 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 from recollect.errors import Refused
+
+T = TypeVar("T")
+
+_IN_WORDS: dict[type, str] = {
+    str: "text", list: "a list", dict: "an object", int: "a number", float: "a number",
+    bool: "true or false", type(None): "null",
+}  # fmt: skip
 
 
 def locate(path: Path | None, names: Sequence[str], published: str) -> Path:
@@ -30,15 +38,22 @@ def locate(path: Path | None, names: Sequence[str], published: str) -> Path:
 
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
     """The objects of a file: one JSON list, or one object a line."""
+    return (record for _, record in read_placed(path))
+
+
+def read_placed(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a file, each with the place it stands at."""
     with open_text(path) as stream:
-        first = stream.read(1)
+        first, line = stream.read(1), 1
         while first.isspace():
+            line += first == "\n"
             first = stream.read(1)
-        records = _listed(first, stream, path) if first == "[" else _lines(first, stream, path)
+        if first == "[":
+            records = _listed(first + stream.read(), path)
+        else:
+            records = _lines(chain((first + stream.readline(),), stream), line, path)
         for place, record in records:
-            if not isinstance(record, dict):
-                raise Refused(f"{place}: expected an object, found {type(record).__name__}")
-            yield record
+            yield place, of_kind(record, place, dict)
 
 
 def read_lines(path: Path) -> Iterator[str]:
@@ -61,17 +76,15 @@ def open_text(path: Path) -> Iterator[TextIO]:
         raise Refused(f"{path} cannot be read: {error}") from error
 
 
-def _listed(first: str, stream: TextIO, path: Path) -> Iterator[tuple[str, Any]]:
-    for number, entry in enumerate(_parse(first + stream.read(), str(path))):
+def _listed(text: str, path: Path) -> Iterator[tuple[str, Any]]:
+    for number, entry in enumerate(_parse(text, str(path))):
         yield f"{path}[{number}]", entry
 
 
-def _lines(first: str, stream: TextIO, path: Path) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(stream, start=1):
-        place = f"{path}:{number}"
-        full = first + line if number == 1 else line
-        if full.strip():
-            yield place, _parse(full, place)
+def _lines(lines: Iterable[str], first: int, path: Path) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(lines, start=first):
+        if line.strip():
+            yield f"{path}:{number}", _parse(line, f"{path}:{number}")
 
 
 def _parse(text: str, place: str) -> Any:
@@ -81,8 +94,15 @@ def _parse(text: str, place: str) -> Any:
         raise Refused(f"{place}: not valid JSON: {error}") from error
 
 
-def field(record: dict[str, Any], name: str, place: str) -> Any:
-    """A field that must be there."""
-    if name not in record:
+def field(record: Any, name: str, place: str, kind: type[T] = object) -> T:  # type: ignore[assignment]
+    """A field that must be there and be of a kind; ``place`` says where it was looked for."""
+    if name not in of_kind(record, place, dict):
         raise Refused(f"{place}: the field {name!r} is missing")
-    return record[name]
+    return of_kind(record[name], f"{place}: {name}", kind)
+
+
+def of_kind(value: Any, place: str, kind: type[T]) -> T:
+    """The value, unless it is of another kind."""
+    if not isinstance(value, kind):
+        raise Refused(f"{place}: expected {_IN_WORDS[kind]}, found {_IN_WORDS[type(value)]}")
+    return value

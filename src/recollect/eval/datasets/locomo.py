@@ -48,12 +48,14 @@ def locomo(path: Path | None, *, level: Level = "turn", captions: bool = True) -
 
 def _case(record: dict[str, Any], place: str, level: Level, captions: bool) -> Case:
     name = str(field(record, "sample_id", place))
-    rows = list(_turns(field(record, "conversation", place), name, captions))
-    turns = {ref for ref, _, _ in rows}
+    rows = list(_turns(field(record, "conversation", place, dict), name, place, captions))
+    # What a question may name as its evidence, and the unit that counts for it.
+    units = {ref: session if level == "session" else ref for ref, _, session in rows}
+    asked = field(record, "qa", place, list)
     questions = [
         question
-        for number, entry in enumerate(field(record, "qa", place))
-        if (question := _question(entry, f"{name}/q{number}", name, turns, level))
+        for number, entry in enumerate(asked)
+        if (question := _question(entry, f"{name}/q{number}", f"{place}.qa[{number}]", units))
     ]
     drafts = tuple(draft for _, draft, _ in rows)
     return Case(
@@ -61,30 +63,32 @@ def _case(record: dict[str, Any], place: str, level: Level, captions: bool) -> C
         questions=tuple(questions),
         drafts=drafts,
         refs=tuple(ref for ref, _, _ in rows),
-        units=tuple(session if level == "session" else ref for ref, _, session in rows),
+        units=tuple(units[ref] for ref, _, _ in rows),
         now=after(drafts),
-        skipped=len(record["qa"]) - len(questions),
+        skipped=len(asked) - len(questions),
     )
 
 
 def _turns(
-    conversation: dict[str, Any], name: str, captions: bool
+    conversation: dict[str, Any], name: str, place: str, captions: bool
 ) -> Iterator[tuple[str, Draft, str]]:
     """Ref, draft and session of every turn, in the order they were said."""
     numbers = sorted(int(m.group(1)) for key in conversation if (m := _SESSION.fullmatch(key)))
     for number in numbers:
         session = f"{name}/D{number}"
-        moment = read_date(str(conversation.get(f"session_{number}_date_time", "")))
-        for seq, turn in enumerate(conversation[f"session_{number}"]):
+        key = f"session_{number}"
+        moment = read_date(str(conversation.get(f"{key}_date_time", "")), f"{place}.{key}")
+        for seq, turn in enumerate(field(conversation, key, place, list)):
+            at = f"{place}.{key}[{seq}]"
+            ref, speaker = f"{name}/{field(turn, 'dia_id', at)}", field(turn, "speaker", at, str)
             text = _said(turn, captions)
             if not has_substance(text):
                 continue  # a smiley of punctuation is nothing to remember
-            ref = f"{name}/{turn['dia_id']}"
             draft = Draft(
                 text,
                 id=neutral_id(ref),
                 level="raw",
-                speaker=str(turn["speaker"]),
+                speaker=speaker,
                 session=neutral_id(session),
                 seq=seq,
                 occurred_at=moment,
@@ -100,37 +104,29 @@ def _said(turn: dict[str, Any], captions: bool) -> str:
     return f"{text} (shares {caption})".strip() if caption else text
 
 
-def _question(
-    entry: dict[str, Any], key: str, name: str, turns: set[str], level: Level
-) -> Question | None:
+def _question(entry: Any, key: str, place: str, units: dict[str, str]) -> Question | None:
     """None where no turn that exists is named as evidence."""
-    pairs = [
-        (int(session), int(turn))
-        for evidence in entry.get("evidence", ())
-        for session, turn in _TURN.findall(evidence)
-    ]
-    known = [pair for pair in pairs if f"{name}/D{pair[0]}:{pair[1]}" in turns]
-    units = {
-        f"{name}/D{session}" if level == "session" else f"{name}/D{session}:{turn}": 1.0
-        for session, turn in known
-    }
-    if not units:
+    text = field(entry, "question", place, str)
+    name = key.rpartition("/")[0]
+    named = _TURN.findall(str(entry.get("evidence", "")))
+    turns = [f"{name}/D{int(session)}:{int(turn)}" for session, turn in named]
+    relevant = {units[turn]: 1.0 for turn in turns if turn in units}
+    if not relevant:
         return None
-    number = int(entry.get("category", 0))
-    return Question(key, str(entry["question"]), units, CATEGORIES.get(number, str(number)))
+    category = str(entry.get("category", 0))
+    known = CATEGORIES.get(int(category)) if category.isdecimal() else None
+    return Question(key, text, relevant, known or category)
 
 
-def read_date(text: str) -> datetime:
+def read_date(text: str, place: str) -> datetime:
     """``1:56 pm on 8 May, 2023`` as a moment; the data names no zone, so UTC."""
     found = _DATE.search(text)
     if found is None or found.group(5).lower() not in MONTHS:
-        raise Refused(f"{text!r} is not a date as LoCoMo writes it")
+        raise Refused(f"{place}: {text!r} is not a date as LoCoMo writes it")
     hour, minute, half, day, month, year = found.groups()
-    return datetime(
-        int(year),
-        MONTHS.index(month.lower()) + 1,
-        int(day),
-        int(hour) % 12 + (12 if half == "p" else 0),
-        int(minute),
-        tzinfo=UTC,
-    )
+    hours = int(hour) % 12 + (12 if half == "p" else 0)
+    date = (int(year), MONTHS.index(month.lower()) + 1, int(day))
+    try:
+        return datetime(*date, hours, int(minute), tzinfo=UTC)
+    except ValueError as error:
+        raise Refused(f"{place}: {text!r} is no date: {error}") from error

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from recollect.errors import Refused
 from recollect.eval.case import Case, Dataset, Level, Question, after, neutral_id
-from recollect.eval.datasets.files import field, locate, read_records
+from recollect.eval.datasets.files import field, locate, of_kind, read_records
 from recollect.model import Draft
 from recollect.text import has_substance
 
@@ -60,6 +60,9 @@ def longmemeval(
 
 def _case(record: dict[str, Any], place: str, level: Level, protocol: Protocol) -> Case:
     name = str(field(record, "question_id", place))
+    for asked in ("question", "question_type", "question_date"):
+        field(record, asked, place, str)
+    field(record, "answer_session_ids", place, list)
     turns = [
         turn
         for turn in _turns(record, place)
@@ -79,31 +82,32 @@ def _case(record: dict[str, Any], place: str, level: Level, protocol: Protocol) 
 
 
 def _turns(record: dict[str, Any], place: str) -> Iterator[_Turn]:
-    names = field(record, "haystack_session_ids", place)
-    dates = field(record, "haystack_dates", place)
-    sessions = field(record, "haystack_sessions", place)
+    names = field(record, "haystack_session_ids", place, list)
+    dates = field(record, "haystack_dates", place, list)
+    sessions = field(record, "haystack_sessions", place, list)
     if not len(names) == len(dates) == len(sessions):
         raise Refused(f"{place}: sessions, their ids and their dates are not equally many")
     seen: Counter[str] = Counter()
-    for session, date, turns in zip(names, dates, sessions, strict=True):
+    for number, (session, date) in enumerate(zip(map(str, names), dates, strict=True)):
         # A filler session may stand twice in one haystack.
         seen[session] += 1
         stem = session if seen[session] == 1 else f"{session}#{seen[session]}"
-        moment = read_date(date)
-        for seq, turn in enumerate(turns):
-            ref = f"{stem}:{seq}"
+        moment = read_date(str(date), f"{place}.haystack_dates[{number}]")
+        there = f"{place}.haystack_sessions[{number}]"
+        for seq, turn in enumerate(of_kind(sessions[number], there, list)):
+            ref, role = f"{stem}:{seq}", field(turn, "role", f"{there}[{seq}]", str)
             draft = Draft(
-                str(turn["content"]).strip(),
+                field(turn, "content", f"{there}[{seq}]", str).strip(),
                 id=neutral_id(ref),
                 level="raw",
-                speaker=str(turn["role"]),
+                speaker=role,
                 session=neutral_id(stem),
                 seq=seq,
                 occurred_at=moment,
                 source="conversation",
                 force=True,
             )
-            yield _Turn(ref, session, draft, turn["role"], bool(turn.get("has_answer")))
+            yield _Turn(ref, session, draft, role, bool(turn.get("has_answer")))
 
 
 def _question(
@@ -111,7 +115,7 @@ def _question(
 ) -> Question | None:
     """None where the protocol does not ask it."""
     name = str(record["question_id"])
-    category = str(record["question_type"])
+    category: str = record["question_type"]
     evidence = [turn for turn in turns if turn.is_evidence]
     if name.endswith("_abs"):
         if protocol == "official":
@@ -123,22 +127,25 @@ def _question(
     elif protocol == "official":
         units = {turn.session for turn in evidence}
     else:
-        units = set(record["answer_session_ids"])
+        units = set(map(str, record["answer_session_ids"]))
     if not units and category != UNANSWERABLE:
         return None
     return Question(
         key=name,
-        text=str(record["question"]),
+        text=record["question"],
         relevant=dict.fromkeys(sorted(units), 1.0),
         category=category,
-        now=read_date(str(record["question_date"])),
+        now=read_date(record["question_date"], f"question {name}"),
     )
 
 
-def read_date(text: str) -> datetime:
+def read_date(text: str, place: str) -> datetime:
     """``2023/05/20 (Sat) 00:29`` as a moment; the data names no zone, so UTC."""
     found = _DATE.search(text)
     if found is None:
-        raise Refused(f"{text!r} is not a date as LongMemEval writes it")
+        raise Refused(f"{place}: {text!r} is not a date as LongMemEval writes it")
     year, month, day, hour, minute = map(int, found.groups())
-    return datetime(year, month, day, hour, minute, tzinfo=UTC)
+    try:
+        return datetime(year, month, day, hour, minute, tzinfo=UTC)
+    except ValueError as error:
+        raise Refused(f"{place}: {text!r} is no date: {error}") from error

@@ -7,15 +7,17 @@ nothing answers the question. ``category``, ``now`` and ``filters`` may be given
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from recollect.asking import make_filters
 from recollect.dates import moment_of
 from recollect.errors import Refused
 from recollect.eval.case import EPOCH, Case, Dataset, Question, after, neutral_id
-from recollect.eval.datasets.files import field, read_records
+from recollect.eval.datasets.files import field, of_kind, read_placed
 from recollect.ingest.drafting import make_draft
 from recollect.model import Draft
 
@@ -28,9 +30,11 @@ def own(
     """Questions from a file, asked of ``corpus`` or else of ``space``."""
     if path is None or not path.is_file():
         raise Refused(
-            f"there is no file {path}",
+            f"there is no file {path}" if path else "this data set needs a path: your questions",
             remedy='write one question a line: {"query": "…", "relevant": ["id or text"]}',
         )
+    if corpus is not None and not corpus.is_file():
+        raise Refused(f"there is no file {corpus}", remedy='a memory a line: {"text": "…"}')
     if corpus is None and space is None:
         raise Refused(
             "there is no memory to ask", remedy="give --corpus FILE, or --space NAME to use one"
@@ -56,36 +60,59 @@ def own(
 
 
 def _memories(path: Path) -> Iterator[tuple[str, Draft]]:
-    for number, record in enumerate(read_records(path), start=1):
-        place = f"{path}:{number}"
+    seen: dict[str, str] = {}
+    for number, (place, record) in enumerate(read_placed(path), start=1):
+        ref = _once(str(record.get("id", number)), place, seen)
         about = {key: value for key, value in record.items() if key != "id"}
-        for key in _MOMENTS:
-            if about.get(key) is not None:
-                about[key] = _moment(about[key], f"{place}: {key}")
-        ref = str(record.get("id", number))
-        yield ref, make_draft(about)._replace(id=neutral_id(ref))
+        about["text"] = field(record, "text", place, str)
+        with _at(place):
+            for key in _MOMENTS:
+                if about.get(key) is not None:
+                    about[key] = _moment(about[key], key)
+            draft = make_draft(about)._replace(id=neutral_id(ref))
+        yield ref, draft
 
 
 def _questions(path: Path) -> Iterator[Question]:
-    for number, record in enumerate(read_records(path), start=1):
-        place = f"{path}:{number}"
-        relevant = field(record, "relevant", place)
-        filters = record.get("filters") or {}
-        if not isinstance(relevant, list) or not isinstance(filters, Mapping):
-            raise Refused(f"{place}: relevant must be a list, filters an object")
+    seen: dict[str, str] = {}
+    for number, (place, record) in enumerate(read_placed(path), start=1):
+        text = field(record, "query", place, str)
+        if not text.strip():
+            raise Refused(f"{place}: the query is empty")
+        filters = of_kind(record.get("filters") or {}, f"{place}: filters", dict)
         now = record.get("now")
+        with _at(place):
+            moment = None if now is None else _moment(now, "now")
+            make_filters(filters, moment or EPOCH)  # a mistake is told before anything is stored
         yield Question(
-            key=str(record.get("id", f"q{number}")),
-            text=str(field(record, "query", place)),
-            relevant={str(wanted): 1.0 for wanted in relevant},
-            category=str(record.get("category", "")),
-            now=_moment(now, f"{place}: now") if now is not None else None,
-            filters=dict(filters),
+            key=_once(str(record.get("id", f"q{number}")), place, seen),
+            text=text,
+            relevant={str(wanted): 1.0 for wanted in field(record, "relevant", place, list)},
+            category=str(record.get("category") or ""),
+            now=moment,
+            filters=filters,
         )
 
 
-def _moment(value: Any, place: str) -> datetime:
+def _once(name: str, place: str, seen: dict[str, str]) -> str:
+    """The id, unless it stands before: two of one name cannot be told apart."""
+    if name in seen:
+        raise Refused(f"{place}: the id {name!r} stands at {seen[name]} already")
+    seen[name] = place
+    return name
+
+
+@contextmanager
+def _at(place: str) -> Iterator[None]:
+    """Whatever is refused in here is refused with its place."""
+    try:
+        yield
+    except Refused as error:
+        raise Refused(f"{place}: {error.message}", remedy=error.remedy) from error
+
+
+def _moment(value: Any, name: str) -> datetime:
     try:
         return moment_of(value, EPOCH)
     except ValueError as error:
-        raise Refused(f"{place}: {error}") from error
+        raise Refused(f"{name}: {error}") from error
