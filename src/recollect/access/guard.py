@@ -11,6 +11,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from ipaddress import IPv6Address, ip_address
@@ -24,6 +25,7 @@ from recollect.access.refusals import (
     NO_TOKEN,
     NO_TOKENS,
     SLOW,
+    TWO_LENGTHS,
     WRONG_HOST,
     WRONG_ORIGIN,
     Refusal,
@@ -51,6 +53,8 @@ MOST_HEAD = 16 * 1024
 MOST_AT_ONCE = 64  # requests that are being answered
 MOST_OF_ONE = 32  # requests of one caller, those that are still arriving included
 _LONGEST_TOKEN = 4096
+_HEARD_OUT = 8 << 20  # bytes of a body that is refused anyway
+_HEARD_OUT_WITHIN_S = 3.0
 _ALLOWED_HEADERS = (
     b"authorization, content-type, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, "
     b"last-event-id"
@@ -166,11 +170,11 @@ class Guard:
         principal, caller = NOBODY, ""
         if refusal is None:
             principal, caller, refusal = self._admitted(scope)
-        brief = self._door.brief(scope)
+        brief = self._door.brief(scope) and not self._is_free(scope, principal)
         if refusal is None and brief and self._under_way[caller] >= self._door.each:
             refusal = BUSY
         if refusal is not None:
-            await refusal.answer(send)
+            await _refuse(refusal, scope, receive, send)
             return
         keep_principal(scope, principal)
         self._under_way[caller] += brief
@@ -184,6 +188,10 @@ class Guard:
         names, headers = self._door.names, scope["headers"]
         if _head(scope) > MOST_HEAD:
             return LONG_HEAD
+        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in headers}:
+            # Whoever stands before us may see another end of it than we do, and let through
+            # as a body what we would take for the next request.
+            return TWO_LENGTHS
         if not names.knows_host(headers):
             return WRONG_HOST
         return None if names.knows_origin(headers) else WRONG_ORIGIN
@@ -197,7 +205,8 @@ class Guard:
             _log.error("%s", error.message)
             return NOBODY, "", NO_TOKENS
         caller = found.key if found and found.key else f"from {_network(scope)}"
-        wait = self._buckets.take(caller)
+        is_free = found is not None and self._is_free(scope, found)
+        wait = 0 if is_free else self._buckets.take(caller)
         if wait:
             return NOBODY, caller, too_often(wait)
         if found is None:
@@ -205,6 +214,11 @@ class Guard:
         if found is NOBODY and scope["path"] not in self._door.open_to_all:
             return NOBODY, caller, NO_TOKEN
         return found, caller, None
+
+    def _is_free(self, scope: Scope, principal: Principal) -> bool:
+        """Whether a request is counted nowhere: who looks whether the server is well must
+        not be told that others ask too much. With a token it counts, lest it be guessed."""
+        return scope["path"] in self._door.open_to_all and not principal.key
 
     def _principal(self, scope: Scope) -> Principal | None:
         """None where what was shown is no token that opens this door."""
@@ -222,9 +236,9 @@ class Guard:
         self, scope: Scope, receive: Receive, send: Send, principal: Principal
     ) -> None:
         """Reads the whole body first: within its limit, and within a time."""
-        room = self._door.room(scope, principal)
+        room = 0 if self._is_free(scope, principal) else self._door.room(scope, principal)
         if _announced(scope["headers"]) > room:
-            await too_large(room).answer(send)
+            await _refuse(too_large(room), scope, receive, send)
             return
         try:
             async with asyncio.timeout(self._door.body_within_s):
@@ -243,7 +257,7 @@ class Guard:
             return given.pop() if given else await receive()
 
         # Counted from here on: who is slow to say what they want keeps nobody waiting.
-        brief = self._door.brief(scope)
+        brief = self._door.brief(scope) and not self._is_free(scope, principal)
         if brief and self._active >= self._door.at_once:
             await BUSY.answer(send)
             return
@@ -260,6 +274,28 @@ class Guard:
         if origin.decode("latin-1").lower() not in self._door.names.origins:
             return []
         return [(b"access-control-allow-origin", origin), (b"vary", b"Origin")]
+
+
+async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers once the client is done sending, within bounds: who is hung up on while
+    sending sees a broken connection and not the answer."""
+    headers: Headers = scope["headers"]
+    is_waiting = any(name == b"expect" for name, _ in headers)
+    if not is_waiting and _announced(headers) <= _HEARD_OUT:
+        await _hear_out(receive)
+    await refusal.answer(send)
+
+
+async def _hear_out(receive: Receive) -> None:
+    """Takes a body, or what is left of it, and drops it."""
+    room = _HEARD_OUT
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_HEARD_OUT_WITHIN_S):
+            while room > 0:
+                message = await receive()
+                if message["type"] != "http.request" or not message.get("more_body", False):
+                    return
+                room -= len(message.get("body", b""))
 
 
 def _is_preflight(scope: Scope) -> bool:
@@ -290,16 +326,19 @@ def _announced(headers: Headers) -> int:
 
 
 async def _body(receive: Receive, room: int) -> bytes | None:
-    """The body, or None where it is larger than that."""
+    """The body, or None where it is larger than that; then its rest is heard out."""
     parts = bytearray()
     while True:
         message = await receive()
         if message["type"] != "http.request":
             raise ConnectionResetError
         parts += message.get("body", b"")
+        more = message.get("more_body", False)
         if len(parts) > room:
+            if more:
+                await _hear_out(receive)
             return None
-        if not message.get("more_body", False):
+        if not more:
             return bytes(parts)
 
 

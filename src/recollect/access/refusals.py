@@ -49,6 +49,9 @@ NO_TOKEN = Refusal(
 BUSY = Refusal(503, "busy", "too many requests at once", "try again", ((b"retry-after", b"1"),))
 NO_TOKENS = Refusal(503, "no_tokens", "the tokens cannot be read", "look at the server's log")
 LONG_HEAD = Refusal(431, "too_large", "the address and the headers are too long", "send a body")
+TWO_LENGTHS = Refusal(
+    400, "malformed", "the request says twice how long it is", "Content-Length alone"
+)
 SLOW = Refusal(408, "too_slow", "the request took too long to arrive")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,8 +15,6 @@ from recollect.cli.tables import Column, print_table
 
 if TYPE_CHECKING:
     from recollect.model import Item
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @command("show", examples=["recollect show 0v3h2k9x4m7q1abc", "recollect show 1abc --history"])
@@ -68,32 +65,30 @@ def list_memories(app: App, /, limit: int, after: str | None, **where: Any) -> i
     return 0 if items else 1
 
 
-@command("timeline", examples=["recollect timeline 1abc --window 3"])
-@click.argument("item_id", metavar="ID")
+@command(
+    "timeline",
+    examples=["recollect timeline 1abc --window 3", "recollect timeline --around 1abc"],
+)
+@click.argument("item_id", metavar="[ID]", required=False)
+@click.option("--around", metavar="ID", help="The memory, where it is not named first.")
 @click.option("--window", type=click.IntRange(1, 1000), default=5, show_default=True,
               metavar="N", help="How many before and how many after.")  # fmt: skip
 @pass_app
-def timeline(app: App, item_id: str, window: int) -> None:
+def timeline(app: App, item_id: str | None, around: str | None, window: int) -> None:
     """Show what came before and after a memory.
 
     Its neighbours in the conversation it belongs to, else those stored around it,
     oldest first.
     """
+    from recollect.facade.browsing import in_its_place  # help does without
+
+    wanted = {one for one in (item_id, around) if one is not None}
+    if len(wanted) != 1:
+        raise click.UsageError("one memory is needed: recollect timeline ID")
     with app.open() as memory:
-        middle = memory.get(item_id)
+        middle = memory.get(wanted.pop())
         items = memory.timeline(middle.id, window=window)
-    _show_all(app, _in_its_place(middle, items), middle=middle.id)
-
-
-def _in_its_place(middle: Item, neighbours: Sequence[Item]) -> list[Item]:
-    """The memory among its neighbours, in the order the store found them by."""
-
-    def place(item: Item) -> tuple[int, datetime, str]:
-        by_turn = middle.session is not None and middle.seq is not None
-        return (item.seq or 0, EPOCH, item.id) if by_turn else (0, item.stored_at, item.id)
-
-    others = [item for item in neighbours if item.id != middle.id]
-    return sorted([middle, *others], key=place)
+    _show_all(app, in_its_place(middle, items), middle=middle.id)
 
 
 def _show_all(app: App, items: Sequence[Item], *, middle: str | None = None) -> None:

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from recollect.provenance import Provenance
 
 
+def in_its_place(middle: Item, neighbours: Sequence[Item]) -> list[Item]:
+    """A memory among its neighbours, in the order `Browsing.timeline` found them by."""
+    everyone = [middle, *(item for item in neighbours if item.id != middle.id)]
+    if middle.session is not None and middle.seq is not None:
+        return sorted(everyone, key=lambda item: (item.seq or 0, item.id))
+    return sorted(everyone, key=lambda item: (item.stored_at, item.id))
+
+
 class Browsing(Opened):
     """The looking side of a memory."""
 

@@ -19,7 +19,7 @@ from recollect.integrations.documents import Documents
 from recollect.integrations.exact import Exact, OnRedaction, Redaction, exactly, told
 from recollect.integrations.matching import check_filter, passes
 from recollect.integrations.opening import missing, open_memory
-from recollect.integrations.quoting import walk_of
+from recollect.integrations.quoting import askable, walk_of
 from recollect.memory import Memory
 from recollect.model import Candidate, Filters
 from recollect.text import unkeepable
@@ -200,7 +200,7 @@ class RecollectStore(BaseStore):
             if not filters.ids:
                 return []
         wanted = op.offset + op.limit
-        found = list(islice(self._ranked(op.query or "", filters, wanted), wanted))
+        found = list(islice(self._ranked(askable(op.query or ""), filters, wanted), wanted))
         if len(found) < wanted and not self.abstain:
             known = {one.item.id for one, _ in found}
             found += [(one, None) for one in self._listed(op) if one.item.id not in known]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from recollect.asking import MAX_QUERY_BYTES
 from recollect.jsonable import iso
 from recollect.memory import Memory
 from recollect.model import Candidate, Recall
@@ -19,6 +20,9 @@ _RULE = (
 )
 
 
+_HEAD, _TAIL = 1500, 500  # characters of a question that is too long
+
+
 class Asking(NamedTuple):
     """How to recall: everything that an integration lets its user choose."""
 
@@ -31,16 +35,26 @@ class Asking(NamedTuple):
 
     def recall(self, memory: Memory, question: str) -> Recall | None:
         """The answer; None where nothing was asked."""
-        if not question.strip() and not self.filters:
+        asked = askable(question)
+        if not asked.strip() and not self.filters:
             return None
         return memory.recall(
-            question,
+            asked,
             k=self.k,
             profile=walk_of(memory, self.profile, abstain=self.abstain),
             max_tokens=self.max_tokens,
             deep=self.deep,
             **(self.filters or {}),
         )
+
+
+def askable(question: str) -> str:
+    """What a memory can be asked. In a chat the question is whatever somebody sent, a pasted
+    log perhaps: of a long one the beginning and the end, and no half characters."""
+    said = question.encode("utf-8", "replace").decode().replace("\0", " ")
+    if len(said.encode()) <= MAX_QUERY_BYTES:
+        return said
+    return f"{said[:_HEAD]}\n{said[-_TAIL:]}"
 
 
 def walk_of(memory: Memory, profile: str | None, *, abstain: bool) -> Profile:

@@ -69,7 +69,8 @@ class Calling:
             stack.enter_context(masked(asked.principal))
             opened = self.opening.memory(writing=not tool.reads)
             memory = signed(opened, asked.principal)
-            call = Call(memory, told, asked.client, asked.via, asked.progress, asked.draws)
+            seen_by = (asked.client, asked.via, asked.progress, asked.draws, whole)
+            call = Call(memory, told, *seen_by)
             space = memory.store.space
             notes = [stack.enter_context(watch(asked, space)) for watch in self._watches]
             reply = tool.whole(call) if whole else tool(call)

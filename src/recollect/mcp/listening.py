@@ -17,19 +17,25 @@ from recollect.access.hosts import Address
 from recollect.errors import BadSetting
 
 HEAD_WITHIN_S = 10.0
+TAKEN_WITHIN_S = 30.0
+_LEAST_TAKEN = 16 * 1024  # bytes of an answer within that time
 GOODBYE_WITHIN_S = 20
-_MOST_HEAD = 16 * 1024
+# More than the guard lets through: what is longer than that it refuses with a sentence.
+_MOST_HEAD = 64 * 1024
 _MOST_CONNECTIONS = 512
 
 
 class Impatient(H11Protocol):
-    """A connection that is closed where the head of a request takes too long.
+    """A connection that is closed where the head of a request takes too long, or where
+    nobody takes the answer.
 
-    The library waits for it forever, and a machine has only so many connections.
+    The library waits for both forever, and a machine has only so many connections.
     """
 
     within_s = HEAD_WITHIN_S
+    taken_within_s = TAKEN_WITHIN_S
     _patience: asyncio.TimerHandle | None = None
+    _untaken: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -44,7 +50,33 @@ class Impatient(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        self._is_taken()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._look_again()
+
+    def resume_writing(self) -> None:
+        self._is_taken()
+        super().resume_writing()
+
+    def _look_again(self) -> None:
+        left = self.transport.get_write_buffer_size()
+        self._untaken = self.loop.call_later(self.taken_within_s, self._look, left)
+
+    def _look(self, before: int) -> None:
+        """Slow is fine; standing still is not."""
+        if before - self.transport.get_write_buffer_size() >= _LEAST_TAKEN:
+            self._look_again()
+        else:
+            # To close would be to wait for the rest to be taken, too.
+            self.transport.abort()
+
+    def _is_taken(self) -> None:
+        if self._untaken is not None:
+            self._untaken.cancel()
+            self._untaken = None
 
     def _wait(self) -> None:
         if self._patience is None:

@@ -30,7 +30,8 @@ class Call:
     """One call of a tool: the memory it may use, what it was told, and by whom.
 
     There is no space in it: the server decides that, and no argument can change it.
-    ``draws`` says that the host draws views, which want to know more than a model does.
+    ``draws`` says that the host draws views, which want to know more than a model does;
+    ``whole`` that a program reads the answer, which is given more of it than a model.
     """
 
     memory: Memory
@@ -39,6 +40,7 @@ class Call:
     via: str = "mcp"
     progress: Callable[[int, int], None] = field(default=_nobody_watches)
     draws: bool = False
+    whole: bool = False
 
     @property
     def source(self) -> str:

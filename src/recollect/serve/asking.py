@@ -53,11 +53,12 @@ async def _posted(request: Request) -> Json:
     if media_of(request) != JSON_MEDIA:
         raise WrongMedia(f"the body must be {JSON_MEDIA}", remedy=f"Content-Type: {JSON_MEDIA}")
     try:
-        told = strict_json(body.decode("utf-8"))
+        told = strict_json(body.decode("utf-8-sig"))  # editors of Windows put a mark before it
     except UnicodeDecodeError as error:
         raise Malformed("the body is not UTF-8") from error
     except Refused as error:
-        raise Malformed(f"the body is {error.message}") from error
+        is_part = error.message.startswith("not ")
+        raise Malformed(f"the body is {error.message}" if is_part else error.message) from error
     if not isinstance(told, dict):
         raise Malformed("the body must be a JSON object")
     return told

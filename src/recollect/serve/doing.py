@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from recollect.errors import Refused
@@ -12,14 +11,15 @@ from recollect.mcp.fencing import NOTICE, memory_json
 from recollect.mcp.schema import checked
 from recollect.mcp.sight import seen
 from recollect.mcp.tool import Call, Reply
+from recollect.mcp.tools.pages import fitting, weight
 from recollect.mcp.tools.usual import REMEMBER
 from recollect.mcp.tools.writing import drafted
-from recollect.model import Draft, Item, Link, Remembered
+from recollect.model import Draft, Link, Remembered
 from recollect.wire import item_json, mapping_json, remembered_json
 
 _FILTERS = ("kind", "topic", "tag", "entity", "source", "session", "since", "until")
 _USUAL_PAGE = 50
-MOST_PAGE = 2 << 20  # bytes of text
+_USUAL_LINKS = 100
 
 
 def get_memory(call: Call) -> Reply:
@@ -33,20 +33,11 @@ def list_memories(call: Call) -> Reply:
     most = call.told.get("limit", _USUAL_PAGE)
     where = call.given(*_FILTERS)
     found = call.memory.browse(limit=most, after=call.told.get("after"), **where)
-    items = _page(found)
+    # One in any case, as many as one answer should hold: texts come uncut.
+    items = found[: fitting(call, (weight(call, item.text) for item in found))]
     cursor = items[-1].id if len(found) == most or len(items) < len(found) else None
     memories = [memory_json(item) for item in items]
     return Reply("", {"notice": NOTICE, "memories": memories, "cursor": cursor})
-
-
-def _page(items: Sequence[Item]) -> Sequence[Item]:
-    """As many as one answer should hold, but one in any case: texts come uncut."""
-    size = 0
-    for count, item in enumerate(items):
-        size += len(item.text.encode())
-        if count and size > MOST_PAGE:
-            return items[:count]
-    return items
 
 
 def remember_many(call: Call) -> Reply:
@@ -85,6 +76,7 @@ def links(call: Call) -> Reply:
     """The links of a memory to others that may be seen."""
     item = seen(call.memory, call.told["id"])
     found = call.memory.links(item.id)
+    offset, most = call.told.get("offset", 0), call.told.get("limit", _USUAL_LINKS)
     others = call.memory.store.get(
         sorted({end.id for link in found for end in (link.src, link.dst)})
     )
@@ -97,7 +89,8 @@ def links(call: Call) -> Reply:
             for end in (link.src, link.dst)
         )
     ]
-    return Reply("", {"links": told})
+    page = told[offset : offset + most]
+    return Reply("", {"links": page, "left_out": max(0, len(told) - offset - len(page))})
 
 
 def _link_json(link: Link) -> Json:

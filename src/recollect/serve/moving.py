@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from recollect.errors import BadText, Refused
+from recollect.errors import BadText, Forbidden, Refused
 from recollect.ingest.strict_json import strict_json
 from recollect.jsonable import Json
 from recollect.memory import Memory
@@ -24,9 +24,28 @@ _TAKEN_WITHIN_S = 30.0
 
 
 async def exported(memory: Memory) -> Exported:
-    """The export, begun: a store that cannot be read is told before anything is promised."""
+    """The export, begun: a store that cannot be read is told before anything is promised.
+
+    It is everything or nothing. Where some of it lies above what this server shows to
+    anybody, it is nothing: a copy without it would pass for a whole one.
+    """
+    if await to_thread.run_sync(memory.store.most_classified) > _ceiling(memory):
+        raise _above(memory)
     chunks = _chunks(memory)
     return Exported(await to_thread.run_sync(next, chunks, b""), chunks)
+
+
+def _ceiling(memory: Memory) -> int:
+    return memory.settings.max_classification
+
+
+def _above(memory: Memory) -> Forbidden:
+    return Forbidden(
+        f"there are memories above classification {_ceiling(memory)}, which this server gives "
+        "to nobody",
+        scope="",
+        remedy="recollect export on its machine, or RECOLLECT_MAX_CLASSIFICATION=3 for the server",
+    )
 
 
 class Exported(Response):
@@ -56,6 +75,8 @@ def _chunks(memory: Memory) -> Generator[bytes, None, None]:
     parts: list[bytes] = []
     size = 0
     for record in memory.export():
+        if record.get("classification", 0) > _ceiling(memory):
+            raise _above(memory)  # it came in the meantime: what is sent breaks off
         parts.append(dumps(record).encode() + b"\n")
         size += len(parts[-1])
         if size >= _CHUNK:

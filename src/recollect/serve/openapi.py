@@ -139,11 +139,13 @@ def _plain(plain: Plain) -> Json:
     if POLICY[plain.operation] is Right.ANYONE:
         made["security"] = []
     if plain.operation == "import":
-        made["requestBody"] = {"required": True, "content": {"application/x-ndjson": {}}}
+        content = {"application/x-ndjson": {"schema": {"type": "string"}}}
+        made["requestBody"] = {"required": True, "content": content}
     return made
 
 
 _PLAIN_SCHEMAS: dict[str, Json] = {
+    "export": {"type": "string"},
     "health": answer({"status": STRING}),
     "ready": answer({"status": STRING}),
     "import": answer({"stored": {"type": "integer"}}),

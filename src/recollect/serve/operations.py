@@ -106,9 +106,17 @@ LINKS = Tool(
     "links",
     "A memory's links",
     "How a memory is linked to others: implies, contradicts, supersedes ...",
-    arguments({"id": _ID}, "id"),
+    arguments(
+        {
+            "id": _ID,
+            "limit": whole("At most so many; 100 unless told.", 1, 1000),
+            "offset": whole("Leave out the first so many.", 0, 100_000),
+        },
+        "id",
+    ),
     answer(
         {
+            "left_out": {"type": "integer", "description": "How many come after them."},
             "links": listing(
                 answer(
                     {
@@ -120,7 +128,7 @@ LINKS = Tool(
                         "source": STRING,
                     }
                 )
-            )
+            ),
         }
     ),
     "recollect.serve.doing:links",

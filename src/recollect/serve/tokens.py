@@ -100,7 +100,9 @@ def _named(app: App, spaces: tuple[str, ...]) -> tuple[str, ...]:
     from recollect.spaces import data_dir, space_path  # help does without
 
     for space in spaces:
-        space_path(space, data_dir(app.settings))
+        if not space_path(space, data_dir(app.settings)).exists():
+            # It may be made later; more often it is a slip of the pen.
+            app.note(yellow(f"there is no space {space} yet; recollect spaces lists them"))
     return spaces or (app.where().name,)
 
 

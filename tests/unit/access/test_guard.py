@@ -81,6 +81,61 @@ def test_bodies_have_a_limit(callers: Callers) -> None:
     run(work())
 
 
+def told(headers: list[tuple[bytes, bytes]]) -> dict[str, Any]:
+    """A request that is refused for its Host alone."""
+    return {
+        "type": "http", "method": "POST", "path": "/", "query_string": b"",
+        "client": ("127.0.0.1", 1), "headers": [(b"host", b"evil.example"), *headers],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("headers", "parts"),
+    [
+        ([], 3),
+        ([(b"content-length", b"3")], 3),
+        ([(b"content-length", b"99999999999")], 0),
+        ([(b"content-length", b"3"), (b"expect", b"100-continue")], 0),
+    ],
+)
+def test_who_is_refused_is_heard_out(
+    callers: Callers, headers: list[tuple[bytes, bytes]], parts: int
+) -> None:
+    """Where that is not too much, and where they do not wait to be told to go on."""
+    waiting = [b"1", b"2", b"3"]
+    log: list[str] = []
+
+    async def receive() -> Any:
+        log.append("heard")
+        body = waiting.pop(0)
+        return {"type": "http.request", "body": body, "more_body": bool(waiting)}
+
+    async def send(message: Any) -> None:
+        log.append(message["type"])
+
+    run(Guard(echo, make_door(callers))(told(headers), receive, send))
+
+    assert log == ["heard"] * parts + ["http.response.start", "http.response.body"]
+
+
+def test_who_has_said_everything_is_answered_at_once(callers: Callers) -> None:
+    """A body whose last part is too much has no more to be heard out."""
+    sent: list[Any] = []
+    parts = [b"x" * MOST_BODY, b"x"]
+
+    async def receive() -> Any:
+        body = parts.pop(0)
+        return {"type": "http.request", "body": body, "more_body": bool(parts)}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = told([]) | {"headers": [(b"host", HERE.shown.encode())]}
+    run(Guard(echo, make_door(callers))(scope, receive, send))
+
+    assert sent[0]["status"] == 413
+
+
 def test_slow_bodies_are_given_up(callers: Callers) -> None:
     """With 408; and a client that goes away in the middle leaves nothing behind."""
     sent: list[Any] = []
@@ -159,6 +214,34 @@ def test_only_so_many_are_served_at_once(callers: Callers) -> None:
             answers = await asyncio.gather(*asked)
             assert sorted(one.status_code for one in answers) == [200, 200, 503, 503]
             assert (await client.get("/")).status_code == 200
+
+    run(work())
+
+
+def test_who_looks_after_the_server_is_always_answered(callers: Callers) -> None:
+    """However much others ask; but nobody guesses tokens there uncounted."""
+    open_to_all = frozenset({"/health"})
+    door = replace(make_door(callers, rate=2), at_once=1, each=1, open_to_all=open_to_all)
+
+    async def work() -> None:
+        free = asyncio.Event()
+        async with client_of(door, waiting(free)) as client:
+            asked = asyncio.create_task(client.get("/slow"))
+            await asyncio.sleep(0.05)
+            assert (await client.get("/")).status_code == 503
+            assert (await client.get("/")).status_code == 429
+            for _ in range(5):
+                assert (await client.get("/health")).status_code == 200
+            # Nor does anybody fill our memory there, where nobody counts.
+            assert (await client.post("/health", content=b"x")).status_code == 413
+            free.set()
+            assert (await asked).status_code == 200
+        guard = Guard(echo, door)
+        transport = httpx.ASGITransport(guard, client=("127.0.0.1", 1))
+        async with httpx.AsyncClient(transport=transport, base_url=URL) as client:
+            wrong = callers.headers["unknown"]
+            tries = [(await client.get("/health", headers=wrong)).status_code for _ in range(4)]
+            assert tries == [401, 401, 429, 429]
 
     run(work())
 

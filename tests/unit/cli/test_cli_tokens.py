@@ -55,6 +55,17 @@ def test_a_token_is_for_the_space_in_use_or_those_named(call: Caller) -> None:
     }  # fmt: skip
 
 
+def test_a_space_that_is_not_there_is_named(call: Caller) -> None:
+    """It may come; more often the name was mistyped, and nobody would be let in."""
+    call("--space", "work", "remember", "The deploy key lives in vault B")
+
+    slip = call("token", "create", "one", "--scope", "read", "--space", "wrok")
+    right = call("token", "create", "two", "--scope", "read", "--space", "work")
+
+    assert "there is no space wrok yet" in slip.err
+    assert "there is no space" not in right.err
+
+
 def test_everything_as_json(call: Caller) -> None:
     """For programs."""
     made = call("token", "create", "laptop", "--scope", "admin", "--json").told

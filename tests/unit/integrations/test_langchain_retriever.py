@@ -55,6 +55,16 @@ def test_nothing_relevant_is_nothing(space: Memory) -> None:
     assert retriever.invoke("  ") == []
 
 
+@pytest.mark.parametrize("noise", ["", "\0", "\ud800", "connection refused at 10.0.0.1\n" * 1000])
+def test_whatever_a_chat_sends_can_be_asked(space: Memory, noise: str) -> None:
+    """A pasted log, a NUL, half a character: none of them ends the conversation."""
+    retriever = RecollectRetriever(memory=space, abstain=False)
+
+    found = retriever.invoke(f"{noise} where does the deploy key live?")
+
+    assert "The deploy key lives in vault B" in [document.page_content for document in found]
+
+
 def test_filters_profile_and_number_are_the_callers(space: Memory) -> None:
     """As of a recall; what does not exist is refused as there."""
     ops = RecollectRetriever(memory=space, filters={"topic": "ops", "min_trust": 1})

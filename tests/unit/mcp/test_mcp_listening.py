@@ -21,13 +21,24 @@ class Quick(Impatient):
     """The same, with little patience."""
 
     within_s = 0.3
+    taken_within_s = 0.5
+
+
+LARGE = 32 << 20
+UNDER_WAY: list[int] = [0]
 
 
 async def hello(scope: Any, receive: Any, send: Any) -> None:
-    await send(
-        {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]}
-    )
-    await send({"type": "http.response.body", "body": b"hi"})
+    body = b"x" * LARGE if scope["path"] == "/large" else b"hi"
+    size = str(len(body)).encode()
+    UNDER_WAY[0] += 1
+    try:
+        await send(
+            {"type": "http.response.start", "status": 200, "headers": [(b"content-length", size)]}
+        )
+        await send({"type": "http.response.body", "body": body})
+    finally:
+        UNDER_WAY[0] -= 1
 
 
 class Calm(Impatient):
@@ -104,6 +115,33 @@ def test_who_asks_properly_may_ask_again(port: int) -> None:
             time.sleep(1.1)
         one.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         assert heard.read().startswith(b"HTTP/1.1 200")
+
+
+def test_who_does_not_take_the_answer_is_let_go(port: int) -> None:
+    """Else a few who stopped reading would keep everybody else out."""
+    with opened(port) as one:
+        one.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert one.recv(1) == b"H"
+        assert UNDER_WAY[0] == 1
+
+        give_up = time.monotonic() + 10
+        while UNDER_WAY[0]:
+            assert time.monotonic() < give_up, "it waits for ever"
+            time.sleep(0.05)
+
+
+def test_who_takes_the_answer_slowly_gets_it(port: int) -> None:
+    """As long as there is some way made."""
+    with opened(port) as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        one.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        heard, start = 0, time.monotonic()
+        while part := one.recv(1 << 20):
+            heard += len(part)
+            time.sleep(0.05)
+
+    assert heard > LARGE
+    assert time.monotonic() - start > 2 * Quick.taken_within_s
 
 
 def test_an_address_of_somebody_else_is_told() -> None:

@@ -98,13 +98,56 @@ def test_the_budget_holds_and_what_is_left_out_is_said(
         seen += [hit["id"] for hit in told["memories"]]
         assert memory.embedder is not None
         # Of the best as much is shown as tells what it is, whatever the budget.
-        assert memory.embedder.count_tokens(page.text) <= max(tokens, 300)
-        if (cursor := told["cursor"]) is None:
+        assert memory.embedder.count_tokens(page.text) == told["tokens"]
+        assert told["tokens"] <= max(tokens, 250)
+        is_first, cursor = cursor is None, told["cursor"]
+        if cursor is None:
             break
-        assert f"{told['left_out']} more left out" in page.text
+        # Who is given the text alone can go on as well.
+        way = f"offset {told['returned']}" if is_first else f"cursor {cursor}"
+        assert f"{told['left_out']} left out, which {way} gets" in page.text
         assert told["left_out"] == whole.content["returned"] - len(seen)
 
     assert sorted(seen) == sorted(hit["id"] for hit in whole.content["memories"])
+
+
+def test_the_budget_counts_every_label(ask: Ask, memory: Memory) -> None:
+    """Of many short memories the labels weigh more than the words."""
+    for number in range(40):
+        ask("remember", text=f"Deploy {number}: the key of host {number * 37} is in vault {number}")
+    assert memory.embedder is not None
+
+    for tokens in (300, 500, 1000, 2000):
+        reply = ask("recall", query="in which vault is the key?", k=50, max_tokens=tokens)
+        more = ask("recall", query="in which vault is the key?", k=50, max_tokens=tokens,
+                   offset=reply.content["returned"])  # fmt: skip
+
+        assert tokens * 0.7 < memory.embedder.count_tokens(reply.text) <= tokens
+        assert f"which offset {reply.content['returned']} gets" in reply.text
+        found = [{hit["id"] for hit in one.content["memories"]} for one in (reply, more)]
+        assert found[0].isdisjoint(found[1])
+
+
+def test_what_is_not_recalled_is_only_glimpsed(ask: Ask) -> None:
+    """A nearest miss and a corrected memory are named, not told at length."""
+    ask("remember", text="Violins are tuned in fifths. " + "So they say. " * 1000, force=True)
+    for text in ("Maria prefers small pull requests", "The bank's sandbox is closed on Fridays"):
+        ask("remember", text=text)
+    missed = ask("recall", query="who repairs old violins and cellos in Cremona?")
+
+    assert missed.content["nearest_miss"]["text"].endswith("more characters]")
+    assert len(missed.text) < 1000
+
+
+def test_a_relation_is_told_once(ask: Ask) -> None:
+    """Where the memory stands; a warning does not say it again, in data it is there."""
+    ask("remember", text="The billing service listens on port 8081")
+    ask("remember", text="The billing service listens on port 9090 now")
+
+    reply = ask("recall", query="on which port does the billing service listen?")
+
+    assert reply.text.count("supersedes") == 1
+    assert reply.content["warnings"]
 
 
 def test_a_memory_longer_than_the_budget_is_cut(ask: Ask, memory: Memory) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ from recollect.mcp.offer import Offer
 from recollect.mcp.opening import Opening
 from recollect.mcp.tool import Reply, Tool
 from recollect.mcp.tools import TOOLS
+from recollect.mcp.tools.pages import PROGRAM_ROOM
 from recollect.serve.app import make_app
-from recollect.serve.doing import MOST_PAGE
 from recollect.serve.routes import WAYS
 from recollect.settings import Settings
 from serving import Callers, make_door, mcp, served, talk
@@ -67,7 +68,8 @@ def test_a_memory_from_its_beginning_to_its_end(memory: Memory, callers: Callers
         assert (await get(f"/v1/memories/{item}/why-not", q="bread"))["about"] == "why_not"
         assert (await post("/v1/explain", query="releases"))["about"] == "trace"
         assert (await get("/v1/entities"))["entities"]
-        assert (await get(f"/v1/memories/{item}/timeline"))["memories"] == []
+        around = await get(f"/v1/memories/{item}/timeline")
+        assert [one["id"] for one in around["memories"]] == [item]
         shown = await post("/v1/forget", ids=[item])
         assert not shown["done"]
         assert (await post("/v1/forget", ids=[item], token=shown["token"]))["done"]
@@ -143,6 +145,7 @@ def test_lists_come_in_pages(filled: Memory, callers: Callers) -> None:
 
 def test_an_export_comes_back_as_it_was(filled: Memory, memory: Memory, callers: Callers) -> None:
     """Everything out by one server, everything in by another; again it is known already."""
+    filled.settings = replace(filled.settings, max_classification=3)
     admin = callers.headers["admin"]
     media = {"Content-Type": "application/x-ndjson"}
 
@@ -164,6 +167,28 @@ def test_an_export_comes_back_as_it_was(filled: Memory, memory: Memory, callers:
     assert first == filled.stats()["memories"]
     assert second == 0
     assert memory.stats()["revisions"] == filled.stats()["revisions"]
+
+
+def test_an_export_is_whole_or_refused(memory: Memory, callers: Callers) -> None:
+    """What lies above the ceiling goes to no admin either, and a copy without it would pass
+    for a whole one; who raises the server's ceiling gets everything."""
+    memory.remember("Backups run at night")
+    secret = memory.remember("The launch code is 0000", classification=3).id
+    memory.forget(secret)
+    admin = callers.headers["admin"]
+
+    async def conversation(client: httpx.AsyncClient) -> httpx.Response:
+        return await client.get("/v1/export", headers=admin)
+
+    refused = talk(served(memory, make_door(callers)), conversation)
+    memory.settings = replace(memory.settings, max_classification=3)
+    whole = talk(served(memory, make_door(callers)), conversation)
+
+    assert refused.status_code == 403
+    assert "MAX_CLASSIFICATION" in refused.json()["error"]["remedy"]
+    assert "0000" not in refused.text
+    assert whole.status_code == 200
+    assert "0000" in whole.text
 
 
 @pytest.mark.parametrize(
@@ -242,6 +267,19 @@ def test_what_cannot_be_read_is_told(
     assert answer.json()["error"].keys() == {"kind", "message", "remedy"}
     assert answer.json()["error"]["kind"] == kind
     assert memory.stats()["memories"] == 0
+
+
+def test_a_mark_before_the_body_does_no_harm(memory: Memory, callers: Callers) -> None:
+    """As editors of Windows write it before a text in UTF-8."""
+    body = b'\xef\xbb\xbf{"text": "Backups run at night"}'
+
+    async def conversation(client: httpx.AsyncClient) -> httpx.Response:
+        media = {"Content-Type": "application/json"}
+        return await client.post("/v1/memories", content=body, headers=media)
+
+    answer = talk(served(memory, make_door(callers)), conversation)
+
+    assert answer.json()["status"] == "stored"
 
 
 @pytest.mark.parametrize(
@@ -386,7 +424,7 @@ def test_a_page_of_long_texts_ends_early(memory: Memory, callers: Callers) -> No
 
     pages = talk(served(memory, make_door(callers)), conversation)
 
-    full = MOST_PAGE // 60_000
+    full = PROGRAM_ROOM // 60_000
     assert [len(page["memories"]) for page in pages] == [full, 36 - full]
     assert len({one["id"] for page in pages for one in page["memories"]}) == 36
 

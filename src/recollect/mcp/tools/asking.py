@@ -9,21 +9,29 @@ from recollect.asking import next_cursor
 from recollect.errors import Refused
 from recollect.explain import explain as arithmetic_of
 from recollect.jsonable import Json, number
-from recollect.mcp.fencing import NOTICE, Quote, cut, labelled, memory_json, one_line, quoted
+from recollect.mcp.fencing import (
+    NOTICE,
+    Quote,
+    cleaned,
+    cut,
+    labelled,
+    memory_json,
+    one_line,
+    quoted,
+)
 from recollect.mcp.sight import seen
 from recollect.mcp.tool import Call, Reply
+from recollect.mcp.tools.usual import GLIMPSE
 from recollect.mcp.view import EVIDENCE
 from recollect.memory import Memory
-from recollect.model import Candidate, Recall
+from recollect.model import Candidate, Item, Recall
 from recollect.present import related, relation_lines
 from recollect.reasons import match_reasons
+from recollect.stages.assemble import warnings_for
 from recollect.wire import degraded_json, evidence_json, provenance_json, why_not_json
 
 _FILTERS = ("entity", "kind", "layer", "band", "topic", "tag", "since", "until")
 _LIMITS = ("as_of", "k", "episode_k", "max_tokens", "offset", "cursor", "profile")
-_FRAME = 100  # tokens of a text that are no memory: counts, the rule, what was left out
-_ENTRY = 12  # tokens around each memory: the code, its number
-_LABEL = 60  # tokens of the line above a memory
 _SHORTEST = 80  # characters that are shown of a memory in any case
 _ORIGINS_SHOWN = 30
 
@@ -35,11 +43,9 @@ def recall(call: Call) -> Reply:
     track = call.told.get("mark_accessed") or None
     answer = memory.recall(call.told.get("query", ""), track=track, **asked)
     hits = _fitting(answer, memory)
-    page = answer.page
-    left_out = max(0, page.total - page.offset - len(hits))
+    left_out, cursor = _more(answer, hits)
     by_tokens = len(hits) < len(answer.hits)
-    cursor = next_cursor(answer.query, [hit.item.id for hit in hits]) if left_out else None
-    text = "\n\n".join(part for part in _told(answer, hits, left_out) if part)
+    text = _told(answer, hits)
     content = {
         "status": answer.status,
         "reason": answer.reason,
@@ -47,7 +53,7 @@ def recall(call: Call) -> Reply:
         "memories": [_hit_json(hit, answer) for hit in hits],
         "returned": len(hits),
         "left_out": left_out,
-        "stopped_by": "tokens" if by_tokens else page.stopped_by,
+        "stopped_by": "tokens" if by_tokens else answer.page.stopped_by,
         "cursor": cursor,
         "tokens": _counted(text, memory),
         "captions": [caption.text for caption in answer.captions],
@@ -63,25 +69,31 @@ def recall(call: Call) -> Reply:
 def _fitting(answer: Recall, memory: Memory) -> tuple[Candidate, ...]:
     """As many of the best as fit with all that is said about them; of the very first as
     much as fits."""
-    room = answer.query.max_tokens - _FRAME
+    most = answer.query.max_tokens
+    room = most
     kept: list[Candidate] = []
     for hit in answer.hits:
-        cost = _ENTRY + _counted("\n".join(_quote(hit, answer)), memory)
-        if cost > room:
+        room -= _counted("\n".join(_quote(hit, answer)), memory)
+        if room < 0:
             break
-        room -= cost
         kept.append(hit)
-    if answer.hits and not kept:
-        kept.append(_shortened(answer.hits[0], room, memory))
-    return tuple(kept)
+    # That was a first guess: the frame and the code before each memory count as well.
+    while len(kept) > 1 and _counted(_told(answer, kept), memory) > most:
+        kept.pop()
+    if len(kept) > 1 or not answer.hits:
+        return tuple(kept)
+    return (_shortened(answer.hits[0], answer, memory),)
 
 
-def _shortened(hit: Candidate, room: int, memory: Memory) -> Candidate:
+def _shortened(hit: Candidate, answer: Recall, memory: Memory) -> Candidate:
     """A memory too long for the whole budget, cut to what is left of it, and said to be."""
-    text, longest = hit.item.text, len(hit.item.text)
-    while longest > _SHORTEST and _counted(text[:longest], memory) > room - _LABEL:
-        longest = longest * 3 // 4
-    return hit._replace(item=hit.item._replace(text=cut(text, longest)))
+    text, longest, shown = hit.item.text, len(hit.item.text), hit
+    while longest > _SHORTEST and _counted(_told(answer, [shown]), memory) > (
+        answer.query.max_tokens
+    ):
+        longest = max(_SHORTEST, longest * 3 // 4)
+        shown = hit._replace(item=hit.item._replace(text=cut(text, longest)))
+    return shown
 
 
 def _counted(text: str, memory: Memory) -> int:
@@ -90,27 +102,44 @@ def _counted(text: str, memory: Memory) -> int:
     return -(-len(text.encode()) // 4)
 
 
+def _more(answer: Recall, hits: Sequence[Candidate]) -> tuple[int, str | None]:
+    """How many more passed, and the cursor that gets them."""
+    left_out = max(0, answer.page.total - answer.page.offset - len(hits))
+    ids = [hit.item.id for hit in hits]
+    return left_out, next_cursor(answer.query, ids) if left_out else None
+
+
 def _quote(hit: Candidate, answer: Recall) -> Quote:
     quote = labelled(hit.item, f"score {hit.score:.3f}")
     lines = [hit.item.text, *relation_lines(related(answer, hit))]
     return quote._replace(text="\n".join(lines))
 
 
-def _told(answer: Recall, hits: Sequence[Candidate], left_out: int) -> Iterator[str]:
+def _told(answer: Recall, hits: Sequence[Candidate]) -> str:
+    """The whole text: how many, how to get the rest, and the memories."""
+    left_out, cursor = _more(answer, hits)
+    told = f"{len(hits)} of {len(hits) + left_out} memories, best first"
     if not hits:
-        yield f"Nothing recalled ({answer.status}): {one_line(answer.reason)}"
+        told = f"Nothing recalled ({answer.status}): {one_line(answer.reason)}"
+    elif answer.query.seen:
+        told += f"; {left_out} left out, which cursor {cursor} gets." if left_out else "."
     else:
-        more = f"; {left_out} more left out, the cursor gets them" if left_out else ""
-        yield f"{len(hits)} of {len(hits) + left_out} memories, best first{more}."
-    yield quoted(list(_quotes(answer, hits)), longest=None)
+        gone_by = answer.page.offset + len(hits)
+        told += f"; {left_out} left out, which offset {gone_by} gets." if left_out else "."
+    memories = quoted(list(_quotes(answer, hits)), longest=None)
+    return f"{told}\n\n{memories}" if memories else told
 
 
 def _quotes(answer: Recall, hits: Sequence[Candidate]) -> Iterator[Quote]:
     """The memories and what is to be said about them, which may repeat words of theirs."""
     yield from (_quote(hit, answer) for hit in hits)
     if answer.nearest_miss is not None and not hits:
-        yield labelled(answer.nearest_miss.item, "nearest miss, not relevant enough")
-    yield from (Quote("warning", told) for told in answer.warnings)
+        yield labelled(_glimpsed(answer.nearest_miss), "nearest miss, not relevant enough")
+    # What a memory's own lines say already, its flags, trust and relations, is not repeated.
+    said = warnings_for(answer.hits, answer.relations)
+    warnings = [told for told in answer.warnings if told not in said]
+    if warnings:
+        yield Quote("warnings", "\n".join(warnings))
     yield from (Quote(f"degraded: without {part.part}", part.reason) for part in answer.degraded)
 
 
@@ -119,7 +148,7 @@ def _hit_json(hit: Candidate, answer: Recall) -> Json:
         "score": number(hit.score),
         "reasons": list(match_reasons(hit, answer)),
         "relations": [
-            {"type": told.type, "other": told.other, "text": told.text,
+            {"type": told.type, "other": told.other, "text": cut(told.text, GLIMPSE),
              "inbound": told.inbound}
             for told in related(answer, hit)
         ],
@@ -130,8 +159,12 @@ def _evidence(hit: Candidate) -> list[Json]:
     return [evidence_json(reason) for reason in hit.evidence]
 
 
+def _glimpsed(miss: Candidate) -> Item:
+    return miss.item._replace(text=cut(miss.item.text, GLIMPSE))
+
+
 def _miss_json(miss: Candidate | None) -> Json | None:
-    return None if miss is None else memory_json(miss.item) | {"score": number(miss.score)}
+    return None if miss is None else memory_json(_glimpsed(miss)) | {"score": number(miss.score)}
 
 
 def explain(call: Call) -> Reply:
@@ -143,7 +176,7 @@ def explain(call: Call) -> Reply:
     if query.strip():
         return _trace(call.memory.recall(query, track=False, **options))
     if item_id:
-        return _origin(call.memory, seen(call.memory, item_id).id)
+        return _origin(call, seen(call.memory, item_id).id)
     raise Refused("say what to explain", remedy="give a query, an id, or both")
 
 
@@ -179,8 +212,8 @@ def _trace(answer: Recall) -> Reply:
     return _explained("trace", "\n".join(lines), details, stage=None)
 
 
-def _origin(memory: Memory, item_id: str) -> Reply:
-    found = memory.why(item_id)
+def _origin(call: Call, item_id: str) -> Reply:
+    found = call.memory.why(item_id)
     lines = [
         f"{'  ' * (edge.depth - 1)}{edge.link.type} {edge.link.dst.id}"
         f"{': ' + one_line(edge.item.text) if edge.item else ''}"
@@ -191,7 +224,11 @@ def _origin(memory: Memory, item_id: str) -> Reply:
         lines.append("… and more")
     about = labelled(found.item)
     told = "\n".join([about.head, *(lines or ["It derives from no other memory."])])
-    return _explained("origin", told, provenance_json(found), stage=None)
+    details = provenance_json(found)
+    # There may be hundreds of them: a model reads what each begins with.
+    return _explained(
+        "origin", told, details if call.whole else cleaned(details, GLIMPSE), stage=None
+    )
 
 
 def _explained(

@@ -10,6 +10,8 @@ from recollect.jsonable import Json
 from recollect.mcp.fencing import NOTICE, labelled, quoted
 from recollect.mcp.sight import seen
 from recollect.mcp.tool import Call, Reply
+from recollect.mcp.tools.pages import fitting, weight
+from recollect.mcp.tools.usual import GLIMPSE
 from recollect.memory import Forgotten, Memory
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ def forget(call: Call) -> Reply:
     if told.get("sweep"):
         if told.get("erase"):
             raise Refused("a sweep never erases", remedy="leave out erase, or give ids")
-        return _sweep(memory, told.get("token"))
+        return _sweep(call, told.get("token"))
     ids = list(dict.fromkeys(seen(memory, item_id).id for item_id in told["ids"]))
     erase = told.get("erase", False)
     would = memory.forget(*ids, erase=erase, preview=True)
@@ -61,7 +63,7 @@ def _preview(would: Forgotten, token: str, *, erase: bool) -> Reply:
     if not would.items:
         lines[0] = "Nothing would go."
     return Reply(
-        "\n".join([*lines, quoted(quotes)]).strip(),
+        "\n".join([*lines, quoted(quotes, longest=GLIMPSE)]).strip(),
         _content(would, done=False, token=token if would.items else None),
     )
 
@@ -99,21 +101,32 @@ def _content(told: Forgotten, *, done: bool, token: str | None = None) -> Json:
 
 def _shape(**told: Any) -> Json:
     lists: Json = {name: [] for name in ("memories", "kept", "derived", "quarantined", "restored")}
-    return lists | {"notice": NOTICE, "token": None, "run": None, "out_of_reach": []} | told
+    usual: Json = {"token": None, "run": None, "left_out": 0, "out_of_reach": []}
+    return lists | {"notice": NOTICE} | usual | told
 
 
-def _sweep(memory: Memory, token: str | None) -> Reply:
+def _sweep(call: Call, token: str | None) -> Reply:
+    memory = call.memory
     if token is None:
         report = memory.maintain("forget", preview=True)
         ids = _leaving(report)
         items = memory.browse(limit=len(ids), ids=tuple(ids)) if ids else []
+        items = items[: fitting(call, (weight(call, item.text[:GLIMPSE]) for item in items))]
         shown = [{"id": item.id, "text": item.text} for item in items]
+        left_out = len(ids) - len(items)
         told = f"Nothing was changed. {len(ids)} would be forgotten; token: {report.plan.token}"
         if not ids:
             told = "Nothing is ripe for forgetting."
+        if left_out:
+            told += f"\n{left_out} of them are not shown."
         return Reply(
-            f"{told}\n{quoted([labelled(item) for item in items])}".strip(),
-            _shape(done=False, token=report.plan.token if ids else None, memories=shown),
+            f"{told}\n{quoted([labelled(item) for item in items], longest=GLIMPSE)}".strip(),
+            _shape(
+                done=False,
+                token=report.plan.token if ids else None,
+                memories=shown,
+                left_out=left_out,
+            ),
         )
     report = memory.maintain("forget", token=token)
     gone = [item_id for done in report.done for item_id in done.ended]

@@ -9,6 +9,7 @@ from recollect.jsonable import Json
 from recollect.mcp.fencing import NOTICE, Quote, one_line, quoted
 from recollect.mcp.sight import seen
 from recollect.mcp.tool import Call, Reply
+from recollect.mcp.tools.pages import fitting, weight
 
 if TYPE_CHECKING:
     from recollect.maintain.run import Report
@@ -37,8 +38,13 @@ def consolidate(call: Call) -> Reply:
         }
         for job, proposal in steps
     ]
-    quotes = [Quote(f"{one['job']} | {' '.join(one['leaves'])}", one["why"]) for one in proposals]
-    content = _content(report, proposals, preview=token is None)
+    count = fitting(call, (weight(call, one["why"], one["text"] or "") for one in proposals))
+    if count < len(proposals):
+        told += f"\n{len(proposals) - count} of {len(proposals)} proposals are not shown."
+    shown = proposals[:count]
+    quotes = [Quote(f"{one['job']} | {' '.join(one['leaves'])}", one["why"]) for one in shown]
+    content = _content(report, shown, preview=token is None)
+    content["left_out"] = len(proposals) - count
     return Reply(f"{told}\n{quoted(quotes, 'proposals')}".strip(), content)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from recollect.jsonable import Json
 from recollect.mcp.schema import (
     BOOLEAN,
     INTEGER,
@@ -21,7 +22,7 @@ from recollect.mcp.tools.shapes import MEMORY, NOTICE
 from recollect.model import OPERATIONS
 
 _ID = text("The memory's id, or a part of it that only it has.", most=200)
-_MEMORIES = answer({"notice": NOTICE, "memories": listing(answer(MEMORY))})
+_LEFT_OUT: Json = {"type": "integer", "description": "How many there are besides."}
 
 READ_SMART = Tool(
     "read_smart",
@@ -97,6 +98,7 @@ CONSOLIDATE = Tool(
                 )
             ),
             "left": listing(STRING),
+            "left_out": {"type": "integer", "description": "How many proposals are not shown."},
         }
     ),
     "keeping:consolidate",
@@ -128,14 +130,23 @@ UNDO = Tool(
 HISTORY = Tool(
     "history",
     "A memory's revisions",
-    "All revisions of a memory, oldest first: what it said before it was corrected.",
-    arguments({"id": _ID}, "id"),
+    "The revisions of a memory, oldest first: what it said before it was corrected. Of many "
+    "the newest.",
+    arguments(
+        {
+            "id": _ID,
+            "limit": whole("At most so many, the newest; 10 unless told.", 1, 200),
+            "offset": whole("Leave out the newest so many.", 0, 100_000),
+        },
+        "id",
+    ),
     answer(
         {
             "notice": NOTICE,
             "revisions": listing(
                 answer({"rev": INTEGER, "text": STRING, "from": maybe(STRING), "to": maybe(STRING)})
             ),
+            "left_out": _LEFT_OUT,
         }
     ),
     "looking:history",
@@ -146,11 +157,11 @@ HISTORY = Tool(
 TIMELINE = Tool(
     "timeline",
     "What came before and after",
-    "What was stored or said just before and after a memory, oldest first.",
+    "A memory among those that were stored or said just before and after it, oldest first.",
     arguments(
         {"id": _ID, "window": whole("So many on each side; 5 unless told.", 1, 50)}, "id"
     ),
-    _MEMORIES,
+    answer({"notice": NOTICE, "memories": listing(answer(MEMORY)), "left_out": _LEFT_OUT}),
     "looking:timeline",
     reads=True,
     repeatable=True,
@@ -159,27 +170,42 @@ TIMELINE = Tool(
 THREADS = Tool(
     "threads",
     "What is going on",
-    "Long-running topics, the last changed first; with an id one of them as a timeline.",
+    "Long-running topics, the last changed first; with an id one of them as a timeline, of "
+    "its newest memories.",
     arguments(
         {
             "id": text("One thread.", most=200),
-            "limit": whole("At most so many; 20 unless told.", 1, 200),
-            "offset": whole("Leave out the first so many.", 0, 100_000),
+            "limit": whole("At most so many threads, or memories of one; 20 unless told.", 1, 200),
+            "offset": whole("Leave out so many: the first threads, the newest memories.",
+                            0, 100_000),
         }
     ),
-    answer({"notice": NOTICE, "threads": listing(OBJECT)}),
+    answer(
+        {
+            "notice": NOTICE,
+            "threads": listing(OBJECT),
+            "more": {"type": "boolean", "description": "Whether there are further threads."},
+            "left_out": {"type": "integer", "description": "How many older memories it has."},
+        }
+    ),
     "looking:threads",
     reads=True,
     repeatable=True,
-)
+)  # fmt: skip
 
 INSIGHTS = Tool(
     "insights",
     "What it comes to",
-    "The tree of insights drawn from the memories, each with what bears it out.",
-    arguments({}),
-    answer({"notice": NOTICE, "insights": listing(OBJECT)}),
-    "looking:insights",
+    "The tree of insights drawn from the memories, each with what bears it out. What does not "
+    "fit is left out from below; with an id, one of them and what is below it.",
+    arguments(
+        {
+            "id": text("One insight.", most=200),
+            "offset": whole("Leave out the first so many, those higher up.", 0, 100_000),
+        }
+    ),
+    answer({"notice": NOTICE, "insights": listing(OBJECT), "left_out": _LEFT_OUT}),
+    "drawing:insights",
     reads=True,
     repeatable=True,
 )

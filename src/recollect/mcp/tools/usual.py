@@ -25,6 +25,7 @@ from recollect.mcp.tools.shapes import DEGRADED, HIT, MEMORY, NOTICE
 from recollect.mcp.view import URI
 
 ORIGINS = ("agent", "tool", "web")
+GLIMPSE = 300  # characters of a memory that is only to be recognised
 _ID = text("The memory's id, or a part of it that only it has.", most=200)
 _LAYER = text("goal, context, emotion, implementation, caveat or learning.", most=40)
 _FORCE = flag("Store it although it looks like a pasted log.")
@@ -191,11 +192,13 @@ FORGET = Tool(
             "quarantined": listing(STRING, "Made from them and others; kept out of recall."),
             "restored": listing(STRING, "Come back, because what stood in for them goes."),
             "run": maybe(STRING),
+            "left_out": {"type": "integer", "description": "How many of a sweep are not shown."},
             "out_of_reach": listing(STRING, "Where copies may remain that we cannot erase."),
         }
     ),
     "forgetting:forget",
     destroys=True,
+    longest=GLIMPSE,
 )
 
 LIST_ENTITIES = Tool(
@@ -221,6 +224,7 @@ LIST_ENTITIES = Tool(
                      "mentions": INTEGER, "pace": STRING, "last_seen_at": maybe(STRING)}
                 )
             ),
+            "more": BOOLEAN,
         }
     ),
     "looking:list_entities",
