@@ -387,11 +387,50 @@ def test_a_worker_does_it_where_there_is_one(host: Host) -> None:
         assert "5433" in host.context("UserPromptSubmit", told, project, **on)
         assert host.context("UserPromptSubmit", told, project, **on) == ""
         sitting.said.user("The mast is painted in May.")
+        call = {"file_path": str(project / "mast.py")}
+        sitting.said.tool("Edit", call)
+        edit = sitting.payload("PostToolUse", tool_name="Edit", tool_input=call)
+        assert host.hook("PostToolUse", edit, project, **on).stdout == b""
+        until(lambda: host.recollect("recall-file", "mast.py", cwd=project)["edits"] == 1)
         end = sitting.payload("SessionEnd", reason="clear")
         assert host.hook("SessionEnd", end, project, **on).stdout == b""
         until(lambda: "mast" in str(host.recollect("list", cwd=project)))
     finally:
         host.run(SCRIPT, "worker", "stop", cwd=project, **on)
+
+
+@pytest.mark.timeout(60)
+def test_a_long_transcript_is_left_to_the_worker_unread(host: Host) -> None:
+    """Reading it may take longer than the end of a session has; nothing of it is lost."""
+    project = host.project("long")
+    auto = {"RECOLLECT_WORKER": "auto", "RECOLLECT_WORKER_IDLE": "60"}
+    sitting = Sitting(host, project, "one")
+    sitting.said.user(PORT)
+    sitting.said.tool("Bash", {"command": "cat log"}, result="x" * 5_000_000)
+    try:
+        end = sitting.payload("SessionEnd", reason="clear")
+        host.hook("SessionEnd", end, project, **auto)
+
+        until(lambda: "5433" in str(host.recollect("list", cwd=project)))
+        assert host.run(SCRIPT, "worker", "status", cwd=project, **auto).returncode == 0
+    finally:
+        host.run(SCRIPT, "worker", "stop", cwd=project, **auto)
+
+
+def test_an_answer_wakes_a_worker_for_the_next_prompt(host: Host) -> None:
+    """A session that has none, because it was the project's first or thought for long, has
+    one again by its next prompt."""
+    project = host.project("first")
+    auto = {"RECOLLECT_WORKER": "auto", "RECOLLECT_WORKER_IDLE": "60"}
+    sitting = Sitting(host, project, "one")
+    try:
+        sitting.said.user(PORT)
+        sitting.said.agent("The service listens on 5433 now.")
+        host.hook("Stop", sitting.payload("Stop"), project, **auto)
+
+        until(lambda: not host.run(SCRIPT, "worker", "status", cwd=project, **auto).returncode)
+    finally:
+        host.run(SCRIPT, "worker", "stop", cwd=project, **auto)
 
 
 def test_a_session_wakes_a_worker_for_its_prompts(host: Host) -> None:

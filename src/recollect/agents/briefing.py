@@ -1,12 +1,14 @@
 """The briefing at the start of a session: where things stand, in a few hundred tokens.
 
-Goals, caveats, decisions, what goes on, where the last session ended and what has changed
-since. The same for the same memory at the same moment; nothing where there is nothing to say.
+Goals, caveats and rules, decisions, preferences, what goes on, where the last session ended
+and what has changed since. The same for the same memory at the same moment; nothing where
+there is nothing to say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +16,9 @@ from recollect.agents.budget import cost_of, frame_cost, framed, may_be_given, s
 from recollect.facade.readable_threads import readable
 from recollect.model import Item, Thread
 from recollect.quoting import Quote
+from recollect.sources.said.assent import is_assent
+from recollect.sources.said.courtesies import is_courtesy
+from recollect.sources.said.weighty import weighty
 
 if TYPE_CHECKING:
     from recollect.memory import Memory
@@ -26,9 +31,12 @@ OPENING = (
 )
 _LONGEST = 280  # characters of one text
 _EACH = 4  # of one kind
+_PROMPTS = 3  # the last ones of the session before
 _LOOKED_AT = 60  # newest memories that are looked through for what has changed
 _OPEN = frozenset({"ongoing", "blocked", "uncertain"})
+_LEVELS = (("item", "insight"), "raw")
 _RESUMED = "resume"
+_PURSUED = timedelta(days=60)
 
 
 class _Entry(NamedTuple):
@@ -49,9 +57,10 @@ def briefing(memory: Memory, payload: Mapping[str, Any] | None = None) -> str:
         sections = [_changes(memory, mine)]
     else:
         sections = [
-            _of(memory, "goal", layer="goal"),
-            _of(memory, "caveat", layer="caveat"),
-            _of(memory, "decision", kind="decision"),
+            _of(memory, "goal", ("goal",), layer="goal"),
+            _of(memory, "caveat", ("caveat", "directive"), layer="caveat"),
+            _of(memory, "decision", ("decision",)),
+            _of(memory, "preference", ("preference",)),
             _threads(memory),
             _ended(last),
             _changes(memory, last),
@@ -74,12 +83,33 @@ def _chosen(sections: list[list[_Entry]]) -> list[_Entry]:
     return [told[key] for key in order if key in kept]
 
 
-def _of(memory: Memory, what: str, **where: Any) -> Iterator[_Entry]:
-    """The newest memories of a kind or layer, those that are pinned first."""
-    found = memory.browse(limit=5 * _EACH, **where)
-    usable = [item for item in found if may_be_given(item)]
-    usable.sort(key=lambda item: not item.pinned)
-    return (_entry(what, item) for item in usable[:_EACH])
+def _of(
+    memory: Memory, what: str, kinds: tuple[str, ...], layer: str | None = None
+) -> Iterator[_Entry]:
+    """The newest memories of some kinds or a layer, those that are pinned first, then what
+    was stored on purpose, however much has been said since."""
+    wheres: list[dict[str, Any]] = [{"kind": kinds, "level": level} for level in _LEVELS]
+    wheres += [{"layer": layer}] if layer else []
+    pages = (memory.browse(limit=5 * _EACH, **where) for where in wheres)
+    found = {
+        item.id: item
+        for item in chain.from_iterable(pages)
+        if may_be_given(item) and not (what == "goal" and _is_over(item, memory.now))
+    }
+    usable = sorted(found.values(), key=lambda item: (item.when, item.id), reverse=True)
+    usable.sort(key=lambda item: (not item.pinned, item.level == "raw"))
+    return (_entry(what, item, _point(item)) for item in usable[:_EACH])
+
+
+def _is_over(item: Item, now: datetime) -> bool:
+    """Whether a goal was only said, and so long ago that it was reached or given up."""
+    return item.level == "raw" and now - item.when > _PURSUED
+
+
+def _point(item: Item) -> str:
+    """A memory's words; of a turn those from the sentence on that gave it its kind."""
+    found = weighty(item.text, item.speaker or "") if item.level == "raw" else None
+    return found.text if found is not None else item.text
 
 
 def _threads(memory: Memory) -> Iterator[_Entry]:
@@ -108,17 +138,21 @@ def _is_open(thread: Thread) -> bool:
 
 
 def _last_turns(memory: Memory, session: str) -> list[Item]:
-    """The last words of user and agent in the session before this one, newest first."""
+    """The last prompts and the agent's last words in the session before this one, newest
+    first; where it was nothing but courtesies, those."""
     recent = memory.browse(level="raw", limit=_LOOKED_AT)
     before = next((item.session for item in recent if item.session not in (None, session)), None)
     if before is None:
         return []
-    found = [
-        item
-        for speaker in ("user", "assistant")
-        for item in memory.browse(level="raw", session=before, speaker=speaker, limit=1)
-    ]
-    return sorted(found, key=lambda item: (item.stored_at, item.seq or 0), reverse=True)
+    said = memory.browse(level="raw", session=before, limit=_LOOKED_AT)
+    telling = [item for item in said if _tells(item)] or said
+    prompts = [item for item in telling if item.speaker == "user"][:_PROMPTS]
+    answer = [item for item in telling if item.speaker == "assistant"][:1]
+    return sorted(prompts + answer, key=lambda item: (item.stored_at, item.seq or 0), reverse=True)
+
+
+def _tells(item: Item) -> bool:
+    return not (is_assent(item.text) or is_courtesy(item.text))
 
 
 def _ended(turns: list[Item]) -> Iterator[_Entry]:
@@ -138,6 +172,6 @@ def _changes(memory: Memory, turns: list[Item]) -> Iterator[_Entry]:
     return (_entry("new since", item) for item in new[:_EACH])
 
 
-def _entry(what: str, item: Item) -> _Entry:
+def _entry(what: str, item: Item, text: str = "") -> _Entry:
     head = f"{item.id} | {what} | {item.when:%Y-%m-%d} | trust {item.trust}"
-    return _Entry(item.id, shown(Quote(head, item.text), _LONGEST))
+    return _Entry(item.id, shown(Quote(head, text or item.text), _LONGEST))

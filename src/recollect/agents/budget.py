@@ -7,6 +7,7 @@ import re
 from recollect.agents.tokens import tokens_at_most
 from recollect.model import Item
 from recollect.quoting import Quote, cut, one_line, quoted
+from recollect.sources.said.prose import without_code
 from recollect.text import visible
 
 # Below it are sources that speak for nobody. What is flagged may give orders, or hide some.
@@ -21,8 +22,9 @@ def may_be_given(item: Item) -> bool:
 
 
 def shown(quote: Quote, longest: int) -> Quote:
-    """A quote as it is given: nothing hidden in it, cut at so many characters."""
-    return Quote(one_line(quote.head), cut(visible(quote.text).strip(), longest))
+    """A quote as it is given: nothing hidden in it, code told by its length, cut at so many
+    characters."""
+    return Quote(one_line(quote.head), cut(without_code(visible(quote.text)).strip(), longest))
 
 
 def cost_of(quote: Quote) -> int:

@@ -9,9 +9,11 @@ from recollect.agents.asides import is_aside
 from recollect.agents.budget import cost_of, frame_cost, framed, may_be_given, shown
 from recollect.agents.session import session_of
 from recollect.errors import Refused
-from recollect.model import Candidate
+from recollect.model import Candidate, Item
 from recollect.quoting import Quote, labelled
+from recollect.sources.said.assent import is_assent
 from recollect.sources.said.wrappers import spoken
+from recollect.text import sentences, word_set
 
 if TYPE_CHECKING:
     from recollect.memory import Memory
@@ -22,7 +24,8 @@ OPENING = "What this project's memory (Recollect) has to this prompt, best first
 _LONGEST = (480, 240, 120)  # characters of one memory; fewer where they are dear
 _MOST = 6
 # Nobody asked: what is far behind the best is rather left out than given.
-_NEAR_BEST = 0.6
+_NEAR_BEST = 0.7
+_SAME = 0.8  # of all words of two texts, shared: who says that again says nothing new
 _SPARE = 24  # looked at beyond that, for those that were given before
 _HEAD, _TAIL = 1500, 500  # characters of a long prompt that are asked about
 
@@ -43,7 +46,8 @@ def prompt_context(memory: Memory, payload: Mapping[str, Any]) -> str:
     except Refused:
         return ""  # a prompt that is no question to a memory: without a word, for example
     known = {*session_of(memory, name).given}
-    near = (hit for hit in answer.hits if hit.score >= _NEAR_BEST * answer.hits[0].score)
+    telling = [hit for hit in answer.hits if _tells(hit.item, question)]
+    near = (hit for hit in telling if hit.score >= _NEAR_BEST * telling[0].score)
     fresh = [hit for hit in near if hit.item.id not in known and _is_news(hit, name)]
     return framed(OPENING, list(_fitting(fresh)), NAME)
 
@@ -60,6 +64,19 @@ def question_of(prompt: str) -> str:
 def _is_news(hit: Candidate, session: str) -> bool:
     mine = bool(session) and hit.item.session == session
     return not mine and may_be_given(hit.item)
+
+
+def _tells(item: Item, question: str) -> bool:
+    """Whether a turn tells more than that something was asked, or than a yes to something
+    that is not beside it: what answered it does."""
+    if item.level != "raw" or item.speaker != "user":
+        return True
+    if is_assent(item.text):
+        return False
+    if all(one.endswith(("?", "？")) for one in sentences(item.text)):
+        return False
+    said, asked = word_set(item.text), word_set(question)
+    return len(said & asked) < _SAME * len(said | asked)
 
 
 def _fitting(hits: list[Candidate]) -> Iterator[Quote]:

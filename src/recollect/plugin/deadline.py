@@ -39,6 +39,11 @@ def process_age_s() -> float:
         return time.monotonic() - _BEGUN + _UNKNOWN_START_S
 
 
+def at_work_s() -> float:
+    """How long this process has been at it, the interpreter's own start left out."""
+    return time.monotonic() - _BEGUN
+
+
 def within(limit_s: float, work: Callable[[], str]) -> Outcome:
     """What the work answers if it is done in time."""
     deadline = time.monotonic() + limit_s

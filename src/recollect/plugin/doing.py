@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from recollect.agents.project import is_inside, session_settings
 from recollect.agents.session import Session, sessions_folder
 from recollect.jsonable import Json
+from recollect.plugin.deadline import at_work_s
 from recollect.spaces import resolve_space
 
 if TYPE_CHECKING:
@@ -22,11 +23,14 @@ if TYPE_CHECKING:
 
 HOST = "claude-code"
 # What a worker has for an answer: nearly all the time there is where nobody else could give
-# one in time, else so much that there is time left to do without it.
+# one in time (a heavy model, a machine so busy that loading our modules takes long), else so
+# much that there is time left to do without it.
 _WORKER_S = {"prompt": 0.38, "brief": 1.5}
 _WORKER_WITH_LIGHT_MODELS_S = {"prompt": 0.2, "brief": 1.5}
+_BUSY_S = 0.1  # to get to where the worker is asked; a third of that where nothing else goes on
 _LOST_SIGHT = ("clear", "compact")
 _SOON_DONE = 40  # turns, which take less than the end of a session has
+_MUCH = 4 * 1024 * 1024  # bytes of a transcript that nobody has looked at
 
 
 def brief(payload: Json) -> str:
@@ -79,10 +83,16 @@ def edited(payload: Json) -> str:
     settings, transcript = _settings(payload), _transcript(payload)
     if settings is None or transcript is None or not _is_ours(payload, settings):
         return ""
+    by_subagent = bool(_text(payload, "agent_id"))
+    work = {"transcript": str(transcript), "session": _name(payload)}
+    # An agent edits file after file, and waits for each of these.
+    left = not by_subagent and bool(_name(payload)) and _worker_is_wanted(settings)
+    if left and _handed_over("edits", work, settings):
+        return ""
     from recollect.agents.capture import capture_edits  # start-up time: most edits end above
 
     with _opened(settings) as memory:
-        subagents = _subagents_turn(payload, memory.now) if _text(payload, "agent_id") else None
+        subagents = _subagents_turn(payload, memory.now) if by_subagent else None
         capture_edits(memory, transcript, session=_name(payload), elsewhere=subagents)
     return ""
 
@@ -111,17 +121,25 @@ def _captured(payload: Json, *, leave: bool) -> str:
     settings, transcript = _settings(payload), _transcript(payload)
     if settings is None or transcript is None:
         return ""
+    work = {"transcript": str(transcript), "session": _name(payload), "host": HOST}
+    state = _session(settings, payload)
+    # So much that there may not be the time to find out how much it is.
+    much = leave and transcript.stat().st_size - state.captured.start > _MUCH
+    if much and _handed_over("capture", work, settings):
+        return ""
     from recollect.agents.capture import capture, news  # start-up time
 
-    new = news(_session(settings, payload), transcript, _name(payload))
+    new = news(state, transcript, _name(payload))
     if not new:
         return ""
-    work = {"transcript": str(transcript), "session": _name(payload), "host": HOST}
     left = _worker_is_wanted(settings) or (leave and new > _SOON_DONE)
-    if left and _handed_over(work, settings):
+    if left and _handed_over("capture", work, settings):
         return ""
     with _opened(settings) as memory:
         capture(memory, transcript, session=_name(payload), host=HOST)
+    if not leave:
+        # There was no worker, or it had ended meanwhile: the next prompt comes soon.
+        _warm_up(settings)
     return ""
 
 
@@ -179,7 +197,8 @@ def _worker_says(kind: str, payload: Json, settings: Settings) -> str | None:
     from recollect.worker.client import ask
     from recollect.worker.wanted import is_wanted
 
-    limits_s = _WORKER_S if is_wanted(settings) else _WORKER_WITH_LIGHT_MODELS_S
+    alone = at_work_s() > _BUSY_S or is_wanted(settings)
+    limits_s = _WORKER_S if alone else _WORKER_WITH_LIGHT_MODELS_S
     answer = ask(
         kind, payload, settings=settings, deadline_s=limits_s[kind], start=False, place=place
     )
@@ -204,7 +223,7 @@ def _warm_up(settings: Settings) -> None:
         hand_over("warm", {}, settings=settings)
 
 
-def _handed_over(work: Json, settings: Settings) -> bool:
+def _handed_over(kind: str, work: Json, settings: Settings) -> bool:
     from recollect.worker.client import hand_over
 
-    return hand_over("capture", work, settings=settings)
+    return hand_over(kind, work, settings=settings)

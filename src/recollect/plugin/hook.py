@@ -50,7 +50,7 @@ def note(told: str) -> None:
         make_private_folder(path.parent)
     except (OSError, RuntimeError):
         return  # no home, or nowhere to write: a hook has nobody to tell
-    Log(path)(told)
+    Log(path, quiet=True)(told)
 
 
 def _limit_s(event: Event) -> float:

@@ -7,6 +7,7 @@ instructions, tools at work, thoughts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -17,6 +18,10 @@ from recollect.sources.values import line_of, list_of, mapping_of, text_of, time
 
 _ROLES: dict[str, Literal["user", "assistant"]] = {"user": "user", "assistant": "assistant"}
 _SPOKEN = ("text", "multimodal_text", "code")
+# Marks in an answer that stand for a source; where it leads is not in the text.
+_CITED = re.compile(
+    r"[ \t]*(?:\ue200[^\ue200\ue201\n]{0,500}\ue201|【\d{1,4}(?::\d{1,4})?†[^】\n]{0,200}】)"
+)
 _SEEN = {
     "image_asset_pointer": "[image]",
     "audio_asset_pointer": "",
@@ -86,6 +91,6 @@ def _text(content: dict[str, Any]) -> str:
 
 def _part(part: object) -> str:
     if isinstance(part, str):
-        return part.strip()
+        return _CITED.sub("", part).strip()
     told = mapping_of(part)
     return text_of(told.get("text")) or _SEEN.get(text_of(told.get("content_type")), "")

@@ -12,6 +12,7 @@ from recollect.model import Draft
 from recollect.sources.archive import opened
 from recollect.sources.json_elements import elements
 from recollect.sources.pieces import pieces_of
+from recollect.sources.said.courtesies import tells_nothing
 from recollect.sources.source import Entry, Gauge, Tie, digest
 from recollect.sources.values import details, line_of
 
@@ -57,12 +58,16 @@ class Conversations(ABC):
 
 
 def turns_of(talk: Talk, messages: Iterable[Said]) -> Iterator[Entry]:
-    """An entry for every message that says something; a long one in several."""
-    number = 0
+    """An entry for every message that says something; a long one in several. A "thanks" and
+    its "you're welcome" say nothing, and keep their places."""
+    number, before = 0, ""
     for place, message in enumerate(messages, start=1):
         own = message.id or str(place)
+        is_empty, before = tells_nothing(message.text, message.who, before), message.text
         for part, text in enumerate(pieces_of(message.text)):
             number += 1
+            if is_empty:
+                continue
             draft = Draft(
                 text,
                 level="raw",

@@ -6,11 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.+)")
-_FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
+_TICKS_OR_TILDES = r"`{3,}(?!`)(?![^\n]*`)|~{3,}"  # code that ends on its line is no block
+_FENCE = re.compile(rf"[ ]{{0,3}}({_TICKS_OR_TILDES})")
+_MARK = re.compile(rf"^[ ]{{0,3}}(?P<fence>{_TICKS_OR_TILDES})|(?P<ticks>`+)|<!--", re.MULTILINE)
+_LONGEST_SPAN = 2_000  # characters of code within a paragraph
 _WIKI = re.compile(
     r"!?\[\[([^\[\]\n|#^]{1,300})(?:[#^][^\[\]\n|]{0,300})?(?:\|[^\[\]\n]{0,300})?\]\]"
 )
@@ -66,12 +69,56 @@ def _section(
 
 def _without_comments(text: str) -> str:
     """Without what stands in comments, every line where it was."""
-    kept: list[str] = []
-    place = 0
-    while (start := text.find("<!--", place)) >= 0 and (end := text.find("-->", start)) >= 0:
-        kept += (text[place:start], "\n" * text.count("\n", start, end))
-        place = end + len("-->")
-    return "".join((*kept, text[place:]))
+    if "<!--" not in text:
+        return text
+    return "".join(
+        "\n" * piece.count("\n") if sort == "comment" else piece for sort, piece in _pieces(text)
+    )
+
+
+def _words(text: str) -> str:
+    """Without code, in which nothing is a link or a tag."""
+    return "".join(" " if sort == "code" else piece for sort, piece in _pieces(text))
+
+
+def _pieces(text: str) -> Iterator[tuple[Literal["words", "code", "comment"], str]]:
+    """A text in its parts. Whichever begins first holds what follows: what looks like a
+    comment in code is code, and code in a comment is a comment."""
+    place = begun = 0
+    while mark := _MARK.search(text, place):
+        sort: Literal["code", "comment"] = "code"
+        if mark["fence"]:
+            end = _fence_end(text, mark)
+        elif mark["ticks"]:
+            end = _span_end(text, mark)
+        else:
+            sort, end = "comment", text.find("-->", mark.end()) + len("-->")
+            if end < mark.end():
+                break  # no comment ends from here on, so none begins
+        place = max(end, mark.end())
+        if end > mark.end():
+            yield "words", text[begun : mark.start()]
+            yield sort, text[mark.start() : end]
+            begun = end
+    yield "words", text[begun:]
+
+
+def _fence_end(text: str, mark: re.Match[str]) -> int:
+    """Where the line ends that closes a block of code; the end of a text that has none."""
+    fence = mark["fence"]
+    closing = re.compile(rf"^[ ]{{0,3}}{fence[0]}{{{len(fence)},}}[^\n]*", re.MULTILINE)
+    line = text.find("\n", mark.end())
+    found = closing.search(text, line) if line >= 0 else None
+    return found.end() if found is not None else len(text)
+
+
+def _span_end(text: str, mark: re.Match[str]) -> int:
+    """Where code within a paragraph ends; at its ticks where nothing closes them."""
+    blank = text.find("\n\n", mark.end(), mark.end() + _LONGEST_SPAN)
+    reach = blank if blank >= 0 else mark.end() + _LONGEST_SPAN
+    closing = re.compile(rf"(?<!`)`{{{len(mark['ticks'])}}}(?!`)")
+    found = closing.search(text, mark.end(), reach)
+    return found.end() if found is not None else mark.end()
 
 
 def title_of(body: str) -> str:
@@ -84,8 +131,9 @@ def title_of(body: str) -> str:
 
 def linked(text: str) -> tuple[str, ...]:
     """Names of the notes that a text links to, by [[name]] or [words](file.md), each once."""
-    wiki = (found[1].strip() for found in _WIKI.finditer(text))
-    links = (unquote(found[1]).partition("#")[0] for found in _LINK.finditer(text))
+    words = _words(text)
+    wiki = (found[1].strip() for found in _WIKI.finditer(words))
+    links = (unquote(found[1]).partition("#")[0] for found in _LINK.finditer(words))
     local = (link for link in links if link.lower().endswith((".md", ".markdown")))
     named = (*wiki, *(link for link in local if not _SCHEME.match(link)))
     return tuple(dict.fromkeys(name for name in named if name))
@@ -93,7 +141,7 @@ def linked(text: str) -> tuple[str, ...]:
 
 def hashtags(text: str) -> tuple[str, ...]:
     """The #tags of a text, each once."""
-    return tuple(dict.fromkeys(found[1] for found in _TAG.finditer(text)))
+    return tuple(dict.fromkeys(found[1] for found in _TAG.finditer(_words(text))))
 
 
 def date_in(name: str) -> datetime | None:

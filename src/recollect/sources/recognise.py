@@ -32,6 +32,7 @@ _TABLES = {
     "remind": (("concepts", "episodes"),),
     "mem0": (("history",), ("points",)),
 }
+_WHOLE_JSON = re.compile(r"\.json(?:\.gz)?$", re.IGNORECASE)
 _TRANSCRIPT = frozenset({"sessionId", "parentUuid", "leafUuid", "isSidechain", "toolUseResult"})
 
 
@@ -51,7 +52,13 @@ def _file(path: Path) -> str:
         return _conversations(path)
     if path.name.lower().endswith(ENDINGS):
         return "basic-memory" if _is_basic_memory([path]) else "markdown"
-    return _json(path, beginning) or guess_format(beginning)
+    kind = _json(path, beginning) or guess_format(beginning)
+    if kind in ("lines", "text") and _WHOLE_JSON.search(path.name) and beginning.strip():
+        raise Refused(
+            f"{path.name} is JSON of no program that is known, or broken",
+            remedy="--from says which program's it is; --from lines takes it as plain text",
+        )
+    return kind
 
 
 def _beginning(path: Path) -> bytes:

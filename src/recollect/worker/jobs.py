@@ -130,6 +130,13 @@ def _capture(memory: Memory, payload: Json) -> Json:
     return capture(memory, path, session=session, host=host)._asdict()
 
 
+def _edits(memory: Memory, payload: Json) -> Json:
+    from recollect.agents.capture import capture_edits  # only hooks ask for it
+
+    path = Path(_text(payload, "transcript"))
+    return {"edits": capture_edits(memory, path, session=_text(payload, "session"))}
+
+
 def _warm(memory: Memory, _: Json) -> Json:
     """Loads the models, so that the next question need not wait for them."""
     try:
@@ -162,6 +169,7 @@ JOBS: Mapping[str, Callable[[Any, Json], Any]] = {
     "prompt": _prompt,
     "brief": _brief,
     "capture": _capture,
+    "edits": _edits,
     "warm": _warm,
     "maintain": _maintain,
 }

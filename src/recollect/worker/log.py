@@ -13,11 +13,15 @@ MOST = 256 * 1024  # bytes; the log before is kept once
 
 
 class Log:
-    """Lines in a file of the user's own, or on a stream for who watches."""
+    """Lines in a file of the user's own, or on a stream for who watches. A ``quiet`` one
+    says nothing where its file cannot be written."""
 
-    def __init__(self, path: Path | None, *, stream: TextIO | None = None) -> None:
+    def __init__(
+        self, path: Path | None, *, stream: TextIO | None = None, quiet: bool = False
+    ) -> None:
         self._path = path
         self._stream = stream
+        self._quiet = quiet
         self._turn = threading.Lock()
 
     def __call__(self, told: str) -> None:
@@ -41,5 +45,5 @@ class Log:
             finally:
                 os.close(handle)
         except OSError as error:
-            if self._stream is None and sys.stderr is not None:
+            if self._stream is None and not self._quiet and sys.stderr is not None:
                 sys.stderr.write(f"{path}: {error.strerror}\n")

@@ -20,7 +20,7 @@ from recollect.whole_file import replace_whole, sync_folder
 from recollect.worker.frames import MOST_ASKED, BadFrame, read_object
 from recollect.worker.place import make_private
 
-KINDS = ("capture", "maintain", "warm")  # work that does no harm when it is done again
+KINDS = ("capture", "edits", "maintain", "warm")  # work that does no harm when it is done again
 MOST = 1000  # hand-overs that may wait
 TRIES = 8
 _FAILED_KEPT = 200

@@ -10,7 +10,7 @@ from recollect.agents.asides import is_aside
 @pytest.mark.parametrize(
     "prompt",
     ["", "   ", "yes", "Yes.", "ok, go ahead", "go on", "continue", "thanks!", "/clear",
-     "/plugin:cmd some words", "!ls -la", "# remember this", "ja, weiter", "继续", "はい", "y", "👍", "..."],
+     "/plugin:cmd some words", "!ls -la", "Hi there!", "ja, weiter", "继续", "はい", "y", "👍", "..."],
 )  # fmt: skip
 def test_asides_are_not_asked(prompt: str) -> None:
     """Commands, assent and nothing at all are no questions to a memory."""
@@ -21,7 +21,7 @@ def test_asides_are_not_asked(prompt: str) -> None:
     "prompt",
     ["which port?", "fix the login", "why?", "and then what did we do about it?", "5433",
      "no, use tabs", "/etc/hosts is wrong, fix it", "ok but why is the build red", "继续修复登录的错误",
-     "yes " * 30],
+     "yes " * 30, "# Task\nMove the parser", "#1423 is red again"],
 )  # fmt: skip
 def test_everything_else_is(prompt: str) -> None:
     """A prompt that could mean something is asked."""

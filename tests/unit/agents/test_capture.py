@@ -37,12 +37,12 @@ def count(memory: Memory) -> int:
 def test_turns_are_stored_with_who_said_them(kept: Memory, said: Transcript) -> None:
     """User and agent are kept apart, in order, with session, time and source."""
     said.user("We deploy on port 5433.")
-    said.agent("Understood.")
+    said.agent("Port 5433 it is.")
 
     assert caught(kept, said) == Captured(stored=2)
 
     agent, user = kept.browse(level="raw")
-    assert [item.text for item in (user, agent)] == ["We deploy on port 5433.", "Understood."]
+    assert [item.text for item in (user, agent)] == ["We deploy on port 5433.", "Port 5433 it is."]
     assert (user.source_class, agent.source_class) == ("user", "agent")
     assert (user.speaker, agent.speaker) == ("user", "assistant")
     assert {user.session, agent.session} == {"s1"}
@@ -70,7 +70,7 @@ def test_every_turn_is_stored_once(kept: Memory, said: Transcript) -> None:
 def test_a_lost_state_changes_nothing(kept: Memory, said: Transcript, tmp_path: Path) -> None:
     """Where the small state is gone or damaged, everything is known all the same."""
     said.user("We deploy on port 5433.")
-    said.agent("Understood.")
+    said.agent("Port 5433 it is.")
     caught(kept, said)
     for file in (tmp_path / "data").rglob("*.json"):
         file.write_text("[1, {")
@@ -89,13 +89,13 @@ def test_what_was_erased_is_not_captured_again(kept: Memory, said: Transcript) -
 
     said.entry(type="system", subtype="stop_hook_summary")
     caught(kept, said)
-    said.agent("Anything else?")
+    said.agent("Two tests fail.")
     said.user("Which tests of the parser fail?")
     capture_edits(kept, said.path, session="s1")
     caught(kept, said)
 
     assert {item.text for item in kept.browse()} == {
-        "Anything else?",
+        "Two tests fail.",
         "Which tests of the parser fail?",
     }
     assert kept.recall_file("addresses.py").edits == 0
@@ -142,13 +142,42 @@ def test_secrets_are_taken_out(kept: Memory, said: Transcript, tmp_path: Path) -
     assert not [secret for secret in secrets if secret.split()[-1][-24:].encode() in held]
 
 
+def test_courtesies_are_not_kept(kept: Memory, said: Transcript) -> None:
+    """A yes, a thank-you and an offer of help tell nothing, and are not stored."""
+    said.user("hi!")
+    said.agent("Hi there! How can I help you today?")
+    said.user("Move the parser to its own module.")
+    said.agent("It is in parser.py now. Shall I run the tests?")
+    said.user("yes")
+    said.agent("Done.")
+    said.user("thanks!")
+    said.agent("You're welcome! Let me know if there's anything else I can help with.")
+
+    assert caught(kept, said) == Captured(stored=2, echoes=6)
+    assert [item.speaker for item in kept.browse()] == ["assistant", "user"]
+
+
+def test_a_turn_has_the_kind_of_what_it_says(kept: Memory, said: Transcript) -> None:
+    """A decision, a goal or a rule in a turn is known as one; all else is an episode."""
+    said.user("ok, we decided to use asyncpg for the ingest, because the ORM is slow.")
+    said.user("Goal for this week: billing has to be live by Friday.")
+    said.user("Commit it. And please never force-push to main.")
+    said.user("Fix the login page.")
+
+    caught(kept, said)
+
+    kinds = [item.kind for item in reversed(kept.browse(level="raw"))]
+    assert kinds == ["decision", "goal", "caveat", "episode"]
+    assert not any(item.protected or item.layer for item in kept.browse())
+
+
 def test_a_refused_turn_is_counted(kept: Memory, said: Transcript) -> None:
     """A turn that breaks a rule does not keep out the others."""
     said.user("x" * 100_000)
     said.user("…")
     said.user("We deploy on port 5433.")
 
-    assert caught(kept, said) == Captured(stored=1, refused=2)
+    assert caught(kept, said) == Captured(stored=1, refused=1, echoes=1)
 
 
 def test_edits_are_noted_with_their_prompt(kept: Memory, said: Transcript, tmp_path: Path) -> None:

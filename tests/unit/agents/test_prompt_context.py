@@ -46,6 +46,22 @@ def test_what_is_far_behind_the_best_is_left_out(kept: Memory) -> None:
     assert len(re.findall(r"^\[", asked(kept, prompt), re.MULTILINE)) == 1
 
 
+def test_what_was_asked_before_is_no_answer(kept: Memory, tmp_path: Path) -> None:
+    """An earlier session's answer is given, not its question, nor the same prompt again."""
+    said = Transcript(tmp_path / "t.jsonl", "before")
+    said.user("Which port is the ferry service on?")
+    said.agent("The ferry service is on port 5433.")
+    said.user("Restart the ferry service on its port please")
+    capture(kept, said.path, session="before", host="claude-code")
+
+    told = asked(kept, "which port is the ferry service on?", "s1")
+    again = asked(kept, "restart the ferry service on its port", "s2")
+
+    assert "on port 5433" in told
+    assert "Which port" not in told
+    assert "Restart" not in again
+
+
 def test_it_is_silent_where_nothing_fits(kept: Memory) -> None:
     """A prompt that no memory has anything to gets nothing."""
     kept.remember_many(NOTES)
@@ -70,6 +86,20 @@ def test_what_was_not_passed_on_was_not_given(kept: Memory) -> None:
     told = {"prompt": "which port is the ferry service deployed on?", "session_id": "s1"}
 
     assert prompt_context(kept, told) == prompt_context(kept, told) != ""
+
+
+def test_a_question_of_before_does_not_put_its_answer_out_of_reach(kept: Memory) -> None:
+    """What is far behind the best is measured against what may be given."""
+    kept.remember_many(NOTES)
+    note = "To rotate a key run make rotate, then restart the workers"
+    kept.remember(note)
+    question = "How do we rotate the deploy key of the billing service?"
+    kept.remember(question, level="raw", speaker="user", session="before")
+
+    told = asked(kept, question)
+
+    assert note in told
+    assert question not in told
 
 
 def test_after_losing_sight_it_is_given_again(kept: Memory) -> None:

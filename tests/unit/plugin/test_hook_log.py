@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -29,5 +30,19 @@ def test_without_a_home_there_is_silence() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", NOTE], env=env, capture_output=True, check=False, timeout=60
     )
+
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+
+
+def test_a_log_that_cannot_be_written_is_silence(tmp_path: Path) -> None:
+    """On a full disk, or where something else stands in its place, the host hears nothing."""
+    (tmp_path / "recollect" / "hooks.log").mkdir(parents=True)
+    told = "from recollect.plugin.hook import note; note('stop: something')"
+
+    ran = subprocess.run(
+        [sys.executable, "-c", told],
+        env=os.environ | {"XDG_STATE_HOME": str(tmp_path)}, capture_output=True, check=False,
+        timeout=60,
+    )  # fmt: skip
 
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")

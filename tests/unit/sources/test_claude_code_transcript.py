@@ -216,7 +216,7 @@ def test_what_was_given_is_known_from_every_place(said: Transcript) -> None:
 def test_a_turn_is_the_same_draft_whoever_reads_it(said: Transcript) -> None:
     """Key, words and session of a draft do not depend on where reading began."""
     said.user("We deploy on port 5433.")
-    said.agent("Noted.")
+    said.agent("Noted for the deploy job.")
     said.user("And on 5434 for tests.")
     whole = [one.draft for one in voiced(read_turns(said.path))]
     last = turns(said)[2]

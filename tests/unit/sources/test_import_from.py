@@ -92,13 +92,16 @@ def test_a_source_that_has_grown_brings_what_is_new(tmp_path: Path, space: Memor
     import_from(space, foreign.chatgpt(tmp_path, [chat]))
     chat["mapping"]["q3"] = {**copy.deepcopy(chat["mapping"]["q2"]), "id": "q3", "parent": "a2"}
     chat["mapping"]["q3"]["message"] |= {"id": "q3"}
-    chat["mapping"]["q3"]["message"]["content"] = {"content_type": "text", "parts": ["Thank you"]}
+    chat["mapping"]["q3"]["message"]["content"] = {
+        "content_type": "text",
+        "parts": ["And a goose egg?"],
+    }
     chat["current_node"] = "q3"
 
     tally = import_from(space, foreign.chatgpt(tmp_path, [chat]))
 
     assert counts(tally) == (1, 0, 0, 4, 0, 0, 0)
-    assert found(space, "Thank you").seq == 5
+    assert found(space, "goose").seq == 5
 
 
 def test_what_has_changed_is_a_new_revision(tmp_path: Path, space: Memory) -> None:

@@ -43,6 +43,38 @@ def test_any_text_is_a_note(text: str) -> None:
     list(sections(note.body))
 
 
+def test_a_comment_in_code_is_code() -> None:
+    """What looks like a comment inside code stays; code inside a comment does not."""
+    body = (
+        "Write `<!-- more -->` there.\n\n```html\n<!-- head -->\n<p>\n```\n<!-- gone `x -->\n"
+        "kept ` <!-- gone -->\n\n<!--\n```\ngone\n```\n-->end\n~~~\n<!-- open\n"
+    )
+
+    (found,) = sections(body)
+
+    assert "`<!-- more -->`" in found.text
+    assert "<!-- head -->\n<p>" in found.text
+    assert "kept `" in found.text
+    assert "end\n~~~\n<!-- open" in found.text
+    assert "gone" not in found.text
+
+
+def test_code_has_no_tags_and_no_links() -> None:
+    """A colour, an include and a link in code are none."""
+    text = "A #tag and [[Note]].\n```c\n#include <x>\n[[code]]\n```\nThe `#fff` of `[a](b.md)`."
+
+    assert hashtags(text) == ("tag",)
+    assert linked(text) == ("Note",)
+
+
+@given(text=st.text(alphabet="`~<!->a #[]\n", max_size=60))
+def test_lines_stay_where_they_are(text: str) -> None:
+    """However code and comments are nested, what is left stands on its own line."""
+    for section in sections(f"x{text}"):
+        first = section.text.split("\n")[0]
+        assert first.strip() in f"x{text}".split("\n")[section.line - 1] or "-->" in text
+
+
 def test_sections_know_their_headings_and_lines() -> None:
     """Code has no headings, comments say nothing, and equal headings are numbered."""
     body = (
@@ -89,3 +121,12 @@ def test_pieces_hold_all_words_within_the_limit(text: str, limit: int) -> None:
 
     assert all(0 < len(piece.encode()) <= limit for piece in pieces)
     assert "".join("".join(pieces).split()) == "".join(text.split())
+
+
+def test_code_at_the_beginning_of_a_line_is_no_block() -> None:
+    """Where it ends on that line, everything after it is read as ever."""
+    text = "```make``` builds it, see [[Building]] #make\n\n# Head\n\nand [[Other]]"
+
+    assert linked(text) == ("Building", "Other")
+    assert hashtags(text) == ("make",)
+    assert [part.headings for part in sections(text)] == [(), ("Head",)]

@@ -325,6 +325,25 @@ def test_chatgpt_follows_the_branch_that_was_last(tmp_path: Path) -> None:
     assert turns[0].occurred_at == datetime.fromtimestamp(1_770_000_000.5, UTC)
 
 
+def test_chatgpt_is_read_without_marks_and_courtesies(tmp_path: Path) -> None:
+    """Marks that stand for sources are left out, and so are a thank-you and its answer."""
+    (chat,) = foreign.chatgpt_conversations()
+    answer = chat["mapping"]["a1"]["message"]
+    answer["content"]["parts"] = [
+        "Two minutes longer. \ue200cite\ue202turn0search0\ue201 Try it【12†source】."
+    ]
+    chat["mapping"]["q2"]["message"]["content"]["parts"] = ["thanks!"]
+    chat["mapping"]["a2"]["message"]["content"]["parts"] = ["You're welcome! Enjoy it."]
+
+    turns = drafts("chatgpt", foreign.chatgpt(tmp_path, [chat]))
+
+    assert [turn.text for turn in turns] == [
+        "How long do I boil an egg at 2,000 metres?",
+        "Two minutes longer. Try it.",
+        "You're welcome! Enjoy it.",
+    ]
+
+
 @pytest.mark.parametrize("broken", ["circle", "no current", "stranger", "all wrong"])
 def test_chatgpt_trees_may_be_broken(tmp_path: Path, broken: str) -> None:
     """A circle, a lost end, a node that is none: what can be read is read."""

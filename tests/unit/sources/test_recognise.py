@@ -70,6 +70,18 @@ def test_other_files_are_lines_of_some_kind(tmp_path: Path, content: str, kind: 
     assert recognise(path)[0] == kind
 
 
+@pytest.mark.parametrize(
+    "content", ["[1, 2]", '[{"mapping": {"a": 1', '[\n\n{"x": 1}]', "[" * 9000]
+)
+def test_json_that_nobody_knows_is_not_taken_for_text(tmp_path: Path, content: str) -> None:
+    """A broken export is refused by name, not stored as one long line."""
+    path = tmp_path / "conversations.json"
+    path.write_text(content)
+
+    with pytest.raises(Refused, match=r"conversations\.json is JSON of no program"):
+        recognise(path)
+
+
 def test_a_note_alone_is_a_note(tmp_path: Path) -> None:
     """Of basic-memory where it has its marks."""
     plain, theirs = tmp_path / "plain.md", tmp_path / "theirs.md"

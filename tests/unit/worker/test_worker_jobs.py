@@ -60,6 +60,7 @@ def test_why_not_and_comparisons_are_answered(filled):
         ("compare", {**carried(Asked("x")), "profiles": [7]}, Refused),
         ("capture", {}, Refused),
         ("capture", {"transcript": "x", "session": "s"}, Refused),
+        ("edits", {"transcript": "x"}, Refused),
     ],
 )
 def test_what_cannot_be_answered_is_refused(filled, kind, payload, error):

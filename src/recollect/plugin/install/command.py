@@ -104,7 +104,7 @@ def uninstall(app: App, /, host: str, **how: Any) -> int:
 
 def _wanted(app: App, host: str, how: dict[str, Any]) -> Wanted:
     if how["project"] and not HOSTS[host].has_projects:
-        raise click.UsageError(f"{HOSTS[host].title} has no projects")
+        raise click.UsageError(f"there are no projects in {HOSTS[host].title}")
     start = how.get("start")
     words = tuple(shlex.split(start)) if start else own_command()
     if not words:
