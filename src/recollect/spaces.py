@@ -83,9 +83,11 @@ def project_space(root: Path) -> str:
     All working trees of one git repository share the space of the main one.
     """
     home = _main_tree(Path(os.path.realpath(root)))
-    letters = unicodedata.normalize("NFKD", home.name).encode("ascii", "ignore").decode().lower()
+    # By the bytes of the path, which are the same whatever encoding the locale names.
+    path = os.fsencode(os.path.normcase(home))
+    called = os.fsencode(home.name).decode("utf-8", "replace")
+    letters = unicodedata.normalize("NFKD", called).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", letters)[:_SLUG_LENGTH].strip("-") or "project"
-    path = os.path.normcase(home).encode("utf-8", "surrogateescape")
     return f"{slug}-{hashlib.sha256(path).hexdigest()[:8]}"
 
 

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -99,6 +100,24 @@ def test_equal_names_in_two_places_stay_apart(tmp_path: Path):
 def test_the_hash_does_not_change_between_releases():
     """A name made once is found for ever."""
     assert project_space(Path("/srv/no-such-place/app")) == "app-8632b923"
+
+
+@posix
+def test_a_project_is_the_same_whatever_the_locale_says(tmp_path: Path):
+    """The name of its space comes from the bytes of its path, not from how they are read."""
+    root = tmp_path / "prôject"
+    root.mkdir()
+    told = "import sys; from recollect.spaces import project_space; from pathlib import Path; "
+    told += "print(project_space(Path(sys.argv[1])))"
+    plain = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+    named = subprocess.run(
+        [sys.executable, "-c", told, str(root)],
+        env=os.environ | plain, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    assert named.stdout.strip() == project_space(root)
+    assert project_space(root).startswith("project-")
 
 
 @posix

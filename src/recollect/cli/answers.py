@@ -97,7 +97,8 @@ def _page(answer: Recall) -> str:
 
 
 _HINTS = {
-    "nothing_stored": 'recollect remember "..." stores a first memory',
+    "nothing_stored": 'recollect remember "..." stores a first memory; '
+    "recollect spaces lists the memories there are",
     "nothing_matched": "other words, or fewer filters",
     "below_gate": 'recollect why-not {id} "..." says what was missing',
 }

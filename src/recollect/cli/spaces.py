@@ -31,6 +31,7 @@ _BESIDE = re.compile(r"|(\.new)?(-wal|-shm|-journal)|\.new|\.v\d+\.bak(\.part)?"
     examples=[
         "recollect spaces",
         "recollect spaces path",
+        "recollect --space old-project-1a2b3c4d export | recollect import -",
         "recollect spaces remove old-project-1a2b3c4d",
     ],
 )
@@ -39,7 +40,8 @@ def spaces(ctx: click.Context) -> int:
     """List, find and remove spaces.
 
     A space is one memory in one file: a project's, a person's. Nothing crosses from
-    one to another.
+    one to another. A project that was moved or renamed begins a new one, and takes the
+    old one along by export and import.
     """
     return _list(ctx.ensure_object(App)) if ctx.invoked_subcommand is None else 0
 

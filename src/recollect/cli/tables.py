@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+_BETWEEN = 3  # columns of padding that rich puts between two
+_EDGES = 2
+_SOME_WORDS = 20
+
+
 class Column(NamedTuple):
     """A heading. ``right`` sets numbers; ``wide`` takes the room that is left."""
 
@@ -20,12 +25,35 @@ class Column(NamedTuple):
 
 
 def print_table(out: Printer, heads: Sequence[Column], rows: Iterable[Sequence[Piece]]) -> None:
-    """Rows under their headings. At a terminal wide columns wrap; piped nothing is cut."""
+    """Rows under their headings. At a terminal wide columns wrap; where that is too narrow
+    for them, a row takes several lines. Nothing is ever cut."""
     drawn = list(rows)
-    if out.terminal:
+    if out.terminal and _is_wide_enough(out, heads, drawn):
         _draw(out, heads, drawn)
+    elif out.terminal and any(head.wide for head in heads):
+        _stack(out, heads, drawn)
     else:
         _align(out, heads, drawn)
+
+
+def _is_wide_enough(out: Printer, heads: Sequence[Column], rows: Sequence[Sequence[Piece]]) -> bool:
+    """Whether every narrow column fits, and each wide one has room for some words."""
+    needed = _EDGES
+    for place, head in enumerate(heads):
+        cells = (head.title, *(_text(row[place]) for row in rows))
+        longest = max(columns(one_line(cell)) for cell in cells)
+        needed += _BETWEEN + (min(longest, _SOME_WORDS) if head.wide else longest)
+    return needed <= out.width
+
+
+def _stack(out: Printer, heads: Sequence[Column], rows: Sequence[Sequence[Piece]]) -> None:
+    for row in rows:
+        pairs = list(zip(heads, row, strict=True))
+        short = [_text(cell) for head, cell in pairs if not head.wide and _text(cell)]
+        out.block("  ".join(map(one_line, short)))
+        for cell in (cell for head, cell in pairs if head.wide and _text(cell)):
+            ink = cell if isinstance(cell, Ink) else Ink(cell, "")
+            out.block(Ink(one_line(ink.text), ink.style), first=("  ",), indent=2)
 
 
 def _text(piece: Piece) -> str:

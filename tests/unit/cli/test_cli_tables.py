@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 
+import pytest
+
 from recollect.cli.printing import Printer, bold
 from recollect.cli.tables import Column, print_table
 
@@ -38,3 +40,32 @@ def test_a_terminal_gets_lines_and_no_codes_without_colour() -> None:
 def test_colour_comes_as_codes() -> None:
     """Where it is wanted."""
     assert "\x1b[1m" in drawn(terminal=True, color=True)
+
+
+def test_a_narrow_terminal_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where columns do not fit beside each other, a row takes several lines."""
+    monkeypatch.setenv("COLUMNS", "44")
+    heads = [Column("id"), Column("when"), Column("kind"), Column("text", wide=True)]
+    said = "the ferry lands at pier seven every day but Sunday"
+    out = io.StringIO()
+
+    print_table(
+        Printer(out, terminal=True), heads, [("0123456789abcdef", "2026-11-12 09:05", "", said)]
+    )
+
+    lines = out.getvalue().splitlines()
+    assert lines[0] == "0123456789abcdef  2026-11-12 09:05"
+    assert " ".join(" ".join(lines[1:]).split()) == said
+    assert all(len(line) <= 44 for line in lines)
+
+
+def test_a_narrow_terminal_cuts_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table without a wide column is aligned, and left to the terminal to wrap."""
+    monkeypatch.setenv("COLUMNS", "40")
+    heads = [Column(name * 12) for name in "abcd"]
+    out = io.StringIO()
+
+    print_table(Printer(out, terminal=True), heads, [("1" * 12, "2", "3", "4" * 12)])
+
+    assert "4" * 12 in out.getvalue()
+    assert "─" not in out.getvalue()
