@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import get_type_hints
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,10 @@ NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 moments = st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30)).map(  # noqa: DTZ001
     lambda at: at.replace(tzinfo=UTC)
 )
+# No number of a memory is NaN, which is not even equal to itself.
+numbers = {
+    name: st.floats(allow_nan=False) for name, kind in get_type_hints(Item).items() if kind is float
+}
 items = st.builds(
     Item,
     id=st.text(min_size=1, max_size=8),
@@ -25,7 +30,7 @@ items = st.builds(
     source=st.text(max_size=5),
     tags=st.lists(st.text(max_size=3), max_size=3).map(tuple),
     occurred_at=st.none() | moments,
-    importance=st.floats(0, 1),
+    **numbers,
     seq=st.none() | st.integers(0, 9),
     pinned=st.booleans(),
     metadata=st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
