@@ -96,7 +96,8 @@ def walk(sizes: list[int], questions: int) -> None:
                 ours.append(timed(lambda q=question: memory.recall(q)))
         one, two = statistics.median(theirs), statistics.median(ours)
         p95 = sorted(ours)[int(len(ours) * 0.95)]
-        say(f"{size:,}", f"{one:.2f}", f"{two:.2f}", f"{two / one:.2f}", BOUNDS[size], f"{p95:.1f}")
+        wanted = BOUNDS.get(size, "")
+        say(f"{size:,}", f"{one:.2f}", f"{two:.2f}", f"{two / one:.2f}", wanted, f"{p95:.1f}")
 
 
 def profiles(names: list[str], size: int, questions: int) -> None:
