@@ -261,6 +261,12 @@ def large() -> tuple[apsw.Connection, VectorIndex, Floats]:
     return db, index, made
 
 
+def all_within(db: apsw.Connection, predicate: Predicate) -> list[int]:
+    """The rids of everything in scope."""
+    sql = f"SELECT i.rid FROM item AS i WHERE {predicate.sql}"
+    return [rid for (rid,) in db.execute(sql, predicate.values)]
+
+
 @pytest.mark.parametrize("scope", SCOPES)
 def test_the_nearest_in_scope_are_found(
     large: tuple[apsw.Connection, VectorIndex, Floats], scope: str
@@ -268,12 +274,7 @@ def test_the_nearest_in_scope_are_found(
     """As many as asked for, or all there are; and nearly always the true ones."""
     db, index, made = large
     predicate = SCOPES[scope]
-    inside = [
-        rid
-        for (rid,) in db.execute(
-            f"SELECT i.rid FROM item AS i WHERE {predicate.sql}", predicate.values
-        )
-    ]
+    inside = all_within(db, predicate)
     right = wanted = 0
     for query in made[5_000:]:
         found = rids(nearest(db, index, query, 20, predicate))
@@ -295,20 +296,15 @@ def test_an_index_narrows_a_search_and_changes_nothing_else(
     db, index, made = large
     among = Condition("i.rid <= ?", (last,))
     narrowed = within(f"i.rid <= ? AND {further}", last)._replace(among=among)
-    inside = [
-        rid
-        for (rid,) in db.execute(
-            f"SELECT i.rid FROM item AS i WHERE {narrowed.sql}", narrowed.values
-        )
-    ]
+    inside = all_within(db, narrowed)
     right = wanted = 0
     for query in made[5_000:]:
-        found, expected = rids(nearest(db, index, query, 20, narrowed)), made[:5_000]
-        true = truth(expected, query, 20, inside)
-        assert len(found) == len(true)
+        found = rids(nearest(db, index, query, 20, narrowed))
+        expected = truth(made[:5_000], query, 20, inside)
+        assert len(found) == len(expected)
         assert set(found) <= set(inside)
-        right += len({*found[:10]} & {*true[:10]})
-        wanted += len(true[:10])
+        right += len({*found[:10]} & {*expected[:10]})
+        wanted += len(expected[:10])
 
     assert right >= 0.97 * wanted
 
