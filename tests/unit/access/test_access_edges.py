@@ -1,0 +1,89 @@
+"""Where a door's limits begin and end: to the request, to the bit, to the second."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+
+from recollect.access.guard import Guard
+from recollect.access.rate import Buckets
+from recollect.access.rights import Right
+from recollect.access.tokens import Tokens
+from recollect.errors import BadSetting
+from serving import URL, Callers, make_door
+
+
+async def well(scope: object, receive: object, send: object) -> None:
+    """An application that is always well."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"well"})
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes mean nothing there")
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o622, 0o660, 0o666, 0o770, 0o777])
+def test_a_file_of_tokens_that_others_can_write_to_is_refused(tmp_path: Path, mode: int) -> None:
+    """Group and world alike: who can write there can let themselves in."""
+    Tokens(tmp_path).create("laptop", Right.READ, ("work",))
+    path = Tokens(tmp_path).path
+    path.chmod(mode)
+
+    with pytest.raises(BadSetting, match="others than you") as refused:
+        Tokens(tmp_path).all()
+    assert refused.value.remedy == f"chmod 600 {path}"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes mean nothing there")
+@pytest.mark.parametrize("mode", [0o600, 0o400, 0o640, 0o644, 0o755])
+def test_a_file_of_tokens_that_others_can_only_read_is_used(tmp_path: Path, mode: int) -> None:
+    """It holds hashes alone."""
+    secret = Tokens(tmp_path).create("laptop", Right.READ, ("work",))
+    Tokens(tmp_path).path.chmod(mode)
+
+    assert Tokens(tmp_path).find(secret, "work", datetime(2026, 3, 2, tzinfo=UTC)) is not None
+
+
+@pytest.mark.parametrize("minutes", [1, 3])
+@pytest.mark.parametrize("a_minute", [60, 120, 30])
+def test_a_bucket_fills_by_its_rate_and_no_faster(a_minute: int, minutes: int) -> None:
+    """Who asks all the time gets what was in it, and then exactly so many a minute."""
+    now = [0.0]
+    buckets = Buckets(a_minute, lambda: now[0])
+    assert sum(buckets.take("a") == 0 for _ in range(2 * a_minute)) == a_minute
+
+    served = 0
+    for _ in range(minutes * 60 * 8):
+        now[0] += 0.125  # a power of two, so that the sums are exact
+        served += buckets.take("a") == 0
+
+    assert served == minutes * a_minute
+
+
+def test_a_bucket_holds_a_minute_and_no_more() -> None:
+    """However long nobody asked."""
+    now = [0.0]
+    buckets = Buckets(5, lambda: now[0])
+    buckets.take("a")
+    now[0] = 86_400.0
+
+    assert [buckets.take("a") for _ in range(6)] == [0, 0, 0, 0, 0, 12]
+
+
+def test_a_token_counts_where_nobody_else_does(tmp_path: Path) -> None:
+    """Who asks without one whether the server is well is never turned away; who shows one
+    there is counted as anywhere, so that nobody finds out a token by trying."""
+    callers = Callers(tmp_path)
+    door = replace(make_door(callers, rate=2), open_to_all=frozenset({"/health"}))
+
+    async def asked(headers: dict[str, str]) -> list[int]:
+        transport = httpx.ASGITransport(Guard(well, door), client=("127.0.0.1", 1))
+        async with httpx.AsyncClient(transport=transport, base_url=URL) as client:
+            return [(await client.get("/health", headers=headers)).status_code for _ in range(4)]
+
+    assert asyncio.run(asked({})) == [200, 200, 200, 200]
+    assert asyncio.run(asked(callers.headers["read"])) == [200, 200, 429, 429]

@@ -1,0 +1,86 @@
+"""Where the rules of a recall begin and end: the last token, the last candidate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pytest
+
+from corpus import NOW
+from recollect import Memory
+from recollect.context import Context
+from recollect.model import Query
+
+ASKED = "where is the production deploy key kept?"
+
+
+def test_a_found_answer_has_no_nearest_miss(filled: Memory) -> None:
+    """It is told only where nothing was relevant enough."""
+    found = filled.recall(ASKED)
+    missed = filled.recall("how do I tune a violin?")
+
+    assert (found.status, found.nearest_miss) == ("found", None)
+    assert missed.status == "below_gate"
+    assert missed.nearest_miss is not None
+    assert missed.nearest_miss.item.id in missed.reason
+
+
+def test_a_page_beyond_the_end_has_no_nearest_miss(filled: Memory) -> None:
+    """Something was found; it lies before."""
+    beyond = filled.recall(ASKED, offset=1000)
+
+    assert (beyond.status, beyond.hits, beyond.nearest_miss) == ("found", (), None)
+
+
+@pytest.mark.parametrize(
+    ("k", "offset", "reach"),
+    [(10, 0, 60), (50, 0, 60), (51, 0, 102), (30, 21, 102), (25, 25, 60), (200, 100, 600)],
+)
+def test_who_asks_for_many_is_given_twice_as_many_to_choose_from(
+    memory: Memory, k: int, offset: int, reach: int
+) -> None:
+    """Up to fifty the usual number is enough; beyond, what is asked for counts double."""
+    ctx = Context(Query("question", NOW, k=k, offset=offset), memory.store)
+
+    assert ctx.reach(60) == reach
+    assert ctx.reach(1000) == 1000
+
+
+def test_what_was_seen_counts_as_asked_for(memory: Memory) -> None:
+    """Later pages reach as far as if all had been asked for at once."""
+    query = Query("question", NOW, k=10, seen=frozenset(range(50)))
+
+    assert Context(query, memory.store).reach(60) == 120
+
+
+def test_what_fits_the_tokens_exactly_is_kept(filled: Memory) -> None:
+    """The last one as well; with one token less it is left for the next page."""
+    whole = filled.recall("deploy key, release train, webhook sender", k=4)
+    assert len(whole.hits) > 1
+    tokens = whole.page.tokens
+
+    exact = filled.recall("deploy key, release train, webhook sender", k=4, max_tokens=tokens)
+    less = filled.recall("deploy key, release train, webhook sender", k=4, max_tokens=tokens - 1)
+
+    assert [hit.item.id for hit in exact.hits] == [hit.item.id for hit in whole.hits]
+    assert [hit.item.id for hit in less.hits] == [hit.item.id for hit in whole.hits[:-1]]
+    assert (less.page.stopped_by, less.page.has_more) == ("tokens", True)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [(-3.0, 0.0), (-0.001, 0.0), (-math.inf, 0.0), (math.nan, 0.0), (1.5, 1.0), (7.0, 1.0)],
+)
+def test_a_readers_score_counts_within_its_range(filled: Memory, said: float, meant: float) -> None:
+    """Below nothing is nothing, above all is all: a reader cannot push a memory out."""
+
+    def scores_by(score: float) -> dict[str, float]:
+        def read(query: str, texts: Sequence[str]) -> list[float]:
+            return [score if "vault" in text else 0.5 for text in texts]
+
+        answer = filled.recall(ASKED, reranker=read, profile="abmind")
+        return {hit.item.id: hit.score for hit in answer.hits}
+
+    assert scores_by(said) == scores_by(meant)
+    assert scores_by(said)
