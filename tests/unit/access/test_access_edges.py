@@ -87,3 +87,23 @@ def test_a_token_counts_where_nobody_else_does(tmp_path: Path) -> None:
 
     assert asyncio.run(asked({})) == [200, 200, 200, 200]
     assert asyncio.run(asked(callers.headers["read"])) == [200, 200, 429, 429]
+
+
+@pytest.mark.parametrize("caller", ["read", "unknown", "none"])
+@pytest.mark.parametrize("host", ["127.0.0.1:8765", "evil.example"])
+def test_every_answer_tells_a_browser_to_be_careful(tmp_path: Path, caller: str, host: str) -> None:
+    """To guess no type, keep nothing, tell nobody where it came from and load nothing:
+    whether somebody was let in or not."""
+    callers = Callers(tmp_path)
+
+    async def asked() -> httpx.Response:
+        transport = httpx.ASGITransport(Guard(well, make_door(callers)), client=("127.0.0.1", 1))
+        async with httpx.AsyncClient(transport=transport, base_url=URL) as client:
+            return await client.get("/", headers={**callers.headers[caller], "Host": host})
+
+    told = asyncio.run(asked()).headers
+
+    assert told["x-content-type-options"] == "nosniff"
+    assert told["cache-control"] == "no-store"
+    assert told["referrer-policy"] == "no-referrer"
+    assert told["content-security-policy"].startswith("default-src 'none'")
