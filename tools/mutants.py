@@ -55,7 +55,7 @@ AREAS = {
         near=("unit/test_recall_edges.py", "unit/test_asking.py", "unit/test_profile.py",
               "unit/test_explain.py", "unit/test_wordless.py", *_RANKINGS, *_MEMORY),
         wide=("unit/test_stages.py", "unit/test_once_found.py", "unit/test_dates_in_questions.py",
-              "unit/test_settings.py", "unit/test_ceiling.py", "property/test_scope_twins.py",
+              "unit/test_merging.py", "unit/test_aliases.py", "unit/test_ceiling.py", "property/test_scope_twins.py",
               "property/test_profile_laws.py", "conformance/systems"),
     ),
     "stages": Area(
@@ -372,17 +372,17 @@ def imports_of(test: Path) -> frozenset[str]:
 
 
 def nearest(file: str, tests: Path) -> list[str]:
-    """Tests that import the changed module, those of its own name first."""
-    stem = Path(file).stem
+    """Tests that import the changed module or are called like it, the latter first."""
     module = f"{PACKAGE}.{file.removesuffix('.py').replace('/', '.')}".removesuffix(".__init__")
-    quick = [
-        path
-        for part in ("unit", "conformance", "property")
-        for path in (tests / part).rglob("test_*.py")
-    ]
-    found = [path for path in quick if module in imports_of(path)]
-    found.sort(key=lambda path: (stem not in path.stem, path))
-    return [path.relative_to(tests).as_posix() for path in found[:6]]
+    words = {word for word in Path(file).stem.split("_") if len(word) > 3}
+    ranked = []
+    for rank, part in enumerate(("unit", "conformance", "property")):
+        for path in (tests / part).rglob("test_*.py"):
+            named = any(word in path.stem for word in words)
+            imports = module in imports_of(path)
+            if imports or (named and path.parent.name in (*Path(file).parts, "property")):
+                ranked.append((-2 * named - imports, rank, path.relative_to(tests).as_posix()))
+    return [path for _, _, path in sorted(ranked)[:6]]
 
 
 class Room:

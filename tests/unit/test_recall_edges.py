@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from corpus import NOW
+from corpus import NOW, days_ago
 from recollect import Memory
 from recollect.context import Context
 from recollect.model import Query
@@ -84,3 +84,27 @@ def test_a_readers_score_counts_within_its_range(filled: Memory, said: float, me
 
     assert scores_by(said) == scores_by(meant)
     assert scores_by(said)
+
+
+@pytest.mark.parametrize(
+    ("event", "counts"),
+    [
+        ({"text": "The ledger outage was on 3 February 2026"}, True),
+        ({"text": "The ledger outage lasted until 3 February 2026"}, False),
+        ({"text": "The ledger outage"}, False),
+        ({"text": "The ledger outage of 3 February 2026", "occurred_at": days_ago(5)}, False),
+        ({"text": "The ledger outage of 1 March 2026", "occurred_at": days_ago(27)}, True),
+    ],
+)
+def test_since_an_event_counts_from_when_it_happened(
+    memory: Memory, event: dict[str, object], counts: bool
+) -> None:
+    """As it is kept; else as its one date tells, if that is no end; else when it was told."""
+    memory.remember(**event, kind="incident")
+    text = "We agreed on nightly ledger backups"
+    memory.remember(text, occurred_at=days_ago(20), kind="decision")
+
+    answer = memory.recall("which ledger backups did we agree on since the ledger outage?")
+
+    (found,) = [hit for hit in answer.hits if hit.item.text == text]
+    assert (found.reason("period") is not None) is counts

@@ -111,3 +111,39 @@ def test_a_journal_written_anew_to_the_same_length_is_noticed(tmp_path: Path) ->
         wrong = {finding.name for finding in memory.doctor() if not finding.ok}
 
     assert wrong == {"journal"}
+
+
+def test_what_others_are_tied_to_stays_when_one_is_erased(memory: Memory) -> None:
+    """Only the links of what is erased go."""
+    first, second, third = (memory.remember(f"{word} keeps a list").id for word in "abc")
+    memory.link(first, "related_to", second)
+    memory.link(second, "causes", third)
+
+    memory.forget(first, erase=True)
+
+    assert [(link.type, link.dst.id) for link in memory.links(second)] == [("causes", third)]
+
+
+def test_what_others_speak_of_stays_when_one_is_revised(memory: Memory) -> None:
+    """A memory that no longer speaks of somebody changes nothing about those that do."""
+    first, second = (
+        memory.remember(text, entities=["Ana Berg"]).id
+        for text in ("Ana Berg keeps the keys", "Ana Berg books the room")
+    )
+
+    memory.update(first, text="The keys are in the drawer", entities=[])
+    memory.update(second, text="Ana Berg books the large room")
+
+    assert [one.id for one in memory.browse(entities=["Ana Berg"])] == [second]
+    assert memory.recall("Ana Berg", entities=["Ana Berg"]).hits[0].item.id == second
+
+
+@pytest.mark.parametrize("each", [0, -1])
+def test_none_is_none(memory: Memory, each: int) -> None:
+    """Who wants no edge of an entity is given none, and fewer than none are not all."""
+    memory.remember("Ana Berg works for Nordwind", entities=["Ana Berg", "Nordwind"])
+    names = [entity.id for entity in memory.store.find_entities("Ana Berg, Nordwind", 8)]
+    memory.link(names[0], "works_for", names[1])
+
+    assert all(memory.store.edges(names, 5, NOW).values())
+    assert not any(memory.store.edges(names, each, NOW).values())
