@@ -55,8 +55,10 @@ AREAS = {
         near=("unit/test_recall_edges.py", "unit/test_asking.py", "unit/test_profile.py",
               "unit/test_explain.py", "unit/test_wordless.py", *_RANKINGS, *_MEMORY),
         wide=("unit/test_stages.py", "unit/test_once_found.py", "unit/test_dates_in_questions.py",
-              "unit/test_merging.py", "unit/test_aliases.py", "unit/test_ceiling.py", "property/test_scope_twins.py",
-              "property/test_profile_laws.py", "conformance/systems"),
+              "unit/test_merging.py", "unit/test_aliases.py", "unit/test_ceiling.py",
+              "property/test_scope_twins.py", "property/test_as_of.py",
+              "conformance/test_as_of_laws.py", "property/test_profile_laws.py",
+              "conformance/systems"),
     ),
     "stages": Area(
         sources=("stages", "channels"),

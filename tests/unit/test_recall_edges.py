@@ -11,6 +11,7 @@ from corpus import NOW, days_ago
 from recollect import Memory
 from recollect.context import Context
 from recollect.model import Query
+from recollect.testing import FixedClock
 
 ASKED = "where is the production deploy key kept?"
 
@@ -108,3 +109,29 @@ def test_since_an_event_counts_from_when_it_happened(
 
     (found,) = [hit for hit in answer.hits if hit.item.text == text]
     assert (found.reason("period") is not None) is counts
+
+
+def test_the_plan_counts_a_name_by_its_rarest_part(memory: Memory) -> None:
+    """A name of several words is as telling as the rarest of them."""
+    memory.remember_many(["The tenant pays", "The tenant moved", "The tenant-header is checked"])
+
+    (plan,) = [step for step in memory.recall("tenant-header").steps if step.name == "plan"]
+
+    assert "tenant-header: 1" in plan.note
+
+
+def test_a_page_of_the_past_goes_on_in_the_past() -> None:
+    """The cursor alone says of which moment the first page was."""
+    clock = FixedClock(NOW)
+    with Memory.open(":memory:", embedder="none", clock=clock) as memory:
+        texts = {f"The tenant pays rent {n}" for n in range(3)}
+        kept = memory.remember_many(sorted(texts))
+        clock.forward(days=1)
+        first = memory.recall("tenant rent", k=1, as_of=clock.now)
+        clock.forward(days=1)
+        for one in kept:
+            memory.update(one.id, text=f"The tenant rent is waived {one.id}")
+
+        rest = memory.recall("tenant rent", k=5, cursor=first.page.cursor)
+
+    assert {hit.item.text for hit in (*first.hits, *rest.hits)} == texts
