@@ -135,3 +135,18 @@ def test_a_page_of_the_past_goes_on_in_the_past() -> None:
         rest = memory.recall("tenant rent", k=5, cursor=first.page.cursor)
 
     assert {hit.item.text for hit in (*first.hits, *rest.hits)} == texts
+
+
+def test_of_edges_alike_the_newest_is_told() -> None:
+    """Where one memory tells several things about the same two: whatever order they came in."""
+    clock = FixedClock(NOW)
+    with Memory.open(":memory:", embedder="none", clock=clock) as memory:
+        kept = memory.remember("A talk at the office", entities=["Ana Berg", "Nordwind"]).id
+        for relation in ("owns", "works_for", "audits"):
+            clock.forward(hours=1)
+            memory.link("other:ana berg", relation, "other:nordwind", context=kept)
+
+        answer = memory.recall("Ana Berg Nordwind", profile="abmind")
+
+    (step,) = [step for step in answer.steps if step.name == "channel.s8"]
+    assert [hit.evidence[-1].why for hit in step.pool] == ["Ana Berg —[audits]→ Nordwind"]
