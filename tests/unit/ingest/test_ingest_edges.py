@@ -9,6 +9,7 @@ import pytest
 from corpus import days_ago
 from recollect import Memory
 from recollect.errors import NotFound
+from recollect.ingest.facts import fact_of
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 TEXT = "The standup was moved to ten"
@@ -83,3 +84,28 @@ def test_a_memory_is_not_made_from_one_after_it(memory: Memory) -> None:
         memory.remember_many([first | {"derives_from": ["standup-moved"]}])
 
     assert not memory.browse()
+
+
+@pytest.mark.parametrize(("words", "is_fact"), [(40, True), (41, False)])
+def test_a_sentence_states_a_fact_up_to_forty_words(words: int, is_fact: bool) -> None:
+    """What goes on longer is more than one fact."""
+    said = ["The", "deploy", "key", "is", "in", "vault", "B", "because"]
+    text = " ".join([*said, *["so"] * (words - len(said))])
+
+    assert (fact_of(text) is not None) is is_fact
+
+
+@pytest.mark.parametrize(("length", "is_fact"), [(300, True), (301, False)])
+def test_a_sentence_states_a_fact_up_to_300_characters(length: int, is_fact: bool) -> None:
+    """However few words they make."""
+    text = "The deploy key is in vault B, ".ljust(length, "x")
+
+    assert (fact_of(text) is not None) is is_fact
+
+
+@pytest.mark.parametrize(("words", "is_fact"), [(8, True), (9, False)])
+def test_a_value_has_up_to_eight_words(words: int, is_fact: bool) -> None:
+    """A longer one is a story."""
+    value = ["Bright", "Red", "Blue", "Green", "Grey", "Pink", "Teal", "Cyan", "Lime"][:words]
+
+    assert (fact_of(f"The team's motto is {' '.join(value)}") is not None) is is_fact
