@@ -394,17 +394,14 @@ class Room:
         self.folder = folder
         shutil.copytree(ROOT, folder, ignore=_LEFT_BEHIND, dirs_exist_ok=True, symlinks=True)
 
-    def passes(self, tests: Sequence[str], within_s: float) -> bool:
-        """Whether the tests pass here, in their order and in time."""
-        known = [
-            f"tests/{test}"
-            for test in dict.fromkeys(tests)
-            if (self.folder / "tests" / test).exists()
-        ]
-        if not known:
-            return True
+    def noticed(self, tests: Sequence[str], within_s: float) -> str:
+        """What fails first of the tests, run here in their order; empty where all pass."""
+        there = [f"tests/{test}" for test in dict.fromkeys(tests)]
+        there = [test for test in there if (self.folder / test).exists()]
+        if not there:
+            return ""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:randomly", "-n0",
-                   "-p", "no:cacheprovider", "--timeout", "40", *known]  # fmt: skip
+                   "-p", "no:cacheprovider", *there]  # fmt: skip
         env = os.environ | {"PYTHONPATH": str(self.folder / "src"), "TEST_EXAMPLES": "fixed"}
         try:
             ran = subprocess.run(  # noqa: S603 - our own tests
@@ -416,11 +413,15 @@ class Room:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return False
-        return ran.returncode == 0
+            return f"no end within {within_s:g} s"
+        if ran.returncode == 0:
+            return ""
+        said = ran.stdout.decode(errors="replace").splitlines()
+        failed = (line for line in reversed(said) if line.startswith(("FAILED", "ERROR")))
+        return next(failed, f"pytest ended with {ran.returncode}")[:160]
 
-    def try_out(self, mutant: Mutant, within_s: float) -> bool:
-        """Whether the mutant survives every test there is for it."""
+    def try_out(self, mutant: Mutant, within_s: float) -> str:
+        """What notices the mutant first; empty where it survives every test there is for it."""
         path = self.folder / "src" / PACKAGE / mutant.file
         source = path.read_bytes()
         text = mutant.text.encode()
@@ -429,7 +430,7 @@ class Room:
             self._write(path, source[: mutant.start] + text + source[mutant.end :])
             close = [*nearest(mutant.file, self.folder / "tests"), *area.near]
             rest = [test for test in area.wide if test not in close]
-            return self.passes(close, within_s) and self.passes(rest, within_s)
+            return self.noticed(close, within_s) or self.noticed(rest, within_s)
         finally:
             self._write(path, source)
 
@@ -447,30 +448,30 @@ def run(chosen: Sequence[Mutant], jobs: int, within_s: float, *, check_first: bo
         for number in range(jobs):
             rooms.put(Room(Path(folder) / str(number)))
 
-        def borrowed(use: Callable[[Room], bool]) -> bool:
+        def borrowed(use: Callable[[Room], str]) -> str:
             room = rooms.get()
             try:
                 return use(room)
             finally:
                 rooms.put(room)
 
-        def survives(mutant: Mutant) -> bool:
-            result = borrowed(lambda room: room.try_out(mutant, within_s))
-            sys.stderr.write(f"{'SURVIVED' if result else 'killed'} {mutant.file}:{mutant.line}\n")
-            return result
+        def try_out(mutant: Mutant) -> str:
+            by = borrowed(lambda room: room.try_out(mutant, within_s))
+            told = f"killed by {by}" if by else "SURVIVED"
+            sys.stderr.write(f"{mutant.file}:{mutant.line} {told}\n")
+            return by
+
+        def check(name: str) -> str:
+            tests = (*AREAS[name].near, *AREAS[name].wide)
+            return borrowed(lambda room: room.noticed(tests, 10 * within_s))
 
         with ThreadPoolExecutor(jobs) as pool:
-            if check_first:
-                names = dict.fromkeys(one.area for one in chosen)
-                tests = [(*AREAS[name].near, *AREAS[name].wide) for name in names]
-                well = pool.map(
-                    lambda these: borrowed(lambda room: room.passes(these, 3600)), tests
-                )
-                broken = [name for name, passed in zip(names, well, strict=True) if not passed]
-                if broken:
-                    sys.exit(f"the tests of {', '.join(broken)} fail without any mutant")
-            lives = list(pool.map(survives, chosen))
-    return [mutant for mutant, alive in zip(chosen, lives, strict=True) if alive]
+            names = list(dict.fromkeys(one.area for one in chosen)) if check_first else []
+            for name, failed in zip(names, pool.map(check, names), strict=True):
+                if failed:
+                    sys.exit(f"{name}: a test fails without any mutant: {failed}")
+            kills = list(pool.map(try_out, chosen))
+    return [mutant for mutant, by in zip(chosen, kills, strict=True) if not by]
 
 
 def shown(mutant: Mutant) -> str:
