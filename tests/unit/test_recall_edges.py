@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from datetime import datetime
 
 import pytest
 
@@ -150,3 +151,20 @@ def test_of_edges_alike_the_newest_is_told() -> None:
 
     (step,) = [step for step in answer.steps if step.name == "channel.s8"]
     assert [hit.evidence[-1].why for hit in step.pool] == ["Ana Berg —[audits]→ Nordwind"]
+
+
+@pytest.mark.parametrize("then", [None, NOW])
+def test_a_filter_by_name_knows_what_was_merged(then: datetime | None) -> None:
+    """Memories that spoke of the other one before are inside, also when the question is
+    about the time before."""
+    clock = FixedClock(NOW)
+    with Memory.open(":memory:", embedder="none", clock=clock) as memory:
+        memory.remember("Ana Torres prefers tea")
+        call = memory.remember("Call @atorres on Monday").id
+        clock.forward(days=1)
+        memory.merge_entities("Ana Torres", "person:atorres")
+        clock.forward(days=1)
+
+        found = memory.recall("whom to call on Monday?", entities=["Ana Torres"], as_of=then)
+
+    assert call in [hit.item.id for hit in found.hits]
