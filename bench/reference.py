@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import apsw
 import numpy as np
 
-from recollect.ports import Embedder
+from bethink.ports import Embedder
 
 WORD = re.compile(r"[A-Za-z0-9_]+")
 

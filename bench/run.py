@@ -28,9 +28,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from corpus import Corpus
 from reference import Reference
 
-from recollect import Memory
-from recollect.models import open_embedder
-from recollect.profile import profile_names
+from bethink import Memory
+from bethink.models import open_embedder
+from bethink.retrieval.profile import profile_names
 
 CACHE = Path(__file__).parent / ".cache"
 WARM_UP = 60
@@ -145,7 +145,7 @@ def _cpu_of(command: list[str], runs: int = 15) -> float:
     spent = []
     # As a user has it: bytecode is kept, and the store lies in a data folder.
     kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    kept["RECOLLECT_DATA_DIR"] = str(CACHE / "data")
+    kept["BETHINK_DATA_DIR"] = str(CACHE / "data")
     for _ in range(runs + 1):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(command, env=kept, capture_output=True, check=False)
@@ -157,7 +157,7 @@ def _cpu_of(command: list[str], runs: int = 15) -> float:
 def processes() -> None:
     """CPU of a whole process against that of an empty one, medians of 15."""
     head("process", "CPU ms", "times `python -c pass`", "wanted")
-    command = shutil.which("recollect", path=str(Path(sys.executable).parent)) or "recollect"
+    command = shutil.which("bethink", path=str(Path(sys.executable).parent)) or "bethink"
     spaces = CACHE / "data" / "spaces"
     spaces.mkdir(parents=True, exist_ok=True)
     shutil.copy(space_of(10_000), spaces / "bench.db")
@@ -165,8 +165,8 @@ def processes() -> None:
     nothing = _cpu_of([sys.executable, "-c", "pass"])
     say("python -c pass", f"{nothing:.1f}", "1", "")
     for name, words, wanted in (
-        ("recollect --help", ["--help"], "<= 5"),
-        ("recollect recall (10k)", ["recall", "--space", "bench", question], "<= 20"),
+        ("bethink --help", ["--help"], "<= 5"),
+        ("bethink recall (10k)", ["recall", "--space", "bench", question], "<= 20"),
     ):
         cost = _cpu_of([command, *words])
         say(name, f"{cost:.1f}", f"{cost / nothing:.1f}", wanted)
@@ -178,7 +178,7 @@ def peak_memory() -> None:
     store = space_of(100_000)
     question = Corpus.of_size(100_000).questions(1)[0]
     code = (
-        "import sys\nfrom recollect import Memory\n"
+        "import sys\nfrom bethink import Memory\n"
         "with Memory.open(path=sys.argv[1]) as m: m.recall(sys.argv[2])\n"
         # Not getrusage, which counts what the parent had before the program began.
         "peak = next(line for line in open('/proc/self/status') if line.startswith('VmHWM'))\n"

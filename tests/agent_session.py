@@ -17,7 +17,7 @@ class Transcript:
 
     def __init__(self, path: Path, session: str, *, cwd: Path | str = "/project") -> None:
         self.path, self.session, self.cwd = path, session, str(cwd)
-        self._at: datetime = NOW
+        self._match_at: datetime = NOW
         self._count = 0
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
@@ -30,13 +30,13 @@ class Transcript:
     def entry(self, **fields: Any) -> str:
         """One entry with what every entry has; gives its id."""
         self._count += 1
-        self._at += timedelta(seconds=5)
+        self._match_at += timedelta(seconds=5)
         name = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self.session}/{self._count}"))
         whole = {
             "parentUuid": None,
             "isSidechain": False,
             "uuid": name,
-            "timestamp": self._at.isoformat().replace("+00:00", "Z"),
+            "timestamp": self._match_at.isoformat().replace("+00:00", "Z"),
             "userType": "external",
             "entrypoint": "cli",
             "cwd": self.cwd,

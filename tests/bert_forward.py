@@ -6,13 +6,13 @@ from math import erf
 
 import numpy as np
 
-from recollect.models.bert import Sizes
+from bethink.models.onnx_network import BertSizes
 
 
 class Reference:
     """The states of a row of tokens, in float32 or with the roundings of the graph."""
 
-    def __init__(self, weights: dict[str, np.ndarray], sizes: Sizes, *, rounded: bool) -> None:
+    def __init__(self, weights: dict[str, np.ndarray], sizes: BertSizes, *, rounded: bool) -> None:
         self.weights, self.sizes, self.rounded = weights, sizes, rounded
 
     def __call__(self, ids: list[int], kinds: list[int] | None = None) -> np.ndarray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recollect.ports import Embedding
+from bethink.ports import Embedding
 
 DIM = 8
 

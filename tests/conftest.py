@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from bethink import Memory
+from bethink.models import open_embedder
+from bethink.ports import Embedder
+from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
-from recollect import Memory
-from recollect.models import open_embedder
-from recollect.ports import Embedder
-from recollect.testing import FixedClock
 
 # What passed here must pass there: the examples are the same every time. Looking for new
 # ones is `make shuffle`.

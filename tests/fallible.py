@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from recollect.errors import ModelError
-from recollect.ports import Embedding, Kept, Record, Store
+from bethink.errors import ModelError
+from bethink.ports import Embedding, PutResult, Record, Store
 
 
 class Down:
@@ -30,15 +30,15 @@ class Overtaken:
     """A store that another writer gets to first, between looking and writing."""
 
     def __init__(self, store: Store, other: Callable[[], object]) -> None:
-        self._store = store
+        self._store_new = store
         self._other = other
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
+        return getattr(self._store_new, name)
 
-    def put(self, records: Sequence[Record], *, actor: str, now: datetime) -> list[Kept]:
+    def put(self, records: Sequence[Record], *, actor: str, now: datetime) -> list[PutResult]:
         self._other()
-        return self._store.put(records, actor=actor, now=now)
+        return self._store_new.put(records, actor=actor, now=now)
 
 
 class Killed(BaseException):
@@ -54,11 +54,11 @@ class Dying:
     )  # fmt: skip
 
     def __init__(self, store: Store, writes: int) -> None:
-        self._store = store
+        self._store_new = store
         self._left = writes
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
+        found = getattr(self._store_new, name)
         return self._counted(found) if name in self.WRITES else found
 
     def _counted(self, write: Callable[..., Any]) -> Callable[..., Any]:

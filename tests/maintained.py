@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from bethink import Memory
+from bethink.ports import LanguageModel
+from bethink.testing import FixedClock
 from corpus import NOW
-from recollect import Memory
-from recollect.ports import LanguageModel
-from recollect.testing import FixedClock
 
 LONG_AGO = NOW - timedelta(days=200)
 

@@ -60,8 +60,8 @@ def packages(config: pytest.Config) -> Path:
 def _folder(config: pytest.Config) -> Path:
     cache = getattr(config, "cache", None)
     if cache is not None:
-        return Path(cache.mkdir("recollect-npm"))
-    made = Path(tempfile.gettempdir()) / f"recollect-npm-{os.getuid()}"
+        return Path(cache.mkdir("bethink-npm"))
+    made = Path(tempfile.gettempdir()) / f"bethink-npm-{os.getuid()}"
     made.mkdir(exist_ok=True, mode=0o700)
     return made
 

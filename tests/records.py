@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from recollect.model import LAYERS, LEVELS, Entity, Filters, Item
-from recollect.ports import Embedding, Mention, Record, Scope
-from recollect.text import fingerprint, fold
+from bethink.core.text import fingerprint, fold
+from bethink.model import LAYERS, LEVELS, Entity, Filters, Item
+from bethink.ports import Embedding, Mention, Record, Scope
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 MODEL = "test-model/8"

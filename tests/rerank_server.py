@@ -29,22 +29,22 @@ class Reranking(Answering):
         self.server.asked.append((self.path, dict(self.headers), asked))
         texts = asked.get(self.server.field)
         if texts is None:
-            self.give({"error": f"missing field {self.server.field}"}, 422)
-        elif len(texts) > self.server.most or max(map(len, texts)) > self.server.longest:
-            self.give({"error": "too much"}, 413)
+            self.add_given({"error": f"missing field {self.server.field}"}, 422)
+        elif len(texts) > self.server.most or max(map(len, texts)) > self.server.max_text:
+            self.add_given({"error": "too much"}, 413)
         elif self.server.fault is not None:
             self.server.fault(self, [score(asked["query"], text) for text in texts])
         else:
-            self.give(self.shape([score(asked["query"], text) for text in texts]))
+            self.add_given(self.shape([score(asked["query"], text) for text in texts]))
 
     def shape(self, vectors: list[Any]) -> Any:
         """As the dialect puts it: best first, but for the one that has no places."""
-        if self.server.dialect == "scores":
+        if self.server.protocol == "scores":
             return {"scores": vectors}
-        name = "score" if self.server.dialect == "list" else "relevance_score"
+        name = "score" if self.server.protocol == "list" else "relevance_score"
         rows = [{"index": at, name: value} for at, value in enumerate(vectors)]
         rows.sort(key=lambda row: str(row[name]), reverse=True)
-        return rows if self.server.dialect == "list" else {self.server.dialect: rows}
+        return rows if self.server.protocol == "list" else {self.server.protocol: rows}
 
 
 class RerankServer(EmbeddingServer):
@@ -56,9 +56,9 @@ class RerankServer(EmbeddingServer):
 
     def behave(self) -> None:
         """As at the beginning."""
-        self.dialect = "results"
+        self.protocol = "results"
         self.field = "documents"
-        self.most = self.longest = 1_000_000
+        self.most = self.max_text = 1_000_000
         self.fault = None
         self.asked.clear()
 
@@ -72,11 +72,11 @@ def reranking() -> Iterator[RerankServer]:
 
 
 def _changed(change: Callable[[list[Any]], list[Any]]) -> Callable[[Answering, list[Any]], None]:
-    return lambda asked, scores: asked.give(asked.shape(change(scores)))
+    return lambda asked, scores: asked.add_given(asked.shape(change(scores)))
 
 
 def _rows(*rows: Any) -> Callable[[Answering, list[Any]], None]:
-    return lambda asked, _: asked.give({"results": list(rows)})
+    return lambda asked, _: asked.add_given({"results": list(rows)})
 
 
 _OF_VECTORS = ("empty vectors", "no vectors", "too many vectors", "wrong dimension", "ragged",

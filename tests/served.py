@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-SCRIPT = str(Path(sys.executable).with_name("recollect"))
+SCRIPT = str(Path(sys.executable).with_name("bethink"))
 
 
 def room(folder: Path, **extra: str) -> dict[str, str]:
     """An environment that knows nothing of this machine's own memories."""
-    own = {"HOME": str(folder / "home"), "RECOLLECT_DATA_DIR": str(folder / "data")}
+    own = {"HOME": str(folder / "home"), "BETHINK_DATA_DIR": str(folder / "data")}
     return {"PATH": os.environ["PATH"]} | own | extra
 
 
@@ -86,7 +86,7 @@ class Raw:
         self.send("tools/call", number, name=tool, arguments=arguments)
 
     def call(self, number: int, tool: str, **arguments: Any) -> dict[str, Any]:
-        self.ask(number, tool, **arguments)
+        self.make_request(number, tool, **arguments)
         return self.hear()
 
 

@@ -12,16 +12,16 @@ from typing import Any
 
 import httpx
 
-from recollect import Memory
-from recollect.access.guard import Door, Guard, door_for
-from recollect.access.hosts import Address
-from recollect.access.rights import Right
-from recollect.access.tokens import ANY_SPACE, Tokens
-from recollect.mcp.offer import Offer
-from recollect.mcp.opening import Opening
-from recollect.mcp.tool import Tool
-from recollect.mcp.tools import TOOLS
-from recollect.serve.app import make_app
+from bethink import Memory
+from bethink.access.guard import Guard, GuardConfig, make_guard_config
+from bethink.access.hosts import Address
+from bethink.access.policy import Right
+from bethink.access.tokens import ANY_SPACE, TokenStore
+from bethink.server.mcp.manifest import ServerManifest
+from bethink.server.mcp.memory_loader import MemoryLoader
+from bethink.server.rest.app import make_app
+from bethink.server.tools import TOOLS
+from bethink.server.tools.tool import Tool
 
 SPACE = "memory"
 HERE = Address("127.0.0.1", 8765)
@@ -29,7 +29,7 @@ URL = "http://127.0.0.1:8765"
 CODES = {"read": Right.READ, "write": Right.WRITE, "admin": Right.ADMIN}
 
 
-class Given(Opening):
+class Given(MemoryLoader):
     """A memory that is open already."""
 
     def __init__(self, memory: Memory) -> None:
@@ -45,7 +45,7 @@ class Callers:
     """Everybody who might knock, and the header each shows."""
 
     def __init__(self, folder: Path) -> None:
-        self.tokens = Tokens(folder)
+        self.tokens = TokenStore(folder)
         past = datetime.now(UTC) - timedelta(seconds=1)
         secrets = {name: self.tokens.create(name, right, (SPACE,)) for name, right in CODES.items()}
         secrets["expired"] = self.tokens.create("old", Right.ADMIN, (ANY_SPACE,), expires=past)
@@ -74,13 +74,15 @@ def bearer(secret: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {secret}"}
 
 
-def make_door(callers: Callers, address: Address = HERE, **more: Any) -> Door:
+def make_door(callers: Callers, address: Address = HERE, **more: Any) -> GuardConfig:
     rate = more.pop("rate", 0)
-    return replace(door_for(address, SPACE, callers.tokens, **more), rate=rate)
+    return replace(make_guard_config(address, SPACE, callers.tokens, **more), rate=rate)
 
 
-def served(memory: Memory, door: Door, tools: dict[str, Tool] | None = None, **more: Any) -> Guard:
-    return make_app(Offer(TOOLS if tools is None else tools), Given(memory), door, **more)
+def served(
+    memory: Memory, door: GuardConfig, tools: dict[str, Tool] | None = None, **more: Any
+) -> Guard:
+    return make_app(ServerManifest(TOOLS if tools is None else tools), Given(memory), door, **more)
 
 
 @asynccontextmanager

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
+from bethink.model import Candidate, Evidence, Item, Pool, sort_by_score
 from corpus import NOW
-from recollect.model import Candidate, Evidence, Item, Pool, best_first
 
 WORDS = ("deploy", "key", "vault", "billing", "auth", "token", "cache", "search", "index", "30")
 
@@ -49,4 +49,4 @@ def pools(draw: st.DrawFn, max_size: int = 12) -> Pool:
             Evidence("fuse.lexical", "add", score, f"rank {number + 1}"),
         )
         cands.append(Candidate(draw(items(number)), score, evidence))
-    return best_first(cands)
+    return sort_by_score(cands)

@@ -12,12 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from recollect.jsonable import Json
-from recollect.settable import Settings
-from recollect.worker.client import ask, begin, control, hand_over
-from recollect.worker.ending import end
-from recollect.worker.lock import holder, is_held
-from recollect.worker.place import Place
+from bethink.config.settings import Settings
+from bethink.core.json_values import Json
+from bethink.worker.client import (
+    control_worker,
+    enqueue_job,
+    ensure_worker,
+    request_worker,
+    stop_worker,
+)
+from bethink.worker.files import WorkerPaths, is_locked, lock_holder
 
 PATIENCE_S = 20.0
 
@@ -28,37 +32,37 @@ class Desk:
     def __init__(self, folder: Path) -> None:
         # Short, for a socket's path has room for a hundred characters.
         self.runtime = Path(tempfile.mkdtemp(prefix="rw-"))
-        self.place = Place(self.runtime / "recollect", folder / "state", "test")
+        self.place = WorkerPaths(self.runtime / "bethink", folder / "state", "test")
         self.settings = Settings(
             space="here", data_dir=folder / "data", embedder="none", worker="on", worker_idle=60
         )
 
     def ask(self, kind: str, payload: Json, **more: object) -> object:
         given = {"settings": self.settings, "place": self.place} | more
-        return ask(kind, payload, **given)
+        return request_worker(kind, payload, **given)
 
     def hand_over(self, kind: str, payload: Json) -> bool:
-        return hand_over(kind, payload, settings=self.settings, place=self.place)
+        return enqueue_job(kind, payload, settings=self.settings, place=self.place)
 
     def start(self) -> int:
         """A worker's process id."""
-        found = begin(self.settings, self.place)
+        found = ensure_worker(self.settings, self.place)
         assert found is not None
         return int(found["pid"])
 
     def status(self) -> Json | None:
-        return control("status", self.place)
+        return control_worker("status", self.place)
 
     def is_alive(self) -> bool:
-        return is_held(self.place.lock)
+        return is_locked(self.place.lock)
 
     def kill(self, pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
         # The next one may have been waiting for the lock.
-        until(lambda: holder(self.place.lock) != pid)
+        until(lambda: lock_holder(self.place.lock) != pid)
 
     def close(self) -> None:
-        end(self.place)
+        stop_worker(self.place)
         shutil.rmtree(self.runtime, ignore_errors=True)
 
 

@@ -6,10 +6,10 @@ import ast
 import sys
 from pathlib import Path
 
-from recollect.cli import reference
+from bethink.cli import reference
 
 ROOT = Path(__file__).parent.parent
-SOURCE = ROOT / "src" / "recollect"
+SOURCE = ROOT / "src" / "bethink"
 FENCE = "```tree\n"
 
 
@@ -40,7 +40,7 @@ def with_tree(text: str) -> str:
     """ARCHITECTURE.md with the tree as it is now."""
     before, _, rest = text.partition(FENCE)
     _, _, after = rest.partition("```")
-    drawn = "\n".join(["recollect/", *tree(SOURCE)])
+    drawn = "\n".join(["bethink/", *tree(SOURCE)])
     return f"{before}{FENCE}{drawn}\n```{after}"
 
 

@@ -31,7 +31,7 @@ from queue import SimpleQueue
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-PACKAGE = "recollect"
+PACKAGE = "bethink"
 EQUIVALENT = ROOT / "tools" / "mutants-equivalent.toml"
 
 

@@ -1,4 +1,4 @@
-"""Recollect and others on the same conversations, questions and vectors.
+"""Bethink and others on the same conversations, questions and vectors.
 
     python bench/peers/run.py locomo-dev.json.gz
 
@@ -30,13 +30,13 @@ for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 from offline import go_offline
 from systems import SYSTEMS, Build, Turn, fresh
 
-from recollect.eval.case import Case, Question
-from recollect.eval.datasets import Reading, open_dataset
-from recollect.eval.foreign import draw
-from recollect.eval.metrics import metric
-from recollect.models import open_embedder
-from recollect.ports import Embedder
-from recollect.version import __version__
+from bethink.eval.case import Case, Question
+from bethink.eval.datasets import DatasetOptions, open_dataset
+from bethink.eval.case import sample_foreign_questions
+from bethink.eval.metrics import get_metric
+from bethink.models import open_embedder
+from bethink.ports import Embedder
+from bethink.version import __version__
 
 METRICS = ("hit@10", "recall@10", "mrr", "ndcg@10")
 K = 10
@@ -78,7 +78,7 @@ def measure(build: Build, cases: Sequence[Case], embedder: Embedder | None) -> M
     for case in cases:
         turns = turns_of(case)
         costs = {turn.key: counter.count_tokens(turn.draft.text) for turn in turns}
-        strangers = draw(cases, case, STRANGERS // len(cases), SEED)
+        strangers = sample_foreign_questions(cases, case, STRANGERS // len(cases), SEED)
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             begun = time.process_time()
             with closing(build(fresh(Path(folder)), embedder)) as system:
@@ -86,14 +86,14 @@ def measure(build: Build, cases: Sequence[Case], embedder: Embedder | None) -> M
                 measured = measured._replace(
                     storing_cpu=measured.storing_cpu + time.process_time() - begun
                 )
-                system.ask(case.questions[0].text, K)  # the first pays for opening indexes
+                system.make_request(case.questions[0].text, K)  # the first pays for opening indexes
                 for questions, into in (
                     (case.questions, measured.own),
                     (strangers, measured.foreign),
                 ):
                     for question in questions:
                         begun = time.process_time()
-                        ranked = system.ask(question.text, K)[:K]
+                        ranked = system.make_request(question.text, K)[:K]
                         spent = (time.process_time() - begun) * 1000
                         tokens = sum(costs.get(key, 0) for key in ranked)
                         into.append(Answer(question, ranked, spent, tokens))
@@ -103,7 +103,7 @@ def measure(build: Build, cases: Sequence[Case], embedder: Embedder | None) -> M
 def row(name: str, measured: Measured, categories: Sequence[str]) -> list[str]:
     own = [one for one in measured.own if not categories or one.question.category in categories]
     quality = [
-        f"{statistics.fmean(metric(kind)(one.ranked, one.question.relevant) for one in own):.3f}"
+        f"{statistics.fmean(get_metric(kind)(one.ranked, one.question.relevant) for one in own):.3f}"
         for kind in METRICS
     ]
     silent = [not one.ranked for one in measured.foreign]
@@ -130,11 +130,11 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.ERROR)
-    dataset = open_dataset("locomo", Reading(path=options.path, limit=options.limit))
+    dataset = open_dataset("locomo", DatasetOptions(path=options.path, limit=options.limit))
     cases = list(dataset.cases())
     chosen = [name.strip() for name in options.systems.split(",")]
     told = [f"{package} {version(package)}" for name in chosen for package in SYSTEMS[name][0]]
-    told = [f"Python {platform.python_version()}", f"recollect {__version__}", *told]
+    told = [f"Python {platform.python_version()}", f"bethink {__version__}", *told]
     print(f"{', '.join(told)}; {len(cases)} conversations\n")
     say(
         ["system", "vectors", *METRICS, "CPU ms a question", "stored a CPU second", "tokens",

@@ -16,10 +16,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from recollect import Memory
-from recollect.eval.case import after
-from recollect.model import Draft
-from recollect.ports import Embedder
+from bethink import Memory
+from bethink.eval.case import day_after
+from bethink.model import Draft
+from bethink.ports import Embedder
 
 
 class Turn(NamedTuple):
@@ -40,7 +40,7 @@ class System(Protocol):
     def close(self) -> None: ...
 
 
-class Recollect:
+class Bethink:
     """Ours, as it comes: any profile, the answer it would give with no further wishes."""
 
     def __init__(self, folder: Path, embedder: Embedder | None, profile: str = "default") -> None:
@@ -55,7 +55,7 @@ class Recollect:
     def store(self, turns: Sequence[Turn]) -> None:
         results = self._memory.remember_many([turn.draft for turn in turns])
         self._keys = {made.id: turn.key for made, turn in zip(results, turns, strict=True)}
-        self._now = after(tuple(turn.draft for turn in turns))
+        self._now = day_after(tuple(turn.draft for turn in turns))
 
     def ask(self, question: str, k: int) -> list[str]:
         answer = self._memory.recall(
@@ -75,16 +75,18 @@ class Bm25:
         import Stemmer
 
         self._library, self._stemmer = bm25s, Stemmer.Stemmer("english")
-        self._index = bm25s.BM25()
+        self._index_rows = bm25s.BM25()
         self._keys: list[str] = []
 
     def store(self, turns: Sequence[Turn]) -> None:
         self._keys = [turn.key for turn in turns]
-        self._index.index(self._split([turn.text for turn in turns]), show_progress=False)
+        self._index_rows.index(self._split([turn.text for turn in turns]), show_progress=False)
 
     def ask(self, question: str, k: int) -> list[str]:
         words = self._split([question])
-        found, scores = self._index.retrieve(words, k=min(k, len(self._keys)), show_progress=False)
+        found, scores = self._index_rows.retrieve(
+            words, k=min(k, len(self._keys)), show_progress=False
+        )
         return [
             self._keys[place] for place, score in zip(found[0], scores[0], strict=True) if score > 0
         ]
@@ -304,20 +306,20 @@ class TxtaiHybrid:
         from txtai import Embeddings
 
         model = _needed(embedder)
-        self._index = Embeddings(
+        self._index_rows = Embeddings(
             method="external",
             transform=lambda texts: [one.vector for one in model.embed(list(texts))],
             hybrid=True,
         )
 
     def store(self, turns: Sequence[Turn]) -> None:
-        self._index.index((turn.key, turn.text, None) for turn in turns)
+        self._index_rows.index((turn.key, turn.text, None) for turn in turns)
 
     def ask(self, question: str, k: int) -> list[str]:
-        return [key for key, _ in self._index.search(question, k)]
+        return [key for key, _ in self._index_rows.search(question, k)]
 
     def close(self) -> None:
-        self._index.close()
+        self._index_rows.close()
 
 
 def _needed(embedder: Embedder | None) -> Embedder:
@@ -344,5 +346,5 @@ SYSTEMS: dict[str, tuple[tuple[str, ...], bool, Build]] = {
     "mnemosyne": (("mnemosyne-memory",), True, Mnemosyne),
     "remind": (("remind-mcp",), True, Remind),
     "txtai hybrid": (("txtai",), True, TxtaiHybrid),
-    "recollect": ((), True, Recollect),
+    "bethink": ((), True, Bethink),
 }

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.model import Item, Link, Node
-from recollect.ports import Fading, Listing, Store, TextSearch
-from recollect.store.sqlite import SqliteStore
+import bethink
+from bethink.model import Item, Link, Node
+from bethink.ports import EntityListing, Store, TextSearch, UsageDecay
+from bethink.store.sqlite import SqliteStore
 from records import MODEL, NOW, at, embedding, mention, record, scope
 
 
@@ -159,17 +159,17 @@ def test_what_forgetting_has_left_is_that_of_then(store: Store) -> None:
     """Ticks count up to the moment, from when the memory was last recalled before it."""
     store.put([record("a"), record("b")], actor="x", now=NOW)
     for hour in range(1, 4):
-        store.note_use(["b"], at(hours=hour), fading=Fading(1, 0.1, 0.0, {}))
+        store.note_use(["b"], at(hours=hour), fading=UsageDecay(1, 0.1, 0.0, {}))
 
     def left(hours: float) -> float:
         return store.get(["a"], as_of=at(hours=hours))["a"].decay
 
     assert [left(0), left(1), left(2.5), left(3)] == [1.0, 0.9, 0.8, 0.7]
     assert store.get(["a"])["a"].decay == 0.7
-    store.note_use(["a"], at(hours=4), fading=Fading(0, 0.1, 60.0, {"a": 0.2}))
+    store.note_use(["a"], at(hours=4), fading=UsageDecay(0, 0.1, 60.0, {"a": 0.2}))
     assert left(4) == pytest.approx(0.9)
-    store.note_use(["b"], at(hours=5), fading=Fading(1, 0.1, 0.0, {}))
-    store.note_use(["a"], at(hours=6), fading=Fading(0, 0.1, 60.0, {"a": 0.1}))
+    store.note_use(["b"], at(hours=5), fading=UsageDecay(1, 0.1, 0.0, {}))
+    store.note_use(["a"], at(hours=6), fading=UsageDecay(0, 0.1, 60.0, {"a": 0.1}))
     assert [left(hours) for hours in (3, 4, 5, 6)] == pytest.approx([0.7, 0.9, 0.8, 0.9])
     assert store.get(["b"], as_of=NOW)["b"].decay == 1.0
 
@@ -208,7 +208,7 @@ def test_what_goes_on_is_what_went_on(store: Store) -> None:
     ids = ["person:ana", "person:ben"]
     then = store.momenta(ids, at(days=3))
     seen = store.activity(ids, at(days=3))
-    assert store.list_entities(Listing(), at(days=3))
+    assert store.list_entities(EntityListing(), at(days=3))
 
     store.put([record("b", "changed", rev=2)], actor="x", now=at(days=4))
     store.end(["a"], how="test", actor="x", now=at(days=5))
@@ -220,7 +220,7 @@ def test_what_goes_on_is_what_went_on(store: Store) -> None:
 
 def test_every_step_asks_through_its_context() -> None:
     """Which knows whether the question is about the past; the store does not."""
-    folder = Path(recollect.__file__).parent
+    folder = Path(bethink.__file__).parent
     asking = re.compile(r"ctx\.store\.(links_of|find_entities|usage|statistics)\(")
     files = [*folder.glob("channels/*.py"), *folder.glob("stages/*.py"), *folder.glob("*.py")]
     files += [*folder.glob("deepening/*.py")]

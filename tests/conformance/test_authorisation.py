@@ -11,19 +11,15 @@ import httpx
 import pytest
 from mcp.client.client import Client
 
-from recollect import Memory
-from recollect.access.policy import POLICY, WITH
-from recollect.access.rights import GRANTED, NOBODY, Right
-from recollect.mcp.calling import Calling
-from recollect.mcp.http import MOST_SESSIONS
-from recollect.mcp.offer import Offer
-from recollect.mcp.prompts import PROMPTS
-from recollect.mcp.resources import RESOURCES, TEMPLATES
-from recollect.mcp.server import make_server
-from recollect.mcp.sessions import MOST_OF_ONE
-from recollect.mcp.tools import TOOLS
-from recollect.mcp.view import LISTED
-from recollect.serve.routes import PLAIN, WAYS
+from bethink import Memory
+from bethink.access.policy import ANONYMOUS, ARGUMENT_OPERATIONS, GRANTABLE, POLICY, Right
+from bethink.server.mcp.http import MAX_SESSIONS, MAX_SESSIONS_PER_CALLER
+from bethink.server.mcp.manifest import PROMPTS, RESOURCES, TEMPLATES, ServerManifest
+from bethink.server.mcp.server import make_server
+from bethink.server.mcp.view import VIEW_RESOURCE
+from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES
+from bethink.server.tools import TOOLS
+from bethink.server.tools.calls import ToolExecutor
 from serving import Callers, Given, make_door, mcp, served, talk
 
 THREAD = "thread-1"
@@ -48,7 +44,7 @@ TOLD: dict[str, dict[str, Any]] = {
     "note_edit": {"path": "app.py"},
     "read_smart": {"path": "notes.txt"},
 }
-MORE = [f"{operation} with {argument}" for operation, argument in sorted(WITH)]
+MORE = [f"{operation} with {argument}" for operation, argument in sorted(ARGUMENT_OPERATIONS)]
 
 
 def told_for(operation: str, item: str) -> dict[str, Any]:
@@ -64,16 +60,16 @@ async def call_rest(
 ) -> dict[str, int]:
     """The statuses that every route of an operation answers with."""
     found = {}
-    for way in WAYS:
+    for way in TOOL_ROUTES:
         if way.tool.name != operation.partition(" ")[0]:
             continue
         told = told_for(operation, item)
         path = way.path.replace("{id}", THREAD if operation == "threads" else item)
-        told = {name: value for name, value in told.items() if name not in way.placed}
+        told = {name: value for name, value in told.items() if name not in way.path_params}
         if way.needs and "query" not in told:
             told["query"] = "heron"
         if way.method == "GET":
-            short = {name: brief for brief, name in way.short.items()}
+            short = {name: brief for brief, name in way.aliases.items()}
             asked: dict[str, Any] = {"params": {short.get(k, k): _said(v) for k, v in told.items()}}
         else:
             asked = {"json": told}
@@ -101,10 +97,10 @@ def test_no_route_deviates_from_the_table(
         for caller, headers in callers.headers.items():
             right = callers.right(caller, neighbours=neighbours)
             found: dict[str, tuple[str, int]] = {}
-            for operation in [*{way.tool.name: None for way in WAYS}, *MORE]:
+            for operation in [*{way.tool.name: None for way in TOOL_ROUTES}, *MORE]:
                 for route, status in (await call_rest(client, operation, headers, item)).items():
                     found[f"{route} {operation}"] = (operation, status)
-            for plain in PLAIN:
+            for plain in PLAIN_ROUTES:
                 answer = await client.request(plain.method, plain.path, headers=headers)
                 found[f"{plain.method} {plain.path}"] = (plain.operation, answer.status_code)
             for route, (operation, status) in found.items():
@@ -173,7 +169,7 @@ def test_no_resource_or_prompt_deviates_from_the_table(
     item = memory.remember(f"{STORED}, says Mara").id
     callers = Callers(tmp_path)
     app = served(memory, make_door(callers, require_token=True))
-    uris = [one["uri"] for one in (*RESOURCES, LISTED)]
+    uris = [one["uri"] for one in (*RESOURCES, VIEW_RESOURCE)]
     uris += ["memory://entity/mara", f"memory://item/{item}"]
     right = callers.right(caller, neighbours=False)
 
@@ -194,7 +190,7 @@ def test_the_running_application_has_no_other_routes(memory: Memory, tmp_path: P
     """Every path and method that it answers is in the tables that have rows."""
     app: Any = served(memory, make_door(Callers(tmp_path)))._app
     known: dict[str, set[str]] = {}
-    for one in (*WAYS, *PLAIN):
+    for one in (*TOOL_ROUTES, *PLAIN_ROUTES):
         known.setdefault(one.path, set()).add(one.method)
     there = {route.path: {*(route.methods or ())} - {"HEAD"} for route in app.routes}
 
@@ -203,8 +199,12 @@ def test_the_running_application_has_no_other_routes(memory: Memory, tmp_path: P
 
 def test_everything_there_is_has_a_row() -> None:
     """Each tool, route, resource and prompt; and each row belongs to something."""
-    there = {*TOOLS, *(way.tool.name for way in WAYS), *(plain.operation for plain in PLAIN)}
-    there |= {f"resource {one['uri']}" for one in (*RESOURCES, LISTED)}
+    there = {
+        *TOOLS,
+        *(way.tool.name for way in TOOL_ROUTES),
+        *(plain.operation for plain in PLAIN_ROUTES),
+    }
+    there |= {f"resource {one['uri']}" for one in (*RESOURCES, VIEW_RESOURCE)}
     there |= {f"resource {one['uriTemplate']}" for one in TEMPLATES}
     there |= {f"prompt {name}" for name in PROMPTS} | {*MORE, "mcp"}
 
@@ -217,11 +217,11 @@ def test_what_cannot_be_taken_back_is_for_admins() -> None:
     assert all(POLICY[one] is Right.ADMIN for one in ("forget with erase", "export", "import"))
     assert all(POLICY[one] is Right.LOCAL for one in ("config", "token", "spaces", "revoke"))
     assert not {one for one in POLICY if POLICY[one] is Right.LOCAL} & {
-        *TOOLS, *(way.tool.name for way in WAYS), *(plain.operation for plain in PLAIN)
+        *TOOLS, *(way.tool.name for way in TOOL_ROUTES), *(plain.operation for plain in PLAIN_ROUTES)
     }  # fmt: skip
     changing = {name for name, tool in TOOLS.items() if not tool.reads}
     assert all(POLICY[name] >= Right.WRITE for name in changing)
-    assert Right.LOCAL not in GRANTED
+    assert Right.LOCAL not in GRANTABLE
 
 
 GREETING = {
@@ -270,13 +270,13 @@ def test_nobody_has_all_the_sessions(memory: Memory, tmp_path: Path) -> None:
         for wrong in ({"Mcp-Protocol-Version": "2020-01-01"}, {}):
             await client.delete("/mcp", headers=greedy[1] | wrong)
         assert await is_open(greedy[0])
-        greedy += [await begin("read") for _ in range(MOST_SESSIONS)]
+        greedy += [await begin("read") for _ in range(MAX_SESSIONS)]
 
         assert await is_open(await begin("admin"))
         assert await is_open(other)
         assert not await is_open(greedy[0])
-        assert [await is_open(one) for one in greedy[-MOST_OF_ONE - 1 :]] == [
-            False, *[True] * MOST_OF_ONE
+        assert [await is_open(one) for one in greedy[-MAX_SESSIONS_PER_CALLER - 1 :]] == [
+            False, *[True] * MAX_SESSIONS_PER_CALLER
         ]  # fmt: skip
 
     talk(app, conversation)
@@ -315,7 +315,11 @@ def test_a_server_for_the_network_trusts_nobody_unseen(memory: Memory) -> None:
 
     async def conversation() -> None:
         opening = Given(memory)
-        server = make_server(Offer(TOOLS), opening, calling=Calling(opening, unseen=NOBODY))
+        server = make_server(
+            ServerManifest(TOOLS),
+            opening,
+            executor=ToolExecutor(opening, default_principal=ANONYMOUS),
+        )
         async with Client(server) as client:
             assert (await client.list_tools()).tools == []
             assert (await client.call_tool("recall", {"query": "heron"})).is_error

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
+from bethink import Memory
+from bethink.core.text import find_unstorable
+from bethink.model import Filters, Query, replay, sort_by_score
+from bethink.retrieval.context import Context
+from bethink.retrieval.retrievers import RETRIEVERS
+from bethink.retrieval.scope import rejection_reason
 from corpus import NOW, QUESTIONS, days_ago
 from naughty import NAUGHTY
-from recollect import Memory
-from recollect.channels import CHANNELS
-from recollect.context import Context
-from recollect.model import Filters, Query, best_first, replay
-from recollect.scope import rejects
-from recollect.text import unkeepable
 
-NAMES = sorted(CHANNELS)
+NAMES = sorted(RETRIEVERS)
 ASKED = [text for text, _ in QUESTIONS] + ["Priya Maria Tomasz", "midleware tennant", "the"]
 FILTERS = [
     Filters(),
@@ -38,13 +38,13 @@ def ask(memory: Memory, text: str, filters: Filters | None = None) -> Context:
 @pytest.mark.parametrize("text", ASKED)
 def test_a_channel_answers_lawfully(filled: Memory, name: str, text: str) -> None:
     """Best first, unique, ranked from 1, each score its own single reason."""
-    pool = CHANNELS[name]()(ask(filled, text))
+    pool = RETRIEVERS[name]()(ask(filled, text))
 
-    assert pool == best_first(pool)
+    assert pool == sort_by_score(pool)
     assert len({cand.item.id for cand in pool}) == len(pool)
     assert [cand.evidence[-1].rank for cand in pool] == list(range(1, len(pool) + 1))
     assert all(replay(cand.evidence) == cand.score for cand in pool)
-    assert pool == CHANNELS[name]()(ask(filled, text))
+    assert pool == RETRIEVERS[name]()(ask(filled, text))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -54,18 +54,18 @@ def test_filters_come_before_the_cut(
     filled: Memory, name: str, filters: Filters, text: str
 ) -> None:
     """A filtered search gives the best of those in scope, not what a cut left of them."""
-    everything = CHANNELS[name](depth=1000)(ask(filled, text, replace(filters)))
-    few = CHANNELS[name](depth=3)(ask(filled, text, filters))
+    everything = RETRIEVERS[name](depth=1000)(ask(filled, text, replace(filters)))
+    few = RETRIEVERS[name](depth=3)(ask(filled, text, filters))
     scope = ask(filled, text, filters).scope
 
-    assert all(rejects(cand.item, scope) is None for cand in few)
+    assert all(rejection_reason(cand.item, scope) is None for cand in few)
     assert [c.item.id for c in few] == [c.item.id for c in everything[:3]]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_any_text_is_a_valid_question(filled: Memory, name: str) -> None:
     """Operators, quotes, emoji, other scripts: all just words to look for."""
-    channel = CHANNELS[name]()
+    channel = RETRIEVERS[name]()
     for text in NAUGHTY:
-        if text.strip() and unkeepable(text) is None and len(text.encode()) <= 8192:
+        if text.strip() and find_unstorable(text) is None and len(text.encode()) <= 8192:
             channel(ask(filled, text))

@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bethink.errors import MissingExtra, ModelError, Refused
+from bethink.models import EMBEDDER_PROVIDERS, EMBEDDERS, open_embedder
+from bethink.ports import Embedder, LateInteraction
 from embedding_server import serving
-from recollect.errors import MissingExtra, ModelError, Refused
-from recollect.models import EMBEDDERS, PROVIDERS, open_embedder
-from recollect.ports import Embedder, LateInteraction
 from tiny_bert import make_tiny_bert
 
 # One model of each provider: a tiny one made here, and what a local server serves.
-_MADE = TemporaryDirectory(prefix="recollect-")
+_MADE = TemporaryDirectory(prefix="bethink-")
 SAMPLES = {
     "transformer": f"transformer:{make_tiny_bert(Path(_MADE.name) / 'tiny')}",
     "sentence-transformers": f"sentence-transformers:{_MADE.name}/tiny",
@@ -107,7 +107,7 @@ each = pytest.mark.parametrize("name", list(SUBJECTS))
 
 def test_every_provider_is_tried():
     """A new provider needs a sample, or no law is tested on it."""
-    assert list(SAMPLES) == list(PROVIDERS)
+    assert list(SAMPLES) == list(EMBEDDER_PROVIDERS)
 
 
 @each
@@ -116,7 +116,7 @@ def test_opening_loads_nothing(name):
     ask = "embedder.model, embedder.dim" if name in EMBEDDERS else "embedder"
     code = (
         "import sys\n"
-        "from recollect.models import open_embedder\n"
+        "from bethink.models import open_embedder\n"
         f"embedder = open_embedder({SUBJECTS[name]!r}); {ask}\n"
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )

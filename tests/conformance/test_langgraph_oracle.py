@@ -16,8 +16,8 @@ from hypothesis.stateful import (
 from langgraph.store.base import GetOp, Op, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from recollect import Memory
-from recollect.integrations.langgraph import RecollectStore
+from bethink import Memory
+from bethink.integrations.langgraph import BethinkStore
 
 LABELS = st.sampled_from(["a", "b", "users", "a/b", "日本", " spaced ", '"'])
 NAMESPACES = st.lists(LABELS, min_size=1, max_size=3).map(tuple)
@@ -61,7 +61,7 @@ class LikeInMemory(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.memory = Memory.open(":memory:", embedder="none")
-        self.ours = RecollectStore(self.memory)
+        self.error_type = BethinkStore(self.memory)
         self.oracle = InMemoryStore()
 
     def teardown(self) -> None:
@@ -70,31 +70,31 @@ class LikeInMemory(RuleBasedStateMachine):
     @initialize(entries=st.lists(st.tuples(NAMESPACES, KEYS, VALUES), max_size=4))
     def begin(self, entries: list[Any]) -> None:
         ops: list[Op] = [PutOp(*entry) for entry in entries]
-        self.ours.batch(ops)
+        self.error_type.batch(ops)
         self.oracle.batch(ops)
 
     @rule(namespace=NAMESPACES, key=KEYS, value=VALUES)
     def put(self, namespace: Any, key: str, value: dict[str, Any]) -> None:
-        self.ours.put(namespace, key, value)
+        self.error_type.put(namespace, key, value)
         self.oracle.put(namespace, key, value)
         self.get(namespace, key)
 
     @rule(namespace=NAMESPACES, key=KEYS)
     def delete(self, namespace: Any, key: str) -> None:
-        self.ours.delete(namespace, key)
+        self.error_type.delete(namespace, key)
         self.oracle.delete(namespace, key)
-        assert self.ours.get(namespace, key) is None
+        assert self.error_type.get(namespace, key) is None
 
     @rule(namespace=NAMESPACES, key=KEYS)
     def get(self, namespace: Any, key: str) -> None:
-        ours, theirs = self.ours.get(namespace, key), self.oracle.get(namespace, key)
+        ours, theirs = self.error_type.get(namespace, key), self.oracle.get(namespace, key)
         assert (ours is None) == (theirs is None)
         if ours is not None and theirs is not None:
             assert told([ours]) == told([theirs])
 
     @rule(prefix=PREFIXES, wanted=FILTERS)
     def search(self, prefix: Any, wanted: dict[str, Any] | None) -> None:
-        ours = self.ours.search(prefix, filter=wanted, limit=1000)
+        ours = self.error_type.search(prefix, filter=wanted, limit=1000)
         try:
             theirs = self.oracle.search(prefix, filter=wanted, limit=1000)
         except (TypeError, ValueError):
@@ -103,8 +103,8 @@ class LikeInMemory(RuleBasedStateMachine):
 
     @rule(prefix=PREFIXES, limit=st.integers(0, 3), offset=st.integers(0, 3))
     def pages(self, prefix: Any, limit: int, offset: int) -> None:
-        every = self.ours.search(prefix, limit=1000)
-        assert self.ours.search(prefix, limit=limit, offset=offset) == every[offset:][:limit]
+        every = self.error_type.search(prefix, limit=1000)
+        assert self.error_type.search(prefix, limit=limit, offset=offset) == every[offset:][:limit]
         theirs = self.oracle.search(prefix, limit=limit, offset=offset)
         assert len(every[offset:][:limit]) == len(theirs)
 
@@ -123,7 +123,7 @@ class LikeInMemory(RuleBasedStateMachine):
         for item in self.oracle.search((), limit=1000):
             filled.put(item.namespace, item.key, item.value)
         asked = {"prefix": prefix, "suffix": suffix, "max_depth": depth}
-        ours = self.ours.list_namespaces(**asked, limit=limit, offset=offset)
+        ours = self.error_type.list_namespaces(**asked, limit=limit, offset=offset)
         assert ours == filled.list_namespaces(**asked, limit=limit, offset=offset)
 
     @rule(
@@ -135,7 +135,7 @@ class LikeInMemory(RuleBasedStateMachine):
         )
     )
     def batch(self, ops: list[Op]) -> None:
-        both = zip(self.ours.batch(ops), self.oracle.batch(ops), strict=True)
+        both = zip(self.error_type.batch(ops), self.oracle.batch(ops), strict=True)
         for ours, theirs in both:
             assert (ours is None) == (theirs is None)
             if isinstance(theirs, list):

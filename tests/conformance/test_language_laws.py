@@ -10,14 +10,14 @@ from datetime import date
 
 import pytest
 
+from bethink.errors import BadSetting, ModelError
+from bethink.models.llm import LLM_PROVIDERS, open_llm
+from bethink.ports import Budget, BudgetSpent, LanguageModel, Prompt, Unusable
+from bethink.prompts import Passage, fill_prompt, template_names
+from bethink.testing import ScriptedModel
 from language_server import BROKEN, INJECTED, WRONG, LanguageServer, sample, talking
-from recollect.errors import BadSetting, ModelError
-from recollect.models.llm import PROVIDERS, open_llm
-from recollect.ports import Budget, BudgetSpent, LanguageModel, Prompt, Unusable
-from recollect.prompts import Passage, fill, template_names
-from recollect.testing import ScriptedModel
 
-SUBJECTS = [*PROVIDERS, "scripted"]
+SUBJECTS = [*LLM_PROVIDERS, "scripted"]
 HEAVY = ("numpy", "tokenizers", "apsw", "rich", "http.client", "ssl")
 
 
@@ -26,7 +26,7 @@ def running() -> Iterator[LanguageServer]:
     with talking() as server, pytest.MonkeyPatch.context() as patch:
         for name, value in server.env.items():
             patch.setenv(name, value)
-        patch.setenv("RECOLLECT_LLM_TIMEOUT_S", "2")
+        patch.setenv("BETHINK_LLM_TIMEOUT_S", "2")
         yield server
 
 
@@ -61,7 +61,7 @@ def filled(name: str) -> Prompt:
         "sufficiency": ("question", "memories", "today"),
         "summarise": ("memories",),
     }.get(name, ("entries",))
-    return fill(name, "here", **{part: parts[part] for part in wanted})
+    return fill_prompt(name, "here", **{part: parts[part] for part in wanted})
 
 
 def test_there_is_none_unless_it_is_asked_for():
@@ -74,11 +74,11 @@ def test_there_is_none_unless_it_is_asked_for():
     assert caught.value.remedy == "allowed: none, openai:MODEL, anthropic:MODEL, ollama:MODEL"
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", LLM_PROVIDERS)
 def test_opening_asks_nobody_and_loads_nothing(provider):
     """Neither a library nor a server is needed to open a model."""
     code = (
-        "import sys\nfrom recollect.models.llm import open_llm\n"
+        "import sys\nfrom bethink.models.llm import open_llm\n"
         f"opened = open_llm('{provider}:some:model'); print(opened.name)\n"
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )
@@ -156,7 +156,7 @@ def test_threads_share_one(model, server):
     assert answers == [{"score": 5}] * 24
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", LLM_PROVIDERS)
 @pytest.mark.parametrize("fault", ["HTML", "nothing in it", "orders", "orders in JSON"])
 def test_nobodys_words_are_repeated(server, provider, fault):
     """An error never holds what a server or a model said."""

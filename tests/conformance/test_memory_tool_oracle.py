@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from recollect import Memory
-from recollect.integrations.anthropic import RecollectMemoryTool
+from bethink import Memory
+from bethink.integrations.anthropic import BethinkMemoryTool
 
 NAMES = st.sampled_from(["a", "b.md", "c", ".hidden", "é", "a b"])
 PATHS = st.lists(NAMES, max_size=3).map(lambda parts: "/".join(["/memories", *parts]))
@@ -44,7 +44,7 @@ class LikeAFolder(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.memory = Memory.open(":memory:", embedder="none")
-        self.ours = RecollectMemoryTool(self.memory)
+        self.error_type = BethinkMemoryTool(self.memory)
         self.folder = tempfile.TemporaryDirectory()
         self.theirs = BetaLocalFilesystemMemoryTool(self.folder.name)
 
@@ -53,7 +53,7 @@ class LikeAFolder(RuleBasedStateMachine):
         self.folder.cleanup()
 
     def both(self, **command: Any) -> None:
-        ours = self.told(self.ours, command)
+        ours = self.told(self.error_type, command)
         theirs = self.told(self.theirs, command)
         prune(Path(self.folder.name) / "memories")
         if theirs.startswith("? "):

@@ -7,9 +7,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from recollect import Memory
-from recollect.access.hosts import Address
-from recollect.serve.routes import PLAIN, WAYS
+from bethink import Memory
+from bethink.access.hosts import Address
+from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES
 from serving import Callers, make_door, served, talk
 
 PORT = 8765
@@ -45,8 +45,8 @@ ORIGINS: dict[str | None, bool] = {
     "file://": False,
 }
 ROUTES = sorted(
-    {(way.method, way.path.replace("{id}", "x")) for way in WAYS}
-    | {(plain.method, plain.path) for plain in PLAIN}
+    {(way.method, way.path.replace("{id}", "x")) for way in TOOL_ROUTES}
+    | {(plain.method, plain.path) for plain in PLAIN_ROUTES}
     | {("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp"), ("GET", "/nothing"), ("PUT", "/")}
 )
 

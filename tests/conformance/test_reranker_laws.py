@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import Refused
-from recollect.models.cross_encoder import CrossEncoder
-from recollect.models.rerankers import RERANK_PROVIDERS, RERANKERS, open_reranker
-from recollect.ports import Reranker
+from bethink.errors import Refused
+from bethink.models.rerank import RERANK_PROVIDERS, RERANKERS, open_reranker
+from bethink.models.rerank.cross_encoder import CrossEncoder
+from bethink.ports import Reranker
 from rerank_server import reranking
 from tiny_bert import make_tiny_reader
 
@@ -96,7 +96,7 @@ def test_opening_loads_nothing(label: str) -> None:
     name = SAMPLES[label].format(folder="nowhere", url="http://nowhere.invalid")
     code = (
         "import sys\n"
-        "from recollect.models.rerankers import open_reranker\n"
+        "from bethink.models.rerank import open_reranker\n"
         f"assert open_reranker({name!r}) is not None\n"
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from bethink import Memory
+from bethink.errors import ModelError
+from bethink.model import Pool, Query, replay, sort_by_score
+from bethink.retrieval.context import Context
+from bethink.retrieval.retrievers import RETRIEVERS
+from bethink.retrieval.stages import FUSIONS, STAGES
 from corpus import NOW, QUESTIONS
-from recollect import Memory
-from recollect.channels import CHANNELS
-from recollect.context import Context
-from recollect.errors import ModelError
-from recollect.model import Pool, Query, best_first, replay
-from recollect.stages import FUSIONS, STAGES
 from shapes import pools
 
 STAGE_NAMES = sorted(STAGES)
@@ -32,7 +32,7 @@ def context(memory: Memory, text: str = "where is the deploy key?") -> Context:
 def keeps_the_laws(pool: Pool) -> None:
     ids = [cand.item.id for cand in pool]
     assert len(set(ids)) == len(ids)
-    assert pool == best_first(pool)
+    assert pool == sort_by_score(pool)
     for cand in pool:
         assert replay(cand.evidence) == cand.score
 
@@ -67,7 +67,7 @@ def test_a_stage_takes_an_empty_pool(filled: Memory, name: str) -> None:
 def test_a_real_pool_leaves_a_stage_lawful(filled: Memory, name: str, question: str) -> None:
     """The laws hold for what the channels really find."""
     ctx = context(filled, question)
-    channels = (CHANNELS["lexical"](), CHANNELS["dense"]())
+    channels = (RETRIEVERS["lexical"](), RETRIEVERS["dense"]())
     pool = FUSIONS["weighted"]()({channel: channel(ctx) for channel in channels}, ctx)
     assert pool
 
@@ -78,7 +78,7 @@ def test_a_real_pool_leaves_a_stage_lawful(filled: Memory, name: str, question: 
 def test_fusion_does_not_depend_on_the_order_of_channels(filled: Memory, name: str) -> None:
     """Swapping the channels changes no score and no place."""
     ctx = context(filled)
-    one, two = CHANNELS["lexical"](), CHANNELS["dense"]()
+    one, two = RETRIEVERS["lexical"](), RETRIEVERS["dense"]()
     found = {one: one(ctx), two: two(ctx)}
 
     forth = FUSIONS[name]()(found, ctx)
@@ -95,13 +95,13 @@ def test_fusion_of_nothing_is_nothing(filled: Memory, name: str) -> None:
     ctx = context(filled)
 
     assert FUSIONS[name]()({}, ctx) == ()
-    assert FUSIONS[name]()({CHANNELS["lexical"](): ()}, ctx) == ()
+    assert FUSIONS[name]()({RETRIEVERS["lexical"](): ()}, ctx) == ()
 
 
 def test_a_missing_model_is_named(filled: Memory) -> None:
     """Stages that need a model say so instead of guessing."""
     bare = Context(Query("deploy key", NOW), filled.store)
-    pool = CHANNELS["lexical"]()(bare)
+    pool = RETRIEVERS["lexical"]()(bare)
 
     with pytest.raises(ModelError):
         STAGES["maxsim"]()(pool, bare)

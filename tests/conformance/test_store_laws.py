@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import BadText, Conflict, NotFound, Refused, StoreError
-from recollect.model import Item, Link, Node
-from recollect.ports import Found, PieceSearch, Record, Scope, Store, TextSearch
-from recollect.store.sqlite import SqliteStore
+from bethink.errors import BadText, Conflict, NotFound, Refused, StoreError
+from bethink.model import Item, Link, Node
+from bethink.ports import Record, Scope, SearchResult, Store, TextSearch, TrigramSearch
+from bethink.store.sqlite import SqliteStore
 from records import (
     MODEL,
     NOW,
@@ -59,10 +59,10 @@ def put(store: Store, *records: Record, after: float = 0) -> list[str]:
     return [one.outcome for one in kept]
 
 
-def ids(found: Found | list[Item]) -> list[str]:
+def ids(found: SearchResult | list[Item]) -> list[str]:
     return (
         [match.item.id for match in found.matches]
-        if isinstance(found, Found)
+        if isinstance(found, SearchResult)
         else [one.id for one in found]
     )
 
@@ -131,7 +131,7 @@ def test_an_empty_store_answers_everything_with_nothing(store: Store) -> None:
     assert store.browse(every, limit=5) == []
     assert store.search_text(TextSearch("anything"), every).matches == ()
     assert store.search_substring("anything", 5, every).matches == ()
-    assert store.search_pieces(PieceSearch("anything", 5), every).matches == ()
+    assert store.search_pieces(TrigramSearch("anything", 5), every).matches == ()
     assert store.search_signature("anything", 5, 0.0, every).matches == ()
     assert store.edges(["person:ana"], 5, NOW) == {"person:ana": []}
     assert store.make_signatures(5) == 0
@@ -154,7 +154,7 @@ def test_any_text_is_a_valid_query(store: Store, query: str) -> None:
 
     assert len(store.search_text(TextSearch(query), scope()).matches) <= 1
     assert len(store.search_substring(query, 5, scope()).matches) <= 1
-    assert len(store.search_pieces(PieceSearch(query, 5), scope()).matches) <= 1
+    assert len(store.search_pieces(TrigramSearch(query, 5), scope()).matches) <= 1
     assert len(store.search_signature(query, 5, 0.0, scope()).matches) <= 1
 
 
@@ -517,7 +517,7 @@ def test_ids_are_found_by_their_ends(store: Store) -> None:
 # Searches under a scope
 
 
-SEARCHES: dict[str, Callable[[Store, int, Scope], Found]] = {
+SEARCHES: dict[str, Callable[[Store, int, Scope], SearchResult]] = {
     "text": lambda store, depth, where: store.search_text(TextSearch("common", depth), where),
     "substring": lambda store, depth, where: store.search_substring("commo", depth, where),
     "vector": lambda store, depth, where: store.search_vector(
@@ -527,7 +527,7 @@ SEARCHES: dict[str, Callable[[Store, int, Scope], Found]] = {
         at(days=-400), at(days=400), depth, where
     ),
     "entities": lambda store, depth, where: store.search_entities(["topic:all"], depth, where),
-    "pieces": lambda store, depth, where: store.search_pieces(PieceSearch("commo", depth), where),
+    "pieces": lambda store, depth, where: store.search_pieces(TrigramSearch("commo", depth), where),
     "signature": lambda store, depth, where: store.search_signature("common", depth, 0.0, where),
 }
 
@@ -862,7 +862,7 @@ def test_an_export_comes_back_whole(store: Store, kind: Kind, tmp_path: Path) ->
         assert other.load(first, actor="importer", now=at(days=1)) == 3
         second = list(other.dump())
 
-        assert first[0] == {"type": "recollect", "version": 1, "space": "laws"}
+        assert first[0] == {"type": "bethink", "version": 1, "space": "laws"}
         assert second[: len(first)] == first
         added = second[len(first) :]
         assert [(line["type"], line["kind"]) for line in added] == [("event", "imported")] * 3
@@ -896,7 +896,7 @@ def test_an_export_may_be_read_while_others_write(store: Store) -> None:
     put(store, record("c"))
     stored = [line["id"] for line in lines if line["type"] == "item"]
 
-    assert head["type"] == "recollect"
+    assert head["type"] == "bethink"
     assert stored == ["a", "b"]
     assert store.count() == 3
 

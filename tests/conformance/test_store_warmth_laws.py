@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.heat import BANDS, Happenings, Uses, band_of, heat, momentum
-from recollect.ports import Listing, Store
-from recollect.store.sqlite import SqliteStore
+from bethink.ports import EntityListing, Store
+from bethink.retrieval.heat import BANDS, ActivityCounts, UseCounts, band_of, heat, momentum
+from bethink.store.sqlite import SqliteStore
 from records import at, mention, record, scope
 
 STORES = {
@@ -79,7 +79,7 @@ def test_the_band_filter_is_the_formula(
             store.note_use(["a"], at(days=day))
         past = [day for day in uses if day <= moment]
         since = moment - (max(past) if past else stored)
-        counts = Uses(
+        counts = UseCounts(
             sum(day > moment - 30 for day in past),
             sum(day > moment - 90 for day in past),
             len(past),
@@ -140,7 +140,7 @@ def test_a_week_is_seven_days_to_the_millisecond(store: Store) -> None:
 def test_momentum_is_worked_out_and_kept(store: Store) -> None:
     """As the formula says; what is kept holds for an hour, strangers have none."""
     put(store, record("a", importance=0.8, mentions=(mention("Ana"),)), days=0)
-    value = momentum(Happenings(1, 1, 1), 1.0, 0.8)
+    value = momentum(ActivityCounts(1, 1, 1), 1.0, 0.8)
 
     (first,) = store.momenta(["person:ana", "person:nobody"], at(hours=1)).values()
     assert first == (pytest.approx(value), True)
@@ -174,7 +174,7 @@ def test_entities_are_listed_by_their_worth(store: Store) -> None:
     put(store, record("c", mentions=(mention("Few"), mention("Less"))), days=-300)
     put(store, record("d", importance=0.1, mentions=(mention("Dull"),)), days=0)
 
-    listed = store.list_entities(Listing(), at(hours=1))
+    listed = store.list_entities(EntityListing(), at(hours=1))
     assert [one.name for one in listed] == ["Many", "Dull", "Few", "Less", "Old"]
     assert [one.momentum for one in listed] == pytest.approx(
         [2.0, 0.4 + 2.1 + 0.3 * 4 / 7, *[2.0] * 3]
@@ -193,9 +193,9 @@ def test_a_listing_is_filtered_counted_and_paged(store: Store) -> None:
     store.end(["d"], how="forgotten", actor="tester", now=at(hours=1))
 
     def names(**wanted: Any) -> list[str]:
-        return [one.name for one in store.list_entities(Listing(**wanted), at(hours=2))]
+        return [one.name for one in store.list_entities(EntityListing(**wanted), at(hours=2))]
 
-    ana = store.list_entities(Listing(prefix="AN"), at(hours=2))[0]
+    ana = store.list_entities(EntityListing(prefix="AN"), at(hours=2))[0]
     assert (ana.mentions, ana.layers, ana.pinned) == (3, (("caveat", 1), ("goal", 2)), 1)
     assert names(kinds=("file",)) == ["x"]
     assert names(kinds=("file", "person"), min_memories=2) == ["Ana"]
@@ -217,12 +217,12 @@ def test_the_quiet_and_the_lively_share_one_order(store: Store) -> None:
             days=day,
         )
     now = at(hours=1)
-    whole = store.list_entities(Listing(limit=100), now)
+    whole = store.list_entities(EntityListing(limit=100), now)
 
     cut = [
         one
         for start in range(0, len(whole), 4)
-        for one in store.list_entities(Listing(limit=4, offset=start), now)
+        for one in store.list_entities(EntityListing(limit=4, offset=start), now)
     ]
     assert cut == whole
     assert len({one.id for one in whole}) == len(whole) > 10

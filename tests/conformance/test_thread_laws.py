@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import NotFound
-from recollect.model import Member, Thread, ThreadEvent
-from recollect.ports import Shared, Sibling, Store
-from recollect.store.sqlite import SqliteStore
+from bethink.errors import NotFound
+from bethink.model import Member, Thread, ThreadEvent
+from bethink.ports import SharedEntities, Sibling, Store
+from bethink.store.sqlite import SqliteStore
 from records import NOW, at, mention, record, scope
 
 OPENERS = {
@@ -141,12 +141,12 @@ def test_siblings_share_an_entity(store: Store) -> None:
     ]
     store.put(records, actor="x", now=NOW)
 
-    assert store.siblings(["v1"], most=3, min_confidence=0.7) == Shared(
+    assert store.siblings(["v1"], most=3, min_confidence=0.7) == SharedEntities(
         (Sibling("v1", "tool:vault", "v2", 1.0),), ("person:ana",)
     )
     sure = store.siblings(["v1"], most=4, min_confidence=0.5).siblings
     assert {one.item for one in sure} == {"v2", "v3", "v4"}
-    assert store.siblings([], most=4, min_confidence=0.5) == Shared()
+    assert store.siblings([], most=4, min_confidence=0.5) == SharedEntities()
 
 
 def test_a_span_that_reaches_into_a_window_is_found(store: Store) -> None:

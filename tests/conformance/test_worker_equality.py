@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.render.wire import dumps, recall_json, why_not_json
+from bethink.retrieval.explain import WhyNot
+from bethink.retrieval.profile import profile_names
+from bethink.worker.client import request_worker
+from bethink.worker.codec import decode, encode
+from bethink.worker.operations import CompareReply, QueryRequest, RecallReply, recall, why_not
 from corpus import CONVERSATION, NOTES, NOW
-from recollect import Memory
-from recollect.explain import WhyNot
-from recollect.profile import profile_names
-from recollect.settable import Settings
-from recollect.wire import dumps, recall_json, why_not_json
-from recollect.worker.carrying import carried, delivered
-from recollect.worker.client import ask
-from recollect.worker.jobs import Answered, Asked, Compared, recall, why_not
 from tiny_bert import make_tiny_bert
 from working import Desk
 
@@ -53,11 +53,11 @@ def test_the_json_is_the_same_to_the_last_byte(asked_here, profile):
     """Ids, scores, order, evidence, relations, sections, cursor; found or not found."""
     desk, memory = asked_here
     for text, options in QUESTIONS:
-        asked = Asked(text, profile, options, NOW)
+        asked = QueryRequest(text, profile, options, NOW)
 
-        told = desk.ask("recall", carried(asked))
+        told = desk.make_request("recall", encode(asked))
 
-        theirs, own = delivered(told, Answered), recall(memory, asked)
+        theirs, own = decode(told, RecallReply), recall(memory, asked)
         assert dumps(recall_json(theirs.answer)) == dumps(recall_json(own.answer)), text
         assert theirs.sections == own.sections
 
@@ -65,31 +65,31 @@ def test_the_json_is_the_same_to_the_last_byte(asked_here, profile):
 def test_the_steps_are_the_same_but_for_the_time_they_took(asked_here):
     """Names, pools and remarks."""
     desk, memory = asked_here
-    asked = Asked("where is the deploy key?", None, {}, NOW, steps=True)
+    asked = QueryRequest("where is the deploy key?", None, {}, NOW, steps=True)
 
-    theirs = delivered(desk.ask("recall", carried(asked)), Answered).answer
+    theirs = decode(desk.make_request("recall", encode(asked)), RecallReply).answer
     own = recall(memory, asked).answer
 
     assert [step._replace(seconds=0) for step in theirs.steps] == [
         step._replace(seconds=0) for step in own.steps
     ]
-    assert delivered(
-        desk.ask("recall", carried(asked._replace(steps=False))), Answered
+    assert decode(
+        desk.make_request("recall", encode(asked._replace(steps=False))), RecallReply
     ).answer.steps == ()  # fmt: skip
 
 
 def test_why_not_and_comparisons_are_the_same(asked_here):
     """By the same functions, in the worker or here."""
     desk, memory = asked_here
-    asked = Asked("where is the deploy key?", None, {}, NOW)
+    asked = QueryRequest("where is the deploy key?", None, {}, NOW)
     for item in memory.browse(limit=5):
-        told = desk.ask("why-not", {**carried(asked), "id": item.id})
+        told = desk.make_request("why-not", {**encode(asked), "id": item.id})
         own = why_not(memory, asked, item.id)
-        assert dumps(why_not_json(delivered(told, WhyNot))) == dumps(why_not_json(own))
+        assert dumps(why_not_json(decode(told, WhyNot))) == dumps(why_not_json(own))
 
-    told = desk.ask("compare", {**carried(asked), "profiles": ["default", "remind"]})
+    told = desk.make_request("compare", {**encode(asked), "profiles": ["default", "remind"]})
     answers = memory.compare(asked.text, ["default", "remind"], now=NOW)
-    theirs = delivered(told, Compared).answers
+    theirs = decode(told, CompareReply).answers
     assert [dumps(recall_json(one)) for one in theirs] == [
         dumps(recall_json(one)) for one in answers.values()
     ]
@@ -100,13 +100,15 @@ def test_a_recall_that_counts_as_a_use_is_not_left_to_the_worker(asked_here):
     desk, _ = asked_here
     reasons: list[str] = []
 
-    told = desk.ask("recall", carried(Asked("key", None, {"track": True})), note=reasons.append)
+    told = desk.make_request(
+        "recall", encode(QueryRequest("key", None, {"track": True})), note=reasons.append
+    )
 
     assert told is None
     assert "noted as a use" in reasons[0]
 
 
-SCRIPT = str(Path(sys.executable).with_name("recollect"))
+SCRIPT = str(Path(sys.executable).with_name("bethink"))
 COMMANDS = [
     ["recall", "where is the deploy key?", "--now", "2026-03-02T09:00", "--json"],
     ["recall", "where is the deploy key?", "--now", "2026-03-02T09:00", "--explain"],
@@ -121,18 +123,18 @@ COMMANDS = [
 def test_the_command_line_says_the_same_with_and_without_a_worker(asked_here, tmp_path):
     """Every byte of it, and the same exit code; mistakes are told in the same words."""
     desk, _ = asked_here
-    env = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    env = {name: value for name, value in os.environ.items() if not name.startswith("BETHINK_")}
     env |= {
         "HOME": str(tmp_path),
         "XDG_STATE_HOME": str(tmp_path / "state"),
         "XDG_RUNTIME_DIR": str(desk.runtime),
-        "RECOLLECT_DATA_DIR": str(desk.settings.data_dir),
-        "RECOLLECT_SPACE": "here",
+        "BETHINK_DATA_DIR": str(desk.settings.data_dir),
+        "BETHINK_SPACE": "here",
     }
 
     def run(words: list[str], worker: str) -> tuple[int, str, str]:
         ran = subprocess.run(
-            [SCRIPT, *words], env=env | {"RECOLLECT_WORKER": worker}, cwd=tmp_path,
+            [SCRIPT, *words], env=env | {"BETHINK_WORKER": worker}, cwd=tmp_path,
             capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip
         return ran.returncode, ran.stdout, ran.stderr
@@ -155,12 +157,12 @@ def test_an_answer_by_a_heavy_model_is_the_same(asked_here, tmp_path):
     desk, _ = asked_here
     folder = make_tiny_bert(tmp_path / "bert")
     settings = replace(desk.settings, embedder=f"transformer:{folder}", space="heavy")
-    asked = Asked("where is the deploy key?", None, {}, NOW)
+    asked = QueryRequest("where is the deploy key?", None, {}, NOW)
     with Memory.open(settings=settings) as memory:
         memory.remember_many(NOTES[:8])
 
-        told = ask("recall", carried(asked), settings=settings, place=desk.place)
+        told = request_worker("recall", encode(asked), settings=settings, place=desk.place)
 
         own = recall(memory, asked)
-        theirs = delivered(told, Answered)
+        theirs = decode(told, RecallReply)
         assert dumps(recall_json(theirs.answer)) == dumps(recall_json(own.answer))

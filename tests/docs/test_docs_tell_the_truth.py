@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import errors, memory
-from recollect.channels import CHANNELS
-from recollect.maintain import JOBS
-from recollect.mcp.prompts import PROMPTS
-from recollect.mcp.tools import TOOLS
-from recollect.profile import profile_names
-from recollect.settings import SETTINGS
-from recollect.stages import FUSIONS, STAGES
+import bethink
+from bethink import errors, memory
+from bethink.config.settings import SETTINGS
+from bethink.maintain import JOBS
+from bethink.retrieval.profile import profile_names
+from bethink.retrieval.retrievers import RETRIEVERS
+from bethink.retrieval.stages import FUSIONS, STAGES
+from bethink.server.mcp.manifest import PROMPTS
+from bethink.server.tools import TOOLS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -41,13 +41,13 @@ def blocks(language: str) -> list[tuple[str, str]]:
 
 def clean_room(tmp_path: Path) -> dict[str, str]:
     """An environment in which nothing of the machine's own memory is touched."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("RECOLLECT_")}
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("BETHINK_")}
     folder = str(Path(sys.executable).parent)
     return kept | {
         "HOME": str(tmp_path),
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
-        "RECOLLECT_DATA_DIR": str(tmp_path / "data"),
-        "RECOLLECT_WORKER_IDLE": "5",
+        "BETHINK_DATA_DIR": str(tmp_path / "data"),
+        "BETHINK_WORKER_IDLE": "5",
         "PATH": folder + os.pathsep + os.environ["PATH"],
     }
 
@@ -69,11 +69,11 @@ def test_python_snippets_run(where: str, code: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("where", "code"), blocks("console"), ids=lambda value: str(value)[:40])
 def test_console_snippets_run(where: str, code: str, tmp_path: Path) -> None:
-    """Every `$ recollect ...` line, one after the other, found or not found but never wrong."""
+    """Every `$ bethink ...` line, one after the other, found or not found but never wrong."""
     (tmp_path / "notes.txt").write_text("The first note.\n\nThe second note.\n")
     ids: list[str] = []
     for line in code.splitlines():
-        if not line.startswith("$ recollect"):
+        if not line.startswith("$ bethink"):
             continue
         words = [ids[-1] if word == "ID" and ids else word for word in shlex.split(line[2:])]
         ran = subprocess.run(
@@ -88,12 +88,12 @@ def test_console_snippets_run(where: str, code: str, tmp_path: Path) -> None:
         ids += re.findall(r"\b[0-9a-hjkmnp-tv-z]{16}\b", ran.stdout)[:1]
 
 
-@pytest.mark.parametrize("module", [recollect, memory], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [bethink, memory], ids=lambda module: module.__name__)
 def test_docstring_examples_run(
     module: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a docstring shows is what happens."""
-    monkeypatch.setenv("RECOLLECT_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("BETHINK_DATA_DIR", str(tmp_path))
 
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
@@ -101,7 +101,7 @@ def test_docstring_examples_run(
 @pytest.mark.parametrize(
     ("page", "names"),
     [
-        ("channels.md", CHANNELS),
+        ("channels.md", RETRIEVERS),
         ("stages.md", {**STAGES, **FUSIONS}),
         ("profiles.md", profile_names()),
         ("settings.md", [setting.name for setting in SETTINGS]),
@@ -122,7 +122,7 @@ def test_every_error_is_in_the_tree() -> None:
     """The module's own words name each class."""
     classes = [
         name for name, value in vars(errors).items()
-        if isinstance(value, type) and issubclass(value, errors.RecollectError)
+        if isinstance(value, type) and issubclass(value, errors.BethinkError)
     ]  # fmt: skip
 
     assert [name for name in classes if name not in (errors.__doc__ or "")] == []
@@ -145,7 +145,7 @@ def test_the_changelog_knows_this_version() -> None:
     newest = re.search(r"^## \[?(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
 
     assert newest is not None
-    assert newest[1] == recollect.__version__
+    assert newest[1] == bethink.__version__
 
 
 def test_nothing_points_at_a_machine() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.aliases import ALIASES
+from bethink.config.aliases import ALIASES
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "features.md").read_text(encoding="utf-8")
@@ -43,7 +43,7 @@ def test_what_shows_a_feature_is_there(shown: str) -> None:
 def test_where_a_feature_lives_is_there(number: str, where: str) -> None:
     """Modules that are named exist."""
     for named in re.findall(r"`([\w/]+(?:\.py|/))`", where):
-        assert (ROOT / "src" / "recollect" / named).exists(), number
+        assert (ROOT / "src" / "bethink" / named).exists(), number
 
 
 def test_every_name_of_another_system_is_documented() -> None:

@@ -11,14 +11,12 @@ from pathlib import Path
 import pytest
 
 import foreign
-from recollect import Memory
-from recollect.cli import main
-from recollect.sources import SOURCES, STREAMS
+from bethink import Memory
+from bethink.cli import main
+from bethink.importers import SOURCES, STREAMS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "import.md").read_text(encoding="utf-8")
-ROWS = dict(
-    re.findall(r"^\| `([\w-]+)` \| .+? \| `(recollect import .+?)` \|$", PAGE, re.MULTILINE)
-)
+ROWS = dict(re.findall(r"^\| `([\w-]+)` \| .+? \| `(bethink import .+?)` \|$", PAGE, re.MULTILINE))
 
 
 def _lines(folder: Path) -> Path:
@@ -38,7 +36,7 @@ def _export(folder: Path) -> Path:
 
 
 MAKERS: dict[str, Callable[[Path], Path]] = {
-    **foreign.MAKERS, "jsonl": _lines, "text": _prose, "lines": _prose, "recollect": _export,
+    **foreign.MAKERS, "jsonl": _lines, "text": _prose, "lines": _prose, "bethink": _export,
 }  # fmt: skip
 
 
@@ -53,8 +51,8 @@ def test_the_command_of_each_works(
 ) -> None:
     """On what such a tool keeps, wherever that lies; it is recognised for what it is."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("RECOLLECT_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
+    monkeypatch.setenv("BETHINK_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("BETHINK_EMBEDDER", "none")
     monkeypatch.chdir(tmp_path)
     _, verb, _, *options = shlex.split(ROWS[kind])
 

@@ -7,16 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from recollect.access.guard import BODY_WITHIN_S, MOST_AT_ONCE, MOST_BODY, MOST_HEAD, MOST_OF_ONE
-from recollect.access.policy import POLICY
-from recollect.access.rate import USUAL
-from recollect.access.rights import Right
-from recollect.mcp import sessions
-from recollect.mcp.http import MOST_SESSIONS
-from recollect.mcp.listening import HEAD_WITHIN_S
-from recollect.mcp.server import READ_WITHIN_S
-from recollect.serve.moving import MOST_IMPORT
-from recollect.serve.routes import PLAIN, WAYS
+from bethink.access.guard import (
+    BODY_TIMEOUT_S,
+    MAX_BODY_BYTES,
+    MAX_CONCURRENT,
+    MAX_CONCURRENT_PER_CALLER,
+    MAX_HEAD_BYTES,
+)
+from bethink.access.policy import POLICY, Right
+from bethink.access.rate_limit import DEFAULT_RATE
+from bethink.server.listener import HEAD_TIMEOUT_S
+from bethink.server.mcp import http as sessions
+from bethink.server.mcp.http import MAX_SESSIONS
+from bethink.server.mcp.server import READ_TIMEOUT_S
+from bethink.server.rest.handlers import MAX_IMPORT_BYTES
+from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
@@ -45,8 +50,8 @@ def test_every_operation_stands_in_the_row_of_its_scope(right: Right) -> None:
 def test_every_route_has_its_row() -> None:
     """With its operation beside it."""
     rows = [line for line in PAGE.splitlines() if line.startswith("| `")]
-    routes = [(f"{way.method} {way.path}", way.tool.name) for way in WAYS]
-    routes += [(f"{plain.method} {plain.path}", plain.operation) for plain in PLAIN]
+    routes = [(f"{way.method} {way.path}", way.tool.name) for way in TOOL_ROUTES]
+    routes += [(f"{plain.method} {plain.path}", plain.operation) for plain in PLAIN_ROUTES]
     for route, operation in routes:
         assert any(
             re.search(rf"`{re.escape(route)}[`?]", row) and f"`{operation}`" in row for row in rows
@@ -55,14 +60,14 @@ def test_every_route_has_its_row() -> None:
 
 def test_the_limits_are_those_that_hold() -> None:
     """Number by number."""
-    assert (MOST_BODY, MOST_IMPORT) == (1 << 20, 64 << 20)
+    assert (MAX_BODY_BYTES, MAX_IMPORT_BYTES) == (1 << 20, 64 << 20)
     for said in (
-        f"heads up to {MOST_HEAD // 1024} KiB",
-        f"{HEAD_WITHIN_S:.0f} s for a head",
-        f"{BODY_WITHIN_S:.0f} s for a body",
-        f"{READ_WITHIN_S:.0f} s for an answer",
-        f"{MOST_OF_ONE} requests at once of one caller and {MOST_AT_ONCE} of all",
-        f"{USUAL:,} a minute",
-        f"{MOST_SESSIONS} sessions of MCP and {sessions.MOST_OF_ONE} of one caller",
+        f"heads up to {MAX_HEAD_BYTES // 1024} KiB",
+        f"{HEAD_TIMEOUT_S:.0f} s for a head",
+        f"{BODY_TIMEOUT_S:.0f} s for a body",
+        f"{READ_TIMEOUT_S:.0f} s for an answer",
+        f"{MAX_CONCURRENT_PER_CALLER} requests at once of one caller and {MAX_CONCURRENT} of all",
+        f"{DEFAULT_RATE:,} a minute",
+        f"{MAX_SESSIONS} sessions of MCP and {sessions.MAX_SESSIONS_PER_CALLER} of one caller",
     ):
         assert said in PAGE

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "src" / "recollect"
+SOURCE = Path(__file__).parents[2] / "src" / "bethink"
 FILES = sorted(SOURCE.rglob("*.py"))
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 40

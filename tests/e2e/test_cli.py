@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-SCRIPT = str(Path(sys.executable).with_name("recollect"))
+SCRIPT = str(Path(sys.executable).with_name("bethink"))
 ID = re.compile(r"\b[0-9a-hjkmnp-tv-z]{16}\b")
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -28,9 +28,9 @@ def room(folder: Path, **extra: str) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("RECOLLECT_", "XDG_", "NO_COLOR", "COLUMNS"))
+        if not name.startswith(("BETHINK_", "XDG_", "NO_COLOR", "COLUMNS"))
     }
-    own = {"HOME": str(folder / "home"), "RECOLLECT_DATA_DIR": str(folder / "data")}
+    own = {"HOME": str(folder / "home"), "BETHINK_DATA_DIR": str(folder / "data")}
     return kept | own | extra
 
 
@@ -532,11 +532,11 @@ def test_spaces(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_environment_chooses_the_space(run: Run) -> None:
-    """RECOLLECT_SPACE, and --space before it."""
-    run("remember", "From the environment", RECOLLECT_SPACE="envy")
+    """BETHINK_SPACE, and --space before it."""
+    run("remember", "From the environment", BETHINK_SPACE="envy")
 
     assert "From the environment" in run("list", "--space", "envy").stdout
-    run("list", "--space", "other", RECOLLECT_SPACE="envy", code=1)
+    run("list", "--space", "other", BETHINK_SPACE="envy", code=1)
 
 
 def test_profiles(run: Run, tmp_path: Path) -> None:
@@ -549,7 +549,7 @@ def test_profiles(run: Run, tmp_path: Path) -> None:
     walk = json.loads(run("profiles", "show", "default", "--json").stdout)["walk"]
     assert [part["slot"] for part in walk][:2] == ["channels", "fuse"]
 
-    folder = tmp_path / ".recollect" / "profiles"
+    folder = tmp_path / ".bethink" / "profiles"
     folder.mkdir(parents=True)
     (folder / "mine.toml").write_text('[[channels]]\nuse = "lexical"\n')
     assert "mine" in run("profiles").stdout
@@ -564,12 +564,12 @@ def test_profiles(run: Run, tmp_path: Path) -> None:
 
 def test_config(run: Run, tmp_path: Path) -> None:
     """Every setting with its origin; written to the user's file or the project's."""
-    told = json.loads(run("config", "--json", RECOLLECT_K="7").stdout)
+    told = json.loads(run("config", "--json", BETHINK_K="7").stdout)
     assert (told["k"]["value"], told["k"]["origin"]) == (7, "environment")
 
     run("config", "set", "k", "9", XDG_CONFIG_HOME=str(tmp_path / "xdg"))
     assert run("config", "get", "k", XDG_CONFIG_HOME=str(tmp_path / "xdg")).stdout == "9\n"
-    (tmp_path / ".recollect").mkdir()
+    (tmp_path / ".bethink").mkdir()
     run("config", "set", "k", "3", "--project", XDG_CONFIG_HOME=str(tmp_path / "xdg"))
     assert run("config", "k", XDG_CONFIG_HOME=str(tmp_path / "xdg")).stdout == "3\n"
     run("config", "unset", "k", "--project", XDG_CONFIG_HOME=str(tmp_path / "xdg"))
@@ -577,7 +577,7 @@ def test_config(run: Run, tmp_path: Path) -> None:
     assert "profile" in run("config").stdout
     assert "whole number" in run("config", "set", "k", "many", code=2).stderr
     assert "did you mean" in run("config", "get", "profle", code=2).stderr
-    assert "RECOLLECT_K" in run("recall", "x", RECOLLECT_K="many", code=2).stderr
+    assert "BETHINK_K" in run("recall", "x", BETHINK_K="many", code=2).stderr
 
 
 def test_doctor_is_content(project: tuple[Run, dict[str, str]]) -> None:
@@ -596,7 +596,7 @@ def test_doctor_is_content(project: tuple[Run, dict[str, str]]) -> None:
 
 def test_doctor_makes_what_is_derived(run: Run) -> None:
     """Vectors that are missing are made."""
-    run("remember", "Stored while the embedder was away", RECOLLECT_EMBEDDER="none")
+    run("remember", "Stored while the embedder was away", BETHINK_EMBEDDER="none")
 
     run("doctor", code=3)
     assert "repaired" in run("doctor", "--repair").stdout
@@ -621,10 +621,10 @@ def test_a_damaged_store_is_trouble(run: Run, tmp_path: Path) -> None:
 
 def test_reindex_after_a_change_of_the_embedder(run: Run) -> None:
     """Another model is noticed, answered by words, and mended by reindex."""
-    run("remember", "The lighthouse keeper counts ships", RECOLLECT_EMBEDDER="hash")
+    run("remember", "The lighthouse keeper counts ships", BETHINK_EMBEDDER="hash")
 
     degraded = run("recall", "lighthouse keeper").stdout
-    assert "recollect reindex" in run("doctor", code=3).stdout
+    assert "bethink reindex" in run("doctor", code=3).stdout
     told = json.loads(run("reindex", "--json").stdout)
 
     assert "degraded: " in degraded
@@ -652,24 +652,24 @@ def test_completion(run: Run, shell: str) -> None:
     """The script asks the command itself."""
     script = run("completion", shell).stdout
 
-    assert "_RECOLLECT_COMPLETE" in script
+    assert "_BETHINK_COMPLETE" in script
 
 
 def test_completion_completes(run: Run) -> None:
     """Commands and options."""
-    env = {"_RECOLLECT_COMPLETE": "bash_complete", "COMP_CWORD": "1"}
+    env = {"_BETHINK_COMPLETE": "bash_complete", "COMP_CWORD": "1"}
 
-    assert "plain,recall" in run(COMP_WORDS="recollect rec", **env).stdout
+    assert "plain,recall" in run(COMP_WORDS="bethink rec", **env).stdout
     env["COMP_CWORD"] = "2"
-    assert "--explain" in run(COMP_WORDS="recollect recall --ex", **env).stdout
+    assert "--explain" in run(COMP_WORDS="bethink recall --ex", **env).stdout
 
 
 def test_version(run: Run) -> None:
     """With an option, as a command, and in JSON with what matters for a report."""
-    from recollect import __version__
+    from bethink import __version__
 
-    assert run("--version").stdout == run("version").stdout == f"recollect {__version__}\n"
-    assert json.loads(run("version", "--json").stdout).keys() == {"recollect", "python", "sqlite"}
+    assert run("--version").stdout == run("version").stdout == f"bethink {__version__}\n"
+    assert json.loads(run("version", "--json").stdout).keys() == {"bethink", "python", "sqlite"}
 
 
 # --- Manners --------------------------------------------------------------------------------------
@@ -699,9 +699,9 @@ def test_help_costs_next_to_nothing(tmp_path: Path) -> None:
 
 
 def test_python_dash_m(run: Run, tmp_path: Path) -> None:
-    """`python -m recollect` is the same command."""
+    """`python -m bethink` is the same command."""
     ran = subprocess.run(
-        [sys.executable, "-m", "recollect", "version"],
+        [sys.executable, "-m", "bethink", "version"],
         env=room(tmp_path), cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
 
@@ -776,7 +776,7 @@ def test_any_locale_speaks_utf8(run: Run, locale: dict[str, str]) -> None:
 
 
 def test_a_reader_that_leaves_is_no_error(project: tuple[Run, dict[str, str]]) -> None:
-    """`recollect ... | head -0` ends in silence."""
+    """`bethink ... | head -0` ends in silence."""
     call, _ = project
     folder = Path(call("spaces", "path").stdout.strip()).parents[2]
 
@@ -900,7 +900,7 @@ class TestTerminal:
         assert "nothing was changed" in kept
         gone, code = self.seen(tmp_path, "forget", item_id, typed=b"y\n")
         assert code == 0
-        assert "undo: recollect restore" in gone
+        assert "undo: bethink restore" in gone
 
     def test_progress_is_shown(self, tmp_path: Path) -> None:
         """A long import has a bar on stderr."""

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory
-from recollect.model import FileEdit, Link, Node
-from recollect.settings import Settings
-from recollect.store.sqlite import SqliteStore
-from recollect.testing import FixedClock
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.model import FileEdit, Link, Node
+from bethink.store.sqlite import SqliteStore
+from bethink.testing import FixedClock
 
 DAY = datetime(2026, 1, 5, tzinfo=UTC)
 PLAIN = "A bird sits on the gauge"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = str(Path(sys.executable).with_name("recollect"))
+SCRIPT = str(Path(sys.executable).with_name("bethink"))
 
-# On the set that comes with Recollect: a little below what is measured. They only go up.
+# On the set that comes with Bethink: a little below what is measured. They only go up.
 # Families are small (4 to 11 questions), so theirs leave room for one more miss.
 FLOORS = {
     "recall@5": 0.84,
@@ -36,14 +36,14 @@ SILENCE_FLOOR = 0.6  # 13 questions about something else, 20 that could be about
 LOSS_CEILING = 0.05
 
 
-def recollect(
+def bethink(
     folder: Path, *words: str, code: int = 0, **env: str
 ) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("BETHINK_")}
     ran = subprocess.run(
         [SCRIPT, *words],
         cwd=folder,
-        env=kept | {"HOME": str(folder), "RECOLLECT_DATA_DIR": str(folder / "memories")} | env,
+        env=kept | {"HOME": str(folder), "BETHINK_DATA_DIR": str(folder / "memories")} | env,
         capture_output=True,
         text=True,
         check=False,
@@ -65,8 +65,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(folder: Path) -> dict:
-    """The default profile on the set that comes with Recollect."""
-    told = recollect(
+    """The default profile on the set that comes with Bethink."""
+    told = bethink(
         folder, "eval", "builtin", "--profiles", "default,siftcoder", "--json",
         "--save", "saved.json", "--html", "page.html", "--cache", "spaces",
     )  # fmt: skip
@@ -106,7 +106,7 @@ def test_the_report_is_a_table_json_and_a_page(folder: Path, report: dict) -> No
 
 def test_the_table_is_plain_when_piped(folder: Path, report: dict) -> None:
     """No colour codes in a pipe; data, counts and seed are named."""
-    told = recollect(folder, "eval", "builtin", "--cache", "spaces").stdout
+    told = bethink(folder, "eval", "builtin", "--cache", "spaces").stdout
 
     assert "\x1b" not in told
     assert "questions" in told.splitlines()[0]
@@ -116,7 +116,7 @@ def test_the_table_is_plain_when_piped(folder: Path, report: dict) -> None:
 
 def test_against_an_equal_run_nothing_is_worse(folder: Path, report: dict) -> None:
     """The same code on the same data passes, and says so."""
-    told = recollect(
+    told = bethink(
         folder, "eval", "builtin", "--against", "saved.json", "--cache", "spaces", "--json"
     )
 
@@ -134,27 +134,27 @@ def test_against_a_better_run_the_exit_code_is_one(folder: Path, report: dict) -
     (folder / "better.json").write_text(json.dumps(better))
     words = ("eval", "builtin", "--profiles", "siftcoder", "--cache", "spaces")
 
-    recollect(folder, *words, "--against", "better.json", code=1)
-    recollect(folder, *words, "--against", "better.json", "--tolerance", "1")
+    bethink(folder, *words, "--against", "better.json", code=1)
+    bethink(folder, *words, "--against", "better.json", "--tolerance", "1")
 
 
 def test_own_questions_on_own_memories(folder: Path) -> None:
     """A user's questions in a file, against memories in another."""
-    told = recollect(folder, "eval", "jsonl", "q.jsonl", "--corpus", "m.jsonl", "--json").stdout
+    told = bethink(folder, "eval", "jsonl", "q.jsonl", "--corpus", "m.jsonl", "--json").stdout
 
     assert json.loads(told)["profiles"][0]["quality"]["all"]["hit@5"]["value"] == 1.0
 
 
 def test_a_run_leaves_nothing_behind(folder: Path, tmp_path: Path) -> None:
     """Without a cache, the spaces are gone when the run is over."""
-    recollect(folder, "eval", "jsonl", "q.jsonl", "--corpus", "m.jsonl", TMPDIR=str(tmp_path))
+    bethink(folder, "eval", "jsonl", "q.jsonl", "--corpus", "m.jsonl", TMPDIR=str(tmp_path))
 
     assert list(tmp_path.iterdir()) == []
 
 
 def test_missing_data_is_bad_use_with_a_pointer(folder: Path) -> None:
     """Exit code 2, one sentence, and where the data is published."""
-    told = recollect(folder, "eval", "locomo", "nowhere.json", code=2)
+    told = bethink(folder, "eval", "locomo", "nowhere.json", code=2)
 
     assert "there is no file nowhere.json" in told.stderr
     assert "snap-research/locomo" in told.stderr
@@ -162,7 +162,7 @@ def test_missing_data_is_bad_use_with_a_pointer(folder: Path) -> None:
 
 def test_tune_writes_a_profile_that_can_be_measured(folder: Path) -> None:
     """The new profile is a TOML file that eval takes, and noise is called noise."""
-    told = recollect(
+    told = bethink(
         folder, "tune", "builtin", "--profile", "siftcoder", "--trials", "2", "--out", "mine.toml",
         "--cache", "spaces", "--json",
     )  # fmt: skip
@@ -170,7 +170,7 @@ def test_tune_writes_a_profile_that_can_be_measured(folder: Path) -> None:
 
     assert outcome["held_out"]["n"] > 0
     assert isinstance(outcome["noise"], bool)
-    recollect(
+    bethink(
         folder, "eval", "builtin", "--profiles", "mine.toml", "--cache", "spaces",
         "--abstention", "off",
     )  # fmt: skip
@@ -178,7 +178,7 @@ def test_tune_writes_a_profile_that_can_be_measured(folder: Path) -> None:
 
 def test_ablation_prints_every_part(folder: Path) -> None:
     """Without each part in turn, with the change and its interval."""
-    told = recollect(
+    told = bethink(
         folder, "eval", "builtin", "--profiles", "siftcoder", "--ablate", "--abstention", "off",
         "--cache", "spaces", "--json",
     ).stdout  # fmt: skip

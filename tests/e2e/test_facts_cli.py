@@ -13,11 +13,11 @@ import pytest
 
 
 class Shell:
-    """Runs `recollect` in a space of its own."""
+    """Runs `bethink` in a space of its own."""
 
     def __init__(self, home: Path) -> None:
         self._env = {
-            **{key: value for key, value in os.environ.items() if "RECOLLECT" not in key},
+            **{key: value for key, value in os.environ.items() if "BETHINK" not in key},
             "HOME": str(home),
             "XDG_DATA_HOME": str(home / "data"),
             "XDG_CONFIG_HOME": str(home / "config"),
@@ -26,7 +26,7 @@ class Shell:
 
     def __call__(self, *words: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "recollect", "--space", "facts", *words],
+            [sys.executable, "-m", "bethink", "--space", "facts", *words],
             env=self._env, cwd=self._home, capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip
         assert done.returncode in (0, 1), done.stderr
@@ -49,7 +49,7 @@ def test_a_correction_by_hand(shell: Shell) -> None:
 
     (met,) = new["collisions"]
     assert (met["kind"], met["id"]) == ("supersedes", old)
-    assert met["resolve"] == f"recollect undo {old}"
+    assert met["resolve"] == f"bethink undo {old}"
     found = shell.told("recall", "where is the deploy key")
     assert [hit["id"] for hit in found["items"]] == [new["id"]]
     assert "vault B" in shell("recall", "where is the deploy key").splitlines()[0]
@@ -71,7 +71,7 @@ def test_what_is_printed_names_the_remedy(shell: Shell) -> None:
     printed = shell("remember", "We do not use Redis")
 
     assert f"contradicts {old} (0.80, kept both, linked as contradicting" in printed
-    assert f"resolve: recollect forget {old}" in printed
+    assert f"resolve: bethink forget {old}" in printed
 
 
 @pytest.mark.slow

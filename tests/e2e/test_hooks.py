@@ -20,11 +20,11 @@ import pytest
 from agent_session import Transcript
 from working import until
 
-SCRIPT = str(Path(sys.executable).with_name("recollect"))
+SCRIPT = str(Path(sys.executable).with_name("bethink"))
 PORT = "We decided that the ferry service is deployed on port 5433, because 5432 is taken."
 ASKED = "Which port is the ferry service deployed on?"
 # The tests' machine may be slow; what is tested is that a hook answers, not how soon.
-PATIENT = {"RECOLLECT_HOOK_TIMEOUT_S": "30"}
+PATIENT = {"BETHINK_HOOK_TIMEOUT_S": "30"}
 
 
 class Host:
@@ -35,7 +35,7 @@ class Host:
         self.home = folder / "home"
         self.home.mkdir()
         self.run(SCRIPT, "install", "claude-code", "--yes", cwd=folder)
-        self.plugin = self.home / ".claude" / "skills" / "recollect"
+        self.plugin = self.home / ".claude" / "skills" / "bethink"
         self.hooks = json.loads((self.plugin / "hooks" / "hooks.json").read_text())["hooks"]
 
     def project(self, name: str) -> Path:
@@ -45,7 +45,7 @@ class Host:
 
     def run(self, *words: str, cwd: Path, given: bytes = b"", **env: str) -> Any:
         kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-        home = {"HOME": str(self.home), "RECOLLECT_WORKER": "off"}
+        home = {"HOME": str(self.home), "BETHINK_WORKER": "off"}
         return subprocess.run(
             words, input=given, cwd=cwd, env=kept | home | env, capture_output=True, check=False,
             timeout=60,
@@ -56,7 +56,7 @@ class Host:
         known = {
             "CLAUDE_PROJECT_DIR": str(project),
             "CLAUDE_PLUGIN_ROOT": str(self.plugin),
-            "CLAUDE_PLUGIN_DATA": str(self.home / ".claude" / "plugins" / "data" / "recollect"),
+            "CLAUDE_PLUGIN_DATA": str(self.home / ".claude" / "plugins" / "data" / "bethink"),
             "CLAUDECODE": "1",
             "CLAUDE_CODE_ENTRYPOINT": "cli",
         }
@@ -77,7 +77,7 @@ class Host:
         assert len(told["additionalContext"]) < 10_000
         return str(told["additionalContext"])
 
-    def recollect(self, *words: str, cwd: Path) -> Any:
+    def bethink(self, *words: str, cwd: Path) -> Any:
         return json.loads(self.run(SCRIPT, *words, "--json", cwd=cwd).stdout)
 
 
@@ -153,11 +153,11 @@ def test_what_one_session_says_the_next_one_knows(host: Host) -> None:
     first.answer("The settings say 5433 now.")
     first.end()
 
-    stored = host.recollect("list", cwd=project)
+    stored = host.bethink("list", cwd=project)
     assert sorted(item["text"] for item in stored) == sorted(
         [f"{PORT} Put it into the settings.", "The settings say 5433 now."]
     )
-    history = host.recollect("recall-file", "settings.py", cwd=project)
+    history = host.bethink("recall-file", "settings.py", cwd=project)
     assert history["edits"] == 1
     assert PORT in history["intents"][0]["text"]
 
@@ -169,7 +169,7 @@ def test_what_one_session_says_the_next_one_knows(host: Host) -> None:
     assert second.start("compact")
     second.answer("According to the memory the ferry service is deployed on port 5433.")
     second.end()
-    texts = [item["text"] for item in host.recollect("list", cwd=project)]
+    texts = [item["text"] for item in host.bethink("list", cwd=project)]
     assert sorted(texts) == sorted([item["text"] for item in stored] + [ASKED])
 
     stranger = Sitting(host, other, "third")
@@ -225,7 +225,7 @@ def test_a_store_in_trouble_is_silence(host: Host) -> None:
     project = host.project("ferry")
     sitting = Sitting(host, project, "one")
     host.run(SCRIPT, "remember", "The ferry service is deployed on port 5433", cwd=project)
-    file = Path(host.recollect("spaces", "path", cwd=project)["path"])
+    file = Path(host.bethink("spaces", "path", cwd=project)["path"])
     whole = file.read_bytes()
 
     file.write_bytes(b"this is not a database " * 500)
@@ -235,15 +235,15 @@ def test_a_store_in_trouble_is_silence(host: Host) -> None:
     assert file.read_bytes().startswith(b"this is not")
     file.write_bytes(whole)
     told = sitting.payload("UserPromptSubmit", prompt=ASKED)
-    assert host.context("UserPromptSubmit", told, project, RECOLLECT_K="many") == ""
+    assert host.context("UserPromptSubmit", told, project, BETHINK_K="many") == ""
     assert host.context("UserPromptSubmit", told, project, CLAUDE_PROJECT_DIR="/nowhere") == ""
 
-    log = (host.home / ".local" / "state" / "recollect" / "hooks.log").read_text()
+    log = (host.home / ".local" / "state" / "bethink" / "hooks.log").read_text()
     assert "StoreDamaged" in log
     assert "BadSetting" in log
     assert "5433" not in log
     assert "ferry" not in log
-    findings = host.recollect("doctor", cwd=project)["findings"]
+    findings = host.bethink("doctor", cwd=project)["findings"]
     assert any(one["name"] == "hooks" and "BadSetting" in one["detail"] for one in findings)
 
 
@@ -253,12 +253,12 @@ def test_a_locked_store_does_not_hold_up_the_prompt(host: Host) -> None:
     and gives up in silence, and the next one has it all."""
     project = host.project("ferry")
     host.run(SCRIPT, "remember", "The ferry service is deployed on port 5433", cwd=project)
-    file = host.recollect("spaces", "path", cwd=project)["path"]
+    file = host.bethink("spaces", "path", cwd=project)["path"]
     sitting = Sitting(host, project, "one")
     lock = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from recollect.store.sqlite.lock import FileLock, holding\n"
+        "from bethink.store.sqlite.db.lock import FileLock, holding\n"
         "with holding(FileLock(Path(sys.argv[1] + '.lock')), 'it'):\n"
         "    print('held', flush=True)\n"
         "    time.sleep(60)\n"
@@ -271,13 +271,13 @@ def test_a_locked_store_does_not_hold_up_the_prompt(host: Host) -> None:
             assert "5433" in sitting.prompt(ASKED)
             sitting.said.agent("It is 5433, as far as I know.")
             stop = sitting.payload("Stop", stop_hook_active=False)
-            assert host.hook("Stop", stop, project, RECOLLECT_HOOK_TIMEOUT_S="2").stdout == b""
+            assert host.hook("Stop", stop, project, BETHINK_HOOK_TIMEOUT_S="2").stdout == b""
         finally:
             holder.kill()
 
     sitting.end()
 
-    assert ASKED in {item["text"] for item in host.recollect("list", cwd=project)}
+    assert ASKED in {item["text"] for item in host.bethink("list", cwd=project)}
 
 
 @pytest.mark.timeout(60)
@@ -289,11 +289,11 @@ def test_the_limit_holds(host: Host) -> None:
     told = sitting.payload("UserPromptSubmit", prompt=ASKED)
 
     begun = time.monotonic()
-    out = host.hook("UserPromptSubmit", told, project, RECOLLECT_HOOK_TIMEOUT_S="0.05").stdout
+    out = host.hook("UserPromptSubmit", told, project, BETHINK_HOOK_TIMEOUT_S="0.05").stdout
 
     assert out == b""
     assert time.monotonic() - begun < 10
-    log = (host.home / ".local" / "state" / "recollect" / "hooks.log").read_text()
+    log = (host.home / ".local" / "state" / "bethink" / "hooks.log").read_text()
     assert "user-prompt-submit: " in log
 
 
@@ -302,7 +302,7 @@ def test_input_that_never_ends_is_not_waited_for(host: Host) -> None:
     """A host that keeps the pipe open is not waited for beyond the limit."""
     project = host.project("ferry")
     (called,) = host.hooks["UserPromptSubmit"][0]["hooks"]
-    env = {"HOME": str(host.home), "PATH": os.environ["PATH"], "RECOLLECT_HOOK_TIMEOUT_S": "0.5"}
+    env = {"HOME": str(host.home), "PATH": os.environ["PATH"], "BETHINK_HOOK_TIMEOUT_S": "0.5"}
     with subprocess.Popen(
         [called["command"], *called["args"]], cwd=project, env=env, stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -332,7 +332,7 @@ def test_misuse_never_stops_the_user(host: Host) -> None:
 def test_a_planted_module_is_not_run(host: Host) -> None:
     """A project cannot bring code of its own into a hook."""
     project = host.project("ferry")
-    for name in ("json.py", "recollect.py", "select.py", "platformdirs.py", "sitecustomize.py"):
+    for name in ("json.py", "bethink.py", "select.py", "platformdirs.py", "sitecustomize.py"):
         (project / name).write_text(
             "import sys\nsys.stdout.write('planted')\nraise SystemExit(9)\n"
         )
@@ -350,7 +350,7 @@ def test_a_capture_that_is_killed_loses_nothing(host: Host) -> None:
         sitting.said.user(f"Question {n}: what about module {n * 7}?")
         sitting.said.agent(f"Answer {n}: module {n * 7} is fine.")
     (called,) = host.hooks["Stop"][0]["hooks"]
-    env = {"HOME": str(host.home), "PATH": os.environ["PATH"], "RECOLLECT_WORKER": "off",
+    env = {"HOME": str(host.home), "PATH": os.environ["PATH"], "BETHINK_WORKER": "off",
            "CLAUDE_PROJECT_DIR": str(project)}  # fmt: skip
     told = json.dumps(sitting.payload("Stop", stop_hook_active=False)).encode()
     for after_s in (0.05, 0.15, 0.25, 0.35):
@@ -367,9 +367,9 @@ def test_a_capture_that_is_killed_loses_nothing(host: Host) -> None:
 
     sitting.end()
 
-    stored = host.recollect("list", "--limit", "1000", cwd=project)
+    stored = host.bethink("list", "--limit", "1000", cwd=project)
     assert len({item["text"] for item in stored}) == len(stored) == 60
-    file = host.recollect("spaces", "path", cwd=project)["path"]
+    file = host.bethink("spaces", "path", cwd=project)["path"]
     with closing(sqlite3.connect(file)) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
@@ -378,7 +378,7 @@ def test_a_capture_that_is_killed_loses_nothing(host: Host) -> None:
 def test_a_worker_does_it_where_there_is_one(host: Host) -> None:
     """With a worker prompts are answered by it, and what a session said is left to it."""
     project = host.project("ferry")
-    on = {"RECOLLECT_WORKER": "on"}
+    on = {"BETHINK_WORKER": "on"}
     host.run(SCRIPT, "remember", "The ferry service is deployed on port 5433", cwd=project)
     host.run(SCRIPT, "worker", "start", cwd=project, **on)
     try:
@@ -391,10 +391,10 @@ def test_a_worker_does_it_where_there_is_one(host: Host) -> None:
         sitting.said.tool("Edit", call)
         edit = sitting.payload("PostToolUse", tool_name="Edit", tool_input=call)
         assert host.hook("PostToolUse", edit, project, **on).stdout == b""
-        until(lambda: host.recollect("recall-file", "mast.py", cwd=project)["edits"] == 1)
+        until(lambda: host.bethink("recall-file", "mast.py", cwd=project)["edits"] == 1)
         end = sitting.payload("SessionEnd", reason="clear")
         assert host.hook("SessionEnd", end, project, **on).stdout == b""
-        until(lambda: "mast" in str(host.recollect("list", cwd=project)))
+        until(lambda: "mast" in str(host.bethink("list", cwd=project)))
     finally:
         host.run(SCRIPT, "worker", "stop", cwd=project, **on)
 
@@ -403,7 +403,7 @@ def test_a_worker_does_it_where_there_is_one(host: Host) -> None:
 def test_a_long_transcript_is_left_to_the_worker_unread(host: Host) -> None:
     """Reading it may take longer than the end of a session has; nothing of it is lost."""
     project = host.project("long")
-    auto = {"RECOLLECT_WORKER": "auto", "RECOLLECT_WORKER_IDLE": "60"}
+    auto = {"BETHINK_WORKER": "auto", "BETHINK_WORKER_IDLE": "60"}
     sitting = Sitting(host, project, "one")
     sitting.said.user(PORT)
     sitting.said.tool("Bash", {"command": "cat log"}, result="x" * 5_000_000)
@@ -411,7 +411,7 @@ def test_a_long_transcript_is_left_to_the_worker_unread(host: Host) -> None:
         end = sitting.payload("SessionEnd", reason="clear")
         host.hook("SessionEnd", end, project, **auto)
 
-        until(lambda: "5433" in str(host.recollect("list", cwd=project)))
+        until(lambda: "5433" in str(host.bethink("list", cwd=project)))
         assert host.run(SCRIPT, "worker", "status", cwd=project, **auto).returncode == 0
     finally:
         host.run(SCRIPT, "worker", "stop", cwd=project, **auto)
@@ -421,7 +421,7 @@ def test_an_answer_wakes_a_worker_for_the_next_prompt(host: Host) -> None:
     """A session that has none, because it was the project's first or thought for long, has
     one again by its next prompt."""
     project = host.project("first")
-    auto = {"RECOLLECT_WORKER": "auto", "RECOLLECT_WORKER_IDLE": "60"}
+    auto = {"BETHINK_WORKER": "auto", "BETHINK_WORKER_IDLE": "60"}
     sitting = Sitting(host, project, "one")
     try:
         sitting.said.user(PORT)
@@ -435,13 +435,13 @@ def test_an_answer_wakes_a_worker_for_the_next_prompt(host: Host) -> None:
 
 def test_a_session_wakes_a_worker_for_its_prompts(host: Host) -> None:
     """Where there is a memory to ask, unless somebody wants none; an empty project has none."""
-    project, auto = host.project("ferry"), {"RECOLLECT_WORKER": "auto"}
+    project, auto = host.project("ferry"), {"BETHINK_WORKER": "auto"}
     start = Sitting(host, project, "one").payload("SessionStart", source="startup")
     try:
         host.hook("SessionStart", start, project, **auto)
         assert host.run(SCRIPT, "worker", "status", cwd=project, **auto).returncode == 1
         host.run(SCRIPT, "remember", "The ferry service is deployed on port 5433", cwd=project)
-        host.hook("SessionStart", start, project, RECOLLECT_WORKER="off")
+        host.hook("SessionStart", start, project, BETHINK_WORKER="off")
         assert host.run(SCRIPT, "worker", "status", cwd=project, **auto).returncode == 1
         host.hook("SessionStart", start, project, **auto)
         until(lambda: not host.run(SCRIPT, "worker", "status", cwd=project, **auto).returncode)

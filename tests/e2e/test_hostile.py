@@ -11,15 +11,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from corpus import NOTES, NOW
-from naughty import NAUGHTY
-from recollect import Draft, Memory
-from recollect.cli import main
-from recollect.errors import RecollectError, Refused
-from recollect.model import Recall, Remembered
-from recollect.ports import Embedder
-from recollect.testing import FixedClock
-from recollect.wire import (
+from bethink import Draft, Memory
+from bethink.cli import main
+from bethink.errors import BethinkError, Refused
+from bethink.model import Recall, Remembered
+from bethink.ports import Embedder
+from bethink.render.wire import (
     dumps,
     entity_json,
     error_json,
@@ -28,6 +25,9 @@ from recollect.wire import (
     remembered_json,
     why_not_json,
 )
+from bethink.testing import FixedClock
+from corpus import NOTES, NOW
+from naughty import NAUGHTY
 
 SOME = NAUGHTY[::6]  # of every kind, for what is called once for each
 WORDS = ("kind", "topic", "tier", "caption", "speaker", "session")  # kept without outer blanks
@@ -51,7 +51,7 @@ def attempt(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
     """What a call answers, or its refusal, which must be a sentence anybody can print."""
     try:
         return call(*args, **named)
-    except RecollectError as error:
+    except BethinkError as error:
         refused = error
     except Exception as error:
         error.add_note(f"given {args!r:.200} {named!r:.200}")
@@ -194,7 +194,7 @@ def test_any_text_is_explained(memory: Memory, ids: list[str]) -> None:
     """Why a memory was not returned for it is always told."""
     for text in NAUGHTY:
         told = attempt(memory.why_not, ids[1], text)
-        if not isinstance(told, RecollectError):
+        if not isinstance(told, BethinkError):
             strict(why_not_json(told))
             assert told.stage
             assert told.reason
@@ -255,7 +255,7 @@ def test_any_text_is_a_reason(memory: Memory, ids: list[str]) -> None:
     """Of forgetting: it is kept or refused."""
     for text in NAUGHTY:
         gone = attempt(memory.forget, ids[-1], reason=text)
-        if not isinstance(gone, RecollectError):
+        if not isinstance(gone, BethinkError):
             assert memory.get(ids[-1]).ended_by == text
             memory.restore(ids[-1])
 
@@ -277,7 +277,7 @@ def export() -> dict[str, dict[str, Any]]:
 
 def test_a_record_that_holds_it_comes_in_whole_or_not(export: dict[str, dict[str, Any]]) -> None:
     """The text of an imported memory is the text that was exported."""
-    header, item = export["recollect"], export["item"]
+    header, item = export["bethink"], export["item"]
     with Memory.open(":memory:", embedder="none", clock=FixedClock(NOW)) as memory:
         for number, text in enumerate(NAUGHTY):
             record = {**item, "id": f"in-{number}", "text": text}
@@ -285,7 +285,7 @@ def test_a_record_that_holds_it_comes_in_whole_or_not(export: dict[str, dict[str
             if isinstance(attempt(memory.import_, [header, record]), int):
                 assert memory.get(f"in-{number}").text == text
             for records in ([text], [{"type": text}], [header, {**record, text: text}]):
-                assert isinstance(attempt(memory.import_, records), RecollectError), text
+                assert isinstance(attempt(memory.import_, records), BethinkError), text
 
         assert memory.store.count() > 300
         healthy(memory)
@@ -293,8 +293,8 @@ def test_a_record_that_holds_it_comes_in_whole_or_not(export: dict[str, dict[str
 
 def test_any_field_of_a_record_may_hold_it(export: dict[str, dict[str, Any]]) -> None:
     """Of every type of record: taken in or refused by line and field."""
-    header = export["recollect"]
-    records = {kind: record for kind, record in export.items() if kind != "recollect"}
+    header = export["bethink"]
+    records = {kind: record for kind, record in export.items() if kind != "bethink"}
     with Memory.open(":memory:", embedder="none", clock=FixedClock(NOW)) as memory:
         for kind, record in records.items():
             for field in record:
@@ -304,7 +304,7 @@ def test_any_field_of_a_record_may_hold_it(export: dict[str, dict[str, Any]]) ->
                         changed |= {"id": text if field == "id" else f"{field}-{number}"}
                         changed.pop("content_hash")
                     refused = attempt(memory.import_, [header, changed])
-                    if isinstance(refused, RecollectError):
+                    if isinstance(refused, BethinkError):
                         assert "line 2" in refused.message, (kind, field, text)
 
         healthy(memory)
@@ -342,8 +342,8 @@ def call(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("RECOLLECT_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
+    monkeypatch.setenv("BETHINK_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("BETHINK_EMBEDDER", "none")
 
     def called(*words: str, stdin: bytes = b"") -> Said:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
@@ -351,7 +351,7 @@ def call(
         out, err = (stream.decode("utf-8") for stream in capfdbinary.readouterr())
         assert code in (0, 1, 2), (words, out, err)
         assert "Traceback" not in err
-        assert "bug in Recollect" not in out + err
+        assert "bug in Bethink" not in out + err
         if "--json" in words:
             strict(json.loads(out))
         else:
@@ -408,7 +408,7 @@ def test_standard_input_takes_it(call: Callable[..., Said]) -> None:
     assert told["stored"] + told["duplicates"] + len(told["refused"]) == len(NAUGHTY)
     assert all(one["kind"] and one["message"] for one in told["refused"])
     assert again["stored"] == told["stored"]
-    for form in ("jsonl", "text", "lines", "recollect", "auto"):
+    for form in ("jsonl", "text", "lines", "bethink", "auto"):
         call("import", "-", "--dry-run", "--json", f"--format={form}",
              stdin="\n".join(NAUGHTY).encode("utf-8", "surrogatepass"))  # fmt: skip
     for text in SOME:

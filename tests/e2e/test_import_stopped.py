@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect.store.sqlite import SqliteStore
+from bethink.store.sqlite import SqliteStore
 
-SCRIPT = str(Path(sys.executable).with_name("recollect"))
+SCRIPT = str(Path(sys.executable).with_name("bethink"))
 LINES = [
     json.dumps(f"Note number {n} about subject {n * 7} " + "and so on " * 20) for n in range(700)
 ]
@@ -34,11 +34,11 @@ def count(path: Path) -> int:
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_ctrl_c_keeps_what_was_stored(tmp_path: Path) -> None:
     """It says how much that is; the same again stores the rest."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("BETHINK_")}
     room = kept | {
         "HOME": str(tmp_path),
-        "RECOLLECT_DATA_DIR": str(tmp_path / "data"),
-        "RECOLLECT_EMBEDDER": "none",
+        "BETHINK_DATA_DIR": str(tmp_path / "data"),
+        "BETHINK_EMBEDDER": "none",
     }
     command = [SCRIPT, "--space", "mine", "import", "-"]
     process = subprocess.Popen(

@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from recollect import Memory
-from recollect.integrations.memory_files import MemoryFiles
-from recollect.integrations.transcript import Transcript
+from bethink import Memory
+from bethink.integrations.memory_files import MemoryFiles
+from bethink.integrations.transcript import Transcript
 
 PROGRAMS = 3
 EDITS = 6
@@ -17,11 +17,11 @@ EDITS = 6
 # Only what needs no framework: their imports take longer than the work.
 PROGRAM = """
 import sys
-from recollect import Memory
-from recollect.integrations.document import Entry
-from recollect.integrations.documents import Documents
-from recollect.integrations.memory_files import MemoryFiles
-from recollect.integrations.transcript import Transcript, Turn
+from bethink import Memory
+from bethink.integrations.documents import Entry
+from bethink.integrations.documents import Documents
+from bethink.integrations.memory_files import MemoryFiles
+from bethink.integrations.transcript import Transcript, Turn
 
 path, number, edits = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 with Memory.open(path=path, embedder="none") as memory:

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory
-from recollect.maintain import JOBS
-from recollect.settings import Settings
-from recollect.testing import FixedClock
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.maintain import JOBS
+from bethink.testing import FixedClock
 
 SCRIPT = Path(__file__).parent / "scripts" / "all_jobs.py"
 EARLY = datetime(2026, 1, 1, 9, tzinfo=UTC)

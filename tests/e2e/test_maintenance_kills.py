@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory
-from recollect.settings import Settings
-from recollect.testing import FixedClock
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.testing import FixedClock
 
 SCRIPT = Path(__file__).parent / "scripts" / "maintaining.py"
 EARLY = datetime(2026, 1, 1, tzinfo=UTC)

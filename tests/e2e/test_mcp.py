@@ -15,8 +15,8 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
-from recollect.mcp.tools import TOOLS
-from recollect.mcp.tools.usual import USUAL
+from bethink.server.tools import TOOLS
+from bethink.server.tools.catalog import DEFAULT_TOOLS
 from served import SCRIPT, raw, room
 
 # Most start several processes, each of which imports the protocol library.
@@ -93,7 +93,7 @@ def test_errors_are_sentences(tmp_path: Path) -> None:
     """With what to do about it, and nothing of what went on inside."""
 
     async def conversation(client: Client) -> None:
-        assert len((await client.list_tools()).tools) == len(USUAL)
+        assert len((await client.list_tools()).tools) == len(DEFAULT_TOOLS)
         for tool, arguments, told in (
             ("recall", {"query": "a", "k": 500}, "from 1 to 50"),
             ("recall", {"query": "a", "space": "other"}, "no argument 'space'. Try: allowed:"),
@@ -126,7 +126,7 @@ def test_the_space_is_the_projects(tmp_path: Path) -> None:
 
     assert talk(tmp_path, ask, CLAUDE_PROJECT_DIR=here) == "found"
     assert talk(tmp_path, ask, CLAUDE_PROJECT_DIR=there) == "nothing_stored"
-    assert talk(tmp_path / "one", ask, RECOLLECT_DATA_DIR=str(tmp_path / "data")) == "found"
+    assert talk(tmp_path / "one", ask, BETHINK_DATA_DIR=str(tmp_path / "data")) == "found"
     assert talk(tmp_path, ask, "--space", "other", CLAUDE_PROJECT_DIR=here) == "nothing_stored"
 
 
@@ -185,5 +185,5 @@ def test_without_the_library_it_says_what_to_install(tmp_path: Path) -> None:
     )  # fmt: skip
 
     assert ran.returncode == 2
-    assert "recollect[mcp]" in ran.stderr
+    assert "bethink[mcp]" in ran.stderr
     assert ran.stdout == ""

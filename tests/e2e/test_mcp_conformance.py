@@ -15,10 +15,9 @@ from typing import Any
 
 import pytest
 
+from bethink.server.mcp.manifest import PROMPTS, RESOURCES
+from bethink.server.tools.catalog import DEFAULT_TOOLS
 from nodes import SCRIPTS, node, packages, ran
-from recollect.mcp.prompts import PROMPTS
-from recollect.mcp.resources import RESOURCES
-from recollect.mcp.tools.usual import USUAL
 from served import SCRIPT, room, serving
 
 _FOLDER = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
@@ -120,7 +119,7 @@ def test_the_inspector_lists_and_calls_everything(npm: Path, project: Path, way:
 
     def look(server: list[str], **at: Any) -> None:
         tools = inspected(npm, server, "--method", "tools/list", **at)["tools"]
-        assert [tool["name"] for tool in tools] == [tool.name for tool in USUAL]
+        assert [tool["name"] for tool in tools] == [tool.name for tool in DEFAULT_TOOLS]
         for name, arguments in CALLS:
             given = [
                 f"--tool-arg={key}={value if isinstance(value, str) else json.dumps(value)}"
@@ -156,7 +155,7 @@ def test_the_typescript_client_uses_everything(npm: Path, project: Path, way: st
         with serving(project) as url:
             told = ran("typescript_client.mjs", {"url": url, "calls": CALLS}, folder=npm)
 
-    assert told["tools"] == [tool.name for tool in USUAL]
+    assert told["tools"] == [tool.name for tool in DEFAULT_TOOLS]
     assert told["prompts"] == list(PROMPTS)
     assert told["calls"]["recall"]["memories"][0]["id"] == "rel-day"
     assert told["calls"]["explain"]["about"] == "why"
@@ -165,11 +164,11 @@ def test_the_typescript_client_uses_everything(npm: Path, project: Path, way: st
 
 def test_the_official_host_understands_the_view(npm: Path) -> None:
     """Every message of the view's, checked by the schemas of MCP Apps; no browser is needed."""
-    script = files("recollect.mcp.view") / "host.js"
+    script = files("bethink.server.mcp.view") / "host.js"
 
     told = ran("view_bridge.mjs", {"script": str(script)}, folder=npm)
 
-    assert told["app"] == {"name": "recollect", "version": "1"}
+    assert told["app"] == {"name": "bethink", "version": "1"}
     assert told["heard"] == ["tool-input", "tool-result", "host-context-changed"]
     assert told["called"] == {"name": "explain", "arguments": {"query": "a", "id": "b"}}
     assert told["answers"] == ["why", "it is refused"]

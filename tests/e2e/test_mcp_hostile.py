@@ -16,30 +16,34 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
+from bethink import Memory, errors
+from bethink.config.settings import Settings
+from bethink.errors import BethinkError
+from bethink.render.wire import dumps
+from bethink.server.mcp.manifest import (
+    ENTITY_NAME_ARGUMENTS,
+    PROMPTS,
+    TEMPLATES,
+    complete_argument,
+    read_resource,
+    render_prompt,
+)
+from bethink.server.mcp.server import ERROR_KIND_KEY
+from bethink.server.tools import TOOLS
+from bethink.server.tools.tool import Call, Reply, validate_arguments
+from bethink.testing import FixedClock
 from corpus import NOTES, NOW
 from naughty import NAUGHTY
-from recollect import Memory, errors
-from recollect.errors import RecollectError
-from recollect.mcp.completing import NAMES, completed
-from recollect.mcp.prompts import PROMPTS, said
-from recollect.mcp.resources import TEMPLATES, read
-from recollect.mcp.schema import checked
-from recollect.mcp.server import KIND
-from recollect.mcp.tool import Call, Reply
-from recollect.mcp.tools import TOOLS
-from recollect.settings import Settings
-from recollect.testing import FixedClock
-from recollect.wire import dumps
 from served import SCRIPT, room
 
 pytestmark = pytest.mark.timeout(180)
 
 INTERNALS = re.compile(
-    r"Traceback|\.py\b|sqlite|apsw|SELECT |0x[0-9a-f]{6}|bug in Recollect", re.IGNORECASE
+    r"Traceback|\.py\b|sqlite|apsw|SELECT |0x[0-9a-f]{6}|bug in Bethink", re.IGNORECASE
 )
 KINDS = {
     name for name, kind in vars(errors).items()
-    if isinstance(kind, type) and issubclass(kind, RecollectError)
+    if isinstance(kind, type) and issubclass(kind, BethinkError)
 }  # fmt: skip
 OTHERS: tuple[Any, ...] = (
     float("nan"), float("inf"), -1, 0, 2**63, -(2**63), 10**5000, 1e308, True, [], {}, [[[[]]]],
@@ -71,7 +75,7 @@ def attempt(call: Callable[[], Any], given: Any) -> Any:
     """What a call answers, or its refusal, which has a name and nothing of what is inside."""
     try:
         return call()
-    except RecollectError as error:
+    except BethinkError as error:
         refused = error
     except Exception as error:
         error.add_note(
@@ -87,8 +91,8 @@ def attempt(call: Callable[[], Any], given: Any) -> Any:
 
 def asked(memory: Memory, tool: str, **told: Any) -> Reply:
     """A tool as the server calls it, its answer held to its schema and to UTF-8."""
-    reply = TOOLS[tool](Call(memory, checked(told, TOOLS[tool].takes)))
-    Draft202012Validator(TOOLS[tool].gives).validate(reply.content)
+    reply = TOOLS[tool](Call(memory, validate_arguments(told, TOOLS[tool].takes)))
+    Draft202012Validator(TOOLS[tool].output_schema).validate(reply.content)
     dumps(reply.content).encode("utf-8")
     reply.text.encode("utf-8")
     return reply
@@ -136,12 +140,16 @@ def test_every_name_that_is_not_known(memory: Memory) -> None:
     for text in NAUGHTY:
         for tool in TOOLS.values():
             if text not in known:
-                refused = attempt(lambda given=text, to=tool: checked({given: 1}, to.takes), text)
-                assert isinstance(refused, RecollectError)
+                refused = attempt(
+                    lambda given=text, to=tool: validate_arguments({given: 1}, to.takes), text
+                )
+                assert isinstance(refused, BethinkError)
         for uri in (text, f"memory://{text}", f"memory://{text}/x", f"ui://{text}"):
-            assert isinstance(attempt(lambda given=uri: read(given, memory), uri), RecollectError)
-        gone = attempt(lambda given=text: said(given, {}, lambda: memory), text)
-        assert isinstance(gone, RecollectError)
+            assert isinstance(
+                attempt(lambda given=uri: read_resource(given, memory), uri), BethinkError
+            )
+        gone = attempt(lambda given=text: render_prompt(given, {}, lambda: memory), text)
+        assert isinstance(gone, BethinkError)
 
 
 def test_every_template_and_prompt_argument(memory: Memory) -> None:
@@ -150,17 +158,21 @@ def test_every_template_and_prompt_argument(memory: Memory) -> None:
         for template in TEMPLATES:
             start = template["uriTemplate"].partition("{")[0]
             for written in (text, quote(text, safe="", errors="surrogatepass")):
-                attempt(lambda given=start + written: read(given, memory), text)
+                attempt(lambda given=start + written: read_resource(given, memory), text)
         for name, prompt in PROMPTS.items():
             given = dict.fromkeys(prompt.takes, text)
-            told = attempt(lambda one=name, args=given: said(one, args, lambda: memory), text)
+            told = attempt(
+                lambda one=name, args=given: render_prompt(one, args, lambda: memory), text
+            )
             if isinstance(told, str):
                 told.encode("utf-8")
-        for taker, argument in NAMES:
-            attempt(lambda given=text, at=(taker, argument): completed(*at, given, memory), text)
+        for taker, argument in ENTITY_NAME_ARGUMENTS:
+            attempt(
+                lambda given=text, at=(taker, argument): complete_argument(*at, given, memory), text
+            )
             for at in ((text, argument), (taker, text)):
-                gone = attempt(lambda given=at: completed(*given, "a", memory), text)
-                assert isinstance(gone, RecollectError)
+                gone = attempt(lambda given=at: complete_argument(*given, "a", memory), text)
+                assert isinstance(gone, BethinkError)
 
 
 def test_a_sample_through_a_real_server(tmp_path: Path) -> None:
@@ -174,7 +186,7 @@ def test_a_sample_through_a_real_server(tmp_path: Path) -> None:
         result = await client.call_tool(tool, told)
         text = "".join(one.text for one in result.content if isinstance(one, types.TextContent))
         if result.is_error:
-            assert (result.meta or {})[KIND] in KINDS, text
+            assert (result.meta or {})[ERROR_KIND_KEY] in KINDS, text
             assert not INTERNALS.search(text) or any(one in text for one in told.values())
         return result
 
@@ -187,7 +199,7 @@ def test_a_sample_through_a_real_server(tmp_path: Path) -> None:
     async def run() -> None:
         server = StdioServerParameters(
             command=SCRIPT, args=["mcp", "--tools", "all"], cwd=tmp_path,
-            env=room(tmp_path, RECOLLECT_EMBEDDER="none"),
+            env=room(tmp_path, BETHINK_EMBEDDER="none"),
         )  # fmt: skip
         with log.open("w") as errors_:
             async with Client(stdio_client(server, errlog=errors_)) as client:

@@ -15,16 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from recollect.mcp.front import ALONE
-from recollect.mcp.tools.usual import USUAL
+from bethink.server.mcp.early_handshake import STATELESS_VERSION
+from bethink.server.tools.catalog import DEFAULT_TOOLS
 from served import SCRIPT, Raw, raw, room, running
 
 # Most start several processes, each of which imports the protocol library.
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
-# Enough to meet every way of ending at several moments; RECOLLECT_CYCLES=100 looks longer.
-CYCLES = int(os.environ.get("RECOLLECT_CYCLES", "20"))
+# Enough to meet every way of ending at several moments; BETHINK_CYCLES=100 looks longer.
+CYCLES = int(os.environ.get("BETHINK_CYCLES", "20"))
 # Two where nothing else runs; a loaded machine may be in the middle of an import.
-ENDS_WITHIN_S = float(os.environ.get("RECOLLECT_ENDS_WITHIN_S", "8"))
+ENDS_WITHIN_S = float(os.environ.get("BETHINK_ENDS_WITHIN_S", "8"))
 SERVERS = 8
 NOTES_EACH = 3
 
@@ -39,7 +39,7 @@ def plain_start() -> float:
 @pytest.mark.parametrize("era", ["handshake", "alone"])
 def test_the_first_list_comes_at_once(tmp_path: Path, era: str) -> None:
     """Within a second where nothing else runs; here, within few times an empty program."""
-    own = {"protocolVersion": ALONE, "clientInfo": {"name": "raw", "version": "1"}}
+    own = {"protocolVersion": STATELESS_VERSION, "clientInfo": {"name": "raw", "version": "1"}}
     told = {f"io.modelcontextprotocol/{name}": value for name, value in own.items()}
     told["io.modelcontextprotocol/clientCapabilities"] = {}
     took, plain = [], []
@@ -49,7 +49,7 @@ def test_the_first_list_comes_at_once(tmp_path: Path, era: str) -> None:
             if era == "handshake":
                 server.greet()
             server.send("tools/list", 2, **({} if era == "handshake" else {"_meta": told}))
-            assert len(server.hear()["result"]["tools"]) == len(USUAL)
+            assert len(server.hear()["result"]["tools"]) == len(DEFAULT_TOOLS)
             took.append(time.monotonic() - server.started)
 
     assert min(took) < max(1.0, 8 * min(plain))
@@ -136,7 +136,7 @@ def test_many_servers_share_a_space(tmp_path: Path) -> None:
             server.greet()
             for note in range(NOTES_EACH):
                 text = f"Project {number}{note} is called heron-{number}-{note}"
-                server.ask(note + 2, "remember", text=text)
+                server.make_request(note + 2, "remember", text=text)
         for server in servers:
             assert all("result" in server.hear() for _ in range(NOTES_EACH))
         for server in servers[:: SERVERS - 1]:
@@ -149,7 +149,7 @@ class Orphaned(Raw):
     """A server whose parent is another process, while we hold its pipes open."""
 
     def __init__(self, folder: Path) -> None:
-        come, self.go = os.pipe()
+        come, self.writer = os.pipe()
         self.back, out = os.pipe()
         starter = (
             "import subprocess, sys, time\n"
@@ -166,13 +166,13 @@ class Orphaned(Raw):
         os.close(out)
         assert self.process.stdout is not None
         self.child = int(self.process.stdout.readline())
-        self.heard = os.fdopen(self.back, "rb")
+        self.feed = os.fdopen(self.back, "rb")
 
     def line(self, line: bytes) -> None:
-        os.write(self.go, line + b"\n")
+        os.write(self.writer, line + b"\n")
 
     def hear(self) -> dict[str, object]:
-        told: dict[str, object] = json.loads(self.heard.readline())
+        told: dict[str, object] = json.loads(self.feed.readline())
         return told
 
 
@@ -184,8 +184,8 @@ def orphaned(folder: Path) -> Iterator[Orphaned]:
             yield server
         finally:
             server.process.kill()
-            server.heard.close()
-            os.close(server.go)
+            server.feed.close()
+            os.close(server.writer)
 
 
 def gone(folder: Path, within_s: float) -> float:
@@ -203,7 +203,7 @@ def killed_in_the_middle_of_a_write(folder: Path, luck: random.Random) -> list[s
         server.greet()
         for note in range(10):
             text = f"Note {luck.getrandbits(40):x} on the herons of the estuary"
-            server.ask(note + 2, "remember", text=text)
+            server.make_request(note + 2, "remember", text=text)
         heard = [server.hear() for _ in range(luck.randint(1, 8))]
         time.sleep(luck.uniform(0, 0.02))
         server.process.kill()
@@ -233,7 +233,9 @@ def closed(folder: Path, luck: random.Random) -> list[str]:
         if luck.random() < 0.5:
             told = server.call(2, "remember", text=f"Kept {luck.getrandbits(40):x} of the herons")
             acked.append(told["result"]["structuredContent"]["id"])
-            server.ask(3, "remember", text=f"Perhaps {luck.getrandbits(40):x} of the herons")
+            server.make_request(
+                3, "remember", text=f"Perhaps {luck.getrandbits(40):x} of the herons"
+            )
         assert server.process.stdin is not None
         server.process.stdin.close()
         ended = time.monotonic()

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from bethink.server.mcp.view import MIME
 from naughty import NAUGHTY
 from nodes import browser, packages, ran
-from recollect.mcp.view import MIME
 
-SCRIPT = str(Path(sys.executable).with_name("recollect"))
+SCRIPT = str(Path(sys.executable).with_name("bethink"))
 pytestmark = [pytest.mark.timeout(180), pytest.mark.slow]
 
 MARKUP = (
@@ -37,8 +37,8 @@ def drawn(
     """What a host and its reader see of several answers."""
     folder, chromium = packages(request.config), browser()
     place = tmp_path_factory.mktemp("view")
-    shots = Path(os.environ.get("RECOLLECT_SHOTS", place))
-    env = {"PATH": os.environ["PATH"], "HOME": str(place), "RECOLLECT_DATA_DIR": str(place)}
+    shots = Path(os.environ.get("BETHINK_SHOTS", place))
+    env = {"PATH": os.environ["PATH"], "HOME": str(place), "BETHINK_DATA_DIR": str(place)}
     hostile = [{"text": f"heron {text}"} for text in (*MARKUP, *NAUGHTY[::9]) if text.strip()]
     about = ("kind", "topic", "source")
     hostile += [

@@ -1,4 +1,4 @@
-"""`recollect serve` as a process of its own: plain clients, the official one, bad ones."""
+"""`bethink serve` as a process of its own: plain clients, the official one, bad ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-SCRIPT = str(Path(sys.executable).with_name("recollect"))
+SCRIPT = str(Path(sys.executable).with_name("bethink"))
 # Each starts a process that imports the protocol library and a web server.
 pytestmark = [pytest.mark.timeout(180), pytest.mark.slow]
 READY_WITHIN_S = 60
@@ -30,10 +30,10 @@ READY_WITHIN_S = 60
 
 def room(folder: Path) -> dict[str, str]:
     """An environment that knows nothing of this machine's own memories and tokens."""
-    own = {"HOME": folder / "home", "RECOLLECT_DATA_DIR": folder / "data",
-           "RECOLLECT_CONFIG_DIR": folder / "config"}  # fmt: skip
+    own = {"HOME": folder / "home", "BETHINK_DATA_DIR": folder / "data",
+           "BETHINK_CONFIG_DIR": folder / "config"}  # fmt: skip
     told = {name: str(value) for name, value in own.items()}
-    return {"PATH": os.environ["PATH"], "RECOLLECT_EMBEDDER": "none", **told}
+    return {"PATH": os.environ["PATH"], "BETHINK_EMBEDDER": "none", **told}
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -110,7 +110,7 @@ def test_a_token_opens_rest_and_mcp_alike(tmp_path: Path) -> None:
             assert client.post("/v1/memories", json=told, headers=reader).status_code == 403
             anyio.run(conversation)
             lines = client.get("/v1/export", headers=admin).text.splitlines()
-            assert json.loads(lines[0])["type"] == "recollect"
+            assert json.loads(lines[0])["type"] == "bethink"
             assert run(tmp_path, "token", "revoke", "boss").returncode == 0
             assert client.get("/v1/stats", headers=admin).status_code == 401
             assert client.get("/v1/stats", headers=reader).status_code == 200
@@ -320,6 +320,6 @@ def test_without_the_libraries_it_says_what_to_install(tmp_path: Path) -> None:
 
     served, made = told.values()
     assert served.returncode == 2
-    assert "recollect[serve]" in served.stderr
+    assert "bethink[serve]" in served.stderr
     assert "Traceback" not in served.stderr
     assert made.returncode == 0

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.store.sqlite import SqliteStore
+from bethink.store.sqlite import SqliteStore
 
 SCRIPT = Path(__file__).parent / "scripts" / "writers.py"
 

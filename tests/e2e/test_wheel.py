@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import pytest
 
-from recollect import __version__
+from bethink import __version__
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "src" / "recollect"
+PACKAGE = ROOT / "src" / "bethink"
 WINDOWS = os.name == "nt"
 NOTE = "The deploy key lives in vault B"
 # Ends the process at the first socket, whoever makes it and whatever is caught.
@@ -52,7 +52,7 @@ class Installed(NamedTuple):
 
     @property
     def script(self) -> str:
-        return str(self.bin / "recollect")
+        return str(self.bin / "bethink")
 
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -90,12 +90,12 @@ def run(installed: Installed, tmp_path: Path) -> Run:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("RECOLLECT_", "PYTHON", "VIRTUAL_ENV", "XDG_"))
+        if not name.startswith(("BETHINK_", "PYTHON", "VIRTUAL_ENV", "XDG_"))
     }
     env = kept | {
         "PYTHONPATH": str(blocked),
         "HOME": str(tmp_path / "home"),
-        "RECOLLECT_DATA_DIR": str(tmp_path / "data"),
+        "BETHINK_DATA_DIR": str(tmp_path / "data"),
     }
     here = tmp_path / "elsewhere"
     here.mkdir()
@@ -119,35 +119,35 @@ def test_every_file_of_the_package_is_in_the_wheel(installed: Installed) -> None
     """Profiles, migrations, the built-in questions and the typing marker too; no tests."""
     inside = set(zipfile.ZipFile(installed.wheel).namelist())
     expected = {
-        f"recollect/{path.relative_to(PACKAGE).as_posix()}"
+        f"bethink/{path.relative_to(PACKAGE).as_posix()}"
         for path in PACKAGE.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
 
-    assert {name for name in inside if name.startswith("recollect/")} == expected
-    assert "recollect/py.typed" in inside
+    assert {name for name in inside if name.startswith("bethink/")} == expected
+    assert "bethink/py.typed" in inside
     for folder, ending in (
-        ("recollect/profiles/", ".toml"),
-        ("recollect/store/sqlite/migrations/", ".sql"),
-        ("recollect/eval/builtin/", ".jsonl"),
+        ("bethink/profiles/", ".toml"),
+        ("bethink/store/sqlite/migrations/", ".sql"),
+        ("bethink/eval/builtin/", ".jsonl"),
     ):
         assert any(name.startswith(folder) and name.endswith(ending) for name in inside), folder
-    rest = {name for name in inside if not name.startswith("recollect/")}
-    assert all(name.startswith(f"recollect-{__version__}.dist-info/") for name in rest)
+    rest = {name for name in inside if not name.startswith("bethink/")}
+    assert all(name.startswith(f"bethink-{__version__}.dist-info/") for name in rest)
 
 
 def test_the_wheel_says_what_it_is(installed: Installed) -> None:
     """Version, Python, licence and command are those of the project; any platform will do."""
     archive = zipfile.ZipFile(installed.wheel)
-    about = f"recollect-{__version__}.dist-info"
+    about = f"bethink-{__version__}.dist-info"
     told = message_from_string(archive.read(f"{about}/METADATA").decode())
 
-    assert installed.wheel.name == f"recollect-{__version__}-py3-none-any.whl"
-    assert (told["Name"], told["Version"]) == ("recollect", __version__)
+    assert installed.wheel.name == f"bethink-{__version__}-py3-none-any.whl"
+    assert (told["Name"], told["Version"]) == ("bethink", __version__)
     assert told["Requires-Python"] == ">=3.11"
     assert told["License-Expression"] == "Apache-2.0"
     assert told.get_payload()
-    assert "recollect = recollect.cli:main" in archive.read(f"{about}/entry_points.txt").decode()
+    assert "bethink = bethink.cli:main" in archive.read(f"{about}/entry_points.txt").decode()
     assert f"{about}/licenses/LICENSE" in archive.namelist()
 
 
@@ -188,20 +188,20 @@ def test_data_files_are_found_where_they_were_installed(installed: Installed, ru
     names = {path.stem for path in (PACKAGE / "profiles").glob("*.toml")}
 
     assert all(name in json.dumps(profiles) for name in names)
-    assert "recollect" in run(installed.script, "demo").stdout
-    assert run(installed.python, "-m", "recollect", "--help").stdout
+    assert "bethink" in run(installed.script, "demo").stdout
+    assert run(installed.python, "-m", "bethink", "--help").stdout
 
 
 def test_the_library_works(installed: Installed, run: Run) -> None:
     """From the installed package, not from the checkout."""
     program = f"""
-import recollect
-from recollect import Memory
+import bethink
+from bethink import Memory
 with Memory.open("notes") as memory:
     memory.remember({NOTE!r})
 with Memory.open("notes") as memory:
     print(memory.recall("where is the deploy key?").hits[0].item.text)
-print(recollect.__file__)
+print(bethink.__file__)
 """
     text, place = run(installed.python, "-c", program).stdout.splitlines()
 
@@ -213,9 +213,9 @@ def test_importing_is_light(installed: Installed, run: Run) -> None:
     """Neither the package nor its facade brings the heavy parts along."""
     program = """
 import sys
-import recollect
+import bethink
 first = sorted(sys.modules)
-from recollect import Memory
+from bethink import Memory
 print(" ".join(first))
 print(" ".join(sorted(sys.modules)))
 """

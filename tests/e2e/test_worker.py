@@ -18,15 +18,18 @@ from threading import Thread
 
 import pytest
 
-from recollect import Memory
-from recollect.worker.carrying import BadValue, carried, delivered
-from recollect.worker.client import ask, control, hand_over
-from recollect.worker.ending import end
-from recollect.worker.jobs import Answered, Asked, recall
-from recollect.worker.lock import holder
-from recollect.worker.place import make_private
-from recollect.worker.spool import Spool
-from recollect.worker.starting import start
+from bethink import Memory
+from bethink.worker.client import (
+    control_worker,
+    enqueue_job,
+    request_worker,
+    start_worker,
+    stop_worker,
+)
+from bethink.worker.codec import DecodeError, decode, encode
+from bethink.worker.files import lock_holder, make_private
+from bethink.worker.operations import QueryRequest, RecallReply, recall
+from bethink.worker.spool import Spool
 from working import Desk, desk, until
 
 __all__ = ["desk"]
@@ -34,7 +37,7 @@ __all__ = ["desk"]
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are others there")
 # A hundred were run once; twenty are enough to notice.
 CYCLES = 20
-SCRIPT = str(Path(sys.executable).with_name("recollect"))
+SCRIPT = str(Path(sys.executable).with_name("bethink"))
 
 
 def processes(desk: Desk) -> list[int]:
@@ -62,17 +65,17 @@ def filled(desk: Desk) -> Memory:
 
 
 def question(text: str = "where is the deploy key?") -> dict[str, object]:
-    return carried(Asked(text, steps=True))
+    return encode(QueryRequest(text, steps=True))
 
 
 def test_a_question_starts_a_worker_and_gets_its_answer(desk):
     """The first already; the answer is that of this process, to the last bit."""
     with filled(desk) as memory:
-        own = recall(memory, Asked("where is the deploy key?"))
+        own = recall(memory, QueryRequest("where is the deploy key?"))
 
-    told = desk.ask("recall", carried(Asked("where is the deploy key?")))
+    told = desk.make_request("recall", encode(QueryRequest("where is the deploy key?")))
 
-    theirs = delivered(told, Answered)
+    theirs = decode(told, RecallReply)
     assert theirs.answer.hits == own.answer.hits
     assert desk.status()["jobs"]["done"] == 1
 
@@ -100,7 +103,7 @@ def test_the_socket_is_the_owners_alone(desk):
     """And so is its folder."""
     desk.start()
 
-    assert desk.place.door.stat().st_mode & 0o777 == 0o600
+    assert desk.place.socket_path.stat().st_mode & 0o777 == 0o600
     assert desk.place.folder.stat().st_mode & 0o777 == 0o700
 
 
@@ -112,7 +115,7 @@ def test_another_user_is_not_answered(desk):
     desk.start()
     desk.runtime.chmod(0o711)
     desk.place.folder.chmod(0o711)
-    desk.place.door.chmod(0o666)
+    desk.place.socket_path.chmod(0o666)
     code = (
         "import os, socket, sys\n"
         "os.setgid(65534); os.setuid(65534)\n"
@@ -121,7 +124,7 @@ def test_another_user_is_not_answered(desk):
     )
 
     ran = subprocess.run(
-        [sys.executable, "-c", code, str(desk.place.door)],
+        [sys.executable, "-c", code, str(desk.place.socket_path)],
         capture_output=True, text=True, check=False, timeout=20,
     )  # fmt: skip
 
@@ -136,9 +139,9 @@ def test_sixteen_callers_at_once_start_one_worker_and_are_all_answered(desk):
     filled(desk).close()
 
     with ThreadPoolExecutor(16) as callers:
-        told = list(callers.map(lambda _: desk.ask("recall", question()), range(16)))
+        told = list(callers.map(lambda _: desk.make_request("recall", question()), range(16)))
 
-    found = [delivered(one, Answered).answer.hits[0].item.text for one in told if one is not None]
+    found = [decode(one, RecallReply).answer.hits[0].item.text for one in told if one is not None]
     assert set(found) == {"The deploy key lives in vault B"}
     assert len(found) >= 12  # on a busy machine one or the other may do it itself
     assert desk.status()["jobs"]["done"] == len(found)
@@ -148,11 +151,11 @@ def test_sixteen_callers_at_once_start_one_worker_and_are_all_answered(desk):
 def test_two_starters_at_once_start_one_worker(desk):
     """The kernel gives the lock to one of them; both are told that there is a worker."""
     with ThreadPoolExecutor(4) as starters:
-        ready = list(starters.map(lambda _: start(desk.place, 60, wait_s=20), range(4)))
+        ready = list(starters.map(lambda _: start_worker(desk.place, 60, wait_s=20), range(4)))
 
     assert ready == [True] * 4
     until(lambda: len(processes(desk)) == 1)
-    assert processes(desk) == [holder(desk.place.lock)]
+    assert processes(desk) == [lock_holder(desk.place.lock)]
 
 
 def test_a_worker_killed_in_the_middle_of_a_question_is_not_missed(desk):
@@ -163,7 +166,7 @@ def test_a_worker_killed_in_the_middle_of_a_question_is_not_missed(desk):
     answers: list[object] = []
     # Whoever comes too late for the middle, on a busy machine, must not start another.
     caller = Thread(target=lambda: answers.append(
-        desk.ask("recall", question(), note=reasons.append, start=False)))  # fmt: skip
+        desk.make_request("recall", question(), note=reasons.append, start=False)))  # fmt: skip
     caller.start()
     time.sleep(0.2)
 
@@ -172,9 +175,9 @@ def test_a_worker_killed_in_the_middle_of_a_question_is_not_missed(desk):
 
     assert answers == [None]
     assert reasons
-    assert desk.place.door.exists()  # left behind; no obstacle:
+    assert desk.place.socket_path.exists()  # left behind; no obstacle:
     until(lambda: not desk.is_alive())
-    assert desk.ask("recall", question()) is not None
+    assert desk.make_request("recall", question()) is not None
 
 
 def test_a_worker_that_hangs_costs_the_deadline_and_no_more(desk):
@@ -183,7 +186,7 @@ def test_a_worker_that_hangs_costs_the_deadline_and_no_more(desk):
     os.kill(pid, signal.SIGSTOP)
     began = time.monotonic()
 
-    assert desk.ask("recall", question(), deadline_s=0.3) is None
+    assert desk.make_request("recall", question(), deadline_s=0.3) is None
 
     assert time.monotonic() - began < 10
     os.kill(pid, signal.SIGCONT)
@@ -196,11 +199,11 @@ def test_a_worker_that_hangs_is_waited_for_once(desk):
     os.kill(pid, signal.SIGSTOP)
     reasons: list[str] = []
 
-    assert desk.ask("recall", question(), deadline_s=5.1, note=reasons.append) is None
+    assert desk.make_request("recall", question(), deadline_s=5.1, note=reasons.append) is None
 
     assert "was ended" in reasons[-1]
-    assert desk.ask("recall", question()) is not None
-    assert holder(desk.place.lock) != pid
+    assert desk.make_request("recall", question()) is not None
+    assert lock_holder(desk.place.lock) != pid
 
 
 def test_a_hanging_worker_can_be_ended_all_the_same(desk):
@@ -208,18 +211,18 @@ def test_a_hanging_worker_can_be_ended_all_the_same(desk):
     pid = desk.start()
     os.kill(pid, signal.SIGSTOP)
 
-    assert end(desk.place) is True
+    assert stop_worker(desk.place) is True
 
     assert not desk.is_alive()
-    assert end(desk.place) is None
+    assert stop_worker(desk.place) is None
 
 
 def test_whoever_ends_it_hears_that_it_has_ended(desk):
     """Every time: its last words are told before it goes."""
     for _ in range(5):
         desk.start()
-        assert end(desk.place) is True
-        assert end(desk.place) is None
+        assert stop_worker(desk.place) is True
+        assert stop_worker(desk.place) is None
 
 
 def test_sigterm_ends_it_in_order(desk):
@@ -229,17 +232,17 @@ def test_sigterm_ends_it_in_order(desk):
     os.kill(pid, signal.SIGTERM)
 
     until(lambda: not desk.is_alive())
-    assert not desk.place.door.exists()
+    assert not desk.place.socket_path.exists()
     assert "ending: SIGTERM" in desk.place.log.read_text()
 
 
 def test_an_idle_worker_is_gone_by_itself(desk):
     """After the time that the settings of who asked last say."""
     desk.settings = replace(desk.settings, worker_idle=1)
-    assert desk.ask("recall", question()) is not None
+    assert desk.make_request("recall", question()) is not None
 
     until(lambda: not desk.is_alive())
-    assert not desk.place.door.exists()
+    assert not desk.place.socket_path.exists()
 
 
 @has_processes
@@ -307,7 +310,7 @@ def test_a_hand_over_survives_the_death_of_the_worker_and_is_done_once(desk, tmp
         assert desk.hand_over("capture", handed(path))
         until(desk.is_alive)
         time.sleep(delay)
-        pid = holder(desk.place.lock)
+        pid = lock_holder(desk.place.lock)
         if pid is not None:
             desk.kill(pid)
 
@@ -336,7 +339,7 @@ def test_a_hand_over_that_cannot_be_kept_is_left_to_the_caller(desk, tmp_path):
     desk.place.spool.write_text("a file where the folder belongs")
     reasons: list[str] = []
 
-    kept = hand_over("capture", {}, settings=desk.settings, note=reasons.append, place=desk.place)
+    kept = enqueue_job("capture", {}, settings=desk.settings, note=reasons.append, place=desk.place)
 
     assert kept is False
     assert reasons
@@ -360,10 +363,10 @@ def test_without_a_worker_nothing_is_started(desk):
     """The setting off, or who asks only one that is there."""
     off = replace(desk.settings, worker="off")
 
-    assert ask("recall", question(), settings=off, place=desk.place) is None
-    assert hand_over("capture", {}, settings=off, place=desk.place) is False
-    assert desk.ask("recall", question(), start=False) is None
-    assert control("status", desk.place) is None
+    assert request_worker("recall", question(), settings=off, place=desk.place) is None
+    assert enqueue_job("capture", {}, settings=off, place=desk.place) is False
+    assert desk.make_request("recall", question(), start=False) is None
+    assert control_worker("status", desk.place) is None
     assert not desk.is_alive()
 
 
@@ -371,7 +374,7 @@ def test_a_foreign_program_at_the_door_is_no_worker(desk):
     """Whatever it answers, the caller does it itself."""
     make_private(desk.place.folder)
     server = socket.socket(socket.AF_UNIX)
-    server.bind(str(desk.place.door))
+    server.bind(str(desk.place.socket_path))
     server.listen()
     replies = [b"", b"\x00\x00\x00\x02{}", b"\xff" * 50, b'\x00\x00\x00\x0d{"answer": 7}']
 
@@ -384,19 +387,19 @@ def test_a_foreign_program_at_the_door_is_no_worker(desk):
 
     Thread(target=answer, daemon=True).start()
     with server:
-        told = [desk.ask("recall", question(), start=False) for _ in replies]
+        told = [desk.make_request("recall", question(), start=False) for _ in replies]
 
     assert told == [None, None, None, 7]
-    with pytest.raises(BadValue):  # what is no answer is not taken for one
-        delivered(7, Answered)
+    with pytest.raises(DecodeError):  # what is no answer is not taken for one
+        decode(7, RecallReply)
 
 
 def test_the_command_line_looks_after_it(desk, tmp_path):
     """Started, looked at and ended; each says by its exit code whether there was one."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    env = {name: value for name, value in os.environ.items() if not name.startswith("BETHINK_")}
     env |= {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state"),
-            "XDG_RUNTIME_DIR": str(desk.runtime), "RECOLLECT_DATA_DIR": str(tmp_path / "data"),
-            "RECOLLECT_EMBEDDER": "none", "RECOLLECT_WORKER_IDLE": "77"}  # fmt: skip
+            "XDG_RUNTIME_DIR": str(desk.runtime), "BETHINK_DATA_DIR": str(tmp_path / "data"),
+            "BETHINK_EMBEDDER": "none", "BETHINK_WORKER_IDLE": "77"}  # fmt: skip
 
     def run(*words: str, code: int = 0) -> str:
         ran = subprocess.run(

@@ -13,9 +13,9 @@ from typing import Any
 
 from snapshot_stores import NAME, NOW, READERS
 
-from recollect import Memory
-from recollect.cli import main
-from recollect.wire import (
+from bethink import Memory
+from bethink.cli import main
+from bethink.render.wire import (
     collision_json,
     degraded_json,
     dumps,

@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from recollect import Memory
-from recollect.errors import ModelError
-from recollect.settings import load_settings
-from recollect.testing import FixedClock
+from bethink import Memory
+from bethink.config.settings import load_settings
+from bethink.errors import ModelError
+from bethink.testing import FixedClock
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 # What the package is called, wherever it moves to.

@@ -24,12 +24,12 @@ from snapshot_questions import QUESTIONS
 from snapshot_shapes import called, elsewhere, shapes
 from snapshot_stores import NAME, READERS, open_store
 
-from recollect import Memory
-from recollect.cli import reference
-from recollect.errors import Refused
-from recollect.profile import profile_names
-from recollect.serve.openapi import document
-from recollect.wire import dumps, recall_json
+from bethink import Memory
+from bethink.cli import reference
+from bethink.errors import Refused
+from bethink.render.wire import dumps, recall_json
+from bethink.retrieval.profile import profile_names
+from bethink.server.rest.routes import openapi_document
 
 HERE = Path(__file__).parent
 HELP = HERE / "help.txt"
@@ -138,7 +138,7 @@ def _helped(words: list[str]) -> str:
 
 def openapi() -> Json:
     """The description of the HTTP interface, whatever the version."""
-    told: Json = _nameless(json.loads(dumps(document())))
+    told: Json = _nameless(json.loads(dumps(openapi_document())))
     told["info"]["version"] = "any"
     return told
 

@@ -1,6 +1,6 @@
 """Rankings and explanations do not drift unnoticed: they are kept in files and reviewed.
 
-`RECOLLECT_GOLDEN=write pytest tests/golden` writes them anew.
+`BETHINK_GOLDEN=write pytest tests/golden` writes them anew.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from bethink import Memory
+from bethink.ports import Embedder
+from bethink.retrieval.explain import explain
+from bethink.retrieval.profile import profile_names
+from bethink.testing import FixedClock
 from corpus import CONVERSATION, FOREIGN, NOTES, NOW, QUESTIONS
-from recollect import Memory
-from recollect.explain import explain
-from recollect.ports import Embedder
-from recollect.profile import profile_names
-from recollect.testing import FixedClock
 
 HERE = Path(__file__).parent
 ASKED = [text for text, _ in QUESTIONS] + FOREIGN
@@ -50,7 +50,7 @@ def test_rankings_and_explanations_stay(named: Memory, profile: str) -> None:
     """A change here is either meant, and reviewed, or a mistake."""
     file = HERE / f"{profile}.txt"
     now = rendered(named, profile)
-    if os.environ.get("RECOLLECT_GOLDEN") == "write":
+    if os.environ.get("BETHINK_GOLDEN") == "write":
         file.write_text(now, encoding="utf-8")
 
     assert now == file.read_text(encoding="utf-8")
@@ -71,7 +71,7 @@ def test_foreign_questions_get_silence(named: Memory) -> None:
 
 def test_the_wire_replays(named: Memory) -> None:
     """The JSON of an answer holds all that is needed to compute its scores again."""
-    from recollect.wire import dumps, recall_json
+    from bethink.render.wire import dumps, recall_json
 
     shown = json.loads(dumps(recall_json(named.recall(ASKED[0]), trace=True)))
     for hit in [*shown["insights"], *shown["items"], *shown["raw"]]:

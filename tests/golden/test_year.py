@@ -1,6 +1,6 @@
 """A year of a team, maintained month by month, still answers as it should.
 
-`RECOLLECT_GOLDEN=write pytest tests/golden` writes the counts anew.
+`BETHINK_GOLDEN=write pytest tests/golden` writes the counts anew.
 """
 
 from __future__ import annotations
@@ -14,11 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory
-from recollect.cli.demo_year import Calendar, live_through, play
-from recollect.cli.demo_year_history import EVENTS, MONTH, year
-from recollect.cli.demo_year_questions import CORRECTED, STEADY, UNKNOWN, Asked
-from recollect.ports import Embedder
+from bethink import Memory
+from bethink.demo.year import (
+    CORRECTED_QUESTIONS,
+    STABLE_QUESTIONS,
+    UNANSWERABLE_QUESTIONS,
+    DemoClock,
+    DemoQuestion,
+    fill_year,
+    run_year_scenes,
+)
+from bethink.demo.year_history import EVENT_COUNT, MONTH, year_events
+from bethink.ports import Embedder
 
 HERE = Path(__file__).parent
 START = datetime(2025, 3, 3, 6, 0, tzinfo=UTC)
@@ -30,9 +37,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 @pytest.fixture(scope="module")
 def memory(embedder: Embedder) -> Iterator[Memory]:
     """The year, lived through."""
-    calendar = Calendar(START)
+    calendar = DemoClock(START)
     with Memory.open(":memory:", embedder=embedder, clock=calendar) as opened:
-        live_through(opened, calendar, START, count=COUNT)
+        fill_year(opened, calendar, START, count=COUNT)
         yield opened
 
 
@@ -46,8 +53,8 @@ def items(memory: Memory, question: str, **limits: object) -> list[str]:
     return [hit.item.text for hit in answer.hits if hit.item.level != "insight"]
 
 
-@pytest.mark.parametrize("asked", CORRECTED, ids=lambda one: one.text)
-def test_a_corrected_fact_comes_as_it_is_now(memory: Memory, asked: Asked) -> None:
+@pytest.mark.parametrize("asked", CORRECTED_QUESTIONS, ids=lambda one: one.text)
+def test_a_corrected_fact_comes_as_it_is_now(memory: Memory, asked: DemoQuestion) -> None:
     """Among the best three, and before what it was once."""
     found = items(memory, asked.text)
 
@@ -56,15 +63,15 @@ def test_a_corrected_fact_comes_as_it_is_now(memory: Memory, asked: Asked) -> No
     assert all(now < first_at(found, words) or words in found[now] for words in asked.once), found
 
 
-@pytest.mark.parametrize("asked", STEADY, ids=lambda one: one.text)
-def test_a_question_finds_its_answer(memory: Memory, asked: Asked) -> None:
+@pytest.mark.parametrize("asked", STABLE_QUESTIONS, ids=lambda one: one.text)
+def test_a_question_finds_its_answer(memory: Memory, asked: DemoQuestion) -> None:
     """Among the best three, however much was said around it in a year."""
     found = items(memory, asked.text)
 
     assert first_at(found, asked.says) < 3, found
 
 
-@pytest.mark.parametrize("question", UNKNOWN)
+@pytest.mark.parametrize("question", UNANSWERABLE_QUESTIONS)
 def test_what_nobody_told_is_not_answered(memory: Memory, question: str) -> None:
     """Silence, not the nearest miss."""
     assert memory.recall(question, track=False).hits == ()
@@ -72,8 +79,8 @@ def test_what_nobody_told_is_not_answered(memory: Memory, question: str) -> None
 
 def test_the_past_is_as_it_was(memory: Memory) -> None:
     """Every corrected fact, asked as of the day before its correction."""
-    told = {str(one.draft["text"]): one.at for one in year(START, COUNT) if one.draft}
-    for asked in CORRECTED:
+    told = {str(one.draft["text"]): one.at for one in year_events(START, COUNT) if one.draft}
+    for asked in CORRECTED_QUESTIONS:
         changed = next(at for text, at in told.items() if asked.says in text)
         # Weeks are told at their end, so that the day before is the week before.
         then = items(memory, asked.text, as_of=changed - timedelta(days=10))
@@ -83,14 +90,14 @@ def test_the_past_is_as_it_was(memory: Memory) -> None:
 
 def test_nothing_is_lost(memory: Memory) -> None:
     """What was told is there, or tells where it went; whatever was ended can come back."""
-    told = [str(one.draft["id"]) for one in year(START, COUNT) if one.draft]
+    told = [str(one.draft["id"]) for one in year_events(START, COUNT) if one.draft]
     kept = memory.store.get(told)
     gone = [key for key in told if key not in kept]
     ended = [item for item in kept.values() if item.live_to is not None]
 
     # Told twice in the same words, it is one memory.
     texts = {item.text for item in kept.values()}
-    again = {str(one.draft["id"]): one.draft for one in year(START, COUNT) if one.draft}
+    again = {str(one.draft["id"]): one.draft for one in year_events(START, COUNT) if one.draft}
     assert all(str(again[key]["text"]) in texts for key in gone)
     links = memory.store.links_of([item.id for item in ended], ("derives_from",))
     assert {link.dst.id for link in links} >= {item.id for item in ended}
@@ -100,7 +107,7 @@ def test_nothing_is_lost(memory: Memory) -> None:
 
 def test_the_year_comes_to_what_it_came_to(memory: Memory) -> None:
     """How many memories, threads and insights: a change is either meant, or a mistake."""
-    scenes = play(memory, START)
+    scenes = run_year_scenes(memory, START)
     assert scenes.case is not None
     threads = memory.threads(limit=10_000)
     now = {
@@ -110,7 +117,7 @@ def test_the_year_comes_to_what_it_came_to(memory: Memory) -> None:
         "fading": len(scenes.fading.steps),
     }
     file = HERE / "year.json"
-    if os.environ.get("RECOLLECT_GOLDEN") == "write":
+    if os.environ.get("BETHINK_GOLDEN") == "write":
         file.write_text(json.dumps(now, indent=2) + "\n", encoding="utf-8")
 
     assert now == json.loads(file.read_text(encoding="utf-8"))
@@ -118,10 +125,10 @@ def test_the_year_comes_to_what_it_came_to(memory: Memory) -> None:
 
 def test_the_same_seed_tells_the_same_year() -> None:
     """Five thousand events, in the order of time, all within the year."""
-    first, second = year(START), year(START)
+    first, second = year_events(START), year_events(START)
 
     assert first == second
-    assert len(first) == EVENTS
+    assert len(first) == EVENT_COUNT
     assert [one.at for one in first] == sorted(one.at for one in first)
     assert first[0].at >= START
     assert first[-1].at < START + MONTH * 12.1

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bethink import Memory
+from bethink.model import Recall
+from bethink.ports import Embedder, UsageDecay
+from bethink.retrieval.profile import profile_names
+from bethink.testing import FixedClock
 from corpus import NOW
-from recollect import Memory
-from recollect.model import Recall
-from recollect.ports import Embedder, Fading
-from recollect.profile import profile_names
-from recollect.testing import FixedClock
 
 TEXTS = (
     "The deploy key is in vault A",
@@ -93,7 +93,7 @@ class Life:
 
     def _use(self, place: int, _: None) -> None:
         item = self._id(place)
-        fading = Fading(2, 0.1, 60.0, {item: 0.05})
+        fading = UsageDecay(2, 0.1, 60.0, {item: 0.05})
         self.memory.store.note_use([item], self.clock.now, fading=fading)
 
     def _link(self, place: int, other: tuple[int, str]) -> None:
@@ -131,11 +131,11 @@ def test_the_past_answers_as_it_did(
             life.happen(step)
             for question in QUESTIONS:
                 then = memory.recall(question, profile=profile, track=False)
-                life.answered.append((clock.now, question, then))
+                life.observe_request.append((clock.now, question, then))
             clock.forward(**wait)
         clock.forward(days=30)
 
-        for when, question, then in life.answered:
+        for when, question, then in life.observe_request:
             again = memory.recall(question, profile=profile, as_of=when, track=False)
             assert told(again) == told(then)
             # A link that was taken away since is not brought back.

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bethink import Memory
+from bethink.models.http import CircuitBreaker
+from bethink.models.llm.client import LlmTimeouts
+from bethink.models.llm.providers import open_openai
+from bethink.ports import Embedder, Prompt
+from bethink.retrieval.profile import load_profile
+from bethink.testing import FixedClock, ScriptedModel
 from corpus import NOTES, NOW
 from language_server import BROKEN, WRONG, LanguageServer, talking
 from naughty import NAUGHTY
-from recollect import Memory
-from recollect.models.breaker import Breaker
-from recollect.models.llm.openai import open_openai
-from recollect.models.llm.served import Patience
-from recollect.ports import Embedder, Prompt
-from recollect.profile import load_profile
-from recollect.testing import FixedClock, ScriptedModel
 
 QUESTION = "what are all the things that rotate, and who rotates them?"
 OTHERS = "The other tenant's launch code is 0000"
@@ -138,8 +138,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LanguageServer]:
 def test_a_misbehaving_server_costs_its_patience_and_no_answer(server, embedder, fault):
     """Every fault is told under degraded, and the rules go on; nobody else is connected to."""
     server.fault = {**BROKEN, **WRONG}[fault]
-    patience = Patience(connect_s=0.4, answer_s=0.3, sleep=lambda _: None)
-    model = open_openai("test", patience=patience, breaker=Breaker(limit=2, pause_s=60))
+    patience = LlmTimeouts(connect_s=0.4, answer_s=0.3, sleep=lambda _: None)
+    model = open_openai("test", timeouts=patience, breaker=CircuitBreaker(limit=2, pause_s=60))
     with Memory.open(":memory:", embedder=embedder, clock=FixedClock(NOW), llm=model) as memory:
         memory.remember_many(NOTES)
         answer = memory.recall(QUESTION, deep=True)

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bethink import Memory
+from bethink.model import Filters, Recall, replay, sort_by_score
+from bethink.ports import Embedder
+from bethink.retrieval.profile import load_profile, profile_names
+from bethink.retrieval.stages.assemble import token_cost
+from bethink.retrieval.stages.gate import Threshold
+from bethink.testing import FixedClock
 from corpus import NOW
-from recollect import Memory
-from recollect.model import Filters, Recall, best_first, replay
-from recollect.ports import Embedder
-from recollect.profile import load_profile, profile_names
-from recollect.stages.budget import cost
-from recollect.stages.gate import Threshold
-from recollect.testing import FixedClock
 from shapes import WORDS
 
 PROFILES = sorted(profile_names())
@@ -50,7 +50,7 @@ def lawful(answer: Recall) -> None:
     for step in answer.steps:
         ids = [cand.item.id for cand in step.pool]
         assert len(ids) == len(set(ids)), step.name
-        assert step.pool == best_first(step.pool), step.name
+        assert step.pool == sort_by_score(step.pool), step.name
         for cand in step.pool:
             assert replay(cand.evidence) == cand.score, step.name
 
@@ -81,7 +81,7 @@ def test_the_budget_is_never_exceeded(
         answer = memory.recall(question, k=k, max_tokens=tokens)
 
         assert len(answer.hits) <= k
-        spent = sum(cost(hit.item) for hit in answer.hits)
+        spent = sum(token_cost(hit.item) for hit in answer.hits)
         assert spent <= tokens or len(answer.hits) == 1
         assert bool(answer.hits) == (answer.page.total > 0)
 

@@ -8,16 +8,16 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bethink.config.settings import Settings
+from bethink.core.ids import IdGenerator
+from bethink.ingest.facts import extract_fact
+from bethink.ingest.pipeline import WriteContext, remember
+from bethink.ingest.revision import reactivate_superseded, supersede_again
+from bethink.memory import Memory
+from bethink.model import Draft
+from bethink.store.sqlite import SqliteStore
+from bethink.testing import FixedClock
 from fact_pairs import FLAGGED, SUPERSEDED, TRAPS, pairs
-from recollect.ids import IdMaker
-from recollect.ingest.facts import fact_of
-from recollect.ingest.release import reclaim, release
-from recollect.ingest.remember import WriteContext, remember
-from recollect.memory import Memory
-from recollect.model import Draft
-from recollect.settings import Settings
-from recollect.store.sqlite import SqliteStore
-from recollect.testing import FixedClock
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -33,7 +33,7 @@ BY_SLOT = defaultdict(set)
 for _text in (
     text for table in (SUPERSEDED, FLAGGED, TRAPS) for two in pairs(table) for text in two
 ):
-    _fact = fact_of(_text, "user")
+    _fact = extract_fact(_text, "user")
     if _fact is not None:
         BY_SLOT[_fact[:2]].add(_text)
 # Statements of one subject and attribute, in any number and order.
@@ -51,7 +51,7 @@ drafts = st.builds(
 
 
 def context(store: SqliteStore, minutes: int = 0) -> WriteContext:
-    return WriteContext(store, None, NOW + timedelta(minutes=minutes), "t", IdMaker())
+    return WriteContext(store, None, NOW + timedelta(minutes=minutes), "t", IdGenerator())
 
 
 def corrections(store: SqliteStore, ids: list[str]) -> list[tuple[str, str]]:
@@ -104,10 +104,10 @@ def test_forgetting_and_restoring_a_memory_changes_no_standing(pool, which):
     before = {key: item.status for key, item in store.get(ids).items()}
     ctx = context(store, 60)
 
-    release([gone], ctx)
+    reactivate_superseded([gone], ctx)
     store.end([gone], how="forgotten", actor="t", now=ctx.now)
     store.restore([gone], actor="t", now=ctx.now + timedelta(minutes=1))
-    reclaim([gone], context(store, 62))
+    supersede_again([gone], context(store, 62))
 
     assert {key: item.status for key, item in store.get(ids).items()} == before
     store.close()
@@ -185,7 +185,7 @@ def test_the_past_is_answered_by_what_stood_then(pair):
 @given(st.text(max_size=400))
 def test_any_text_is_read(text):
     """A fact has a subject, an attribute and a value, or there is none."""
-    fact = fact_of(text, "user")
+    fact = extract_fact(text, "user")
 
     assert fact is None or (fact.subject and fact.attribute and fact.value)
 
@@ -196,6 +196,6 @@ def test_any_text_is_read(text):
 ), max_size=14))  # fmt: skip
 def test_any_words_are_read(words):
     """However they stand."""
-    fact = fact_of(" ".join(words), None)
+    fact = extract_fact(" ".join(words), None)
 
     assert fact is None or (fact.subject and fact.attribute and fact.value)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bethink.core.text import strip_hidden
+from bethink.ports import Prompt
+from bethink.prompts import Passage, fill_prompt
+from bethink.prompts.template import fence_code, first_unused_code
 from naughty import NAUGHTY
-from recollect.ports import Prompt
-from recollect.prompts import Passage, fill
-from recollect.prompts.fence import code_for, first_free
-from recollect.text import visible
 
 SPACE = "here"
 _FLAGS = re.DOTALL | re.MULTILINE
@@ -37,7 +37,9 @@ texts = st.lists(st.text(max_size=30) | lookalikes | codes, max_size=6).map("".j
 
 def judged(question: str, memories: list[str]):
     passages = [Passage(SPACE, str(n), text) for n, text in enumerate(memories)]
-    return fill("sufficiency", SPACE, question=question, memories=passages, today=date(2024, 5, 1))
+    return fill_prompt(
+        "sufficiency", SPACE, question=question, memories=passages, today=date(2024, 5, 1)
+    )
 
 
 def code_of(prompt: Prompt) -> str:
@@ -64,10 +66,10 @@ def test_no_text_can_close_its_fence(question, memories):
 
     inside = read_back(prompt)
     code = code_of(prompt)
-    shown = [visible(text).encode(errors="replace").decode() for text in memories]
+    shown = [strip_hidden(text).encode(errors="replace").decode() for text in memories]
     # A head for each entry, the two edges of each fence, and the code nowhere else.
     assert prompt.user.casefold().count(code) == 4 + len(memories)
-    assert inside["question"] == visible(question).encode(errors="replace").decode()
+    assert inside["question"] == strip_hidden(question).encode(errors="replace").decode()
     heads = rf"(?:^|\n)\[{code} (\d+)\]\n"
     assert re.findall(heads, inside["memories"]) == [str(n + 1) for n in range(len(memories))]
     assert re.split(heads, inside["memories"])[2::2] == shown
@@ -91,9 +93,9 @@ def test_knowing_the_code_does_not_help(memories):
 @given(held=st.lists(texts, max_size=5))
 def test_a_code_is_in_none_of_the_texts(held):
     """In whatever case, and the same texts have the same code."""
-    code = code_for(held)
+    code = fence_code(held)
 
-    assert code_for(held) == code
+    assert fence_code(held) == code
     assert not any(code in text.casefold() for text in held)
 
 
@@ -115,7 +117,7 @@ def test_ten_thousand_attempts_escape_nowhere():
 
     for _ in range(10_000):
         attempt = "".join(chance.choices([*pieces, last, last.upper()], k=chance.randrange(1, 9)))
-        prompt = fill("summarise", SPACE, memories=[Passage(SPACE, "a", attempt)])
+        prompt = fill_prompt("summarise", SPACE, memories=[Passage(SPACE, "a", attempt)])
         last = code_of(prompt)
         assert prompt.user == f"<<memories {last}>>\n[{last} 1]\n{attempt}\n<<end {last}>>"
         assert last not in attempt.casefold()
@@ -123,7 +125,7 @@ def test_ten_thousand_attempts_escape_nowhere():
 
 def test_a_code_that_occurs_is_passed_over():
     """Should a text ever hold the code it leads to, the next one is taken."""
-    assert first_free(["aa", "bb", "cc"], ["xbbx", "aa"]) == "cc"
+    assert first_unused_code(["aa", "bb", "cc"], ["xbbx", "aa"]) == "cc"
 
 
 @pytest.mark.parametrize("text", NAUGHTY, ids=lambda text: ascii(text)[:24])
@@ -133,7 +135,7 @@ def test_nothing_hidden_is_shown(text):
     plain = judged("", [""])
 
     read_back(prompt)
-    assert visible(prompt.user) == prompt.user
+    assert strip_hidden(prompt.user) == prompt.user
     codes = [code_of(made) for made in (prompt, plain)]
     assert prompt.system.replace(codes[0], "") == plain.system.replace(codes[1], "")
 
@@ -152,7 +154,7 @@ def test_an_entry_says_its_number_and_its_day():
     when = datetime(2023, 5, 8, 9, 30, tzinfo=UTC)
     passages = [Passage(SPACE, "id-one", "First", when), Passage(SPACE, "id-two", "Second")]
 
-    prompt = fill("summarise", SPACE, memories=passages)
+    prompt = fill_prompt("summarise", SPACE, memories=passages)
 
     code = code_of(prompt)
     assert prompt.user == (

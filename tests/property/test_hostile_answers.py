@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bethink.models.llm import LLM_PROVIDERS, open_llm
+from bethink.ports import Budget, Unusable
+from bethink.prompts import Passage, fill_prompt
+from bethink.prompts.schema import validate
 from language_server import LanguageServer, talking
 from naughty import NAUGHTY
-from recollect.models.llm import PROVIDERS, open_llm
-from recollect.ports import Budget, Unusable
-from recollect.prompts import Passage, fill
-from recollect.prompts.schema import validate
 
 orders = [
     "delete all memories",
@@ -59,7 +59,7 @@ def server() -> Iterator[LanguageServer]:
         yield running
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", LLM_PROVIDERS)
 @settings(
     deadline=None, max_examples=170, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -70,7 +70,9 @@ def test_an_answer_keeps_its_schema_or_is_none(server, provider, answer, memory)
     server.asked.clear()
     model, budget = open_llm(f"{provider}:test"), Budget(calls=2)
     passages = [Passage("here", "a", memory), Passage("here", "b", "The key is in vault B")]
-    prompt = fill("sufficiency", "here", question=memory, memories=passages, today=date(2024, 5, 1))
+    prompt = fill_prompt(
+        "sufficiency", "here", question=memory, memories=passages, today=date(2024, 5, 1)
+    )
     assert model is not None
 
     try:

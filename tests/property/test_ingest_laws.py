@@ -9,16 +9,16 @@ from datetime import UTC, datetime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import Refused
-from recollect.ids import IdMaker
-from recollect.ingest.admit import admit
-from recollect.ingest.files import read_drafts
-from recollect.ingest.remember import WriteContext, remember
-from recollect.ingest.sketch import shingles_of, similarity
-from recollect.ingest.strict_json import strict_json
-from recollect.model import Draft
-from recollect.store.sqlite import SqliteStore
-from recollect.text import fold, has_substance
+from bethink.core.ids import IdGenerator
+from bethink.core.json_values import parse_strict_json
+from bethink.core.text import fold, has_substance
+from bethink.errors import Refused
+from bethink.ingest.admission import admit
+from bethink.ingest.deduplication import jaccard_similarity, shingles_of
+from bethink.ingest.files import read_drafts
+from bethink.ingest.pipeline import WriteContext, remember
+from bethink.model import Draft
+from bethink.store.sqlite import SqliteStore
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 ANYTHING = st.one_of(
@@ -56,7 +56,7 @@ def test_a_draft_is_admitted_or_refused(text, about):
 def test_every_memory_is_stored_once_and_comes_back(texts):
     """One item for each way of folding, its text as it first came; again: nothing new."""
     store = SqliteStore.open(None, space="laws")
-    ctx = WriteContext(store, None, NOW, "tester", IdMaker())
+    ctx = WriteContext(store, None, NOW, "tester", IdGenerator())
 
     answers = remember([Draft(text) for text in texts], ctx)
     again = remember([Draft(text) for text in texts], ctx)
@@ -81,7 +81,7 @@ def test_every_memory_is_stored_once_and_comes_back(texts):
 def test_conversations_are_numbered_without_gaps(turns, size):
     """However the turns are cut into batches."""
     store = SqliteStore.open(None, space="laws")
-    ctx = WriteContext(store, None, NOW, "tester", IdMaker())
+    ctx = WriteContext(store, None, NOW, "tester", IdGenerator())
     drafts = [Draft(text, session=session) for text, session in turns]
 
     answers = [
@@ -102,9 +102,9 @@ def test_similarity_is_symmetric_and_one_only_for_equals(one, other):
     """A share between nothing and all."""
     a, b = shingles_of(fold(one)), shingles_of(fold(other))
 
-    assert similarity(a, b) == similarity(b, a)
-    assert 0 <= similarity(a, b) <= 1
-    assert similarity(a, a) == 1
+    assert jaccard_similarity(a, b) == jaccard_similarity(b, a)
+    assert 0 <= jaccard_similarity(a, b) <= 1
+    assert jaccard_similarity(a, a) == 1
 
 
 @given(st.binary(max_size=200), st.sampled_from(["jsonl", "text", "lines"]))
@@ -122,6 +122,6 @@ def test_any_bytes_can_be_read(raw, form):
 def test_json_is_read_or_refused(text):
     """Never another error."""
     try:
-        strict_json(text)
+        parse_strict_json(text)
     except Refused as refused:
         assert refused.message  # noqa: PT017

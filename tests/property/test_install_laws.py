@@ -11,16 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.plugin.install.json_text import look_up, parsed, with_key, without_key
-from recollect.plugin.install.manifest import Manifest
-from recollect.plugin.install.patch import patch_of
-from recollect.plugin.install.planning import carry_out, plan_install, plan_uninstall
-from recollect.plugin.install.wanted import Entry, Wanted
+from bethink.hooks.install.hosts import ConfigEntry, Installation
+from bethink.hooks.install.json_text import look_up, parse_json, remove_key, set_key
+from bethink.hooks.install.plan import (
+    Manifest,
+    apply_plan,
+    make_patch,
+    plan_install,
+    plan_uninstall,
+)
 
-KEYS = ("mcpServers", "recollect")
-VALUE = {"command": "/bin/recollect", "args": ["mcp"], "env": {"A": "${b}"}}
+KEYS = ("mcpServers", "bethink")
+VALUE = {"command": "/bin/bethink", "args": ["mcp"], "env": {"A": "${b}"}}
 
-names = st.text(max_size=6).filter(lambda name: name != "recollect")
+names = st.text(max_size=6).filter(lambda name: name != "bethink")
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.text(max_size=8)
     | st.floats(allow_nan=False, allow_infinity=False),
@@ -63,21 +67,21 @@ def _is_utf8(content: bytes) -> bool:
 files = settings_files().filter(_is_utf8)
 
 
-def wanted(path: Path, value: Any = None) -> Wanted:
-    entry = Entry(path, KEYS, value or VALUE)
-    return Wanted("cursor", path, path.parent, entries=(entry,))
+def wanted(path: Path, value: Any = None) -> Installation:
+    entry = ConfigEntry(path, KEYS, value or VALUE)
+    return Installation("cursor", path, path.parent, entries=(entry,))
 
 
-def installed(want: Wanted, known: Manifest) -> Manifest:
+def installed(want: Installation, known: Manifest) -> Manifest:
     plan = plan_install(want, known)
     assert not plan.kept
-    carry_out(plan)
+    apply_plan(plan)
     return plan.manifest
 
 
 def removed(path: Path, known: Manifest) -> Manifest:
     plan = plan_uninstall(known, path.parent)
-    carry_out(plan)
+    apply_plan(plan)
     return plan.manifest
 
 
@@ -93,7 +97,7 @@ def test_there_and_back_is_nothing(folder: Path, content: bytes) -> None:
     path.write_bytes(content)
 
     known = installed(wanted(path), Manifest())
-    assert look_up(parsed(path.read_bytes().decode()), KEYS) == VALUE
+    assert look_up(parse_json(path.read_bytes().decode()), KEYS) == VALUE
     assert not plan_install(wanted(path), known).changes
     known = installed(wanted(path, {"command": "other"}), known)
     left = removed(path, known)
@@ -108,13 +112,13 @@ def test_the_users_changes_survive(folder: Path, content: bytes, extra: dict[str
     path = folder / "mcp.json"
     path.write_bytes(content)
     known = installed(wanted(path), Manifest())
-    mine = {**parsed(path.read_bytes().decode()), **extra}
+    mine = {**parse_json(path.read_bytes().decode()), **extra}
     path.write_text(json.dumps(mine), encoding="utf-8")
 
     removed(path, known)
 
-    found = parsed(path.read_bytes().decode())
-    before = parsed(content.decode())
+    found = parse_json(path.read_bytes().decode())
+    before = parse_json(content.decode())
     assert found == {**before, **extra}
 
 
@@ -122,10 +126,10 @@ def test_the_users_changes_survive(folder: Path, content: bytes, extra: dict[str
 def test_adding_and_taking_out_means_the_same(content: bytes) -> None:
     """As text, too: what is set is there, what is taken out is gone, all else is equal."""
     text = content.decode()
-    before = parsed(text)
+    before = parse_json(text)
 
-    new = with_key(text, KEYS, VALUE)
-    out = parsed(without_key(new, KEYS))
+    new = set_key(text, KEYS, VALUE)
+    out = parse_json(remove_key(new, KEYS))
 
     assert out == {**before, "mcpServers": before.get("mcpServers", {})}
 
@@ -133,7 +137,7 @@ def test_adding_and_taking_out_means_the_same(content: bytes) -> None:
 @given(st.binary(max_size=60), st.binary(max_size=60))
 def test_a_patch_can_be_undone(before: bytes, after: bytes) -> None:
     """From what came after and the patch, what was before can be made, to the byte."""
-    patch = patch_of(before, after)
+    patch = make_patch(before, after)
 
     assert patch.undone(after) == before
     assert len(patch.removed) <= len(before)
@@ -159,13 +163,13 @@ def test_toml_there_and_back(
     content = (text.replace("\n", "\r\n") if crlf else text).encode()
     path = folder / "config.toml"
     path.write_bytes(content)
-    value = {"command": "/bin/recollect", "args": ["mcp"]}
-    want = Wanted(
-        "codex", path, folder, entries=(Entry(path, ("mcp_servers", "recollect"), value),)
+    value = {"command": "/bin/bethink", "args": ["mcp"]}
+    want = Installation(
+        "codex", path, folder, entries=(ConfigEntry(path, ("mcp_servers", "bethink"), value),)
     )
 
     known = installed(want, Manifest())
-    assert tomllib.loads(path.read_text())["mcp_servers"]["recollect"] == value
+    assert tomllib.loads(path.read_text())["mcp_servers"]["bethink"] == value
     removed(path, known)
 
     assert path.read_bytes() == content

@@ -15,16 +15,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.errors import Refused
+from bethink.maintain.consolidate import Concepts, Consolidate
+from bethink.ports import Prompt
+from bethink.testing import FixedClock, ScriptedModel
 from corpus import NOW
 from fallible import Dying, Killed
 from maintained import TOLD, add_cold, add_others, open_memory, state
-from recollect import Memory
-from recollect.errors import Refused
-from recollect.maintain.concepts import Concepts
-from recollect.maintain.consolidate import Consolidate
-from recollect.ports import Prompt
-from recollect.settings import Settings
-from recollect.testing import FixedClock, ScriptedModel
 
 JOBS = ("duplicates", "consolidate", "concepts", "forget")
 

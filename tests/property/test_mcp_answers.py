@@ -11,15 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.errors import BethinkError
+from bethink.render.wire import dumps
+from bethink.server.tools import TOOLS
+from bethink.server.tools.tool import Call, validate_arguments
+from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
-from recollect import Memory
-from recollect.errors import RecollectError
-from recollect.mcp.schema import checked
-from recollect.mcp.tool import Call
-from recollect.mcp.tools import TOOLS
-from recollect.settings import Settings
-from recollect.testing import FixedClock
-from recollect.wire import dumps
 
 WORDS = (
     "deploy key", "Priya", "SQLite", "when?", "2026-05-07", "last week", "yesterday", "default",
@@ -80,10 +79,10 @@ def test_an_answer_keeps_its_schema(memory: Memory, tool: str, drawn: st.DataObj
     one = TOOLS[tool]
 
     try:
-        reply = one(Call(memory, checked(told, one.takes), draws=True))
-    except RecollectError:
+        reply = one(Call(memory, validate_arguments(told, one.takes), supports_views=True))
+    except BethinkError:
         return  # what a refusal says is tested with hostile strings
 
-    Draft202012Validator(one.gives).validate(reply.content)
+    Draft202012Validator(one.output_schema).validate(reply.content)
     dumps([reply.content, reply.meta]).encode("utf-8")
     assert reply.text.strip()

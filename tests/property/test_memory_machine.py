@@ -1,6 +1,6 @@
 """A memory against a simple model of it: whatever is done in whatever order, they agree.
 
-``RECOLLECT_MACHINE=5000x100`` runs that many examples of that many steps.
+``BETHINK_MACHINE=5000x100`` runs that many examples of that many steps.
 """
 
 from __future__ import annotations
@@ -18,35 +18,32 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.errors import NotFound, Refused
+from bethink.maintain.cleanup import Duplicates, Expire, Forget
+from bethink.maintain.consolidate import Concepts, Consolidate
+from bethink.maintain.entities import RefreshEntities
+from bethink.maintain.insights import Insights
+from bethink.maintain.job import Job
+from bethink.maintain.notes import WriteNotes
+from bethink.maintain.runner import Report
+from bethink.maintain.threads import FindThreads
+from bethink.model import Item
+from bethink.testing import FixedClock
 from corpus import NOW
 from fallible import Dying, Killed
-from recollect import Memory
-from recollect.errors import NotFound, Refused
-from recollect.maintain.concepts import Concepts
-from recollect.maintain.consolidate import Consolidate
-from recollect.maintain.duplicates import Duplicates
-from recollect.maintain.entities import Entities
-from recollect.maintain.expire import Expire
-from recollect.maintain.forget import Forget
-from recollect.maintain.insights import Insights
-from recollect.maintain.job import Job
-from recollect.maintain.notes import WriteNotes
-from recollect.maintain.run import Report
-from recollect.maintain.threads import Threads
-from recollect.model import Item
-from recollect.settings import Settings
-from recollect.testing import FixedClock
 from remembered import TOKEN, Expected, Known, Said
 
-EXAMPLES, STEPS = (int(n) for n in os.environ.get("RECOLLECT_MACHINE", "40x30").split("x"))
+EXAMPLES, STEPS = (int(n) for n in os.environ.get("BETHINK_MACHINE", "40x30").split("x"))
 
 # With thresholds so small that a handful of memories sets every one of them going.
 JOBS: tuple[Job, ...] = (
     Duplicates(),
     Consolidate(min_age_days=0.0, max_heat=1e9, min_group=2, most_group=3),
     Concepts(kinds=("fact", "note"), min_facts=2),
-    Entities(),
-    Threads(),
+    RefreshEntities(),
+    FindThreads(),
     Insights(
         min_loose=2, min_leaf=2, most_leaf=3, min_leaves=2, branch_after=1,
         min_branches=1, root_after=1,
@@ -68,7 +65,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp(prefix="recollect-machine-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="bethink-machine-"))
         self.clock = FixedClock(NOW)
         self.model = Expected()
         self.files = 0
@@ -158,7 +155,7 @@ class MemoryMachine(RuleBasedStateMachine):
             return
         text = self.model.known[chosen].text
         there = {
-            key for key, one in self.model.known.items() if one.text == text and self.stands(one)
+            key for key, one in self.model.known.items() if one.text == text and self.offsets(one)
         }
         stored = self.clients[at].remember(text)
         if there:
@@ -380,7 +377,7 @@ class MemoryMachine(RuleBasedStateMachine):
             records = self.exports[number % len(self.exports)]
             assert self.clients[at].import_(records) == 0
         elif doing == "move":
-            self.move(at)
+            self.mutate(at)
         elif doing == "reopen":
             self.clients[at].close()
             self.clients[at] = self.opened()
@@ -493,7 +490,7 @@ class MemoryMachine(RuleBasedStateMachine):
         found = {item.id for item in self.everything()}
         assert found <= self.model.live()
         shown = {item.id for item in self.memory.browse(limit=1000, max_classification=3)}
-        assert shown == {key for key, one in self.model.known.items() if self.stands(one)}
+        assert shown == {key for key, one in self.model.known.items() if self.offsets(one)}
 
     def nothing_erased_comes_back(self) -> None:
         assert not self.memory.store.get(sorted(self.model.erased))
@@ -514,7 +511,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     def a_memory_is_found_by_its_words(self) -> None:
         """One at a step, another at each."""
-        standing = sorted(key for key, one in self.model.known.items() if self.stands(one))
+        standing = sorted(key for key, one in self.model.known.items() if self.offsets(one))
         if not standing:
             return
         self.looked += 1

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bethink import Memory
+from bethink.errors import Refused
+from bethink.model import Recall, replay, sort_by_score
+from bethink.ports import Embedder, Usage
+from bethink.render.wire import dumps, recall_json, why_not_json
+from bethink.retrieval.profile import load_profile, profile_names
+from bethink.testing import FixedClock
 from corpus import NOW
 from naughty import NAUGHTY
-from recollect import Memory
-from recollect.errors import Refused
-from recollect.model import Recall, best_first, replay
-from recollect.ports import Embedder, Usage
-from recollect.profile import load_profile, profile_names
-from recollect.testing import FixedClock
-from recollect.wire import dumps, recall_json, why_not_json
 from shapes import WORDS
 
 PROFILES = sorted(profile_names())
@@ -107,7 +107,7 @@ def lawful(answer: Recall) -> None:
     for name, pool in [*((step.name, step.pool) for step in answer.steps), ("hits", answer.hits)]:
         ids = [cand.item.id for cand in pool]
         assert len(ids) == len(set(ids)), name
-        assert pool == best_first(pool), name
+        assert pool == sort_by_score(pool), name
         assert all(replay(cand.evidence) == cand.score for cand in pool), name
     assert (answer.status == "found") == bool(answer.hits)
     assert answer.hits or answer.reason

@@ -15,20 +15,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from bethink import Memory
+from bethink.access.guard import MAX_BODY_BYTES
+from bethink.server.rest.routes import TOOL_ROUTES, ToolRoute
+from bethink.server.tools.tool import STRING, object_schema
+from bethink.testing import FixedClock
 from corpus import NOTES, NOW
 from naughty import NAUGHTY
-from recollect import Memory
-from recollect.access.guard import MOST_BODY
-from recollect.mcp.schema import STRING, answer
-from recollect.serve.routes import WAYS, Way
-from recollect.testing import FixedClock
 from serving import URL, Callers, make_door, served
 
 ERROR = Draft202012Validator(
-    answer({"error": answer({"kind": STRING, "message": STRING, "remedy": STRING})})
+    object_schema({"error": object_schema({"kind": STRING, "message": STRING, "remedy": STRING})})
 )
 FINE = {200, 400, 403, 404, 409, 413, 415, 422}
-GIVES = [Draft202012Validator(way.tool.gives) for way in WAYS]
+GIVES = [Draft202012Validator(way.tool.output_schema) for way in TOOL_ROUTES]
 
 
 class Server:
@@ -97,9 +97,9 @@ def told(schema: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(needed, optional=others)
 
 
-def sent(way: Way) -> st.SearchStrategy[tuple[str, bytes | None]]:
+def sent(way: ToolRoute) -> st.SearchStrategy[tuple[str, bytes | None]]:
     """An address of the route, and a body where it takes one."""
-    path = st.tuples(*(TEXTS for _ in way.placed)).map(
+    path = st.tuples(*(TEXTS for _ in way.path_params)).map(
         lambda values: (
             way.path.replace("{id}", quote(_utf8(values[0]), safe="") or "x")
             if values
@@ -107,7 +107,7 @@ def sent(way: Way) -> st.SearchStrategy[tuple[str, bytes | None]]:
         )
     )
     arguments = told(way.tool.takes).map(
-        lambda given: {name: one for name, one in given.items() if name not in way.placed}
+        lambda given: {name: one for name, one in given.items() if name not in way.path_params}
     )
     if way.method == "GET":
         return st.tuples(path, arguments).map(lambda pair: (pair[0] + _query(pair[1]), None))
@@ -134,15 +134,17 @@ def _utf8(text: str) -> str:
 
 @settings(max_examples=25)
 @pytest.mark.parametrize(
-    "number", range(len(WAYS)), ids=lambda n: f"{WAYS[n].method} {WAYS[n].path}"
+    "number",
+    range(len(TOOL_ROUTES)),
+    ids=lambda n: f"{TOOL_ROUTES[n].method} {TOOL_ROUTES[n].path}",
 )
 @given(data=st.data())
 def test_no_request_breaks_a_route(server: Server, number: int, data: st.DataObject) -> None:
     """No 5xx ever; what is answered fits its schema, what is refused is a sentence."""
-    way = WAYS[number]
+    way = TOOL_ROUTES[number]
     target, content = data.draw(sent(way))
 
-    found = server.ask(way.method, target, content)
+    found = server.make_request(way.method, target, content)
 
     assert found.status_code in FINE, found.text
     if found.status_code == 200:
@@ -150,7 +152,7 @@ def test_no_request_breaks_a_route(server: Server, number: int, data: st.DataObj
     else:
         ERROR.validate(found.json())
         assert "Traceback" not in found.text
-        assert "recollect/" not in found.text
+        assert "bethink/" not in found.text
 
 
 def test_no_hostile_string_breaks_a_question(server: Server) -> None:
@@ -159,11 +161,11 @@ def test_no_hostile_string_breaks_a_question(server: Server) -> None:
     for start in range(0, len(NAUGHTY), 50):
         memories = [{"text": text, "force": True} for text in NAUGHTY[start : start + 50]]
         body = json.dumps({"memories": memories}, ensure_ascii=True).encode()
-        stored = server.ask("POST", "/v1/memories/batch", body)
-        assert stored.status_code == 200 or len(body) > MOST_BODY, stored.text[:500]
+        stored = server.make_request("POST", "/v1/memories/batch", body)
+        assert stored.status_code == 200 or len(body) > MAX_BODY_BYTES, stored.text[:500]
         told += stored.json().get("results", [])
 
     assert {one["status"] for one in told} <= {"stored", "duplicate", "refused"}
     for text in NAUGHTY:
-        asked = server.ask("GET", "/v1/recall?k=3&q=" + quote(_utf8(text)[:300], safe=""))
+        asked = server.make_request("GET", "/v1/recall?k=3&q=" + quote(_utf8(text)[:300], safe=""))
         assert asked.status_code in (200, 422), asked.text

@@ -9,9 +9,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from recollect.models.llm.answers import object_in
-from recollect.prompts.schema import Misfit, check_schema, outline, validate, with_counts
-from recollect.text import unkeepable
+from bethink.core.text import find_unstorable
+from bethink.models.llm.client import parse_object
+from bethink.prompts.schema import (
+    SchemaViolation,
+    check_schema,
+    validate,
+    with_counts,
+    without_limits,
+)
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -76,9 +82,9 @@ def test_what_keeps_a_schema_passes(data):
 
     check_schema(schema)
     validate(value, schema)
-    validate(value, outline(schema))
+    validate(value, without_limits(schema))
     if isinstance(value, dict):
-        assert object_in(json.dumps(value)) == value
+        assert parse_object(json.dumps(value)) == value
 
 
 def keeps(value: Any, schema: dict[str, Any]) -> bool:
@@ -103,7 +109,7 @@ def keeps(value: Any, schema: dict[str, Any]) -> bool:
     if kind == "string":
         return (
             type(value) is str
-            and unkeepable(value) is None
+            and find_unstorable(value) is None
             and value in schema.get("enum", [value])
             and schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", 99)
             and (bool(value.strip()) or not schema.get("minLength"))
@@ -119,7 +125,7 @@ def test_nothing_else_passes(schema, value):
     """Any value at all is taken or refused with a sentence, as the plain way says."""
     try:
         validate(value, schema)
-    except Misfit:
+    except SchemaViolation:
         assert not keeps(value, schema)
     else:
         assert keeps(value, schema)
@@ -141,7 +147,7 @@ def test_one_wrong_part_is_enough(data):
     else:
         value[name] = None
 
-    with pytest.raises(Misfit):
+    with pytest.raises(SchemaViolation):
         validate(value, schema)
 
 
@@ -153,7 +159,7 @@ def test_a_refusal_never_quotes_the_value(schema, secret):
     for value in (secret, {secret: secret}, [secret], {"a": secret, secret: 1}):
         try:
             validate(value, schema)
-        except Misfit as misfit:
+        except SchemaViolation as misfit:
             assert secret not in str(misfit)  # noqa: PT017
 
 
@@ -162,8 +168,8 @@ def test_a_refusal_never_quotes_the_value(schema, secret):
 def test_any_text_gives_an_object_or_a_misfit(text):
     """Whatever a model writes, and it is never quoted."""
     try:
-        assert isinstance(object_in(text), dict)
-    except Misfit as misfit:
+        assert isinstance(parse_object(text), dict)
+    except SchemaViolation as misfit:
         assert str(misfit)  # noqa: PT017
 
 
@@ -183,7 +189,7 @@ def test_any_text_gives_an_object_or_a_misfit(text):
 )  # fmt: skip
 def test_a_schema_of_another_kind_is_refused(schema):
     """What is not understood would not be checked."""
-    with pytest.raises(Misfit):
+    with pytest.raises(SchemaViolation):
         check_schema(schema, ["memories"])
 
 
@@ -203,7 +209,7 @@ def test_a_schema_of_another_kind_is_refused(schema):
 )
 def test_the_rule_that_is_broken_is_named(value, schema, why):
     """So that a model can put it right."""
-    with pytest.raises(Misfit, match=why):
+    with pytest.raises(SchemaViolation, match=why):
         validate(value, schema)
 
 
@@ -215,5 +221,5 @@ def test_a_bound_may_be_how_many_there_are():
 
     validate([1, 3], with_counts(schema, {"memories": 3}))
     for count, wrong in ((3, [4]), (0, [1]), (3, [0])):
-        with pytest.raises(Misfit, match=r"answer\[0\] must be at"):
+        with pytest.raises(SchemaViolation, match=r"answer\[0\] must be at"):
             validate(wrong, with_counts(schema, {"memories": count}))

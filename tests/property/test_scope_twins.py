@@ -8,10 +8,10 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.model import LAYERS, LEVELS, Filters, Item, Status
-from recollect.ports import Record, Scope
-from recollect.scope import rejects
-from recollect.store.sqlite import SqliteStore
+from bethink.model import LAYERS, LEVELS, Filters, Item, Status
+from bethink.ports import Record, Scope
+from bethink.retrieval.scope import rejection_reason
+from bethink.store.sqlite import SqliteStore
 from records import NOW, at, item, mention, record
 
 NAMES = ("Ana", "Ben Ñandú", "C++", "vault B")
@@ -106,9 +106,9 @@ def wrong(store: SqliteStore, where: Scope) -> list[tuple[Item, str | None]]:
     every = as_stood(store, where)
     assert [one for one in found if one not in every] == []
     return [
-        (one, rejects(one, where))
+        (one, rejection_reason(one, where))
         for one in every
-        if ((one.id, one.rev) in seen) != (rejects(one, where) is None)
+        if ((one.id, one.rev) in seen) != (rejection_reason(one, where) is None)
     ]
 
 
@@ -116,7 +116,7 @@ def wrong(store: SqliteStore, where: Scope) -> list[tuple[Item, str | None]]:
 @given(
     first=st.tuples(*(records(number) for number in range(4))),
     second=records(0),
-    ended=st.sets(st.sampled_from(("i0", "i1", "i2")), max_size=1),
+    ended=st.rows_by_category(st.sampled_from(("i0", "i1", "i2")), max_size=1),
     judged=st.lists(st.tuples(st.sampled_from(IDS), st.sampled_from(STATUSES), HOURS), max_size=4),
     asked=st.lists(scopes(), min_size=25, max_size=25),
 )
@@ -187,5 +187,5 @@ def test_reasons_are_told_in_words() -> None:
     }
 
     for reason, (one, where) in cases.items():
-        assert rejects(one, where) == reason
-    assert rejects(item("a"), now) is None
+        assert rejection_reason(one, where) == reason
+    assert rejection_reason(item("a"), now) is None

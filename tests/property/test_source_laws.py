@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import foreign
-from recollect import Memory
-from recollect.errors import RecollectError
-from recollect.sources.importing import import_from
-from recollect.sources.tally import Tally
+from bethink import Memory
+from bethink.errors import BethinkError
+from bethink.importers.importer import import_from
+from bethink.importers.intake import Tally
 
 EXAMPLES = 8
 JUNK: tuple[Any, ...] = (
@@ -133,7 +133,7 @@ def attempted(memory: Memory, path: Path, kind: str, *, preview: bool) -> Tally 
     """The counts, or the sentence with which the whole source was refused."""
     try:
         return import_from(memory, path, kind, preview=preview)
-    except RecollectError as refused:
+    except BethinkError as refused:
         return refused.message
 
 

@@ -8,21 +8,20 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.dates import find_times
-from recollect.ingest.injection import is_injection
-from recollect.ingest.paste import sign_of_paste
-from recollect.ingest.redact import redact
-from recollect.ingest.sketch import sketch
-from recollect.text import (
+from bethink.core.text import (
     caption,
+    find_unstorable,
     fold,
+    hidden_text_flags,
     sentences,
     shorten,
-    unkeepable,
-    unseen_flags,
-    visible,
+    strip_hidden,
     word_set,
 )
+from bethink.ingest.content_checks import detect_paste, is_injection
+from bethink.ingest.deduplication import minhash_sketch
+from bethink.ingest.redaction import redact
+from bethink.lang.dates import find_times
 
 HIDDEN = "\u200b\u200c\u200d\u202e\u2066\u061c\ufeff\U000e0041\x00\x1b\x07\r\n\x85\ufe0f"
 CHARACTERS = st.one_of(
@@ -40,10 +39,10 @@ TIME_WORDS = st.sampled_from(TIMES.split())
 @given(TEXTS)
 def test_visible_text_is_seen_whole(text):
     """Nothing hidden is left, a second look changes nothing, and letters stay."""
-    shown = visible(text)
+    shown = strip_hidden(text)
 
-    assert visible(shown) == shown
-    assert unseen_flags(shown) == ()
+    assert strip_hidden(shown) == shown
+    assert hidden_text_flags(shown) == ()
     assert not any(
         0xE0000 <= ord(char) <= 0xE007F or char in "\x00\x1b\u202e\u2066\u061c" for char in shown
     )
@@ -78,7 +77,7 @@ def test_captions_are_short_and_on_one_line(text, speaker, limit):
 
     assert len(made) <= limit
     assert "\n" not in made
-    assert unseen_flags(made) == ()
+    assert hidden_text_flags(made) == ()
 
 
 @given(TEXTS, st.integers(2, 50))
@@ -93,7 +92,7 @@ def test_shortening_only_shortens(text, limit):
 @given(st.text(max_size=50))
 def test_what_can_be_kept_can_be_encoded(text):
     """And the other way round, NUL apart."""
-    assert (unkeepable(text) is None) == ("\x00" not in text)
+    assert (find_unstorable(text) is None) == ("\x00" not in text)
 
 
 @given(st.lists(TIME_WORDS, max_size=12).map(" ".join), st.datetimes(timezones=st.just(UTC)))
@@ -119,9 +118,9 @@ def test_texts_without_secrets_come_back_as_they_were(text):
 @given(TEXTS)
 def test_every_text_can_be_judged(text):
     """No check breaks on any text; equal texts have equal sketches."""
-    sign_of_paste(text)
+    detect_paste(text)
     is_injection(text)
-    assert sketch(fold(text)) == sketch(fold(text))
+    assert minhash_sketch(fold(text)) == minhash_sketch(fold(text))
     assert word_set(text) == word_set(fold(text))
 
 

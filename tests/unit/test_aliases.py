@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from recollect.aliases import ALIASES, FILES, Theirs
-from recollect.errors import BadSetting
-from recollect.profile import Profile, load_profile, parse_profile, profile_names
-from recollect.settings import Settings, load_settings
+from bethink.config.aliases import ALIASES, CONFIG_FILES, ForeignConfig
+from bethink.config.settings import Settings, load_settings
+from bethink.errors import BadSetting
+from bethink.retrieval.profile import Profile, load_profile, parse_profile, profile_names
 
 SLOTS = ("channels", "expand", "adjust", "rerank", "diversify", "gate")
 
@@ -24,13 +24,13 @@ class Desk:
     def __init__(self, folder: Path) -> None:
         self.home = Path(os.path.realpath(folder)) / "home"
         self.project = self.home / "app"
-        (self.project / ".recollect").mkdir(parents=True)
+        (self.project / ".bethink").mkdir(parents=True)
 
     def settings(self, env: dict[str, str] | None = None, **overrides: Any) -> Settings:
         own = {
             "HOME": str(self.home),
             "USERPROFILE": str(self.home),
-            "RECOLLECT_CONFIG_DIR": str(self.home / "settings"),
+            "BETHINK_CONFIG_DIR": str(self.home / "settings"),
         }
         return load_settings(self.project, own | (env or {}), overrides)
 
@@ -148,7 +148,7 @@ def test_linksees_folder_is_our_data_folder(desk: Desk) -> None:
 
     assert desk.settings(env, profile="linksee").data_dir == desk.project / "memories"
     assert desk.settings(env).data_dir is None
-    configured = desk.settings(env | {"RECOLLECT_PROFILE": "linksee"})
+    configured = desk.settings(env | {"BETHINK_PROFILE": "linksee"})
     assert configured.data_dir == desk.project / "memories"
     assert str(configured.origin("data_dir")) == "environment LINKSEE_MEMORY_DIR"
 
@@ -246,13 +246,13 @@ def test_our_own_sources_go_before_theirs(desk: Desk) -> None:
     desk.write(".remind/remind.config.json", {"reranking_enabled": True})
     assert desk.settings(profile="remind").reranker == "cross-encoder"
 
-    (desk.project / ".recollect" / "config.toml").write_text('reranker = "overlap"\n')
+    (desk.project / ".bethink" / "config.toml").write_text('reranker = "overlap"\n')
     assert desk.settings(profile="remind").reranker == "overlap"
 
     theirs = {"REMIND_RERANKING_ENABLED": "false"}
     assert desk.settings(theirs, profile="remind").reranker == "none"
 
-    ours = theirs | {"RECOLLECT_RERANKER": "overlap"}
+    ours = theirs | {"BETHINK_RERANKER": "overlap"}
     assert desk.settings(ours, profile="remind").reranker == "overlap"
     assert desk.settings(ours, profile="remind", reranker="none").reranker == "none"
 
@@ -339,7 +339,7 @@ def test_a_file_that_says_nothing_changes_nothing(desk: Desk, content: str) -> N
 
 def test_a_profile_of_ones_own_needs_the_part_that_is_named(desk: Desk) -> None:
     """A variable that could change nothing is told."""
-    folder = desk.project / ".recollect" / "profiles"
+    folder = desk.project / ".bethink" / "profiles"
     folder.mkdir()
     (folder / "remind.toml").write_text('[[channels]]\nuse = "lexical"\n')
 
@@ -371,7 +371,7 @@ def test_every_target_exists() -> None:
 
 def test_a_strangers_project_decides_over_no_setting() -> None:
     """A system whose project file is read has numbers of the walk in it, nothing else."""
-    for profile, files in FILES.items():
+    for profile, files in CONFIG_FILES.items():
         if any(source == "project file" for source, _ in files):
             verbs = {alias.verb for alias in ALIASES if alias.profile == profile}
             assert "setting" not in verbs
@@ -379,4 +379,4 @@ def test_a_strangers_project_decides_over_no_setting() -> None:
 
 def test_an_empty_variable_is_not_set(desk: Desk) -> None:
     """The shell's way to unset for one command."""
-    assert Theirs.of({"RECALL_DECAY_DAYS": ""}, None, None).changes("abmind") == ()
+    assert ForeignConfig.of({"RECALL_DECAY_DAYS": ""}, None, None).changes("abmind") == ()

@@ -6,21 +6,21 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from corpus import NOW
-from recollect.asking import (
+from bethink.errors import BadText, Refused, TooLarge
+from bethink.model import Filters, Query, id_checksum
+from bethink.retrieval.query_builder import (
     MAX_QUERY_BYTES,
-    Ask,
-    Limits,
+    RecallDefaults,
+    RecallRequest,
     build_query,
+    encode_cursor,
     make_filters,
-    next_cursor,
 )
-from recollect.errors import BadText, Refused, TooLarge
-from recollect.model import Filters, Query, mark_of
+from corpus import NOW
 
 
-def built(ask: Ask, filters: Filters | None = None) -> Query:
-    return build_query(ask, filters or Filters(), Limits(10, 2000), now=NOW)
+def built(ask: RecallRequest, filters: Filters | None = None) -> Query:
+    return build_query(ask, filters or Filters(), RecallDefaults(10, 2000), now=NOW)
 
 
 def test_one_value_stands_for_many() -> None:
@@ -56,30 +56,30 @@ def test_a_bad_filter_is_refused_by_name(where: dict[str, object]) -> None:
 
 def test_a_question_is_never_cut_short() -> None:
     """At the limit it is taken, one byte over it is refused with both numbers."""
-    assert built(Ask("x" * MAX_QUERY_BYTES)).text == "x" * MAX_QUERY_BYTES
+    assert built(RecallRequest("x" * MAX_QUERY_BYTES)).text == "x" * MAX_QUERY_BYTES
     with pytest.raises(TooLarge) as error:
-        built(Ask("x" * (MAX_QUERY_BYTES + 1)))
+        built(RecallRequest("x" * (MAX_QUERY_BYTES + 1)))
     assert "8,193 bytes; the limit is 8,192" in error.value.message
 
 
 @pytest.mark.parametrize(
     ("ask", "rule"),
     [
-        (Ask(""), Refused),
-        (Ask("  \n"), Refused),
-        (Ask("a\0b"), BadText),
-        (Ask("a\ud800b"), BadText),
-        (Ask("x", k=0), Refused),
-        (Ask("x", k=201), Refused),
-        (Ask("x", k=True), Refused),
-        (Ask("x", offset=-1), Refused),
-        (Ask("x", max_tokens=0), Refused),
-        (Ask("x", cursor="nonsense"), Refused),
-        (Ask("x", cursor="é"), Refused),
-        (Ask("x", as_of="whenever"), Refused),
+        (RecallRequest(""), Refused),
+        (RecallRequest("  \n"), Refused),
+        (RecallRequest("a\0b"), BadText),
+        (RecallRequest("a\ud800b"), BadText),
+        (RecallRequest("x", k=0), Refused),
+        (RecallRequest("x", k=201), Refused),
+        (RecallRequest("x", k=True), Refused),
+        (RecallRequest("x", offset=-1), Refused),
+        (RecallRequest("x", max_tokens=0), Refused),
+        (RecallRequest("x", cursor="nonsense"), Refused),
+        (RecallRequest("x", cursor="é"), Refused),
+        (RecallRequest("x", as_of="whenever"), Refused),
     ],
 )
-def test_a_bad_question_is_refused(ask: Ask, rule: type[Refused]) -> None:
+def test_a_bad_question_is_refused(ask: RecallRequest, rule: type[Refused]) -> None:
     """Nothing is searched for it."""
     with pytest.raises(rule):
         built(ask)
@@ -87,22 +87,24 @@ def test_a_bad_question_is_refused(ask: Ask, rule: type[Refused]) -> None:
 
 def test_a_cursor_carries_the_moment_and_what_was_seen() -> None:
     """The next page leaves out what came later, and is only for the same question."""
-    first = built(Ask("deploy key", k=3))
-    second = built(Ask("deploy key", k=3, cursor=(cursor := next_cursor(first, ["a", "b"]))))
-    third = built(Ask("deploy key", k=3, cursor=next_cursor(second, ["c"])))
+    first = built(RecallRequest("deploy key", k=3))
+    second = built(
+        RecallRequest("deploy key", k=3, cursor=(cursor := encode_cursor(first, ["a", "b"])))
+    )
+    third = built(RecallRequest("deploy key", k=3, cursor=encode_cursor(second, ["c"])))
 
-    assert second.seen == {mark_of("a"), mark_of("b")}
-    assert third.seen == second.seen | {mark_of("c")}
+    assert second.seen == {id_checksum("a"), id_checksum("b")}
+    assert third.seen == second.seen | {id_checksum("c")}
     assert second.as_of is third.as_of is None
     assert second.filters.stored_by == third.filters.stored_by == NOW
     with pytest.raises(Refused):
-        built(Ask("another question", cursor=cursor))
+        built(RecallRequest("another question", cursor=cursor))
 
 
 def test_a_cursor_into_the_past_stays_there() -> None:
     """Who asked as of a moment goes on as of that moment, whatever was forgotten since."""
-    first = built(Ask("deploy key", as_of=NOW - timedelta(days=3, milliseconds=1)))
-    second = built(Ask("deploy key", cursor=next_cursor(first, ["a"])))
+    first = built(RecallRequest("deploy key", as_of=NOW - timedelta(days=3, milliseconds=1)))
+    second = built(RecallRequest("deploy key", cursor=encode_cursor(first, ["a"])))
 
     assert second.as_of == first.as_of
     assert second.filters.stored_by is None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.ports import Budget, BudgetSpent
+from bethink.ports import Budget, BudgetSpent
 
 
 def test_a_request_is_set_aside_and_then_corrected():
@@ -19,7 +19,7 @@ def test_a_request_is_set_aside_and_then_corrected():
         assert budget.spent[:3] == (1, 80, 90)
         with pytest.raises(BudgetSpent, match="100 tokens to read is spent"):
             budget.reserve(30, 0)
-        charge.cost(20, 10)
+        charge.commit(20, 10)
 
     assert budget.spent[:3] == (1, 20, 10)
     with budget.reserve(80, 90):
@@ -32,7 +32,7 @@ def test_a_charge_is_closed_once():
     budget = Budget()
 
     with budget.reserve(5, 5) as charge, charge:
-        charge.cost(3, 3)
+        charge.commit(3, 3)
 
     assert budget.spent[:3] == (1, 3, 3)
 
@@ -42,7 +42,7 @@ def test_a_charge_that_fails_keeps_what_it_cost():
     budget = Budget()
 
     with suppress(TimeoutError), budget.reserve(5, 5) as charge:
-        charge.cost(5, 0)
+        charge.commit(5, 0)
         raise TimeoutError
 
     assert budget.spent[:3] == (1, 5, 0)
@@ -74,7 +74,7 @@ def test_no_limit_is_ever_passed(requests):
             with budget.reserve(tokens_in, tokens_out) as charge:
                 if was_sent:
                     sent += 1
-                    charge.cost(int(tokens_in * share), int(tokens_out * share))
+                    charge.commit(int(tokens_in * share), int(tokens_out * share))
         except BudgetSpent:
             pass
         assert budget.spent.calls == sent <= 5

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from bethink import Memory
+from bethink.api.session import TTL, CacheKey, RecallCache
+from bethink.config.settings import Settings
+from bethink.ports import Embedder
 from corpus import NOTES, NOW
-from recollect import Memory
-from recollect.cache import TTL, Cache, Key
-from recollect.ports import Embedder
-from recollect.settings import Settings
 
 
 class Hands:
@@ -190,9 +190,9 @@ def test_a_degraded_answer_is_not_kept(clock: Hands) -> None:
 
 def test_only_so_many_are_kept(keeping: Memory) -> None:
     """The one that was not asked for longest goes first."""
-    cache = Cache(most=2)
+    cache = RecallCache(max_entries=2)
     answer = keeping.recall("where is the deploy key?")
-    keys = [Key("s", 1, f"q{n}", keeping.profile(), "") for n in range(3)]
+    keys = [CacheKey("s", 1, f"q{n}", keeping.profile(), "") for n in range(3)]
 
     cache.keep(keys[0], answer, NOW)
     cache.keep(keys[1], answer, NOW)
@@ -205,9 +205,9 @@ def test_only_so_many_are_kept(keeping: Memory) -> None:
 
 def test_what_came_before_a_write_is_not_held_on_to(keeping: Memory) -> None:
     """It can never be found again, and may tell of what has been erased since."""
-    cache = Cache()
+    cache = RecallCache()
     answer = keeping.recall("where is the deploy key?")
-    old, new = (Key("s", generation, "q", keeping.profile(), "") for generation in (1, 2))
+    old, new = (CacheKey("s", generation, "q", keeping.profile(), "") for generation in (1, 2))
     cache.keep(old, answer, NOW)
 
     assert cache.find(new, NOW) is None

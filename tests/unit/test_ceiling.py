@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory
-from recollect.cli.maintaining import report_json
-from recollect.errors import NotFound
-from recollect.mcp.tool import Call
-from recollect.mcp.tools import TOOLS
-from recollect.settings import Settings
-from recollect.store.sqlite import SqliteStore
-from recollect.testing import FixedClock
-from recollect.wire import dumps
+from bethink import Memory
+from bethink.cli.maintenance import report_json
+from bethink.config.settings import Settings
+from bethink.errors import NotFound
+from bethink.render.wire import dumps
+from bethink.server.tools import TOOLS
+from bethink.server.tools.tool import Call
+from bethink.store.sqlite import SqliteStore
+from bethink.testing import FixedClock
 
 NOW = datetime(2026, 9, 5, tzinfo=UTC)
 SECRET = "Halcyon"

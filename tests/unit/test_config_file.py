@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.config_file import read_table, write_key
-from recollect.errors import BadSetting
+from bethink.config.toml_file import read_table, write_key
+from bethink.errors import BadSetting
 
 posix = pytest.mark.skipif(os.name == "nt", reason="POSIX permissions and links")
 not_root = pytest.mark.skipif(
@@ -150,8 +150,8 @@ def test_a_failed_write_leaves_everything_as_it_was(tmp_path: Path):
     path.write_text("k = 1\n")
     code = (
         "import resource, sys; from pathlib import Path\n"
-        "from recollect.config_file import write_key\n"
-        "from recollect.errors import BadSetting\n"
+        "from bethink.config.toml_file import write_key\n"
+        "from bethink.errors import BadSetting\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
         "try: write_key(Path(sys.argv[1]), 'k', 5, keep_mode=False)\n"
         "except BadSetting as error: sys.exit(error.message)"

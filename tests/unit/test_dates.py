@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import pytest
 
+from bethink.lang.dates import TimeSpan, date_words, find_times
 from naughty import NAUGHTY
-from recollect.dates import TimeSpan, date_words, find_times
 
 # A Monday.
 ANCHOR = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.dates import find_times
+from bethink.lang.dates import find_times
 
 babel = pytest.importorskip("babel", reason="babel (a dev dependency) brings the CLDR tables")
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.dates import find_times
+from bethink.lang.dates import find_times
 
 # Asked on a Sunday at half past two in the afternoon.
 NOW = datetime(2026, 11, 15, 14, 30, tzinfo=UTC)

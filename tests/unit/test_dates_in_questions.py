@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bethink import Memory
+from bethink.lang.dates import find_events, find_times, parse_moment
+from bethink.models import open_embedder
+from bethink.testing import FixedClock
 from fallible import Down
-from recollect import Memory
-from recollect.dates import find_events, find_times, moment_of
-from recollect.models import open_embedder
-from recollect.testing import FixedClock
 
 NOW = datetime(2026, 11, 15, 14, 30, tzinfo=UTC)
 
@@ -163,7 +163,7 @@ def test_vectors_of_another_model_leave_the_time(tmp_path, embedder):
 )
 def test_a_caller_may_write_a_moment_in_words(words, start):
     """As one would write it in a question."""
-    assert moment_of(words, NOW) == datetime.fromisoformat(start).replace(tzinfo=UTC)
+    assert parse_moment(words, NOW) == datetime.fromisoformat(start).replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_caller_may_write_a_moment_in_words(words, start):
 def test_what_is_no_moment_is_refused_in_words(words):
     """The message repeats what was given and shows what would do."""
     with pytest.raises(ValueError, match="is no moment in time; write 2026-03-01"):
-        moment_of(words, NOW)
+        parse_moment(words, NOW)
 
 
 def test_phrases_are_told_from_questions():

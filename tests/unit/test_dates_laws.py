@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.dates import find_events, find_times, moment_of
-from recollect.dates.holidays import easter
+from bethink.lang.dates import find_events, find_times, parse_moment
+from bethink.lang.dates.absolute import easter_date
 
 NOW = datetime(2026, 11, 15, 14, 30, tzinfo=UTC)
 _WORDS = """last this next past week month March may Friday fri the of in ago two 3 12 31 2023 2019
@@ -93,13 +93,13 @@ def test_times_do_not_disturb_each_other(texts):
 def test_a_moment_or_a_sentence(text, anchor):
     """A caller's words are read as a moment in UTC or refused; nothing else."""
     with suppress(ValueError):
-        assert moment_of(text, anchor).tzinfo is UTC
+        assert parse_moment(text, anchor).tzinfo is UTC
 
 
 @given(st.integers(1583, 4099))
 def test_easter_is_a_sunday_in_spring(year):
     """From 22 March to 25 April."""
-    month, day = easter(year)
+    month, day = easter_date(year)
 
     assert datetime(year, month, day, tzinfo=UTC).weekday() == 6
     assert (3, 22) <= (month, day) <= (4, 25)

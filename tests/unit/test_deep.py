@@ -8,19 +8,29 @@ from typing import Any
 
 import pytest
 
+from bethink import Memory
+from bethink.model import replay
+from bethink.ports import Embedder, Prompt
+from bethink.render.wire import recall_json
+from bethink.retrieval.deep import DeepSettings
+from bethink.retrieval.deep.expansion import (
+    Expansion,
+    ExpansionRetriever,
+    expand_by_rules,
+    expansion_retrievers,
+    remove_names,
+)
+from bethink.retrieval.deep.sufficiency import Verdict, covering_hits, judge_by_rules
+from bethink.retrieval.profile import load_profile
+from bethink.retrieval.query_analysis import (
+    expects_several_answers,
+    is_multi_hop,
+    is_temporal,
+    split_question,
+)
+from bethink.retrieval.query_builder import RecallRequest
+from bethink.testing import FixedClock, ScriptedModel
 from corpus import CONVERSATION, NOTES, NOW, days_ago
-from recollect import Memory
-from recollect.asking import Ask
-from recollect.deepening.enough import Verdict, covering, judge
-from recollect.deepening.expansion import Also, Expansion, channels_for
-from recollect.deepening.rules import expand, without_names
-from recollect.deepening.settings import Deep
-from recollect.model import replay
-from recollect.ports import Embedder, Prompt
-from recollect.profile import load_profile
-from recollect.questions import asks_for_several, asks_order, leads_over, parts
-from recollect.testing import FixedClock, ScriptedModel
-from recollect.wire import recall_json
 
 DEEP = load_profile("default-deep")
 KEY = "where does the deploy key live?"
@@ -56,7 +66,7 @@ def talked(embedder: Embedder) -> Iterator[Memory]:
 
 
 def context(memory: Memory, text: str, **where: Any) -> Any:
-    return memory._asking(Ask(text), DEEP, None, where, NOW)
+    return memory._asking(RecallRequest(text), DEEP, None, where, NOW)
 
 
 def hits(memory: Memory, text: str, k: int = 10) -> Any:
@@ -82,21 +92,24 @@ def step(answer: Any, name: str) -> Any:
 )
 def test_lists_are_told_from_single_things(text, several):
     """A question for several things is never answered enough by one memory."""
-    assert asks_for_several(text) is several
+    assert expects_several_answers(text) is several
 
 
 def test_times_and_detours_are_seen():
     """Questions for an order of events, and those that describe instead of naming."""
-    assert asks_order("what happened after the release?")
-    assert not asks_order("who owns the key?")
-    assert leads_over("which book did she read from Ben's recommendation?")
-    assert not leads_over("who owns the key?")
+    assert is_temporal("what happened after the release?")
+    assert not is_temporal("who owns the key?")
+    assert is_multi_hop("which book did she read from Ben's recommendation?")
+    assert not is_multi_hop("who owns the key?")
 
 
 def test_a_question_falls_into_its_parts():
     """One that asks twice is two."""
-    assert parts("where is the key and who rotates it?") == ("where is the key", "who rotates it")
-    assert parts("salt and pepper") == ("salt and pepper",)
+    assert split_question("where is the key and who rotates it?") == (
+        "where is the key",
+        "who rotates it",
+    )
+    assert split_question("salt and pepper") == ("salt and pepper",)
 
 
 def test_one_memory_that_says_it_all_is_enough(talked):
@@ -105,8 +118,8 @@ def test_one_memory_that_says_it_all_is_enough(talked):
 
     assert answer.strategy == "deep"
     assert step(answer, "deep.sufficiency").note.startswith(("enough", "not enough"))
-    verdict = judge(
-        hits(talked, "deploy key production vault"), context(talked, "deploy key"), Deep()
+    verdict = judge_by_rules(
+        hits(talked, "deploy key production vault"), context(talked, "deploy key"), DeepSettings()
     )
     assert verdict.enough, verdict.why
     assert verdict.evidences
@@ -114,7 +127,9 @@ def test_one_memory_that_says_it_all_is_enough(talked):
 
 def test_what_no_hit_holds_is_a_gap(talked):
     """It is named, the rarest first, and then it is not enough."""
-    verdict = judge(hits(talked, KEY), context(talked, "who painted the deploy key?"), Deep())
+    verdict = judge_by_rules(
+        hits(talked, KEY), context(talked, "who painted the deploy key?"), DeepSettings()
+    )
 
     assert not verdict.enough
     assert "painted" in verdict.gaps
@@ -123,9 +138,9 @@ def test_what_no_hit_holds_is_a_gap(talked):
 def test_a_list_is_never_enough(talked):
     """However good the best hit is."""
     one = "Ann read the novel about a lighthouse keeper"
-    assert judge(hits(talked, one), context(talked, one), Deep()).enough
+    assert judge_by_rules(hits(talked, one), context(talked, one), DeepSettings()).enough
 
-    listed = judge(hits(talked, one), context(talked, f"all of: {one}"), Deep())
+    listed = judge_by_rules(hits(talked, one), context(talked, f"all of: {one}"), DeepSettings())
     assert listed == Verdict(False, "it asks for several things", (), listed.evidences)
 
 
@@ -141,7 +156,7 @@ def test_nothing_found_is_not_gone_on_from(talked):
 def test_evidences_add_to_each_other(talked):
     """Each quoted hit holds a word of the question that those before it lack."""
     found = hits(talked, LIST)
-    chosen = covering(found, context(talked, LIST))
+    chosen = covering_hits(found, context(talked, LIST))
 
     assert chosen[0] == found[0]
     assert len(chosen) <= 5
@@ -155,20 +170,24 @@ def test_evidences_add_to_each_other(talked):
 
 def test_rules_ask_in_several_ways(talked):
     """Without the speaker's name of the speaker, like the best hits, with their rare words."""
-    asked = expand(hits(talked, LIST), context(talked, LIST), Deep(most=9))
+    asked = expand_by_rules(hits(talked, LIST), context(talked, LIST), DeepSettings(most=9))
     kinds = {one.kind for one in asked}
 
     assert kinds == {"LEX", "VEC", "HYDE"}
     own = next(one for one in asked if one.speakers)
     assert own.speakers == ("Ann",)
     assert "Ann" not in own.text
-    assert len(expand(hits(talked, LIST), context(talked, LIST), Deep(most=2))) == 2
+    assert (
+        len(expand_by_rules(hits(talked, LIST), context(talked, LIST), DeepSettings(most=2))) == 2
+    )
 
 
 def test_a_name_the_best_hit_gives_is_asked_for(talked):
     """The sister of Ann leads to Clara, and Clara to where she lives."""
     text = "where does the sister of Ann live?"
-    asked = expand(hits(talked, "Ann's sister"), context(talked, text), Deep(most=9))
+    asked = expand_by_rules(
+        hits(talked, "Ann's sister"), context(talked, text), DeepSettings(most=9)
+    )
 
     assert any(one.kind == "LEX" and "Clara" in one.text for one in asked)
 
@@ -177,7 +196,7 @@ def test_questions_of_time_look_around_the_best_hit(talked):
     """A window of days on both sides."""
     text = "when did Ann read about bees?"
     found = hits(talked, text)
-    asked = expand(found, context(talked, text), Deep(most=9, days=3))
+    asked = expand_by_rules(found, context(talked, text), DeepSettings(most=9, days=3))
     window = next(one for one in asked if one.since)
 
     assert window.until - window.since == timedelta(days=6)
@@ -185,8 +204,8 @@ def test_questions_of_time_look_around_the_best_hit(talked):
 
 def test_names_are_taken_out_whole():
     """With what belongs to them, in any case, and never parts of words."""
-    assert without_names("What does Ann's cat do, ann?", ("Ann",)) == "What does cat do, ?"
-    assert without_names("the annual plan", ("Ann",)) == "the annual plan"
+    assert remove_names("What does Ann's cat do, ann?", ("Ann",)) == "What does cat do, ?"
+    assert remove_names("the annual plan", ("Ann",)) == "the annual plan"
 
 
 def test_expansions_go_to_their_channels():
@@ -196,24 +215,28 @@ def test_expansions_go_to_their_channels():
         Expansion("VEC", "bees", "x"),
         Expansion("HYDE", "b", "x"),
     ]
-    made = channels_for(asked, DEEP.channels, Deep(share=0.5))
+    made = expansion_retrievers(asked, DEEP.channels, DeepSettings(share=0.5))
 
     assert [channel.name for channel in made] == ["lex.1", "vec.2", "hyde.3"]
-    by = [channel.by.name for channel in made if isinstance(channel, Also)]
+    by = [channel.by.name for channel in made if isinstance(channel, ExpansionRetriever)]
     assert by == ["lexical", "dense", "dense"]
-    assert all(one.weight == one.by.weight * 0.5 for one in made if isinstance(one, Also))
+    assert all(
+        one.weight == one.by.weight * 0.5 for one in made if isinstance(one, ExpansionRetriever)
+    )
 
 
 def test_an_expansion_never_widens_the_filters(talked):
     """A speaker the caller left out stays out; so does a time."""
     asked = Expansion("VEC", "reading", "x", speakers=("Ann",))
     dense = next(channel for channel in DEEP.channels if channel.name == "dense")
-    also = Also(asked, dense, 1.0, "vec.1")
+    also = ExpansionRetriever(asked, dense, 1.0, "vec.1")
 
     assert {one.item.speaker for one in also(context(talked, LIST))} == {"Ann"}
     assert also(context(talked, LIST, speaker="Ben")) == ()
     narrow = Expansion("VEC", "reading", "x", until=days_ago(25))
-    within = Also(narrow, dense, 1.0, "vec.1")(context(talked, LIST, since=days_ago(35)))
+    within = ExpansionRetriever(narrow, dense, 1.0, "vec.1")(
+        context(talked, LIST, since=days_ago(35))
+    )
     assert within
     assert all(days_ago(35) <= one.item.when < days_ago(25) for one in within)
 

@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
+from bethink import Memory
+from bethink.errors import NotFound
+from bethink.model import Candidate, Item, replay
+from bethink.retrieval.context import Retriever
+from bethink.retrieval.explain import explain, running_scores
+from bethink.retrieval.profile import Profile, load_profile
+from bethink.retrieval.retrievers.dense import Dense
+from bethink.retrieval.retrievers.lexical import Lexical, Substring
+from bethink.retrieval.retrievers.temporal import Temporal
+from bethink.retrieval.stages.assemble import Budget, token_cost
+from bethink.retrieval.stages.diversify import Collapse
+from bethink.retrieval.stages.fusion import WeightedSum
+from bethink.retrieval.stages.gate import Abstain, Threshold
+from bethink.retrieval.stages.rerank import Rerank
+from bethink.testing import FixedClock
 from corpus import NOW, days_ago
-from recollect import Memory
-from recollect.channels.dense import Dense
-from recollect.channels.lexical import Lexical, Substring
-from recollect.channels.temporal import Temporal
-from recollect.context import Channel
-from recollect.errors import NotFound
-from recollect.explain import arithmetic, explain
-from recollect.model import Candidate, Item, replay
-from recollect.profile import Profile, load_profile
-from recollect.stages.budget import Budget, cost
-from recollect.stages.diversify import Collapse
-from recollect.stages.fuse import Weighted
-from recollect.stages.gate import Abstain, Threshold
-from recollect.stages.rerank import Read
-from recollect.testing import FixedClock
 
 ASKED = "deploy key"
 KEY = "The deploy key lives in vault B"  # both words close together: the best match
@@ -31,9 +31,9 @@ ROTATE = "Rotate every deploy key of the whole company once a quarter and tell t
 TEA = "Maria likes green tea"
 
 
-def walk(*channels: Channel, **slots: Any) -> Profile:
+def walk(*channels: Retriever, **slots: Any) -> Profile:
     """A profile of these channels and otherwise only what a test is about."""
-    fuse = slots.pop("fuse", Weighted())
+    fuse = slots.pop("fuse", WeightedSum())
     return Profile("test", channels or (Lexical(),), fuse, **slots)
 
 
@@ -163,7 +163,7 @@ def test_the_nearest_channel_is_the_one_blamed(memory: Memory) -> None:
 
 def test_a_fusion_may_cut(memory: Memory) -> None:
     """Then others scored better."""
-    told = memory.why_not("rotate-note", ASKED, profile=walk(fuse=Weighted(pool=1)))
+    told = memory.why_not("rotate-note", ASKED, profile=walk(fuse=WeightedSum(pool=1)))
 
     assert (told.stage, told.reason) == ("fuse", "others scored better")
     assert told.score is not None
@@ -184,7 +184,7 @@ def test_a_near_duplicate_is_collapsed(memory: Memory) -> None:
     assert returned.returned
     assert (fallen.returned, fallen.stage) == (False, "diversify.collapse")
     assert fallen.reason == "another memory in the answer says the same"
-    assert fallen.remedy == f"recollect show {fallen.item.id}"
+    assert fallen.remedy == f"bethink show {fallen.item.id}"
 
 
 def test_the_gate_may_close(memory: Memory) -> None:
@@ -220,7 +220,7 @@ def test_a_memory_of_another_time_is_told_so(memory: Memory) -> None:
 def test_the_budget_may_be_spent(memory: Memory) -> None:
     """By number, by tokens, or because the page begins behind it."""
     profile = walk()
-    price = cost(memory.get("key-note"))
+    price = token_cost(memory.get("key-note"))
 
     by_number = memory.why_not("rotate-note", ASKED, profile=profile, k=1)
     by_tokens = memory.why_not("rotate-note", ASKED, profile=profile, max_tokens=price)
@@ -297,15 +297,15 @@ def test_alone_a_memory_scores_as_among_others(memory: Memory) -> None:
 def test_the_arithmetic_adds_up() -> None:
     """A line a reason; the score as it stood after each, and the last is the score."""
     cand = Candidate(Item("i1", "x", NOW, "test"))
-    cand = cand.because("channel.lexical", "seen", 0.7, "matches deploy")
-    cand = cand.because("fuse.lexical", "add", 0.5)
-    cand = cand.because("importance", "times", 1.5, "importance 0.9")
-    cand = cand.because("spread", "add", 0.25, "linked from", via="i2")
-    cand = cand.because("read", "set", 2.0)
+    cand = cand.with_evidence("channel.lexical", "seen", 0.7, "matches deploy")
+    cand = cand.with_evidence("fuse.lexical", "add", 0.5)
+    cand = cand.with_evidence("importance", "times", 1.5, "importance 0.9")
+    cand = cand.with_evidence("spread", "add", 0.25, "linked from", via="i2")
+    cand = cand.with_evidence("read", "set", 2.0)
 
     lines = explain(cand).splitlines()
 
-    assert [score for _, score in arithmetic(cand)] == [0.0, 0.5, 0.75, 1.0, 2.0]
+    assert [score for _, score in running_scores(cand)] == [0.0, 0.5, 0.75, 1.0, 2.0]
     assert [line.split() for line in lines] == [
         ["·", "0.7000", "channel.lexical", "matches", "deploy"],
         ["0.5000", "+", "0.5000", "fuse.lexical"],
@@ -336,7 +336,7 @@ def test_an_explanation_is_the_hits_own(filled: Memory) -> None:
 def test_what_was_not_returned_is_explained_too(memory: Memory) -> None:
     """By the stage and the reason, under the very options of the question."""
     profile = load_profile("default")
-    reading = walk(rerank=(Read(keep=0.0),), gate=(Threshold(min_score=0.5),))
+    reading = walk(rerank=(Rerank(keep=0.0),), gate=(Threshold(min_score=0.5),))
 
     assert memory.explain(ASKED, "tea-note").startswith("filters: classification 3")
     assert memory.explain(ASKED, "rotate-note", k=1, profile=profile).startswith("budget: rank 2")

@@ -8,14 +8,14 @@ from datetime import timedelta
 
 import pytest
 
+from bethink import Memory
+from bethink.model import Candidate, Item
+from bethink.models.embed.hashing import HashEmbedder
+from bethink.models.embed.static import StaticEmbedder
+from bethink.retrieval.query_analysis import is_advice_request
+from bethink.retrieval.stages.gate import Abstain
+from bethink.testing import FixedClock
 from corpus import NOW
-from recollect import Memory
-from recollect.asked import asks_advice
-from recollect.model import Candidate, Item
-from recollect.models.hashing import HashEmbedder
-from recollect.models.static import StaticEmbedder
-from recollect.stages.gate import Abstain
-from recollect.testing import FixedClock
 
 HOTELS = (
     "I love hotels with a rooftop pool and a view of the water",
@@ -130,9 +130,9 @@ def test_the_best_is_told_from_all_that_was_considered() -> None:
     """Ten equally good memories are ahead of thirty others; ten alone are ahead of nobody."""
     crowd = tuple(candidate(at, 1.0 if at < 10 else 0.2) for at in range(40))
 
-    assert Abstain()._lead(crowd) == pytest.approx(0.6)
-    assert Abstain()._lead(crowd[:10]) == 0.0
-    assert Abstain(usual_lead=0.5)._lead(crowd[:1]) == pytest.approx(0.45)
+    assert Abstain()._mean_lead(crowd) == pytest.approx(0.6)
+    assert Abstain()._mean_lead(crowd[:10]) == 0.0
+    assert Abstain(usual_lead=0.5)._mean_lead(crowd[:1]) == pytest.approx(0.45)
 
 
 def test_the_parts_of_the_confidence_add_up_to_it(memory: Memory) -> None:
@@ -180,7 +180,7 @@ def test_a_wish_for_advice_is_no_stranger_to_words_alone() -> None:
 )
 def test_a_wish_for_advice_is_told_from_a_question_about_one(question: str, is_wish: bool) -> None:
     """Who asks for a suggestion is not asking who made one."""
-    assert asks_advice(question) is is_wish
+    assert is_advice_request(question) is is_wish
 
 
 def test_cosines_are_judged_on_the_scale_of_their_model() -> None:

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus import NOW
-from recollect.heat import (
+from bethink.retrieval.heat import (
     BANDS,
-    Happenings,
-    Uses,
+    ActivityCounts,
+    UseCounts,
     band_of,
     forgetting_risk,
     heat,
@@ -20,6 +19,7 @@ from recollect.heat import (
     momentum,
     pace_of,
 )
+from corpus import NOW
 
 counts = st.integers(0, 10_000)
 shares = st.floats(0, 1)
@@ -29,13 +29,13 @@ days = st.floats(-10, 5_000)
 @pytest.mark.parametrize(
     ("uses", "days_since", "importance", "value", "band"),
     [
-        (Uses(0, 0, 0), 0, 0.5, 27.5, "cold"),
-        (Uses(10, 10, 10), 0, 0.5, 72.5, "hot"),
-        (Uses(0, 5, 5), 45, 0.5, 15.0, "frozen"),
+        (UseCounts(0, 0, 0), 0, 0.5, 27.5, "cold"),
+        (UseCounts(10, 10, 10), 0, 0.5, 72.5, "hot"),
+        (UseCounts(0, 5, 5), 45, 0.5, 15.0, "frozen"),
     ],
 )
 def test_heat_is_that_of_the_reference(
-    uses: Uses, days_since: float, importance: float, value: float, band: str
+    uses: UseCounts, days_since: float, importance: float, value: float, band: str
 ) -> None:
     """Values from running the original."""
     assert heat(uses, days_since, importance) == pytest.approx(value)
@@ -45,16 +45,16 @@ def test_heat_is_that_of_the_reference(
 @pytest.mark.parametrize(
     ("more", "less", "difference"),
     [
-        (Uses(1, 0, 0), Uses(0, 0, 0), 3.0),
-        (Uses(10, 0, 0), Uses(9, 0, 0), 3.0),
-        (Uses(11, 0, 0), Uses(10, 0, 0), 0.0),
-        (Uses(0, 20, 0), Uses(0, 19, 0), 1.0),
-        (Uses(0, 21, 0), Uses(0, 20, 0), 0.0),
-        (Uses(0, 0, 30), Uses(0, 0, 29), 0.5),
-        (Uses(0, 0, 31), Uses(0, 0, 30), 0.0),
+        (UseCounts(1, 0, 0), UseCounts(0, 0, 0), 3.0),
+        (UseCounts(10, 0, 0), UseCounts(9, 0, 0), 3.0),
+        (UseCounts(11, 0, 0), UseCounts(10, 0, 0), 0.0),
+        (UseCounts(0, 20, 0), UseCounts(0, 19, 0), 1.0),
+        (UseCounts(0, 21, 0), UseCounts(0, 20, 0), 0.0),
+        (UseCounts(0, 0, 30), UseCounts(0, 0, 29), 0.5),
+        (UseCounts(0, 0, 31), UseCounts(0, 0, 30), 0.0),
     ],
 )
-def test_each_count_has_its_cap(more: Uses, less: Uses, difference: float) -> None:
+def test_each_count_has_its_cap(more: UseCounts, less: UseCounts, difference: float) -> None:
     """3 points a use in 30 days up to 30, 1 in 90 up to 20, a half ever up to 15."""
     assert heat(more, 20) - heat(less, 20) == pytest.approx(difference)
 
@@ -65,23 +65,23 @@ def test_each_count_has_its_cap(more: Uses, less: Uses, difference: float) -> No
 )
 def test_freshness_falls_in_steps(day: float, bonus: float) -> None:
     """Up to 7 days +20, to 30 +10, to 90 nothing, then -10."""
-    assert heat(Uses(5, 5, 5), day, 0.5) == pytest.approx(15 + 5 + 2.5 + 7.5 + bonus)
+    assert heat(UseCounts(5, 5, 5), day, 0.5) == pytest.approx(15 + 5 + 2.5 + 7.5 + bonus)
 
 
 def test_heat_stays_within_its_scale() -> None:
     """All caps at once make 100; nothing is below 0."""
-    assert heat(Uses(99, 99, 99), 0, 1.0) == 100.0
-    assert heat(Uses(), 400, 0.0) == 0.0
+    assert heat(UseCounts(99, 99, 99), 0, 1.0) == 100.0
+    assert heat(UseCounts(), 400, 0.0) == 0.0
 
 
 @given(counts, counts, counts, days, shares)
 def test_more_use_is_never_colder(a: int, b: int, c: int, since: float, importance: float) -> None:
     """One use more, a day less or more importance never lowers the heat."""
-    cool = heat(Uses(a, b, c), since, importance)
+    cool = heat(UseCounts(a, b, c), since, importance)
     assert 0 <= cool <= 100
-    assert heat(Uses(a + 1, b + 1, c + 1), since, importance) >= cool
-    assert heat(Uses(a, b, c), since - 1, importance) >= cool
-    assert heat(Uses(a, b, c), since, min(1.0, importance + 0.1)) >= cool
+    assert heat(UseCounts(a + 1, b + 1, c + 1), since, importance) >= cool
+    assert heat(UseCounts(a, b, c), since - 1, importance) >= cool
+    assert heat(UseCounts(a, b, c), since, min(1.0, importance + 0.1)) >= cool
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,12 @@ def test_bands_begin_where_they_say(value: float, band: str) -> None:
 @pytest.mark.parametrize(
     ("seen", "observed", "importance", "value", "pace"),
     [
-        (Happenings(1, 1, 1), 1, 0.5, 4.2714, "active"),
-        (Happenings(3, 6, 12), 30, 0.7, 7.9, "surging"),
+        (ActivityCounts(1, 1, 1), 1, 0.5, 4.2714, "active"),
+        (ActivityCounts(3, 6, 12), 30, 0.7, 7.9, "surging"),
     ],
 )
 def test_momentum_is_that_of_the_reference(
-    seen: Happenings, observed: float, importance: float, value: float, pace: str
+    seen: ActivityCounts, observed: float, importance: float, value: float, pace: str
 ) -> None:
     """Values from running the original."""
     assert momentum(seen, observed, importance) == pytest.approx(value, abs=5e-5)
@@ -119,7 +119,7 @@ def test_velocity_goes_by_the_last_day_then_the_last_week(
 ) -> None:
     """3 in a day 10, one 7, 3 in a week 4, one 2, none 0."""
     # Ever so many before: the last week counts for next to nothing against the usual.
-    value = momentum(Happenings(*seen, 10**9), 365, 0.0)
+    value = momentum(ActivityCounts(*seen, 10**9), 365, 0.0)
     assert value == pytest.approx(0.3 * velocity, abs=1e-4)
 
 
@@ -130,7 +130,7 @@ def test_velocity_goes_by_the_last_day_then_the_last_week(
 )  # fmt: skip
 def test_a_week_is_held_against_an_average_one(week: float, ever: int, part: float) -> None:
     """Three times as much 10, twice 7, as much 4, less in proportion; without a past 5."""
-    seen = Happenings(0, week, ever)  # type: ignore[arg-type]
+    seen = ActivityCounts(0, week, ever)  # type: ignore[arg-type]
     speed = {True: 4, False: 2 if week else 0}[week >= 3]
 
     assert momentum(seen, 7, 0.0) == pytest.approx(0.3 * part + 0.3 * speed)
@@ -141,10 +141,10 @@ def test_momentum_stays_within_its_scale(
     day: int, week: int, ever: int, observed: float, importance: float
 ) -> None:
     """0 to 10, whatever happened; a stranger is observed for a day at least."""
-    value = momentum(Happenings(day, week, ever), observed, importance)
+    value = momentum(ActivityCounts(day, week, ever), observed, importance)
     assert 0 <= value <= 10
     if observed < 1:
-        assert value == momentum(Happenings(day, week, ever), 1, importance)
+        assert value == momentum(ActivityCounts(day, week, ever), 1, importance)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_paces_begin_where_they_say(value: float, pace: str) -> None:
 def test_forgetting_risk_is_that_of_the_reference() -> None:
     """30 days, importance 0.5, heat 17.5: 24.75; nothing for what is kept."""
     assert forgetting_risk(17.5, 0.5, 30) == pytest.approx(24.75)
-    assert forgetting_risk(17.5, 0.5, 30, kept=True) == 0.0
+    assert forgetting_risk(17.5, 0.5, 30, exempt=True) == 0.0
 
 
 @pytest.mark.parametrize(("warmth", "importance", "since"), [(100, 0, 99), (0, 1, 99), (0, 0, 0)])

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from bethink import Filters, Memory
+from bethink.errors import NotFound, Refused
+from bethink.ports import Embedder
+from bethink.testing import FixedClock
 from corpus import NOW
-from recollect import Filters, Memory
-from recollect.errors import NotFound, Refused
-from recollect.ports import Embedder
-from recollect.testing import FixedClock
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import BadSetting
-from recollect.testing import ScriptedModel
+from bethink import Memory
+from bethink.errors import BadSetting
+from bethink.testing import ScriptedModel
 
 
 def test_the_language_model_reads_the_candidates() -> None:

@@ -12,18 +12,18 @@ from typing import Any
 import apsw
 import pytest
 
+from bethink import Draft, Filters, Memory
+from bethink.config.settings import Origin, Settings
+from bethink.errors import BadText, Conflict, NotFound, Refused, StoreBusy, StoreError
+from bethink.model import Item, Recall
+from bethink.ports import Embedder
+from bethink.render.wire import recall_json
+from bethink.retrieval.profile import load_profile
+from bethink.retrieval.stages.assemble import Budget, token_cost
+from bethink.retrieval.stages.rerank import Rerank
+from bethink.store.sqlite import SqliteStore
+from bethink.testing import FixedClock
 from corpus import CONVERSATION, FOREIGN, NOTES, NOW, QUESTIONS, days_ago
-from recollect import Draft, Filters, Memory
-from recollect.errors import BadText, Conflict, NotFound, Refused, StoreBusy, StoreError
-from recollect.model import Item, Recall
-from recollect.ports import Embedder
-from recollect.profile import load_profile
-from recollect.settings import Origin, Settings
-from recollect.stages.budget import Budget, cost
-from recollect.stages.rerank import Read
-from recollect.store.sqlite import SqliteStore
-from recollect.testing import FixedClock
-from recollect.wire import recall_json
 
 KEY = "The deploy key lives in vault B"
 ROTATE = "Rotate the deploy key every quarter"
@@ -91,9 +91,9 @@ def test_a_project_has_a_memory_of_its_own(tmp_path: Path, monkeypatch: pytest.M
     deep = tmp_path / "shop" / "src" / "checkout"
     deep.mkdir(parents=True)
     (tmp_path / "shop" / ".git").mkdir()
-    monkeypatch.setenv("RECOLLECT_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("RECOLLECT_CONFIG_DIR", str(tmp_path / "config"))
-    monkeypatch.delenv("RECOLLECT_SPACE", raising=False)
+    monkeypatch.setenv("BETHINK_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("BETHINK_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.delenv("BETHINK_SPACE", raising=False)
     monkeypatch.chdir(tmp_path / "shop")
     with Memory.open(embedder="none") as memory:
         memory.remember(KEY)
@@ -427,7 +427,7 @@ def test_a_reader_is_asked_where_the_profile_has_room(plain: Memory) -> None:
     """It sees the question and the texts, best first, and its view is part of the score;
     without a reader the place stays empty, which is nothing to complain of."""
     plain.remember_many([KEY, ROTATE])
-    reading = replace(load_profile("default"), name="reading", rerank=(Read(keep=0.0),))
+    reading = replace(load_profile("default"), name="reading", rerank=(Rerank(keep=0.0),))
     seen: list[tuple[str, list[str]]] = []
 
     def reader(question: str, given: Any) -> list[float]:
@@ -502,7 +502,7 @@ def test_limits_come_from_the_nearest(plain: Memory) -> None:
 def test_tokens_end_the_answer(filled: Memory) -> None:
     """The page says what stopped it, what it cost and how to go on."""
     whole = filled.recall("webhook sender", max_tokens=10_000)
-    price = cost(whole.hits[0].item)
+    price = token_cost(whole.hits[0].item)
 
     page = filled.recall("webhook sender", max_tokens=price)
     rest = filled.recall("webhook sender", max_tokens=10_000, cursor=page.page.cursor)
@@ -669,7 +669,7 @@ def test_another_embedder_is_answered_by_words(tmp_path: Path, embedder: Embedde
         after = memory.recall(question)
 
         assert texts(before)[0].startswith("The deploy key")
-        assert "recollect reindex" in dict(before.degraded)["channel.dense"]
+        assert "bethink reindex" in dict(before.degraded)["channel.dense"]
         assert not any("dense" in reason.by for hit in before.hits for reason in hit.evidence)
         assert made == len(NOTES)
         assert after.degraded == ()
@@ -788,7 +788,7 @@ def test_a_reindex_counts_what_it_made_by_kind(embedder: Embedder, tmp_path: Pat
         wrong = {one.name: one.detail for one in memory.doctor() if not one.ok}
         made = memory.make_missing()
 
-        assert "recollect reindex" in wrong["signatures"]
+        assert "bethink reindex" in wrong["signatures"]
         assert made == (0, 1, 1)
         assert memory.make_missing() == (0, 0, 0)
         assert all(one.ok for one in memory.doctor())

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import NotFound, Refused
-from recollect.memory import Memory
-from recollect.settings import Settings
-from recollect.testing import FixedClock
+from bethink.config.settings import Settings
+from bethink.errors import NotFound, Refused
+from bethink.memory import Memory
+from bethink.testing import FixedClock
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory
+from bethink import Memory
 
 NOTES = (
     "The staging environment resets every night",

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import BadSetting
-from recollect.settings import load_settings, set_project_setting
+from bethink import Memory
+from bethink.config.settings import load_settings, set_project_setting
+from bethink.errors import BadSetting
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     root = tmp_path / "home" / "app"
-    (root / ".recollect").mkdir(parents=True)
+    (root / ".bethink").mkdir(parents=True)
     return root
 
 
@@ -22,9 +22,9 @@ def env_of(project: Path, **more: str) -> dict[str, str]:
     home = project.parent
     return {
         "HOME": str(home),
-        "RECOLLECT_CONFIG_DIR": str(home / "settings"),
-        "RECOLLECT_DATA_DIR": str(home / "data"),
-        "RECOLLECT_EMBEDDER": "none",
+        "BETHINK_CONFIG_DIR": str(home / "settings"),
+        "BETHINK_DATA_DIR": str(home / "data"),
+        "BETHINK_EMBEDDER": "none",
         **more,
     }
 
@@ -69,7 +69,7 @@ def test_a_memory_that_is_no_space_has_none_by_itself(tmp_path: Path, project: P
 
 def test_a_projects_notes_lie_inside_of_it(project: Path) -> None:
     """Any other place is refused when the settings are read, links included."""
-    file = project / ".recollect" / "config.toml"
+    file = project / ".bethink" / "config.toml"
     (project / "away").symlink_to(project.parent)
 
     for bad in ("..", "/", "../elsewhere", "~/notes", "away/notes"):
@@ -85,14 +85,14 @@ def test_a_projects_notes_lie_inside_of_it(project: Path) -> None:
 
 def test_a_project_does_not_vouch_for_its_notes(project: Path) -> None:
     """It cannot set the trust, and the user's trust in notes is not meant for them."""
-    file = project / ".recollect" / "config.toml"
+    file = project / ".bethink" / "config.toml"
     file.write_text("notes_trust = 3\n")
     with pytest.raises(BadSetting):
         load_settings(project, env_of(project))
 
     write_note(project / "notes")
     file.write_text('notes_dir = "notes"\n')
-    settings = load_settings(project, env_of(project, RECOLLECT_NOTES_TRUST="3"))
+    settings = load_settings(project, env_of(project, BETHINK_NOTES_TRUST="3"))
     with Memory.open(":memory:", settings=settings) as memory:
         assert memory.get("note:daily_2026-01-05#1").trust == 1
 
@@ -100,6 +100,6 @@ def test_a_project_does_not_vouch_for_its_notes(project: Path) -> None:
 def test_the_users_own_notes_are_trusted_as_set(project: Path, tmp_path: Path) -> None:
     """From the environment, wherever they are."""
     write_note(tmp_path / "mine")
-    env = env_of(project, RECOLLECT_NOTES_DIR=str(tmp_path / "mine"), RECOLLECT_NOTES_TRUST="3")
+    env = env_of(project, BETHINK_NOTES_DIR=str(tmp_path / "mine"), BETHINK_NOTES_TRUST="3")
     with Memory.open(":memory:", settings=load_settings(project, env)) as memory:
         assert memory.get("note:daily_2026-01-05#1").trust == 3

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from bethink import Memory
+from bethink.errors import BadProfile, Conflict, ModelError, NotFound, StoreBusy
+from bethink.model import Filters, Link, Node
+from bethink.ports import Embedder, Embedding
+from bethink.retrieval.profile import load_profile, parse_profile
+from bethink.testing import FixedClock
 from corpus import NOW
-from recollect import Memory
-from recollect.errors import BadProfile, Conflict, ModelError, NotFound, StoreBusy
-from recollect.model import Filters, Link, Node
-from recollect.ports import Embedder, Embedding
-from recollect.profile import load_profile, parse_profile
-from recollect.testing import FixedClock
 
 DAY = timedelta(days=1)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from recollect.places import (
+from bethink.config.paths import (
     config_folder,
     data_folder,
     find_project,
@@ -37,7 +37,7 @@ def tree(root: Path, *paths: str) -> Path:
     return Path(os.path.realpath(root))
 
 
-@pytest.mark.parametrize("marker", [".recollect/", "recollect.toml", ".git/", ".git"])
+@pytest.mark.parametrize("marker", [".bethink/", "bethink.toml", ".git/", ".git"])
 def test_a_project_begins_at_its_marker(tmp_path: Path, marker):
     """From the root itself and from any depth below it."""
     root = tree(tmp_path, f"app/{marker}", "app/src/deep/") / "app"
@@ -48,24 +48,22 @@ def test_a_project_begins_at_its_marker(tmp_path: Path, marker):
 
 def test_the_nearest_root_wins(tmp_path: Path):
     """A project inside a project is its own."""
-    root = tree(tmp_path, "outer/.git/", "outer/inner/.recollect/", "outer/inner/src/")
+    root = tree(tmp_path, "outer/.git/", "outer/inner/.bethink/", "outer/inner/src/")
 
     assert find_project(root / "outer" / "inner" / "src") == root / "outer" / "inner"
     assert find_project(root / "outer") == root / "outer"
 
 
 def test_things_that_only_look_like_markers_are_none(tmp_path: Path):
-    """.recollect must be a folder and recollect.toml a file."""
-    root = tree(tmp_path, "home/a/.recollect", "home/a/b/recollect.toml/", "home/a/b/c/")
+    """.bethink must be a folder and bethink.toml a file."""
+    root = tree(tmp_path, "home/a/.bethink", "home/a/b/bethink.toml/", "home/a/b/c/")
 
     assert find_project(root / "home" / "a" / "b" / "c", home=root / "home") is None
 
 
 def test_home_is_never_a_project(tmp_path: Path):
     """A home under version control does not swallow what is below or above it."""
-    root = tree(
-        tmp_path, ".git/", "home/.git/", "home/.recollect/", "home/notes/", "home/app/.git/"
-    )
+    root = tree(tmp_path, ".git/", "home/.git/", "home/.bethink/", "home/notes/", "home/app/.git/")
     home = root / "home"
 
     assert find_project(home, home) is None
@@ -119,12 +117,12 @@ def test_a_closed_folder_is_passed_by(tmp_path: Path):
 
 def test_the_project_files_that_are_there(tmp_path: Path):
     """Either, both or none."""
-    root = tree(tmp_path, ".recollect/")
+    root = tree(tmp_path, ".bethink/")
     assert project_files(root) == []
 
-    tree(root, "recollect.toml", ".recollect/config.toml")
+    tree(root, "bethink.toml", ".bethink/config.toml")
 
-    assert project_files(root) == [root / ".recollect" / "config.toml", root / "recollect.toml"]
+    assert project_files(root) == [root / ".bethink" / "config.toml", root / "bethink.toml"]
 
 
 @posix
@@ -148,13 +146,13 @@ def test_home_is_what_the_environment_says():
 
 
 def test_the_users_folders_are_the_platforms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """Unless RECOLLECT_CONFIG_DIR names another."""
+    """Unless BETHINK_CONFIG_DIR names another."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
-    assert config_folder({}) == Path(platformdirs.user_config_dir("recollect", appauthor=False))
-    assert data_folder() == Path(platformdirs.user_data_dir("recollect", appauthor=False))
-    assert config_folder({"RECOLLECT_CONFIG_DIR": str(tmp_path)}) == tmp_path
+    assert config_folder({}) == Path(platformdirs.user_config_dir("bethink", appauthor=False))
+    assert data_folder() == Path(platformdirs.user_data_dir("bethink", appauthor=False))
+    assert config_folder({"BETHINK_CONFIG_DIR": str(tmp_path)}) == tmp_path
 
 
 @posix

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import BadProfile, NotFound
-from recollect.profile import Profile, load_profile, parse_profile, profile_names
+from bethink.errors import BadProfile, NotFound
+from bethink.retrieval.profile import Profile, load_profile, parse_profile, profile_names
 
 SMALL = """
 title = "small"
@@ -129,7 +129,7 @@ def test_an_own_profile_goes_before_a_shipped_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(profile_names()))
 def test_every_shipped_profile_loads(name: str) -> None:
-    """What comes with Recollect is valid and says what it is."""
+    """What comes with Bethink is valid and says what it is."""
     profile = load_profile(name)
 
     assert isinstance(profile, Profile)

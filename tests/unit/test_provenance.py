@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from bethink import Memory
+from bethink.errors import NotFound, Refused
+from bethink.model import Link, Node
+from bethink.retrieval.provenance import MAX_EDGES
+from bethink.testing import FixedClock
 from corpus import NOW
-from recollect import Memory
-from recollect.errors import NotFound, Refused
-from recollect.model import Link, Node
-from recollect.provenance import MOST_EDGES
-from recollect.testing import FixedClock
 
 
 @pytest.fixture
@@ -94,12 +94,12 @@ def test_a_large_answer_is_cut_and_says_so(memory: Memory) -> None:
     (a,) = remember(memory, "alpha one")
     links = [
         Link(Node("item", a), Node("file", f"f{n}"), "edits", created_at=NOW)
-        for n in range(MOST_EDGES + 1)
+        for n in range(MAX_EDGES + 1)
     ]
     memory.store.add_links(links)
 
     found = memory.why(a)
-    assert (len(found.edges), found.cut) == (MOST_EDGES, True)
+    assert (len(found.edges), found.cut) == (MAX_EDGES, True)
 
 
 def test_bad_questions_are_refused(memory: Memory) -> None:

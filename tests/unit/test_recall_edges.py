@@ -8,11 +8,11 @@ from datetime import datetime
 
 import pytest
 
+from bethink import Memory
+from bethink.model import Query
+from bethink.retrieval.context import Context
+from bethink.testing import FixedClock
 from corpus import NOW, days_ago
-from recollect import Memory
-from recollect.context import Context
-from recollect.model import Query
-from recollect.testing import FixedClock
 
 ASKED = "where is the production deploy key kept?"
 
@@ -45,15 +45,15 @@ def test_who_asks_for_many_is_given_twice_as_many_to_choose_from(
     """Up to fifty the usual number is enough; beyond, what is asked for counts double."""
     ctx = Context(Query("question", NOW, k=k, offset=offset), memory.store)
 
-    assert ctx.reach(60) == reach
-    assert ctx.reach(1000) == 1000
+    assert ctx.candidate_limit(60) == reach
+    assert ctx.candidate_limit(1000) == 1000
 
 
 def test_what_was_seen_counts_as_asked_for(memory: Memory) -> None:
     """Later pages reach as far as if all had been asked for at once."""
     query = Query("question", NOW, k=10, seen=frozenset(range(50)))
 
-    assert Context(query, memory.store).reach(60) == 120
+    assert Context(query, memory.store).candidate_limit(60) == 120
 
 
 def test_what_fits_the_tokens_exactly_is_kept(filled: Memory) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory
-from recollect.errors import NotFound, Refused
-from recollect.model import RELATIONS
-from recollect.stages.spread import RELATION_WEIGHTS
+from bethink import Memory
+from bethink.errors import NotFound, Refused
+from bethink.model import RELATIONS
+from bethink.systems.remind import RELATION_WEIGHTS
 
 
 @pytest.fixture

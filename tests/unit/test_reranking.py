@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.errors import BadSetting, ModelError
+from bethink.model import Candidate, Item, Query, Recall, Step
+from bethink.models.rerank.cross_encoder import CrossEncoder
+from bethink.retrieval.context import Context
+from bethink.retrieval.profile import Profile, load_profile, parse_profile, profile_names
+from bethink.retrieval.stages.rerank import OverlapRerank, Rerank
+from bethink.testing import FixedClock
 from corpus import NOW
-from recollect import Memory
-from recollect.context import Context
-from recollect.errors import BadSetting, ModelError
-from recollect.model import Candidate, Item, Query, Recall, Step
-from recollect.models.cross_encoder import CrossEncoder
-from recollect.profile import Profile, load_profile, parse_profile, profile_names
-from recollect.settings import Settings
-from recollect.stages.rerank import Overlap, Read
-from recollect.testing import FixedClock
 from rerank_server import FAULTS, reranking
 from tiny_bert import make_tiny_reader
 
@@ -60,14 +60,14 @@ def step(answer: Recall, name: str = "rerank.read") -> Step | None:
 
 def pool_of(*scores: float, **about: str) -> tuple[Candidate, ...]:
     return tuple(
-        Candidate(Item(f"i{n:03}", f"text {n}", NOW, "user")._replace(**about)).because(
+        Candidate(Item(f"i{n:03}", f"text {n}", NOW, "user")._replace(**about)).with_evidence(
             "fuse", "add", score
         )
         for n, score in enumerate(scores)
     )
 
 
-def judged(stage: Read, pool: tuple[Candidate, ...], scores: Sequence[float], memory: Memory):
+def judged(stage: Rerank, pool: tuple[Candidate, ...], scores: Sequence[float], memory: Memory):
     ctx = Context(Query("asked", NOW), memory.store, reranker=lambda *_: scores)
     return {cand.item.id: cand.score for cand in stage(pool, ctx)}
 
@@ -102,7 +102,7 @@ def test_a_place_in_the_profile_is_used(plain: Memory) -> None:
     """Its settings hold, and no second reader is added after it, in whichever slot it is."""
     for slot in ("rerank", "adjust"):
         reader = Reader()
-        profile = replace(load_profile("siftcoder"), **{slot: (Read(keep=0.0),)})
+        profile = replace(load_profile("siftcoder"), **{slot: (Rerank(keep=0.0),)})
 
         answer = plain.recall(ASKED, profile=profile, reranker=reader)
 
@@ -112,7 +112,7 @@ def test_a_place_in_the_profile_is_used(plain: Memory) -> None:
 
 def test_a_reader_comes_after_what_else_reads(plain: Memory) -> None:
     """A profile's own deterministic reader keeps its place."""
-    profile = replace(load_profile("siftcoder"), rerank=(Overlap(),))
+    profile = replace(load_profile("siftcoder"), rerank=(OverlapRerank(),))
 
     answer = plain.recall(ASKED, profile=profile, reranker=Reader())
 
@@ -122,7 +122,7 @@ def test_a_reader_comes_after_what_else_reads(plain: Memory) -> None:
 
 def test_a_step_that_is_left_out_passes_the_pool_on(plain: Memory) -> None:
     """The trace shows the same candidates before and after it."""
-    profile = replace(load_profile("siftcoder"), rerank=(Read(),))
+    profile = replace(load_profile("siftcoder"), rerank=(Rerank(),))
 
     answer = plain.recall(ASKED, profile=profile)
 
@@ -209,7 +209,7 @@ def test_a_cross_encoder_reads_items_and_episodes(tmp_path: Path, monkeypatch) -
 
 def test_a_server_reads_and_may_fail(plain: Memory, monkeypatch) -> None:
     """Asked for every recall; what it does not answer is said, and the order stays."""
-    monkeypatch.setenv("RECOLLECT_RERANK_TIMEOUT_S", "0.5")
+    monkeypatch.setenv("BETHINK_RERANK_TIMEOUT_S", "0.5")
     without = plain.recall("rotate deploy key")
     with reranking() as server:
         read = plain.recall("rotate deploy key", reranker=f"{server.url}/rerank")
@@ -252,7 +252,7 @@ def test_a_title_is_read_with_its_text(plain: Memory) -> None:
         return [0.0] * len(given)
 
     ctx = Context(Query("key", NOW), plain.store, reranker=read)
-    Read()(tuple(Candidate(item) for item in items), ctx)
+    Rerank()(tuple(Candidate(item) for item in items), ctx)
 
     assert seen == [
         "Key rotation\nKeys rotate monthly.",
@@ -264,14 +264,14 @@ def test_a_title_is_read_with_its_text(plain: Memory) -> None:
 
 def test_the_blend_is_four_to_six(plain: Memory) -> None:
     """0.4 of the earlier score, the best being 1, and 0.6 of the reader's."""
-    out = judged(Read(), pool_of(2.0, 1.0), [0.0, 1.0], plain)
+    out = judged(Rerank(), pool_of(2.0, 1.0), [0.0, 1.0], plain)
 
     assert out == pytest.approx({"i000": 0.4, "i001": 0.4 * 0.5 + 0.6})
 
 
 def test_scores_of_their_own_are_not_scaled(plain: Memory) -> None:
     """Where earlier steps give 0 to 1 already: 0.4·old + 0.6·score."""
-    out = judged(Read(scale="own"), pool_of(0.5, 0.2), [0.25, 1.0], plain)
+    out = judged(Rerank(scale="own"), pool_of(0.5, 0.2), [0.25, 1.0], plain)
 
     assert out == pytest.approx({"i000": 0.4 * 0.5 + 0.6 * 0.25, "i001": 0.4 * 0.2 + 0.6})
 
@@ -280,12 +280,12 @@ def test_the_first_can_keep_more(plain: Memory) -> None:
     """By rank: 0.75 up to the third, 0.6 up to the tenth, 0.4 after that, unread ones too."""
     pool = pool_of(*[1.0] * 14)
 
-    out = judged(Read(keep_by_rank=True, top=12), pool, [0.0] * 12, plain)
+    out = judged(Rerank(keep_by_rank=True, top=12), pool, [0.0] * 12, plain)
 
     assert [out[cand.item.id] for cand in pool] == pytest.approx(
         [0.75] * 3 + [0.60] * 7 + [0.40] * 4
     )
-    assert judged(Read(keep_by_rank=True), pool, [1.0] * 14, plain) == pytest.approx(
+    assert judged(Rerank(keep_by_rank=True), pool, [1.0] * 14, plain) == pytest.approx(
         {cand.item.id: 1.0 for cand in pool}
     )
 
@@ -297,6 +297,6 @@ def test_a_profile_can_say_how_to_blend() -> None:
     profile = parse_profile(toml + 'keep_by_rank = true\nscale = "own"\n', "mine", "here")
 
     assert isinstance(profile, Profile)
-    assert profile.rerank == (Read(keep_by_rank=True, scale="own"),)
+    assert profile.rerank == (Rerank(keep_by_rank=True, scale="own"),)
     with pytest.raises(Exception, match="scale is 'min'"):
         parse_profile(toml + 'scale = "min"\n', "mine", "here")

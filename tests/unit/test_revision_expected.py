@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from bethink import Memory
+from bethink.errors import Conflict
 from corpus import NOW
-from recollect import Memory
-from recollect.errors import Conflict
 
 
 def test_an_expected_revision_must_be_the_one_that_stands(memory: Memory) -> None:

@@ -11,9 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.asking import MAX_K, MAX_TOKENS
-from recollect.errors import BadSetting
-from recollect.settings import (
+from bethink.config.settings import (
     SETTINGS,
     Origin,
     Settings,
@@ -21,6 +19,8 @@ from recollect.settings import (
     set_project_setting,
     set_user_setting,
 )
+from bethink.errors import BadSetting
+from bethink.retrieval.query_builder import MAX_K, MAX_TOKENS
 
 NAMES = [setting.name for setting in SETTINGS]
 
@@ -33,11 +33,11 @@ class Desk:
         self.project = self.home / "app"
         self.inside = self.project / "src"
         self.user_file = self.home / "settings" / "config.toml"
-        self.project_file = self.project / ".recollect" / "config.toml"
+        self.project_file = self.project / ".bethink" / "config.toml"
         self.env = {
             "HOME": str(self.home),
             "USERPROFILE": str(self.home),
-            "RECOLLECT_CONFIG_DIR": str(self.user_file.parent),
+            "BETHINK_CONFIG_DIR": str(self.user_file.parent),
         }
         for path in (self.inside, self.user_file.parent, self.project_file.parent):
             path.mkdir(parents=True)
@@ -81,7 +81,7 @@ def test_the_strongest_source_wins(desk, present):
         desk.user_file.write_text("k = 1\n")
     if "project file" in present:
         desk.project_file.write_text("k = 2\n")
-    env = {"RECOLLECT_K": "3"} if "environment" in present else {}
+    env = {"BETHINK_K": "3"} if "environment" in present else {}
     overrides = {"k": 4} if "argument" in present else {}
 
     settings = desk.load(env=env, **overrides)
@@ -98,12 +98,12 @@ def test_each_value_remembers_its_own_source(desk):
     desk.user_file.write_text('actor = "anna"\nk = 7\n')
     desk.project_file.write_text('space = "shared"\n')
 
-    settings = desk.load(env={"RECOLLECT_TRACK": "yes"}, profile="siftcoder")
+    settings = desk.load(env={"BETHINK_TRACK": "yes"}, profile="siftcoder")
 
     assert {name: str(settings.origin(name)) for name in ("actor", "space", "track", "profile", "color")} == {
         "actor": f"user file {desk.user_file}",
         "space": f"project file {desk.project_file}",
-        "track": "environment RECOLLECT_TRACK",
+        "track": "environment BETHINK_TRACK",
         "profile": "argument",
         "color": "default",
     }  # fmt: skip
@@ -118,12 +118,12 @@ def test_given_tells_a_choice_from_a_default(desk):
 
 def test_an_argument_of_none_was_not_given(desk):
     """A command line passes what it has."""
-    assert desk.load(env={"RECOLLECT_K": "3"}, k=None).k == 3
+    assert desk.load(env={"BETHINK_K": "3"}, k=None).k == 3
 
 
 def test_an_empty_variable_is_not_set(desk):
     """The shell's way to unset for one command."""
-    settings = desk.load(env={"RECOLLECT_SPACE": "", "RECOLLECT_K": ""})
+    settings = desk.load(env={"BETHINK_SPACE": "", "BETHINK_K": ""})
 
     assert (settings.space, settings.k) == (None, 10)
 
@@ -142,7 +142,7 @@ def test_an_empty_variable_is_not_set(desk):
 )  # fmt: skip
 def test_variables_are_read_by_their_type(desk, name, text, value):
     """Numbers, yes and no, names, text."""
-    found = getattr(desk.load(env={f"RECOLLECT_{name.upper()}": text}), name)
+    found = getattr(desk.load(env={f"BETHINK_{name.upper()}": text}), name)
 
     assert found == value
     assert type(found) is type(value)
@@ -211,7 +211,7 @@ def test_a_refusal_says_what_would_hold_without_it(desk):
         ("color", "x", '"auto"'),
     ]:
         with pytest.raises(BadSetting) as caught:
-            desk.load(env={f"RECOLLECT_{name.upper()}": text})
+            desk.load(env={f"BETHINK_{name.upper()}": text})
         assert caught.value.remedy == f"change it, or leave it out: then it is {default}"
 
 
@@ -250,14 +250,12 @@ def test_an_unknown_argument_is_refused(desk):
 
 
 def test_a_misspelled_variable_is_refused(desk):
-    """RECOLLECT_SPCAE must not quietly use another space; foreign variables are let be."""
-    with pytest.raises(BadSetting, match="RECOLLECT_SPCAE") as caught:
-        desk.load(env={"RECOLLECT_SPCAE": "work"})
-    assert caught.value.remedy == "did you mean RECOLLECT_SPACE?"
+    """BETHINK_SPCAE must not quietly use another space; foreign variables are let be."""
+    with pytest.raises(BadSetting, match="BETHINK_SPCAE") as caught:
+        desk.load(env={"BETHINK_SPCAE": "work"})
+    assert caught.value.remedy == "did you mean BETHINK_SPACE?"
 
-    assert (
-        desk.load(env={"RECOLLECT_SERVER_TOKEN": "x", "RECOLLECT": "y", "SPACE": "z"}).space is None
-    )
+    assert desk.load(env={"BETHINK_SERVER_TOKEN": "x", "BETHINK": "y", "SPACE": "z"}).space is None
 
 
 def test_a_file_that_is_no_toml_is_named(desk):
@@ -273,7 +271,7 @@ def test_a_file_that_is_no_toml_is_named(desk):
 def test_two_project_files_are_one_too_many(desk):
     """Neither is quietly ignored."""
     desk.project_file.write_text("k = 5\n")
-    (desk.project / "recollect.toml").write_text("k = 6\n")
+    (desk.project / "bethink.toml").write_text("k = 6\n")
 
     with pytest.raises(BadSetting, match="both") as caught:
         desk.load()
@@ -281,19 +279,19 @@ def test_two_project_files_are_one_too_many(desk):
     assert caught.value.remedy == "keep one of them"
 
 
-def test_recollect_toml_is_a_project_file_too(desk):
+def test_bethink_toml_is_a_project_file_too(desk):
     """For those who like their settings visible."""
-    (desk.project / "recollect.toml").write_text("k = 6\n")
+    (desk.project / "bethink.toml").write_text("k = 6\n")
 
     settings = desk.load()
 
     assert settings.k == 6
-    assert settings.origin("k") == Origin("project file", str(desk.project / "recollect.toml"))
+    assert settings.origin("k") == Origin("project file", str(desk.project / "bethink.toml"))
 
 
 def test_outside_a_project_there_is_no_project_file(desk):
     """The home folder's own files do not count as a project's."""
-    (desk.home / "recollect.toml").write_text("k = 6\n")
+    (desk.home / "bethink.toml").write_text("k = 6\n")
     (desk.home / "notes").mkdir()
 
     settings = desk.load(start=desk.home / "notes")
@@ -310,7 +308,7 @@ def test_a_relative_folder_is_relative_to_its_source(desk, source, base):
     if source == "user":
         desk.user_file.write_text('data_dir = "memories"\n')
     elif source == "environment":
-        env = {"RECOLLECT_DATA_DIR": "memories"}
+        env = {"BETHINK_DATA_DIR": "memories"}
     else:
         overrides = {"data_dir": Path("memories")}
 
@@ -323,14 +321,14 @@ def test_a_folder_may_be_absolute_or_begin_at_home(desk, tmp_path, monkeypatch):
     monkeypatch.setenv("USERPROFILE", str(desk.home))
 
     assert desk.load(data_dir=str(tmp_path / "x")).data_dir == tmp_path / "x"
-    assert desk.load(env={"RECOLLECT_DATA_DIR": "~/x"}).data_dir == desk.home / "x"
+    assert desk.load(env={"BETHINK_DATA_DIR": "~/x"}).data_dir == desk.home / "x"
 
 
 def test_profiles_of_ones_own_are_looked_for_in_two_places(desk):
     """The user's, then the project's; plain settings know of neither."""
     assert desk.load().profile_folders() == (
         desk.user_file.parent / "profiles",
-        desk.project / ".recollect" / "profiles",
+        desk.project / ".bethink" / "profiles",
     )
     assert desk.load(start=desk.home).profile_folders() == (desk.user_file.parent / "profiles",)
     assert Settings().profile_folders() == ()
@@ -349,7 +347,7 @@ def test_the_table_and_the_settings_agree():
     for setting in SETTINGS:
         assert setting.help
         assert setting.expected
-        assert setting.variable == "RECOLLECT_" + setting.name.upper()
+        assert setting.variable == "BETHINK_" + setting.name.upper()
         assert setting.default is None or isinstance(setting.default, setting.type)
 
 
@@ -420,7 +418,7 @@ def test_an_embedder_may_be_a_providers_model(desk, value):
     set_user_setting("embedder", value, desk.env)
 
     assert desk.load().embedder == value
-    assert desk.load(env={"RECOLLECT_EMBEDDER": value}).embedder == value
+    assert desk.load(env={"BETHINK_EMBEDDER": value}).embedder == value
 
 
 @pytest.mark.parametrize("value", ["nobody:model", "ollama:", "ollama: ", "hash:x", "ollama:a\tb"])
@@ -454,12 +452,12 @@ def test_a_setting_can_be_taken_out_again(desk):
 
 
 def test_a_project_setting_goes_to_the_projects_file(desk):
-    """To the one that is there, else to .recollect/config.toml."""
+    """To the one that is there, else to .bethink/config.toml."""
     assert set_project_setting("space", "shared", desk.inside, desk.env) == desk.project_file
     assert desk.load().space == "shared"
 
     desk.project_file.unlink()
-    visible = desk.project / "recollect.toml"
+    visible = desk.project / "bethink.toml"
     visible.write_text("")
 
     assert set_project_setting("k", "4", desk.inside, desk.env) == visible
@@ -471,7 +469,7 @@ def test_there_is_no_project_to_write_to(desk):
     with pytest.raises(BadSetting, match="no project") as caught:
         set_project_setting("k", 4, desk.home, desk.env)
 
-    assert ".recollect" in caught.value.remedy
+    assert ".bethink" in caught.value.remedy
 
 
 @pytest.mark.parametrize(("name", "text"), BAD)
@@ -495,13 +493,13 @@ def test_without_arguments_the_process_is_asked(desk, tmp_path):
     """The working directory and the environment are the sources; a removed folder is none."""
     code = (
         "import os\n"
-        "from recollect.settings import load_settings, set_user_setting, set_project_setting\n"
+        "from bethink.config.settings import load_settings, set_user_setting, set_project_setting\n"
         "set_user_setting('k', 5); set_project_setting('profile', 'bob')\n"
         "s = load_settings(); print(s.k, s.profile, s.track, s.project)\n"
         "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')\n"
         "print(load_settings().project)"
     )
-    env = {**os.environ, **desk.env, "RECOLLECT_TRACK": "1"}
+    env = {**os.environ, **desk.env, "BETHINK_TRACK": "1"}
 
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=desk.inside, env=env, capture_output=True, text=True,
@@ -516,7 +514,7 @@ def test_loading_is_cheap(desk):
     """Without a file neither TOML nor guesses nor platform folders are imported."""
     code = (
         "import sys\n"
-        "from recollect.settings import load_settings\n"
+        "from bethink.config.settings import load_settings\n"
         "load_settings()\n"
         "print(sorted({'tomllib', 'difflib', 'platformdirs', 'numpy', 'tempfile'} & set(sys.modules)))"
     )

@@ -14,10 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import BadSetting, StoreError
-from recollect.places import find_project
-from recollect.settings import SPACE_NAME, Settings, load_settings
-from recollect.spaces import (
+from bethink.config.paths import find_project
+from bethink.config.settings import SPACE_NAME, Settings, load_settings
+from bethink.config.spaces import (
     SpaceRef,
     data_dir,
     list_spaces,
@@ -25,6 +24,7 @@ from recollect.spaces import (
     resolve_space,
     space_path,
 )
+from bethink.errors import BadSetting, StoreError
 
 posix = pytest.mark.skipif(os.name == "nt", reason="POSIX permissions and links")
 
@@ -47,26 +47,26 @@ def test_the_configured_space_beats_the_projects(tmp_path: Path):
     """And says who configured it."""
     root = project(tmp_path / "app")
     env = {
-        "RECOLLECT_SPACE": "work",
-        "RECOLLECT_DATA_DIR": str(tmp_path / "d"),
-        "RECOLLECT_CONFIG_DIR": str(tmp_path),
+        "BETHINK_SPACE": "work",
+        "BETHINK_DATA_DIR": str(tmp_path / "d"),
+        "BETHINK_CONFIG_DIR": str(tmp_path),
     }
 
     ref = resolve_space(None, load_settings(root, env))
 
     assert ref.name == "work"
     assert ref.path == tmp_path / "d" / "spaces" / "work.db"
-    assert ref.why == "set by environment RECOLLECT_SPACE"
+    assert ref.why == "set by environment BETHINK_SPACE"
 
 
 def test_a_project_can_pin_its_space(tmp_path: Path):
     """The pin travels with the project's file."""
     root = project(tmp_path / "app")
-    (root / ".recollect").mkdir()
-    (root / ".recollect" / "config.toml").write_text('space = "shared"\n')
+    (root / ".bethink").mkdir()
+    (root / ".bethink" / "config.toml").write_text('space = "shared"\n')
     (root / "src").mkdir()
 
-    ref = resolve_space(None, load_settings(root / "src", {"RECOLLECT_CONFIG_DIR": str(tmp_path)}))
+    ref = resolve_space(None, load_settings(root / "src", {"BETHINK_CONFIG_DIR": str(tmp_path)}))
 
     assert ref.name == "shared"
     assert "config.toml" in ref.why
@@ -107,7 +107,7 @@ def test_a_project_is_the_same_whatever_the_locale_says(tmp_path: Path):
     """The name of its space comes from the bytes of its path, not from how they are read."""
     root = tmp_path / "prôject"
     root.mkdir()
-    told = "import sys; from recollect.spaces import project_space; from pathlib import Path; "
+    told = "import sys; from bethink.config.spaces import project_space; from pathlib import Path; "
     told += "print(project_space(Path(sys.argv[1])))"
     plain = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
@@ -179,12 +179,12 @@ def test_plain_names_are_taken(name, tmp_path: Path):
 
 
 def test_the_data_folder_is_the_platforms_unless_set(tmp_path: Path, monkeypatch):
-    """RECOLLECT_DATA_DIR moves everything."""
+    """BETHINK_DATA_DIR moves everything."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    env = {"RECOLLECT_DATA_DIR": str(tmp_path / "moved"), "RECOLLECT_CONFIG_DIR": str(tmp_path)}
+    env = {"BETHINK_DATA_DIR": str(tmp_path / "moved"), "BETHINK_CONFIG_DIR": str(tmp_path)}
 
     assert data_dir(load_settings(tmp_path, env)) == tmp_path / "moved"
-    assert data_dir(Settings()).name == "recollect"
+    assert data_dir(Settings()).name == "bethink"
 
 
 def test_spaces_are_listed_with_size_and_time(tmp_path: Path):

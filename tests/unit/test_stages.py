@@ -8,19 +8,19 @@ from datetime import timedelta
 
 import pytest
 
+from bethink import Memory
+from bethink.errors import ModelError
+from bethink.model import Candidate, Evidence, Item, Pool, Query, replay
+from bethink.retrieval.context import Context
+from bethink.retrieval.profile import load_profile
+from bethink.retrieval.stages.adjust import CallerBoost, Decay, Importance, Recency, age_days
+from bethink.retrieval.stages.assemble import Budget, page_of, token_cost
+from bethink.retrieval.stages.conversation import Conversation
+from bethink.retrieval.stages.diversify import Collapse, Mmr, Rotate
+from bethink.retrieval.stages.fusion import Rrf, WeightedSum
+from bethink.retrieval.stages.gate import Threshold
+from bethink.retrieval.stages.rerank import OverlapRerank, Rerank
 from corpus import NOW
-from recollect import Memory
-from recollect.context import Context
-from recollect.errors import ModelError
-from recollect.model import Candidate, Evidence, Item, Pool, Query, replay
-from recollect.profile import load_profile
-from recollect.stages.adjust import CallerBoost, Decay, Importance, Recency, age_days
-from recollect.stages.budget import Budget, cost, page_of
-from recollect.stages.conversation import Conversation
-from recollect.stages.diversify import Collapse, Mmr, Rotate
-from recollect.stages.fuse import Rrf, Weighted
-from recollect.stages.gate import Threshold
-from recollect.stages.rerank import Overlap, Read
 
 
 def item(number: int, text: str = "", **about: object) -> Item:
@@ -29,7 +29,7 @@ def item(number: int, text: str = "", **about: object) -> Item:
 
 
 def cand(number: int, score: float = 1.0, text: str = "", **about: object) -> Candidate:
-    return Candidate(item(number, text, **about)).because("start", "add", score)
+    return Candidate(item(number, text, **about)).with_evidence("start", "add", score)
 
 
 def ctx(memory: Memory, text: str = "question", **about: object) -> Context:
@@ -86,7 +86,7 @@ def test_rrf_listens_to_weights(memory: Memory) -> None:
 def test_a_weighted_sum_scales_by_the_best(memory: Memory) -> None:
     """The best of each channel counts its whole weight."""
     scores = fused(
-        memory, Fixed("lexical", (1, 2), 0.6), Fixed("dense", (2,), 0.4), fusion=Weighted()
+        memory, Fixed("lexical", (1, 2), 0.6), Fixed("dense", (2,), 0.4), fusion=WeightedSum()
     )
 
     assert scores == {"i001": 0.6, "i002": 0.6 / 2 + 0.4}
@@ -205,7 +205,7 @@ def test_one_memory_is_returned_whatever_it_costs(memory: Memory) -> None:
 
     assert [c.item.id for c in kept] == ["i001"]
     assert (page.stopped_by, page.has_more, page.total) == ("tokens", True, 2)
-    assert cost(pool[1].item) == 18
+    assert token_cost(pool[1].item) == 18
 
 
 def test_a_reader_blends_and_never_erases(memory: Memory) -> None:
@@ -213,11 +213,11 @@ def test_a_reader_blends_and_never_erases(memory: Memory) -> None:
     pool = (cand(1, 2.0), cand(2, 1.0))
     context = replace(ctx(memory), reranker=lambda _, texts: [0.0, math.nan])
 
-    out = Read()(pool, context)
+    out = Rerank()(pool, context)
 
     assert [c.score for c in out] == [0.4, 0.2]
     with pytest.raises(ModelError):
-        Read()(pool, replace(context, reranker=lambda _, texts: [1.0]))
+        Rerank()(pool, replace(context, reranker=lambda _, texts: [1.0]))
 
 
 def test_the_deterministic_reader_prefers_the_whole_phrase(memory: Memory) -> None:
@@ -229,7 +229,7 @@ def test_the_deterministic_reader_prefers_the_whole_phrase(memory: Memory) -> No
         cand(3, 0.5, "nothing of it"),
     )
 
-    out = Overlap()(pool, ctx(memory, "auth token cache"))
+    out = OverlapRerank()(pool, ctx(memory, "auth token cache"))
 
     assert [c.item.id for c in out] == ["i002", "i001", "i003"]
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from naughty import NAUGHTY
-from recollect.text import (
+from bethink.core.text import (
     caption,
+    find_unstorable,
     fingerprint,
     fold,
     has_substance,
+    hidden_text_flags,
     sentences,
     shorten,
-    unkeepable,
-    unseen_flags,
-    visible,
+    strip_hidden,
     word_set,
 )
+from naughty import NAUGHTY
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from recollect.text import (
 )
 def test_only_nul_and_lone_surrogates_cannot_be_kept(text, found):
     """The position and the name of the first such character are told."""
-    assert unkeepable(text) == found
+    assert find_unstorable(text) == found
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_only_nul_and_lone_surrogates_cannot_be_kept(text, found):
 )
 def test_what_a_reader_would_not_see_is_flagged(text, flags):
     """Joiners are no sign where a script or an emoji needs them."""
-    assert unseen_flags(text) == flags
+    assert hidden_text_flags(text) == flags
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_a_reader_would_not_see_is_flagged(text, flags):
 )
 def test_visible_text_hides_nothing(text, shown):
     """Escape sequences, direction controls, tags and zero-width characters go; words stay."""
-    assert visible(text) == shown
+    assert strip_hidden(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -208,14 +208,14 @@ def test_fingerprints_tell_circumstances_apart():
 @pytest.mark.parametrize("text", NAUGHTY, ids=range(len(NAUGHTY)))
 def test_any_text_passes_through_every_function(text):
     """Nothing here raises on the texts a store accepts."""
-    if unkeepable(text):
+    if find_unstorable(text):
         return
     for work in (
         fold,
-        visible,
+        strip_hidden,
         word_set,
         sentences,
         caption,
-        unseen_flags,
+        hidden_text_flags,
     ):
         work(text)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from bethink import Memory
+from bethink.errors import BethinkError, NotFound, Refused
+from bethink.ingest.admission import admit_thread
+from bethink.model import Member, Thread, ThreadEvent
+from bethink.testing import FixedClock
 from corpus import NOW
-from recollect import Memory
-from recollect.errors import NotFound, RecollectError, Refused
-from recollect.ingest.thread import admit_thread
-from recollect.model import Member, Thread, ThreadEvent
-from recollect.testing import FixedClock
 
 KEY = "sk-proj-Ab3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7dE9fG1hJ3"
 
@@ -84,5 +84,5 @@ WRONG = [
 def test_a_thread_that_breaks_a_rule_is_refused(change: dict[str, object]) -> None:
     """Each rule by itself; the thread without the change is fine."""
     assert admit_thread(GOOD) == GOOD
-    with pytest.raises(RecollectError):
+    with pytest.raises(BethinkError):
         admit_thread(GOOD._replace(**change))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from bethink import Memory
+from bethink.errors import Refused
+from bethink.testing import FixedClock
 from corpus import NOW
-from recollect import Memory
-from recollect.errors import Refused
-from recollect.testing import FixedClock
 
 
 @pytest.fixture

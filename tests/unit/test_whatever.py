@@ -6,11 +6,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect import Memory
-from recollect.asked import kinds_asked
-from recollect.profile import parse_profile
-from recollect.testing import FixedClock
-from recollect.whatever import CHINESE, ENGLISH, only_asking, only_asks_unspaced, sorts
+from bethink import Memory
+from bethink.retrieval.profile import parse_profile
+from bethink.retrieval.query_analysis import (
+    CHINESE,
+    ENGLISH,
+    generic_words,
+    is_generic_unspaced,
+    kind_requests,
+    requested_kinds,
+)
+from bethink.testing import FixedClock
 
 NOW = datetime(2026, 11, 15, 14, 30, tzinfo=UTC)  # a Sunday
 LANGUAGES = (ENGLISH, "german", "spanish", "french", CHINESE)
@@ -267,7 +273,7 @@ def test_what_is_to_come_was_spoken_of_before(embedder, question, plan):
 )
 def test_the_kind_that_a_question_asks_for(text, kinds):
     """By a word of its own language."""
-    assert kinds_asked(text) == kinds
+    assert requested_kinds(text) == kinds
 
 
 def test_a_question_leans_to_the_kind_it_asks_for(kept):
@@ -286,18 +292,18 @@ def test_a_question_leans_to_the_kind_it_asks_for(kept):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_language_has_its_words(language):
     """Each sort can be asked for in each; words are written as they are compared."""
-    words = only_asking(language)
+    words = generic_words(language)
 
-    assert all(sort.words for sort in sorts(language))
+    assert all(sort.words for sort in kind_requests(language))
     assert all(word == word.lower() for word in words)
     assert language == CHINESE or all(word.isascii() for word in words)
 
 
 def test_chinese_is_read_without_spaces():
     """What is left of a stretch when times and asking are taken away."""
-    assert only_asks_unspaced("昨天发生了什么", ["昨天"])
-    assert not only_asks_unspaced("昨天数据库发生了什么", ["昨天"])
-    assert not only_asks_unspaced("yesterday", [])
+    assert is_generic_unspaced("昨天发生了什么", ["昨天"])
+    assert not is_generic_unspaced("昨天数据库发生了什么", ["昨天"])
+    assert not is_generic_unspaced("yesterday", [])
 
 
 def test_a_minute_is_of_its_time(embedder):

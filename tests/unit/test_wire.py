@@ -13,12 +13,10 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from corpus import NOW
-from recollect import Entity, Filters, Memory
-from recollect.errors import RecollectError
-from recollect.explain import Look, WhyNot
-from recollect.jsonable import iso
-from recollect.model import (
+from bethink import Entity, Filters, Memory
+from bethink.core.json_values import iso
+from bethink.errors import BethinkError
+from bethink.model import (
     AnswerStatus,
     Candidate,
     Evidence,
@@ -31,9 +29,7 @@ from recollect.model import (
     Step,
     replay,
 )
-from recollect.testing import FixedClock
-from recollect.traced import step_json, trace_json
-from recollect.wire import (
+from bethink.render.wire import (
     dumps,
     entity_json,
     error_json,
@@ -44,8 +40,13 @@ from recollect.wire import (
     mapping_json,
     recall_json,
     remembered_json,
+    step_json,
+    trace_json,
     why_not_json,
 )
+from bethink.retrieval.explain import RetrieverView, WhyNot
+from bethink.testing import FixedClock
+from corpus import NOW
 
 DOCS = Path(__file__).parents[2] / "docs" / "wire.md"
 NAME = re.compile(r"`([a-z0-9_]+)`")
@@ -227,7 +228,7 @@ def test_an_error_is_as_documented() -> None:
     assert shape is not None
     promised = json.loads(shape.group(1).replace("...", '"x"'))
 
-    told = strict(error_json("there is no memory 'x'", "recollect list", RecollectError.__name__))
+    told = strict(error_json("there is no memory 'x'", "bethink list", BethinkError.__name__))
 
     assert told.keys() == promised.keys()
     assert told["error"].keys() == promised["error"].keys()
@@ -242,7 +243,7 @@ def test_odd_numbers_become_null(odd: float) -> None:
     item = Item("i1", "x", NOW, "test")
     seen = Evidence("channel.lexical", "seen", odd, "", None, 1)
     cand = Candidate(item, odd, (seen,))
-    missed = WhyNot(item, False, "gate", "", odd, odd, "", (Look("lexical", odd, odd),))
+    missed = WhyNot(item, False, "gate", "", odd, odd, "", (RetrieverView("lexical", odd, odd),))
 
     assert strict(evidence_json(seen))["value"] is None
     page = Page(0, 1, 1, has_more=False, stopped_by="end", tokens=0)

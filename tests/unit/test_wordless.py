@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from bethink import Memory
+from bethink.errors import Refused
+from bethink.ports import Embedder
+from bethink.retrieval.profile import profile_names
+from bethink.testing import FixedClock
 from corpus import NOW
-from recollect import Memory
-from recollect.errors import Refused
-from recollect.ports import Embedder
-from recollect.profile import profile_names
-from recollect.testing import FixedClock
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,10 @@ from typing import Any
 
 import pytest
 
-from corpus import FOREIGN, NOTES, NOW, QUESTIONS, days_ago
-from recollect import Memory
-from recollect.channels import CHANNELS
-from recollect.context import Channel, Context
-from recollect.errors import NotFound, Refused
-from recollect.model import (
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.errors import NotFound, Refused
+from bethink.model import (
     Candidate,
     Evidence,
     Filters,
@@ -28,16 +26,17 @@ from recollect.model import (
     Recall,
     Situation,
     Step,
-    best_first,
     replay,
+    sort_by_score,
 )
-from recollect.ports import Embedder, Embedding
-from recollect.profile import load_profile
-from recollect.settings import Settings
-from recollect.stages import ASSEMBLERS, FUSIONS, STAGES
-from recollect.stages.boosts import mean_interval_days, part_of_day
-from recollect.stages.enrich import primary_entity
-from recollect.testing import FixedClock
+from bethink.ports import Embedder, Embedding
+from bethink.retrieval.context import Context, Retriever
+from bethink.retrieval.profile import load_profile
+from bethink.retrieval.retrievers import RETRIEVERS
+from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
+from bethink.systems.abmind.stages import mean_interval_days, part_of_day, primary_entity
+from bethink.testing import FixedClock
+from corpus import FOREIGN, NOTES, NOW, QUESTIONS, days_ago
 
 SATURDAY = datetime(2026, 11, 14, 10, 0, tzinfo=UTC)
 
@@ -195,9 +194,9 @@ def test_priority_gives_the_first_stages_score_and_all_evidence(filled: Memory) 
     """Of one stage's channels the better counts; later stages only confirm."""
     names = ("sf.porter", "sf.trigram", "se", "s6")
     scores = {"sf.porter": 0.2, "sf.trigram": 0.4, "se": 0.9, "s6": 0.5}
-    found: dict[Channel, Pool] = {}
+    found: dict[Retriever, Pool] = {}
     for name in names:
-        channel = CHANNELS["lexical"](name=name)
+        channel = RETRIEVERS["lexical"](name=name)
         reason = Evidence(f"channel.{name}", "add", scores[name], "", None, 1)
         found[channel] = (Candidate(item("both"), scores[name], (reason,)),)
         if name == "se":
@@ -219,7 +218,7 @@ class SlowEmbedder:
 
     def __init__(self, inner: Embedder) -> None:
         self._inner = inner
-        self.begun, self.go, self.done = (threading.Event() for _ in range(3))
+        self.begun, self.writer, self.done = (threading.Event() for _ in range(3))
         self.by: list[int] = []
 
     model = property(lambda self: self._inner.model)
@@ -231,7 +230,7 @@ class SlowEmbedder:
     def embed_query(self, text: str) -> Embedding:
         self.by.append(threading.get_ident())
         self.begun.set()
-        assert self.go.wait(5)
+        assert self.writer.wait(5)
         self.done.set()
         return self._inner.embed_query(text)
 
@@ -257,7 +256,7 @@ class Waits:
 
     def __call__(self, ctx: Context) -> Pool:
         assert self._model.begun.wait(5), "nobody began to embed"
-        self._model.go.set()
+        self._model.writer.set()
         return ()
 
 
@@ -291,12 +290,12 @@ def test_an_embedding_nobody_needs_is_dropped(slow: tuple[Memory, SlowEmbedder])
     assert answer.hits
     assert step(answer, "channel.se").status == "skipped"
     assert not model.done.is_set()
-    model.go.set()
+    model.writer.set()
 
 
 def test_an_embedding_that_fails_degrades_where_it_is_needed(embedder: Embedder) -> None:
     """The error of the early call is told by the channel that asked for it."""
-    from recollect.errors import ModelError
+    from bethink.errors import ModelError
 
     class Broken(SlowEmbedder):
         def embed_query(self, text: str) -> Embedding:
@@ -314,7 +313,7 @@ def test_a_quick_embedder_stays_in_line(filled: Memory) -> None:
     """No thread is started for a table that answers at once."""
     before = threading.active_count()
     ctx = context(filled, "deploy key")
-    ctx.begin_embedding()
+    ctx.prefetch_embedding()
 
     assert threading.active_count() == before
 
@@ -508,15 +507,15 @@ def test_a_note_can_be_looked_at_but_not_changed(noted: Memory) -> None:
 def test_notes_and_edges_answer_lawfully(noted: Memory, people: Memory) -> None:
     """Best first, unique, ranked from 1, each score its own single reason, twice the same."""
     for memory, channel, asked in (
-        (noted, CHANNELS["notes"](), "archive paper lunch pump"),
-        (people, CHANNELS["edges"](), "Alice, Bob, Carol and Dave"),
+        (noted, RETRIEVERS["notes"](), "archive paper lunch pump"),
+        (people, RETRIEVERS["edges"](), "Alice, Bob, Carol and Dave"),
     ):
         ctx = Context(Query(asked, SATURDAY), memory.store, notes=memory.notes)
         again = Context(Query(asked, SATURDAY), memory.store, notes=memory.notes)
         pool = channel(ctx)
 
         assert len(pool) > 1
-        assert pool == best_first(pool) == channel(again)
+        assert pool == sort_by_score(pool) == channel(again)
         assert len(set(ids(pool))) == len(pool)
         assert [one.evidence[-1].rank for one in pool] == list(range(1, len(pool) + 1))
         assert all(replay(one.evidence) == one.score for one in pool)
@@ -810,16 +809,16 @@ def test_diversity_starts_from_the_best_after_all_boosts(filled: Memory) -> None
 )  # fmt: skip
 def test_filters_hold_on_every_stage(filled: Memory, where: dict[str, Any]) -> None:
     """No stage lets a memory through that the filters keep out, and none cuts before them."""
-    from recollect.asking import make_filters
-    from recollect.ports import Scope
-    from recollect.scope import rejects
+    from bethink.ports import Scope
+    from bethink.retrieval.query_builder import make_filters
+    from bethink.retrieval.scope import rejection_reason
 
     answer = filled.recall("the tokens of the release and of Priya", profile="abmind", **where)
     judged = Scope(make_filters(where, NOW), NOW)
 
     for one in answer.steps:
         if one.name.startswith("channel."):
-            assert all(rejects(found.item, judged) is None for found in one.pool)
+            assert all(rejection_reason(found.item, judged) is None for found in one.pool)
 
 
 def test_expired_memories_stay_out_unless_asked_for(memory: Memory) -> None:
@@ -939,8 +938,8 @@ def test_strong_feeling_makes_a_core_memory(
 
 def test_a_number_that_cannot_be_is_refused_on_loading() -> None:
     """Fading over no days would divide by nothing."""
-    from recollect.errors import BadProfile
-    from recollect.profile import parse_profile
+    from bethink.errors import BadProfile
+    from bethink.retrieval.profile import parse_profile
 
     text = '[[channels]]\nuse = "lexical"\n[[adjust]]\nuse = "fading"\ndays = 0'
     with pytest.raises(BadProfile, match="must be above 0"):

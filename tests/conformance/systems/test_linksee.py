@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
+from bethink import Memory
+from bethink.errors import Refused, StoreBusy
+from bethink.model import Candidate, Evidence, Filters, Item, Query, replay, sort_by_score
+from bethink.render.wire import recall_json
+from bethink.retrieval.context import Context
+from bethink.retrieval.profile import load_profile
+from bethink.retrieval.stages import STAGES
+from bethink.retrieval.stages.assemble import token_cost
+from bethink.systems.linksee import Composite
+from bethink.testing import FixedClock
 from corpus import NOW
-from recollect import Memory
-from recollect.context import Context
-from recollect.errors import Refused, StoreBusy
-from recollect.model import Candidate, Evidence, Filters, Item, Query, best_first, replay
-from recollect.profile import load_profile
-from recollect.stages import STAGES
-from recollect.stages.budget import cost
-from recollect.stages.warmth import Composite
-from recollect.testing import FixedClock
-from recollect.wire import recall_json
 
 DAY = 24 * 3600
 PROFILE = "linksee"
@@ -75,7 +75,7 @@ def test_the_composite_is_the_pages_sum(memory: Memory, clock: FixedClock) -> No
 
 
 def pool_of(*scores: float) -> tuple[Candidate, ...]:
-    return best_first(
+    return sort_by_score(
         Candidate(Item(f"i{n}", f"text {n}", NOW, "test"), score, (Evidence("x", "add", score),))
         for n, score in enumerate(scores)
     )
@@ -262,10 +262,10 @@ class Busy:
     """A store whose entities somebody else keeps busy."""
 
     def __init__(self, store: Any) -> None:
-        self._store = store
+        self._store_new = store
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
+        return getattr(self._store_new, name)
 
     def set_momenta(self, values: Mapping[str, float], now: datetime) -> None:
         raise StoreBusy("others were writing")
@@ -373,7 +373,7 @@ def test_the_token_budget_counts_tokens(memory: Memory) -> None:
     """Not memories: long ones leave room for fewer, and one always comes."""
     memory.remember_many([f"deploy key {n} " + "with many more words " * 20 for n in range(6)])
     every = memory.recall("deploy key", profile=PROFILE, k=50, max_tokens=10**6).hits
-    each = cost(every[0].item)
+    each = token_cost(every[0].item)
 
     two = memory.recall("deploy key", profile=PROFILE, k=50, max_tokens=2 * each + 1)
     one = memory.recall("deploy key", profile=PROFILE, k=50, max_tokens=1)

@@ -11,10 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from corpus import NOW, days_ago
-from recollect import Memory
-from recollect.context import Context
-from recollect.model import (
+from bethink import Memory
+from bethink.model import (
     Candidate,
     Evidence,
     Link,
@@ -24,12 +22,14 @@ from recollect.model import (
     Query,
     Thread,
     ThreadEvent,
-    best_first,
     replay,
+    sort_by_score,
 )
-from recollect.profile import load_profile
-from recollect.stages import STAGES
-from recollect.testing import FixedClock
+from bethink.retrieval.context import Context
+from bethink.retrieval.profile import load_profile
+from bethink.retrieval.stages import STAGES
+from bethink.testing import FixedClock
+from corpus import NOW, days_ago
 
 GRAPH = load_profile("memind-simple").expand[2]
 THREADS = replace(load_profile("memind-simple").expand[1], enabled=True)
@@ -54,7 +54,7 @@ def ask(memory: Memory, **fields: object) -> Context:
 
 
 def direct(memory: Memory, **scores: float) -> Pool:
-    return best_first(
+    return sort_by_score(
         Candidate(memory.get(name), score, (Evidence("fuse.x", "add", score),))
         for name, score in scores.items()
     )
@@ -70,7 +70,7 @@ def by_id(pool: Pool) -> dict[str, Candidate]:
 
 
 def lawful(pool: Pool) -> bool:
-    return pool == best_first(pool) and all(replay(c.evidence) == c.score for c in pool)
+    return pool == sort_by_score(pool) and all(replay(c.evidence) == c.score for c in pool)
 
 
 # --- Graph --------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def test_siblings_share_an_entity(memory: Memory) -> None:
     sibling = out["Nordwind1"].evidence[0]
     assert (sibling.value, sibling.via) == (pytest.approx(0.8 * 0.85), "Nordwind0")
     assert "also speaks of" in sibling.why
-    assert "1 hubs skipped" in ctx.take_remarks()
+    assert "1 hubs skipped" in ctx.pop_notes()
 
 
 def test_nothing_forgotten_or_filtered_comes_in(memory: Memory) -> None:
@@ -250,7 +250,7 @@ def test_the_remark_counts(memory: Memory) -> None:
 
     GRAPH(direct(memory, m00=0.9, m01=0.5, m02=0.3, m03=0.1), ctx)
 
-    assert ctx.take_remarks() == (
+    assert ctx.pop_notes() == (
         "4 seeds, 1 by links, 0 by entities, 1 admitted, 1 displaced, 2 found already, "
         "0 hubs skipped"
     )

@@ -8,17 +8,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bethink import Memory
+from bethink.model import Candidate, Evidence, Item, Link, Node, Pool, Query, replay, sort_by_score
+from bethink.ports import Embedder
+from bethink.retrieval.answer_text import render_text
+from bethink.retrieval.context import Context
+from bethink.retrieval.profile import load_profile
+from bethink.retrieval.retrievers import RETRIEVERS
+from bethink.retrieval.stages import FUSIONS, STAGES
+from bethink.retrieval.time_decay import TimeDecay, time_factor
+from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW, days_ago
-from recollect import Memory
-from recollect.channels import CHANNELS
-from recollect.context import Context
-from recollect.model import Candidate, Evidence, Item, Link, Node, Pool, Query, best_first, replay
-from recollect.ports import Embedder
-from recollect.present import present
-from recollect.profile import load_profile
-from recollect.stages import FUSIONS, STAGES
-from recollect.testing import FixedClock
-from recollect.timely import Curve, time_factor
 
 PROFILE = load_profile("memind-simple")
 
@@ -38,7 +38,7 @@ def found(channel: str, *ids: str) -> Pool:
 
 
 def scored(*scores: float, level: str = "item") -> Pool:
-    return best_first(
+    return sort_by_score(
         Candidate(item(f"i{at}", level=level), score, (Evidence("fuse.x", "add", score),))
         for at, score in enumerate(scores)
     )
@@ -172,7 +172,7 @@ def test_the_time_factor_at_its_boundaries(
     bare: Memory, text: str, fields: dict[str, datetime], factor: float
 ) -> None:
     """Gentle by age with a floor of 0.7, firm outside a named time with one of 0.3."""
-    value, _ = time_factor(item("a", **fields), ask(bare, text), Curve())
+    value, _ = time_factor(item("a", **fields), ask(bare, text), TimeDecay())
 
     assert value == pytest.approx(factor)
 
@@ -204,7 +204,7 @@ def test_the_vector_channel_is_exact(told: Memory) -> None:
     vectors = told.store.embeddings([one.id for one in everything], told.embedder.model)
     question = ctx.embedding().vector
     best = {
-        one.id: float(vectors[one.id].vector @ question) * time_factor(one, ctx, Curve())[0]
+        one.id: float(vectors[one.id].vector @ question) * time_factor(one, ctx, TimeDecay())[0]
         for one in everything
     }
     expected = sorted((one for one in best if best[one] >= 0.1), key=lambda one: -best[one])[:15]
@@ -218,12 +218,12 @@ def test_the_vector_channel_is_exact(told: Memory) -> None:
 def test_keywords_are_squeezed(told: Memory) -> None:
     """BM25 s becomes s / (1 + s), so every score is below 1."""
     ctx = ask(told, "deploy key vault")
-    raw = CHANNELS["lexical"]()(ctx)
-    ceiling = raw[0].score and CHANNELS["keyword"]()(ctx)[0].score / (
-        1 - CHANNELS["keyword"]()(ctx)[0].score
+    raw = RETRIEVERS["lexical"]()(ctx)
+    ceiling = raw[0].score and RETRIEVERS["keyword"]()(ctx)[0].score / (
+        1 - RETRIEVERS["keyword"]()(ctx)[0].score
     )
 
-    pool = CHANNELS["keyword"](depth=50)(ctx)
+    pool = RETRIEVERS["keyword"](depth=50)(ctx)
 
     assert [cand.item.id for cand in pool] == [cand.item.id for cand in raw]
     assert all(0 < cand.score < 1 for cand in pool)
@@ -271,7 +271,7 @@ def test_times_the_original_does_not_know_activate_it(told: Memory, said: str) -
 
 def test_last_week_is_the_week_before_this_one() -> None:
     """From Monday to Monday, asked on a Sunday."""
-    from recollect.asked import periods
+    from bethink.retrieval.query_analysis import periods
 
     ctx = Context(Query("last week", datetime(2026, 11, 15, 12, tzinfo=UTC)), None)
     assert [(period.start, period.end) for period in periods(ctx)] == [
@@ -309,7 +309,7 @@ def test_truncation_leaves_insights_alone(bare: Memory) -> None:
         Candidate(item(f"x{at}", level="insight"), 0.3, (Evidence("fuse.x", "add", 0.3),))
         for at in range(3)
     )
-    pool = best_first((*scored(1.0, 0.9), *insights))
+    pool = sort_by_score((*scored(1.0, 0.9), *insights))
 
     assert PROFILE.gate[0](pool, ask(bare)) == pool
 
@@ -399,13 +399,13 @@ def test_a_secret_source_is_not_captioned(embedder: Embedder) -> None:
 def test_insights_come_first_in_the_text(layered: Memory) -> None:
     """Insights, dated items, captions; the hits themselves stay best first."""
     answer = layered.recall(QUESTION, profile="memind-simple")
-    text = present(answer, layered.profile("memind-simple").text)
+    text = render_text(answer, layered.profile("memind-simple").text)
 
     headings = [line for line in text.splitlines() if line.startswith("## ")]
     assert headings == ["## Insights", "## Items", "## Captions"]
     assert "- [2026-03-0" in text
     assert "- Documentation planning session" in text
-    assert answer.hits == best_first(answer.hits)
+    assert answer.hits == sort_by_score(answer.hits)
 
 
 def test_limits_are_counted_apart(layered: Memory) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from recollect.cli import main
+from bethink.cli import main
 
 MEMORIES = [
     ("The deploy key for production lives in vault B", "--occurred-at", "2026-03-20"),
@@ -24,7 +24,7 @@ class Terminal:
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch, capsys: Any) -> None:
         patch.chdir(folder)
-        for name in ("HOME", "XDG_CONFIG_HOME", "RECOLLECT_DATA_DIR"):
+        for name in ("HOME", "XDG_CONFIG_HOME", "BETHINK_DATA_DIR"):
             patch.setenv(name, str(folder / name.lower()))
         self._capsys = capsys
         for words in MEMORIES:

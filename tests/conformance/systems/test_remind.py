@@ -10,16 +10,22 @@ from typing import Any
 
 import pytest
 
+from bethink import Memory
+from bethink.model import Candidate, Evidence, Item, Link, Node, Query, Recall
+from bethink.retrieval.context import Context
+from bethink.retrieval.profile import load_profile
+from bethink.systems.remind import (
+    RELATION_WEIGHTS,
+    Blend,
+    EntityMeaning,
+    EntityName,
+    Spread,
+    question_words,
+    word_overlap,
+)
+from bethink.testing import FixedClock
 from compass import Compass
 from corpus import NOW
-from recollect import Memory
-from recollect.context import Context
-from recollect.model import Candidate, Evidence, Item, Link, Node, Query, Recall
-from recollect.profile import load_profile
-from recollect.stages.blend import Blend, asked_words, overlap
-from recollect.stages.entity_signals import EntityMeaning, EntityName
-from recollect.stages.spread import RELATION_WEIGHTS, Spread
-from recollect.testing import FixedClock
 
 REMIND = load_profile("remind")
 # Without the gate that is ours, so that single numbers can be looked at.
@@ -52,7 +58,7 @@ def context(memory: Memory, text: str = "question", **about: Any) -> Context:
 def starting(memory: Memory, scores: Mapping[str, float]) -> tuple[Candidate, ...]:
     items = memory.store.get(list(scores))
     return tuple(
-        Candidate(items[key]).because("start", "add", score) for key, score in scores.items()
+        Candidate(items[key]).with_evidence("start", "add", score) for key, score in scores.items()
     )
 
 
@@ -105,9 +111,9 @@ def test_words_count_from_two_letters_and_inside_others() -> None:
     """As parts of words, in title and text, each once."""
     item = Item("a", "Configuration of PostgreSQL", NOW, "x", caption="Pool size")
 
-    assert asked_words("A config-key, a CONFIG of it?") == ("config", "key", "of", "it")
-    assert overlap(("config", "postgres", "pool", "redis"), item) == (0.75, 3)
-    assert overlap((), item) == (0.0, 0)
+    assert question_words("A config-key, a CONFIG of it?") == ("config", "key", "of", "it")
+    assert word_overlap(("config", "postgres", "pool", "redis"), item) == (0.75, 3)
+    assert word_overlap((), item) == (0.0, 0)
 
 
 def test_initial_activation_weighs_confidence_and_forgetting(memory: Memory) -> None:

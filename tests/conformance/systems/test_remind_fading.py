@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bethink import Memory
+from bethink.ports import UsageDecay
+from bethink.retrieval.profile import load_profile
+from bethink.retrieval.stages.assemble import Track
+from bethink.store.sqlite import SqliteStore
+from bethink.testing import FixedClock
 from compass import Compass
 from corpus import NOW
-from recollect import Memory
-from recollect.ports import Fading
-from recollect.profile import load_profile
-from recollect.stages.track import Track
-from recollect.store.sqlite import SqliteStore
-from recollect.testing import FixedClock
 from records import at, record
 
 REMIND = load_profile("remind")
@@ -47,9 +47,9 @@ class Loop:
                     self.left[name] = max(0.0, left - RATE)
 
 
-def fading(interval: int, returned: Mapping[str, float]) -> Fading:
+def fading(interval: int, returned: Mapping[str, float]) -> UsageDecay:
     gains = {name: REGAIN * score for name, score in returned.items()}
-    return Fading(interval, RATE, GRACE_S, gains)
+    return UsageDecay(interval, RATE, GRACE_S, gains)
 
 
 def left(store: SqliteStore) -> dict[str, float]:
@@ -232,9 +232,9 @@ def test_forgetting_lowers_activation(memory: Memory) -> None:
     """What is left multiplies the next activation."""
     fast = replace(REMIND, gate=(), track=Track(decay_interval=1, decay_rate=0.5))
     first = memory.recall("near", profile=fast).hits[0]
-    memory.store.note_use([], NOW, fading=Fading(1, 0.5, 60.0, {}))
-    memory.store.note_use([], memory._clock(), fading=Fading(1, 0.5, 60.0, {}))
-    memory.store.note_use(["near"], memory._clock(), fading=Fading(0, 0.5, 60.0, {"near": 0.4}))
+    memory.store.note_use([], NOW, fading=UsageDecay(1, 0.5, 60.0, {}))
+    memory.store.note_use([], memory._clock(), fading=UsageDecay(1, 0.5, 60.0, {}))
+    memory.store.note_use(["near"], memory._clock(), fading=UsageDecay(0, 0.5, 60.0, {"near": 0.4}))
     again = memory.recall("near", profile=fast).hits[0]
 
     assert memory.get("near").decay == pytest.approx(0.4)

@@ -14,21 +14,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bethink import Memory
+from bethink.core.text import find_unstorable
+from bethink.model import Candidate, Evidence, Item, Query
+from bethink.models import open_embedder
+from bethink.ports import Embedder
+from bethink.render.wire import recall_json
+from bethink.retrieval.context import Context
+from bethink.retrieval.profile import Profile, load_profile, parse_profile
+from bethink.retrieval.retrievers.dense import Dense
+from bethink.retrieval.retrievers.lexical import Lexical
+from bethink.retrieval.stages import STAGES
+from bethink.retrieval.stages.adjust import Decay
+from bethink.testing import FixedClock
 from corpus import FOREIGN, NOW
 from naughty import NAUGHTY
-from recollect import Memory
-from recollect.channels.dense import Dense
-from recollect.channels.lexical import Lexical
-from recollect.context import Context
-from recollect.model import Candidate, Evidence, Item, Query
-from recollect.models import open_embedder
-from recollect.ports import Embedder
-from recollect.profile import Profile, load_profile, parse_profile
-from recollect.stages import STAGES
-from recollect.stages.adjust import Decay
-from recollect.testing import FixedClock
-from recollect.text import unkeepable
-from recollect.wire import recall_json
 
 PROFILE = "siftcoder"
 DECAYED = {
@@ -73,7 +73,7 @@ def test_any_text_is_a_valid_question(memory: Memory) -> None:
     """No operator, quote or bracket breaks the search or changes what it means."""
     memory.remember("The auth-middleware drops requests without a tenant header")
     for text in [*NAUGHTY, 'fix the auth-middleware bug"', "NEAR/2 (a OR", "a:b^c*", "*", '""']:
-        if text.strip() and unkeepable(text) is None and len(text.encode()) <= 8192:
+        if text.strip() and find_unstorable(text) is None and len(text.encode()) <= 8192:
             memory.recall(text, profile=PROFILE)
 
     assert asked(memory, 'auth-middleware AND "tenant* NEAR(')

@@ -18,11 +18,11 @@ from math import log
 
 import pytest
 
-from recollect import Memory
-from recollect.context import Context
-from recollect.model import Candidate, Item, Query
-from recollect.overlap import Question, Weights, rarity_of, telling
-from recollect.stages.rerank import Overlap
+from bethink import Memory
+from bethink.model import Candidate, Item, Query
+from bethink.retrieval.context import Context
+from bethink.retrieval.overlap import OverlapScorer, OverlapWeights, bm25_idf, content_tokens
+from bethink.retrieval.stages.rerank import OverlapRerank
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 STOP = "an and are as at be by for from in is it of on or the to"
@@ -45,11 +45,11 @@ def read(memory: Memory, question: str, text: str, score: float = 0.0) -> float:
 
 def judged(memory: Memory, question: str, pool: list[Candidate]) -> tuple[Candidate, ...]:
     seen = [replace_evidence(cand) for cand in pool]
-    return Overlap()(tuple(seen), Context(Query(question, NOW), memory.store))
+    return OverlapRerank()(tuple(seen), Context(Query(question, NOW), memory.store))
 
 
 def replace_evidence(cand: Candidate) -> Candidate:
-    return Candidate(cand.item).because("fuse", "add", cand.score)
+    return Candidate(cand.item).with_evidence("fuse", "add", cand.score)
 
 
 def idf(held: int, documents: int = 4) -> float:
@@ -58,7 +58,7 @@ def idf(held: int, documents: int = 4) -> float:
 
 def test_tokens_are_of_two_letters_and_more() -> None:
     """Letters, digits, underscores and hyphens, in lower case; single ones do not count."""
-    assert telling("Fix AUTH_token v2 re-use x 7 ß d'or né") == [
+    assert content_tokens("Fix AUTH_token v2 re-use x 7 ß d'or né") == [
         "fix", "auth_token", "v2", "re-use",
     ]  # fmt: skip
 
@@ -66,15 +66,22 @@ def test_tokens_are_of_two_letters_and_more() -> None:
 def test_seventeen_words_say_nothing() -> None:
     """Those, and no others."""
     assert len(STOP.split()) == 17
-    assert telling(STOP) == []
-    assert telling("with this that was not if") == ["with", "this", "that", "was", "not", "if"]
+    assert content_tokens(STOP) == []
+    assert content_tokens("with this that was not if") == [
+        "with",
+        "this",
+        "that",
+        "was",
+        "not",
+        "if",
+    ]
 
 
 def test_rarity_is_as_written() -> None:
     """ln(1 + (N − df + 0.5) ÷ (df + 0.5)), from a word nobody has to one that all have."""
-    assert rarity_of(4, 0) == pytest.approx(log(1 + 4.5 / 0.5))
-    assert rarity_of(4, 4) == pytest.approx(log(1 + 0.5 / 4.5))
-    assert rarity_of(0, 0) == pytest.approx(log(2))
+    assert bm25_idf(4, 0) == pytest.approx(log(1 + 4.5 / 0.5))
+    assert bm25_idf(4, 4) == pytest.approx(log(1 + 0.5 / 4.5))
+    assert bm25_idf(0, 0) == pytest.approx(log(2))
 
 
 def test_a_shared_word_counts_by_rarity_and_share(memory: Memory) -> None:
@@ -116,11 +123,11 @@ def test_the_whole_question_counts_from_four_characters_on(
     question: str, text: str, whole: bool
 ) -> None:
     """As a part of the text, in any case of letters, 0.4."""
-    words = Question(question)
+    words = OverlapScorer(question)
     nothing = dict.fromkeys(words.words, 0.0)
 
-    with_phrase = words.shared(text, nothing, Weights()).value
-    without = words.shared(text, nothing, Weights(whole=0.0)).value
+    with_phrase = words.shared(text, nothing, OverlapWeights()).value
+    without = words.shared(text, nothing, OverlapWeights(whole=0.0)).value
 
     assert with_phrase - without == pytest.approx(0.4 if whole else 0.0)
 
@@ -154,15 +161,15 @@ def test_all_terms_together(memory: Memory) -> None:
         + 0.5 * 0.03
     )  # fmt: skip
 
-    assert telling(text) == tokens
+    assert content_tokens(text) == tokens
     assert read(memory, "auth token cache", text, 0.03) == pytest.approx(expected)
 
 
 def test_every_part_can_be_weighed(memory: Memory) -> None:
     """Its numbers are settings of the stage."""
     ctx = Context(Query("cache", NOW), memory.store)
-    plain = Overlap(prior=1.0, per_word=0.0, whole=0.0, length_penalty=0.0)
-    cand = Candidate(Item("i", "cache vault", NOW, "user")).because("fuse", "add", 0.25)
+    plain = OverlapRerank(prior=1.0, per_word=0.0, whole=0.0, length_penalty=0.0)
+    cand = Candidate(Item("i", "cache vault", NOW, "user")).with_evidence("fuse", "add", 0.25)
 
     assert plain((cand,), ctx)[0].score == pytest.approx(0.25 + idf(2) / 2)
     assert replace(plain, top=0)((cand,), ctx)[0].score == 0.25

@@ -10,15 +10,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from recollect import Memory
-from recollect.maintain import JOBS
-from recollect.maintain.concepts import Concepts
-from recollect.maintain.consolidate import Consolidate
-from recollect.maintain.forget import Forget
-from recollect.maintain.insights import Insights
-from recollect.maintain.job import Job
-from recollect.settings import Settings
-from recollect.testing import FixedClock
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.maintain import JOBS
+from bethink.maintain.cleanup import Forget
+from bethink.maintain.consolidate import Concepts, Consolidate
+from bethink.maintain.insights import Insights
+from bethink.maintain.job import Job
+from bethink.testing import FixedClock
 
 LATER = datetime(2026, 11, 1, tzinfo=UTC)
 SMALL: dict[str, Callable[[], Job]] = {

@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 
-from recollect import Memory
-from recollect.maintain.consolidate import Consolidate
-from recollect.settings import Settings
-from recollect.testing import FixedClock
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.maintain.consolidate import Consolidate
+from bethink.testing import FixedClock
 
 LATER = datetime(2026, 11, 1, tzinfo=UTC)
 

@@ -37,7 +37,7 @@ vm.runInContext(`${readFileSync(script, "utf8")}; globalThis.lineTo = lineTo;`, 
 const heard = Object.fromEntries(["tool-input", "tool-result", "host-context-changed"].map((name) =>
   [`ui/notifications/${name}`, () => report.heard.push(name)]));
 const line = context.lineTo(frame, heard);
-await line.greet({ name: "recollect", version: "1" });
+await line.greet({ name: "bethink", version: "1" });
 await initialized;
 report.app = bridge.getAppVersion();
 

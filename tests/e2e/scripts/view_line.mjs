@@ -19,7 +19,7 @@ const heard = { "ui/notifications/tool-result": (params) => notified.push(params
 const line = context.lineTo(frame, heard);
 
 // The greeting comes first, and "initialized" only after its answer.
-const greeted = line.greet({ name: "recollect", version: "1" });
+const greeted = line.greet({ name: "bethink", version: "1" });
 assert.equal(sent.length, 1);
 const [{ message: hello, to }] = sent;
 assert.equal(to, "*");

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
-from recollect.model import Entity, Item
-from recollect.ports import Embedding, Mention, Record
-from recollect.store.sqlite import SqliteStore
+from bethink.model import Entity, Item
+from bethink.ports import Embedding, Mention, Record
+from bethink.store.sqlite import SqliteStore
 
 DIM = 16
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from recollect.access.guard import Guard
-from recollect.access.rate import Buckets
-from recollect.access.rights import Right
-from recollect.access.tokens import Tokens
-from recollect.errors import BadSetting
+from bethink.access.guard import Guard
+from bethink.access.policy import Right
+from bethink.access.rate_limit import TokenBucketLimiter
+from bethink.access.tokens import TokenStore
+from bethink.errors import BadSetting
 from serving import URL, Callers, make_door
 
 
@@ -29,12 +29,12 @@ async def well(scope: object, receive: object, send: object) -> None:
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o622, 0o660, 0o666, 0o770, 0o777])
 def test_a_file_of_tokens_that_others_can_write_to_is_refused(tmp_path: Path, mode: int) -> None:
     """Group and world alike: who can write there can let themselves in."""
-    Tokens(tmp_path).create("laptop", Right.READ, ("work",))
-    path = Tokens(tmp_path).path
+    TokenStore(tmp_path).create("laptop", Right.READ, ("work",))
+    path = TokenStore(tmp_path).path
     path.chmod(mode)
 
     with pytest.raises(BadSetting, match="others than you") as refused:
-        Tokens(tmp_path).all()
+        TokenStore(tmp_path).all()
     assert refused.value.remedy == f"chmod 600 {path}"
 
 
@@ -42,10 +42,10 @@ def test_a_file_of_tokens_that_others_can_write_to_is_refused(tmp_path: Path, mo
 @pytest.mark.parametrize("mode", [0o600, 0o400, 0o640, 0o644, 0o755])
 def test_a_file_of_tokens_that_others_can_only_read_is_used(tmp_path: Path, mode: int) -> None:
     """It holds hashes alone."""
-    secret = Tokens(tmp_path).create("laptop", Right.READ, ("work",))
-    Tokens(tmp_path).path.chmod(mode)
+    secret = TokenStore(tmp_path).create("laptop", Right.READ, ("work",))
+    TokenStore(tmp_path).path.chmod(mode)
 
-    assert Tokens(tmp_path).find(secret, "work", datetime(2026, 3, 2, tzinfo=UTC)) is not None
+    assert TokenStore(tmp_path).find(secret, "work", datetime(2026, 3, 2, tzinfo=UTC)) is not None
 
 
 @pytest.mark.parametrize("minutes", [1, 3])
@@ -53,7 +53,7 @@ def test_a_file_of_tokens_that_others_can_only_read_is_used(tmp_path: Path, mode
 def test_a_bucket_fills_by_its_rate_and_no_faster(a_minute: int, minutes: int) -> None:
     """Who asks all the time gets what was in it, and then exactly so many a minute."""
     now = [0.0]
-    buckets = Buckets(a_minute, lambda: now[0])
+    buckets = TokenBucketLimiter(a_minute, lambda: now[0])
     assert sum(buckets.take("a") == 0 for _ in range(2 * a_minute)) == a_minute
 
     served = 0
@@ -67,7 +67,7 @@ def test_a_bucket_fills_by_its_rate_and_no_faster(a_minute: int, minutes: int) -
 def test_a_bucket_holds_a_minute_and_no_more() -> None:
     """However long nobody asked."""
     now = [0.0]
-    buckets = Buckets(5, lambda: now[0])
+    buckets = TokenBucketLimiter(5, lambda: now[0])
     buckets.take("a")
     now[0] = 86_400.0
 
@@ -78,7 +78,7 @@ def test_a_token_counts_where_nobody_else_does(tmp_path: Path) -> None:
     """Who asks without one whether the server is well is never turned away; who shows one
     there is counted as anywhere, so that nobody finds out a token by trying."""
     callers = Callers(tmp_path)
-    door = replace(make_door(callers, rate=2), open_to_all=frozenset({"/health"}))
+    door = replace(make_door(callers, rate=2), public_paths=frozenset({"/health"}))
 
     async def asked(headers: dict[str, str]) -> list[int]:
         transport = httpx.ASGITransport(Guard(well, door), client=("127.0.0.1", 1))

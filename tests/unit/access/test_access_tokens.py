@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from recollect.access.rights import Right
-from recollect.access.tokens import ANY_SPACE, FILE, Tokens, expiry_of
-from recollect.errors import BadSetting, NotFound, Refused
+from bethink.access.policy import Right
+from bethink.access.tokens import ANY_SPACE, FILE, TokenStore, expiry_after
+from bethink.errors import BadSetting, NotFound, Refused
 
 NOW = datetime(2026, 5, 7, 12, tzinfo=UTC)
 
 
 def test_a_token_is_256_random_bits_and_only_its_hash_is_kept(tmp_path: Path) -> None:
     """Nothing in the file helps who reads it."""
-    tokens = Tokens(tmp_path)
+    tokens = TokenStore(tmp_path)
     made = [tokens.create(f"t{number}", Right.READ, ("work",)) for number in range(20)]
 
     assert len(set(made)) == 20
@@ -32,7 +32,7 @@ def test_a_token_is_256_random_bits_and_only_its_hash_is_kept(tmp_path: Path) ->
 
 def test_a_token_opens_its_spaces_with_its_right(tmp_path: Path) -> None:
     """And no other; one for any space opens all."""
-    tokens = Tokens(tmp_path)
+    tokens = TokenStore(tmp_path)
     some = tokens.create("some", Right.WRITE, ("work", "home"))
     every = tokens.create("every", Right.READ, (ANY_SPACE,))
 
@@ -49,7 +49,7 @@ def test_a_token_opens_its_spaces_with_its_right(tmp_path: Path) -> None:
 @pytest.mark.parametrize("shown", ["", "rc_", "rc_x", "x" * 10_000, "rc_ü", "\x00", " "])
 def test_nonsense_opens_nothing(tmp_path: Path, shown: str) -> None:
     """Whatever it is made of."""
-    tokens = Tokens(tmp_path)
+    tokens = TokenStore(tmp_path)
     real = tokens.create("real", Right.READ, (ANY_SPACE,))
 
     assert tokens.find(shown, "work", NOW) is None
@@ -59,17 +59,17 @@ def test_nonsense_opens_nothing(tmp_path: Path, shown: str) -> None:
 
 def test_a_token_expires(tmp_path: Path) -> None:
     """At the very moment."""
-    tokens = Tokens(tmp_path)
+    tokens = TokenStore(tmp_path)
     secret = tokens.create("brief", Right.READ, ("work",), expires=NOW)
 
     assert tokens.find(secret, "work", NOW - timedelta(milliseconds=1)) is not None
     assert tokens.find(secret, "work", NOW) is None
-    assert not tokens.usable("work", NOW)
+    assert not tokens.has_valid("work", NOW)
 
 
 def test_a_revoked_token_is_noticed_by_who_is_running(tmp_path: Path) -> None:
     """Another process's change counts from the next look on."""
-    running, other = Tokens(tmp_path), Tokens(tmp_path)
+    running, other = TokenStore(tmp_path), TokenStore(tmp_path)
     secret = other.create("laptop", Right.READ, ("work",))
     assert running.find(secret, "work", NOW) is not None
 
@@ -82,17 +82,17 @@ def test_a_revoked_token_is_noticed_by_who_is_running(tmp_path: Path) -> None:
 
 def test_no_file_is_no_token(tmp_path: Path) -> None:
     """And looking makes none."""
-    tokens = Tokens(tmp_path / "nowhere")
+    tokens = TokenStore(tmp_path / "nowhere")
 
     assert tokens.all() == ()
-    assert not tokens.usable("work", NOW)
+    assert not tokens.has_valid("work", NOW)
     assert not (tmp_path / "nowhere").exists()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes mean nothing there")
 def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
     """Whatever the umask says; and one that others can write to is refused."""
-    tokens = Tokens(tmp_path / "config")
+    tokens = TokenStore(tmp_path / "config")
     before = os.umask(0)
     try:
         tokens.create("laptop", Right.READ, ("work",))
@@ -131,9 +131,9 @@ def test_a_damaged_file_lets_nobody_in(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FILE).chmod(0o600)
 
     with pytest.raises(BadSetting):
-        Tokens(tmp_path).all()
+        TokenStore(tmp_path).all()
     with pytest.raises(BadSetting):
-        Tokens(tmp_path).create("new", Right.READ, ("work",))
+        TokenStore(tmp_path).create("new", Right.READ, ("work",))
     assert (tmp_path / FILE).read_bytes() == content
 
 
@@ -141,12 +141,12 @@ def test_a_damaged_file_lets_nobody_in(tmp_path: Path, content: bytes) -> None:
 def test_names_are_plain(tmp_path: Path, name: str) -> None:
     """So that they can stand in a journal and in a command."""
     with pytest.raises(Refused):
-        Tokens(tmp_path).create(name, Right.READ, ("work",))
+        TokenStore(tmp_path).create(name, Right.READ, ("work",))
 
 
 def test_a_name_is_taken_once(tmp_path: Path) -> None:
     """The first token stays what it is."""
-    tokens = Tokens(tmp_path)
+    tokens = TokenStore(tmp_path)
     first = tokens.create("laptop", Right.READ, ("work",))
 
     with pytest.raises(Refused, match="already"):
@@ -161,27 +161,27 @@ def test_a_name_is_taken_once(tmp_path: Path) -> None:
 )
 def test_spans_are_read(span: str, days: float) -> None:
     """A number and a unit."""
-    assert expiry_of(span, NOW) == NOW + timedelta(days=days)
+    assert expiry_after(span, NOW) == NOW + timedelta(days=days)
 
 
 @pytest.mark.parametrize("span", ["", "30", "d", "0d", "-1d", "1.5d", "30 d", "999999d", "3٣d"])
 def test_other_spans_are_refused(span: str) -> None:
     """In a sentence."""
     with pytest.raises(Refused, match="no span"):
-        expiry_of(span, NOW)
+        expiry_after(span, NOW)
 
 
 def test_the_calendar_ends_somewhere() -> None:
     """Beyond it there is a sentence, too."""
     with pytest.raises(Refused, match="beyond any date"):
-        expiry_of("99999y", NOW)
+        expiry_after("99999y", NOW)
 
 
 MAKE = """
 import sys
 from pathlib import Path
-from recollect.access.rights import Right
-from recollect.access.tokens import Tokens
+from bethink.access.policy import Right
+from bethink.access.tokens import Tokens
 tokens = Tokens(Path(sys.argv[1]))
 for number in range(10):
     print(tokens.create(f"{sys.argv[2]}-{number}", Right.READ, ("work",)))
@@ -196,7 +196,7 @@ def test_processes_that_make_tokens_at_once_lose_none(tmp_path: Path) -> None:
     ]
     made = [line for maker in makers for line in maker.communicate()[0].decode().split()]
 
-    tokens = Tokens(tmp_path)
+    tokens = TokenStore(tmp_path)
     assert len(made) == len(tokens.all()) == 30
     assert all(tokens.find(secret, "work", NOW) for secret in made)
     assert json.loads((tmp_path / FILE).read_text())["version"] == 1

@@ -11,10 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
-from recollect.access.guard import MOST_BODY, Door, Guard, door_for
-from recollect.access.hosts import Address
-from recollect.access.rights import principal_of
-from recollect.errors import BadSetting
+from bethink.access.guard import MAX_BODY_BYTES, Guard, GuardConfig, make_guard_config
+from bethink.access.hosts import Address
+from bethink.access.policy import principal_of
+from bethink.errors import BadSetting
 from serving import HERE, URL, Callers, make_door
 
 
@@ -31,7 +31,7 @@ def callers(tmp_path: Path) -> Callers:
     return Callers(tmp_path)
 
 
-def client_of(door: Door, app: Any = echo) -> httpx.AsyncClient:
+def client_of(door: GuardConfig, app: Any = echo) -> httpx.AsyncClient:
     transport = httpx.ASGITransport(Guard(app, door), client=("127.0.0.1", 50_000))
     return httpx.AsyncClient(transport=transport, base_url=URL)
 
@@ -68,9 +68,13 @@ def test_bodies_have_a_limit(callers: Callers) -> None:
 
     async def work() -> None:
         async with client_of(make_door(callers)) as client:
-            fits = await client.post("/", content=b"x" * MOST_BODY)
-            assert fits.text == f"loopback {MOST_BODY}"
-            for content in (b"x" * (MOST_BODY + 1), pieces(MOST_BODY + 1), pieces(MOST_BODY * 3)):
+            fits = await client.post("/", content=b"x" * MAX_BODY_BYTES)
+            assert fits.text == f"loopback {MAX_BODY_BYTES}"
+            for content in (
+                b"x" * (MAX_BODY_BYTES + 1),
+                pieces(MAX_BODY_BYTES + 1),
+                pieces(MAX_BODY_BYTES * 3),
+            ):
                 answer = await client.post("/", content=content)
                 assert answer.status_code == 413
                 assert answer.json()["error"]["kind"] == "too_large"
@@ -121,7 +125,7 @@ def test_who_is_refused_is_heard_out(
 def test_who_has_said_everything_is_answered_at_once(callers: Callers) -> None:
     """A body whose last part is too much has no more to be heard out."""
     sent: list[Any] = []
-    parts = [b"x" * MOST_BODY, b"x"]
+    parts = [b"x" * MAX_BODY_BYTES, b"x"]
 
     async def receive() -> Any:
         body = parts.pop(0)
@@ -151,7 +155,7 @@ def test_slow_bodies_are_given_up(callers: Callers) -> None:
 
     scope = {"type": "http", "method": "POST", "path": "/", "client": ("127.0.0.1", 1),
              "headers": [(b"host", b"localhost")]}  # fmt: skip
-    guard = Guard(echo, replace(make_door(callers), body_within_s=0.05))
+    guard = Guard(echo, replace(make_door(callers), body_timeout_s=0.05))
     gone = [
         {"type": "http.request", "body": b"half", "more_body": True},
         {"type": "http.disconnect"},
@@ -202,7 +206,11 @@ def test_addresses_of_one_network_share_their_tries(callers: Callers) -> None:
 
 def test_only_so_many_are_served_at_once(callers: Callers) -> None:
     """The others are told to try again; who only listens does not count."""
-    door = replace(make_door(callers), at_once=2, brief=lambda scope: scope["path"] != "/stream")
+    door = replace(
+        make_door(callers),
+        max_concurrent=2,
+        count_concurrency=lambda scope: scope["path"] != "/stream",
+    )
 
     async def work() -> None:
         free = asyncio.Event()
@@ -211,7 +219,7 @@ def test_only_so_many_are_served_at_once(callers: Callers) -> None:
             await refused_of(asked, 2)
             assert (await client.get("/stream")).status_code == 200
             free.set()
-            answers = await asyncio.gather(*asked)
+            answers = await asyncio.run_assembler(*asked)
             assert sorted(one.status_code for one in answers) == [200, 200, 503, 503]
             assert (await client.get("/")).status_code == 200
 
@@ -221,7 +229,7 @@ def test_only_so_many_are_served_at_once(callers: Callers) -> None:
 def test_who_looks_after_the_server_is_always_answered(callers: Callers) -> None:
     """However much others ask; but nobody guesses tokens there uncounted."""
     open_to_all = frozenset({"/health"})
-    door = replace(make_door(callers, rate=2), at_once=1, each=1, open_to_all=open_to_all)
+    door = replace(make_door(callers, rate=2), max_concurrent=1, each=1, public_paths=open_to_all)
 
     async def work() -> None:
         free = asyncio.Event()
@@ -257,7 +265,7 @@ def test_nobody_takes_all_the_room(callers: Callers) -> None:
             await refused_of(asked, 1)
             other = await client.get("/", headers=callers.headers["read"])
             free.set()
-            answers = await asyncio.gather(*asked)
+            answers = await asyncio.run_assembler(*asked)
             assert sorted(one.status_code for one in answers) == [200, 200, 503]
             assert other.status_code == 200
 
@@ -326,7 +334,7 @@ def test_a_refusal_says_how_to_come_in(callers: Callers) -> None:
     async def work() -> None:
         async with client_of(make_door(callers, require_token=True)) as client:
             none = await client.get("/")
-            assert none.headers["www-authenticate"] == 'Bearer realm="recollect"'
+            assert none.headers["www-authenticate"] == 'Bearer realm="bethink"'
             wrong = await client.get("/", headers=callers.headers["expired"])
             assert 'error="invalid_token"' in wrong.headers["www-authenticate"]
             same = [
@@ -346,8 +354,8 @@ def test_a_door_to_the_world_needs_a_lock(tmp_path: Path, host: str) -> None:
         empty.revoke(name)
 
     with pytest.raises(BadSetting, match="not this machine alone"):
-        door_for(Address(host, 80), "memory", empty)
+        make_guard_config(Address(host, 80), "memory", empty)
     with pytest.raises(BadSetting, match="no token"):
-        door_for(HERE, "memory", empty, require_token=True)
-    assert door_for(HERE, "memory", empty).neighbours
-    assert not door_for(Address(host, 80), "another", empty).neighbours
+        make_guard_config(HERE, "memory", empty, require_token=True)
+    assert make_guard_config(HERE, "memory", empty).trust_loopback
+    assert not make_guard_config(Address(host, 80), "another", empty).trust_loopback

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.access.hosts import Address, is_loopback, names_for
-from recollect.errors import BadSetting
+from bethink.access.hosts import Address, host_policy_for, is_loopback
+from bethink.errors import BadSetting
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
@@ -30,7 +30,7 @@ def test_addresses_that_others_can_reach(host: str) -> None:
 def test_an_allowed_host_is_a_name(host: str) -> None:
     """No wildcard, no port, no URL."""
     with pytest.raises(BadSetting):
-        names_for(Address("127.0.0.1", 1), (host,), ())
+        host_policy_for(Address("127.0.0.1", 1), (host,), ())
 
 
 @pytest.mark.parametrize(
@@ -40,24 +40,24 @@ def test_an_allowed_host_is_a_name(host: str) -> None:
 def test_an_allowed_origin_is_one(origin: str) -> None:
     """Scheme, host and port: never all, never a path."""
     with pytest.raises(BadSetting):
-        names_for(Address("127.0.0.1", 1), (), (origin,))
+        host_policy_for(Address("127.0.0.1", 1), (), (origin,))
 
 
 @given(st.binary(max_size=60))
 def test_no_host_but_ours_is_known(host: bytes) -> None:
     """Whatever bytes it is made of."""
-    names = names_for(Address("127.0.0.1", 1), (), ())
+    names = host_policy_for(Address("127.0.0.1", 1), (), ())
     ours = (b"127.0.0.1", b"localhost", b"[::1]", b"::1")
-    known = names.knows_host([(b"host", host)])
+    known = names.allows_host([(b"host", host)])
 
     assert not known or host.lower().rpartition(b":")[0] in ours or host.lower() in ours
 
 
 def test_two_hosts_are_none() -> None:
     """Which of them was meant is not ours to guess."""
-    names = names_for(Address("127.0.0.1", 1), (), ())
+    names = host_policy_for(Address("127.0.0.1", 1), (), ())
 
-    assert not names.knows_host([(b"host", b"localhost"), (b"host", b"localhost")])
-    assert not names.knows_host([])
-    assert not names.knows_origin([(b"host", b"localhost"), (b"origin", b"http://localhost"),
+    assert not names.allows_host([(b"host", b"localhost"), (b"host", b"localhost")])
+    assert not names.allows_host([])
+    assert not names.allows_origin([(b"host", b"localhost"), (b"origin", b"http://localhost"),
                                    (b"origin", b"http://localhost")])  # fmt: skip

@@ -8,19 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.access.policy import POLICY, WITH, operation_of, permits, require
-from recollect.access.rights import (
+from bethink.access.policy import (
+    ANONYMOUS,
+    ARGUMENT_OPERATIONS,
     LOOPBACK,
-    NOBODY,
     OWNER,
+    POLICY,
     Principal,
     Right,
-    keep_principal,
+    attach_principal,
+    operation_of,
+    permits,
     principal_of,
+    require,
 )
-from recollect.errors import Forbidden
-from recollect.mcp.permitted import resource_operation
-from recollect.mcp.tools import TOOLS
+from bethink.errors import Forbidden
+from bethink.server.mcp.manifest import resource_operation
+from bethink.server.tools import TOOLS
 
 ADMIN = Principal("boss", Right.ADMIN)
 
@@ -28,7 +32,7 @@ ADMIN = Principal("boss", Right.ADMIN)
 @given(st.text().filter(lambda text: text not in POLICY))
 def test_what_has_no_row_is_denied(operation: str) -> None:
     """To everybody who comes over a network, whatever their scope."""
-    for principal in (NOBODY, LOOPBACK, ADMIN):
+    for principal in (ANONYMOUS, LOOPBACK, ADMIN):
         assert not permits(principal, operation)
         with pytest.raises(Forbidden, match="not to be had"):
             require(principal, operation)
@@ -59,18 +63,18 @@ def test_an_argument_makes_another_operation() -> None:
     assert operation_of("forget", {"erase": "false"}) == "forget with erase"
     assert operation_of("forget", {"erase": False}) == "forget"
     assert operation_of("recall", {"erase": True}) == "recall"
-    for tool, argument in WITH:
+    for tool, argument in ARGUMENT_OPERATIONS:
         assert argument in TOOLS[tool].takes["properties"]
 
 
 def test_who_was_not_let_in_is_nobody() -> None:
     """A request that passed no guard has no rights; nor has one that claims them itself."""
-    scope: dict[str, object] = {"type": "http", "headers": [(b"recollect.principal", b"owner")]}
-    assert principal_of(scope) is NOBODY
-    scope["recollect.principal"] = "owner"
-    assert principal_of(scope) is NOBODY
+    scope: dict[str, object] = {"type": "http", "headers": [(b"bethink.principal", b"owner")]}
+    assert principal_of(scope) is ANONYMOUS
+    scope["bethink.principal"] = "owner"
+    assert principal_of(scope) is ANONYMOUS
 
-    keep_principal(scope, ADMIN)
+    attach_principal(scope, ADMIN)
 
     assert principal_of(scope) is ADMIN
 

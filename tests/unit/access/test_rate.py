@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.access.rate import MOST_KEPT, Buckets, read_rate
-from recollect.errors import BadSetting
+from bethink.access.rate_limit import MAX_CALLERS, TokenBucketLimiter, parse_rate
+from bethink.errors import BadSetting
 
 
 def test_a_bucket_empties_and_fills_again() -> None:
     """A minute's tries at once, then one as each comes back; everybody for themselves."""
     now = [0.0]
-    buckets = Buckets(60, lambda: now[0])
+    buckets = TokenBucketLimiter(60, lambda: now[0])
 
     assert [buckets.take("a") for _ in range(61)] == [0] * 60 + [1]
     assert buckets.take("b") == 0
@@ -25,7 +25,7 @@ def test_a_bucket_empties_and_fills_again() -> None:
 def test_the_wait_is_as_long_as_it_takes() -> None:
     """Who waits so long is served."""
     now = [0.0]
-    buckets = Buckets(2, lambda: now[0])
+    buckets = TokenBucketLimiter(2, lambda: now[0])
     for _ in range(2):
         buckets.take("a")
 
@@ -38,25 +38,25 @@ def test_the_wait_is_as_long_as_it_takes() -> None:
 
 def test_no_limit_is_none() -> None:
     """For who serves themselves."""
-    buckets = Buckets(0)
+    buckets = TokenBucketLimiter(0)
 
     assert not any(buckets.take("a") for _ in range(1000))
 
 
 def test_only_so_many_callers_are_remembered() -> None:
     """Nobody fills the memory by asking from everywhere."""
-    buckets = Buckets(1)
-    for number in range(MOST_KEPT + 100):
+    buckets = TokenBucketLimiter(1)
+    for number in range(MAX_CALLERS + 100):
         buckets.take(str(number))
 
-    assert len(buckets._left) == MOST_KEPT
+    assert len(buckets._left) == MAX_CALLERS
 
 
 @given(st.lists(st.floats(0, 10), max_size=80), st.integers(1, 100))
 def test_nobody_gets_more_than_the_rate(pauses: list[float], a_minute: int) -> None:
     """In no stretch of time: the bucket and what came back meanwhile."""
     now = [0.0]
-    buckets = Buckets(a_minute, lambda: now[0])
+    buckets = TokenBucketLimiter(a_minute, lambda: now[0])
     served = 0
     for pause in pauses:
         now[0] += pause
@@ -68,11 +68,11 @@ def test_nobody_gets_more_than_the_rate(pauses: list[float], a_minute: int) -> N
 @pytest.mark.parametrize(("written", "rate"), [("600/min", 600), ("600", 600), ("0", 0)])
 def test_rates_are_read(written: str, rate: int) -> None:
     """With their unit or without."""
-    assert read_rate(written) == rate
+    assert parse_rate(written) == rate
 
 
 @pytest.mark.parametrize("written", ["", "x", "-1", "1.5", "10/s", "99999999", "1/min/min"])
 def test_other_rates_are_refused(written: str) -> None:
     """In a sentence."""
     with pytest.raises(BadSetting):
-        read_rate(written)
+        parse_rate(written)

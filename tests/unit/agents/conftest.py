@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from bethink.config.settings import Settings
+from bethink.memory import Memory
+from bethink.ports import Embedder
+from bethink.testing import FixedClock
 from corpus import NOW
-from recollect.memory import Memory
-from recollect.ports import Embedder
-from recollect.settings import Settings
-from recollect.testing import FixedClock
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.agents.asides import is_aside
+from bethink.agents.session import needs_no_memory
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from recollect.agents.asides import is_aside
 )  # fmt: skip
 def test_asides_are_not_asked(prompt: str) -> None:
     """Commands, assent and nothing at all are no questions to a memory."""
-    assert is_aside(prompt)
+    assert needs_no_memory(prompt)
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ def test_asides_are_not_asked(prompt: str) -> None:
 )  # fmt: skip
 def test_everything_else_is(prompt: str) -> None:
     """A prompt that could mean something is asked."""
-    assert not is_aside(prompt)
+    assert not needs_no_memory(prompt)

@@ -9,15 +9,14 @@ from random import Random
 import pytest
 
 from agent_session import Transcript
+from bethink.agents.briefing import format_context, quoted_ids
+from bethink.agents.capture import CaptureResult, capture, capture_edits, count_new_turns
+from bethink.agents.prompt import prompt_context
+from bethink.agents.session import session_state
+from bethink.importers.claude_code import Turn, drafts_of_turns, read_turns, tool_edits
+from bethink.memory import Memory
+from bethink.render.quoting import Quote
 from corpus import NOW
-from recollect.agents.budget import framed, given_in
-from recollect.agents.capture import Captured, capture, capture_edits, news
-from recollect.agents.prompt import prompt_context
-from recollect.agents.session import session_of
-from recollect.memory import Memory
-from recollect.quoting import Quote
-from recollect.sources.claude_code_drafts import voiced
-from recollect.sources.claude_code_transcript import Turn, edits_in, read_turns
 from secrets_made import TOKENS
 
 
@@ -26,7 +25,7 @@ def said(tmp_path: Path, project: Path) -> Transcript:
     return Transcript(tmp_path / "transcripts" / "s1.jsonl", "s1", cwd=project)
 
 
-def caught(memory: Memory, transcript: Transcript) -> Captured:
+def caught(memory: Memory, transcript: Transcript) -> CaptureResult:
     return capture(memory, transcript.path, session=transcript.session, host="claude-code")
 
 
@@ -39,7 +38,7 @@ def test_turns_are_stored_with_who_said_them(kept: Memory, said: Transcript) -> 
     said.user("We deploy on port 5433.")
     said.agent("Port 5433 it is.")
 
-    assert caught(kept, said) == Captured(stored=2)
+    assert caught(kept, said) == CaptureResult(stored=2)
 
     agent, user = kept.browse(level="raw")
     assert [item.text for item in (user, agent)] == ["We deploy on port 5433.", "Port 5433 it is."]
@@ -61,7 +60,9 @@ def test_every_turn_is_stored_once(kept: Memory, said: Transcript) -> None:
     caught(kept, said)
     assert count(kept) == 6
 
-    again = kept.remember_each(one.draft for one in voiced(read_turns(said.path)) if one.draft)
+    again = kept.remember_each(
+        one.draft for one in drafts_of_turns(read_turns(said.path)) if one.draft
+    )
 
     assert {getattr(one, "status", "refused") for one in again} == {"repeated"}
     assert count(kept) == 6
@@ -75,7 +76,7 @@ def test_a_lost_state_changes_nothing(kept: Memory, said: Transcript, tmp_path: 
     for file in (tmp_path / "data").rglob("*.json"):
         file.write_text("[1, {")
 
-    assert caught(kept, said) == Captured(known=2)
+    assert caught(kept, said) == CaptureResult(known=2)
 
 
 def test_what_was_erased_is_not_captured_again(kept: Memory, said: Transcript) -> None:
@@ -153,7 +154,7 @@ def test_courtesies_are_not_kept(kept: Memory, said: Transcript) -> None:
     said.user("thanks!")
     said.agent("You're welcome! Let me know if there's anything else I can help with.")
 
-    assert caught(kept, said) == Captured(stored=2, echoes=6)
+    assert caught(kept, said) == CaptureResult(stored=2, echoes=6)
     assert [item.speaker for item in kept.browse()] == ["assistant", "user"]
 
 
@@ -177,7 +178,7 @@ def test_a_refused_turn_is_counted(kept: Memory, said: Transcript) -> None:
     said.user("…")
     said.user("We deploy on port 5433.")
 
-    assert caught(kept, said) == Captured(stored=1, refused=1, echoes=1)
+    assert caught(kept, said) == CaptureResult(stored=1, refused=1, echoes=1)
 
 
 def test_edits_are_noted_with_their_prompt(kept: Memory, said: Transcript, tmp_path: Path) -> None:
@@ -236,26 +237,26 @@ def test_edits_at_once_and_later_are_one(kept: Memory, said: Transcript) -> None
 def test_a_subagents_edit_is_noted_with_the_sessions_prompt(kept: Memory, said: Transcript) -> None:
     """What a subagent changes stands in another file, and is noted all the same."""
     said.user("Make the parser quicker, it takes a second now.")
-    edits = edits_in("Edit", {"file_path": f"{said.cwd}/parser.py"}, NOW, "toolu_7")
+    edits = tool_edits("Edit", {"file_path": f"{said.cwd}/parser.py"}, NOW, "toolu_7")
     turn = Turn("assistant", "", NOW, "toolu_7", "s1", 0, said.cwd, edits)
 
-    assert capture_edits(kept, said.path, session="s1", elsewhere=turn) == 1
-    assert capture_edits(kept, said.path, session="s1", elsewhere=turn) == 0
+    assert capture_edits(kept, said.path, session="s1", subagent_turn=turn) == 1
+    assert capture_edits(kept, said.path, session="s1", subagent_turn=turn) == 0
     assert kept.recall_file("parser.py").intents[0].text.startswith("Make the parser quicker")
 
 
 def test_news_is_known_without_the_store(kept: Memory, said: Transcript) -> None:
     """How much there is to capture can be told from the transcript alone."""
-    state = session_of(kept, "s1")
-    assert news(state, said.path, "s1") == 0
+    state = session_state(kept, "s1")
+    assert count_new_turns(state, said.path, "s1") == 0
     said.user("Hello there, ferry.")
-    assert news(state, said.path, "s1") == 1
+    assert count_new_turns(state, said.path, "s1") == 1
     caught(kept, said)
     said.entry(type="system", subtype="stop_hook_summary")
-    assert news(state, said.path, "s1") == 0
+    assert count_new_turns(state, said.path, "s1") == 0
     said.agent("Hello.")
     said.user("How are you?")
-    assert news(state, said.path, "s1") == 2
+    assert count_new_turns(state, said.path, "s1") == 2
 
 
 def test_what_was_recalled_is_never_stored_again(
@@ -279,7 +280,7 @@ def test_what_was_recalled_is_never_stored_again(
         said.agent("\n".join(f"> {line}" for line in lines))
         said.agent("According to the memory, " + lines[0][:60] + ".")
         said.agent(given[: len(given) // 2])
-        said.tool("mcp__plugin_recollect_recollect__recall", {"query": "port"}, result=given)
+        said.tool("mcp__plugin_bethink_bethink__recall", {"query": "port"}, result=given)
         said.agent("**" + lines[-1] + "**")
         said.user(f"{given}\nIs that so?")
         caught(kept, said)
@@ -293,7 +294,7 @@ def test_a_long_session_repeats_nothing_either(kept: Memory, said: Transcript) -
     """However much an agent was given before, what it was given last is known."""
     for n in range(150):
         words = " ".join(f"crane{n} berth{at} tide{n}" for at in range(100))
-        said.given(framed("From memory:", [Quote(f"id{n} | fact", words)], "memories"))
+        said.given(format_context("From memory:", [Quote(f"id{n} | fact", words)], "memories"))
         said.user(f"What about crane {n}?")
     caught(kept, said)
     said.agent(f"The memory says: {words}.")
@@ -305,7 +306,7 @@ def test_the_state_holds_no_text(kept: Memory, said: Transcript, tmp_path: Path)
     """Beside the memory only ids and places in files are kept: an erase need not look there."""
     kept.remember("The zanzibar port is 5433")
     told = prompt_context(kept, {"prompt": "which zanzibar port?", "session_id": "s1"})
-    session_of(kept, "s1").give(given_in(told))
+    session_state(kept, "s1").add_given(quoted_ids(told))
     said.user("The quokka port is 5434.")
     caught(kept, said)
 

@@ -6,13 +6,12 @@ import re
 from pathlib import Path
 
 from agent_session import Transcript
+from bethink.agents.briefing import estimate_max_tokens, quoted_ids
+from bethink.agents.capture import capture
+from bethink.agents.prompt import MAX_PROMPT_TOKENS, prompt_context, query_from_prompt
+from bethink.agents.session import session_state
+from bethink.memory import Memory
 from corpus import NOTES
-from recollect.agents.budget import given_in
-from recollect.agents.capture import capture
-from recollect.agents.prompt import MOST_TOKENS, prompt_context, question_of
-from recollect.agents.session import session_of
-from recollect.agents.tokens import tokens_at_most
-from recollect.memory import Memory
 
 PORT = "The ferry service is deployed on port 5433"
 
@@ -20,7 +19,7 @@ PORT = "The ferry service is deployed on port 5433"
 def asked(memory: Memory, prompt: object, session: str = "s1") -> str:
     """What is passed on to the agent, and noted as given."""
     told = prompt_context(memory, {"prompt": prompt, "session_id": session})
-    session_of(memory, session).give(given_in(told))
+    session_state(memory, session).add_given(quoted_ids(told))
     return told
 
 
@@ -107,7 +106,7 @@ def test_after_losing_sight_it_is_given_again(kept: Memory) -> None:
     kept.remember(PORT)
     asked(kept, "which port is the ferry service deployed on?")
 
-    session_of(kept, "s1").start_over()
+    session_state(kept, "s1").clear_given()
 
     assert PORT in asked(kept, "which port is the ferry service deployed on?")
 
@@ -130,7 +129,7 @@ def test_it_stays_within_its_tokens(kept: Memory) -> None:
     told = asked(kept, "which port is the ferry service deployed on?")
 
     assert told
-    assert tokens_at_most(told) <= MOST_TOKENS
+    assert estimate_max_tokens(told) <= MAX_PROMPT_TOKENS
 
 
 def test_what_gives_orders_is_not_given_unasked(kept: Memory) -> None:
@@ -146,8 +145,8 @@ def test_a_long_prompt_is_asked_by_its_ends(kept: Memory) -> None:
     kept.remember(PORT)
     prompt = "Look at this log.\n" + "tick tock " * 9000 + "\nWhich port is the ferry service on?"
 
-    assert len(question_of(prompt)) <= 2001
-    assert question_of(prompt).endswith("Which port is the ferry service on?")
+    assert len(query_from_prompt(prompt)) <= 2001
+    assert query_from_prompt(prompt).endswith("Which port is the ferry service on?")
     asked(kept, "𝔉" * 50_000)
 
 

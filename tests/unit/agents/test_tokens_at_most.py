@@ -7,9 +7,9 @@ import string
 
 import pytest
 
+from bethink.agents.briefing import estimate_max_tokens
+from bethink.ports import Embedder
 from corpus import NOTES
-from recollect.agents.tokens import tokens_at_most
-from recollect.ports import Embedder
 
 TEXTS = [
     *(str(note["text"]) for note in NOTES),
@@ -26,12 +26,12 @@ TEXTS = [
 @pytest.mark.parametrize("text", TEXTS)
 def test_it_counts_rather_too_many(text: str, embedder: Embedder) -> None:
     """A budget kept by this count is kept by a tokenizer's, or nearly so."""
-    assert tokens_at_most(text) >= 0.95 * embedder.count_tokens(text)
+    assert estimate_max_tokens(text) >= 0.95 * embedder.count_tokens(text)
 
 
 def test_plain_words_are_not_counted_twice(embedder: Embedder) -> None:
     """In ordinary text it is at most two times too many."""
     text = " ".join(str(note["text"]) for note in NOTES)
 
-    assert tokens_at_most(text) <= 2 * embedder.count_tokens(text)
-    assert tokens_at_most("") == 0
+    assert estimate_max_tokens(text) <= 2 * embedder.count_tokens(text)
+    assert estimate_max_tokens("") == 0

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from recollect.cli import main
+from bethink.cli import main
 
 
 class Said(NamedTuple):
@@ -38,10 +38,10 @@ class Caller:
         monkeypatch.chdir(folder)
         monkeypatch.setenv("HOME", str(folder / "home"))
         monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "home" / "config"))
-        monkeypatch.setenv("RECOLLECT_DATA_DIR", str(folder / "data"))
-        monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
+        monkeypatch.setenv("BETHINK_DATA_DIR", str(folder / "data"))
+        monkeypatch.setenv("BETHINK_EMBEDDER", "none")
         # In the test's own process, whichever models are named.
-        monkeypatch.setenv("RECOLLECT_WORKER", "off")
+        monkeypatch.setenv("BETHINK_WORKER", "off")
 
     def set(self, name: str, value: str) -> None:
         """Sets a variable of the environment."""
@@ -51,7 +51,7 @@ class Caller:
         self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         code = main(words)
         said = self._capsys.readouterr()
-        assert "bug in Recollect" not in said.out + said.err, said
+        assert "bug in Bethink" not in said.out + said.err, said
         return Said(code, said.out, said.err)
 
     def remember(self, text: str, *words: str) -> str:

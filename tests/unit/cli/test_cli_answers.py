@@ -7,17 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.cli.answers import (
-    matched_by,
-    print_answer,
-    print_trace,
-    print_why_not,
-    score_of,
-)
-from recollect.cli.app import App
-from recollect.cli.comparing import print_comparison
-from recollect.explain import Look, WhyNot
-from recollect.model import Candidate, Degraded, Evidence, Item, Page, Query, Recall, Step
+from bethink.cli.answers import format_score, matched_by, print_answer, print_trace, print_why_not
+from bethink.cli.app import App
+from bethink.cli.recall import print_comparison
+from bethink.model import Candidate, Degraded, Evidence, Item, Page, Query, Recall, Step
+from bethink.retrieval.explain import RetrieverView, WhyNot
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 ITEM = Item("0000000000000abc", "Tests run with\nmake test", NOW, "user", kind="fact")
@@ -59,7 +53,7 @@ def test_a_hit_says_what_it_is_and_why_it_came(capsys: pytest.CaptureFixture[str
 
 def test_arithmetic_stands_under_its_hit(capsys: pytest.CaptureFixture[str]) -> None:
     """A line a reason."""
-    print_answer(App(), ANSWER, with_arithmetic=True)
+    print_answer(App(), ANSWER, explain_scores=True)
 
     assert "+   0.5000  fuse.lexical" in capsys.readouterr().out
 
@@ -74,9 +68,9 @@ def test_a_hit_that_no_channel_found_tells_who_woke_it() -> None:
 @pytest.mark.parametrize(
     ("status", "hint"),
     [
-        ("nothing_stored", "try: recollect remember"),
+        ("nothing_stored", "try: bethink remember"),
         ("nothing_matched", "try: other words"),
-        ("below_gate", "try: recollect why-not ID"),
+        ("below_gate", "try: bethink why-not ID"),
     ],
 )
 def test_finding_nothing_says_which_nothing(
@@ -99,7 +93,7 @@ def test_a_page_behind_the_last_needs_no_hint(capsys: pytest.CaptureFixture[str]
 
 def test_small_scores_are_not_nothing() -> None:
     """A memory that has faded is told from one that scored nothing."""
-    assert [score_of(Candidate(ITEM, score)) for score in (0.0, 0.25, 0.0005, 0.00004)] == [
+    assert [format_score(Candidate(ITEM, score)) for score in (0.0, 0.25, 0.0005, 0.00004)] == [
         "0.0000",
         "0.2500",
         "0.0005",
@@ -150,7 +144,10 @@ def test_the_trace_has_a_line_a_step(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_why_not_tells_stage_numbers_and_remedy(capsys: pytest.CaptureFixture[str]) -> None:
     """And how each channel saw the memory."""
-    looks = (Look("lexical", 0.1, 0.4, "tests"), Look("dense", None, 0.3, "finds nothing in it"))
+    looks = (
+        RetrieverView("lexical", 0.1, 0.4, "tests"),
+        RetrieverView("dense", None, 0.3, "finds nothing in it"),
+    )
     told = WhyNot(ITEM, False, "gate.threshold", "not relevant enough", 0.1, 0.4, "ask", looks)
 
     print_why_not(App().out, told)

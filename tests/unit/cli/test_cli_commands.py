@@ -78,7 +78,7 @@ def test_forget_in_all_its_forms(call: Caller) -> None:
     assert f"stays {pinned}" in shown.out
     assert "nothing was changed" in shown.err
     assert call("forget", item_id, "--json").told["preview"] is True
-    assert "undo: recollect restore" in call("forget", item_id, "--yes").out
+    assert "undo: bethink restore" in call("forget", item_id, "--yes").out
     assert call("restore", item_id).out == f"restored {item_id}\n"
     assert call("restore", item_id, "--json").told == {"restored": []}
     assert "was not forgotten" in call("restore", item_id).err
@@ -229,7 +229,7 @@ def test_an_export_comes_back(call: Caller) -> None:
     assert "would take in 1 memory" in dry.out
     assert call("import", "packed.gz", "--space", "other", "--json").told["stored"] == 1
     assert "Something to keep" in call("list", "--space", "other").out
-    broken = call("import", "-", stdin=b'{"type": "recollect", "version": 1}\n[]\n')
+    broken = call("import", "-", stdin=b'{"type": "bethink", "version": 1}\n[]\n')
     assert (broken.code, broken.err[:13]) == (2, "error: line 2")
 
 
@@ -256,9 +256,9 @@ def test_doctor_stats_and_reindex(call: Caller) -> None:
     assert "all is well" in call("doctor").out
     assert call("reindex", "--json").told == {"reindexed": 0, "entities": 0, "signatures": 0}
 
-    call.set("RECOLLECT_EMBEDDER", "hash")
+    call.set("BETHINK_EMBEDDER", "hash")
     wrong = call("doctor")
-    assert (wrong.code, "recollect reindex" in wrong.out) == (3, True)
+    assert (wrong.code, "bethink reindex" in wrong.out) == (3, True)
     assert "repaired" in call("doctor", "--repair").out
     assert call("doctor", "--json").told["ok"] is True
     assert "made vectors for 0 memories" in call("reindex").out
@@ -288,7 +288,7 @@ def test_spaces(call: Caller) -> None:
 
 def test_profiles(call: Caller) -> None:
     """Listed, drawn, and broken ones named."""
-    folder = call.folder / ".recollect" / "profiles"
+    folder = call.folder / ".bethink" / "profiles"
     folder.mkdir(parents=True)
     (folder / "broken.toml").write_text("[[channels]]\nuse = 'none'\n")
 
@@ -304,7 +304,7 @@ def test_profiles(call: Caller) -> None:
 
 def test_config(call: Caller) -> None:
     """Listed, read with or without `get`, changed and taken out again."""
-    assert re.search(r"embedder +none +environment RECOLLECT_EMBEDDER", call("config").out)
+    assert re.search(r"embedder +none +environment BETHINK_EMBEDDER", call("config").out)
     assert call("config", "--json").told["k"]["origin"] == "default"
     assert call("config", "set", "k", "7").code == 0
     assert call("config", "k").out == "7\n"
@@ -318,7 +318,7 @@ def test_config(call: Caller) -> None:
 
 def test_demo(call: Caller) -> None:
     """Both ways of telling it."""
-    call.set("RECOLLECT_EMBEDDER", "hash")
+    call.set("BETHINK_EMBEDDER", "hash")
 
     assert "told before" in call("demo").out
     assert call("demo", "--json").told.keys() >= {"asked", "missed", "unrelated", "compared"}
@@ -328,7 +328,7 @@ def test_small_things(call: Caller) -> None:
     """Version, completion, help, and words that are no command."""
     assert call("version").out == call("--version").out
     assert "sqlite" in call("version", "-v").out
-    assert "_RECOLLECT_COMPLETE" in call("completion", "zsh").out
+    assert "_BETHINK_COMPLETE" in call("completion", "zsh").out
     assert call("completion", "fish", "--json").told["shell"] == "fish"
     assert call("nonsense").code == 2
     assert call("mcp", "--tools", "nonsense").code == 2
@@ -339,18 +339,18 @@ def test_small_things(call: Caller) -> None:
 def test_colour_can_be_forced_and_forbidden(call: Caller) -> None:
     """By a setting; --no-color counts before it."""
     call.remember("In colour")
-    call.set("RECOLLECT_COLOR", "always")
+    call.set("BETHINK_COLOR", "always")
 
     assert "\x1b[" in call("recall", "in colour").out
     assert "\x1b[" not in call("recall", "in colour", "--no-color").out
-    call.set("RECOLLECT_COLOR", "never")
+    call.set("BETHINK_COLOR", "never")
     assert "\x1b[" not in call("recall", "in colour").out
 
 
 def test_completions(call: Caller) -> None:
     """A shell that asks gets commands, and does not get the overview."""
-    call.set("_RECOLLECT_COMPLETE", "bash_complete")
-    call.set("COMP_WORDS", "recollect rec")
+    call.set("_BETHINK_COMPLETE", "bash_complete")
+    call.set("COMP_WORDS", "bethink rec")
     call.set("COMP_CWORD", "1")
 
     assert call().out.splitlines() == ["plain,recall", "plain,recall-file"]

@@ -7,9 +7,9 @@ import json
 import click
 import pytest
 
-from recollect import errors
-from recollect.cli.app import App
-from recollect.cli.failing import failure_of, interrupted, report
+from bethink import errors
+from bethink.cli.app import App
+from bethink.cli.errors import classify_error, interrupted_failure, report_failure
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ from recollect.cli.failing import failure_of, interrupted, report
 )
 def test_an_exit_code_for_everything(error: Exception, kind: str, code: int) -> None:
     """1 only for what is not there, 3 only for trouble, and a bug looks like neither."""
-    failure = failure_of(error)
+    failure = classify_error(error)
 
     assert (failure.kind, failure.code) == (kind, code)
     assert failure.message
@@ -55,13 +55,13 @@ def test_every_error_of_ours_has_its_place() -> None:
     asking_more = (errors.TooLarge, errors.MissingExtra, errors.Forbidden)
     plain = [kind for kind in ours if kind not in asking_more]
 
-    assert all(not failure_of(kind("no")).is_bug for kind in plain)
+    assert all(not classify_error(kind("no")).is_bug for kind in plain)
 
 
 def test_a_sentence_and_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:
     """On stderr, nothing on stdout."""
-    code = report(
-        failure_of(errors.NotFound("there is\nno such\x1b[31m thing", remedy="look")), App()
+    code = report_failure(
+        classify_error(errors.NotFound("there is\nno such\x1b[31m thing", remedy="look")), App()
     )
 
     said = capsys.readouterr()
@@ -72,7 +72,7 @@ def test_a_sentence_and_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_json_errors_are_objects(capsys: pytest.CaptureFixture[str]) -> None:
     """On stdout, and strict JSON even where the message holds what UTF-8 cannot write."""
-    report(failure_of(click.UsageError("bad \udcff")), App(json=True))
+    report_failure(classify_error(click.UsageError("bad \udcff")), App(json=True))
 
     told = json.loads(capsys.readouterr().out)
     assert told == {"error": {"kind": "bad_use", "message": "bad \\udcff", "remedy": ""}}
@@ -80,9 +80,9 @@ def test_json_errors_are_objects(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_unknown_option_says_how_to_write_a_dash() -> None:
     """Texts may begin with one."""
-    assert "--" in failure_of(click.NoSuchOption("-5")).remedy
+    assert "--" in classify_error(click.NoSuchOption("-5")).remedy
 
 
 def test_an_interruption_is_not_an_answer() -> None:
     """Shells expect 130."""
-    assert interrupted().code == 130
+    assert interrupted_failure().code == 130

@@ -1,4 +1,4 @@
-"""`recollect import` brings in what other tools keep, and says so."""
+"""`bethink import` brings in what other tools keep, and says so."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_what_changed_and_how_to_take_it_back(call: Caller) -> None:
     second = call("import", path.name)
 
     assert "stored 3 memories, 1 link" in first.out
-    assert "take it back: recollect revoke --source mem0:mem0.json" in first.err
+    assert "take it back: bethink revoke --source mem0:mem0.json" in first.err
     assert "stored 0 memories, 1 changed, 2 known already" in second.out
     assert call("revoke", "--source", "mem0:mem0.json", "--yes").code == 0
     assert call("recall", "walnuts").code == 1

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from caller import Caller
 
-from recollect import Memory
-from recollect.settings import load_settings
-from recollect.testing import FixedClock
+from bethink import Memory
+from bethink.config.settings import load_settings
+from bethink.testing import FixedClock
 
 
 @pytest.fixture

@@ -8,18 +8,17 @@ import sys
 import click
 import pytest
 
-from recollect.cli import reference
-from recollect.cli.commands import HOMES, recollect
-from recollect.cli.manual import root_context
-from recollect.cli.overview import HELP, overview
+from bethink.cli import reference
+from bethink.cli.commands import COMMANDS, bethink, root_context
+from bethink.cli.help import COMMAND_HELP, overview
 
 CTX = root_context(80)
 
 
 def commands() -> list[tuple[str, click.Command]]:
     found = []
-    for name in HOMES:
-        command = recollect.get_command(CTX, name)
+    for name in COMMANDS:
+        command = bethink.get_command(CTX, name)
         assert command is not None
         found.append((name, command))
         if isinstance(command, click.Group):
@@ -29,17 +28,17 @@ def commands() -> list[tuple[str, click.Command]]:
 
 def test_the_overview_has_every_command() -> None:
     """In the same order as the table of homes would find them."""
-    assert set(HELP) == set(HOMES)
+    assert set(COMMAND_HELP) == set(COMMANDS)
 
 
-@pytest.mark.parametrize("name", HOMES)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_begins_its_help_with_its_line(name: str) -> None:
     """So that the overview can be printed without loading it."""
-    command = recollect.get_command(CTX, name)
+    command = bethink.get_command(CTX, name)
 
     assert command is not None
     assert command.name == name
-    assert (command.help or "").splitlines()[0] == HELP[name]
+    assert (command.help or "").splitlines()[0] == COMMAND_HELP[name]
 
 
 @pytest.mark.parametrize(("name", "command"), commands(), ids=lambda value: str(value)[:20])
@@ -49,7 +48,7 @@ def test_every_command_has_examples_and_the_general_options(
     """Examples call the command itself; --json and --space work after its name, too."""
     text = command.get_help(click.Context(command, parent=CTX, info_name=name))
 
-    assert f"recollect {name}" in text.split("Examples:")[1]
+    assert f"bethink {name}" in text.split("Examples:")[1]
     assert "--json" in text
     assert "--space" in text
 
@@ -75,15 +74,15 @@ def test_the_reference_has_every_command() -> None:
     """And is the same whatever the terminal."""
     page = reference()
 
-    assert all(f"\n## recollect {name}\n" in page for name, _ in commands())
+    assert all(f"\n## bethink {name}\n" in page for name, _ in commands())
     assert page == reference()
 
 
 def test_help_loads_nothing() -> None:
     """Neither click nor rich nor the engine, so that it costs next to nothing."""
     code = (
-        "import sys; from recollect.cli import main; main(['--help']);"
-        "heavy = {'click', 'rich', 'numpy', 'apsw', 'recollect.memory'} & set(sys.modules);"
+        "import sys; from bethink.cli import main; main(['--help']);"
+        "heavy = {'click', 'rich', 'numpy', 'apsw', 'bethink.memory'} & set(sys.modules);"
         "sys.exit(str(heavy) if heavy else 0)"
     )
 

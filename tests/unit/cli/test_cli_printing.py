@@ -8,17 +8,17 @@ from datetime import UTC, datetime, timedelta, timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.cli.printing import (
+from bethink.cli.output import (
     Printer,
     bold,
-    columns,
-    day,
-    fitting,
-    moment,
+    display_width,
+    format_date,
+    format_time,
     one_line,
     plural,
     red,
-    wrapped,
+    truncate_to_width,
+    wrap_lines,
 )
 
 
@@ -49,16 +49,16 @@ def test_escape_sequences_are_taken_out() -> None:
 @given(st.text(alphabet="ab 漢字é\n", max_size=80), st.integers(4, 30))
 def test_wrapped_lines_fit_and_lose_nothing(text: str, room: int) -> None:
     """No line is wider than the room, and only white space is lost."""
-    lines = list(wrapped(text, room))
+    lines = list(wrap_lines(text, room))
 
-    assert all(columns(line) <= room for line in lines)
+    assert all(display_width(line) <= room for line in lines)
     assert "".join("".join(lines).split()) == "".join(text.split())
 
 
 @given(st.text(alphabet="ab 漢字é\n", max_size=80))
 def test_without_room_nothing_is_wrapped(text: str) -> None:
     """Piped text keeps its lines as they are."""
-    assert "\n".join(wrapped(text, 0)) == text
+    assert "\n".join(wrap_lines(text, 0)) == text
 
 
 @given(st.text(max_size=60), st.integers(1, 40))
@@ -67,15 +67,15 @@ def test_one_line_is_one_line_that_fits(text: str, room: int) -> None:
     line = one_line(text, room)
 
     assert "\n" not in line
-    assert columns(line) <= max(room, 3)
+    assert display_width(line) <= max(room, 3)
 
 
 def test_wide_characters_take_two_columns() -> None:
     """And marks that sit on others take none."""
-    assert columns("漢字") == 4
-    assert columns("e\u0301") == 1
-    assert fitting("漢字", 3) == "漢"
-    assert fitting("漢字", 1) == "漢"
+    assert display_width("漢字") == 4
+    assert display_width("e\u0301") == 1
+    assert truncate_to_width("漢字", 3) == "漢"
+    assert truncate_to_width("漢字", 1) == "漢"
 
 
 def test_a_block_is_indented_under_its_label() -> None:
@@ -91,10 +91,10 @@ def test_times_are_in_utc() -> None:
     """The clock that is printed is the clock that is read."""
     at = datetime(2026, 3, 1, 1, 30, tzinfo=timezone(timedelta(hours=2)))
 
-    assert moment(at) == "2026-02-28 23:30"
-    assert day(at) == "2026-02-28"
-    assert moment(None) == day(None) == ""
-    assert moment(datetime(2026, 3, 1, tzinfo=UTC)) == "2026-03-01 00:00"
+    assert format_time(at) == "2026-02-28 23:30"
+    assert format_date(at) == "2026-02-28"
+    assert format_time(None) == format_date(None) == ""
+    assert format_time(datetime(2026, 3, 1, tzinfo=UTC)) == "2026-03-01 00:00"
 
 
 def test_counts_read_well() -> None:

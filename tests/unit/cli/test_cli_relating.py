@@ -92,7 +92,7 @@ def test_an_entity_alone_is_a_question(call: Caller, pair: tuple[str, str]) -> N
 
 def test_the_trace_says_which_index_answered(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     """And so does the doctor."""
-    monkeypatch.setenv("RECOLLECT_EMBEDDER", "wordllama")
+    monkeypatch.setenv("BETHINK_EMBEDDER", "wordllama")
     call("remember", "The release train leaves from main")
     said = call("recall", "release notes and release train", "--profile", "remind", "--trace")
     doctor = json.loads(call("doctor", "--json").out)
@@ -109,7 +109,7 @@ def test_links_keep_the_words_of_secrets(call: Caller) -> None:
     call("link", shown, "implies", secret)
 
     said = call("links", shown)
-    call.set("RECOLLECT_MAX_CLASSIFICATION", "3")
+    call.set("BETHINK_MAX_CLASSIFICATION", "3")
     cleared = call("links", shown)
 
     assert secret in said.out

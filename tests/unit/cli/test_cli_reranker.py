@@ -40,7 +40,7 @@ def test_a_configured_reranker_reads(call: Caller) -> None:
     assert "share of earlier steps" in call("recall", ASKED, "--explain").out
     assert "share of" not in call("recall", ASKED, "--explain", "--reranker", "none").out
 
-    call.set("RECOLLECT_RERANKER", "none")
+    call.set("BETHINK_RERANKER", "none")
     assert "share of" not in call("recall", ASKED, "--explain").out
 
 
@@ -74,7 +74,7 @@ def test_why_not_asks_the_reader_too(call: Caller) -> None:
 
 def test_a_project_cannot_send_memories_away(call: Caller) -> None:
     """A repository's own file names no server."""
-    (call.folder / "recollect.toml").write_text('reranker = "http://elsewhere.invalid/"\n')
+    (call.folder / "bethink.toml").write_text('reranker = "http://elsewhere.invalid/"\n')
 
     said = call("recall", ASKED)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from caller import Caller
 
-from recollect.ingest.note_stamp import digest_of, with_stamp
+from bethink.ingest.notes import append_stamp, body_digest
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_only_notes_go_and_no_link_is_followed(call: Caller) -> None:
     (notes / "weekly").symlink_to(elsewhere)
     (notes / "daily" / "daily_2026-02-18.md").symlink_to(elsewhere / "weekly_2026-W08.md")
     (notes / "daily" / "daily_2026-02-16.md").write_text("a note by hand")
-    stamp = with_stamp("an edited note", digest_of("a note"), "old", [])
+    stamp = append_stamp("an edited note", body_digest("a note"), "old", [])
     (notes / "daily" / "daily_2026-02-17.md").write_text(stamp)
     (notes / "daily" / ".daily_2026-02-17.md.new").write_text("half a note")
     (notes / "daily" / "shopping.md").write_text("theirs")

@@ -6,8 +6,7 @@ import io
 
 import pytest
 
-from recollect.cli.printing import Printer, bold
-from recollect.cli.tables import Column, print_table
+from bethink.cli.output import Column, Printer, bold, print_table
 
 HEADS = [Column("n", right=True), Column("name"), Column("text", wide=True)]
 ROWS = [("1", bold("漢字"), "one\ntwo"), ("10", "b", "[red]three[/red]")]

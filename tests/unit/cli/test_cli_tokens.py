@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from caller import Caller
 
-from recollect.access.rights import Right
-from recollect.access.tokens import Tokens
+from bethink.access.policy import Right
+from bethink.access.tokens import TokenStore
 
 
 @pytest.fixture
@@ -18,12 +18,12 @@ def call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Caller:
     made = Caller(tmp_path, monkeypatch, capsys)
-    made.set("RECOLLECT_CONFIG_DIR", str(tmp_path / "config"))
+    made.set("BETHINK_CONFIG_DIR", str(tmp_path / "config"))
     return made
 
 
-def tokens(call: Caller) -> Tokens:
-    return Tokens(call.folder / "config")
+def tokens(call: Caller) -> TokenStore:
+    return TokenStore(call.folder / "config")
 
 
 def test_a_token_is_printed_once(call: Caller) -> None:

@@ -34,7 +34,7 @@ def test_an_empty_memory_says_how_threads_are_found(call: Caller) -> None:
     said = call("threads")
 
     assert (said.code, said.out) == (1, "")
-    assert "recollect maintain --job threads" in said.err
+    assert "bethink maintain --job threads" in said.err
 
 
 def test_threads_are_listed_and_filtered(call: Caller) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from caller import Caller
 
-from recollect.cli.printing import Printer, columns
-from recollect.cli.profiles import draw
-from recollect.profile import load_profile, profile_names
+from bethink.cli.output import Printer, display_width
+from bethink.cli.profiles import print_pipeline
+from bethink.retrieval.profile import load_profile, profile_names
 
 
 @pytest.fixture
@@ -79,11 +79,11 @@ def test_every_profile_is_drawn_within_eighty_columns(
     """All slots in the order of the walk, every part with its settings, without colour too."""
     monkeypatch.setenv("COLUMNS", "80")
     stream = io.StringIO()
-    draw(Printer(stream, terminal=True), load_profile(name))
+    print_pipeline(Printer(stream, terminal=True), load_profile(name))
     drawn = stream.getvalue()
 
     lines = drawn.splitlines()
-    assert max(map(columns, lines)) <= 80
+    assert max(map(display_width, lines)) <= 80
     slots = [line.split()[1] for line in lines if line.startswith("     ├─ ")]
     assert slots == [
         "channels", "fuse", "expand", "adjust", "rerank", "diversify", "gate", "budget",
@@ -95,7 +95,7 @@ def test_every_profile_is_drawn_within_eighty_columns(
 
 def test_a_part_under_another_name_says_what_it_is(call: Caller) -> None:
     """In the picture and in JSON."""
-    folder = call.folder / ".recollect" / "profiles"
+    folder = call.folder / ".bethink" / "profiles"
     folder.mkdir(parents=True)
     (folder / "own.toml").write_text("[[channels]]\nuse = 'lexical'\nname = 'words'\n")
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from recollect.cli import main
+from bethink.cli import main
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def call(tmp_path, monkeypatch, capsys):
     """The command line in an empty folder; gives exit code, output and errors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("RECOLLECT_DATA_DIR", str(tmp_path / "memories"))
+    monkeypatch.setenv("BETHINK_DATA_DIR", str(tmp_path / "memories"))
     (tmp_path / "m.jsonl").write_text(
         "".join(
             json.dumps({"id": f"m{n}", "text": text}) + "\n"

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.errors import Refused
-from recollect.eval.case import neutral_id
-from recollect.eval.datasets import Reading, open_dataset
+from bethink.errors import Refused
+from bethink.eval.case import neutral_id
+from bethink.eval.datasets import DatasetOptions, open_dataset
 
 LOCOMO = [
     {
@@ -75,7 +75,7 @@ def written(path, records):
 
 def test_locomo_turns_keep_speaker_order_and_session_date(locomo):
     """Sessions come in order of their number; each turn has who said it and when."""
-    case = only(open_dataset("locomo", Reading(path=locomo)))
+    case = only(open_dataset("locomo", DatasetOptions(path=locomo)))
 
     assert case.refs == ("conv-x/D1:1", "conv-x/D1:2", "conv-x/D2:1")
     assert [draft.speaker for draft in case.drafts] == ["Ada", "Bo", "Bo"]
@@ -87,8 +87,8 @@ def test_locomo_turns_keep_speaker_order_and_session_date(locomo):
 
 def test_locomo_captions_are_the_loaders_choice(locomo):
     """A shared picture's caption is part of the text, unless it is not wanted."""
-    with_captions = only(open_dataset("locomo", Reading(path=locomo)))
-    without = only(open_dataset("locomo", Reading(path=locomo, captions=False)))
+    with_captions = only(open_dataset("locomo", DatasetOptions(path=locomo)))
+    without = only(open_dataset("locomo", DatasetOptions(path=locomo, captions=False)))
 
     assert with_captions.drafts[1].text == "Look! (shares a red boat)"
     assert without.drafts[1].text == "Look!"
@@ -96,7 +96,7 @@ def test_locomo_captions_are_the_loaders_choice(locomo):
 
 def test_locomo_evidence_is_normalised_and_what_cannot_be_resolved_is_counted(locomo):
     """Several turns in one string and a stray colon are read; the rest is skipped."""
-    case = only(open_dataset("locomo", Reading(path=locomo)))
+    case = only(open_dataset("locomo", DatasetOptions(path=locomo)))
 
     assert [sorted(question.relevant) for question in case.questions] == [
         ["conv-x/D1:1"],
@@ -108,7 +108,7 @@ def test_locomo_evidence_is_normalised_and_what_cannot_be_resolved_is_counted(lo
 
 def test_locomo_at_session_level_counts_sessions(locomo):
     """Units are sessions, for the memories and for the answers."""
-    case = only(open_dataset("locomo", Reading(path=locomo, level="session")))
+    case = only(open_dataset("locomo", DatasetOptions(path=locomo, level="session")))
 
     assert case.units == ("conv-x/D1", "conv-x/D1", "conv-x/D2")
     assert sorted(case.questions[1].relevant) == ["conv-x/D1", "conv-x/D2"]
@@ -118,7 +118,7 @@ def test_ids_and_sessions_of_the_data_set_are_not_told_to_the_engine(tmp_path):
     """A session called answer_1 must not be recognisable: ties are broken by id."""
     path = written(tmp_path / "s.jsonl", [haystack("q1")])
 
-    case = only(open_dataset("longmemeval", Reading(path=path)))
+    case = only(open_dataset("longmemeval", DatasetOptions(path=path)))
 
     assert all("answer" not in f"{draft.id} {draft.session}" for draft in case.drafts)
     assert case.drafts[0].id == neutral_id("filler:0")
@@ -128,7 +128,7 @@ def test_longmemeval_official_keeps_user_turns_and_drops_abstention(tmp_path):
     """Assistant turns are no units; questions without an answer are not asked."""
     path = written(tmp_path / "s.jsonl", [haystack("q1"), haystack("q2_abs")])
 
-    asked, dropped = open_dataset("longmemeval", Reading(path=path)).cases()
+    asked, dropped = open_dataset("longmemeval", DatasetOptions(path=path)).cases()
 
     assert [draft.text for draft in asked.drafts] == ["hello", "I own a kite"]
     assert dict(asked.questions[0].relevant) == {"answer_1:0": 1.0}
@@ -140,7 +140,9 @@ def test_longmemeval_all_text_keeps_everything(tmp_path):
     """Both sides are stored; a question without an answer stays, with no unit."""
     path = written(tmp_path / "s.jsonl", [haystack("q1"), haystack("q2_abs")])
 
-    asked, unanswerable = open_dataset("longmemeval", Reading(path=path, protocol="all")).cases()
+    asked, unanswerable = open_dataset(
+        "longmemeval", DatasetOptions(path=path, protocol="all")
+    ).cases()
 
     assert len(asked.drafts) == 4
     assert sorted(asked.questions[0].relevant) == ["answer_1:0", "answer_1:1"]
@@ -151,7 +153,7 @@ def test_pooling_stores_a_shared_session_once(tmp_path):
     """Two haystacks with the same sessions become one space with both questions."""
     path = written(tmp_path / "s.jsonl", [haystack("q1"), haystack("q2")])
 
-    case = only(open_dataset("longmemeval", Reading(path=path, pooled=True)))
+    case = only(open_dataset("longmemeval", DatasetOptions(path=path, pooled=True)))
 
     assert len(case.drafts) == 2
     assert [question.key for question in case.questions] == ["q1", "q2"]
@@ -161,7 +163,7 @@ def test_gzipped_files_and_folders_are_read(tmp_path):
     """A packed file reads like an unpacked one, and a folder stands for the file in it."""
     (tmp_path / "locomo.json.gz").write_bytes(gzip.compress(json.dumps(LOCOMO).encode()))
 
-    assert only(open_dataset("locomo", Reading(path=tmp_path))).name == "conv-x"
+    assert only(open_dataset("locomo", DatasetOptions(path=tmp_path))).name == "conv-x"
 
 
 def test_beir_folders_with_grades(tmp_path):
@@ -177,7 +179,7 @@ def test_beir_folders_with_grades(tmp_path):
         "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\nq1\tgone\t1\n"
     )
 
-    case = only(open_dataset("beir", Reading(path=tmp_path)))
+    case = only(open_dataset("beir", DatasetOptions(path=tmp_path)))
 
     assert [draft.text for draft in case.drafts] == ["Kites\nfly", "sink"]
     assert [(q.key, dict(q.relevant)) for q in case.questions] == [("q1", {"d1": 2.0})]
@@ -192,7 +194,7 @@ def test_own_questions_with_a_corpus(tmp_path):
         {"query": "colour?", "relevant": ["a"], "now": "2026-02-01", "category": "colour"},
     ])  # fmt: skip
 
-    case = only(open_dataset("jsonl", Reading(path=asked, corpus=corpus)))
+    case = only(open_dataset("jsonl", DatasetOptions(path=asked, corpus=corpus)))
 
     assert case.refs == ("a", "2")
     assert case.drafts[0].occurred_at == datetime(2026, 1, 5, tzinfo=UTC)
@@ -203,7 +205,7 @@ def test_own_questions_with_a_corpus(tmp_path):
 def test_missing_data_says_where_it_is_published(name, tmp_path):
     """Nothing is downloaded: the message names the project that publishes the data."""
     with pytest.raises(Refused) as caught:
-        open_dataset(name, Reading(path=tmp_path / "nowhere"))
+        open_dataset(name, DatasetOptions(path=tmp_path / "nowhere"))
 
     assert "published as" in caught.value.remedy
     assert "http" not in caught.value.remedy
@@ -219,7 +221,7 @@ def test_bad_files_are_named_by_place(tmp_path, content, told):
     path.write_text(content)
 
     with pytest.raises(Refused, match=told) as caught:
-        list(open_dataset("locomo", Reading(path=path)).cases())
+        list(open_dataset("locomo", DatasetOptions(path=path)).cases())
 
     assert "locomo10.json" in caught.value.message
 
@@ -231,13 +233,13 @@ def test_files_that_cannot_be_read_are_named(tmp_path, content):
     path.write_bytes(content)
 
     with pytest.raises(Refused, match=r"locomo10\.json cannot be read"):
-        list(open_dataset("locomo", Reading(path=path)).cases())
+        list(open_dataset("locomo", DatasetOptions(path=path)).cases())
 
 
 def test_a_folder_without_the_data_says_what_it_looked_for(tmp_path):
     """The names that would have been taken, and who publishes them."""
     with pytest.raises(Refused, match="holds none of"):
-        open_dataset("locomo", Reading(path=tmp_path))
+        open_dataset("locomo", DatasetOptions(path=tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -257,7 +259,7 @@ def test_dates_that_are_none_are_refused(tmp_path, name, change, told):
     path = written(tmp_path / "locomo.jsonl", [record])
 
     with pytest.raises(Refused, match=told):
-        list(open_dataset(name, Reading(path=path)).cases())
+        list(open_dataset(name, DatasetOptions(path=path)).cases())
 
 
 def without(record: dict, *path) -> dict:
@@ -296,14 +298,16 @@ def test_whatever_is_missing_is_named_by_place(tmp_path, name, record, told):
     path = written(tmp_path / "locomo.jsonl", [record])
 
     with pytest.raises(Refused, match=told):
-        list(open_dataset(name, Reading(path=path)).cases())
+        list(open_dataset(name, DatasetOptions(path=path)).cases())
 
 
 def test_a_category_nobody_knows_is_kept_as_it_is(tmp_path):
     """And a question without evidence is counted, not asked."""
     record = {**LOCOMO[0], "qa": [{**LOCOMO[0]["qa"][0], "category": "odd"}, {"question": "why?"}]}
 
-    case = only(open_dataset("locomo", Reading(path=written(tmp_path / "locomo.jsonl", [record]))))
+    case = only(
+        open_dataset("locomo", DatasetOptions(path=written(tmp_path / "locomo.jsonl", [record])))
+    )
 
     assert [question.category for question in case.questions] == ["odd"]
     assert case.skipped == 1
@@ -316,7 +320,9 @@ def test_longmemeval_at_session_level(tmp_path, protocol, expected):
     """The sessions that hold the evidence are the units."""
     path = written(tmp_path / "s.jsonl", [haystack("q1")])
 
-    case = only(open_dataset("longmemeval", Reading(path=path, level="session", protocol=protocol)))
+    case = only(
+        open_dataset("longmemeval", DatasetOptions(path=path, level="session", protocol=protocol))
+    )
 
     assert sorted(case.questions[0].relevant) == expected
     assert set(case.units) == {"filler", "answer_1"}
@@ -329,7 +335,7 @@ def test_questions_only_the_assistant_answers_are_not_asked_officially(tmp_path)
     record["haystack_session_ids"] = ["answer_1", "answer_1"]
     path = written(tmp_path / "s.jsonl", [record])
 
-    case = only(open_dataset("longmemeval", Reading(path=path)))
+    case = only(open_dataset("longmemeval", DatasetOptions(path=path)))
 
     assert case.questions == ()
     assert case.refs == ("answer_1:0", "answer_1#2:0")
@@ -341,7 +347,7 @@ def test_turns_of_punctuation_are_nothing_to_remember(tmp_path):
     record["conversation"]["session_1"].append({"speaker": "Bo", "dia_id": "D1:3", "text": ";)"})
     path = written(tmp_path / "locomo.jsonl", [record])
 
-    assert "conv-x/D1:3" not in only(open_dataset("locomo", Reading(path=path))).refs
+    assert "conv-x/D1:3" not in only(open_dataset("locomo", DatasetOptions(path=path))).refs
 
 
 def test_limits_take_the_first_cases(tmp_path):
@@ -349,7 +355,7 @@ def test_limits_take_the_first_cases(tmp_path):
     path = written(tmp_path / "s.jsonl", [haystack("q1"), haystack("q2")])
     path.write_text(path.read_text() + "broken")
 
-    dataset = open_dataset("longmemeval", Reading(path=path, limit=1))
+    dataset = open_dataset("longmemeval", DatasetOptions(path=path, limit=1))
 
     assert only(dataset).name == "q1"
     assert dataset.title.endswith("first 1")
@@ -373,7 +379,7 @@ def test_incomplete_beir_folders_are_refused(tmp_path, files, told):
         (tmp_path / name).write_text(content)
 
     with pytest.raises(Refused, match=told):
-        list(open_dataset("beir", Reading(path=tmp_path)).cases())
+        list(open_dataset("beir", DatasetOptions(path=tmp_path)).cases())
 
 
 @pytest.mark.parametrize(
@@ -395,7 +401,7 @@ def test_own_questions_in_the_wrong_form_are_named_by_line(tmp_path, line, told)
     asked = written(tmp_path / "q.jsonl", [line])
 
     with pytest.raises(Refused, match=rf"q\.jsonl:1: .*{told}"):
-        list(open_dataset("jsonl", Reading(path=asked, corpus=corpus)).cases())
+        list(open_dataset("jsonl", DatasetOptions(path=asked, corpus=corpus)).cases())
 
 
 @pytest.mark.parametrize(
@@ -415,7 +421,7 @@ def test_own_memories_in_the_wrong_form_are_named_by_line(tmp_path, line, told):
     corpus.write_text("\n" + json.dumps({"text": "a", "id": "first"}) + "\n\n" + json.dumps(line))
 
     with pytest.raises(Refused, match=rf"m\.jsonl:4: {told}"):
-        list(open_dataset("jsonl", Reading(path=asked, corpus=corpus)).cases())
+        list(open_dataset("jsonl", DatasetOptions(path=asked, corpus=corpus)).cases())
 
 
 def test_two_questions_of_one_id_are_refused(tmp_path):
@@ -423,7 +429,7 @@ def test_two_questions_of_one_id_are_refused(tmp_path):
     asked = written(tmp_path / "q.jsonl", [{"query": q, "relevant": [], "id": "a"} for q in "xy"])
 
     with pytest.raises(Refused, match="the id 'a' stands at"):
-        list(open_dataset("jsonl", Reading(path=asked, space="mine")).cases())
+        list(open_dataset("jsonl", DatasetOptions(path=asked, space="mine")).cases())
 
 
 def test_own_questions_need_a_memory_to_ask(tmp_path):
@@ -431,13 +437,13 @@ def test_own_questions_need_a_memory_to_ask(tmp_path):
     asked = written(tmp_path / "q.jsonl", [{"query": "x", "relevant": []}])
 
     with pytest.raises(Refused, match="no memory to ask"):
-        open_dataset("jsonl", Reading(path=asked))
+        open_dataset("jsonl", DatasetOptions(path=asked))
 
 
 def test_a_data_set_that_does_not_exist_is_named():
     """With what there is."""
     with pytest.raises(Refused) as caught:
-        open_dataset("trivia", Reading())
+        open_dataset("trivia", DatasetOptions())
 
     assert "locomo" in caught.value.remedy
 
@@ -445,12 +451,12 @@ def test_a_data_set_that_does_not_exist_is_named():
 def test_options_that_mean_nothing_are_refused(locomo):
     """An option the data set has no use for is not ignored."""
     with pytest.raises(Refused, match="has no use for corpus"):
-        open_dataset("locomo", Reading(path=locomo, corpus=locomo))
+        open_dataset("locomo", DatasetOptions(path=locomo, corpus=locomo))
 
 
 def test_the_builtin_set_has_every_family():
     """At least 60 questions in twelve families, at least thirty of them without an answer."""
-    case = only(open_dataset("builtin", Reading()))
+    case = only(open_dataset("builtin", DatasetOptions()))
     families = {question.category for question in case.questions}
 
     assert families == {
@@ -469,9 +475,9 @@ def test_a_split_that_is_not_there_is_named_beside_those_that_are(tmp_path):
     (tmp_path / "qrels" / "test.tsv").write_text("q\td\t1\n")
 
     with pytest.raises(Refused, match=r"holds no dev\.tsv") as caught:
-        open_dataset("beir", Reading(path=tmp_path, split="dev"))
+        open_dataset("beir", DatasetOptions(path=tmp_path, split="dev"))
     assert caught.value.remedy == "there are: test"
     with pytest.raises(Refused, match="needs a path"):
-        open_dataset("beir", Reading())
+        open_dataset("beir", DatasetOptions())
     with pytest.raises(Refused, match="needs a path"):
-        open_dataset("jsonl", Reading(space="mine"))
+        open_dataset("jsonl", DatasetOptions(space="mine"))

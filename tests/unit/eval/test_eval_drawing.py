@@ -6,11 +6,10 @@ import io
 
 import pytest
 
-from recollect.cli.printing import Printer
-from recollect.eval.drawing import print_sheets
-from recollect.eval.sheets import Sheet
+from bethink.cli.output import Printer
+from bethink.eval.tables import ReportTable, print_tables
 
-SHEET = Sheet(
+SHEET = ReportTable(
     "Quality",
     ("profile", ">recall at ten of all", ">p", ""),
     (("default", "0.829 ±0.022", "0.002", ""), ("siftcoder", "0.193 ±0.024", "0.041", "noise")),
@@ -25,7 +24,7 @@ def test_no_figure_is_ever_cut(monkeypatch, width, terminal):
     monkeypatch.setenv("COLUMNS", str(width))
     stream = io.StringIO()
 
-    print_sheets(Printer(stream, terminal=terminal, color=False), [SHEET])
+    print_tables(Printer(stream, terminal=terminal, color=False), [SHEET])
 
     lines = stream.getvalue().splitlines()
     for row in SHEET.rows:
@@ -39,6 +38,6 @@ def test_a_wide_heading_is_wrapped_where_that_makes_the_table_fit(monkeypatch):
     monkeypatch.setenv("COLUMNS", "45")
     stream = io.StringIO()
 
-    print_sheets(Printer(stream, terminal=True, color=False), [SHEET])
+    print_tables(Printer(stream, terminal=True, color=False), [SHEET])
 
     assert max(map(len, stream.getvalue().splitlines())) <= 45

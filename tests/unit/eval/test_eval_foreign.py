@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.eval.case import Case, Question
-from recollect.eval.foreign import disguise, draw, names_in
-from recollect.model import Draft
+from bethink.eval.case import Case, Question, proper_names, replace_names, sample_foreign_questions
+from bethink.model import Draft
 
 
 def case(name: str, *texts: str) -> Case:
@@ -16,7 +15,7 @@ def test_strangers_never_come_from_the_memory_itself():
     """Only other cases' questions are drawn, and none of them has an answer here."""
     cases = [case("a", "one?", "two?"), case("b", "three?", "four?")]
 
-    drawn = draw(cases, cases[0], 10, 7)
+    drawn = sample_foreign_questions(cases, cases[0], 10, 7)
 
     assert sorted(question.text for question in drawn) == ["four?", "three?"]
     assert not any(question.answerable for question in drawn)
@@ -26,15 +25,19 @@ def test_the_same_seed_draws_the_same_strangers():
     """Drawing is repeatable."""
     cases = [case("a", "x?"), case("b", *(f"question {n}" for n in range(50)))]
 
-    assert draw(cases, cases[0], 5, 7) == draw(cases, cases[0], 5, 7)
-    assert draw(cases, cases[0], 5, 7) != draw(cases, cases[0], 5, 8)
+    assert sample_foreign_questions(cases, cases[0], 5, 7) == sample_foreign_questions(
+        cases, cases[0], 5, 7
+    )
+    assert sample_foreign_questions(cases, cases[0], 5, 7) != sample_foreign_questions(
+        cases, cases[0], 5, 8
+    )
 
 
 def test_names_of_strangers_become_names_that_are_known():
     """Proper names change, question words and dates stay."""
     question = Question("q", "When did Caroline meet Melanie in May?", {})
 
-    hidden = disguise(question, ["Jon", "Gina"])
+    hidden = replace_names(question, ["Jon", "Gina"])
 
     assert hidden.text == "When did Jon meet Gina in May?"
 
@@ -46,4 +49,4 @@ def test_speakers_lead_the_names_of_a_memory():
         Draft("Then we saw Quentin", speaker="assistant"),
     ]
 
-    assert names_in(drafts) == ["Ada", "Zoltan", "Quentin"]
+    assert proper_names(drafts) == ["Ada", "Zoltan", "Quentin"]

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.bounds import bounds
-from recollect.errors import Refused
-from recollect.eval.knobs import knobs
-from recollect.profile import load_profile
+from bethink.errors import Refused
+from bethink.eval.tune import tunable_parameters
+from bethink.retrieval.profile import bounds_of, load_profile
 
 DEFAULT = load_profile("default")
-ALL = knobs(DEFAULT)
+ALL = tunable_parameters(DEFAULT)
 
 
 def test_gate_and_depths_are_left_alone():
@@ -44,21 +43,21 @@ def test_moves_are_repeatable():
     """The same randomness moves a knob to the same place."""
     knob = ALL[0]
 
-    assert knob.move(1.0, 0.3, Random(1)) == knob.move(1.0, 0.3, Random(1))
+    assert knob.mutate(1.0, 0.3, Random(1)) == knob.mutate(1.0, 0.3, Random(1))
 
 
 def test_patterns_choose_and_a_pattern_without_any_says_what_there_is():
     """Only settings that fit are turned."""
-    assert {knob.field for knob in knobs(DEFAULT, ["channels.*.weight"])} == {"weight"}
+    assert {knob.field for knob in tunable_parameters(DEFAULT, ["channels.*.weight"])} == {"weight"}
     with pytest.raises(Refused) as caught:
-        knobs(DEFAULT, ["nothing.*"])
+        tunable_parameters(DEFAULT, ["nothing.*"])
     assert "channels.lexical.weight" in caught.value.remedy
 
 
 def test_no_knob_reaches_beyond_what_a_profile_may_say():
     """A search must not end in a profile that cannot be read, or in a length norm below 0."""
     for knob in ALL:
-        allowed = bounds(knob.slot, knob.field)
+        allowed = bounds_of(knob.slot, knob.field)
 
         assert allowed.low <= knob.low <= knob.high <= allowed.high
         assert knob.low <= knob.read(DEFAULT) <= knob.high

@@ -8,26 +8,21 @@ import json
 
 import pytest
 
-from recollect.errors import Refused
-from recollect.eval.asking import Asked
-from recollect.eval.case import Dataset
-from recollect.eval.looking import StepLook
-from recollect.eval.page import page
-from recollect.eval.parts import channels, stages
-from recollect.eval.regression import against, read_report
-from recollect.eval.report import build
-from recollect.eval.resampling import Difference
-from recollect.eval.runner import Outcome, Plan, Run
-from recollect.eval.sheets import headline, sheets
-from recollect.eval.tune import Tuned
-from recollect.eval.tuned import verdict
-from recollect.profile import load_profile
-from recollect.wire import dumps
+from bethink.errors import Refused
+from bethink.eval.case import Dataset
+from bethink.eval.html import html_page
+from bethink.eval.metrics import Difference
+from bethink.eval.report import build_report, compare_reports, read_report
+from bethink.eval.runner import ProfileResult, QuestionResult, Run, RunPlan, StepResult
+from bethink.eval.tables import headline, report_tables
+from bethink.eval.tune import TuneResult, retriever_statistics, stage_statistics, tune_verdict
+from bethink.render.wire import dumps
+from bethink.retrieval.profile import load_profile
 
 NASTY = "<script>alert('x')</script> & \"co\""
 
 
-def asked(key: str, ranked: str, relevant: str = "a", **other) -> Asked:
+def asked(key: str, ranked: str, relevant: str = "a", **other) -> QuestionResult:
     values = {
         "case": "c",
         "category": "even" if len(key) % 2 else "odd",
@@ -42,23 +37,25 @@ def asked(key: str, ranked: str, relevant: str = "a", **other) -> Asked:
         "looks": (),
     }
     values.update(other)
-    return Asked(key=key, relevant=dict.fromkeys(relevant, 1.0), ranked=tuple(ranked), **values)
+    return QuestionResult(
+        key=key, relevant=dict.fromkeys(relevant, 1.0), ranked=tuple(ranked), **values
+    )
 
 
-def look(name: str, *units: str, **places: int) -> StepLook:
-    return StepLook(name, "ok", 0.001, len(units) or len(places), places)
+def look(name: str, *units: str, **places: int) -> StepResult:
+    return StepResult(name, "ok", 0.001, len(units) or len(places), places)
 
 
-def run_of(*outcomes: Outcome) -> Run:
+def run_of(*outcomes: ProfileResult) -> Run:
     dataset = Dataset(name="toy", title=f"toy {NASTY}", cases=lambda: iter(()))
-    return Run(dataset, Plan(), "words", "f00", list(outcomes), cases=1, memories=9)
+    return Run(dataset, RunPlan(), "words", "f00", list(outcomes), cases=1, memories=9)
 
 
-def outcome(label: str, ranks: list[str]) -> Outcome:
+def outcome(label: str, ranks: list[str]) -> ProfileResult:
     own = [asked(f"q{n}" * (n % 2 + 1), ranked) for n, ranked in enumerate(ranks)]
     own.append(asked("silent", "", relevant=""))
     foreign = {"foreign": [asked("f1", "", relevant=""), asked("f2", "x", relevant="", best=0.1)]}
-    return Outcome(load_profile("default"), label, own, foreign)
+    return ProfileResult(load_profile("default"), label, own, foreign)
 
 
 GOOD = ["axyz"] * 30
@@ -66,7 +63,7 @@ POOR = ["xyza", "xyzw", "xayz"] * 10
 
 
 def report_of(ranks: list[str]) -> dict:
-    return build(run_of(outcome("default", ranks)))
+    return build_report(run_of(outcome("default", ranks)))
 
 
 def test_every_figure_says_of_how_many():
@@ -96,7 +93,7 @@ def test_questions_without_an_answer_do_not_count_as_missed():
 
 def test_profiles_are_compared_by_pairs_with_the_first():
     """The difference, its interval and whether it may be noise."""
-    report = build(run_of(outcome("default", GOOD), outcome("other", POOR)))
+    report = build_report(run_of(outcome("default", GOOD), outcome("other", POOR)))
 
     rows = {row["metric"]: row for row in report["comparisons"]}
     assert rows["recall@10"]["value"] == pytest.approx(-1 / 3)
@@ -106,7 +103,7 @@ def test_profiles_are_compared_by_pairs_with_the_first():
 
 def test_ablations_stand_apart_from_profiles():
     """A profile without a part is a difference, not another profile."""
-    report = build(run_of(outcome("default", GOOD), outcome("default without rerank", POOR)))
+    report = build_report(run_of(outcome("default", GOOD), outcome("default without rerank", POOR)))
 
     assert [profile["name"] for profile in report["profiles"]] == ["default"]
     (entry,) = report["ablations"]
@@ -119,7 +116,7 @@ def test_true_hits_lost_to_the_gate_are_counted():
     lost = asked("q1", "", offered=("x", "a"))
     never = asked("q2", "", offered=("x", "y"))
     kept = asked("q3", "a")
-    account = build(run_of(Outcome(load_profile("default"), "p", [lost, never, kept])))
+    account = build_report(run_of(ProfileResult(load_profile("default"), "p", [lost, never, kept])))
 
     found = account["profiles"][0]["abstention"]
     assert (found["true_hits"], found["lost"]) == (2, 1)
@@ -128,7 +125,9 @@ def test_true_hits_lost_to_the_gate_are_counted():
 def test_without_any_answerable_question_there_is_no_report():
     """Nothing to judge is said, not shown as zero."""
     with pytest.raises(Refused, match="no question has an answer"):
-        build(run_of(Outcome(load_profile("default"), "p", [asked("q", "x", relevant="")])))
+        build_report(
+            run_of(ProfileResult(load_profile("default"), "p", [asked("q", "x", relevant="")]))
+        )
 
 
 def test_tables_name_what_was_measured():
@@ -143,20 +142,20 @@ def test_tables_name_what_was_measured():
 
 def test_every_table_is_rectangular():
     """Each row has a cell for each heading."""
-    report = build(
+    report = build_report(
         run_of(outcome("default", GOOD), outcome("b", POOR), outcome("default without gate", POOR))
     )
-    report["against"] = against(report, report, file="old.json", tolerance=0.0)
+    report["against"] = compare_reports(report, report, file="old.json", tolerance=0.0)
 
-    for sheet in sheets(report):
+    for sheet in report_tables(report):
         assert {len(row) for row in sheet.rows} <= {len(sheet.heads)}
 
 
 def test_the_page_escapes_everything_and_runs_nothing():
     """Names from outside cannot become markup, and there is no script and nothing to load."""
-    report = build(run_of(outcome(NASTY, GOOD), outcome("b", POOR)))
+    report = build_report(run_of(outcome(NASTY, GOOD), outcome("b", POOR)))
 
-    html = page(report)
+    html = html_page(report)
 
     assert "<script" not in html
     assert "&lt;script&gt;" in html
@@ -169,10 +168,10 @@ def test_worse_is_told_from_noise_and_from_what_is_borne():
     """A significant loss beyond the tolerance is worse; equal runs are equal."""
     then, now = report_of(GOOD), report_of(POOR)
 
-    assert against(now, then, file="f", tolerance=0.0)["worse"] > 0
-    assert against(now, then, file="f", tolerance=0.9)["worse"] == 0
-    assert against(then, then, file="f", tolerance=0.0)["worse"] == 0
-    better = against(then, now, file="f", tolerance=0.0)
+    assert compare_reports(now, then, file="f", tolerance=0.0)["worse"] > 0
+    assert compare_reports(now, then, file="f", tolerance=0.9)["worse"] == 0
+    assert compare_reports(then, then, file="f", tolerance=0.0)["worse"] == 0
+    better = compare_reports(then, now, file="f", tolerance=0.0)
     assert better["worse"] == 0
     assert "better" in {row["verdict"] for row in better["rows"]}
 
@@ -183,7 +182,7 @@ def test_reports_of_other_data_are_not_compared():
     other["measured_on"]["name"] = "another"
 
     with pytest.raises(Refused, match="was measured on"):
-        against(report_of(GOOD), other, file="f", tolerance=0.0)
+        compare_reports(report_of(GOOD), other, file="f", tolerance=0.0)
 
 
 @pytest.mark.parametrize("content", ["not json", "[]", '{"format": 99}'])
@@ -204,7 +203,9 @@ def test_a_channel_is_credited_with_what_only_it_found():
         look("channel.time"),
         look("fuse", a=1, b=2),
     )
-    rows = {row["channel"]: row for row in channels([asked("q", "ab", "ab", looks=looks)])}
+    rows = {
+        row["channel"]: row for row in retriever_statistics([asked("q", "ab", "ab", looks=looks)])
+    }
 
     assert [rows[name]["dead"] for name in ("words", "sense", "time")] == [False, False, True]
     assert [rows[name]["unique"] for name in ("words", "sense", "time")] == [0, 1, 0]
@@ -218,7 +219,7 @@ def test_a_stage_is_judged_by_where_it_moves_the_relevant_ones():
     second = asked("q2", "a", "a", looks=(look("fuse", a=1), look("rerank.x")))
     third = asked("q3", "a", "a", looks=(look("fuse"), look("rerank.x", a=30)))
 
-    fused, reranked = stages([first, second, third])
+    fused, reranked = stage_statistics([first, second, third])
 
     assert fused["recall_after"] == pytest.approx(0.5)
     assert reranked["recall_after"] == pytest.approx(1 / 3)
@@ -232,22 +233,22 @@ def test_groups_of_categories_have_lines_of_their_own():
     run = run_of(outcome("default", POOR))
     run.dataset = dataclasses.replace(run.dataset, groups={"only even": ("even",)})
 
-    report = build(run)
+    report = build_report(run)
 
     quality = report["profiles"][0]["quality"]
     assert list(quality) == ["all", "only even", "even", "odd"]
     assert quality["only even"] == quality["even"]
-    assert "recall@10 by kind of question" in page(report)
+    assert "recall@10 by kind of question" in html_page(report)
 
 
-def tuned(gain: float, p: float, changes=(("a.b.c", 1.0, 2.0),)) -> Tuned:
+def tuned(gain: float, p: float, changes=(("a.b.c", 1.0, 2.0),)) -> TuneResult:
     made = Difference(0.5, 0.5 + gain, gain, gain - 0.1, gain + 0.1, p, 40)
-    return Tuned(load_profile("default"), changes, made, made, 9)
+    return TuneResult(load_profile("default"), changes, made, made, 9)
 
 
 def test_the_verdict_on_a_search_is_honest():
     """A gain is told, noise is called noise, and finding nothing is said."""
-    assert "it gains +0.200" in verdict(tuned(0.2, 0.01))
-    assert "cannot be told from noise" in verdict(tuned(0.2, 0.3))
-    assert "cannot be told from noise" in verdict(tuned(-0.2, 0.01))
-    assert "No better numbers" in verdict(tuned(0.0, 1.0, ()))
+    assert "it gains +0.200" in tune_verdict(tuned(0.2, 0.01))
+    assert "cannot be told from noise" in tune_verdict(tuned(0.2, 0.3))
+    assert "cannot be told from noise" in tune_verdict(tuned(-0.2, 0.01))
+    assert "No better numbers" in tune_verdict(tuned(0.0, 1.0, ()))

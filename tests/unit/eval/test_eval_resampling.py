@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.eval.resampling import auc, difference, estimates, percentile, silence_at
+from bethink.eval.metrics import abstention_at_loss, auc, estimates, paired_difference, percentile
 
 scores = st.lists(st.integers(0, 5).map(float), min_size=1, max_size=20)
 
@@ -43,16 +43,16 @@ def test_a_clear_gain_is_significant_and_a_coin_toss_is_not():
     better = np.where(np.arange(100) % 10 < 6, 1.0, 0.0)
     noise = np.where(np.arange(100) % 2 == 0, 0.5, -0.5)
 
-    assert difference(before, better, 7).is_significant
-    assert difference(before, better, 7).value == pytest.approx(0.6)
-    assert not difference(before, noise, 7).is_significant
+    assert paired_difference(before, better, 7).is_significant
+    assert paired_difference(before, better, 7).value == pytest.approx(0.6)
+    assert not paired_difference(before, noise, 7).is_significant
 
 
 def test_no_difference_at_all_is_certain_noise():
     """Two equal lists have a difference of nothing and p 1."""
     same = np.arange(10.0)
 
-    found = difference(same, same, 7)
+    found = paired_difference(same, same, 7)
 
     assert (found.value, found.low, found.high, found.p) == (0.0, 0.0, 0.0, 1.0)
 
@@ -60,7 +60,7 @@ def test_no_difference_at_all_is_certain_noise():
 def test_unequal_lists_are_no_pairs():
     """A paired comparison of different questions is a mistake."""
     with pytest.raises(ValueError, match="same questions"):
-        difference(np.zeros(3), np.zeros(4), 7)
+        paired_difference(np.zeros(3), np.zeros(4), 7)
 
 
 @given(positives=scores, negatives=scores)
@@ -74,7 +74,7 @@ def test_the_area_is_the_share_of_pairs_won(positives, negatives):
 @given(positives=scores, negatives=scores)
 def test_the_threshold_that_silences_loses_no_more_than_allowed(positives, negatives):
     """At the threshold behind the figure, at most that share of positives lies below."""
-    silenced = silence_at(positives, negatives, 0.2)
+    silenced = abstention_at_loss(positives, negatives, 0.2)
     threshold = sorted(positives)[int(0.2 * len(positives))]
 
     assert sum(p < threshold for p in positives) <= 0.2 * len(positives)
@@ -84,7 +84,7 @@ def test_the_threshold_that_silences_loses_no_more_than_allowed(positives, negat
 def test_without_either_side_there_is_no_area():
     """No positives or no negatives: no figure."""
     assert auc([], [1.0]) is None
-    assert silence_at([1.0], [], 0.02) is None
+    assert abstention_at_loss([1.0], [], 0.02) is None
 
 
 def test_a_percentile_is_read_off_the_values():

@@ -7,19 +7,17 @@ import json
 
 import pytest
 
-from recollect.errors import Refused
-from recollect.eval.ablation import ablations
-from recollect.eval.case import Case, Dataset, Question, neutral_id
-from recollect.eval.datasets import Reading, open_dataset
-from recollect.eval.knobs import knobs
-from recollect.eval.report import build
-from recollect.eval.runner import Plan, Run, run
-from recollect.eval.spaces import Shelf
-from recollect.eval.tune import Search, split, tune
-from recollect.memory import Memory
-from recollect.model import Draft
-from recollect.profile import load_profile
-from recollect.settings import Settings
+from bethink.config.settings import Settings
+from bethink.errors import Refused
+from bethink.eval.case import Case, Dataset, Question, neutral_id
+from bethink.eval.datasets import DatasetOptions, open_dataset
+from bethink.eval.report import build_report
+from bethink.eval.runner import Run, RunPlan, run_evaluation
+from bethink.eval.spaces import SpaceProvider
+from bethink.eval.tune import SearchOptions, ablations, split_samples, tunable_parameters, tune
+from bethink.memory import Memory
+from bethink.model import Draft
+from bethink.retrieval.profile import load_profile
 
 PLAIN = {"default": load_profile("default")}
 
@@ -57,13 +55,13 @@ def dataset(*cases: Case, level: str = "turn") -> Dataset:
     return Dataset("toy", "a toy", lambda: iter(cases), level=level)
 
 
-def shelf(**where) -> Shelf:
-    return Shelf(Settings(), in_memory=not where.get("cache_folder"), **where)
+def shelf(**where) -> SpaceProvider:
+    return SpaceProvider(Settings(), in_memory=not where.get("cache_folder"), **where)
 
 
 def measured(result: Run) -> dict:
     """The report without what no two runs have in common: times."""
-    report = build(result)
+    report = build_report(result)
     for profile in report["profiles"]:
         del profile["speed"]
         for row in [*profile["channels"], *profile["stages"]]:
@@ -74,18 +72,18 @@ def measured(result: Run) -> dict:
 
 def test_the_same_seed_gives_the_same_numbers():
     """Two runs over the same data agree in every figure but time."""
-    data = open_dataset("builtin", Reading())
+    data = open_dataset("builtin", DatasetOptions())
 
-    first = measured(run(data, PLAIN, Plan(), shelf()))
-    again = measured(run(data, PLAIN, Plan(), shelf()))
+    first = measured(run_evaluation(data, PLAIN, RunPlan(), shelf()))
+    again = measured(run_evaluation(data, PLAIN, RunPlan(), shelf()))
 
     assert first == again
 
 
 def test_a_duplicate_is_found_by_finding_what_it_repeats():
     """Five drafts, four memories; the one that was not stored twice still counts."""
-    result = run(dataset(case()), PLAIN, Plan(), shelf())
-    scores = build(result)["profiles"][0]["quality"]["all"]
+    result = run_evaluation(dataset(case()), PLAIN, RunPlan(), shelf())
+    scores = build_report(result)["profiles"][0]["quality"]["all"]
 
     assert result.stored == 5
     assert scores["recall@5"]["value"] == 1.0
@@ -93,7 +91,9 @@ def test_a_duplicate_is_found_by_finding_what_it_repeats():
 
 def test_sessions_are_judged_by_their_turns():
     """A session is found where its best turn stands, once."""
-    result = run(dataset(case(level="session"), level="session"), PLAIN, Plan(), shelf())
+    result = run_evaluation(
+        dataset(case(level="session"), level="session"), PLAIN, RunPlan(), shelf()
+    )
 
     for asked in result.outcomes[0].own:
         assert len(set(asked.ranked)) == len(asked.ranked)
@@ -107,7 +107,7 @@ def test_a_kept_space_is_used_again_until_something_changes(tmp_path):
     )
 
     runs = [
-        run(dataset(content), PLAIN, Plan(), shelf(cache_folder=tmp_path))
+        run_evaluation(dataset(content), PLAIN, RunPlan(), shelf(cache_folder=tmp_path))
         for content in (case(), case(), changed)
     ]
 
@@ -119,7 +119,9 @@ def test_a_kept_space_is_used_again_until_something_changes(tmp_path):
 
 def test_questions_of_one_case_are_foreign_to_another():
     """Each memory is asked what only the other knows, also in disguise."""
-    result = run(dataset(case("home"), case("work")), PLAIN, Plan(foreign="hard"), shelf())
+    result = run_evaluation(
+        dataset(case("home"), case("work")), PLAIN, RunPlan(foreign="hard"), shelf()
+    )
 
     kinds = result.outcomes[0].foreign
     assert set(kinds) == {"foreign", "foreign, names replaced"}
@@ -130,7 +132,7 @@ def test_one_case_borrows_its_strangers():
     """Where there is no other case, guests ask."""
     guest = Case("guest", (Question("g", "why do cats purr?", {"x": 1.0}),))
 
-    result = run(dataset(case()), PLAIN, Plan(), shelf(), guests=[guest])
+    result = run_evaluation(dataset(case()), PLAIN, RunPlan(), shelf(), guest_cases=[guest])
 
     assert [asked.key for asked in result.outcomes[0].foreign["foreign"]] == ["g@home"]
 
@@ -147,8 +149,8 @@ def test_a_space_that_is_there_is_asked_and_left_alone(tmp_path):
         + json.dumps({"query": "rowing boat", "relevant": ["behind the OLD mill"]})
     )
 
-    data = open_dataset("jsonl", Reading(path=asked, space="mine"))
-    result = run(data, PLAIN, Plan(), Shelf(settings))
+    data = open_dataset("jsonl", DatasetOptions(path=asked, space="mine"))
+    result = run_evaluation(data, PLAIN, RunPlan(), SpaceProvider(settings))
 
     assert [one.ranked[0] for one in result.outcomes[0].own] == [kept[0].id, kept[1].id]
     with Memory.open("mine", settings=settings) as memory:
@@ -173,7 +175,7 @@ def test_the_walk_before_the_gate_is_what_a_walk_without_one_answers():
     open_profile = PLAIN["default"].without("gate")
     both = {"default": PLAIN["default"], "open": open_profile}
 
-    result = run(open_dataset("builtin", Reading()), both, Plan(), shelf())
+    result = run_evaluation(open_dataset("builtin", DatasetOptions()), both, RunPlan(), shelf())
 
     gated, free = result.outcomes
     for one, other in zip(gated.own, free.own, strict=True):
@@ -191,7 +193,7 @@ def spoiled():
 
 
 def filled_builtin():
-    data = open_dataset("builtin", Reading())
+    data = open_dataset("builtin", DatasetOptions())
     (only,) = data.cases()
     return shelf().open(data.name, only)
 
@@ -199,12 +201,12 @@ def filled_builtin():
 def test_a_search_is_repeatable_and_never_sees_what_is_held_out():
     """The same seed tries the same profiles; training and held-out questions share none."""
     profile = spoiled()
-    search = Search(trials=6, seed=3, minutes=5)
+    search = SearchOptions(trials=6, seed=3, minutes=5)
     with filled_builtin() as filled:
         asked = [(filled, question) for question in filled.questions]
-        turned = knobs(profile, ["channels.*.weight"])
+        turned = tunable_parameters(profile, ["channels.*.weight"])
 
-        train, held_out = split(asked, search)
+        train, held_out = split_samples(asked, search)
         first = tune(profile, turned, asked, search)
         again = tune(profile, turned, asked, search)
 
@@ -220,7 +222,9 @@ def test_nothing_better_gives_the_profile_back():
     with filled_builtin() as filled:
         asked = [(filled, question) for question in filled.questions]
 
-        result = tune(profile, knobs(profile), asked, Search(trials=3, minutes=0))
+        result = tune(
+            profile, tunable_parameters(profile), asked, SearchOptions(trials=3, minutes=0)
+        )
 
     assert result.profile == profile
     assert result.changes == ()
@@ -231,4 +235,6 @@ def test_nothing_better_gives_the_profile_back():
 def test_too_few_questions_are_not_split(count):
     """A split that leaves a side almost empty is refused."""
     with pytest.raises(Refused, match="too few"):
-        split([(None, Question(str(n), "?", {"a": 1.0})) for n in range(count)], Search())
+        split_samples(
+            [(None, Question(str(n), "?", {"a": 1.0})) for n in range(count)], SearchOptions()
+        )

@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from recollect.errors import BadProfile
-from recollect.eval.toml import profile_toml
-from recollect.profile import load_profile, parse_profile, profile_names
+from bethink.errors import BadProfile
+from bethink.eval.tune import profile_toml
+from bethink.retrieval.profile import load_profile, parse_profile, profile_names
 
 
 @pytest.mark.parametrize("name", sorted(profile_names()))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.files.chunks import LONG_CLASS, WINDOW, cut
+from bethink.api.file_reader import LONG_CLASS_LINES, WINDOW_LINES, split_chunks
 
 PYTHON = '''"""A module."""
 import os
@@ -41,12 +41,12 @@ def hello(name):
 
 
 def names(path: str, text: str) -> list[str]:
-    return [chunk.id for chunk in cut(path, text)]
+    return [chunk.id for chunk in split_chunks(path, text)]
 
 
 def test_python_by_its_definitions() -> None:
     """Comments and decorators stay with what they stand above; names are told apart."""
-    chunks = {chunk.id: chunk for chunk in cut("a.py", PYTHON)}
+    chunks = {chunk.id: chunk for chunk in split_chunks("a.py", PYTHON)}
 
     assert list(chunks) == [
         "preamble",
@@ -62,11 +62,11 @@ def test_python_by_its_definitions() -> None:
 
 def test_a_long_class_is_cut_by_its_methods() -> None:
     """A change in one method is not a change of the class."""
-    body = "".join(f"    def m{n}(self):\n        return {n}\n" for n in range(LONG_CLASS))
+    body = "".join(f"    def m{n}(self):\n        return {n}\n" for n in range(LONG_CLASS_LINES))
     found = names("a.py", f"class Big:\n    x = 1\n{body}")
 
     assert found[:2] == ["class:Big", "method:Big.m0"]
-    assert len(found) == LONG_CLASS + 1
+    assert len(found) == LONG_CLASS_LINES + 1
 
 
 @pytest.mark.parametrize(
@@ -107,14 +107,18 @@ def test_other_languages_by_what_begins_a_line() -> None:
 
 def test_anything_else_by_windows() -> None:
     """A hundred lines to a piece."""
-    assert names("data.csv", "a\n" * (2 * WINDOW + 1)) == ["lines:1", "lines:101", "lines:201"]
-    assert cut("empty.py", "") == ()
+    assert names("data.csv", "a\n" * (2 * WINDOW_LINES + 1)) == [
+        "lines:1",
+        "lines:101",
+        "lines:201",
+    ]
+    assert split_chunks("empty.py", "") == ()
 
 
 @given(text=st.text(), suffix=st.sampled_from([".py", ".md", ".ts", ".txt", ""]))
 def test_the_pieces_are_the_whole(text: str, suffix: str) -> None:
     """Nothing is lost, nothing comes twice, no two pieces have one name."""
-    chunks = cut(f"file{suffix}", text)
+    chunks = split_chunks(f"file{suffix}", text)
 
     assert "".join(chunk.text for chunk in chunks) == text
     assert len({chunk.id for chunk in chunks}) == len(chunks)

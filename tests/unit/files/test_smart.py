@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from bethink import Memory
+from bethink.errors import Refused
+from bethink.model import FileEdit
+from bethink.testing import FixedClock
 from corpus import NOW
-from recollect import Memory
-from recollect.errors import Refused
-from recollect.model import FileEdit
-from recollect.testing import FixedClock
 
 SOURCE = "import os\n\n\ndef one():\n    return 1\n\n\ndef two():\n    return 2\n"
 

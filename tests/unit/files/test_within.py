@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import NotFound, RecollectError, Refused, TooLarge
-from recollect.files.within import MOST_BYTES, read_within
+from bethink.api.file_reader import MAX_BYTES, read_within_roots
+from bethink.errors import BethinkError, NotFound, Refused, TooLarge
 
 CANARY = b"the canary outside"
 
@@ -64,7 +64,7 @@ def test_nothing_outside_is_read(root: Path, name: str, monkeypatch: pytest.Monk
     monkeypatch.chdir(root)
 
     with pytest.raises((Refused, NotFound)) as told:
-        read_within(name, [root])
+        read_within_roots(name, [root])
 
     assert CANARY.decode() not in str(told.value)
 
@@ -74,23 +74,23 @@ def test_inside_is_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
 
     for name in (root / "sub" / "ok.txt", "sub/ok.txt", "inner-link", "./sub/../sub/ok.txt"):
-        assert read_within(name, [root]).content == b"fine"
+        assert read_within_roots(name, [root]).content == b"fine"
 
 
 def test_no_root_allows_nothing(root: Path) -> None:
     """Where no folder is allowed, no file is."""
     with pytest.raises(Refused, match="outside"):
-        read_within(root / "sub" / "ok.txt", [])
+        read_within_roots(root / "sub" / "ok.txt", [])
 
 
 def test_a_large_file_is_refused_not_cut(root: Path) -> None:
     """One byte over is over."""
     big = root / "big"
-    big.write_bytes(b"x" * (MOST_BYTES + 1))
+    big.write_bytes(b"x" * (MAX_BYTES + 1))
 
     with pytest.raises(TooLarge):
-        read_within(big, [root])
-    assert read_within(big, [root], most=MOST_BYTES + 1).size == MOST_BYTES + 1
+        read_within_roots(big, [root])
+    assert read_within_roots(big, [root], max_bytes=MAX_BYTES + 1).size == MAX_BYTES + 1
 
 
 def test_a_link_swapped_in_meanwhile_is_not_followed(root: Path) -> None:
@@ -111,8 +111,8 @@ def test_a_link_swapped_in_meanwhile_is_not_followed(root: Path) -> None:
     try:
         for _ in range(1000):
             try:
-                content = read_within(name, [root]).content
-            except RecollectError:
+                content = read_within_roots(name, [root]).content
+            except BethinkError:
                 continue
             assert content == b"fine"
     finally:

@@ -9,10 +9,10 @@ from types import MappingProxyType
 
 import pytest
 
-from recollect.errors import BadText, Refused, TooLarge
-from recollect.ingest.admit import TRUST_CEILING, admit, trust_of
-from recollect.model import LAYERS, Draft, layer_named
-from recollect.model.layers import ALIASES
+from bethink.errors import BadText, Refused, TooLarge
+from bethink.ingest.admission import TRUST_CEILING, admit, trust_of
+from bethink.model import LAYERS, Draft, find_layer
+from bethink.model.item import LAYER_ALIASES
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -177,8 +177,8 @@ def test_layers_go_by_many_names(alias, layer):
 
 def test_every_layer_is_its_own_name():
     """And no alias leads to two of them."""
-    assert all(layer_named(layer) == layer for layer in LAYERS)
-    aliases = [alias for names in ALIASES.values() for alias in names]
+    assert all(find_layer(layer) == layer for layer in LAYERS)
+    aliases = [alias for names in LAYER_ALIASES.values() for alias in names]
     assert len(aliases) == len({*aliases, *LAYERS}) - len(LAYERS)
 
 

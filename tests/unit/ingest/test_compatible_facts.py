@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from bethink import Memory
+from bethink.testing import FixedClock
 from corpus import NOW
-from recollect import Memory
-from recollect.testing import FixedClock
 
 BOTH_SO = [
     ("The meeting room is on floor 3", "The meeting room is on Zoom"),

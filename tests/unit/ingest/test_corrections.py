@@ -7,12 +7,12 @@ from datetime import timedelta
 
 import pytest
 
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.model import Remembered
+from bethink.testing import FixedClock
 from corpus import NOW
 from fact_pairs import FLAGGED, SUPERSEDED, TRAPS, pairs
-from recollect import Memory
-from recollect.model import Remembered
-from recollect.settings import Settings
-from recollect.testing import FixedClock
 
 LIKENESS = ("near", "related")
 # One of each kind of statement that corrects something.
@@ -58,7 +58,7 @@ def test_a_correction_supersedes_and_can_be_taken_back(memory, clock, first, sec
     assert met(new) == [("supersedes", old.id)]
     assert statuses(memory, old, new) == ["superseded", "active"]
     remedy = next(one.resolve for one in new.collisions if one.kind == "supersedes")
-    assert remedy == f"recollect undo {old.id}"
+    assert remedy == f"bethink undo {old.id}"
     memory.undo(old.id)
     assert memory.get(old.id) == before
 
@@ -82,7 +82,7 @@ def test_what_is_only_likely_is_flagged_on_both_sides(memory, clock, first, seco
     assert met(new) == [("contradicts", old.id)]
     assert statuses(memory, old, new) == ["active", "active"]
     remedy = next(one.resolve for one in new.collisions if one.kind == "contradicts")
-    assert remedy == f"recollect forget {old.id}"
+    assert remedy == f"bethink forget {old.id}"
     relations = {(one.item, one.type, one.other) for one in memory.recall(first).relations}
     assert relations >= {(old.id, "contradicts", new.id), (new.id, "contradicts", old.id)}
 

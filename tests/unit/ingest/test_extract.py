@@ -7,15 +7,20 @@ import time
 
 import pytest
 
+from bethink.core.text import fold
+from bethink.ingest.entity_extraction import (
+    MAX_ENTITIES,
+    entity_key,
+    extract_mentions,
+    parse_entity,
+)
+from bethink.ingest.record_builder import classify_kind
+from bethink.model import Draft, Entity
 from naughty import NAUGHTY
-from recollect.ingest.classify import kind_of
-from recollect.ingest.extract import MOST_ENTITIES, key_of, mentions_of, named
-from recollect.model import Draft, Entity
-from recollect.text import fold
 
 
 def found(text: str, **about: object) -> list[str]:
-    return [mention.entity.id for mention in mentions_of(Draft(text, **about), {})]
+    return [mention.entity.id for mention in extract_mentions(Draft(text, **about), {})]
 
 
 @pytest.mark.parametrize(
@@ -89,15 +94,15 @@ def test_what_is_given_comes_first_and_speakers_count():
 )
 def test_an_entity_can_be_given_with_its_kind(text, kind, name):
     """A colon only counts after a known kind."""
-    assert named(text)[:2] == (name, kind)
+    assert parse_entity(text)[:2] == (name, kind)
 
 
 def test_one_name_is_one_entity_through_a_batch():
     """What a first draft said about it holds for the next."""
     known: dict[str, Entity] = {}
-    mentions_of(Draft("hi", speaker="Zoltan"), known)
+    extract_mentions(Draft("hi", speaker="Zoltan"), known)
 
-    (mention,) = mentions_of(Draft("We went with Zoltan to the lake"), known)
+    (mention,) = extract_mentions(Draft("We went with Zoltan to the lake"), known)
 
     assert mention.entity.id == "person:zoltan"
 
@@ -111,7 +116,7 @@ def test_entities_met_before_are_known_again():
     ]
 
     ids = [
-        [m.entity.id for m in mentions_of(Draft(text), {}, met)]
+        [m.entity.id for m in extract_mentions(Draft(text), {}, met)]
         for text in (
             "ana said banana",
             "the redis box",
@@ -128,13 +133,13 @@ def test_there_are_at_most_twelve():
     """However many a text names."""
     text = " and ".join(f"TICK-{i}" for i in range(50))
 
-    assert len(found(text)) == MOST_ENTITIES
+    assert len(found(text)) == MAX_ENTITIES
 
 
 def test_keys_make_spellings_agree():
     """Case and spaces do not count."""
-    assert key_of(" Ana  LEE ") == key_of("ana lee") == "ana lee"
-    assert key_of("``") == "``"
+    assert entity_key(" Ana  LEE ") == entity_key("ana lee") == "ana lee"
+    assert entity_key("``") == "``"
 
 
 @pytest.mark.parametrize("text", [*NAUGHTY, "A " * 30_000, "a_b " * 15_000, "Ab/" * 20_000])
@@ -143,7 +148,7 @@ def test_any_text_is_read_in_time(text):
     if "\x00" in text or any("\ud800" <= char <= "\udfff" for char in text):
         return
     began = time.process_time()
-    mentions_of(Draft(text), {})
+    extract_mentions(Draft(text), {})
 
     assert time.process_time() - began < 0.5 or sys.gettrace()
 
@@ -188,10 +193,10 @@ def test_any_text_is_read_in_time(text):
 )
 def test_a_kind_by_the_words(text, kind):
     """The first rule that fits decides."""
-    assert kind_of(fold(text), "item") == kind
+    assert classify_kind(fold(text), "item") == kind
 
 
 def test_levels_have_kinds_of_their_own():
     """An episode is not judged by its words."""
-    assert kind_of("we decided", "raw") == "episode"
-    assert kind_of("we decided", "insight") == "insight"
+    assert classify_kind("we decided", "raw") == "episode"
+    assert classify_kind("we decided", "insight") == "insight"

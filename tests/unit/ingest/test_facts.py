@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.ingest.facts import fact_of
+from bethink.ingest.facts import extract_fact
 
 # subject | attribute | value | how | sentence; "user" is whom "I" stands for
 FACTS = """
@@ -323,7 +323,7 @@ def test_a_statement_gives_its_fact(row):
     """Subject, attribute, value and whether it is so, became so, is not so or ended."""
     subject, attribute, value, how, sentence = (part.strip() for part in row.split("|"))
 
-    fact = fact_of(sentence, "user")
+    fact = extract_fact(sentence, "user")
 
     assert fact is not None
     assert (fact.subject, fact.attribute, fact.value, fact.how) == (subject, attribute, value, how)
@@ -332,4 +332,4 @@ def test_a_statement_gives_its_fact(row):
 @pytest.mark.parametrize("sentence", rows(TRAPS))
 def test_what_is_no_plain_fact_gives_none(sentence):
     """Questions, guesses, plans, orders, hearsay, lists, the past, descriptions."""
-    assert fact_of(sentence, "user") is None
+    assert extract_fact(sentence, "user") is None

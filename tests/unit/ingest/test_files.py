@@ -12,12 +12,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from bethink.core.json_values import parse_strict_json
+from bethink.errors import BadText, Refused, TooLarge
+from bethink.ingest.files import MAX_LINE_BYTES, BoundedReader, read_drafts
+from bethink.model import Draft
 from naughty import NAUGHTY
-from recollect.errors import BadText, Refused, TooLarge
-from recollect.ingest.files import LINE_BYTES, read_drafts
-from recollect.ingest.strict_json import strict_json
-from recollect.ingest.unzip import Bounded
-from recollect.model import Draft
 
 
 def read(content: str | bytes, form="jsonl", **defaults):
@@ -118,7 +117,7 @@ def test_a_json_string_is_a_text():
         ('{"text": "a", "occurred_at": 1e30}', "occurred_at"),
         ('{"text": "a", "occurred_at": true}', "occurred_at"),
         (b'{"text": "\xff"}', "not UTF-8 at byte 11"),
-        (b'{"text": "' + b"x" * LINE_BYTES + b'"}', "the line"),
+        (b'{"text": "' + b"x" * MAX_LINE_BYTES + b'"}', "the line"),
     ],
 )
 def test_a_bad_line_is_refused_with_its_number(line, word):
@@ -181,7 +180,7 @@ def test_a_file_has_a_limit_too():
     """Whatever its form."""
     for content in (b"x" * 101, gzip.compress(b"x" * 101)):
         with pytest.raises(TooLarge):
-            Bounded(io.BytesIO(content), most_bytes=100).read(200)
+            BoundedReader(io.BytesIO(content), most_bytes=100).read(200)
 
 
 def test_a_damaged_archive_is_said_to_be_damaged():
@@ -201,7 +200,7 @@ def test_reading_in_pieces_gives_the_whole():
     """Of any size."""
     content = bytes(range(256)) * 2_000
     for packed in (content, zlib.compress(content, wbits=31)):
-        stream = Bounded(io.BytesIO(packed))
+        stream = BoundedReader(io.BytesIO(packed))
         assert b"".join(iter(lambda s=stream: s.read(777), b"")) == content
 
 
@@ -227,15 +226,15 @@ def test_hostile_json_is_answered_in_time(seed):
     text = (seed * (1_000_000 // len(seed)))[:1_000_000]
     began = time.process_time()
     with pytest.raises(Refused):
-        strict_json(text)
+        parse_strict_json(text)
 
     assert time.process_time() - began < 2.0
 
 
 def test_json_by_the_letter():
     """What is good JSON is read as such."""
-    assert strict_json('{"a": [1, -2.5, "x", null, true, {"b": "]["}]}') == {
+    assert parse_strict_json('{"a": [1, -2.5, "x", null, true, {"b": "]["}]}') == {
         "a": [1, -2.5, "x", None, True, {"b": "]["}]
     }
-    assert strict_json('"' + "[" * 1_000 + '"') == "[" * 1_000
-    assert strict_json("[" * 64 + "]" * 64)
+    assert parse_strict_json('"' + "[" * 1_000 + '"') == "[" * 1_000
+    assert parse_strict_json("[" * 64 + "]" * 64)

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
+from bethink import Memory
+from bethink.errors import NotFound
+from bethink.ingest.facts import extract_fact
 from corpus import days_ago
-from recollect import Memory
-from recollect.errors import NotFound
-from recollect.ingest.facts import fact_of
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 TEXT = "The standup was moved to ten"
@@ -92,7 +92,7 @@ def test_a_sentence_states_a_fact_up_to_forty_words(words: int, is_fact: bool) -
     said = ["The", "deploy", "key", "is", "in", "vault", "B", "because"]
     text = " ".join([*said, *["so"] * (words - len(said))])
 
-    assert (fact_of(text) is not None) is is_fact
+    assert (extract_fact(text) is not None) is is_fact
 
 
 @pytest.mark.parametrize(("length", "is_fact"), [(300, True), (301, False)])
@@ -100,7 +100,7 @@ def test_a_sentence_states_a_fact_up_to_300_characters(length: int, is_fact: boo
     """However few words they make."""
     text = "The deploy key is in vault B, ".ljust(length, "x")
 
-    assert (fact_of(text) is not None) is is_fact
+    assert (extract_fact(text) is not None) is is_fact
 
 
 @pytest.mark.parametrize(("words", "is_fact"), [(8, True), (9, False)])
@@ -108,4 +108,4 @@ def test_a_value_has_up_to_eight_words(words: int, is_fact: bool) -> None:
     """A longer one is a story."""
     value = ["Bright", "Red", "Blue", "Green", "Grey", "Pink", "Teal", "Cyan", "Lime"][:words]
 
-    assert (fact_of(f"The team's motto is {' '.join(value)}") is not None) is is_fact
+    assert (extract_fact(f"The team's motto is {' '.join(value)}") is not None) is is_fact

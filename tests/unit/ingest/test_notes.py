@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import BadText, Refused, TooLarge
-from recollect.ingest.notes import FILE_BYTES, NotesFolder, paragraphs, period_of
+from bethink.errors import BadText, Refused, TooLarge
+from bethink.ingest.notes import MAX_NOTE_BYTES, NotesFolder, period_of, split_paragraphs
 from secrets_made import ALNUM, draw
 
 
@@ -69,7 +69,7 @@ def test_paragraphs_are_parted_by_blank_lines() -> None:
     """A heading by itself goes with what follows; one at the end stands alone."""
     text = "# Pumps\n\n## North\n\nIt leaks.\nStill.\n \n- a\n- b\r\n\r\n# End\n"
 
-    assert paragraphs(text) == ["# Pumps\n## North\nIt leaks.\nStill.", "- a\n- b", "# End"]
+    assert split_paragraphs(text) == ["# Pumps\n## North\nIt leaks.\nStill.", "- a\n- b", "# End"]
 
 
 def test_files_come_newest_first_and_overlap_the_time(folder: Path) -> None:
@@ -186,7 +186,7 @@ def test_what_is_no_text_is_refused_by_name(folder: Path) -> None:
     path.write_bytes(b"a\x00b")
     with pytest.raises(BadText):
         notes.read(file)
-    path.write_bytes(b"x" * (FILE_BYTES + 1))
+    path.write_bytes(b"x" * (MAX_NOTE_BYTES + 1))
     with pytest.raises(TooLarge):
         notes.read(file)
     path.unlink()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from bethink.errors import LooksPasted
+from bethink.ingest.content_checks import detect_paste, refuse_pasted
+from bethink.model import Draft
 from naughty import NAUGHTY
-from recollect.errors import LooksPasted
-from recollect.ingest.paste import refuse_pasted, sign_of_paste
-from recollect.model import Draft
 
 PASTED = [
     # Log lines
@@ -149,14 +149,14 @@ def test_machine_output_is_refused(text):
     with pytest.raises(LooksPasted) as caught:
         refuse_pasted(Draft(text))
 
-    assert sign_of_paste(text) in caught.value.message
+    assert detect_paste(text) in caught.value.message
     assert "--force" in caught.value.remedy
 
 
 @pytest.mark.parametrize("text", HONEST)
 def test_honest_sentences_pass(text):
     """A word alone is never a sign."""
-    assert sign_of_paste(text) is None
+    assert detect_paste(text) is None
 
 
 @pytest.mark.parametrize(
@@ -181,4 +181,4 @@ def test_the_table_is_long_enough():
 def test_any_text_can_be_looked_at():
     """No text breaks the check."""
     for text in NAUGHTY:
-        sign_of_paste(text)
+        detect_paste(text)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import ModelError
-from recollect.memory import Memory
-from recollect.ports import Prompt
-from recollect.settings import Settings
-from recollect.testing import FixedClock, ScriptedModel
+from bethink.config.settings import Settings
+from bethink.errors import ModelError
+from bethink.memory import Memory
+from bethink.ports import Prompt
+from bethink.testing import FixedClock, ScriptedModel
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 TEXT = "everybody agrees that harbour control sits in Skagen, says marit"

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.ids import IdMaker
-from recollect.ingest.relate import MOST_SIMILAR
-from recollect.ingest.remember import WriteContext, remember
-from recollect.model import Draft, Remembered
-from recollect.models.hashing import HashEmbedder
-from recollect.store.sqlite import SqliteStore
+from bethink.core.ids import IdGenerator
+from bethink.ingest.links import MAX_SIMILAR
+from bethink.ingest.pipeline import WriteContext, remember
+from bethink.model import Draft, Remembered
+from bethink.models.embed.hashing import HashEmbedder
+from bethink.store.sqlite import SqliteStore
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -21,7 +21,7 @@ NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 @pytest.fixture
 def ctx() -> Iterator[WriteContext]:
     store = SqliteStore.open(None, space="t")
-    yield WriteContext(store, HashEmbedder(), NOW, "tester", IdMaker())
+    yield WriteContext(store, HashEmbedder(), NOW, "tester", IdGenerator())
     store.close()
 
 
@@ -116,7 +116,7 @@ def test_what_means_nearly_the_same_is_related(ctx):
 
     assert [c.kind for c in (*quick.collisions, *turn.collisions)].count("related") == 0
     similar = [c for c in slow.collisions if c.kind == "related"]
-    assert 0 < len(similar) <= MOST_SIMILAR
-    assert similar[0].resolve == f"recollect unlink {slow.id} similar_to {similar[0].id}"
+    assert 0 < len(similar) <= MAX_SIMILAR
+    assert similar[0].resolve == f"bethink unlink {slow.id} similar_to {similar[0].id}"
     links = ctx.store.links_of([slow.id], ["similar_to"], incoming=False)
     assert {link.dst.id for link in links} >= {collision.id for collision in similar}

@@ -8,18 +8,17 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+from bethink.core.ids import IdGenerator
+from bethink.errors import Conflict, LooksPasted, Refused, TooLarge
+from bethink.ingest.deduplication import NEAR_THRESHOLD as NEAR_SHARE
+from bethink.ingest.deduplication import jaccard_similarity, shingles_of
+from bethink.ingest.pipeline import WriteContext, remember, remember_each
+from bethink.model import Draft, Filters, Item, Remembered
+from bethink.models.embed.hashing import HashEmbedder
+from bethink.ports import Scope, TextSearch
+from bethink.store.sqlite import SqliteStore
 from fallible import Down, Overtaken
 from naughty import NAUGHTY
-from recollect.errors import Conflict, LooksPasted, Refused, TooLarge
-from recollect.ids import IdMaker
-from recollect.ingest.each import remember_each
-from recollect.ingest.remember import WriteContext, remember
-from recollect.ingest.sketch import NEAR as NEAR_SHARE
-from recollect.ingest.sketch import shingles_of, similarity
-from recollect.model import Draft, Filters, Item, Remembered
-from recollect.models.hashing import HashEmbedder
-from recollect.ports import Scope, TextSearch
-from recollect.store.sqlite import SqliteStore
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -28,7 +27,7 @@ DAY = timedelta(days=1)
 @pytest.fixture
 def ctx() -> Iterator[WriteContext]:
     store = SqliteStore.open(None, space="t")
-    yield WriteContext(store, None, NOW, "tester", IdMaker())
+    yield WriteContext(store, None, NOW, "tester", IdGenerator())
     store.close()
 
 
@@ -445,7 +444,8 @@ def test_entities_are_one_across_memories(ctx):
 def test_a_model_that_is_down_refuses_nothing(ctx):
     """The memory is stored, and the answer says what is pending."""
     answer = one(
-        WriteContext(ctx.store, Down(), NOW, "tester", IdMaker()), "The deploy key lives in vault B"
+        WriteContext(ctx.store, Down(), NOW, "tester", IdGenerator()),
+        "The deploy key lives in vault B",
     )
 
     assert (answer.status, answer.pending) == ("stored", ("embedding",))
@@ -460,7 +460,7 @@ def test_a_quicker_writer_has_the_answer(ctx, key, status):
     quicker: list[Remembered] = []
     overtaken = Overtaken(ctx.store, lambda: quicker.append(one(ctx, text, key=key)))
 
-    answer = one(WriteContext(overtaken, None, NOW, "tester", IdMaker()), text, key=key)
+    answer = one(WriteContext(overtaken, None, NOW, "tester", IdGenerator()), text, key=key)
 
     assert (answer.status, answer.id) == (status, quicker[0].id)
     assert [c.kind for c in answer.collisions] == (["exact"] if status == "duplicate" else [])
@@ -469,7 +469,7 @@ def test_a_quicker_writer_has_the_answer(ctx, key, status):
 
 def test_the_same_meaning_counts_where_words_differ_a_little(ctx):
     """Judged by the vectors of those that share most of their words."""
-    writing = WriteContext(ctx.store, HashEmbedder(), NOW, "tester", IdMaker())
+    writing = WriteContext(ctx.store, HashEmbedder(), NOW, "tester", IdGenerator())
     words = [f"{first}{second}en" for first in "bdfgkl" for second in "aeiou"]
     swapped = list(words)
     for i in (4, 12, 20, 26):
@@ -478,7 +478,7 @@ def test_the_same_meaning_counts_where_words_differ_a_little(ctx):
 
     second = one(writing, " ".join(swapped))
 
-    share = similarity(shingles_of(" ".join(words)), shingles_of(" ".join(swapped)))
+    share = jaccard_similarity(shingles_of(" ".join(words)), shingles_of(" ".join(swapped)))
     assert share < NEAR_SHARE
     assert [c.id for c in second.collisions] == [earlier.id]
     assert second.collisions[0].similarity > 0.95
@@ -487,7 +487,7 @@ def test_the_same_meaning_counts_where_words_differ_a_little(ctx):
 def test_vectors_are_stored_with_their_model(ctx):
     """One embedding a memory, of the text as it is spoken."""
     embedder = HashEmbedder()
-    writing = WriteContext(ctx.store, embedder, NOW, "tester", IdMaker())
+    writing = WriteContext(ctx.store, embedder, NOW, "tester", IdGenerator())
 
     answer = one(writing, "The deploy key lives in vault B")
 

@@ -8,14 +8,14 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+from bethink.core.ids import IdGenerator
+from bethink.errors import BadText, LooksPasted, Refused
+from bethink.ingest.pipeline import WriteContext, remember
+from bethink.ingest.revision import revise
+from bethink.model import Draft, Item
+from bethink.models.embed.hashing import HashEmbedder
+from bethink.store.sqlite import SqliteStore
 from fallible import Down
-from recollect.errors import BadText, LooksPasted, Refused
-from recollect.ids import IdMaker
-from recollect.ingest.remember import WriteContext, remember
-from recollect.ingest.revise import revise
-from recollect.model import Draft, Item
-from recollect.models.hashing import HashEmbedder
-from recollect.store.sqlite import SqliteStore
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 LATER = NOW + timedelta(days=1)
@@ -24,7 +24,7 @@ LATER = NOW + timedelta(days=1)
 @pytest.fixture
 def ctx() -> Iterator[WriteContext]:
     store = SqliteStore.open(None, space="t")
-    yield WriteContext(store, None, NOW, "tester", IdMaker())
+    yield WriteContext(store, None, NOW, "tester", IdGenerator())
     store.close()
 
 
@@ -135,7 +135,7 @@ def test_an_episode_gets_a_new_caption_with_its_text(ctx):
 def test_new_words_get_a_new_vector(ctx):
     """Of the same model."""
     embedder = HashEmbedder()
-    writing = WriteContext(ctx.store, embedder, NOW, "tester", IdMaker())
+    writing = WriteContext(ctx.store, embedder, NOW, "tester", IdGenerator())
     item = made(writing)
 
     revise(item, {"text": "Quite another sentence about whales"}, later(writing))
@@ -150,7 +150,7 @@ def test_a_model_that_is_down_refuses_no_change(ctx):
     item = made(ctx)
 
     revised = revise(
-        item, {"text": "New words"}, WriteContext(ctx.store, Down(), NOW, "t", IdMaker())
+        item, {"text": "New words"}, WriteContext(ctx.store, Down(), NOW, "t", IdGenerator())
     )
 
     assert revised.text == "New words"

@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bethink.config.settings import Settings
+from bethink.core.ids import IdGenerator
+from bethink.errors import Refused
+from bethink.ingest.pipeline import WriteContext, remember
+from bethink.memory import Memory
+from bethink.model import Collision, Draft, Remembered
+from bethink.testing import FixedClock
 from fallible import Overtaken
-from recollect.errors import Refused
-from recollect.ids import IdMaker
-from recollect.ingest.remember import WriteContext, remember
-from recollect.memory import Memory
-from recollect.model import Collision, Draft, Remembered
-from recollect.settings import Settings
-from recollect.testing import FixedClock
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 OLD, NEW = "The deploy key is in vault A", "The deploy key moved to vault B"
@@ -59,7 +59,7 @@ def test_a_correction_beats_what_it_corrects(memory, clock):
     old, new = memory.remember(OLD), after(clock, memory, NEW)
 
     assert met(new) == [("supersedes", old.id)]
-    assert new.collisions[0].resolve == f"recollect undo {old.id}"
+    assert new.collisions[0].resolve == f"bethink undo {old.id}"
     assert statuses(memory, old, new) == ["superseded", "active"]
     assert links(memory, new, "supersedes") == [old.id]
     assert recalled(memory, "where is the deploy key") == [NEW]
@@ -168,7 +168,7 @@ def test_a_less_trusted_source_corrects_nobody(memory, clock):
     new = after(clock, memory, NEW, source="a page", source_class="web")
 
     assert met(new) == [("contradicts", old.id)]
-    assert new.collisions[0].resolve == f"recollect forget {new.id}"
+    assert new.collisions[0].resolve == f"bethink forget {new.id}"
     assert statuses(memory, old, new) == ["active", "active"]
 
 
@@ -230,7 +230,7 @@ def test_a_text_that_says_more_is_superseded_in_part(memory, clock):
     new = after(clock, memory, NEW)
 
     assert met(new) == [("supersedes", old.id)]
-    assert new.collisions[0].resolve == f"recollect forget {old.id}"
+    assert new.collisions[0].resolve == f"bethink forget {old.id}"
     assert statuses(memory, old, new) == ["active", "active"]
     assert links(memory, new, "supersedes") == [old.id]
 
@@ -321,7 +321,7 @@ def test_what_somebody_changed_in_between_is_not_overruled(memory, clock):
     old = memory.remember(OLD)
     clock.forward(minutes=1)
     changing = Overtaken(memory.store, lambda: memory.update(old.id, text="Coffee first"))
-    ctx = WriteContext(changing, None, clock.now, "tester", IdMaker())
+    ctx = WriteContext(changing, None, clock.now, "tester", IdGenerator())
 
     remember([Draft(NEW)], ctx)
 

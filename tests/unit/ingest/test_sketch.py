@@ -9,8 +9,14 @@ from random import Random
 
 import pytest
 
-from recollect.ingest.sketch import BANDS, shingles_of, similarity, skeleton, sketch
-from recollect.text import fold
+from bethink.core.text import fold
+from bethink.ingest.deduplication import (
+    BANDS,
+    jaccard_similarity,
+    minhash_sketch,
+    shingles_of,
+    text_skeleton,
+)
 
 WORDS = [f"word{i}" for i in range(3_000)]
 
@@ -23,7 +29,7 @@ def changed(words: list[str], times: int, rng: Random) -> list[str]:
 
 
 def met(one: str, other: str) -> bool:
-    return not set(sketch(one)).isdisjoint(sketch(other))
+    return not set(minhash_sketch(one)).isdisjoint(minhash_sketch(other))
 
 
 @pytest.mark.parametrize(
@@ -43,17 +49,17 @@ def test_the_more_alike_the_surer_they_meet(changes, least, most):
 def test_a_sketch_is_the_same_in_every_process():
     """It is stored, so no hash may depend on the process."""
     text = "the deploy key lives in vault b"
-    code = f"from recollect.ingest.sketch import sketch; print(sketch({text!r}))"
+    code = f"from bethink.ingest.deduplication import sketch; print(sketch({text!r}))"
 
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert out.stdout.strip() == str(sketch(text))
-    assert sketch(text)[0] == 5842734169845862427
+    assert out.stdout.strip() == str(minhash_sketch(text))
+    assert minhash_sketch(text)[0] == 5842734169845862427
 
 
 def test_band_hashes_fit_a_signed_column():
     """Six of them, all different, from 0 up to 2^63."""
-    bands = sketch("some words to be sketched here")
+    bands = minhash_sketch("some words to be sketched here")
 
     assert len(set(bands)) == BANDS
     assert all(0 <= band < 2**63 for band in bands)
@@ -62,7 +68,7 @@ def test_band_hashes_fit_a_signed_column():
 @pytest.mark.parametrize("text", ["", "one", "two words"])
 def test_too_little_to_compare_has_no_sketch(text):
     """Two thanks are not two copies of one memory."""
-    assert sketch(fold(text)) == ()
+    assert minhash_sketch(fold(text)) == ()
 
 
 def test_scripts_without_spaces_have_sketches():
@@ -72,16 +78,16 @@ def test_scripts_without_spaces_have_sketches():
         "支払いサービスは東京リージョンで動いていた",
     )
 
-    assert sketch(fold(one))
+    assert minhash_sketch(fold(one))
     assert met(fold(one), fold(other))
-    assert similarity(shingles_of(fold(one)), shingles_of(fold(other))) > 0.8
+    assert jaccard_similarity(shingles_of(fold(one)), shingles_of(fold(other))) > 0.8
 
 
 def test_similarity_is_a_share():
     """One for equal texts, zero for nothing in common, and for nothing at all."""
-    assert similarity(shingles_of("a b c"), shingles_of("a b c")) == 1
-    assert similarity(shingles_of("red fox runs"), shingles_of("blue whale swims")) == 0
-    assert similarity(frozenset(), frozenset()) == 0
+    assert jaccard_similarity(shingles_of("a b c"), shingles_of("a b c")) == 1
+    assert jaccard_similarity(shingles_of("red fox runs"), shingles_of("blue whale swims")) == 0
+    assert jaccard_similarity(frozenset(), frozenset()) == 0
 
 
 @pytest.mark.parametrize(
@@ -96,17 +102,17 @@ def test_similarity_is_a_share():
 )
 def test_numbers_and_denials_are_details_that_matter(one, other, same_but_for_a_detail):
     """Such texts are near, never the same."""
-    assert (skeleton(fold(one)) == skeleton(fold(other))) is same_but_for_a_detail
+    assert (text_skeleton(fold(one)) == text_skeleton(fold(other))) is same_but_for_a_detail
     assert fold(one) != fold(other)
 
 
 def test_a_sketch_costs_little():
     """Some ten microseconds for thirty words."""
     text = " ".join(WORDS[:30])
-    sketch(text)
+    minhash_sketch(text)
     began = time.process_time()
     for _ in range(1_000):
-        sketch(text)
+        minhash_sketch(text)
 
     assert (time.process_time() - began) / 1_000 < 0.000_1 or sys.gettrace()
 
@@ -114,6 +120,6 @@ def test_a_sketch_costs_little():
 def test_long_texts_are_sketched_in_time():
     """The first two thousand words speak for the rest."""
     began = time.process_time()
-    assert len(sketch("word " * 13_000)) == BANDS
+    assert len(minhash_sketch("word " * 13_000)) == BANDS
 
     assert time.process_time() - began < 0.2 or sys.gettrace()

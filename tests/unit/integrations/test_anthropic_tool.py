@@ -21,22 +21,22 @@ from anthropic.types.beta import (
     BetaMemoryTool20250818ViewCommand,
 )
 
+from bethink import Memory
+from bethink.integrations.anthropic import BethinkAsyncMemoryTool, BethinkMemoryTool
+from bethink.ports import Embedder
+from bethink.testing import FixedClock
 from corpus import NOW
 from messages_server import messages_server, says, uses
 from naughty import NAUGHTY
-from recollect import Memory
-from recollect.integrations.anthropic import RecollectAsyncMemoryTool, RecollectMemoryTool
-from recollect.ports import Embedder
-from recollect.testing import FixedClock
 
 KEY = "AKIA" + "Q3EGLQ7XUVZ5T2MB"
 TEA = "/memories/prefs/tea.md"
 
 
 @pytest.fixture
-def tool(embedder: Embedder) -> Iterator[RecollectMemoryTool]:
+def tool(embedder: Embedder) -> Iterator[BethinkMemoryTool]:
     with Memory.open(":memory:", embedder=embedder, clock=FixedClock(NOW)) as memory:
-        yield RecollectMemoryTool(memory)
+        yield BethinkMemoryTool(memory)
 
 
 def do(tool: Any, command: str, **fields: Any) -> str:
@@ -61,7 +61,7 @@ def content(tool: Any, path: str) -> str:
     return "\n".join(line.partition("\t")[2] for line in lines)
 
 
-def test_a_file_is_made_seen_and_changed(tool: RecollectMemoryTool) -> None:
+def test_a_file_is_made_seen_and_changed(tool: BethinkMemoryTool) -> None:
     """In the words that the tool is specified with."""
     assert view(tool, "/memories") == (
         "Here're the files and directories up to 2 levels deep in /memories, "
@@ -86,7 +86,7 @@ def test_a_file_is_made_seen_and_changed(tool: RecollectMemoryTool) -> None:
     assert content(tool, TEA) == "# Tea\nSince May:\nSam drinks black tea.\nNo sugar.\n"
 
 
-def test_folders_are_listed_moved_and_deleted(tool: RecollectMemoryTool) -> None:
+def test_folders_are_listed_moved_and_deleted(tool: BethinkMemoryTool) -> None:
     """Two levels deep, without what is hidden; a folder is there as long as a file is in it."""
     for path in ("a.md", "deep/er/est/x.md", "deep/y.md", ".hidden/z.md", "deep/.env"):
         create(tool, f"/memories/{path}", "1234")
@@ -137,7 +137,7 @@ def test_folders_are_listed_moved_and_deleted(tool: RecollectMemoryTool) -> None
     ],
 )  # fmt: skip
 def test_every_refusal_says_why(
-    tool: RecollectMemoryTool, command: str, fields: dict[str, Any], told: str
+    tool: BethinkMemoryTool, command: str, fields: dict[str, Any], told: str
 ) -> None:
     """In the tool's own words, and nothing has changed."""
     create(tool, "/memories/f", "one two\nfour")
@@ -148,7 +148,7 @@ def test_every_refusal_says_why(
     assert [view(tool, path) for path in ("/memories", "/memories/f")] == before
 
 
-def test_a_command_that_is_none_is_refused(tool: RecollectMemoryTool) -> None:
+def test_a_command_that_is_none_is_refused(tool: BethinkMemoryTool) -> None:
     """Whatever a model makes up."""
     for made_up in ({"command": "format"}, {}, [], "view", {"command": ["view"]}):
         with pytest.raises(ToolError):
@@ -158,7 +158,7 @@ def test_a_command_that_is_none_is_refused(tool: RecollectMemoryTool) -> None:
 @pytest.mark.parametrize(
     "text", ["", "\n", "   ", "\n\n\n", "—", "a\x00b", "\r\n\r\n", "é\u0301", "x" * 60_000]
 )
-def test_any_text_is_kept_exactly(tool: RecollectMemoryTool, text: str) -> None:
+def test_any_text_is_kept_exactly(tool: BethinkMemoryTool, text: str) -> None:
     """Also one that says nothing, or holds what the text of a memory may not."""
     create(tool, "/memories/f", text)
 
@@ -166,7 +166,7 @@ def test_any_text_is_kept_exactly(tool: RecollectMemoryTool, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", NAUGHTY[3::29], ids=lambda text: repr(text)[:30])
-def test_naughty_texts_are_files_or_refused(tool: RecollectMemoryTool, text: str) -> None:
+def test_naughty_texts_are_files_or_refused(tool: BethinkMemoryTool, text: str) -> None:
     """Nothing else happens, whether as content, as a path or as a text to replace."""
     made = create(tool, "/memories/f", text)
     if not made.startswith("!") and "Note:" not in made:
@@ -181,7 +181,7 @@ def test_naughty_texts_are_files_or_refused(tool: RecollectMemoryTool, text: str
     assert view(tool, "/memories").startswith("Here're")
 
 
-def test_too_large_is_refused_with_the_limit(tool: RecollectMemoryTool) -> None:
+def test_too_large_is_refused_with_the_limit(tool: BethinkMemoryTool) -> None:
     """At once and by growing; the file stays as it was."""
     create(tool, "/memories/f", "x" * 60_000)
 
@@ -192,7 +192,7 @@ def test_too_large_is_refused_with_the_limit(tool: RecollectMemoryTool) -> None:
     assert content(tool, "/memories/f") == "x" * 60_000
 
 
-def test_every_state_of_a_file_is_in_its_history(tool: RecollectMemoryTool) -> None:
+def test_every_state_of_a_file_is_in_its_history(tool: BethinkMemoryTool) -> None:
     """A change is a revision; a deleted file is forgotten and could come back."""
     create(tool, TEA, "green tea")
     do(tool, "str_replace", path=TEA, old_str="green", new_str="black")
@@ -206,7 +206,7 @@ def test_every_state_of_a_file_is_in_its_history(tool: RecollectMemoryTool) -> N
     assert content(tool, TEA) == "no tea at all"
 
 
-def test_what_the_files_say_is_recalled(tool: RecollectMemoryTool) -> None:
+def test_what_the_files_say_is_recalled(tool: BethinkMemoryTool) -> None:
     """As it is now, by words of the text and of the path, as written by an agent."""
     create(tool, "/memories/people/sam.md", "Sam drinks green tea in the morning.")
     do(tool, "str_replace", path="/memories/people/sam.md", old_str="green", new_str="black")
@@ -218,7 +218,7 @@ def test_what_the_files_say_is_recalled(tool: RecollectMemoryTool) -> None:
     assert hits[0].item.source_class == "agent"
 
 
-def test_secrets_are_not_stored_and_the_model_is_told(tool: RecollectMemoryTool) -> None:
+def test_secrets_are_not_stored_and_the_model_is_told(tool: BethinkMemoryTool) -> None:
     """When a file is made and when it is edited."""
     made = create(tool, "/memories/f", f"the key is {KEY}\n")
     edited = do(tool, "insert", path="/memories/f", insert_line=1, insert_text=f"again {KEY}")
@@ -230,14 +230,14 @@ def test_secrets_are_not_stored_and_the_model_is_told(tool: RecollectMemoryTool)
 
 
 def test_files_are_in_the_export_and_gone_when_erased(
-    tool: RecollectMemoryTool, embedder: Embedder
+    tool: BethinkMemoryTool, embedder: Embedder
 ) -> None:
     """They are memories like others."""
     create(tool, TEA, "Sam drinks tea")
     create(tool, "/memories/empty", "")
     with Memory.open(":memory:", embedder=embedder) as other:
         other.import_(json.loads(json.dumps(list(tool.memory.export()))))
-        copy = RecollectMemoryTool(other)
+        copy = BethinkMemoryTool(other)
 
         assert [content(copy, TEA), content(copy, "/memories/empty")] == ["Sam drinks tea", ""]
         assert create(copy, TEA, "x") == f"! File {TEA} already exists"
@@ -247,7 +247,7 @@ def test_files_are_in_the_export_and_gone_when_erased(
     assert create(tool, TEA, "anew").startswith("File created")
 
 
-def test_clearing_forgets_every_file_and_nothing_else(tool: RecollectMemoryTool) -> None:
+def test_clearing_forgets_every_file_and_nothing_else(tool: BethinkMemoryTool) -> None:
     """Other memories of the space are not its business."""
     tool.memory.remember("Bob drinks coffee")
     create(tool, TEA, "Sam drinks tea")
@@ -263,7 +263,7 @@ def test_edits_from_many_sides_are_all_there(tmp_path: Path) -> None:
         Memory.open(path=path, embedder="none") as one,
         Memory.open(path=path, embedder="none") as two,
     ):
-        tools = [RecollectMemoryTool(one), RecollectMemoryTool(two)]
+        tools = [BethinkMemoryTool(one), BethinkMemoryTool(two)]
         create(tools[0], "/memories/log", "start\n")
         told: list[str] = []
 
@@ -298,7 +298,7 @@ def test_only_one_of_many_makes_a_file(tmp_path: Path) -> None:
         Memory.open(path=path, embedder="none") as one,
         Memory.open(path=path, embedder="none") as two,
     ):
-        tools = [RecollectMemoryTool(one), RecollectMemoryTool(two)]
+        tools = [BethinkMemoryTool(one), BethinkMemoryTool(two)]
         told: list[str] = []
         threads = [
             threading.Thread(
@@ -318,7 +318,7 @@ def test_only_one_of_many_makes_a_file(tmp_path: Path) -> None:
         ]
 
 
-def test_a_model_uses_it_through_the_sdks_runner(tool: RecollectMemoryTool) -> None:
+def test_a_model_uses_it_through_the_sdks_runner(tool: BethinkMemoryTool) -> None:
     """Against a server that speaks the protocol: answers and errors reach the model."""
     with messages_server(
         uses(1, command="view", path="/memories"),
@@ -345,11 +345,11 @@ def test_a_model_uses_it_through_the_sdks_runner(tool: RecollectMemoryTool) -> N
     assert tool.memory.recall("what does Sam drink?").hits
 
 
-def test_the_asynchronous_client_has_its_own(tool: RecollectMemoryTool) -> None:
+def test_the_asynchronous_client_has_its_own(tool: BethinkMemoryTool) -> None:
     """The same files, beside the event loop."""
 
     async def main() -> tuple[list[tuple[str, bool]], str]:
-        both = RecollectAsyncMemoryTool(tool.memory)
+        both = BethinkAsyncMemoryTool(tool.memory)
         with messages_server(
             uses(1, command="create", path=TEA, file_text="Sam drinks tea.\n"),
             uses(2, command="insert", path=TEA, insert_line=1, insert_text="No sugar."),
@@ -379,14 +379,14 @@ def test_the_asynchronous_client_has_its_own(tool: RecollectMemoryTool) -> None:
 def test_caching_is_asked_for_where_wanted(embedder: Embedder) -> None:
     """Both tools hand the setting on."""
     with Memory.open(":memory:", embedder=embedder) as memory:
-        for kind in (RecollectMemoryTool, RecollectAsyncMemoryTool):
+        for kind in (BethinkMemoryTool, BethinkAsyncMemoryTool):
             made = kind(memory, cache_control={"type": "ephemeral"})
             assert made.to_dict()["cache_control"] == {"type": "ephemeral"}
 
 
-def test_the_asynchronous_tool_has_every_command(tool: RecollectMemoryTool) -> None:
+def test_the_asynchronous_tool_has_every_command(tool: BethinkMemoryTool) -> None:
     """Called one by one, as the SDK's dispatch does where it is used alone."""
-    other = RecollectAsyncMemoryTool(tool.memory)
+    other = BethinkAsyncMemoryTool(tool.memory)
     commands: list[Any] = [
         BetaMemoryTool20250818CreateCommand(command="create", path=TEA, file_text="green tea\n"),
         BetaMemoryTool20250818InsertCommand(

@@ -16,18 +16,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.errors import Refused
+from bethink.integrations.anthropic import BethinkMemoryTool
+from bethink.integrations.exact_json import (
+    OPAQUE_KEY,
+    decode_opaque,
+    encode_opaque,
+    flatten_text,
+    to_exact_json,
+)
+from bethink.integrations.langgraph import BethinkStore
+from bethink.integrations.openai_agents import BethinkSession
+from bethink.maintain import JOBS
+from bethink.ports import Embedder
+from bethink.testing import FixedClock
 from corpus import NOW
-from recollect import Memory
-from recollect.errors import Refused
-from recollect.integrations.anthropic import RecollectMemoryTool
-from recollect.integrations.exact import exactly, told
-from recollect.integrations.langgraph import RecollectStore
-from recollect.integrations.opaque import MARK, in_pieces, whole
-from recollect.integrations.openai_agents import RecollectSession
-from recollect.maintain import JOBS
-from recollect.ports import Embedder
-from recollect.settings import Settings
-from recollect.testing import FixedClock
 
 USER = ("users", "alice")
 
@@ -43,16 +48,16 @@ def space(embedder: Embedder, clock: FixedClock) -> Iterator[Memory]:
         yield memory
 
 
-def items_of(session: RecollectSession) -> list[Any]:
+def items_of(session: BethinkSession) -> list[Any]:
     return list(asyncio.run(session.get_items()))
 
 
 def test_maintenance_leaves_them_alone(space: Memory, clock: FixedClock) -> None:
     """Duplicates, cold and old ones too: every job, years later, without a limit."""
     store, tool, session = (
-        RecollectStore(space),
-        RecollectMemoryTool(space),
-        RecollectSession("s", space),
+        BethinkStore(space),
+        BethinkMemoryTool(space),
+        BethinkSession("s", space),
     )
     said: list[Any] = [{"role": "user", "content": "Alice works at Acme in Berlin"}] * 3
     for number in range(3):
@@ -78,9 +83,9 @@ def test_maintenance_leaves_them_alone(space: Memory, clock: FixedClock) -> None
 def test_what_only_looks_like_a_document_is_passed_over(space: Memory) -> None:
     """Whoever may write memories can write such; nothing breaks and nothing is believed."""
     store, tool, session = (
-        RecollectStore(space),
-        RecollectMemoryTool(space),
-        RecollectSession("s", space),
+        BethinkStore(space),
+        BethinkMemoryTool(space),
+        BethinkSession("s", space),
     )
     store.put(USER, "k", {"v": 1})
     asyncio.run(session.add_items([{"role": "user", "content": "hello"}]))
@@ -116,7 +121,7 @@ def test_what_only_looks_like_a_document_is_passed_over(space: Memory) -> None:
 
 def test_who_squats_on_an_address_hinders_nobody(space: Memory) -> None:
     """A key or a session may be taken by whoever can guess it."""
-    store = RecollectStore(space)
+    store = BethinkStore(space)
     store.put(USER, "k", {"v": 1})
     (item,) = space.browse()
     assert item.session is not None
@@ -137,7 +142,7 @@ def test_equal_words_are_not_taken_for_an_equal_value(tmp_path: Path) -> None:
         Memory.open(path=path, embedder="none") as one,
         Memory.open(path=path, embedder="none") as other,
     ):
-        stores = [RecollectStore(one), RecollectStore(other)]
+        stores = [BethinkStore(one), BethinkStore(other)]
         for number in range(12):
             barrier = threading.Barrier(2)
 
@@ -161,7 +166,7 @@ def test_equal_words_are_not_taken_for_an_equal_value(tmp_path: Path) -> None:
 def test_what_was_deleted_is_restored_like_any_memory(space: Memory) -> None:
     """By its id or by undoing; over a newer value, the last written counts and the next
     write leaves one."""
-    store = RecollectStore(space)
+    store = BethinkStore(space)
     store.put(USER, "k", {"v": 1})
     old = store.memory_id(USER, "k")
     assert old is not None
@@ -196,7 +201,7 @@ def test_what_was_deleted_is_restored_like_any_memory(space: Memory) -> None:
 
 def test_a_key_may_come_and_go_often(space: Memory) -> None:
     """Each time it is a memory of its own, whatever was erased in between."""
-    store = RecollectStore(space)
+    store = BethinkStore(space)
     ids = []
     for number in range(12):
         store.put(USER, "k", {"v": number})
@@ -213,7 +218,7 @@ def test_a_key_may_come_and_go_often(space: Memory) -> None:
 
 def test_what_was_revoked_is_not_read_and_not_overwritten(space: Memory) -> None:
     """A source in quarantine stays there until its owner has decided."""
-    store = RecollectStore(space)
+    store = BethinkStore(space)
     store.put(USER, "k", {"v": 1})
     space.revoke("langgraph/users/alice")
 
@@ -227,7 +232,7 @@ def test_a_memory_with_a_low_ceiling_sees_what_it_keeps(embedder: Embedder) -> N
     with Memory.open(
         ":memory:", embedder=embedder, settings=Settings(max_classification=0)
     ) as memory:
-        store, session = RecollectStore(memory), RecollectSession("s", memory)
+        store, session = BethinkStore(memory), BethinkSession("s", memory)
         store.put(USER, "k", {"text": "green tea"})
         asyncio.run(session.add_items([{"role": "user", "content": "hello"}]))
 
@@ -238,7 +243,7 @@ def test_a_memory_with_a_low_ceiling_sees_what_it_keeps(embedder: Embedder) -> N
 
 def test_the_past_knows_what_stood_under_a_key(space: Memory, clock: FixedClock) -> None:
     """An answer as of then has the value of then."""
-    store = RecollectStore(space)
+    store = BethinkStore(space)
     store.put(USER, "k", {"text": "Alice drinks green tea"})
     clock.forward(days=10)
     store.put(USER, "k", {"text": "Alice drinks black coffee"})
@@ -274,7 +279,7 @@ def test_removing_takes_it_out_of_the_notes_as_well(
     folder = tmp_path / "notes"
     options: dict[str, Any] = {"settings": Settings(notes_dir=folder), "clock": clock}
     with Memory.open(path=tmp_path / "a.db", embedder=embedder, **options) as memory:
-        store = RecollectStore(memory)
+        store = BethinkStore(memory)
         store.put(USER, "k", {"text": "Alice planted a zanzibarium in May"})
         memory.remember("Bob planted an oak in June")
         clock.forward(days=2)
@@ -293,7 +298,7 @@ JSON = st.recursive(
     | st.floats(allow_nan=False, allow_infinity=False),
     lambda inner: st.lists(inner, max_size=3)
     | st.dictionaries(
-        st.sampled_from(["a", "data", "encrypted_content", MARK, ""]), inner, max_size=3
+        st.sampled_from(["a", "data", "encrypted_content", OPAQUE_KEY, ""]), inner, max_size=3
     ),
     max_leaves=10,
 )  # fmt: skip
@@ -302,14 +307,14 @@ JSON = st.recursive(
 @given(value=JSON)
 def test_json_is_kept_exactly(value: Any) -> None:
     """Through the text it is kept as, cut into pieces or not; what it says is no longer."""
-    kept = exactly(value)
-    cut = exactly(in_pieces(value))
+    kept = to_exact_json(value)
+    cut = to_exact_json(encode_opaque(value))
 
     assert json.dumps(json.loads(kept.text)) == json.dumps(kept.value)
     if not kept.redacted:
         assert kept.value == value
-        assert whole(json.loads(cut.text)) == value
-    assert len(told(kept.value)) <= len(kept.text)
+        assert decode_opaque(json.loads(cut.text)) == value
+    assert len(flatten_text(kept.value)) <= len(kept.text)
 
 
 @pytest.mark.parametrize(
@@ -324,7 +329,7 @@ def test_json_is_kept_exactly(value: Any) -> None:
 )
 def test_what_a_value_says(value: Any, words: str) -> None:
     """Its leaves, with their names where there are several and the name says something."""
-    assert told(value) == words
+    assert flatten_text(value) == words
 
 
 def test_ciphers_come_back_to_the_letter() -> None:
@@ -337,13 +342,13 @@ def test_ciphers_come_back_to_the_letter() -> None:
         item = {
             "type": "reasoning",
             "encrypted_content": hidden,
-            "content": [{"image_url": picture}, {"data": cipher}, {MARK: "an odd name"}],
+            "content": [{"image_url": picture}, {"data": cipher}, {OPAQUE_KEY: "an odd name"}],
         }
 
-        kept = exactly(in_pieces(item))
+        kept = to_exact_json(encode_opaque(item))
 
         assert kept.redacted == ()
-        assert whole(json.loads(kept.text)) == item
+        assert decode_opaque(json.loads(kept.text)) == item
 
 
 def test_a_secret_in_an_ordinary_field_is_no_cipher() -> None:
@@ -351,12 +356,12 @@ def test_a_secret_in_an_ordinary_field_is_no_cipher() -> None:
     secret = "sk-ant-api03-" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7" * 4
 
     for item in ({"data": secret}, {"content": secret}, {"signature": f"my key {secret}"}):
-        assert exactly(in_pieces(item)).redacted
+        assert to_exact_json(encode_opaque(item)).redacted
 
 
 def test_a_secret_that_only_its_name_gives_away_goes_too() -> None:
     """The value is looked at part by part and as the text it becomes; it stays JSON."""
-    kept = exactly({"secret_value": "y37mEsKAgAzebR3FsncWbt4k", "n": [1]})
+    kept = to_exact_json({"secret_value": "y37mEsKAgAzebR3FsncWbt4k", "n": [1]})
 
     assert kept.redacted == ("secret",)
     assert kept.value == json.loads(kept.text) == {"secret_value": "[redacted:secret]", "n": [1]}
@@ -364,7 +369,7 @@ def test_a_secret_that_only_its_name_gives_away_goes_too() -> None:
 
 def test_an_item_of_which_a_part_was_forgotten_is_gone(space: Memory) -> None:
     """Rather than given back in pieces; the rest of the conversation stays."""
-    session = RecollectSession("s", space)
+    session = BethinkSession("s", space)
     said: list[Any] = [
         {"role": "user", "content": "the river rises " * 10_000},
         {"role": "user", "content": "hello"},

@@ -31,37 +31,37 @@ def test_without_its_package_the_extra_is_named(module: str, needs: tuple[str, s
 
     told = run(
         f"import sys; sys.modules[{package!r}] = None\n"
-        "from recollect.errors import MissingExtra\n"
+        "from bethink.errors import MissingExtra\n"
         "try:\n"
-        f"    import recollect.integrations.{module}\n"
+        f"    import bethink.integrations.{module}\n"
         "except MissingExtra as error:\n"
         "    print(error.message, '|', error.remedy)\n"
     )
 
-    assert told.strip().endswith(f"is not installed | pip install 'recollect[{extra}]'")
+    assert told.strip().endswith(f"is not installed | pip install 'bethink[{extra}]'")
 
 
 def test_another_missing_module_is_not_blamed_on_the_extra() -> None:
     """A broken installation shows itself as what it is."""
     told = run(
-        "import sys; sys.modules['recollect.integrations.exact'] = None\n"
+        "import sys; sys.modules['bethink.integrations.exact_json'] = None\n"
         "try:\n"
-        "    import recollect.integrations.langgraph\n"
+        "    import bethink.integrations.langgraph\n"
         "except ModuleNotFoundError as error:\n"
         "    print(error.name)\n"
     )
 
-    assert told.strip() == "recollect.integrations.exact"
+    assert told.strip() == "bethink.integrations.exact_json"
 
 
-def test_recollect_itself_loads_none_of_them() -> None:
+def test_bethink_itself_loads_none_of_them() -> None:
     """Neither the packages nor the integrations, also not when a memory is opened."""
     packages = sorted({package for package, _ in EXTRAS.values()})
 
     told = run(
-        "import sys, recollect\n"
-        "recollect.Memory.open(':memory:').close()\n"
-        f"print([name for name in [*{packages}, 'pydantic', 'recollect.integrations'] "
+        "import sys, bethink\n"
+        "bethink.Memory.open(':memory:').close()\n"
+        f"print([name for name in [*{packages}, 'pydantic', 'bethink.integrations'] "
         "if name in sys.modules])\n"
     )
 

@@ -25,14 +25,14 @@ from langgraph.store.base import (
     SearchOp,
 )
 
+from bethink import Memory
+from bethink.errors import Refused, TooLarge
+from bethink.integrations.exact_json import Redaction
+from bethink.integrations.langgraph import BethinkStore
+from bethink.ports import Embedder
+from bethink.testing import FixedClock
 from corpus import NOW
 from naughty import NAUGHTY
-from recollect import Memory
-from recollect.errors import Refused, TooLarge
-from recollect.integrations.exact import Redaction
-from recollect.integrations.langgraph import RecollectStore
-from recollect.ports import Embedder
-from recollect.testing import FixedClock
 
 USER = ("users", "alice")
 KEY = "AKIA" + "Q3EGLQ7XUVZ5T2MB"
@@ -44,16 +44,16 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture
-def store(embedder: Embedder, clock: FixedClock) -> Iterator[RecollectStore]:
+def store(embedder: Embedder, clock: FixedClock) -> Iterator[BethinkStore]:
     with Memory.open(":memory:", embedder=embedder, clock=clock) as memory:
-        yield RecollectStore(memory, abstain=True)
+        yield BethinkStore(memory, abstain=True)
 
 
 def keys(found: list[Any]) -> list[str]:
     return [item.key for item in found]
 
 
-def test_a_value_comes_back_as_it_was(store: RecollectStore) -> None:
+def test_a_value_comes_back_as_it_was(store: BethinkStore) -> None:
     """Any JSON object, whatever is in it."""
     value = {
         "text": 'Grüße \x00 from 東京 \U0001f600\n\t"quoted" \\ back',
@@ -84,7 +84,7 @@ def test_a_value_comes_back_as_it_was(store: RecollectStore) -> None:
     ],
 )
 def test_what_would_come_back_otherwise_is_refused(
-    store: RecollectStore, value: Any, words: str
+    store: BethinkStore, value: Any, words: str
 ) -> None:
     """With the reason, and nothing is stored."""
     with pytest.raises(Refused, match=words):
@@ -93,7 +93,7 @@ def test_what_would_come_back_otherwise_is_refused(
     assert store.get(USER, "k") is None
 
 
-def test_a_large_value_is_kept_whole_or_refused(store: RecollectStore) -> None:
+def test_a_large_value_is_kept_whole_or_refused(store: BethinkStore) -> None:
     """Up to 64 KiB of JSON nothing is cut; above the error says the limit."""
     fits = {"text": "tea " * 15_000}
 
@@ -107,7 +107,7 @@ def test_a_large_value_is_kept_whole_or_refused(store: RecollectStore) -> None:
     assert refused.value.limit == 64 * 1024
 
 
-def test_depth_has_a_stated_limit(store: RecollectStore) -> None:
+def test_depth_has_a_stated_limit(store: BethinkStore) -> None:
     """A value nested without end is refused before it is walked to its end."""
     value: Any = "x"
     for _ in range(5_000):
@@ -118,7 +118,7 @@ def test_depth_has_a_stated_limit(store: RecollectStore) -> None:
 
 
 def test_a_put_over_another_keeps_when_it_was_created(
-    store: RecollectStore, clock: FixedClock
+    store: BethinkStore, clock: FixedClock
 ) -> None:
     """The value is the new one, and so is the time of the change."""
     store.put(USER, "k", {"v": 1})
@@ -133,7 +133,7 @@ def test_a_put_over_another_keeps_when_it_was_created(
 
 
 def test_what_was_deleted_is_gone_and_may_come_again(
-    store: RecollectStore, clock: FixedClock
+    store: BethinkStore, clock: FixedClock
 ) -> None:
     """As a new value, created anew; the old one is in no search meanwhile."""
     store.put(USER, "k", {"text": "Alice drinks green tea"})
@@ -158,7 +158,7 @@ def test_what_was_deleted_is_gone_and_may_come_again(
     ]
 
 
-def test_what_was_forgotten_elsewhere_is_gone_here(store: RecollectStore) -> None:
+def test_what_was_forgotten_elsewhere_is_gone_here(store: BethinkStore) -> None:
     """A value is a memory: who forgets that forgets it, and a new one may take its place."""
     store.put(USER, "k", {"v": 1})
     item_id = store.memory_id(USER, "k")
@@ -177,7 +177,7 @@ def test_what_was_forgotten_elsewhere_is_gone_here(store: RecollectStore) -> Non
 def test_erasing_leaves_nothing_and_the_key_free(tmp_path: Path, embedder: Embedder) -> None:
     """No byte of the value stays in the file; afterwards the key holds a new value."""
     with Memory.open(path=tmp_path / "a.db", embedder=embedder) as memory:
-        store = RecollectStore(memory)
+        store = BethinkStore(memory)
         store.put(USER, "k", {"text": "the zanzibarium is in the cellar"})
         store.put(USER, "k", {"text": "the zanzibarium is upstairs"})
         item_id = store.memory_id(USER, "k")
@@ -193,7 +193,7 @@ def test_erasing_leaves_nothing_and_the_key_free(tmp_path: Path, embedder: Embed
         assert b"zanzibar" not in file.read_bytes().lower()
 
 
-def test_every_value_a_key_had_is_in_its_history(store: RecollectStore) -> None:
+def test_every_value_a_key_had_is_in_its_history(store: BethinkStore) -> None:
     """A change is a revision of one memory."""
     for number in range(3):
         store.put(USER, "k", {"text": f"version {number}"})
@@ -205,7 +205,7 @@ def test_every_value_a_key_had_is_in_its_history(store: RecollectStore) -> None:
     ]  # fmt: skip
 
 
-def test_an_export_carries_the_values(store: RecollectStore, embedder: Embedder) -> None:
+def test_an_export_carries_the_values(store: BethinkStore, embedder: Embedder) -> None:
     """Taken in elsewhere, every key is there with its value and its times."""
     store.put(USER, "k", {"text": "Alice drinks tea", "n": [1]})
     store.put(USER, "gone", {"v": 1})
@@ -213,7 +213,7 @@ def test_an_export_carries_the_values(store: RecollectStore, embedder: Embedder)
 
     with Memory.open(":memory:", embedder=embedder, clock=FixedClock(NOW)) as other:
         other.import_(json.loads(json.dumps(list(store.memory.export()))))
-        copy = RecollectStore(other)
+        copy = BethinkStore(other)
         found, again = copy.get(USER, "k"), store.get(USER, "k")
         copy.put(USER, "k", {"v": 2})
         changed = copy.get(USER, "k")
@@ -224,7 +224,7 @@ def test_an_export_carries_the_values(store: RecollectStore, embedder: Embedder)
         assert changed.value == {"v": 2}
 
 
-def test_equal_values_under_two_keys_are_two(store: RecollectStore) -> None:
+def test_equal_values_under_two_keys_are_two(store: BethinkStore) -> None:
     """Deduplication, near or exact, never makes one of them, not even in a search."""
     for name in ("a", "b", "c"):
         store.put(USER, name, {"text": "Bob drinks coffee with oat milk"})
@@ -237,7 +237,7 @@ def test_equal_values_under_two_keys_are_two(store: RecollectStore) -> None:
     )
 
 
-def test_namespaces_are_told_apart_label_by_label(store: RecollectStore) -> None:
+def test_namespaces_are_told_apart_label_by_label(store: BethinkStore) -> None:
     """However the labels are written, none is the beginning of another by accident."""
     spaces = [("a", "b"), ("a/b",), ("a", "bc"), ("ab",), ('a","b',), ("a", "b", "c")]
     for number, space in enumerate(spaces):
@@ -249,7 +249,7 @@ def test_namespaces_are_told_apart_label_by_label(store: RecollectStore) -> None
     assert len(store.search(())) == 6
 
 
-def test_a_search_by_words_answers_best_first_or_not_at_all(store: RecollectStore) -> None:
+def test_a_search_by_words_answers_best_first_or_not_at_all(store: BethinkStore) -> None:
     """With scores, inside the prefix only, silent where nothing is relevant."""
     store.put(USER, "tea", {"text": "Alice drinks green tea in the morning"})
     store.put(USER, "bike", {"text": "Alice rides a red bicycle to work"})
@@ -269,7 +269,7 @@ def test_a_search_by_words_answers_best_first_or_not_at_all(store: RecollectStor
 def test_usually_a_search_gives_as_many_as_there_are(embedder: Embedder) -> None:
     """As LangGraph's own stores do: the nearest first however far, the rest without a score."""
     with Memory.open(":memory:", embedder=embedder) as memory:
-        store = RecollectStore(memory)
+        store = BethinkStore(memory)
         store.put(USER, "job", {"text": "I am a plumber"})
         store.put(USER, "food", {"text": "I love pizza and pasta"})
         store.put(USER, "unread", {"text": "never looked at"}, index=False)
@@ -286,7 +286,7 @@ def test_usually_a_search_gives_as_many_as_there_are(embedder: Embedder) -> None
 
 
 def test_without_a_query_the_last_changed_come_first(
-    store: RecollectStore, clock: FixedClock
+    store: BethinkStore, clock: FixedClock
 ) -> None:
     """Page by page, without a score."""
     for name in ("a", "b", "c", "d"):
@@ -300,7 +300,7 @@ def test_without_a_query_the_last_changed_come_first(
     assert pages[0][0].score is None
 
 
-def test_filters_come_before_the_cut(store: RecollectStore) -> None:
+def test_filters_come_before_the_cut(store: BethinkStore) -> None:
     """What a filter leaves is found however much else would be better."""
     for number in range(60):
         store.put(USER, f"k{number}", {"text": "Alice drinks green tea", "n": number})
@@ -312,17 +312,17 @@ def test_filters_come_before_the_cut(store: RecollectStore) -> None:
     assert keys(found) == ["late"]
 
 
-def test_many_results_are_fetched_page_by_page(store: RecollectStore) -> None:
+def test_many_results_are_fetched_page_by_page(store: BethinkStore) -> None:
     """A limit above what one recall gives at most is still kept."""
     for number in range(230):
         store.put(USER, f"k{number}", {"text": f"tea number {number} is green"}, index=["text"])
 
-    found = RecollectStore(store.memory).search(USER, query="green tea", limit=1000)
+    found = BethinkStore(store.memory).search(USER, query="green tea", limit=1000)
 
     assert sorted(keys(found)) == sorted(f"k{number}" for number in range(230))
 
 
-def test_an_index_says_what_is_read(store: RecollectStore) -> None:
+def test_an_index_says_what_is_read(store: BethinkStore) -> None:
     """Fields by path, none at all, or the store's own; the value is whole in any case."""
     value = {"title": "Rivers", "body": {"lines": [{"t": "the Rhine floods in spring"}]}, "x": "y"}
     store.put(USER, "fields", value, index=["body.lines[*].t"])
@@ -340,14 +340,14 @@ def test_an_index_says_what_is_read(store: RecollectStore) -> None:
 def test_the_stores_own_fields_hold_where_a_put_names_none(embedder: Embedder) -> None:
     """As an index configuration of other stores does."""
     with Memory.open(":memory:", embedder=embedder) as memory:
-        store = RecollectStore(memory, fields=["summary"], abstain=True)
+        store = BethinkStore(memory, fields=["summary"], abstain=True)
         store.put(USER, "k", {"summary": "tea is green", "secretly": "coffee is brown"})
 
         assert keys(store.search(USER, query="is tea green?")) == ["k"]
         assert store.search(USER, query="is coffee brown?") == []
 
 
-def test_what_was_put_is_recalled_beside_other_memories(store: RecollectStore) -> None:
+def test_what_was_put_is_recalled_beside_other_memories(store: BethinkStore) -> None:
     """The values are memories of the space, by an agent and trusted so far."""
     store.memory.remember("Bob drinks coffee")
     store.put(USER, "k", {"text": "Alice drinks green tea"})
@@ -362,7 +362,7 @@ def test_secrets_are_taken_out_and_the_caller_is_told(embedder: Embedder) -> Non
     """A mark stands in the value, a callback says what it was, the rest is unchanged."""
     told: list[Redaction] = []
     with Memory.open(":memory:", embedder=embedder) as memory:
-        store = RecollectStore(memory, on_redaction=told.append)
+        store = BethinkStore(memory, on_redaction=told.append)
 
         store.put(USER, "k", {"note": f"the key is {KEY}, mind it", "n": 1})
         store.put(USER, "clean", {"note": "nothing to hide"})
@@ -374,13 +374,13 @@ def test_secrets_are_taken_out_and_the_caller_is_told(embedder: Embedder) -> Non
         assert KEY not in json.dumps(list(memory.export()))
 
 
-def test_a_secret_in_a_name_is_refused(store: RecollectStore) -> None:
+def test_a_secret_in_a_name_is_refused(store: BethinkStore) -> None:
     """A key that was changed could not be found again."""
     with pytest.raises(Refused, match="secret"):
         store.put(USER, KEY, {"v": 1})
 
 
-def test_a_batch_sees_what_was_there_before(store: RecollectStore) -> None:
+def test_a_batch_sees_what_was_there_before(store: BethinkStore) -> None:
     """Reads come before writes, of two writes to one key the last counts."""
     store.put(USER, "k", {"v": 0})
 
@@ -404,7 +404,7 @@ def test_a_batch_sees_what_was_there_before(store: RecollectStore) -> None:
     assert store.get(USER, "gone") is None
 
 
-def test_a_time_to_live_ends_it(store: RecollectStore, clock: FixedClock) -> None:
+def test_a_time_to_live_ends_it(store: BethinkStore, clock: FixedClock) -> None:
     """In every way of looking; a sweep then takes it out of other recalls as well."""
     store.put(USER, "k", {"text": "the door code is four times seven"}, ttl=10)
     store.put(USER, "stays", {"text": "the window is open"})
@@ -423,7 +423,7 @@ def test_a_time_to_live_ends_it(store: RecollectStore, clock: FixedClock) -> Non
 
 
 def test_use_begins_the_time_anew_unless_told_otherwise(
-    store: RecollectStore, clock: FixedClock
+    store: BethinkStore, clock: FixedClock
 ) -> None:
     """Reading and searching refresh, with ``refresh_ttl=False`` they do not."""
     store.put(USER, "read", {"text": "green tea"}, ttl=10)
@@ -441,7 +441,7 @@ def test_use_begins_the_time_anew_unless_told_otherwise(
     assert store.search(USER) == []
 
 
-def test_a_put_after_its_time_is_a_new_value(store: RecollectStore, clock: FixedClock) -> None:
+def test_a_put_after_its_time_is_a_new_value(store: BethinkStore, clock: FixedClock) -> None:
     """And the default of the store holds where a put names no time."""
     store.ttl_config = {"default_ttl": 5, "refresh_on_read": False}
     store.put(USER, "k", {"v": 1})
@@ -457,7 +457,7 @@ def test_a_put_after_its_time_is_a_new_value(store: RecollectStore, clock: Fixed
 
 
 @pytest.mark.parametrize("ttl", [-1, float("inf"), float("nan")])
-def test_a_time_that_is_none_is_refused(store: RecollectStore, ttl: float) -> None:
+def test_a_time_that_is_none_is_refused(store: BethinkStore, ttl: float) -> None:
     """Rather than kept for ever or never."""
     with pytest.raises(Refused, match="ttl"):
         store.put(USER, "k", {"v": 1}, ttl=ttl)
@@ -470,7 +470,7 @@ def test_a_time_that_is_none_is_refused(store: RecollectStore, ttl: float) -> No
         *("{0.__class__}", "%s", "x]", "", "🜏" * 50, "'; DROP TABLE item; --"),
     ],
 )
-def test_the_key_of_a_filter_is_only_ever_a_name(store: RecollectStore, hostile: str) -> None:
+def test_the_key_of_a_filter_is_only_ever_a_name(store: BethinkStore, hostile: str) -> None:
     """Nothing matches by it that has no such field, and nothing breaks."""
     store.put(USER, "k", {"text": "green tea"})
     store.put(("other",), "k", {"text": "their secret plan"})
@@ -482,7 +482,7 @@ def test_the_key_of_a_filter_is_only_ever_a_name(store: RecollectStore, hostile:
 
 
 @pytest.mark.parametrize("text", NAUGHTY[::17], ids=lambda text: repr(text)[:30])
-def test_naughty_strings_are_values_like_others(store: RecollectStore, text: str) -> None:
+def test_naughty_strings_are_values_like_others(store: BethinkStore, text: str) -> None:
     """As a value, a key and a query; or they are refused in our own words."""
     try:
         store.put(USER, text or "k", {"v": text, text or "k": 1})
@@ -496,7 +496,7 @@ def test_naughty_strings_are_values_like_others(store: RecollectStore, text: str
     store.search(USER, query=text * 3 + "x" * 9000)
 
 
-def test_names_that_langgraph_refuses_are_refused(store: RecollectStore) -> None:
+def test_names_that_langgraph_refuses_are_refused(store: BethinkStore) -> None:
     """By its own checks, and by ours where an operation goes around them."""
     for bad in ((), ("langgraph",), ("a.b",), ("",)):
         with pytest.raises(InvalidNamespaceError):
@@ -520,10 +520,10 @@ def test_other_spaces_see_nothing(tmp_path: Path, embedder: Embedder) -> None:
         Memory.open(path=tmp_path / "a.db", embedder=embedder) as one,
         Memory.open(path=tmp_path / "b.db", embedder=embedder) as other,
     ):
-        RecollectStore(one).put(USER, "k", {"v": "one"})
+        BethinkStore(one).put(USER, "k", {"v": "one"})
 
-        assert RecollectStore(other).get(USER, "k") is None
-        assert RecollectStore(other).list_namespaces() == []
+        assert BethinkStore(other).get(USER, "k") is None
+        assert BethinkStore(other).list_namespaces() == []
 
 
 def test_two_stores_on_one_space_lose_no_write(tmp_path: Path) -> None:
@@ -534,7 +534,7 @@ def test_two_stores_on_one_space_lose_no_write(tmp_path: Path) -> None:
         Memory.open(path=path, embedder="none") as one,
         Memory.open(path=path, embedder="none") as other,
     ):
-        stores = [RecollectStore(one), RecollectStore(other)]
+        stores = [BethinkStore(one), BethinkStore(other)]
         errors: list[BaseException] = []
 
         def write(number: int) -> None:
@@ -556,7 +556,7 @@ def test_two_stores_on_one_space_lose_no_write(tmp_path: Path) -> None:
         assert revisions == [16, 16]
 
 
-def test_the_event_loop_goes_on_while_a_batch_runs(store: RecollectStore) -> None:
+def test_the_event_loop_goes_on_while_a_batch_runs(store: BethinkStore) -> None:
     """Async calls give what sync ones give, and others run beside them."""
 
     async def main() -> tuple[int, Any]:
@@ -569,7 +569,7 @@ def test_the_event_loop_goes_on_while_a_batch_runs(store: RecollectStore) -> Non
                 await asyncio.sleep(0)
 
         ticking = asyncio.create_task(tick())
-        await asyncio.gather(*(store.aput(USER, f"k{n}", {"n": n}) for n in range(5)))
+        await asyncio.run_assembler(*(store.aput(USER, f"k{n}", {"n": n}) for n in range(5)))
         found = await store.asearch(USER, limit=10)
         await store.adelete(USER, "k0")
         spaces = await store.alist_namespaces()
@@ -584,17 +584,17 @@ def test_the_event_loop_goes_on_while_a_batch_runs(store: RecollectStore) -> Non
 
 def test_a_space_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Instead of an open memory; anything else is refused."""
-    monkeypatch.setenv("RECOLLECT_DATA_DIR", str(tmp_path))
-    store = RecollectStore("graphs")
+    monkeypatch.setenv("BETHINK_DATA_DIR", str(tmp_path))
+    store = BethinkStore("graphs")
     store.put(USER, "k", {"v": 1})
     store.memory.close()
 
-    again = RecollectStore("graphs")
+    again = BethinkStore("graphs")
 
     assert again.get(USER, "k") is not None
     again.memory.close()
     with pytest.raises(Refused, match="no memory"):
-        RecollectStore(42)  # type: ignore[arg-type]
+        BethinkStore(42)  # type: ignore[arg-type]
 
 
 class _Asked(TypedDict):
@@ -602,7 +602,7 @@ class _Asked(TypedDict):
     answer: str
 
 
-def test_nodes_of_a_graph_use_it(store: RecollectStore) -> None:
+def test_nodes_of_a_graph_use_it(store: BethinkStore) -> None:
     """Through the runtime and by injection, in one compiled graph, across two runs."""
 
     def learn(state: _Asked, runtime: Runtime[None]) -> dict[str, str]:
@@ -632,7 +632,7 @@ def test_nodes_of_a_graph_use_it(store: RecollectStore) -> None:
     ]  # fmt: skip
 
 
-def test_a_prebuilt_tool_node_hands_it_to_tools(store: RecollectStore) -> None:
+def test_a_prebuilt_tool_node_hands_it_to_tools(store: BethinkStore) -> None:
     """LangGraph's own injection of a store into a tool."""
 
     @tool

@@ -16,11 +16,11 @@ from llama_index.core.response_synthesizers import ResponseMode, get_response_sy
 from llama_index.core.schema import MetadataMode
 from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
 
+from bethink import Memory
+from bethink.integrations.llama_index import BethinkMemoryBlock, BethinkRetriever
+from bethink.ports import Embedder
+from bethink.testing import FixedClock
 from corpus import NOW
-from recollect import Memory
-from recollect.integrations.llama_index import RecollectMemoryBlock, RecollectRetriever
-from recollect.ports import Embedder
-from recollect.testing import FixedClock
 
 
 class _Kept(AsyncDBChatStore):
@@ -75,7 +75,7 @@ def test_a_node_is_a_memory(space: Memory) -> None:
     """By its id; its metadata says why it came, and a model is shown what it should know."""
     stored = space.remember("The deploy key lives in vault B", topic="ops")
 
-    (found,) = RecollectRetriever(space, k=3).retrieve("where does the deploy key live?")
+    (found,) = BethinkRetriever(space, k=3).retrieve("where does the deploy key live?")
 
     assert (found.node.node_id, found.text) == (stored.id, "The deploy key lives in vault B")
     assert found.score == found.metadata["score"]
@@ -89,22 +89,22 @@ def test_a_node_is_a_memory(space: Memory) -> None:
 def test_nothing_relevant_is_nothing(space: Memory) -> None:
     """Sync and async; filters and profile are those of a recall."""
     space.remember("The deploy key lives in vault B", topic="ops")
-    retriever = RecollectRetriever(space)
-    elsewhere = RecollectRetriever(space, filters={"topic": "people"}, profile="siftcoder")
+    retriever = BethinkRetriever(space)
+    elsewhere = BethinkRetriever(space, filters={"topic": "people"}, profile="siftcoder")
 
     assert retriever.retrieve("how do I bake bread?") == []
     assert asyncio.run(retriever.aretrieve("how do I bake bread?")) == []
     assert len(asyncio.run(retriever.aretrieve("where does the deploy key live?"))) == 1
     assert elsewhere.retrieve("where does the deploy key live?") == []
     assert retriever.retrieve(" ") == []
-    assert RecollectRetriever(space, abstain=False).retrieve("a key for my bicycle")
+    assert BethinkRetriever(space, abstain=False).retrieve("a key for my bicycle")
 
 
 def test_a_query_engine_answers_from_it(space: Memory) -> None:
     """The framework's own, with its model that says what it was asked."""
     space.remember("The deploy key lives in vault B")
     synthesizer = get_response_synthesizer(llm=MockLLM(), response_mode=ResponseMode.COMPACT)
-    engine = RetrieverQueryEngine(RecollectRetriever(space), response_synthesizer=synthesizer)
+    engine = RetrieverQueryEngine(BethinkRetriever(space), response_synthesizer=synthesizer)
 
     answer = engine.query("where does the deploy key live?")
 
@@ -119,7 +119,7 @@ def chat(space: Memory, **options: Any) -> ChatMemory:
         token_limit=60,
         token_flush_size=10,
         chat_history_token_ratio=0.5,
-        memory_blocks=[RecollectMemoryBlock(memory=space)],
+        memory_blocks=[BethinkMemoryBlock(memory=space)],
         tokenizer_fn=str.split,
         chat_store=_Kept(active=[], archived=[]),
         **options,
@@ -166,7 +166,7 @@ def test_turns_know_who_spoke_and_where(space: Memory) -> None:
     long = "the river rises\n" * 8_000
 
     async def main() -> None:
-        block = RecollectMemoryBlock(memory=space)
+        block = BethinkMemoryBlock(memory=space)
         messages = [
             ChatMessage(role="user", content="My dog is called Biscuit"),
             ChatMessage(role="tool", content="found 3 dogs"),
@@ -197,7 +197,7 @@ def test_without_a_question_there_is_nothing_to_say(space: Memory) -> None:
     space.remember("The deploy key lives in vault B")
 
     async def main() -> list[str]:
-        block = RecollectMemoryBlock(memory=space, name="notes", k=2)
+        block = BethinkMemoryBlock(memory=space, name="notes", k=2)
         asked = [
             None,
             [],

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import Refused, TooLarge
-from recollect.integrations.matching import check_filter, passes
+from bethink.errors import Refused, TooLarge
+from bethink.integrations.langgraph import check_filter, matches_filter
 
 VALUE = {
     "n": 5,
@@ -49,7 +49,7 @@ def test_what_passes(wanted: dict[str, Any] | None) -> None:
     """Equal fields, parts of inner objects, and every operator."""
     check_filter(wanted)
 
-    assert passes(VALUE, wanted)
+    assert matches_filter(VALUE, wanted)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_what_does_not(wanted: dict[str, Any]) -> None:
     """What is otherwise, is not there, or has no order; without an error."""
     check_filter(wanted)
 
-    assert not passes(VALUE, wanted)
+    assert not matches_filter(VALUE, wanted)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import Refused
-from recollect.integrations.paths import normal
+from bethink.errors import Refused
+from bethink.integrations.memory_files import normalize_path
 
 
 @pytest.mark.parametrize(
@@ -28,8 +28,8 @@ from recollect.integrations.paths import normal
 )
 def test_a_path_has_one_form(path: str, form: str) -> None:
     """Which is a path again, and its own form."""
-    assert normal(path) == form
-    assert normal(form) == form
+    assert normalize_path(path) == form
+    assert normalize_path(form) == form
 
 
 @pytest.mark.parametrize(
@@ -80,24 +80,24 @@ def test_a_path_has_one_form(path: str, form: str) -> None:
 def test_what_leads_out_or_hides_something_is_refused(path: str) -> None:
     """Plain, encoded once or more often, in look-alikes, by other separators."""
     with pytest.raises(Refused):
-        normal(path)
+        normalize_path(path)
 
 
 @pytest.mark.parametrize("path", [None, 5, b"/memories", ["/memories"]])
 def test_what_is_no_text_is_no_path(path: object) -> None:
     """Whatever a model sends."""
     with pytest.raises(Refused):
-        normal(path)
+        normalize_path(path)
 
 
 @given(path=st.text(alphabet="./%2eEfF５．‥\\ab\x00 ", max_size=25))
 def test_every_accepted_path_stays_inside(path: str) -> None:
     """Its form begins with the root, has no empty or climbing part, and does not change."""
     try:
-        form = normal(f"/memories/{path}")
+        form = normalize_path(f"/memories/{path}")
     except Refused:
         return
     parts = form.split("/")
     assert parts[:2] == ["", "memories"]
     assert not {"", ".", ".."} & set(parts[2:])
-    assert normal(form) == form
+    assert normalize_path(form) == form

@@ -23,14 +23,14 @@ from openai.types.responses import (
 )
 from openai.types.responses.response_reasoning_item import Summary
 
+from bethink import Memory
+from bethink.errors import Refused, TooLarge
+from bethink.integrations.exact_json import Redaction
+from bethink.integrations.openai_agents import BethinkSession
+from bethink.integrations.transcript import MAX_TURN_BYTES
+from bethink.ports import Embedder
+from bethink.testing import FixedClock
 from corpus import NOW
-from recollect import Memory
-from recollect.errors import Refused, TooLarge
-from recollect.integrations.exact import Redaction
-from recollect.integrations.openai_agents import RecollectSession
-from recollect.integrations.transcript import MOST_BYTES
-from recollect.ports import Embedder
-from recollect.testing import FixedClock
 
 KEY = "AKIA" + "Q3EGLQ7XUVZ5T2MB"
 ITEMS: list[Any] = [
@@ -76,18 +76,18 @@ def space(embedder: Embedder) -> Iterator[Memory]:
 
 def test_it_is_a_session(space: Memory) -> None:
     """By the SDK's own protocol."""
-    assert isinstance(RecollectSession("s", space), Session)
+    assert isinstance(BethinkSession("s", space), Session)
 
 
 def test_items_come_back_as_they_were(space: Memory) -> None:
     """Messages, reasoning, tool calls, outputs and pictures, in their order."""
 
     async def main() -> list[Any]:
-        session = RecollectSession("s", space)
+        session = BethinkSession("s", space)
         await session.add_items(ITEMS[:2])
         await session.add_items([])
         await session.add_items(ITEMS[2:])
-        return await RecollectSession("s", space).get_items()
+        return await BethinkSession("s", space).get_items()
 
     got = asyncio.run(main())
 
@@ -98,9 +98,9 @@ def test_a_limit_gives_the_last_ones(space: Memory) -> None:
     """In their order; the session's own setting holds where a call names none."""
 
     async def main() -> list[list[Any]]:
-        session = RecollectSession("s", space, session_settings=SessionSettings(limit=2))
+        session = BethinkSession("s", space, session_settings=SessionSettings(limit=2))
         await session.add_items(ITEMS)
-        short = RecollectSession("s", space, session_settings={"limit": 1})
+        short = BethinkSession("s", space, session_settings={"limit": 1})
         last = await short.get_items()
         return [last, *[await session.get_items(limit) for limit in (None, 1, 100, 0)]]
 
@@ -111,7 +111,7 @@ def test_popping_takes_the_last_away(space: Memory) -> None:
     """One after the other, until there is none."""
 
     async def main() -> list[Any]:
-        session = RecollectSession("s", space)
+        session = BethinkSession("s", space)
         await session.add_items(ITEMS[:2])
         popped = [await session.pop_item() for _ in range(3)]
         await session.add_items(ITEMS[4:5])
@@ -124,7 +124,7 @@ def test_clearing_takes_only_this_session_away(space: Memory) -> None:
     """From the conversation and from recall."""
 
     async def main() -> tuple[Any, Any]:
-        one, other = RecollectSession("one", space), RecollectSession("other", space)
+        one, other = BethinkSession("one", space), BethinkSession("other", space)
         await one.add_items([{"role": "user", "content": "My dog is called Biscuit"}])
         await other.add_items([{"role": "user", "content": "My cat is called Waffle"}])
         await one.clear_session()
@@ -144,11 +144,11 @@ def test_sessions_never_become_one(space: Memory, name: str) -> None:
     """However alike their ids are."""
 
     async def main() -> tuple[Any, Any]:
-        await RecollectSession("s", space).add_items(ITEMS[:1])
-        odd = RecollectSession(name, space)
+        await BethinkSession("s", space).add_items(ITEMS[:1])
+        odd = BethinkSession(name, space)
         before = await odd.get_items()
         await odd.add_items(ITEMS[4:5])
-        return before, (await odd.get_items(), await RecollectSession("s", space).get_items())
+        return before, (await odd.get_items(), await BethinkSession("s", space).get_items())
 
     assert asyncio.run(main()) == ([], (ITEMS[4:5], ITEMS[:1]))
 
@@ -156,7 +156,7 @@ def test_sessions_never_become_one(space: Memory, name: str) -> None:
 def test_a_session_needs_an_id(space: Memory) -> None:
     """An empty one would be everybody's."""
     with pytest.raises(Refused):
-        RecollectSession("", space)
+        BethinkSession("", space)
 
 
 def test_memories_of_the_same_session_by_others_are_not_items(space: Memory) -> None:
@@ -164,7 +164,7 @@ def test_memories_of_the_same_session_by_others_are_not_items(space: Memory) -> 
     space.remember("captured elsewhere", level="raw", session="s")
 
     async def main() -> Any:
-        session = RecollectSession("s", space)
+        session = BethinkSession("s", space)
         await session.add_items(ITEMS[:1])
         return await session.get_items()
 
@@ -175,7 +175,7 @@ def test_what_was_said_can_be_asked_for(space: Memory) -> None:
     """In other sessions, too; who said it is known, and a tool is trusted less than a user."""
 
     async def main() -> None:
-        session = RecollectSession("s", space)
+        session = BethinkSession("s", space)
         await session.add_items([{"role": "user", "content": "My dog is called Biscuit"}, *ITEMS])
 
     asyncio.run(main())
@@ -195,7 +195,7 @@ def test_a_large_item_goes_into_several_memories_and_comes_back_as_one(space: Me
     ]
 
     async def main() -> tuple[Any, Any, Any]:
-        session = RecollectSession("s", space)
+        session = BethinkSession("s", space)
         await session.add_items(large)
         got = await session.get_items()
         last = [await session.pop_item(), await session.pop_item()]
@@ -213,9 +213,9 @@ def test_too_large_is_refused_with_the_limit(space: Memory) -> None:
     """And nothing of the call is stored."""
 
     async def main() -> Any:
-        session = RecollectSession("s", space)
+        session = BethinkSession("s", space)
         with pytest.raises(TooLarge, match="the item"):
-            await session.add_items([*ITEMS, {"role": "user", "content": "x" * MOST_BYTES}])
+            await session.add_items([*ITEMS, {"role": "user", "content": "x" * MAX_TURN_BYTES}])
         return await session.get_items()
 
     assert asyncio.run(main()) == []
@@ -226,7 +226,7 @@ def test_secrets_are_taken_out_and_the_caller_is_told(space: Memory) -> None:
     told: list[Redaction] = []
 
     async def main() -> Any:
-        session = RecollectSession("s", space, on_redaction=told.append)
+        session = BethinkSession("s", space, on_redaction=told.append)
         await session.add_items([{"role": "user", "content": f"use {KEY} please"}])
         return await session.get_items()
 
@@ -240,7 +240,7 @@ def test_secrets_are_taken_out_and_the_caller_is_told(space: Memory) -> None:
 def test_what_is_no_json_is_refused(space: Memory, item: Any) -> None:
     """Rather than changed."""
     with pytest.raises(Refused):
-        asyncio.run(RecollectSession("s", space).add_items([item]))
+        asyncio.run(BethinkSession("s", space).add_items([item]))
 
 
 JSON = st.recursive(
@@ -258,7 +258,7 @@ def test_any_json_object_is_an_item(items: list[Any]) -> None:
 
     async def main() -> tuple[Any, Any]:
         with Memory.open(":memory:", embedder="none") as memory:
-            ours, theirs = RecollectSession("s", memory), SQLiteSession("s")
+            ours, theirs = BethinkSession("s", memory), SQLiteSession("s")
             await ours.add_items(items)
             await theirs.add_items(items)
             both = await ours.get_items(), await theirs.get_items()
@@ -278,16 +278,16 @@ def test_many_writers_keep_every_item_once_and_calls_together(tmp_path: Path) ->
 
     async def main() -> tuple[list[Any], list[Any]]:
         memories = [Memory.open(path=path, embedder="none") for _ in range(2)]
-        sessions = [RecollectSession("s", memory) for memory in memories]
+        sessions = [BethinkSession("s", memory) for memory in memories]
 
         async def add(number: int) -> None:
             for turn in range(5):
                 pair: list[Any] = [{"n": number, "turn": turn, "half": half} for half in (0, 1)]
                 await sessions[number % 2].add_items(pair)
 
-        await asyncio.gather(*(add(number) for number in range(4)))
+        await asyncio.run_assembler(*(add(number) for number in range(4)))
         got = await sessions[0].get_items()
-        popped = await asyncio.gather(*(sessions[at % 2].pop_item() for at in range(40)))
+        popped = await asyncio.run_assembler(*(sessions[at % 2].pop_item() for at in range(40)))
         for memory in memories:
             memory.close()
         return got, list(popped)
@@ -305,7 +305,7 @@ def test_who_is_called_off_leaves_a_whole_change(space: Memory) -> None:
     """The item is there once the cancelled call has returned, not some time later."""
 
     async def main() -> Any:
-        session = RecollectSession("s", space)
+        session = BethinkSession("s", space)
         adding = asyncio.create_task(session.add_items(ITEMS[:1]))
         await asyncio.sleep(0)
         adding.cancel()
@@ -371,10 +371,10 @@ def test_an_agent_goes_on_where_it_was(space: Memory) -> None:
 
     async def main() -> list[str]:
         first = await Runner.run(
-            agent, "How is Bergen?", session=RecollectSession("s", space), run_config=config
+            agent, "How is Bergen?", session=BethinkSession("s", space), run_config=config
         )
         again = await Runner.run(
-            agent, "Where does it rain?", session=RecollectSession("s", space), run_config=config
+            agent, "Where does it rain?", session=BethinkSession("s", space), run_config=config
         )
         return [first.final_output, again.final_output]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from bethink import Memory
+from bethink.maintain.consolidate import single_linkage
+from bethink.testing import FixedClock
 from corpus import NOW
 from maintained import open_memory, state
-from recollect import Memory
-from recollect.maintain.concepts import linked
-from recollect.testing import FixedClock
 
 SEEN = ["tool:Atlas", "person:Ana"]
 
@@ -77,12 +77,12 @@ def test_sets_are_linked_from_half_of_their_union_on(sets: list[set[str]], clust
     """One by one: what is near to any of a cluster belongs to it."""
     given = dict.fromkeys(frozenset(one) for one in sets)
 
-    assert len(set(linked(given, 0.5, 200).values())) == clusters
+    assert len(set(single_linkage(given, 0.5, 200).values())) == clusters
 
 
 def test_a_hub_joins_nothing() -> None:
     """An entity of everything says nothing."""
     given = dict.fromkeys(frozenset({"hub", str(n)}) for n in range(6))
 
-    assert len(set(linked(given, 0.3, most_sets=5).values())) == 6
-    assert len(set(linked(given, 0.3, most_sets=6).values())) == 1
+    assert len(set(single_linkage(given, 0.3, most_sets=5).values())) == 6
+    assert len(set(single_linkage(given, 0.3, most_sets=6).values())) == 1

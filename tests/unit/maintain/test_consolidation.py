@@ -7,14 +7,18 @@ from typing import Any
 
 import pytest
 
+from bethink import Memory
+from bethink.maintain.consolidate import (
+    Consolidate,
+    central_sentence,
+    condense_by_rules,
+    unsupported_numbers,
+)
+from bethink.model import Item
+from bethink.ports import Prompt
+from bethink.testing import FixedClock, ScriptedModel
 from corpus import NOW
 from maintained import TOLD, add_cold, add_others, open_memory, state
-from recollect import Memory
-from recollect.maintain.condense import by_rules, central_sentence, invented
-from recollect.maintain.consolidate import Consolidate
-from recollect.model import Item
-from recollect.ports import Prompt
-from recollect.testing import FixedClock, ScriptedModel
 
 
 @pytest.fixture
@@ -257,12 +261,12 @@ def test_a_text_by_rules_is_the_same_every_time() -> None:
     """Whatever the order of the memories."""
     told = items(*TOLD)
 
-    assert by_rules("Atlas", told).text == by_rules("Atlas", told[::-1]).text
+    assert condense_by_rules("Atlas", told).text == condense_by_rules("Atlas", told[::-1]).text
 
 
 def test_numbers_that_nobody_said_are_noticed() -> None:
     """Dates and parts of what was said are not made up."""
     told = items("The port is 8443 since 2026-05-07")
 
-    assert list(invented("In 2026 the port 8443 was opened", told)) == []
-    assert list(invented("The port is 8444", told)) == ["8444"]
+    assert list(unsupported_numbers("In 2026 the port 8443 was opened", told)) == []
+    assert list(unsupported_numbers("The port is 8444", told)) == ["8444"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from bethink import Memory
+from bethink.maintain.cleanup import comparable_words, is_same_wording
+from bethink.ports import Embedder
+from bethink.testing import FixedClock
 from corpus import NOW
-from recollect import Memory
-from recollect.maintain.duplicates import says_same, telling
-from recollect.ports import Embedder
-from recollect.testing import FixedClock
 
 TRAPS = """\
 I owe you 50 euros for the dinner in Rome | You owe me 50 euros for the dinner in Rome
@@ -99,10 +99,10 @@ def _pair(line: str) -> tuple[str, str]:
 @pytest.mark.parametrize("line", TRAPS)
 def test_another_meaning_is_another_text(line: str) -> None:
     """Neither text is taken for the other, whichever of the two is the newer."""
-    old, new = map(telling, _pair(line))
+    old, new = map(comparable_words, _pair(line))
 
-    assert not says_same(new, old)
-    assert not says_same(old, new)
+    assert not is_same_wording(new, old)
+    assert not is_same_wording(old, new)
 
 
 def test_the_job_drops_none_of_them(embedder: Embedder) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from bethink import Memory
+from bethink.maintain.cleanup import comparable_words, is_same_wording
+from bethink.ports import Embedder
+from bethink.testing import FixedClock
 from corpus import NOW
 from maintained import add_others, state
-from recollect import Memory
-from recollect.maintain.duplicates import says_same, telling
-from recollect.ports import Embedder
-from recollect.testing import FixedClock
 
 OLD = "The deploy keys of the north station are kept in vault B on shelf 3"
 NEW = "The deploy keys of the north station are kept in the vault B on the shelf 3"
@@ -126,9 +126,9 @@ def test_without_vectors_the_words_decide() -> None:
 
 def test_words_are_the_same_in_their_order() -> None:
     """One after the other, with nothing between them but articles."""
-    newer = telling("We keep the keys in vault B")
+    newer = comparable_words("We keep the keys in vault B")
 
-    assert says_same(newer, telling("we keep keys in the vault B."))
-    assert not says_same(newer, telling("We keep the vault B in keys"))
-    assert not says_same(newer, telling("We keep the keys in vault B, on the left"))
-    assert not says_same(newer, ())
+    assert is_same_wording(newer, comparable_words("we keep keys in the vault B."))
+    assert not is_same_wording(newer, comparable_words("We keep the vault B in keys"))
+    assert not is_same_wording(newer, comparable_words("We keep the keys in vault B, on the left"))
+    assert not is_same_wording(newer, ())

@@ -9,21 +9,28 @@ from typing import Any
 
 import pytest
 
+from bethink import Memory
+from bethink.errors import Refused
+from bethink.maintain.insights import (
+    MAX_POINTS,
+    Insights,
+    count_words,
+    group_by_subject,
+    make_title,
+    points_of,
+    similarity_matrix,
+    split_by_meaning,
+)
+from bethink.maintain.insights import point_text as told_of
+from bethink.maintain.runner import Report
+from bethink.model import Candidate, Evidence, Item, Query
+from bethink.ports import Prompt
+from bethink.retrieval.context import Context
+from bethink.retrieval.provenance import InsightNode, recorded_sources
+from bethink.retrieval.stages import STAGES
+from bethink.testing import FixedClock, ScriptedModel
 from corpus import NOW
 from maintained import open_memory
-from recollect import Memory
-from recollect.context import Context
-from recollect.errors import Refused
-from recollect.insights import Branch, seen_by
-from recollect.maintain.grouping import grouped, likeness_of, split
-from recollect.maintain.insights import Insights
-from recollect.maintain.points import POINTS, points_of, title_of, wording
-from recollect.maintain.points import told as told_of
-from recollect.maintain.run import Report
-from recollect.model import Candidate, Evidence, Item, Query
-from recollect.ports import Prompt
-from recollect.stages import STAGES
-from recollect.testing import FixedClock, ScriptedModel
 
 SMALL = Insights(min_loose=4, min_leaf=3, most_leaf=4, branch_after=2, root_after=2)
 
@@ -63,7 +70,7 @@ def grow(memory: Memory, job: Insights = SMALL) -> list[Report]:
 def shapes(memory: Memory) -> list[tuple[str, str]]:
     """Every insight of the tree, top down."""
 
-    def flat(tree: list[Branch] | tuple[Branch, ...]) -> list[Branch]:
+    def flat(tree: list[InsightNode] | tuple[InsightNode, ...]) -> list[InsightNode]:
         return [one for branch in tree for one in (branch, *flat(branch.below))]
 
     return [(str(one.insight.kind), str(one.insight.caption)) for one in flat(memory.insights())]
@@ -195,7 +202,7 @@ def test_forgotten_ones_leave_their_leaf(memory: Memory) -> None:
     memory.forget(ids[0])
 
     grow(memory)
-    three = seen_by(leaf_of(memory))
+    three = recorded_sources(leaf_of(memory))
     memory.forget(*ids[1:3])
     grow(memory)
 
@@ -229,7 +236,7 @@ def test_what_became_secret_leaves_its_leaf(memory: Memory) -> None:
 
     leaf = leaf_of(memory)
     assert leaf.classification == 1
-    assert ids[0] not in seen_by(leaf)
+    assert ids[0] not in recorded_sources(leaf)
     assert "number 0 " not in leaf.text
 
 
@@ -317,7 +324,7 @@ def test_every_point_is_borne_out_by_its_memories(memory: Memory) -> None:
 
     (branch,) = memory.insights()
 
-    assert len(branch.points) <= POINTS
+    assert len(branch.points) <= MAX_POINTS
     assert all(point.sources for point in branch.points)
     assert {source.id for point in branch.points for source in point.sources} == set(ids)
     first = branch.points[0]
@@ -448,7 +455,9 @@ def test_a_subject_is_a_topic_else_an_entity_else_a_kind() -> None:
         item("e", entities=("hub:all",), kind="fact"),
     ]
 
-    found = {group.subject: [one.text for one in some] for group, some in grouped(items).items()}
+    found = {
+        group.subject: [one.text for one in some] for group, some in group_by_subject(items).items()
+    }
 
     assert found == {"topic:locks": ["a"], "x:1": ["b", "c"], "kind:fact": ["d", "e"]}
 
@@ -461,7 +470,7 @@ def test_secrecy_and_trust_are_not_mixed() -> None:
         item("c", topic="t", classification=3),
     ]
 
-    assert [len(some) for some in grouped(items).values()] == [1, 1, 1]
+    assert [len(some) for some in group_by_subject(items).values()] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("count", [1, 4, 5, 9, 31])
@@ -475,7 +484,7 @@ def test_parts_are_whole_and_small_enough(count: int) -> None:
     same = np.ones((count, 8), dtype=np.float32)
 
     for vectors in (None, rows, same):
-        parts = split(items, vectors, 4)
+        parts = split_by_meaning(items, vectors, 4)
         assert sorted(at for part in parts for at in part) == list(range(count))
         assert max(map(len, parts)) <= 4
 
@@ -486,9 +495,9 @@ def test_points_are_at_most_five_and_in_the_order_of_time() -> None:
         item(f"day {n} brought box {n}", occurred_at=NOW + timedelta(days=n)) for n in range(9)
     ]
 
-    points = points_of(items, likeness_of(items, None))
+    points = points_of(items, similarity_matrix(items, None))
 
-    assert len(points) == POINTS
+    assert len(points) == MAX_POINTS
     assert [point.text for point in points] == sorted(point.text for point in points)
     assert sorted(one for point in points for one in point.sources) == sorted(i.id for i in items)
 
@@ -498,8 +507,8 @@ def test_a_title_names_what_the_others_have_not() -> None:
     here = [item("lock gates rust"), item("lock gates creak")]
     there = [item("lock keeper sings"), item("lock keeper sleeps")]
 
-    assert title_of("lock", here, wording(here)) == "lock"
-    assert title_of("lock", here, wording([*here, *there])) == "lock: gates"
+    assert make_title("lock", here, count_words(here)) == "lock"
+    assert make_title("lock", here, count_words([*here, *there])) == "lock: gates"
 
 
 def test_a_title_is_in_words_that_tell_something() -> None:
@@ -515,7 +524,7 @@ def test_a_title_is_in_words_that_tell_something() -> None:
     ]  # fmt: skip
     there = [item("The keeper sings"), item("The keeper sleeps")]
 
-    assert title_of("locks", here, wording([*here, *there])) == "locks: gates, Saskia"
+    assert make_title("locks", here, count_words([*here, *there])) == "locks: gates, Saskia"
 
 
 def test_a_learning_is_told_by_what_is_typical_of_it() -> None:

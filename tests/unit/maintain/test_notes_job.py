@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory
-from recollect.ingest.notes import NotesFolder, paragraphs
-from recollect.maintain.notes import names_of
-from recollect.settings import Settings
-from recollect.store.sqlite import SqliteStore
-from recollect.testing import FixedClock
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.ingest.notes import NotesFolder, split_paragraphs
+from bethink.maintain.notes import note_names
+from bethink.store.sqlite import SqliteStore
+from bethink.testing import FixedClock
 
 DAY = datetime(2026, 2, 17, 15, 30, tzinfo=UTC)
 NOTE = "daily/daily_2026-02-17.md"
@@ -217,12 +217,12 @@ def test_conversations_are_told_by_how_they_opened(
 )
 def test_a_moment_belongs_to_three_notes(day: str, names: tuple[str, ...]) -> None:
     """Weeks are those of ISO 8601, also around the new year."""
-    assert names_of(datetime.fromisoformat(f"{day}T12:00+00:00")) == names
+    assert note_names(datetime.fromisoformat(f"{day}T12:00+00:00")) == names
 
 
 def test_a_comment_is_no_paragraph() -> None:
     """Nor does it swallow what stands between two of them."""
-    assert paragraphs("# A\n\n<!-- x -->\n\nsaid\n\n<!-- y\nz -->\n") == ["# A\nsaid"]
+    assert split_paragraphs("# A\n\n<!-- x -->\n\nsaid\n\n<!-- y\nz -->\n") == ["# A\nsaid"]
 
 
 def test_a_note_does_not_bring_back_what_left_recall(

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from bethink import Memory
+from bethink.errors import Refused
+from bethink.testing import FixedClock
 from corpus import NOW
 from fallible import Dying, Killed
 from maintained import add_cold, open_memory
-from recollect import Memory
-from recollect.errors import Refused
-from recollect.testing import FixedClock
 
 
 @pytest.fixture

@@ -7,15 +7,15 @@ from datetime import timedelta
 
 import pytest
 
+from bethink import Memory
+from bethink.errors import NotFound, Refused
+from bethink.ingest.admission import make_draft
+from bethink.maintain.cleanup import Forget
+from bethink.maintain.journal import descendants_of
+from bethink.ports import Embedder
+from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 from maintained import add_cold, add_others, open_memory, state
-from recollect import Memory
-from recollect.errors import NotFound, Refused
-from recollect.ingest.drafting import make_draft
-from recollect.maintain.forget import Forget
-from recollect.maintain.lineage import descendants_of
-from recollect.ports import Embedder
-from recollect.testing import FixedClock
 
 
 @pytest.fixture

@@ -10,16 +10,16 @@ from typing import NoReturn
 
 import pytest
 
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.errors import ModelError, NotFound, Refused
+from bethink.maintain.consolidate import Consolidate
+from bethink.maintain.job import JobContext, Proposal
+from bethink.model import Draft
+from bethink.ports import Prompt
+from bethink.testing import FixedClock, ScriptedModel
 from corpus import NOW
 from maintained import add_cold, add_others, open_memory, said, state
-from recollect import Memory
-from recollect.errors import ModelError, NotFound, Refused
-from recollect.maintain.consolidate import Consolidate
-from recollect.maintain.job import Proposal, Work
-from recollect.model import Draft
-from recollect.ports import Prompt
-from recollect.settings import Settings
-from recollect.testing import FixedClock, ScriptedModel
 
 
 @pytest.fixture
@@ -258,7 +258,7 @@ class _Insistent:
     ends_raw: bool = False
     by_age: bool = False
 
-    def plan(self, work: Work) -> Iterator[Proposal]:
+    def plan(self, work: JobContext) -> Iterator[Proposal]:
         yield Proposal("it insists", "insisting", ends=self.ids, successor=self.successor)
 
 

@@ -8,15 +8,15 @@ from datetime import timedelta
 
 import pytest
 
+from bethink import Memory
+from bethink.maintain.job import JobContext, Proposal
+from bethink.maintain.journal import last_user_write
+from bethink.model import Draft
+from bethink.ports import Embedder
+from bethink.testing import FixedClock
 from corpus import NOW
 from fallible import Down, Overtaken
 from maintained import add_cold, add_others, open_memory
-from recollect import Memory
-from recollect.maintain.job import Proposal, Work
-from recollect.maintain.journal import last_write
-from recollect.model import Draft
-from recollect.ports import Embedder
-from recollect.testing import FixedClock
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ class Stand:
     ends_raw: bool = False
     by_age: bool = False
 
-    def plan(self, work: Work) -> Iterator[Proposal]:
+    def plan(self, work: JobContext) -> Iterator[Proposal]:
         yield Proposal("it stands in", "standing in", ends=self.ids, successor=Draft(self.text))
 
 
@@ -42,7 +42,7 @@ class Stand:
 class Renew(Stand):
     """A job that says it only makes its own work anew."""
 
-    def plan(self, work: Work) -> Iterator[Proposal]:
+    def plan(self, work: JobContext) -> Iterator[Proposal]:
         for proposal in Stand.plan(self, work):
             yield proposal._replace(renews=True)
 
@@ -59,7 +59,7 @@ def test_entities_get_their_vectors_and_momenta(embedder: Embedder, clock: Fixed
         first = memory.maintain("entities")
         second = memory.maintain("entities")
 
-        assert next(str(deed) for done in first.done for deed in done.proposal.deeds) == (
+        assert next(str(deed) for done in first.done for deed in done.proposal.actions) == (
             "makes the vectors that entities lack"
         )
         assert memory.store.unembedded_entities(embedder.model, 10) == []
@@ -75,7 +75,7 @@ def test_without_a_model_there_are_only_momenta(clock: FixedClock) -> None:
         report = memory.maintain("entities")
 
         assert len(report.done) == 1
-        assert str(report.done[0].proposal.deeds[0]).startswith("keeps the momentum of")
+        assert str(report.done[0].proposal.actions[0]).startswith("keeps the momentum of")
         assert memory.maintain("entities").run is None
 
 
@@ -177,10 +177,10 @@ def test_nothing_is_ended_in_favour_of_itself(clock: FixedClock) -> None:
 def test_the_last_write_is_somebodys_not_maintenances(clock: FixedClock) -> None:
     """However many lines maintenance has written since."""
     with open_memory(clock) as memory:
-        assert last_write(memory.store) is None
+        assert last_user_write(memory.store) is None
         memory.remember("Something of today")
         clock.forward(days=1)
         for number in range(100):
             memory.store.log("test", item=None, actor="maintain", detail=str(number), now=clock.now)
 
-        assert last_write(memory.store) == NOW
+        assert last_user_write(memory.store) == NOW

@@ -10,25 +10,27 @@ from typing import Any
 
 import pytest
 
-from corpus import NOW
-from maintained import LONG_AGO, open_memory
-from recollect import Memory
-from recollect.errors import Refused
-from recollect.maintain.thread_rules import (
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.errors import Refused
+from bethink.maintain.threads import (
     CLOSED_AFTER,
     DORMANT_AFTER,
-    events_of,
-    happening,
-    kind_of,
-    lifecycle_of,
-    role,
-    state_of,
+    GENERATED_PREFIX,
+    FindThreads,
+    PutThread,
+    event_kind,
+    member_role,
+    thread_events,
+    thread_kind,
+    thread_lifecycle,
+    thread_state,
 )
-from recollect.maintain.threads import MADE, PutThread, Threads
-from recollect.model import HAPPENINGS, Item, Member, Thread, ThreadEvent
-from recollect.model.thread import Happening
-from recollect.settings import Settings
-from recollect.testing import FixedClock
+from bethink.model import THREAD_EVENT_KINDS, Item, Member, Thread, ThreadEvent
+from bethink.model.item import ThreadEventKind
+from bethink.testing import FixedClock
+from corpus import NOW
+from maintained import LONG_AGO, open_memory
 
 CASE = (
     (0, "FW-12: the gate broke in the storm"),
@@ -360,11 +362,11 @@ def item(text: str, kind: str = "note", when: datetime = NOW) -> Item:
         ("Nothing happened", "note", "update"),
     ],
 )
-def test_words_and_kinds_tell_what_happened(text: str, kind: str, tells: Happening) -> None:
+def test_words_and_kinds_tell_what_happened(text: str, kind: str, tells: ThreadEventKind) -> None:
     """The kind first; a denial tells of nothing; the first memory is an observation."""
-    assert happening(item(text, kind), first=False) == tells
-    assert tells in HAPPENINGS
-    first = happening(item(text, kind), first=True)
+    assert event_kind(item(text, kind), first=False) == tells
+    assert tells in THREAD_EVENT_KINDS
+    first = event_kind(item(text, kind), first=True)
     assert first == ("observation" if tells == "update" else tells)
 
 
@@ -382,10 +384,10 @@ def test_roles_go_by_place_outcome_and_fit(
     text: str, score: float, first: bool, becomes: str
 ) -> None:
     """The first began it, outcomes end it, what fits well is its core."""
-    assert role(item(text), score, first=first, match=0.78) == becomes
+    assert member_role(item(text), score, first=first, match=0.78) == becomes
 
 
-def happened(*kinds: Happening, days_ago: float = 0) -> list[ThreadEvent]:
+def happened(*kinds: ThreadEventKind, days_ago: float = 0) -> list[ThreadEvent]:
     at = NOW - timedelta(days=days_ago)
     return [ThreadEvent(seq, kind, at, str(seq)) for seq, kind in enumerate(kinds)]
 
@@ -405,10 +407,10 @@ def happened(*kinds: Happening, days_ago: float = 0) -> list[ThreadEvent]:
     ],
 )
 def test_the_last_word_decides_how_it_stands(
-    kinds: tuple[Happening, ...], days: float, anchored: bool, stands: str
+    kinds: tuple[ThreadEventKind, ...], days: float, anchored: bool, stands: str
 ) -> None:
     """Blocked, resolved, ongoing, stable; too little to tell is uncertain."""
-    assert state_of(happened(*kinds, days_ago=days), NOW, anchored=anchored) == stands
+    assert thread_state(happened(*kinds, days_ago=days), NOW, anchored=anchored) == stands
 
 
 @pytest.mark.parametrize(
@@ -424,7 +426,7 @@ def test_the_last_word_decides_how_it_stands(
 )
 def test_quiet_threads_sleep_and_close(days: float, state: Any, life: str) -> None:
     """To the hour; what is resolved does not wait as long."""
-    assert lifecycle_of(happened("update", days_ago=days), state, NOW) == life
+    assert thread_lifecycle(happened("update", days_ago=days), state, NOW) == life
     assert DORMANT_AFTER < CLOSED_AFTER
 
 
@@ -440,15 +442,15 @@ def test_quiet_threads_sleep_and_close(days: float, state: Any, life: str) -> No
     ],
 )
 def test_kinds_go_by_anchor_and_trouble(
-    anchor: str | None, kinds: tuple[Happening, ...], becomes: str
+    anchor: str | None, kinds: tuple[ThreadEventKind, ...], becomes: str
 ) -> None:
     """People relate, trouble makes a case, tickets are work."""
-    assert kind_of(anchor, happened(*kinds)) == becomes
+    assert thread_kind(anchor, happened(*kinds)) == becomes
 
 
 def test_events_count_from_nought_and_say_what_matters() -> None:
     """Observations and updates do not."""
-    events = events_of([item("It rained"), item("We shipped it"), item("It rained on")])
+    events = thread_events([item("It rained"), item("We shipped it"), item("It rained on")])
 
     assert [(one.seq, one.kind, one.meaningful) for one in events] == [
         (0, "observation", False), (1, "milestone_reached", True), (2, "update", False),
@@ -458,7 +460,9 @@ def test_events_count_from_nought_and_say_what_matters() -> None:
 def test_storing_a_thread_twice_comes_to_the_same(memory: Memory) -> None:
     """A deed may be repeated by a run that is taken up again."""
     ids = tell(memory, (0, "The weir was measured"), (1, "A heron was seen"))
-    deed = PutThread(Thread(f"{MADE}1", "Birds", members=tuple(Member(one) for one in ids)))
+    deed = PutThread(
+        Thread(f"{GENERATED_PREFIX}1", "Birds", members=tuple(Member(one) for one in ids))
+    )
     work = memory._work()
 
     deed(work)
@@ -466,4 +470,4 @@ def test_storing_a_thread_twice_comes_to_the_same(memory: Memory) -> None:
     deed(work)
 
     assert memory.threads() == once
-    assert Threads().name == "threads"
+    assert FindThreads().name == "threads"

@@ -9,9 +9,9 @@ import httpx2
 import pytest
 from openai import OpenAI
 
-from recollect import Memory
-from recollect.mcp.functions import Functions
-from recollect.mcp.tools import TOOLS
+from bethink import Memory
+from bethink.server.tools import TOOLS
+from bethink.server.tools.functions import Functions
 
 
 def speaking(answers: list[dict[str, Any]], sent: list[dict[str, Any]]) -> OpenAI:

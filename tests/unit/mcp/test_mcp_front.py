@@ -14,19 +14,18 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from recollect.access.hosts import read_address
-from recollect.errors import BadSetting
-from recollect.mcp.front import ALONE, VERSIONS, Front
-from recollect.mcp.lines import Lines, Pipe
-from recollect.mcp.offer import Offer
-from recollect.mcp.opening import Opening
-from recollect.mcp.parent import watch_parent
-from recollect.mcp.server import make_server
-from recollect.mcp.tools import TOOLS
-from recollect.mcp.view import EXTENSION, MIME
-from recollect.settings import Settings
+from bethink.access.hosts import parse_address
+from bethink.config.settings import Settings
+from bethink.errors import BadSetting
+from bethink.server.mcp.early_handshake import HANDSHAKE_VERSIONS, STATELESS_VERSION, EarlyHandshake
+from bethink.server.mcp.manifest import ServerManifest
+from bethink.server.mcp.memory_loader import MemoryLoader
+from bethink.server.mcp.server import make_server
+from bethink.server.mcp.stdio import Pipe, StdioBridge, watch_parent
+from bethink.server.mcp.view import EXTENSION, MIME
+from bethink.server.tools import TOOLS
 
-OFFER = Offer(TOOLS)
+OFFER = ServerManifest(TOOLS)
 
 
 def line(method: str, params: Any = None, number: int | str = 1) -> bytes:
@@ -43,7 +42,11 @@ def greeting(version: str, **capabilities: Any) -> bytes:
 def alone(capabilities: dict[str, Any]) -> dict[str, Any]:
     """The fields in which a request says who asks, where there is no greeting."""
     client = {"name": "test", "version": "1"}
-    own = {"protocolVersion": ALONE, "clientInfo": client, "clientCapabilities": capabilities}
+    own = {
+        "protocolVersion": STATELESS_VERSION,
+        "clientInfo": client,
+        "clientCapabilities": capabilities,
+    }
     return {"_meta": {f"io.modelcontextprotocol/{name}": told for name, told in own.items()}}
 
 
@@ -52,7 +55,7 @@ DRAWS = {"extensions": {EXTENSION: {"mimeTypes": [MIME]}}}
 
 async def by_library(*asked: bytes) -> list[dict[str, Any]]:
     """What the library answers to the same lines."""
-    server = make_server(OFFER, Opening(Settings()))
+    server = make_server(OFFER, MemoryLoader(Settings()))
     answers = []
     async with InMemoryTransport(server) as (reading, writing):
         for one in asked:
@@ -66,14 +69,14 @@ async def by_library(*asked: bytes) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("capabilities", [{}, DRAWS], ids=["plain", "draws"])
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
 def test_the_front_says_what_the_library_says(version: str, capabilities: dict[str, Any]) -> None:
     """The greeting and every list, field for field; to a host that draws views as well."""
     asked = [
         greeting(version, **capabilities),
         *(line(method, number=method) for method in OFFER.lists),
     ]
-    front = Front(OFFER)
+    front = EarlyHandshake(OFFER)
 
     here = [front.reply(one) for one in asked]
     there = anyio.run(lambda: by_library(*asked))
@@ -90,7 +93,7 @@ def test_the_front_says_it_without_a_handshake(capabilities: dict[str, Any]) -> 
             line(method, alone(capabilities), number=method)
             for method in [first, *(one for one in methods if one != first)]
         ]
-        front = Front(OFFER)
+        front = EarlyHandshake(OFFER)
 
         here = [front.reply(one) for one in asked]
         there = anyio.run(lambda told=asked: by_library(*told))
@@ -115,16 +118,16 @@ def test_an_unusual_request_is_the_librarys(changed: dict[str, Any]) -> None:
     told = alone({})
     told["_meta"] |= changed
 
-    assert Front(OFFER).reply(line("server/discover", told)) is None
-    assert Front(OFFER).reply(line("tools/list", alone({}) | {"cursor": "x"})) is None
-    assert Front(OFFER).reply(line("initialize", alone({}))) is None
+    assert EarlyHandshake(OFFER).reply(line("server/discover", told)) is None
+    assert EarlyHandshake(OFFER).reply(line("tools/list", alone({}) | {"cursor": "x"})) is None
+    assert EarlyHandshake(OFFER).reply(line("initialize", alone({}))) is None
 
 
 def test_the_versions_are_ones_the_library_speaks() -> None:
     """Another version is left to the library."""
-    assert set(VERSIONS) < set(HANDSHAKE_PROTOCOL_VERSIONS)
-    assert Front(OFFER).reply(greeting("2024-11-05")) is None
-    assert Front(OFFER).reply(greeting("2099-01-01")) is None
+    assert set(HANDSHAKE_VERSIONS) < set(HANDSHAKE_PROTOCOL_VERSIONS)
+    assert EarlyHandshake(OFFER).reply(greeting("2024-11-05")) is None
+    assert EarlyHandshake(OFFER).reply(greeting("2099-01-01")) is None
 
 
 @pytest.mark.parametrize(
@@ -151,19 +154,19 @@ def test_the_versions_are_ones_the_library_speaks() -> None:
 )
 def test_whatever_it_does_not_know_is_the_librarys(asked: bytes) -> None:
     """Malformed, early or other lines are passed on, never answered wrongly."""
-    assert Front(OFFER).reply(asked) is None
+    assert EarlyHandshake(OFFER).reply(asked) is None
 
 
 def test_who_begins_otherwise_is_left_to_the_library() -> None:
     """A version without a greeting, or a page of a list."""
-    other, early = Front(OFFER), Front(OFFER)
-    early.reply(greeting(VERSIONS[0]))
+    other, early = EarlyHandshake(OFFER), EarlyHandshake(OFFER)
+    early.reply(greeting(HANDSHAKE_VERSIONS[0]))
 
     assert other.reply(line("server/discover", {"_meta": {}})) is None
-    assert other.reply(greeting(VERSIONS[0])) is None
+    assert other.reply(greeting(HANDSHAKE_VERSIONS[0])) is None
     assert early.reply(line("tools/list", {"cursor": "x"})) is None
     assert early.reply(line("tools/list", {"_meta": {"other": 1}})) is None
-    assert early.reply(greeting(VERSIONS[0])) is None
+    assert early.reply(greeting(HANDSHAKE_VERSIONS[0])) is None
     assert early.reply(line("tools/list", {"_meta": {"progressToken": 1}})) is not None
 
 
@@ -178,9 +181,11 @@ def test_lines_are_answered_once_and_handed_on_once() -> None:
         os.fdopen(to_us, "wb") as we,
         os.fdopen(from_us, "rb") as heard,
     ):
-        lines = Lines(Pipe(reading, writing), Front(OFFER), leave=left.append)
+        lines = StdioBridge(Pipe(reading, writing), EarlyHandshake(OFFER), request_stop=left.append)
         lines.begin()
-        we.write(greeting(VERSIONS[0]) + line("tools/list", number=2) + line("ping", number=3))
+        we.write(
+            greeting(HANDSHAKE_VERSIONS[0]) + line("tools/list", number=2) + line("ping", number=3)
+        )
         we.flush()
         first, second = json.loads(heard.readline()), json.loads(heard.readline())
         taken = [json.loads(lines.read()), json.loads(lines.read())]
@@ -206,14 +211,14 @@ def test_an_opening_that_the_library_refuses(greeted: bool) -> None:
     come, to_us = os.pipe()
     from_us, go = os.pipe()
     left: list[int] = []
-    opening = greeting(VERSIONS[0]) if greeted else line("tools/list", alone({}))
+    opening = greeting(HANDSHAKE_VERSIONS[0]) if greeted else line("tools/list", alone({}))
     with (
         os.fdopen(come, "rb") as reading,
         os.fdopen(go, "wb") as writing,
         os.fdopen(to_us, "wb") as we,
         os.fdopen(from_us, "rb") as heard,
     ):
-        lines = Lines(Pipe(reading, writing), Front(OFFER), leave=left.append)
+        lines = StdioBridge(Pipe(reading, writing), EarlyHandshake(OFFER), request_stop=left.append)
         lines.begin()
         we.write(opening)
         we.flush()
@@ -232,7 +237,9 @@ def test_calls_that_do_not_end_do_not_keep_the_process() -> None:
     gone = threading.Event()
     out = os.open(os.devnull, os.O_WRONLY)
     with os.fdopen(come, "rb") as reading, os.fdopen(out, "wb") as writing:
-        Lines(Pipe(reading, writing), Front(OFFER), leave=lambda _: gone.set()).begin()
+        StdioBridge(
+            Pipe(reading, writing), EarlyHandshake(OFFER), request_stop=lambda _: gone.set()
+        ).begin()
         os.close(to_us)
 
         assert gone.wait(5)
@@ -242,7 +249,7 @@ def test_the_process_leaves_with_its_parent() -> None:
     """As soon as it is another's child."""
     parents, left = [7, 7, 7, 1], []
 
-    watch_parent(left.append, look=lambda: parents.pop(0), every_s=0).join(5)
+    watch_parent(left.append, get_parent=lambda: parents.pop(0), interval_s=0).join(5)
 
     assert left == [0]
 
@@ -258,7 +265,7 @@ def test_the_process_leaves_with_its_parent() -> None:
 )
 def test_addresses_of_this_machine(written: str, read: tuple[str, int]) -> None:
     """Are taken as they are written."""
-    assert read_address(written) == read
+    assert parse_address(written) == read
 
 
 @pytest.mark.parametrize(
@@ -267,4 +274,4 @@ def test_addresses_of_this_machine(written: str, read: tuple[str, int]) -> None:
 def test_an_address_names_a_port(written: str) -> None:
     """Whatever else it names; who may come in there is the guard's business."""
     with pytest.raises(BadSetting):
-        read_address(written)
+        parse_address(written)

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import uvicorn
 
-from recollect.access.hosts import Address
-from recollect.errors import BadSetting
-from recollect.mcp.listening import Impatient, bound
+from bethink.access.hosts import Address
+from bethink.errors import BadSetting
+from bethink.server.listener import TimeoutProtocol, bind_socket
 
 
-class Quick(Impatient):
+class Quick(TimeoutProtocol):
     """The same, with little patience."""
 
     within_s = 0.3
@@ -41,7 +41,7 @@ async def hello(scope: Any, receive: Any, send: Any) -> None:
         UNDER_WAY[0] -= 1
 
 
-class Calm(Impatient):
+class Calm(TimeoutProtocol):
     """With more, for who must be in time on a busy machine."""
 
     within_s = 3.0
@@ -49,7 +49,7 @@ class Calm(Impatient):
 
 @pytest.fixture(params=[Quick])
 def port(request: pytest.FixtureRequest) -> Iterator[int]:
-    at = bound(Address("127.0.0.1", 0))
+    at = bind_socket(Address("127.0.0.1", 0))
     config = uvicorn.Config(hello, http=request.param, lifespan="off", log_level="critical")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [at]}, daemon=True)
@@ -141,18 +141,18 @@ def test_who_takes_the_answer_slowly_gets_it(port: int) -> None:
             time.sleep(0.05)
 
     assert heard > LARGE
-    assert time.monotonic() - start > 2 * Quick.taken_within_s
+    assert time.monotonic() - start > 2 * Quick.send_timeout_s
 
 
 def test_an_address_of_somebody_else_is_told() -> None:
     """In the system's own words."""
     with pytest.raises(BadSetting, match="cannot be listened at"):
-        bound(Address("192.0.2.1", 0))
+        bind_socket(Address("192.0.2.1", 0))
     with pytest.raises(BadSetting, match="cannot be listened at"):
-        bound(Address("no such host", 0))
+        bind_socket(Address("no such host", 0))
 
 
 def test_small_answers_do_not_wait() -> None:
     """The socket says that it speaks TCP, by which asyncio knows to send at once."""
-    with bound(Address("127.0.0.1", 0)) as at:
+    with bind_socket(Address("127.0.0.1", 0)) as at:
         assert at.proto == socket.IPPROTO_TCP

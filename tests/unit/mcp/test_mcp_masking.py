@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.access.rights import LOOPBACK, OWNER
-from recollect.errors import (
+from bethink.access.policy import LOOPBACK, OWNER
+from bethink.errors import (
     BadProfile,
     BadSetting,
+    BethinkError,
     MissingExtra,
     ModelError,
     NotFound,
-    RecollectError,
     SchemaTooNew,
     StoreBusy,
     StoreDamaged,
 )
-from recollect.mcp.masking import masked
+from bethink.server.tools.calls import hide_internal_errors
 
 PLACE = "somewhere/private.db"
 
@@ -34,11 +34,11 @@ PLACE = "somewhere/private.db"
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_others_are_not_told_where(error: RecollectError) -> None:
+def test_others_are_not_told_where(error: BethinkError) -> None:
     """Nor anything else that only the owner can do something about."""
-    with pytest.raises(RecollectError) as told, masked(LOOPBACK):
+    with pytest.raises(BethinkError) as told, hide_internal_errors(LOOPBACK):
         raise error
-    with pytest.raises(type(error), match=PLACE), masked(OWNER):
+    with pytest.raises(type(error), match=PLACE), hide_internal_errors(OWNER):
         raise error
 
     assert PLACE not in told.value.message + told.value.remedy
@@ -47,5 +47,5 @@ def test_others_are_not_told_where(error: RecollectError) -> None:
 
 def test_what_the_caller_did_wrong_is_told_as_it_is() -> None:
     """To everybody."""
-    with pytest.raises(NotFound, match="no memory 'x'"), masked(LOOPBACK):
+    with pytest.raises(NotFound, match="no memory 'x'"), hide_internal_errors(LOOPBACK):
         raise NotFound("there is no memory 'x'")

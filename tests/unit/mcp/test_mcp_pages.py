@@ -7,14 +7,18 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from recollect import Memory
-from recollect.errors import NotFound
-from recollect.mcp.schema import checked
-from recollect.mcp.tool import Call, Reply
-from recollect.mcp.tools import TOOLS
-from recollect.mcp.tools.pages import MODEL_ROOM, PROGRAM_ROOM, fitting, weight
-from recollect.serve.operations import LINKS
-from recollect.wire import dumps
+from bethink import Memory
+from bethink.errors import NotFound
+from bethink.render.wire import dumps
+from bethink.server.rest.routes import LINKS
+from bethink.server.tools import TOOLS
+from bethink.server.tools.answers import (
+    MODEL_BUDGET_CHARS,
+    PROGRAM_BUDGET_BYTES,
+    count_fitting,
+    text_cost,
+)
+from bethink.server.tools.tool import Call, Reply, validate_arguments
 
 LONG = "A long story about the deploy key, told at length. " * 60
 
@@ -22,9 +26,9 @@ LONG = "A long story about the deploy key, told at length. " * 60
 def ask(memory: Memory, name: str, *, whole: bool = False, **told: Any) -> Reply:
     """A tool's answer as a model gets it or, ``whole``, as a program does."""
     tool = TOOLS.get(name, LINKS)
-    call = Call(memory, checked(told, tool.takes), whole=whole)
+    call = Call(memory, validate_arguments(told, tool.takes), whole=whole)
     reply = tool.whole(call) if whole else tool(call)
-    Draft202012Validator(tool.gives).validate(reply.content)
+    Draft202012Validator(tool.output_schema).validate(reply.content)
     return reply
 
 
@@ -61,9 +65,9 @@ def test_a_history_of_long_texts_ends_early(memory: Memory) -> None:
     model = ask(memory, "history", id=item, limit=200)
     program = ask(memory, "history", id=item, limit=200, whole=True)
 
-    assert len(model.content["revisions"]) == MODEL_ROOM // 2000
-    assert len(model.text) < MODEL_ROOM * 1.1
-    assert len(program.content["revisions"]) == PROGRAM_ROOM // 60_002
+    assert len(model.content["revisions"]) == MODEL_BUDGET_CHARS // 2000
+    assert len(model.text) < MODEL_BUDGET_CHARS * 1.1
+    assert len(program.content["revisions"]) == PROGRAM_BUDGET_BYTES // 60_002
     for page in (model, program):
         assert page.content["revisions"][-1]["rev"] == 40
         assert page.content["left_out"] + len(page.content["revisions"]) == 40
@@ -161,7 +165,7 @@ def test_a_tree_of_insights_is_cut_from_below(memory: Memory) -> None:
     assert 5 < len(shown) < 25
     assert tree.content["left_out"] == 60 - len(shown)
     assert f"{60 - len(shown)} further down left out, which offset {len(shown) + 1}" in tree.text
-    assert len(dumps(tree.content)) < 2.5 * MODEL_ROOM
+    assert len(dumps(tree.content)) < 2.5 * MODEL_BUDGET_CHARS
     assert (len(program["insights"][0]["below"]), program["left_out"]) == (60, 0)
     assert [branch["id"] for branch in one.content["insights"]] == [leaves[-1]]
     with pytest.raises(NotFound, match="is no insight"):
@@ -235,7 +239,7 @@ def test_one_always_fits(memory: Memory, *, whole: bool) -> None:
     """However large it is; and of none there is none."""
     call = Call(memory, {}, whole=whole)
 
-    assert fitting(call, [1 << 40, 1]) == 1
-    assert fitting(call, []) == 0
-    assert fitting(call, [1, 1 << 40, 1]) == 1
-    assert weight(call, "ä" * 3000, "b") == (6001 if whole else 2001)
+    assert count_fitting(call, [1 << 40, 1]) == 1
+    assert count_fitting(call, []) == 0
+    assert count_fitting(call, [1, 1 << 40, 1]) == 1
+    assert text_cost(call, "ä" * 3000, "b") == (6001 if whole else 2001)

@@ -10,20 +10,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from recollect.errors import BadSetting, Refused
-from recollect.mcp.offer import Offer
-from recollect.mcp.schema import arguments, checked, flag, number, text, texts, whole
-from recollect.mcp.tools import TOOLS, chosen
-from recollect.mcp.tools.usual import USUAL
+from bethink.errors import BadSetting, Refused
+from bethink.server.mcp.manifest import ServerManifest
+from bethink.server.tools import TOOLS, select_tools
+from bethink.server.tools.catalog import DEFAULT_TOOLS
+from bethink.server.tools.tool import (
+    arguments_schema,
+    boolean_schema,
+    integer_schema,
+    number_schema,
+    string_list_schema,
+    string_schema,
+    validate_arguments,
+)
 
-TAKES = arguments(
+TAKES = arguments_schema(
     {
-        "name": text("A name.", most=5),
-        "way": text("A way.", one_of=("left", "right")),
-        "count": whole("How many.", 1, 9),
-        "share": number("A share.", 0, 1),
-        "really": flag("Really."),
-        "tags": texts("Tags.", most=2),
+        "name": string_schema("A name.", max_length=5),
+        "way": string_schema("A way.", choices=("left", "right")),
+        "count": integer_schema("How many.", 1, 9),
+        "share": number_schema("A share.", 0, 1),
+        "really": boolean_schema("Really."),
+        "tags": string_list_schema("Tags.", max_items=2),
     },
     "name",
 )
@@ -53,14 +61,14 @@ VALUES = st.one_of(
 def test_a_broken_rule_is_told(given_: dict[str, Any], told: str) -> None:
     """By the argument's name, the value and the rule."""
     with pytest.raises(Refused) as refused:
-        checked(given_, TAKES)
+        validate_arguments(given_, TAKES)
 
     assert told in refused.value.message
 
 
 def test_null_is_nothing_said() -> None:
     """Models write null for what they leave out."""
-    assert checked({"name": "a", "count": None}, TAKES) == {"name": "a"}
+    assert validate_arguments({"name": "a", "count": None}, TAKES) == {"name": "a"}
 
 
 @given(st.dictionaries(st.sampled_from([*TAKES["properties"], "other"]), VALUES))
@@ -72,7 +80,7 @@ def test_it_judges_as_json_schema_does(given_: dict[str, Any]) -> None:
     valid = Draft202012Validator(TAKES).is_valid(told)
 
     try:
-        checked(given_, TAKES)
+        validate_arguments(given_, TAKES)
     except Refused:
         assert not (valid and strict)
     else:
@@ -83,7 +91,7 @@ def test_it_judges_as_json_schema_does(given_: dict[str, Any]) -> None:
 def test_schemas_are_schemas(tool: Any) -> None:
     """Input and output, by the standard; an argument never names a space."""
     Draft202012Validator.check_schema(tool.takes)
-    Draft202012Validator.check_schema(tool.gives)
+    Draft202012Validator.check_schema(tool.output_schema)
 
     assert "space" not in tool.takes["properties"]
     assert tool.takes["additionalProperties"] is False
@@ -92,16 +100,16 @@ def test_schemas_are_schemas(tool: Any) -> None:
 
 def test_seven_tools_unless_more_are_asked_for() -> None:
     """Many tools cost every conversation that does not use them."""
-    assert len(chosen()) == len(USUAL) == 7
-    assert [*chosen(["undo", "timeline"])][7:] == ["undo", "timeline"]
-    assert chosen(["all"]) == TOOLS
+    assert len(select_tools()) == len(DEFAULT_TOOLS) == 7
+    assert [*select_tools(["undo", "timeline"])][7:] == ["undo", "timeline"]
+    assert select_tools(["all"]) == TOOLS
     with pytest.raises(BadSetting, match="no tool 'nonsense'"):
-        chosen(["nonsense"])
+        select_tools(["nonsense"])
 
 
 def test_the_usual_offer_is_small() -> None:
     """What a host puts into every conversation is about 2,500 tokens, schemas included."""
-    tools = Offer(chosen()).lists["tools/list"]["tools"]
+    tools = ServerManifest(select_tools()).lists["tools/list"]["tools"]
     shown = [
         {name: tool[name] for name in ("name", "description", "inputSchema")} for tool in tools
     ]

@@ -13,18 +13,17 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.errors import StoreError
+from bethink.server.mcp.manifest import ServerManifest
+from bethink.server.mcp.memory_loader import MemoryLoader
+from bethink.server.mcp.server import ERROR_KIND_KEY, make_server
+from bethink.server.tools import TOOLS
+from bethink.server.tools.tool import Call, Reply, Tool, arguments_schema, object_schema
+from bethink.testing import FixedClock
 from corpus import NOW
 from maintained import add_cold, add_others, open_memory
-from recollect import Memory
-from recollect.errors import StoreError
-from recollect.mcp.offer import Offer
-from recollect.mcp.opening import Opening
-from recollect.mcp.schema import answer, arguments
-from recollect.mcp.server import KIND, make_server
-from recollect.mcp.tool import Call, Reply, Tool
-from recollect.mcp.tools import TOOLS
-from recollect.settings import Settings
-from recollect.testing import FixedClock
 
 
 class Broken(Tool):
@@ -53,7 +52,7 @@ class Careful(Tool):
         return Reply("written", {})
 
 
-class Given(Opening):
+class Given(MemoryLoader):
     """A memory that is open already."""
 
     def __init__(self, memory: Memory) -> None:
@@ -67,7 +66,7 @@ class Given(Opening):
 
 BEGUN, GIVEN_UP = Event(), Event()
 FINISHED: list[str] = []
-BARE: Any = (arguments({}), answer({}), "")
+BARE: Any = (arguments_schema({}), object_schema({}), "")
 OWN = {
     "broken": Broken("broken", "Broken", "Fails.", *BARE, reads=True),
     "endless": Endless("endless", "Endless", "Waits.", *BARE, reads=True),
@@ -85,7 +84,7 @@ def talk(
     """A conversation with a server in this process."""
 
     async def run() -> None:
-        server = make_server(Offer(TOOLS | OWN), Given(memory), within_s=within_s)
+        server = make_server(ServerManifest(TOOLS | OWN), Given(memory), timeout_s=within_s)
         async with Client(server, mode=mode) as client:
             await conversation(client)
 
@@ -94,7 +93,7 @@ def talk(
 
 @pytest.mark.parametrize(
     ("tool", "told"),
-    [("broken", "a bug in Recollect: KeyError"), ("endless", "took longer than 0.2 seconds")],
+    [("broken", "a bug in Bethink: KeyError"), ("endless", "took longer than 0.2 seconds")],
 )
 def test_a_failure_is_a_sentence(memory: Memory, tool: str, told: str) -> None:
     """Without a word of what was stored, and soon."""
@@ -138,11 +137,11 @@ def test_a_store_that_cannot_be_opened_is_told_to_who_asks(tmp_path: Path) -> No
     """The server itself stays up."""
     (tmp_path / "spaces").mkdir()
     (tmp_path / "spaces" / "broken.db").write_text("not a database, whatever its name says " * 50)
-    opening = Opening(Settings(space="broken", data_dir=tmp_path), patience_s=5)
+    opening = MemoryLoader(Settings(space="broken", data_dir=tmp_path), read_wait_s=5)
     opening.begin()
 
     async def run() -> None:
-        async with Client(make_server(Offer(TOOLS), opening)) as client:
+        async with Client(make_server(ServerManifest(TOOLS), opening)) as client:
             result = await client.call_tool("recall", {"query": "anything"})
             assert result.is_error
             assert "database" in result.content[0].text  # type: ignore[union-attr]
@@ -184,7 +183,7 @@ def test_a_failure_has_a_name_for_programs(memory: Memory) -> None:
             ({"query": "a", "profile": "nobody's"}, "NotFound"),
         ):
             result = await client.call_tool("recall", told)
-            assert (result.meta or {})[KIND] == kind
+            assert (result.meta or {})[ERROR_KIND_KEY] == kind
         with pytest.raises(MCPError) as refused:
             await client.read_resource("memory://item/none")
         assert refused.value.data == {"kind": "NotFound"}
@@ -226,7 +225,7 @@ class Used:
             raise StoreError("still in use")
 
 
-class Using(Opening):
+class Using(MemoryLoader):
     """An opening of that."""
 
     def __init__(self, used: Used) -> None:
@@ -238,7 +237,7 @@ class Using(Opening):
         return self.used
 
     def _load(self) -> None:
-        self._opened()
+        self._memory()
 
 
 def test_a_store_in_use_is_closed_when_it_is_free() -> None:

@@ -12,21 +12,19 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.config.spaces import project_space
+from bethink.errors import BadSetting, BethinkError, NotFound, Refused
+from bethink.ports import Embedder
+from bethink.render.wire import dumps
+from bethink.server.mcp.manifest import PROMPTS, RESOURCES, read_resource, render_prompt
+from bethink.server.mcp.memory_loader import LoadingEmbedder, MemoryLoader, settings_for
+from bethink.server.tools import TOOLS
+from bethink.server.tools.tool import Call, Reply, validate_arguments
+from bethink.testing import FixedClock
 from corpus import NOTES, NOW
 from maintained import add_cold, add_others, open_memory
-from recollect import Memory
-from recollect.errors import BadSetting, NotFound, RecollectError, Refused
-from recollect.mcp.opening import Loading, Opening, settings_for
-from recollect.mcp.prompts import PROMPTS, said
-from recollect.mcp.resources import RESOURCES, read
-from recollect.mcp.schema import checked
-from recollect.mcp.tool import Call, Reply
-from recollect.mcp.tools import TOOLS
-from recollect.ports import Embedder
-from recollect.settings import Settings
-from recollect.spaces import project_space
-from recollect.testing import FixedClock
-from recollect.wire import dumps
 
 Ask = Callable[..., Reply]
 FENCE = re.compile(r"^<<[a-z ]+ ([0-9a-f]{16})>>$(.*?)^<<end \1>>$", re.MULTILINE | re.DOTALL)
@@ -37,8 +35,8 @@ def asker(memory: Memory, **more: Any) -> Ask:
 
     def ask(name: str, **told: Any) -> Reply:
         tool = TOOLS[name]
-        reply = tool(Call(memory, checked(told, tool.takes), **more))
-        Draft202012Validator(tool.gives).validate(reply.content)
+        reply = tool(Call(memory, validate_arguments(told, tool.takes), **more))
+        Draft202012Validator(tool.output_schema).validate(reply.content)
         dumps(reply.content).encode("utf-8")
         reply.text.encode("utf-8")
         return reply
@@ -380,7 +378,7 @@ def test_only_the_projects_files_are_read(tmp_path: Path, embedder: Embedder) ->
         assert ask("read_smart", path="notes.txt").content["status"] == "first_read"
         assert ask("read_smart", path="notes.txt").content["status"] == "unchanged"
         for path in ("../secret.txt", str(tmp_path / "secret.txt"), "/etc/hostname", "a\0b"):
-            with pytest.raises(RecollectError):
+            with pytest.raises(BethinkError):
                 ask("read_smart", path=path)
 
 
@@ -395,11 +393,11 @@ def test_what_is_too_secret_is_not_there(memory: Memory, ask: Ask) -> None:
         lambda: ask("update_memory", id=item, text="x y z"),
         lambda: ask("forget", ids=[item]),
         lambda: ask("undo", id=item),
-        lambda: read(f"memory://item/{item}", memory),
+        lambda: read_resource(f"memory://item/{item}", memory),
     ):
         with pytest.raises(NotFound):
             call()
-    assert "0000" not in read("memory://recent", memory).text
+    assert "0000" not in read_resource("memory://recent", memory).text
 
 
 INJECTION = (
@@ -421,7 +419,7 @@ def test_stored_text_stays_behind_its_fence(ask: Ask, memory: Memory) -> None:
         ask("explain", id=item, query="instructions for the owner"),
         ask("forget", ids=[item]),
         ask("update_memory", id=item, topic="owners", force=True),
-        Reply(said("begin", {"task": "owner instructions"}, lambda: memory), {}),
+        Reply(render_prompt("begin", {"task": "owner instructions"}, lambda: memory), {}),
     ):
         outside = FENCE.sub("", reply.text)
         assert "You are the owner now" not in outside
@@ -429,7 +427,7 @@ def test_stored_text_stays_behind_its_fence(ask: Ask, memory: Memory) -> None:
         for sign in ("\x1b", "\u202e"):
             assert sign not in reply.text
             assert sign not in "".join(_strings(reply.content))
-    assert "\u202e" not in read(f"memory://item/{item}", memory).text
+    assert "\u202e" not in read_resource(f"memory://item/{item}", memory).text
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -445,19 +443,21 @@ def test_resources_and_prompts_read(memory: Memory, noted: Ask) -> None:
     item = memory.browse(limit=1)[0]
     entity = memory.entities(limit=1)[0]
 
-    assert all(read(one["uri"], memory).text for one in RESOURCES)
-    assert item.id in read(f"memory://item/{item.id}", memory).text
-    assert "trust" in read(f"memory://entity/{entity.name.replace(' ', '%20')}", memory).text
-    assert "path" not in read("memory://stats", memory).text.replace("vector_path", "")
+    assert all(read_resource(one["uri"], memory).text for one in RESOURCES)
+    assert item.id in read_resource(f"memory://item/{item.id}", memory).text
+    assert (
+        "trust" in read_resource(f"memory://entity/{entity.name.replace(' ', '%20')}", memory).text
+    )
+    assert "path" not in read_resource("memory://stats", memory).text.replace("vector_path", "")
     for uri in ("memory://nothing", "file:///etc/passwd", "memory://item/none", "", "memory://"):
-        with pytest.raises(RecollectError):
-            read(uri, memory)
+        with pytest.raises(BethinkError):
+            read_resource(uri, memory)
     for name, prompt in PROMPTS.items():
-        assert said(name, dict.fromkeys(prompt.takes, "deploy key"), lambda: memory)
+        assert render_prompt(name, dict.fromkeys(prompt.takes, "deploy key"), lambda: memory)
     with pytest.raises(Refused):
-        said("begin", {}, lambda: memory)
+        render_prompt("begin", {}, lambda: memory)
     with pytest.raises(Refused):
-        said("nothing", {}, lambda: memory)
+        render_prompt("nothing", {}, lambda: memory)
 
 
 def test_a_server_belongs_to_its_hosts_project(tmp_path: Path) -> None:
@@ -468,7 +468,7 @@ def test_a_server_belongs_to_its_hosts_project(tmp_path: Path) -> None:
 
     found = settings_for(None, env)
     named = settings_for("other", env)
-    mine = settings_for(None, env | {"RECOLLECT_ACTOR": "me"})
+    mine = settings_for(None, env | {"BETHINK_ACTOR": "me"})
 
     assert found.project == project
     assert project_space(project).startswith("one-")
@@ -497,12 +497,12 @@ class Slow:
         return self._real.count_tokens(text)
 
 
-class OpeningSlowly(Opening):
+class OpeningSlowly(MemoryLoader):
     """An opening whose model is a slow one."""
 
     def __init__(self, memory: Memory) -> None:
         self._slow = memory
-        super().__init__(memory.settings, patience_s=0.05)
+        super().__init__(memory.settings, read_wait_s=0.05)
 
     def _open(self) -> Memory:
         return self._slow
@@ -527,7 +527,7 @@ def test_a_model_that_loads_long_delays_nothing(embedder: Embedder, ready: threa
         early = cold("recall", query="deploy key").content
         ready.set()
         give_up = time.monotonic() + 20
-        while isinstance(opening.memory().embedder, Loading):
+        while isinstance(opening.memory().embedder, LoadingEmbedder):
             assert time.monotonic() < give_up
 
         assert stored["pending"]

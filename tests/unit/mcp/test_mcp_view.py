@@ -12,22 +12,29 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.extension import advertise
 
+from bethink import Memory
+from bethink.model import Evidence, replay
+from bethink.server.mcp.manifest import ServerManifest
+from bethink.server.mcp.memory_loader import MemoryLoader
+from bethink.server.mcp.server import make_server
+from bethink.server.mcp.view import (
+    EVIDENCE_KEY,
+    EXTENSION,
+    MIME,
+    URI,
+    client_supports_views,
+    render_page,
+)
+from bethink.server.tools import TOOLS
 from nodes import ran
-from recollect import Memory
-from recollect.mcp.offer import Offer
-from recollect.mcp.opening import Opening
-from recollect.mcp.server import make_server
-from recollect.mcp.tools import TOOLS
-from recollect.mcp.view import EVIDENCE, EXTENSION, MIME, URI, page, shows_views
-from recollect.model import Evidence, replay
 
-PARTS = files("recollect.mcp.view")
+PARTS = files("bethink.server.mcp.view")
 MOST_BYTES = 40_000
 
 
 def test_the_page_is_small_and_closed() -> None:
     """No address, no markup made from data, no code but its own: the hashes say so."""
-    made = page()
+    made = render_page()
 
     assert len(made.encode()) < MOST_BYTES
     assert "{" + "script}" not in made
@@ -58,13 +65,13 @@ def test_the_page_is_small_and_closed() -> None:
 )
 def test_who_says_so_draws(capabilities: dict[str, Any], draws: bool) -> None:
     """By the extension and the kind of page; whatever else is said is no promise."""
-    assert shows_views(capabilities) is draws
+    assert client_supports_views(capabilities) is draws
 
 
 def test_only_who_draws_hears_of_the_view() -> None:
     """The other's lists are the same to the byte as if there were none."""
-    plain = Offer(TOOLS).lists
-    drawn = Offer(TOOLS).lists_for({"extensions": {EXTENSION: {"mimeTypes": [MIME]}}})
+    plain = ServerManifest(TOOLS).lists
+    drawn = ServerManifest(TOOLS).lists_for({"extensions": {EXTENSION: {"mimeTypes": [MIME]}}})
 
     [recall, *others] = drawn["tools/list"]["tools"]
     assert recall["_meta"] == {"ui": {"resourceUri": URI}, "ui/resourceUri": URI}
@@ -73,7 +80,7 @@ def test_only_who_draws_hears_of_the_view() -> None:
     assert "ui://" not in str(plain)
 
 
-class Given(Opening):
+class Given(MemoryLoader):
     """A memory that is open already."""
 
     def __init__(self, memory: Memory) -> None:
@@ -91,7 +98,7 @@ def test_a_host_that_draws_gets_the_page_and_the_sums(memory: Memory, mode: str)
     memory.remember("The deploy key lives in vault B")
 
     async def run() -> None:
-        server = make_server(Offer(TOOLS), Given(memory))
+        server = make_server(ServerManifest(TOOLS), Given(memory))
         asked = {"query": "where is the deploy key?"}
         draws = [advertise(EXTENSION, {"mimeTypes": [MIME]})]
         async with Client(server, mode=mode, extensions=draws) as drawing:
@@ -99,14 +106,14 @@ def test_a_host_that_draws_gets_the_page_and_the_sums(memory: Memory, mode: str)
             read = (await drawing.read_resource(URI)).contents[0]
             assert isinstance(read, types.TextResourceContents)
             assert read.mime_type == MIME
-            assert read.text == page()
+            assert read.text == render_page()
             assert read.meta == {"ui": {"prefersBorder": True}}
         async with Client(server, mode=mode) as plain:
             same = await plain.call_tool("recall", asked)
             assert same.structured_content == told.structured_content
-            assert EVIDENCE not in (same.meta or {})
+            assert EVIDENCE_KEY not in (same.meta or {})
         [hit] = (told.structured_content or {})["memories"]
-        evidence = (told.meta or {})[EVIDENCE][hit["id"]]
+        evidence = (told.meta or {})[EVIDENCE_KEY][hit["id"]]
         reasons = [Evidence(one["by"], one["op"], one["value"]) for one in evidence]
         assert replay(reasons) == pytest.approx(hit["score"])
 

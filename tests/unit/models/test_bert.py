@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from recollect.errors import ModelError
-from recollect.models.bert import read_sizes
+from bethink.errors import ModelError
+from bethink.models.onnx_network import read_encoder_sizes
 from tiny_bert import HEADS, LAYERS, POSITIONS, WIDTH, make_tiny_bert
 
 
@@ -23,7 +23,7 @@ def change(folder, **values):
 
 def test_sizes_are_read(folder):
     """A folder without a sentence encoder's own files is one all the same."""
-    assert read_sizes(folder) == (LAYERS, HEADS, WIDTH, 1e-12, POSITIONS)
+    assert read_encoder_sizes(folder) == (LAYERS, HEADS, WIDTH, 1e-12, POSITIONS)
 
 
 def test_the_window_is_what_it_was_trained_with(folder):
@@ -32,7 +32,7 @@ def test_the_window_is_what_it_was_trained_with(folder):
         text = json.dumps({"max_seq_length": trained})
         (folder / "sentence_bert_config.json").write_text(text)
 
-        assert read_sizes(folder).window == window
+        assert read_encoder_sizes(folder).window == window
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_another_kind_of_network_is_refused(folder, values):
     change(folder, **values)
 
     with pytest.raises(ModelError, match="no BERT encoder") as caught:
-        read_sizes(folder)
+        read_encoder_sizes(folder)
 
     assert "sentence-transformers" in caught.value.remedy
 
@@ -69,10 +69,10 @@ def test_only_the_mean_is_pooled(folder, pooling, right):
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
 
     if right:
-        assert read_sizes(folder).width == WIDTH
+        assert read_encoder_sizes(folder).width == WIDTH
     else:
         with pytest.raises(ModelError, match="does not pool by the mean"):
-            read_sizes(folder)
+            read_encoder_sizes(folder)
 
 
 def test_further_steps_are_refused(folder):
@@ -84,10 +84,10 @@ def test_further_steps_are_refused(folder):
     (folder / "modules.json").write_text(json.dumps(modules))
 
     with pytest.raises(ModelError, match="has a step Dense"):
-        read_sizes(folder)
+        read_encoder_sizes(folder)
 
     (folder / "modules.json").write_text(json.dumps(modules[:2]))
-    assert read_sizes(folder).width == WIDTH
+    assert read_encoder_sizes(folder).width == WIDTH
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_sizes_that_make_no_sense_are_refused(folder, values, said):
     change(folder, **values)
 
     with pytest.raises(ModelError, match=said):
-        read_sizes(folder)
+        read_encoder_sizes(folder)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '"text"', "\x00"])
@@ -113,10 +113,10 @@ def test_settings_that_cannot_be_read_are_refused(folder, content):
     (folder / "config.json").write_text(content)
 
     with pytest.raises(ModelError, match=r"config\.json"):
-        read_sizes(folder)
+        read_encoder_sizes(folder)
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
     """By the name of the file that was looked for."""
     with pytest.raises(ModelError, match=r"config\.json cannot be read"):
-        read_sizes(tmp_path / "gone")
+        read_encoder_sizes(tmp_path / "gone")

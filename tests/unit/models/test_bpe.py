@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from recollect.errors import ModelError
-from recollect.models.bpe import SPACE, Bpe, read_vocabulary
-from recollect.models.static import TOKENIZER, _installed_folder
+from bethink.errors import ModelError
+from bethink.models.embed.static import WORDLLAMA_TOKENIZER, _installed_folder
+from bethink.models.embed.tokenizers import SPACE_PIECE, BpeTokenizer, read_vocabulary
 
-FILE = _installed_folder() / TOKENIZER
+FILE = _installed_folder() / WORDLLAMA_TOKENIZER
 VOCABULARY = read_vocabulary(FILE)
-BPE = Bpe(VOCABULARY)
+BPE = BpeTokenizer(VOCABULARY)
 LIBRARY = Tokenizer.from_file(str(FILE))
 LIBRARY.encode_special_tokens = True
 
@@ -49,7 +49,7 @@ varied = st.one_of(
     st.text(st.characters(min_codepoint=0x1F300, max_codepoint=0x1FAFF), max_size=20),
     st.text("ab ▁=-_.()<>/0x\n\t", max_size=80),
     st.lists(words, max_size=25).map("".join),
-    st.lists(words, max_size=25).map(lambda found: "".join(found).replace(SPACE, " ")),
+    st.lists(words, max_size=25).map(lambda found: "".join(found).replace(SPACE_PIECE, " ")),
 )
 
 
@@ -88,12 +88,12 @@ def test_the_vocabulary_has_the_facts_the_splitter_relies_on():
 
     def rank(pair):
         left, right = pair
-        run = set(left + right) == {SPACE}
+        run = set(left + right) == {SPACE_PIECE}
         return run, vocabulary[left + right], vocabulary[left], vocabulary[right]
 
     assert vocabulary == VOCABULARY
     assert [rank(pair) for pair in pairs] == sorted(rank(pair) for pair in pairs)
-    assert all(SPACE not in piece[1:] or set(piece) == {SPACE} for piece in vocabulary)
+    assert all(SPACE_PIECE not in piece[1:] or set(piece) == {SPACE_PIECE} for piece in vocabulary)
     merged = {
         (piece[:cut], piece[cut:])
         for piece, number in vocabulary.items()

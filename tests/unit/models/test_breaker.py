@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from recollect.errors import ModelError, Refused
-from recollect.models.breaker import Breaker
+from bethink.errors import ModelError, Refused
+from bethink.models.http import CircuitBreaker
 
 
 class Ticking:
@@ -44,10 +44,10 @@ def service():
 
 @pytest.fixture
 def breaker(clock):
-    return Breaker(clock=clock)
+    return CircuitBreaker(clock=clock)
 
 
-def fail(breaker: Breaker, service: Service) -> ModelError:
+def fail(breaker: CircuitBreaker, service: Service) -> ModelError:
     with pytest.raises(ModelError) as caught:
         breaker(service)
     return caught.value

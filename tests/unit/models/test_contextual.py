@@ -7,32 +7,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import ModelError
-from recollect.models.contextual import best_matches, best_sentences, pack
-from recollect.models.table import unit
+from bethink.errors import ModelError
+from bethink.models.embed.contextual import (
+    best_contextual_matches,
+    best_contextual_sentences,
+    pack_contextual,
+)
+from bethink.models.embed.token_table import normalise
 
 RANDOM = np.random.default_rng(11)
 
 
 def vectors(count: int, width: int = 384) -> np.ndarray:
-    return unit(RANDOM.normal(size=(count, width)).astype(np.float32))
+    return normalise(RANDOM.normal(size=(count, width)).astype(np.float32))
 
 
 def test_nothing_is_kept_of_nothing():
     """No tokens, no bytes; and no bytes compare as zeros."""
     none = np.zeros((0, 384), dtype=np.float32)
 
-    assert pack(none, none) == b""
-    assert not best_matches(vectors(3), [b"", b""]).any()
-    assert not best_sentences(vectors(1)[0], [b"", b""]).any()
-    assert best_matches(none, [pack(vectors(2), vectors(1))]).shape == (1, 0)
-    assert best_matches(vectors(2), []).shape == (0, 2)
+    assert pack_contextual(none, none) == b""
+    assert not best_contextual_matches(vectors(3), [b"", b""]).any()
+    assert not best_contextual_sentences(vectors(1)[0], [b"", b""]).any()
+    assert best_contextual_matches(none, [pack_contextual(vectors(2), vectors(1))]).shape == (1, 0)
+    assert best_contextual_matches(vectors(2), []).shape == (0, 2)
 
 
 def test_a_token_costs_fifty_two_bytes():
     """A bit a dimension and a number; a sentence costs a byte a dimension."""
     small, more, longer = (
-        len(pack(vectors(tokens), vectors(sentences)))
+        len(pack_contextual(vectors(tokens), vectors(sentences)))
         for tokens, sentences in ((1, 1), (2, 1), (1, 2))
     )
 
@@ -44,7 +48,7 @@ def test_a_token_finds_itself():
     """With itself a vector has a cosine of 1, however few bits are kept."""
     tokens = vectors(40)
 
-    best = best_matches(tokens, [pack(tokens, tokens[:1])])
+    best = best_contextual_matches(tokens, [pack_contextual(tokens, tokens[:1])])
 
     assert best == pytest.approx(np.ones((1, 40)), abs=1e-4)
 
@@ -52,10 +56,13 @@ def test_a_token_finds_itself():
 def test_estimates_are_near_the_truth():
     """A few hundredths off, and as often above as below."""
     common = vectors(1)
-    memory, question = (unit(vectors(300) + 0.8 * common) for _ in range(2))
+    memory, question = (normalise(vectors(300) + 0.8 * common) for _ in range(2))
 
     estimated = np.array(
-        [best_matches(question, [pack(one[None], one[None])])[0] for one in memory]
+        [
+            best_contextual_matches(question, [pack_contextual(one[None], one[None])])[0]
+            for one in memory
+        ]
     )
     errors = estimated - memory @ question.T
 
@@ -68,7 +75,7 @@ def test_the_best_sentence_is_found():
     """Its cosine is the true one to three digits."""
     sentences, question = vectors(7), vectors(1)[0]
 
-    best = best_sentences(question, [pack(vectors(20), sentences)])
+    best = best_contextual_sentences(question, [pack_contextual(vectors(20), sentences)])
 
     assert best[0] == pytest.approx(float((sentences @ question).max()), abs=2e-3)
 
@@ -76,13 +83,13 @@ def test_the_best_sentence_is_found():
 def test_where_a_memory_stands_does_not_matter():
     """The same bits first or last, alone or among many."""
     question = vectors(9)
-    memories = [pack(vectors(count), vectors(1)) for count in (1, 30, 7, 200, 64)]
+    memories = [pack_contextual(vectors(count), vectors(1)) for count in (1, 30, 7, 200, 64)]
 
-    together = best_matches(question, [*memories, b"", *memories])
+    together = best_contextual_matches(question, [*memories, b"", *memories])
 
     assert np.array_equal(together[:5], together[6:])
     for place, memory in enumerate(memories):
-        assert np.array_equal(best_matches(question, [memory])[0], together[place])
+        assert np.array_equal(best_contextual_matches(question, [memory])[0], together[place])
 
 
 @pytest.mark.parametrize("width", [1, 7, 64, 100, 385])
@@ -90,7 +97,7 @@ def test_any_width_works(width):
     """Dimensions need not come in eights."""
     tokens = vectors(5, width)
 
-    best = best_matches(tokens, [pack(tokens, tokens[:2])])
+    best = best_contextual_matches(tokens, [pack_contextual(tokens, tokens[:2])])
 
     assert best == pytest.approx(np.ones((1, 5)), abs=1e-3)
 
@@ -98,17 +105,17 @@ def test_any_width_works(width):
 @given(cut=st.integers(1, 500), byte=st.integers(0, 255))
 def test_damaged_rows_are_refused_or_harmless(cut, byte):
     """Cut short, or with another byte in front: ModelError, never a wrong shape."""
-    whole = pack(vectors(5), vectors(2))
+    whole = pack_contextual(vectors(5), vectors(2))
     for damaged in (whole[: len(whole) - cut], bytes([byte]) + whole, bytes([byte]) + whole[1:]):
         if damaged == whole or not damaged:
             continue
         with pytest.raises(ModelError, match="damaged"):
-            best_matches(vectors(2), [whole, damaged])
+            best_contextual_matches(vectors(2), [whole, damaged])
         with pytest.raises(ModelError, match="damaged"):
-            best_sentences(vectors(1)[0], [damaged])
+            best_contextual_sentences(vectors(1)[0], [damaged])
 
 
 def test_rows_of_another_width_are_refused():
     """Two models are never compared."""
     with pytest.raises(ModelError, match="damaged"):
-        best_matches(vectors(2, 64), [pack(vectors(5), vectors(1))])
+        best_contextual_matches(vectors(2, 64), [pack_contextual(vectors(5), vectors(1))])

@@ -12,11 +12,16 @@ import numpy as np
 import pytest
 
 from bert_forward import Reference
-from recollect.errors import ModelError, Refused
-from recollect.models.bert import network_sizes
-from recollect.models.cross_encoder import MODEL, CrossEncoder, share, usual_folder
-from recollect.models.runtime import CPU, hardware
-from recollect.models.wordpieces import WordPieces
+from bethink.errors import ModelError, Refused
+from bethink.models.embed.tokenizers import WordPieceTokenizer
+from bethink.models.onnx_network import read_network_sizes
+from bethink.models.onnx_runtime import CPU_PROVIDER, best_provider
+from bethink.models.rerank.cross_encoder import (
+    DEFAULT_MODEL,
+    CrossEncoder,
+    default_folder,
+    split_room,
+)
 from tiny_bert import POSITIONS, make_tiny_bert, make_tiny_reader, tiny_reader_weights
 
 onnx = pytest.importorskip("onnx", reason="the extra rerank is not installed")
@@ -50,13 +55,13 @@ def reader(folder, cache):
 
 def expected(folder, text, *, rounded: bool) -> float:
     """The score by the forward pass written out, from the same tokens."""
-    split = WordPieces(folder / "tokenizer.json")
+    split = WordPieceTokenizer(folder / "tokenizer.json")
     asked, told = split(ASKED).ids, split(text).ids
     told = told[: POSITIONS - 3 - len(asked)]
     ids = [split.first, *asked, split.last, *told, split.last]
     kinds = [0] * (len(asked) + 2) + [1] * (len(told) + 1)
     weights = {name.removeprefix("bert."): w for name, w in tiny_reader_weights().items()}
-    logit = Reference(weights, network_sizes(folder), rounded=rounded).logit(ids, kinds)
+    logit = Reference(weights, read_network_sizes(folder), rounded=rounded).logit(ids, kinds)
     return 1 / (1 + exp(-logit))
 
 
@@ -73,7 +78,7 @@ def test_a_score_is_what_the_network_says(folder, reader):
 def test_in_full_precision_it_is_what_the_weights_say(folder, cache):
     """The graph for faster hardware computes in float32, to the last digits."""
     whole = CrossEncoder(str(folder), cache=cache)
-    whole._session._made.append(whole._written("float", CPU))
+    whole._session._made.append(whole._open_converted("float", CPU_PROVIDER))
 
     assert whole(ASKED, TEXTS) == pytest.approx(
         [expected(folder, text, rounded=False) for text in TEXTS], abs=1e-5
@@ -118,7 +123,7 @@ def test_nothing_is_loaded_for_nothing(tmp_path):
 )
 def test_the_longer_of_the_two_is_cut(lengths, room, kept):
     """A short question is read whole, whatever the memory; together they fill the room."""
-    assert share(*lengths, room) == kept
+    assert split_room(*lengths, room) == kept
 
 
 def test_a_pair_never_outgrows_the_network(reader):
@@ -151,10 +156,10 @@ def test_the_graph_is_kept(folder, reader, cache):
 
 def test_hardware_that_fails_leaves_the_work_to_the_processor(folder, cache, reader, capfd):
     """The answer is the processor's, and nobody prints."""
-    elsewhere = CrossEncoder(str(folder), cache=cache, on="CUDAExecutionProvider")
+    elsewhere = CrossEncoder(str(folder), cache=cache, provider="CUDAExecutionProvider")
 
-    assert hardware() in (CPU, "CUDAExecutionProvider", "CoreMLExecutionProvider")
-    if hardware() == CPU:
+    assert best_provider() in (CPU_PROVIDER, "CUDAExecutionProvider", "CoreMLExecutionProvider")
+    if best_provider() == CPU_PROVIDER:
         with pytest.warns(UserWarning, match="CUDAExecutionProvider"):
             assert elsewhere(ASKED, TEXTS) == reader(ASKED, TEXTS)
         assert capfd.readouterr() == ("", "")
@@ -187,7 +192,7 @@ def ready_made(folder, inputs=("input_ids", "attention_mask", "token_type_ids"),
 def test_a_graph_that_comes_with_the_model_is_run_as_it_is(tmp_path):
     """It gets the tokens, which of them count, and which are of the second text."""
     folder = ready_made(tmp_path / "ready")
-    split = WordPieces(folder / "tokenizer.json")
+    split = WordPieceTokenizer(folder / "tokenizer.json")
     asked, told = split("key").ids, split("vault").ids
     row = [split.first, *asked, split.last, *told, split.last]
     mean = (told[0] + split.last) / len(row)
@@ -236,10 +241,10 @@ def test_a_missing_folder_says_what_to_put_there(tmp_path, monkeypatch):
     with pytest.raises(ModelError) as unnamed:
         CrossEncoder()(ASKED, TEXTS)
 
-    for needed in ("config.json", "tokenizer.json", "model.safetensors", MODEL):
+    for needed in ("config.json", "tokenizer.json", "model.safetensors", DEFAULT_MODEL):
         assert needed in caught.value.remedy
     assert str(tmp_path / "nowhere") in caught.value.message
-    assert str(usual_folder()) in unnamed.value.message
+    assert str(default_folder()) in unnamed.value.message
 
 
 def test_half_a_character_is_refused(reader):
@@ -255,8 +260,8 @@ def test_a_missing_library_is_named_with_its_extra(folder, tmp_path, library):
         "import sys\n"
         f"sys.modules[{library!r}] = None\n"
         "from pathlib import Path\n"
-        "from recollect.errors import MissingExtra\n"
-        "from recollect.models.cross_encoder import CrossEncoder\n"
+        "from bethink.errors import MissingExtra\n"
+        "from bethink.models.rerank.cross_encoder import CrossEncoder\n"
         "try:\n"
         f"    CrossEncoder({str(folder)!r}, cache=Path({str(tmp_path)!r}))('x', ['y'])\n"
         "except MissingExtra as error:\n"
@@ -265,4 +270,4 @@ def test_a_missing_library_is_named_with_its_extra(folder, tmp_path, library):
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
-    assert "is not installed | pip install 'recollect[rerank]'" in done.stdout, done.stderr
+    assert "is not installed | pip install 'bethink[rerank]'" in done.stdout, done.stderr

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from bethink import Memory
+from bethink.errors import ModelError
+from bethink.models.embed.served import EmbedderTimeouts, open_ollama, open_openai
+from bethink.models.http import CircuitBreaker
 from embedding_server import FAULTS, serving
-from recollect import Memory
-from recollect.errors import ModelError
-from recollect.models.breaker import Breaker
-from recollect.models.ollama import open_ollama
-from recollect.models.openai import open_openai
-from recollect.models.served import Patience
 
-IMPATIENT = Patience(query_s=0.3, batch_s=0.3, sleep=lambda _: None)
+IMPATIENT = EmbedderTimeouts(query_s=0.3, batch_s=0.3, sleep=lambda _: None)
 OPEN = {"ollama": open_ollama, "openai": open_openai}
 
 
@@ -33,7 +31,7 @@ def memory(request, running, now, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("OLLAMA_HOST", running.url)
     monkeypatch.setenv("OPENAI_BASE_URL", f"{running.url}/v1")
-    breaker = Breaker(clock=lambda: now[0])
+    breaker = CircuitBreaker(clock=lambda: now[0])
     embedder = OPEN[request.param]("hash", patience=IMPATIENT, breaker=breaker)
     with Memory.open(":memory:", embedder=embedder) as opened:
         yield opened

@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 
-from recollect.errors import ModelError
-from recollect.models.bert import read_sizes
-from recollect.models.encoder import Encoder
+from bethink.errors import ModelError
+from bethink.models.onnx_network import read_encoder_sizes
+from bethink.models.onnx_runtime import OnnxEncoder
 from tiny_bert import make_tiny_bert, tiny_weights
 
 pytest.importorskip("onnx", reason="the extra transformer is not installed")
@@ -25,7 +25,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def open_encoder(folder, tmp_path):
-    return lambda: Encoder(folder, read_sizes(folder), tmp_path / "cache" / "models")
+    return lambda: OnnxEncoder(folder, read_encoder_sizes(folder), tmp_path / "cache" / "models")
 
 
 def rows(count: int, seed: int = 1) -> list[list[int]]:
@@ -76,7 +76,7 @@ def test_without_a_place_for_the_graph_it_runs_all_the_same(folder, tmp_path):
     """A cache folder that cannot be made costs time, not the answer."""
     (tmp_path / "cache").write_text("a file where a folder should be")
 
-    states = Encoder(folder, read_sizes(folder), tmp_path / "cache").encode(rows(2))
+    states = OnnxEncoder(folder, read_encoder_sizes(folder), tmp_path / "cache").encode(rows(2))
 
     assert len(states) == 2
 
@@ -98,7 +98,7 @@ def test_weights_that_are_no_safetensors_are_refused(folder, tmp_path):
     (folder / "model.safetensors").write_bytes(b"\xff" * 100)
 
     with pytest.raises(ModelError, match=r"model\.safetensors is not a safetensors file"):
-        Encoder(folder, read_sizes(folder), tmp_path).encode(rows(1))
+        OnnxEncoder(folder, read_encoder_sizes(folder), tmp_path).encode(rows(1))
 
 
 @pytest.mark.parametrize("library", ["onnxruntime", "onnx"])
@@ -108,8 +108,8 @@ def test_a_missing_library_is_named_with_its_extra(folder, tmp_path, library):
         "import sys\n"
         f"sys.modules[{library!r}] = None\n"
         "from pathlib import Path\n"
-        "from recollect.errors import MissingExtra\n"
-        "from recollect.models.transformer import TransformerEmbedder\n"
+        "from bethink.errors import MissingExtra\n"
+        "from bethink.models.embed.transformer import TransformerEmbedder\n"
         "try:\n"
         f"    TransformerEmbedder({str(folder)!r}, cache=Path({str(tmp_path)!r})).embed(['x'])\n"
         "except MissingExtra as error:\n"
@@ -118,4 +118,4 @@ def test_a_missing_library_is_named_with_its_extra(folder, tmp_path, library):
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
-    assert "is not installed | pip install 'recollect[transformer]'" in done.stdout, done.stderr
+    assert "is not installed | pip install 'bethink[transformer]'" in done.stdout, done.stderr

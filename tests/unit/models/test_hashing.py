@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from recollect.models.hashing import HashEmbedder
-from recollect.ports import LateInteraction
+from bethink.models.embed.hashing import HashEmbedder
+from bethink.ports import LateInteraction
 
 EMBEDDER = HashEmbedder()
 

@@ -7,23 +7,23 @@ import time
 
 import pytest
 
-from recollect.errors import BadSetting, ModelError, Refused
-from recollect.models.breaker import Breaker
-from recollect.models.http_reranker import (
-    KEY_VARIABLE,
-    TIMEOUT_VARIABLE,
+from bethink.errors import BadSetting, ModelError, Refused
+from bethink.models.embed.served import EmbedderTimeouts
+from bethink.models.http import CircuitBreaker
+from bethink.models.rerank.http import (
+    RERANK_KEY_VARIABLE,
+    RERANK_TIMEOUT_VARIABLE,
     HttpReranker,
     open_http,
     open_https,
 )
-from recollect.models.served import Patience
 from rerank_server import DIALECTS, FAULTS, reranking, score
 
 KEY = "rk-never-to-be-seen"
 ASKED = "where is the deploy key"
 TEXTS = ["the deploy key is in vault b", "anna prefers tabs", "the key", "deploy on tuesday"]
 # Waits between tries are left out, so that a fault costs what the fault itself takes.
-IMPATIENT = Patience(query_s=0.5, sleep=lambda _: None)
+IMPATIENT = EmbedderTimeouts(query_s=0.5, sleep=lambda _: None)
 
 
 @pytest.fixture(scope="module")
@@ -35,14 +35,14 @@ def running():
 @pytest.fixture
 def server(running, monkeypatch):
     running.behave()
-    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    monkeypatch.setenv(RERANK_KEY_VARIABLE, KEY)
     return running
 
 
 def opened(server, model="", patience=IMPATIENT):
     """One that is asked every time."""
     address = f"{server.url}/v1/rerank{model and '#' + model}"
-    return HttpReranker(address, patience=patience, breaker=Breaker(limit=99, pause_s=0))
+    return HttpReranker(address, timeouts=patience, breaker=CircuitBreaker(limit=99, pause_s=0))
 
 
 def expected(texts=TEXTS):
@@ -52,7 +52,7 @@ def expected(texts=TEXTS):
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_shape_of_an_answer_is_understood(server, dialect):
     """Plain scores, rows best first, rows by themselves: each score goes to its text."""
-    server.dialect = dialect
+    server.protocol = dialect
 
     assert opened(server)(ASKED, TEXTS) == expected()
 
@@ -74,7 +74,7 @@ def test_the_protocol_is_spoken(server):
 
 def test_without_a_model_and_a_key_neither_is_sent(server, monkeypatch):
     """A server of one's own needs no more than question and texts."""
-    monkeypatch.delenv(KEY_VARIABLE)
+    monkeypatch.delenv(RERANK_KEY_VARIABLE)
 
     opened(server)(ASKED, TEXTS)
 
@@ -85,9 +85,9 @@ def test_without_a_model_and_a_key_neither_is_sent(server, monkeypatch):
 
 def test_a_key_that_is_none_is_not_shown(server, monkeypatch):
     """What would break the header is refused, not printed."""
-    monkeypatch.setenv(KEY_VARIABLE, f"{KEY}\nX-Other: 1")
+    monkeypatch.setenv(RERANK_KEY_VARIABLE, f"{KEY}\nX-Other: 1")
 
-    with pytest.raises(ModelError, match=KEY_VARIABLE) as caught:
+    with pytest.raises(ModelError, match=RERANK_KEY_VARIABLE) as caught:
         opened(server)(ASKED, TEXTS)
 
     assert KEY not in caught.value.message
@@ -95,7 +95,7 @@ def test_a_key_that_is_none_is_not_shown(server, monkeypatch):
 
 def test_a_server_that_says_texts_is_understood_after_one_refusal(server):
     """It is asked in its own words from then on."""
-    server.field, server.dialect = "texts", "list"
+    server.field, server.protocol = "texts", "list"
     reader = opened(server)
 
     assert reader(ASKED, TEXTS) == expected()
@@ -115,7 +115,7 @@ def test_too_many_texts_go_in_halves(server):
 
 def test_a_text_that_is_too_long_is_cut(server):
     """First to what no model reads beyond, then to what every model has room for."""
-    server.longest = 2000
+    server.max_text = 2000
     long = "deploy key " + "x " * 8000
 
     scores = opened(server)(ASKED, [long, *TEXTS])
@@ -146,7 +146,9 @@ def test_nothing_to_read_asks_nobody(server):
 
 def test_a_text_that_is_not_mentioned_gets_nothing(server):
     """A server may name only the best."""
-    server.fault = lambda asked, _: asked.give({"results": [{"index": 2, "relevance_score": 0.7}]})
+    server.fault = lambda asked, _: asked.add_given(
+        {"results": [{"index": 2, "relevance_score": 0.7}]}
+    )
 
     assert opened(server)(ASKED, TEXTS) == [0.0, 0.0, 0.7, 0.0]
 
@@ -164,7 +166,7 @@ def test_a_text_that_is_not_mentioned_gets_nothing(server):
 )
 def test_scores_are_shares_or_logits(server, given, read):
     """Where one lies outside 0 to 1, all are logits: the order is never mixed up."""
-    server.fault = lambda asked, _: asked.give({"scores": given})
+    server.fault = lambda asked, _: asked.add_given({"scores": given})
 
     assert opened(server)(ASKED, TEXTS[:3]) == pytest.approx(read, abs=1e-4)
 
@@ -192,7 +194,7 @@ def test_every_fault_is_a_sentence_in_time(server, fault):
 
 def test_a_refusal_that_stays_is_not_asked_for_long(server):
     """A server that refuses every question is asked a handful of times, not once a text."""
-    server.fault = lambda asked, _: asked.give({}, 400)
+    server.fault = lambda asked, _: asked.add_given({}, 400)
 
     with pytest.raises(ModelError, match="answers 400"):
         opened(server)(ASKED, [f"text {number}" for number in range(50)])
@@ -204,7 +206,7 @@ def test_a_server_that_does_not_answer_is_left_alone(server):
     """After three failures no time is lost any more, until half a minute has passed."""
     now = [0.0]
     reader = HttpReranker(
-        f"{server.url}/rerank", patience=IMPATIENT, breaker=Breaker(clock=lambda: now[0])
+        f"{server.url}/rerank", timeouts=IMPATIENT, breaker=CircuitBreaker(clock=lambda: now[0])
     )
     server.fault = FAULTS["401"]
     for _ in range(3):
@@ -215,7 +217,7 @@ def test_a_server_that_does_not_answer_is_left_alone(server):
 
     with pytest.raises(ModelError, match="refuses us") as caught:
         reader(ASKED, TEXTS)
-    assert caught.value.remedy == f"look at {KEY_VARIABLE}"
+    assert caught.value.remedy == f"look at {RERANK_KEY_VARIABLE}"
     assert len(server.asked) == 3
 
     now[0] += 30.0
@@ -249,17 +251,17 @@ def test_what_is_no_address_is_refused(address):
 
 def test_patience_can_be_changed(monkeypatch):
     """In seconds; what is none is refused by name."""
-    monkeypatch.setenv(TIMEOUT_VARIABLE, "0.25")
+    monkeypatch.setenv(RERANK_TIMEOUT_VARIABLE, "0.25")
     assert open_http("//host")._patience.query_s == 0.25
 
-    monkeypatch.setenv(TIMEOUT_VARIABLE, "soon")
-    with pytest.raises(BadSetting, match=TIMEOUT_VARIABLE):
+    monkeypatch.setenv(RERANK_TIMEOUT_VARIABLE, "soon")
+    with pytest.raises(BadSetting, match=RERANK_TIMEOUT_VARIABLE):
         open_http("//host")
 
 
 def test_five_seconds_are_the_limit(monkeypatch):
     """Unless somebody says otherwise."""
-    monkeypatch.delenv(TIMEOUT_VARIABLE, raising=False)
+    monkeypatch.delenv(RERANK_TIMEOUT_VARIABLE, raising=False)
 
     assert open_http("//host")._patience.query_s == 5.0
 

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from recollect.models.llm.answers import object_in
-from recollect.prompts.schema import Misfit
+from bethink.models.llm.client import parse_object
+from bethink.prompts.schema import SchemaViolation
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from recollect.prompts.schema import Misfit
 )
 def test_the_object_is_found(text):
     """Bare, in one code block, after thoughts."""
-    assert object_in(text) == {"a": 1}
+    assert parse_object(text) == {"a": 1}
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_the_object_is_found(text):
 )
 def test_what_is_no_object_is_said(text, why):
     """In our words, with a place at most."""
-    with pytest.raises(Misfit) as caught:
-        object_in(text)
+    with pytest.raises(SchemaViolation) as caught:
+        parse_object(text)
 
     assert why in str(caught.value)
 
@@ -59,7 +59,7 @@ def test_no_text_takes_long(piece):
     """A million characters made to be slow are refused at once."""
     started = time.perf_counter()
 
-    with pytest.raises(Misfit):
-        object_in(piece * (1_000_000 // len(piece)))
+    with pytest.raises(SchemaViolation):
+        parse_object(piece * (1_000_000 // len(piece)))
 
     assert time.perf_counter() - started < 2.0

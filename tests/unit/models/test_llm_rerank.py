@@ -7,12 +7,12 @@ import time
 
 import pytest
 
+from bethink.errors import ModelError
+from bethink.models.llm.providers import open_ollama
+from bethink.models.rerank.llm import LlmReranker
+from bethink.ports import Budget, BudgetSpent, Prompt, Unusable
+from bethink.testing import ScriptedModel
 from language_server import BROKEN, talking
-from recollect.errors import ModelError
-from recollect.models.llm.ollama import open_ollama
-from recollect.models.llm.rerank import LlmReranker
-from recollect.ports import Budget, BudgetSpent, Prompt, Unusable
-from recollect.testing import ScriptedModel
 
 TEXTS = ["The key is in vault B", "Anna prefers tabs", "The vault was moved"]
 
@@ -102,7 +102,7 @@ def test_a_text_that_disturbs_the_model_loses_by_it():
 def test_a_budget_holds_for_the_whole_reranking():
     """Beyond it the reranking has failed; what was judged is kept."""
     model = ScriptedModel(digit)
-    reranker = LlmReranker(model, "here", budget=lambda: Budget(calls=2), at_once=1)
+    reranker = LlmReranker(model, "here", budget=lambda: Budget(calls=2), max_concurrent=1)
 
     with pytest.raises(BudgetSpent):
         reranker("where?", TEXTS)
@@ -115,7 +115,7 @@ def test_a_server_that_fails_is_a_model_error_in_time(monkeypatch, fault):
     """One failure ends it; nobody waits for thirty."""
     with talking() as server:
         monkeypatch.setenv("OLLAMA_HOST", server.url)
-        monkeypatch.setenv("RECOLLECT_LLM_TIMEOUT_S", "0.5")
+        monkeypatch.setenv("BETHINK_LLM_TIMEOUT_S", "0.5")
         server.fault = BROKEN[fault]
 
         started = time.perf_counter()

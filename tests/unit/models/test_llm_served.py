@@ -9,22 +9,20 @@ import time
 
 import pytest
 
+from bethink.errors import BadSetting, BadText, ModelError
+from bethink.models.http import CircuitBreaker
+from bethink.models.llm import LLM_PROVIDERS
+from bethink.models.llm.client import LlmTimeouts, llm_timeouts_from
+from bethink.models.llm.providers import open_anthropic, open_ollama, open_openai
+from bethink.ports import Budget, BudgetSpent, Unusable
+from bethink.prompts import Passage, fill_prompt
+from bethink.prompts.schema import without_limits
 from language_server import BROKEN, INJECTED, WRONG, refusing, talking
-from recollect.errors import BadSetting, BadText, ModelError
-from recollect.models.breaker import Breaker
-from recollect.models.llm import PROVIDERS
-from recollect.models.llm.anthropic import open_anthropic
-from recollect.models.llm.ollama import open_ollama
-from recollect.models.llm.openai import open_openai
-from recollect.models.llm.served import Patience, patience_from
-from recollect.ports import Budget, BudgetSpent, Unusable
-from recollect.prompts import Passage, fill
-from recollect.prompts.schema import outline
 
 KEY = "sk-never-to-be-seen"
 OPEN = {"openai": open_openai, "anthropic": open_anthropic, "ollama": open_ollama}
 # Waits between tries are left out, so that a fault costs what the fault itself takes.
-IMPATIENT = Patience(connect_s=0.4, answer_s=0.5, sleep=lambda _: None)
+IMPATIENT = LlmTimeouts(connect_s=0.4, answer_s=0.5, sleep=lambda _: None)
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +50,11 @@ def provider(request):
 @pytest.fixture
 def model(server, provider):
     """Asked every time, whatever happened before."""
-    return OPEN[provider]("test", patience=IMPATIENT, breaker=Breaker(limit=99, pause_s=0))
+    return OPEN[provider]("test", patience=IMPATIENT, breaker=CircuitBreaker(limit=99, pause_s=0))
 
 
 def prompt(text: str = "The key is in vault B"):
-    return fill("rerank", "here", question="where?", candidate=[Passage("here", "a", text)])
+    return fill_prompt("rerank", "here", question="where?", candidate=[Passage("here", "a", text)])
 
 
 def failing(times, fault, answer=None):
@@ -67,14 +65,14 @@ def failing(times, fault, answer=None):
         if left:
             left.pop()(asked, usual)
         else:
-            asked.give(asked.shape(answer or usual))
+            asked.add_given(asked.shape(answer or usual))
 
     return act
 
 
 def test_every_provider_is_tried_here():
     """A new one needs its place in these tests."""
-    assert list(OPEN) == list(PROVIDERS)
+    assert list(OPEN) == list(LLM_PROVIDERS)
 
 
 def test_each_protocol_is_spoken(server, model, provider):
@@ -84,7 +82,7 @@ def test_each_protocol_is_spoken(server, model, provider):
     model.complete(asked, budget=Budget())
 
     path, headers, body = server.asked[0]
-    shape = outline(asked.schema)
+    shape = without_limits(asked.schema)
     two = [{"role": "system", "content": asked.system}, {"role": "user", "content": asked.user}]
     headers = {name.casefold(): value for name, value in headers.items()}
     if provider == "openai":
@@ -186,7 +184,7 @@ def test_openais_refusal_field_is_one_too(server):
     def refuse(asked, answer):
         shaped = asked.shape("")
         shaped["choices"][0]["message"] = {"content": None, "refusal": INJECTED}
-        asked.give(shaped)
+        asked.add_given(shaped)
 
     server.fault = refuse
 
@@ -220,7 +218,7 @@ def test_what_may_pass_is_tried_again(server, model, fault):
 @pytest.mark.parametrize("status", [408, 409, 425, 501])
 def test_which_refusals_may_pass(server, model, status):
     """A time-out or conflict on the server's side may; a 4xx of another kind will not."""
-    server.fault = failing(1, lambda asked, _: asked.give({}, status))
+    server.fault = failing(1, lambda asked, _: asked.add_given({}, status))
 
     if status == 425:
         with pytest.raises(ModelError, match="answers 425"):
@@ -243,8 +241,8 @@ def test_what_will_not_pass_is_not_tried_again(server, model, fault):
 def test_a_server_that_asks_for_patience_gets_it(server, provider):
     """Retry-After is kept where there is time for it; else the model has failed."""
     slept: list[float] = []
-    model = OPEN[provider]("test", patience=Patience(sleep=slept.append))
-    server.fault = failing(1, lambda asked, _: asked.give({}, 429, Retry_After="3"))
+    model = OPEN[provider]("test", patience=LlmTimeouts(sleep=slept.append))
+    server.fault = failing(1, lambda asked, _: asked.add_given({}, 429, Retry_After="3"))
 
     assert model.complete(prompt(), budget=Budget()) == {"score": 7}
     assert slept == [3.0]
@@ -305,7 +303,7 @@ def test_tokens_are_estimated_where_nobody_counts(server, model):
         for key in ("prompt_eval_count", "eval_count"):
             shaped.pop(key, None)
         shaped["usage"] = {"prompt_tokens": -5, "completion_tokens": "many", "input_tokens": True}
-        asked.give(shaped)
+        asked.add_given(shaped)
 
     server.fault, budget, asked = uncounted, Budget(), prompt()
 
@@ -321,7 +319,7 @@ def test_a_server_is_asked_in_a_form_it_knows(server, model, provider, unknown):
     """Schema, then JSON, then words that hold the schema; what worked is remembered."""
     if provider == "anthropic":
         unknown = 1
-    server.fault = failing(unknown, lambda asked, _: asked.give({"error": INJECTED}, 400))
+    server.fault = failing(unknown, lambda asked, _: asked.add_given({"error": INJECTED}, 400))
     asked = prompt()
 
     assert model.complete(asked, budget=Budget()) == {"score": 7}
@@ -340,7 +338,7 @@ def test_a_known_form_is_not_given_up(server, model):
     """After the first success a 400 is about the prompt, and costs one request."""
     model.complete(prompt(), budget=Budget())
     server.asked.clear()
-    server.fault = lambda asked, _: asked.give({}, 400)
+    server.fault = lambda asked, _: asked.add_given({}, 400)
 
     with pytest.raises(ModelError, match="answers 400"):
         model.complete(prompt(), budget=Budget())
@@ -352,7 +350,7 @@ def test_a_known_form_is_not_given_up(server, model):
 
 def test_a_server_that_knows_no_form_is_said(server, model, provider):
     """All forms are tried, and none is remembered."""
-    server.fault = lambda asked, _: asked.give({}, 422)
+    server.fault = lambda asked, _: asked.add_given({}, 422)
 
     with pytest.raises(ModelError, match="answers 422"):
         model.complete(prompt(), budget=Budget())
@@ -365,7 +363,7 @@ def test_a_server_that_knows_no_form_is_said(server, model, provider):
 def test_a_server_that_does_not_answer_is_left_alone(server, provider):
     """After three failures no time is lost any more, nor any call, for half a minute."""
     now = [0.0]
-    breaker = Breaker(clock=lambda: now[0])
+    breaker = CircuitBreaker(clock=lambda: now[0])
     model = OPEN[provider]("test", patience=IMPATIENT, breaker=breaker)
     server.fault = BROKEN["401"]
     for _ in range(3):
@@ -401,7 +399,7 @@ def test_no_other_server_is_ever_asked(server, model, monkeypatch):
         for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, elsewhere.url)
         for status in (301, 302, 307, 308):
-            server.fault = lambda asked, _, status=status: asked.give(
+            server.fault = lambda asked, _, status=status: asked.add_given(
                 {}, status, Location=f"{elsewhere.url}{asked.path}"
             )
             with pytest.raises(ModelError, match="points to another address"):
@@ -446,11 +444,11 @@ def test_being_let_in_has_its_own_time(monkeypatch):
         for one in waiting:
             one.setblocking(False)
             one.connect_ex(address)
-        patience = Patience(connect_s=0.05, answer_s=20.0, sleep=lambda _: None)
+        patience = LlmTimeouts(connect_s=0.05, answer_s=20.0, sleep=lambda _: None)
 
         started = time.perf_counter()
         with pytest.raises(ModelError, match="did not answer in time"):
-            open_ollama("test", patience=patience).complete(prompt(), budget=Budget())
+            open_ollama("test", timeouts=patience).complete(prompt(), budget=Budget())
 
         assert time.perf_counter() - started < 2.0
         for one in waiting:
@@ -493,9 +491,9 @@ def test_openai_itself_is_asked_in_its_own_words(monkeypatch):
     """Its newer models know the limit by another name and no temperature."""
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     model = open_openai("gpt")
-    body = model._dialect.forms[0](model._asked(prompt(), ""))
+    body = model._protocol.request_formats[0](model._asked(prompt(), ""))
 
-    assert str(model._dialect.url) == "https://api.openai.com/v1/chat/completions"
+    assert str(model._protocol.url) == "https://api.openai.com/v1/chat/completions"
     assert body["max_completion_tokens"] == 100
     assert not {"max_tokens", "temperature"} & body.keys()
 
@@ -503,7 +501,7 @@ def test_openai_itself_is_asked_in_its_own_words(monkeypatch):
 def test_anthropics_address_is_the_usual_one(monkeypatch):
     """Unless the variable says otherwise; one that is none is refused on opening."""
     monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
-    assert str(open_anthropic("x")._dialect.url) == "https://api.anthropic.com/v1/messages"
+    assert str(open_anthropic("x")._protocol.url) == "https://api.anthropic.com/v1/messages"
 
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "ftp://box")
     with pytest.raises(BadSetting, match="ANTHROPIC_BASE_URL"):
@@ -536,12 +534,12 @@ def test_an_answer_without_room_says_how_to_make_some(server, model):
     with pytest.raises(Unusable, match="longer than 100 tokens") as caught:
         model.complete(prompt(), budget=Budget())
 
-    assert "RECOLLECT_LLM_THINKING_TOKENS" in caught.value.remedy
+    assert "BETHINK_LLM_THINKING_TOKENS" in caught.value.remedy
 
 
 def test_any_text_can_be_sent(server, model):
     """Half a character of a question is replaced, not sent on and not a traceback."""
-    asked = fill(
+    asked = fill_prompt(
         "rerank", "here", question="abc\ud800def", candidate=[Passage("here", "a", "\x00")]
     )
 
@@ -554,10 +552,10 @@ def test_any_text_can_be_sent(server, model):
 
 def test_patience_can_be_set():
     """In seconds and tokens; anything else is refused by the variable's name."""
-    assert patience_from({})[:3] == (5.0, 60.0, 0)
-    given = {"RECOLLECT_LLM_TIMEOUT_S": "20", "RECOLLECT_LLM_THINKING_TOKENS": "2000"}
-    assert patience_from(given)[:3] == (5.0, 20.0, 2000)
+    assert llm_timeouts_from({})[:3] == (5.0, 60.0, 0)
+    given = {"BETHINK_LLM_TIMEOUT_S": "20", "BETHINK_LLM_THINKING_TOKENS": "2000"}
+    assert llm_timeouts_from(given)[:3] == (5.0, 20.0, 2000)
     for name, wrong in (("TIMEOUT_S", "soon"), ("TIMEOUT_S", "0"), ("THINKING_TOKENS", "-1"),
                         ("THINKING_TOKENS", "1" * 5000), ("THINKING_TOKENS", "lots")):  # fmt: skip
-        with pytest.raises(BadSetting, match=f"RECOLLECT_LLM_{name}"):
-            patience_from({f"RECOLLECT_LLM_{name}": wrong})
+        with pytest.raises(BadSetting, match=f"BETHINK_LLM_{name}"):
+            llm_timeouts_from({f"BETHINK_LLM_{name}": wrong})

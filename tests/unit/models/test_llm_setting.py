@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.errors import BadSetting
-from recollect.models import NONE
-from recollect.models.llm import PROVIDERS
-from recollect.settings import SETTINGS, load_settings, set_project_setting
+from bethink.config.settings import SETTINGS, load_settings, set_project_setting
+from bethink.errors import BadSetting
+from bethink.models import NONE
+from bethink.models.llm import LLM_PROVIDERS
 
 SETTING = next(setting for setting in SETTINGS if setting.name == "llm")
 
@@ -17,24 +17,24 @@ def test_the_setting_allows_exactly_the_providers_there_are():
     assert (SETTING.default, SETTING.allowed, SETTING.providers) == (
         "none",
         (NONE,),
-        tuple(PROVIDERS),
+        tuple(LLM_PROVIDERS),
     )
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", LLM_PROVIDERS)
 def test_a_user_chooses_one_and_a_project_cannot(tmp_path, provider):
     """A repository from elsewhere does not decide where memories are sent; it may choose none."""
-    env = {"HOME": str(tmp_path), "RECOLLECT_CONFIG_DIR": str(tmp_path / "config")}
+    env = {"HOME": str(tmp_path), "BETHINK_CONFIG_DIR": str(tmp_path / "config")}
     project = tmp_path / "app"
-    (project / ".recollect").mkdir(parents=True)
+    (project / ".bethink").mkdir(parents=True)
     chosen = f"{provider}:some-model:7b"
 
-    assert load_settings(project, env | {"RECOLLECT_LLM": chosen}).llm == chosen
+    assert load_settings(project, env | {"BETHINK_LLM": chosen}).llm == chosen
     with pytest.raises(BadSetting, match="a project cannot set llm"):
         set_project_setting("llm", chosen, project, env)
     set_project_setting("llm", "none", project, env)
     assert load_settings(project, env).origin("llm").kind == "project file"
-    (project / ".recollect" / "config.toml").write_text(f'llm = "{chosen}"\n')
+    (project / ".bethink" / "config.toml").write_text(f'llm = "{chosen}"\n')
     with pytest.raises(BadSetting, match="a project cannot set llm"):
         load_settings(project, env)
 
@@ -42,7 +42,7 @@ def test_a_user_chooses_one_and_a_project_cannot(tmp_path, provider):
 @pytest.mark.parametrize("wrong", ["gpt-4", "openai:", "openai: ", "mistral:x", "ollama:a\nb"])
 def test_anything_else_is_refused(tmp_path, wrong):
     """With what it may be."""
-    env = {"HOME": str(tmp_path), "RECOLLECT_CONFIG_DIR": str(tmp_path), "RECOLLECT_LLM": wrong}
+    env = {"HOME": str(tmp_path), "BETHINK_CONFIG_DIR": str(tmp_path), "BETHINK_LLM": wrong}
 
     with pytest.raises(BadSetting, match="a model of openai, anthropic, ollama as PROVIDER:MODEL"):
         load_settings(tmp_path, env)
@@ -50,7 +50,7 @@ def test_anything_else_is_refused(tmp_path, wrong):
 
 def test_a_time_out_is_no_slip_of_the_pen(tmp_path):
     """Variables of other parts are not mistaken for a misspelt setting."""
-    env = {"HOME": str(tmp_path), "RECOLLECT_CONFIG_DIR": str(tmp_path)}
-    more = {"RECOLLECT_LLM_TIMEOUT_S": "5", "RECOLLECT_LLM_THINKING_TOKENS": "100"}
+    env = {"HOME": str(tmp_path), "BETHINK_CONFIG_DIR": str(tmp_path)}
+    more = {"BETHINK_LLM_TIMEOUT_S": "5", "BETHINK_LLM_THINKING_TOKENS": "100"}
 
     assert load_settings(tmp_path, env | more).llm == "none"

@@ -7,16 +7,16 @@ import time
 
 import pytest
 
-from recollect.errors import BadSetting
-from recollect.models import DEFAULT, EMBEDDERS, NONE, PROVIDERS, open_embedder
-from recollect.models.lazy import Once
-from recollect.models.served import ServedEmbedder
-from recollect.settings import SETTINGS
+from bethink.config.settings import SETTINGS
+from bethink.core.lazy import Lazy
+from bethink.errors import BadSetting
+from bethink.models import DEFAULT_EMBEDDER, EMBEDDER_PROVIDERS, EMBEDDERS, NONE, open_embedder
+from bethink.models.embed.served import ServedEmbedder
 
 
 def test_without_a_name_the_default_is_opened():
     """The default is the learned one, never the hash embedder."""
-    default, named = open_embedder(), open_embedder(DEFAULT)
+    default, named = open_embedder(), open_embedder(DEFAULT_EMBEDDER)
 
     assert default is not None
     assert named is not None
@@ -53,7 +53,7 @@ def test_the_setting_allows_exactly_the_names_there_are():
     setting = next(setting for setting in SETTINGS if setting.name == "embedder")
 
     assert setting.allowed == (*EMBEDDERS, NONE)
-    assert setting.providers == tuple(PROVIDERS)
+    assert setting.providers == tuple(EMBEDDER_PROVIDERS)
 
 
 def test_a_value_is_made_once_whoever_asks():
@@ -65,7 +65,7 @@ def test_a_value_is_made_once_whoever_asks():
         made.append(object())
         return made[-1]
 
-    once, seen = Once(make), []
+    once, seen = Lazy(make), []
     threads = [threading.Thread(target=lambda: seen.append(once())) for _ in range(8)]
     assert not once
     for thread in threads:
@@ -88,7 +88,7 @@ def test_a_failed_try_is_not_kept():
             raise answer
         return answer
 
-    once = Once(make)
+    once = Lazy(make)
 
     with pytest.raises(ValueError, match="not yet"):
         once()

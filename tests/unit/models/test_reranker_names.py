@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.errors import BadSetting
-from recollect.models import NONE
-from recollect.models.cross_encoder import CrossEncoder
-from recollect.models.http_reranker import HttpReranker
-from recollect.models.overlap import OverlapReranker
-from recollect.models.rerankers import RERANK_PROVIDERS, RERANKERS, open_reranker
-from recollect.settings import SETTINGS, load_settings, refuse_in_project, set_user_setting
+from bethink.config.settings import SETTINGS, load_settings, refuse_in_project, set_user_setting
+from bethink.errors import BadSetting
+from bethink.models import NONE
+from bethink.models.rerank import RERANK_PROVIDERS, RERANKERS, OverlapReranker, open_reranker
+from bethink.models.rerank.cross_encoder import CrossEncoder
+from bethink.models.rerank.http import HttpReranker
 
 
 def test_each_name_opens_its_kind():
@@ -70,19 +69,19 @@ def test_a_project_cannot_say_who_reads(name):
     """Neither to which server memories go nor which folder's model is run; a plain name is
     harmless."""
     with pytest.raises(BadSetting, match="a project cannot set reranker"):
-        refuse_in_project("reranker", name, "recollect.toml")
+        refuse_in_project("reranker", name, "bethink.toml")
 
-    refuse_in_project("reranker", "overlap", "recollect.toml")
+    refuse_in_project("reranker", "overlap", "bethink.toml")
 
 
 def test_it_is_set_like_any_other(tmp_path):
     """In the user's file, by the environment; the variables of the key are let be."""
-    env = {"RECOLLECT_CONFIG_DIR": str(tmp_path), "HOME": str(tmp_path)}
+    env = {"BETHINK_CONFIG_DIR": str(tmp_path), "HOME": str(tmp_path)}
     set_user_setting("reranker", "http://host:8080/rerank#model", env)
     assert load_settings(tmp_path, env).reranker == "http://host:8080/rerank#model"
 
-    env |= {"RECOLLECT_RERANK_API_KEY": "k", "RECOLLECT_RERANK_TIMEOUT_S": "1"}
-    env["RECOLLECT_RERANKER"] = "overlap"
+    env |= {"BETHINK_RERANK_API_KEY": "k", "BETHINK_RERANK_TIMEOUT_S": "1"}
+    env["BETHINK_RERANKER"] = "overlap"
     assert load_settings(tmp_path, env).reranker == "overlap"
 
     with pytest.raises(BadSetting, match="reranker"):

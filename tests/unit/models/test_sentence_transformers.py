@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.errors import MissingExtra
-from recollect.models.sentence_transformers import SentenceTransformersEmbedder
+from bethink.errors import MissingExtra
+from bethink.models.embed.sentence_transformers import SentenceTransformersEmbedder
 from tiny_bert import make_tiny_bert, tiny_weights
 
 STAND_IN = '''
@@ -64,8 +64,8 @@ def run(tmp_path: Path):
         about.mkdir()
         (about / "METADATA").write_text(f"Name: sentence-transformers\nVersion: {version}\n")
         opening = (
-            "from recollect.errors import ModelError\n"
-            "from recollect.models import open_embedder\n"
+            "from bethink.errors import ModelError\n"
+            "from bethink.models import open_embedder\n"
             "def open_(name): return open_embedder('sentence-transformers:' + name)\n"
         )
         done = subprocess.run(
@@ -90,7 +90,7 @@ def test_without_the_library_the_extra_is_named():
     assert embedder.model == "sentence-transformers:all-MiniLM-L6-v2"
     with pytest.raises(MissingExtra, match="is not installed") as caught:
         embedder.embed(["x"])
-    assert caught.value.remedy == "pip install 'recollect[sentence-transformers]'"
+    assert caught.value.remedy == "pip install 'bethink[sentence-transformers]'"
 
 
 def test_code_that_comes_with_a_model_is_never_run(run):
@@ -161,7 +161,7 @@ def test_the_real_library_reads_a_folder(tmp_path):
     """Our own encoder and the library agree on the same weights."""
     pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
     pytest.importorskip("onnxruntime", reason="the extra transformer is not installed")
-    from recollect.models.transformer import TransformerEmbedder
+    from bethink.models.embed.transformer import TransformerEmbedder
 
     folder = make_tiny_bert(tmp_path / "tiny")
     texts = ["the deploy key lives in vault b", "anna prefers tabs"]

@@ -8,20 +8,26 @@ import time
 import numpy as np
 import pytest
 
+from bethink import Memory
+from bethink.errors import BadSetting, BadText, ModelError
+from bethink.models import open_embedder
+from bethink.models.embed.hashing import HashEmbedder
+from bethink.models.embed.served import (
+    SAMPLE_QUESTIONS,
+    SAMPLE_STATEMENTS,
+    EmbedderTimeouts,
+    ServedEmbedder,
+    measure_baseline,
+    open_ollama,
+    open_openai,
+    timeouts_from,
+)
+from bethink.models.http import CircuitBreaker
 from embedding_server import FAULTS, serving
-from recollect import Memory
-from recollect.errors import BadSetting, BadText, ModelError
-from recollect.models import open_embedder
-from recollect.models.breaker import Breaker
-from recollect.models.hashing import HashEmbedder
-from recollect.models.ollama import open_ollama
-from recollect.models.openai import open_openai
-from recollect.models.served import Patience, ServedEmbedder, patience_from
-from recollect.models.unrelated import QUESTIONS, STATEMENTS, measure
 
 KEY = "sk-never-to-be-seen"
 # Waits between tries are left out, so that a fault costs what the fault itself takes.
-IMPATIENT = Patience(query_s=0.5, batch_s=0.5, sleep=lambda _: None)
+IMPATIENT = EmbedderTimeouts(query_s=0.5, batch_s=0.5, sleep=lambda _: None)
 OPEN = {"ollama": open_ollama, "openai": open_openai}
 
 
@@ -50,7 +56,7 @@ def provider(request):
 @pytest.fixture
 def embedder(server, provider):
     """Knows its dimensions already, and is asked every time."""
-    opened = OPEN[provider]("hash", patience=IMPATIENT, breaker=Breaker(limit=99, pause_s=0))
+    opened = OPEN[provider]("hash", patience=IMPATIENT, breaker=CircuitBreaker(limit=99, pause_s=0))
     assert opened.dim == 384
     server.asked.clear()
     return opened
@@ -131,7 +137,7 @@ def test_what_may_pass_is_tried_again(server, embedder, fault):
     def twice(asked, vectors):
         failing = next(tries, None)
         if failing is None:
-            asked.give(asked.shape(vectors))
+            asked.add_given(asked.shape(vectors))
         else:
             failing(asked, vectors)
 
@@ -155,14 +161,14 @@ def test_what_will_not_pass_is_not_tried_again(server, embedder, fault):
 def test_a_server_that_asks_for_patience_gets_it(server, provider):
     """Retry-After is kept where there is time for it."""
     slept: list[float] = []
-    embedder = OPEN[provider]("hash", patience=Patience(sleep=slept.append))
+    embedder = OPEN[provider]("hash", patience=EmbedderTimeouts(sleep=slept.append))
     answers = iter([429])
 
     def once(asked, vectors):
         if next(answers, None):
-            asked.give({}, 429, Retry_After="1")
+            asked.add_given({}, 429, Retry_After="1")
         else:
-            asked.give(asked.shape(vectors))
+            asked.add_given(asked.shape(vectors))
 
     server.fault = once
 
@@ -173,7 +179,7 @@ def test_a_server_that_asks_for_patience_gets_it(server, provider):
 def test_a_server_that_does_not_answer_is_left_alone(server, provider):
     """After three failures no time is lost any more, until half a minute has passed."""
     now = [0.0]
-    breaker = Breaker(clock=lambda: now[0])
+    breaker = CircuitBreaker(clock=lambda: now[0])
     embedder = OPEN[provider]("hash", patience=IMPATIENT, breaker=breaker)
     server.fault = FAULTS["401"]
     for _ in range(3):
@@ -211,7 +217,7 @@ def test_a_name_nobody_has_is_said(monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", "http://no-such-host.invalid:1")
 
     with pytest.raises(ModelError, match=r"no-such-host\.invalid"):
-        open_ollama("hash", patience=IMPATIENT).embed_query("the key")
+        open_ollama("hash", timeouts=IMPATIENT).embed_query("the key")
 
 
 def test_a_server_without_tls_is_said(server, monkeypatch):
@@ -219,7 +225,7 @@ def test_a_server_without_tls_is_said(server, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", server.url.replace("http:", "https:"))
 
     with pytest.raises(ModelError, match="cannot be reached"):
-        open_openai("hash", patience=IMPATIENT).embed_query("the key")
+        open_openai("hash", timeouts=IMPATIENT).embed_query("the key")
 
 
 def test_dimensions_do_not_change_under_way(server, embedder):
@@ -229,7 +235,7 @@ def test_dimensions_do_not_change_under_way(server, embedder):
     with pytest.raises(ModelError, match="gave 7 dimensions, 384 before") as caught:
         embedder.embed_query("the key")
 
-    assert caught.value.remedy == "recollect reindex"
+    assert caught.value.remedy == "bethink reindex"
 
 
 def test_texts_that_are_too_long_are_cut(server, embedder):
@@ -238,9 +244,9 @@ def test_texts_that_are_too_long_are_cut(server, embedder):
     def strict(asked, vectors):
         inputs = asked.server.asked[-1][2]["input"]
         if any(len(text) > 1200 for text in inputs):
-            asked.give({"error": "too long"}, 400)
+            asked.add_given({"error": "too long"}, 400)
         else:
-            asked.give(asked.shape(vectors))
+            asked.add_given(asked.shape(vectors))
 
     server.fault = strict
     long = "word " * 3000
@@ -319,20 +325,22 @@ def test_an_address_that_is_none_is_refused(monkeypatch, given):
 
 def test_patience_can_be_set():
     """In seconds; anything else is refused by the variable's name."""
-    assert patience_from({})[:2] == (2.0, 30.0)
-    assert patience_from({"RECOLLECT_QUERY_TIMEOUT_S": "0.5"})[:2] == (0.5, 30.0)
-    assert patience_from({"RECOLLECT_BATCH_TIMEOUT_S": "120"})[:2] == (2.0, 120.0)
+    assert timeouts_from({})[:2] == (2.0, 30.0)
+    assert timeouts_from({"BETHINK_QUERY_TIMEOUT_S": "0.5"})[:2] == (0.5, 30.0)
+    assert timeouts_from({"BETHINK_BATCH_TIMEOUT_S": "120"})[:2] == (2.0, 120.0)
     for wrong in ("soon", "0", "-1", "nan", "1e9"):
-        with pytest.raises(BadSetting, match="RECOLLECT_BATCH_TIMEOUT_S"):
-            patience_from({"RECOLLECT_BATCH_TIMEOUT_S": wrong})
+        with pytest.raises(BadSetting, match="BETHINK_BATCH_TIMEOUT_S"):
+            timeouts_from({"BETHINK_BATCH_TIMEOUT_S": wrong})
 
 
 def test_its_scale_is_asked_for_in_one_request(server, embedder, provider):
     """Questions and statements that have nothing to do with each other, once on a machine."""
-    expected = pytest.approx(measure(HashEmbedder()), abs=1e-6)
+    expected = pytest.approx(measure_baseline(HashEmbedder()), abs=1e-6)
 
     assert embedder.unrelated == expected
-    assert [len(body["input"]) for _, _, body in server.asked] == [len(QUESTIONS + STATEMENTS)]
+    assert [len(body["input"]) for _, _, body in server.asked] == [
+        len(SAMPLE_QUESTIONS + SAMPLE_STATEMENTS)
+    ]
 
     server.asked.clear()
     assert OPEN[provider]("hash", patience=IMPATIENT).unrelated == expected
@@ -341,15 +349,17 @@ def test_its_scale_is_asked_for_in_one_request(server, embedder, provider):
 
 def test_a_recall_goes_on_where_the_scale_cannot_be_had(server, provider):
     """The server answers the question and then no more: judged as by the default embedder."""
-    embedder = OPEN[provider]("hash", patience=IMPATIENT, breaker=Breaker(limit=99, pause_s=0))
+    embedder = OPEN[provider](
+        "hash", patience=IMPATIENT, breaker=CircuitBreaker(limit=99, pause_s=0)
+    )
     with Memory.open(":memory:", embedder=embedder) as memory:
         memory.remember("The deploy key lives in vault B")
 
         def only_questions(answering, vectors):
             if len(vectors) > 1:
-                answering.give({}, 500)
+                answering.add_given({}, 500)
             else:
-                answering.give(answering.shape(vectors))
+                answering.add_given(answering.shape(vectors))
 
         server.fault = only_questions
         answer = memory.recall("who has the deploy key in a vault now?")

@@ -13,25 +13,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import BadText, ModelError
-from recollect.models.static import (
-    MAX_TOKENS,
-    SHORT_TEXT,
-    TOKENIZER,
-    WEIGHTS,
+from bethink.errors import BadText, ModelError
+from bethink.models.embed.static import (
+    MAX_STORED_TOKENS,
+    SHORT_TEXT_CHARACTERS,
+    WORDLLAMA_TOKENIZER,
+    WORDLLAMA_WEIGHTS,
     StaticEmbedder,
     _installed_folder,
 )
-from recollect.models.tokens import unpack
-from recollect.ports import Embedding, LateInteraction
+from bethink.models.embed.token_table import unpack_tokens
+from bethink.ports import Embedding, LateInteraction
 
 QUICK = StaticEmbedder()
 LOADED = StaticEmbedder()
-LOADED.embed(["x" * (SHORT_TEXT + 1)])
+LOADED.embed(["x" * (SHORT_TEXT_CHARACTERS + 1)])
 
 
 def ids_of(embedding: Embedding) -> list[int]:
-    ids: list[int] = unpack([embedding.tokens], 32_000).ids.tolist()
+    ids: list[int] = unpack_tokens([embedding.tokens], 32_000).ids.tolist()
     return ids
 
 
@@ -72,7 +72,7 @@ def test_near_meanings_are_near():
 
 def test_the_vector_is_the_mean_of_the_token_vectors():
     """Computed the long way round from the file, the result is the same."""
-    raw = (_installed_folder() / WEIGHTS).read_bytes()
+    raw = (_installed_folder() / WORDLLAMA_WEIGHTS).read_bytes()
     header = int.from_bytes(raw[:8], "little")
     table = np.frombuffer(raw, dtype="<f2", offset=8 + header).reshape(32_000, 256)
 
@@ -139,9 +139,9 @@ def test_late_interaction_reads_the_first_512_tokens():
 
     owners, matrix = QUICK.word_tokens(text.split())
 
-    assert QUICK.count_tokens(text) > 2 * MAX_TOKENS
-    assert len(ids_of(QUICK.embed([text])[0])) == MAX_TOKENS
-    assert len(owners) == len(matrix) == MAX_TOKENS
+    assert QUICK.count_tokens(text) > 2 * MAX_STORED_TOKENS
+    assert len(ids_of(QUICK.embed([text])[0])) == MAX_STORED_TOKENS
+    assert len(owners) == len(matrix) == MAX_STORED_TOKENS
     tail = QUICK.embed(["word " * 600 + "deploy " * 600])[0].vector
     assert not np.array_equal(tail, QUICK.embed(["word " * 600])[0].vector)
 
@@ -162,7 +162,7 @@ def test_counting_keeps_nothing_of_what_it_counts():
     """A server that runs for months counts the tokens of many texts, each of them once."""
     done = run(
         "from pathlib import Path\n"
-        "from recollect.models.static import StaticEmbedder\n"
+        "from bethink.models.embed.static import StaticEmbedder\n"
         "embedder, size = StaticEmbedder(), lambda: int(Path('/proc/self/statm').read_text().split()[1])\n"
         "embedder.count_tokens('x' * 3000)\n"
         "before = size()\n"
@@ -205,8 +205,8 @@ def test_a_missing_package_is_named_with_a_remedy():
     """Where wordllama is not installed the error says so; nothing is fetched."""
     done = run(
         "import sys; sys.modules['wordllama'] = None\n"
-        "from recollect.errors import ModelError\n"
-        "from recollect.models.static import StaticEmbedder\n"
+        "from bethink.errors import ModelError\n"
+        "from bethink.models.embed.static import StaticEmbedder\n"
         "try: StaticEmbedder().embed_query('hello')\n"
         "except ModelError as error: print(error.message, '|', error.remedy)"
     )
@@ -216,12 +216,12 @@ def test_a_missing_package_is_named_with_a_remedy():
 
 def test_other_weights_under_the_same_name_are_refused(tmp_path: Path):
     """A table that is not the one the model's name stands for is never used."""
-    (tmp_path / WEIGHTS).parent.mkdir()
-    (tmp_path / TOKENIZER).parent.mkdir()
-    shutil.copy(_installed_folder() / TOKENIZER, tmp_path / TOKENIZER)
-    raw = bytearray((_installed_folder() / WEIGHTS).read_bytes())
+    (tmp_path / WORDLLAMA_WEIGHTS).parent.mkdir()
+    (tmp_path / WORDLLAMA_TOKENIZER).parent.mkdir()
+    shutil.copy(_installed_folder() / WORDLLAMA_TOKENIZER, tmp_path / WORDLLAMA_TOKENIZER)
+    raw = bytearray((_installed_folder() / WORDLLAMA_WEIGHTS).read_bytes())
     raw[100] ^= 1
-    (tmp_path / WEIGHTS).write_bytes(raw)
+    (tmp_path / WORDLLAMA_WEIGHTS).write_bytes(raw)
 
     with pytest.raises(ModelError, match="is not the table"):
         StaticEmbedder(tmp_path).embed_query("hello")
@@ -231,7 +231,7 @@ def test_one_question_needs_neither_tokenizers_nor_wordllama():
     """The command line's path loads NumPy and nothing else that is heavy."""
     done = run(
         "import sys\n"
-        "from recollect.models.static import StaticEmbedder\n"
+        "from bethink.models.embed.static import StaticEmbedder\n"
         "StaticEmbedder().embed_query('where is the deploy key?')\n"
         "print(sorted({'numpy', 'tokenizers', 'wordllama'} & set(sys.modules)))"
     )
@@ -245,7 +245,7 @@ def test_a_batch_starts_no_threads_and_survives_a_fork():
     done = run(
         "import os, threading\n"
         "os.environ['OPENBLAS_NUM_THREADS'] = '1'\n"
-        "from recollect.models.static import StaticEmbedder\n"
+        "from bethink.models.embed.static import StaticEmbedder\n"
         "embedder = StaticEmbedder()\n"
         "texts = [f'memory number {n} ' * 20 for n in range(50)]\n"
         "first = embedder.embed(texts)\n"

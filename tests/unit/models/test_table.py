@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.errors import ModelError
-from recollect.models.table import TokenTable, open_table, unit
-from recollect.models.tokens import pack
+from bethink.errors import ModelError
+from bethink.models.embed.token_table import TokenTable, normalise, open_table, pack_tokens
 
 
 def table_of(rows) -> TokenTable:
@@ -54,14 +53,14 @@ def test_pooling_is_the_direction_of_the_mean():
 
 def test_vectors_without_length_stay_zero():
     """Nothing is divided by zero."""
-    assert unit(np.zeros((2, 3), dtype=np.float32)).tolist() == [[0, 0, 0], [0, 0, 0]]
+    assert normalise(np.zeros((2, 3), dtype=np.float32)).tolist() == [[0, 0, 0], [0, 0, 0]]
 
 
 def stored(table: TokenTable, *sentences: list[int]) -> bytes:
     """A memory of these sentences, each given by its token ids."""
     ids = [number for sentence in sentences for number in sentence]
     ends = [sum(map(len, sentences[: place + 1])) - 1 for place in range(len(sentences))]
-    return pack(ids, ends, table.pool_sentences(ids, ends)[1])
+    return pack_tokens(ids, ends, table.pool_sentences(ids, ends)[1])
 
 
 def test_sentences_have_the_length_of_their_sum():
@@ -79,8 +78,14 @@ def test_tokens_count_by_their_weights():
     """Twice the weight is as good as twice the token; no weight is zeros."""
     table = table_of([[3, 0], [0, 4]])
 
-    assert table.weigh([0, 1], [2, 1]).tolist() == pytest.approx(table.pool([0, 0, 1]).tolist())
-    assert table.weigh([0, 1], [0, 0]).tolist() == table.weigh([], []).tolist() == [0, 0]
+    assert table.weighted_pool([0, 1], [2, 1]).tolist() == pytest.approx(
+        table.pool([0, 0, 1]).tolist()
+    )
+    assert (
+        table.weighted_pool([0, 1], [0, 0]).tolist()
+        == table.weighted_pool([], []).tolist()
+        == [0, 0]
+    )
 
 
 def test_each_query_vector_finds_its_best_token():

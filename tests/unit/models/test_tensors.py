@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import ModelError
-from recollect.models.tensors import fingerprint, read_tensors
+from bethink.errors import ModelError
+from bethink.models.onnx_network import file_fingerprint, read_tensors
 from tiny_bert import save_tensors
 
 TENSORS = {
@@ -81,7 +81,7 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory, content):
 
 def test_a_missing_file_is_named(tmp_path):
     """For reading and for telling apart alike."""
-    for read in (read_tensors, fingerprint):
+    for read in (read_tensors, file_fingerprint):
         with pytest.raises(ModelError, match="gone cannot be read"):
             read(tmp_path / "gone")
 
@@ -96,7 +96,7 @@ def test_a_fingerprint_tells_weights_apart(tmp_path):
     other.write_bytes(random.bytes(1 << 20))
     longer.write_bytes(weights + b"\0")
 
-    marks = [fingerprint(path) for path in (first, same, other, longer)]
+    marks = [file_fingerprint(path) for path in (first, same, other, longer)]
 
     assert marks[0] == marks[1]
     assert len(set(marks)) == 3

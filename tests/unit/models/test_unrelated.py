@@ -7,11 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import ModelError
-from recollect.models.hashing import HashEmbedder
-from recollect.models.static import StaticEmbedder
-from recollect.models.unrelated import FILE, QUESTIONS, STATEMENTS, Scale, measure
-from recollect.stages import gate
+from bethink.errors import ModelError
+from bethink.models.embed.hashing import HashEmbedder
+from bethink.models.embed.served import (
+    BASELINES_FILE,
+    SAMPLE_QUESTIONS,
+    SAMPLE_STATEMENTS,
+    SimilarityBaseline,
+    measure_baseline,
+)
+from bethink.models.embed.static import StaticEmbedder
+from bethink.retrieval.stages import gate
 
 
 class Asked:
@@ -27,18 +33,18 @@ class Asked:
         return self.begins
 
 
-def scale(ask: Asked, cache: Path, model: str = "served:small:384") -> Scale:
-    return Scale(lambda: model, ask, cache=cache)
+def scale(ask: Asked, cache: Path, model: str = "served:small:384") -> SimilarityBaseline:
+    return SimilarityBaseline(lambda: model, ask, cache=cache)
 
 
 def test_the_gate_knows_the_default_embedders_scale() -> None:
     """Its numbers were measured with that one."""
-    assert measure(StaticEmbedder()) == pytest.approx(gate._UNRELATED, abs=0.001)
+    assert measure_baseline(StaticEmbedder()) == pytest.approx(gate._DEFAULT_BASELINE, abs=0.001)
 
 
 def test_it_is_the_same_whoever_asks() -> None:
     """A model's scale does not depend on the run."""
-    assert measure(HashEmbedder()) == measure(HashEmbedder())
+    assert measure_baseline(HashEmbedder()) == measure_baseline(HashEmbedder())
 
 
 def test_no_question_is_about_any_statement() -> None:
@@ -48,7 +54,7 @@ def test_no_question_is_about_any_statement() -> None:
         words = " ".join(texts).casefold().replace("?", " ").replace(".", " ").split()
         return {word for word in words if len(word) > 5}
 
-    assert not subjects(QUESTIONS) & subjects(STATEMENTS)
+    assert not subjects(SAMPLE_QUESTIONS) & subjects(SAMPLE_STATEMENTS)
 
 
 def test_a_model_is_measured_once_on_a_machine(tmp_path: Path) -> None:
@@ -70,7 +76,7 @@ def test_what_was_measured_is_for_its_owner_alone(tmp_path: Path) -> None:
     scale(Asked(0.4), tmp_path / "new")()
 
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
-    assert (tmp_path / "new" / FILE).stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "new" / BASELINES_FILE).stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize(
@@ -80,7 +86,7 @@ def test_what_was_measured_is_for_its_owner_alone(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_cannot_be_believed_is_measured_again(tmp_path: Path, kept: str) -> None:
     """A damaged file costs a measurement and nothing else."""
-    (tmp_path / FILE).write_text(kept)
+    (tmp_path / BASELINES_FILE).write_text(kept)
     ask = Asked(0.4)
 
     assert scale(ask, tmp_path)() == 0.4
@@ -106,7 +112,7 @@ def test_a_failed_measurement_does_not_hold_up_the_next_question(tmp_path: Path)
             begins()
 
     assert ask.times == 1
-    assert not (tmp_path / FILE).exists()
+    assert not (tmp_path / BASELINES_FILE).exists()
 
 
 def test_a_model_that_finds_everything_alike_has_a_scale_too(tmp_path: Path) -> None:

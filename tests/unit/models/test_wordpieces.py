@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import ModelError
-from recollect.models.wordpieces import Pieces, WordPieces, windows
+from bethink.errors import ModelError
+from bethink.models.embed.tokenizers import TextPieces, WordPieceTokenizer, split_windows
 from tiny_bert import make_tiny_bert
 
 
 @pytest.fixture(scope="module")
 def split(tmp_path_factory):
     folder = make_tiny_bert(tmp_path_factory.mktemp("tiny"))
-    return WordPieces(folder / "tokenizer.json")
+    return WordPieceTokenizer(folder / "tokenizer.json")
 
 
-def sentences(pieces: Pieces) -> list[str]:
+def sentences(pieces: TextPieces) -> list[str]:
     """What the places of the ends stand for in the text."""
     ends = pieces.sentence_ends()
     starts = [0, *(end + 1 for end in ends)][: len(ends)]
@@ -61,14 +61,14 @@ def test_every_piece_is_in_one_sentence(split, text):
 
 @given(
     count=st.integers(0, 300),
-    marks=st.sets(st.integers(0, 299)),
+    marks=st.rows_by_category(st.integers(0, 299)),
     size=st.integers(1, 60),
 )
 def test_windows_cover_everything_once(count, marks, size):
     """No gap, no overlap, none too long, none empty."""
     ends = sorted({mark for mark in marks if mark < count} | ({count - 1} if count else set()))
 
-    cut = windows(count, ends, size)
+    cut = split_windows(count, ends, size)
 
     assert [start for start, _ in cut] == [0, *(stop for _, stop in cut)][: len(cut)]
     assert all(0 < stop - start <= size for start, stop in cut)
@@ -77,9 +77,9 @@ def test_windows_cover_everything_once(count, marks, size):
 
 def test_windows_are_cut_between_sentences():
     """Unless that would leave more than half of one unused."""
-    assert windows(20, [7, 12, 19], 10) == [(0, 8), (8, 13), (13, 20)]
-    assert windows(20, [3, 19], 10) == [(0, 10), (10, 20)]
-    assert windows(10, [4, 9], 10) == [(0, 10)]
+    assert split_windows(20, [7, 12, 19], 10) == [(0, 8), (8, 13), (13, 20)]
+    assert split_windows(20, [3, 19], 10) == [(0, 10), (10, 20)]
+    assert split_windows(10, [4, 9], 10) == [(0, 10)]
 
 
 def test_words_are_found_in_their_text(split):
@@ -106,10 +106,10 @@ def test_punctuation_is_not_spoken(split):
     """Unless there is nothing else."""
     pieces = split("well, v2.3!")
 
-    assert [pieces.text[slice(*pieces.spans[place])] for place in pieces.spoken()] == [
+    assert [pieces.text[slice(*pieces.spans[place])] for place in pieces.word_positions()] == [
         *"well", "v", "2", "3",
     ]  # fmt: skip
-    assert split("?!").spoken() == [0, 1]
+    assert split("?!").word_positions() == [0, 1]
 
 
 def test_marks_in_a_text_are_text(split):
@@ -124,11 +124,11 @@ def test_a_file_that_is_no_tokenizer_is_refused(tmp_path):
     """Missing, broken, or of another kind of model."""
     path = tmp_path / "tokenizer.json"
     with pytest.raises(ModelError, match="missing"):
-        WordPieces(path)
+        WordPieceTokenizer(path)
     path.write_text("{}")
     with pytest.raises(ModelError, match="not a tokenizer"):
-        WordPieces(path)
+        WordPieceTokenizer(path)
     plain = {"version": "1.0", "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}}
     path.write_text(json.dumps(plain))
     with pytest.raises(ModelError):
-        WordPieces(path)
+        WordPieceTokenizer(path)

@@ -10,9 +10,9 @@ import sys
 import textwrap
 import time
 
-from recollect.plugin.deadline import MOST_BYTES
+from bethink.hooks.dispatch import MAX_BYTES
 
-_HEAD = "import os, signal, sys, time\nfrom recollect.plugin.deadline import *\n"
+_HEAD = "import os, signal, sys, time\nfrom bethink.hooks.dispatch import *\n"
 
 
 def ran(code: str) -> subprocess.CompletedProcess[str]:
@@ -101,7 +101,7 @@ def test_work_that_fails_gives_no_answer() -> None:
 
 def test_an_answer_without_end_is_none() -> None:
     """More than any host would take is not passed on."""
-    assert ran(f"print(within(20, lambda: 'x' * {MOST_BYTES + 1}).answer)").stdout == "None\n"
+    assert ran(f"print(within(20, lambda: 'x' * {MAX_BYTES + 1}).answer)").stdout == "None\n"
 
 
 def test_no_time_is_no_answer() -> None:

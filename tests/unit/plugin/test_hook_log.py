@@ -16,7 +16,7 @@ def nobody(uid):
     raise KeyError(uid)
 
 pwd.getpwuid = nobody
-from recollect.plugin.hook import note
+from bethink.hooks.dispatch import note
 note("stop: something")
 """
 
@@ -36,8 +36,8 @@ def test_without_a_home_there_is_silence() -> None:
 
 def test_a_log_that_cannot_be_written_is_silence(tmp_path: Path) -> None:
     """On a full disk, or where something else stands in its place, the host hears nothing."""
-    (tmp_path / "recollect" / "hooks.log").mkdir(parents=True)
-    told = "from recollect.plugin.hook import note; note('stop: something')"
+    (tmp_path / "bethink" / "hooks.log").mkdir(parents=True)
+    told = "from bethink.hooks.dispatch import note; note('stop: something')"
 
     ran = subprocess.run(
         [sys.executable, "-c", told],

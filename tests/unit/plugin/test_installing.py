@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from recollect.cli import main
-from recollect.plugin.install.hosts import HOSTS
-from recollect.version import __version__
+from bethink.cli import main
+from bethink.hooks.install.hosts import HOSTS
+from bethink.version import __version__
 
 Call = Callable[..., int]
-PLUGIN = Path(".claude/skills/recollect")
+PLUGIN = Path(".claude/skills/bethink")
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A home of one's own, and in it a project to stand in."""
     folder = tmp_path / "home"
     (folder / "project" / ".git").mkdir(parents=True)
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "RECOLLECT_CONFIG_DIR"):
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "BETHINK_CONFIG_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.chdir(folder / "project")
@@ -68,7 +68,7 @@ def test_there_and_back_leaves_nothing(home: Path, host: str) -> None:
     assert call("uninstall", host, "--yes") == 0
 
     after = tree(home)
-    for name in (".config", ".config/recollect", ".config/recollect/installed"):
+    for name in (".config", ".config/bethink", ".config/bethink/installed"):
         after.pop(name, None)  # where our own notes were
     assert after == before
 
@@ -135,12 +135,12 @@ def test_the_diff_is_shown_first(home: Path, capsys: pytest.CaptureFixture[str])
     shown = capsys.readouterr()
 
     assert f"+++ {config}" in shown.out
-    assert '+    "recollect": {' in shown.out
+    assert '+    "bethink": {' in shown.out
     assert "nothing was written; --yes does it" in shown.err
 
 
 def test_hooks_are_programs_with_arguments(home: Path) -> None:
-    """The plugin calls Recollect by its whole path, without a shell, with limits in seconds."""
+    """The plugin calls Bethink by its whole path, without a shell, with limits in seconds."""
     call("install", "claude-code", "--yes")
     hooks = json.loads((home / PLUGIN / "hooks" / "hooks.json").read_text())["hooks"]
     manifest = json.loads((home / PLUGIN / ".claude-plugin" / "plugin.json").read_text())
@@ -155,18 +155,18 @@ def test_hooks_are_programs_with_arguments(home: Path) -> None:
         assert hook["args"][-2] == "hook"
         assert 1 <= hook["timeout"] <= 30
     assert hooks["PostToolUse"][0]["matcher"] == "Edit|MultiEdit|NotebookEdit|Write"
-    assert manifest["name"] == "recollect"
+    assert manifest["name"] == "bethink"
     assert manifest["version"] == __version__
 
 
 def test_options_reach_what_is_written(home: Path) -> None:
     """--tools, --command and --no-capture are in what is written."""
     call("install", "claude-code", "--yes", "--no-capture", "--tools", "undo",
-         "--command", "uvx 'recollect[mcp]'")  # fmt: skip
-    server = json.loads((home / PLUGIN / ".mcp.json").read_text())["mcpServers"]["recollect"]
+         "--command", "uvx 'bethink[mcp]'")  # fmt: skip
+    server = json.loads((home / PLUGIN / ".mcp.json").read_text())["mcpServers"]["bethink"]
     hooks = json.loads((home / PLUGIN / "hooks" / "hooks.json").read_text())["hooks"]
 
-    assert server == {"command": "uvx", "args": ["recollect[mcp]", "mcp", "--tools", "undo"]}
+    assert server == {"command": "uvx", "args": ["bethink[mcp]", "mcp", "--tools", "undo"]}
     assert list(hooks) == ["SessionStart", "UserPromptSubmit"]
     assert call("install", "cursor", "--command", " ") == 2
 
@@ -174,11 +174,11 @@ def test_options_reach_what_is_written(home: Path) -> None:
 def test_a_space_can_be_named_where_there_is_no_project(home: Path) -> None:
     """--space goes to the server; a plugin takes the project's memory and says so."""
     assert call("install", "cursor", "--yes", "--space", "work") == 0
-    server = json.loads(placed(home, "cursor").read_text())["mcpServers"]["recollect"]
+    server = json.loads(placed(home, "cursor").read_text())["mcpServers"]["bethink"]
     assert server["args"] == ["mcp", "--space", "work"]
     assert "env" not in server
     assert call("install", "claude-desktop", "--yes", "--space", "work") == 0
-    held = json.loads(placed(home, "claude-desktop").read_text())["mcpServers"]["recollect"]
+    held = json.loads(placed(home, "claude-desktop").read_text())["mcpServers"]["bethink"]
     assert held["args"] == ["mcp", "--space", "work"]
     assert call("install", "claude-code", "--yes", "--space", "work") == 2
 
@@ -191,8 +191,8 @@ def test_tools_that_are_not_there_are_refused(home: Path) -> None:
 
 def test_an_older_installation_is_brought_up_to_date(home: Path) -> None:
     """Files as they were written by another version are replaced; none is left behind."""
-    call("install", "claude-code", "--yes", "--command", "/old/recollect")
-    call("install", "codex", "--yes", "--command", "/old/recollect")
+    call("install", "claude-code", "--yes", "--command", "/old/bethink")
+    call("install", "codex", "--yes", "--command", "/old/bethink")
 
     assert call("install", "claude-code", "--yes") == 0
     assert call("install", "codex", "--yes") == 0
@@ -204,8 +204,8 @@ def test_an_older_installation_is_brought_up_to_date(home: Path) -> None:
 
 def test_a_file_the_user_changed_is_kept(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Changed since, a file survives upgrade and removal, unless that is forced."""
-    call("install", "claude-code", "--yes", "--command", "/old/recollect")
-    skill = home / PLUGIN / "skills" / "recollect" / "SKILL.md"
+    call("install", "claude-code", "--yes", "--command", "/old/bethink")
+    skill = home / PLUGIN / "skills" / "bethink" / "SKILL.md"
     hooks = home / PLUGIN / "hooks" / "hooks.json"
     hooks.write_text("{}")
     skill.write_text("mine")
@@ -236,10 +236,10 @@ def test_another_plugin_of_that_name_is_not_touched(home: Path) -> None:
 
 
 def test_an_entry_of_the_users_own_is_not_touched(home: Path) -> None:
-    """A server called recollect that somebody else set up stays; forced, it can come back."""
+    """A server called bethink that somebody else set up stays; forced, it can come back."""
     config = home / ".cursor" / "mcp.json"
     config.parent.mkdir()
-    config.write_text('{"mcpServers": {"recollect": {"command": "mine"}}}')
+    config.write_text('{"mcpServers": {"bethink": {"command": "mine"}}}')
     before = config.read_bytes()
 
     assert call("install", "cursor", "--yes") == 2
@@ -270,7 +270,7 @@ def test_only_our_entry_goes_where_the_file_has_changed(home: Path) -> None:
 def test_an_upgrade_after_the_users_changes_can_still_be_taken_back(home: Path) -> None:
     """Installed, changed by the user, upgraded, removed: what is left is the user's."""
     config = home / ".cursor" / "mcp.json"
-    call("install", "cursor", "--yes", "--command", "/old/recollect")
+    call("install", "cursor", "--yes", "--command", "/old/bethink")
     held = json.loads(config.read_text())
     config.write_text(json.dumps({"first": 1, **held}))
 
@@ -290,7 +290,7 @@ def test_an_entry_that_was_changed_since_is_kept(home: Path) -> None:
     assert call("uninstall", "cursor", "--yes") == 0
     assert config.read_bytes() == changed
     assert call("uninstall", "cursor", "--yes", "--force") == 0
-    assert not config.exists() or b"recollect" not in config.read_bytes()
+    assert not config.exists() or b"bethink" not in config.read_bytes()
 
 
 @pytest.mark.parametrize("held", ["{", '{"a": 1} // x', "[]", "\xff\xfe", '{"mcpServers": 3}'])
@@ -324,7 +324,7 @@ def test_no_link_leads_out(home: Path, tmp_path: Path) -> None:
     assert not any(outside.iterdir())
     assert call("install", "cursor", "--yes") == 0
     assert (home / ".cursor" / "mcp.json").is_symlink()
-    assert "recollect" in (home / "dotfiles.json").read_text()
+    assert "bethink" in (home / "dotfiles.json").read_text()
     call("uninstall", "cursor", "--yes")
     assert (home / "dotfiles.json").read_text() == "{}\n"
 
@@ -370,7 +370,7 @@ def test_a_file_stays_its_owners(home: Path) -> None:
     call("install", "cursor", "--yes")
 
     found = config.stat()
-    assert "recollect" in config.read_text()
+    assert "bethink" in config.read_text()
     assert (found.st_uid, found.st_gid) == (1234, 2345)
 
 
@@ -408,5 +408,5 @@ def test_the_homes_that_hosts_let_one_choose_are_heeded(
     assert call("install", "claude-code", "--yes") == 0
     assert call("install", "codex", "--yes") == 0
 
-    assert (tmp_path / "cc" / "skills" / "recollect" / ".mcp.json").is_file()
+    assert (tmp_path / "cc" / "skills" / "bethink" / ".mcp.json").is_file()
     assert (tmp_path / "cx" / "config.toml").is_file()

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from recollect.errors import BadSetting
-from recollect.plugin.install.json_text import look_up, parsed, with_key, without_key
+from bethink.errors import BadSetting
+from bethink.hooks.install.json_text import look_up, parse_json, remove_key, set_key
 
-KEYS = ("mcpServers", "recollect")
-VALUE = {"command": "/bin/recollect", "args": ["mcp"]}
+KEYS = ("mcpServers", "bethink")
+VALUE = {"command": "/bin/bethink", "args": ["mcp"]}
 
 
 @pytest.mark.parametrize(
@@ -23,9 +23,9 @@ VALUE = {"command": "/bin/recollect", "args": ["mcp"]}
 )  # fmt: skip
 def test_a_key_is_added_and_nothing_else(text: str) -> None:
     """Every byte that was there is there still, in the same order; the value is new."""
-    new = with_key(text, KEYS, VALUE)
+    new = set_key(text, KEYS, VALUE)
 
-    assert look_up(parsed(new), KEYS) == VALUE
+    assert look_up(parse_json(new), KEYS) == VALUE
     start = next((n for n, (a, b) in enumerate(zip(text, new, strict=False)) if a != b), len(text))
     kept = text[start:]
     assert new.startswith(text[:start])
@@ -36,41 +36,41 @@ def test_a_key_is_added_and_nothing_else(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "  \n", "\ufeff"])
 def test_an_empty_file_becomes_an_object(text: str) -> None:
     """A file without anything in it is filled."""
-    assert parsed(with_key(text, KEYS, VALUE)) == {"mcpServers": {"recollect": VALUE}}
+    assert parse_json(set_key(text, KEYS, VALUE)) == {"mcpServers": {"bethink": VALUE}}
 
 
 def test_it_is_laid_out_as_its_neighbours_are() -> None:
     """Indentation, line ends and one-line style are taken over."""
-    tabs = with_key('{\r\n\t"mcpServers": {\r\n\t\t"x": 1\r\n\t}\r\n}', KEYS, {"a": [1]})
-    line = with_key('{"mcpServers": {"x": 1, "y": 2}}', KEYS, {"a": [1]})
+    tabs = set_key('{\r\n\t"mcpServers": {\r\n\t\t"x": 1\r\n\t}\r\n}', KEYS, {"a": [1]})
+    line = set_key('{"mcpServers": {"x": 1, "y": 2}}', KEYS, {"a": [1]})
 
     assert tabs == (
-        '{\r\n\t"mcpServers": {\r\n\t\t"x": 1,\r\n\t\t"recollect": {\r\n\t\t\t"a": [\r\n'
+        '{\r\n\t"mcpServers": {\r\n\t\t"x": 1,\r\n\t\t"bethink": {\r\n\t\t\t"a": [\r\n'
         "\t\t\t\t1\r\n\t\t\t]\r\n\t\t}\r\n\t}\r\n}"
     )
-    assert line == '{"mcpServers": {"x": 1, "y": 2, "recollect": {"a": [1]}}}'
+    assert line == '{"mcpServers": {"x": 1, "y": 2, "bethink": {"a": [1]}}}'
 
 
 def test_a_value_is_replaced_in_its_place() -> None:
     """What stands before and after stays where it was."""
-    text = '{"mcpServers": {"recollect": {"old": 1}, "x": 2}}'
+    text = '{"mcpServers": {"bethink": {"old": 1}, "x": 2}}'
 
-    assert with_key(text, KEYS, 5) == '{"mcpServers": {"recollect": 5, "x": 2}}'
+    assert set_key(text, KEYS, 5) == '{"mcpServers": {"bethink": 5, "x": 2}}'
 
 
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        ('{"mcpServers": {"recollect": {"a": 1}}}', '{"mcpServers": {}}'),
-        ('{"mcpServers": {"recollect": 1, "x": 2}}', '{"mcpServers": {"x": 2}}'),
-        ('{"mcpServers": {"x": 2, "recollect": 1}}', '{"mcpServers": {"x": 2}}'),
-        ('{"mcpServers": {"x": 2,\n "recollect": 1,\n "y": 3}}', '{"mcpServers": {"x": 2,\n "y": 3}}'),
+        ('{"mcpServers": {"bethink": {"a": 1}}}', '{"mcpServers": {}}'),
+        ('{"mcpServers": {"bethink": 1, "x": 2}}', '{"mcpServers": {"x": 2}}'),
+        ('{"mcpServers": {"x": 2, "bethink": 1}}', '{"mcpServers": {"x": 2}}'),
+        ('{"mcpServers": {"x": 2,\n "bethink": 1,\n "y": 3}}', '{"mcpServers": {"x": 2,\n "y": 3}}'),
         ('{"mcpServers": {"x": 2}}', '{"mcpServers": {"x": 2}}'),
     ],
 )  # fmt: skip
 def test_a_key_is_taken_out(text: str, left: str) -> None:
     """With it goes one comma, and nothing else."""
-    assert without_key(text, KEYS) == left
+    assert remove_key(text, KEYS) == left
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,12 @@ def test_a_key_is_taken_out(text: str, left: str) -> None:
 def test_what_is_not_plain_json_is_refused(text: str) -> None:
     """Broken, commented or ambiguous files are refused, never mended."""
     with pytest.raises(BadSetting):
-        with_key(text, KEYS, VALUE)
+        set_key(text, KEYS, VALUE)
 
 
 def test_the_same_key_elsewhere_is_left_alone() -> None:
     """Only the path counts, not the name."""
-    text = '{"recollect": 1, "other": {"mcpServers": {"recollect": 2}}}'
-    new = with_key(text, KEYS, 3)
+    text = '{"bethink": 1, "other": {"mcpServers": {"bethink": 2}}}'
+    new = set_key(text, KEYS, 3)
 
-    assert json.loads(new) == {**json.loads(text), "mcpServers": {"recollect": 3}}
+    assert json.loads(new) == {**json.loads(text), "mcpServers": {"bethink": 3}}

@@ -6,31 +6,31 @@ import tomllib
 
 import pytest
 
-from recollect.errors import BadSetting
-from recollect.plugin.install.toml_text import with_table, without_table
+from bethink.errors import BadSetting
+from bethink.hooks.install.toml_text import remove_table, set_table
 
-KEYS = ("mcp_servers", "recollect")
-VALUE = {"command": "/bin/recollect", "args": ["mcp"]}
+KEYS = ("mcp_servers", "bethink")
+VALUE = {"command": "/bin/bethink", "args": ["mcp"]}
 
 
 @pytest.mark.parametrize(
     "text",
     ["", 'model = "x"', 'model = "x" # note\n\n[a]\nb = 1\n', "[mcp_servers.other]\ncommand = 'y'\r\n",
-     "# only a comment", "[mcp_servers]\n", 's = """\n[mcp_servers.recollect]\n"""\n'],
+     "# only a comment", "[mcp_servers]\n", 's = """\n[mcp_servers.bethink]\n"""\n'],
 )  # fmt: skip
 def test_a_table_is_added_at_the_end(text: str) -> None:
     """All that was there is there still, before the table."""
-    new = with_table(text, KEYS, VALUE)
+    new = set_table(text, KEYS, VALUE)
 
     assert new.startswith(text)
-    assert tomllib.loads(new)["mcp_servers"]["recollect"] == VALUE
+    assert tomllib.loads(new)["mcp_servers"]["bethink"] == VALUE
     assert ("\r\n" in text) == ("\r\n" in new)
 
 
 @pytest.mark.parametrize("text", ["", 'model = "x"\n', "[a]\nb = 1\n", "[mcp_servers.x]\na = 1\n"])
 def test_what_was_added_can_be_taken_out(text: str) -> None:
     """Without the table the text is as it was."""
-    assert without_table(with_table(text, KEYS, VALUE), KEYS) == text
+    assert remove_table(set_table(text, KEYS, VALUE), KEYS) == text
 
 
 @pytest.mark.parametrize(
@@ -40,19 +40,19 @@ def test_what_was_added_can_be_taken_out(text: str) -> None:
 )  # fmt: skip
 def test_what_was_written_below_it_stays(later: str) -> None:
     """Remarks and blank lines that follow the table are not the table's."""
-    text = with_table('model = "x"\n', KEYS, VALUE)
+    text = set_table('model = "x"\n', KEYS, VALUE)
 
-    assert without_table(text + later, KEYS) == f'model = "x"\n{later}'
+    assert remove_table(text + later, KEYS) == f'model = "x"\n{later}'
 
 
 def test_tables_below_it_and_other_spellings_go_too() -> None:
     """However its head is written, the table goes with its parts; what follows stays."""
     text = (
-        '[ mcp_servers . "recollect" ]\ncommand = "x"\n[mcp_servers.recollect.env]\nA = "1"\n'
-        "\n[mcp_servers.recollected]\na = 1\n"
+        '[ mcp_servers . "bethink" ]\ncommand = "x"\n[mcp_servers.bethink.env]\nA = "1"\n'
+        "\n[mcp_servers.recalled]\na = 1\n"
     )
 
-    assert without_table(text, KEYS).strip() == "[mcp_servers.recollected]\na = 1"
+    assert remove_table(text, KEYS).strip() == "[mcp_servers.recalled]\na = 1"
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_tables_below_it_and_other_spellings_go_too() -> None:
 def test_what_cannot_be_changed_safely_is_refused(text: str) -> None:
     """Broken files, and tables written so that one cannot be added, are left alone."""
     with pytest.raises(BadSetting):
-        with_table(text, KEYS, VALUE)
+        set_table(text, KEYS, VALUE)

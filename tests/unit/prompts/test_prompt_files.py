@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-import recollect.prompts
+import bethink.prompts
+from bethink import Memory
+from bethink.errors import BethinkError, NotFound, Refused
+from bethink.ingest.entity_extraction import ENTITY_KINDS
+from bethink.ports import Budget
+from bethink.prompts import Passage, cited_ids, fill_prompt, load_passages, template_names
+from bethink.prompts.template import load_template, parse_template
+from bethink.testing import FixedClock, ScriptedModel
 from corpus import NOW
-from recollect import Memory
-from recollect.errors import NotFound, RecollectError, Refused
-from recollect.ingest.extract import ENTITY_KINDS
-from recollect.ports import Budget
-from recollect.prompts import Passage, cited, fill, passages_of, template_names
-from recollect.prompts.template import load_template, parse_template
-from recollect.testing import FixedClock, ScriptedModel
 
-FOLDER = Path(recollect.prompts.__file__).parent
+FOLDER = Path(bethink.prompts.__file__).parent
 HEAD = "name: x\nversion: 1\noutput_tokens: 9\npassage_chars: 9\npassages: m\ntexts: q\nvalues: d"
 TEXT = f"---\n{HEAD}\n---\nOn {{{{d}}}} do this.\n---\n{{{{q}}}} {{{{m}}}}\n"
 SCHEMA = {
@@ -90,7 +90,7 @@ def test_a_prompt_that_is_wrong_is_refused_on_loading(wrong, said):
     """By its name and with what is wrong."""
     parse_template("x", TEXT, json.dumps(SCHEMA))
 
-    with pytest.raises(RecollectError, match=f"the prompt 'x' .*{re.escape(said)}"):
+    with pytest.raises(BethinkError, match=f"the prompt 'x' .*{re.escape(said)}"):
         parse_template("x", wrong, json.dumps(SCHEMA))
 
 
@@ -100,26 +100,28 @@ def test_a_prompt_that_is_wrong_is_refused_on_loading(wrong, said):
 ])  # fmt: skip
 def test_a_schema_that_is_wrong_is_refused_on_loading(schema):
     """An answer is always a closed object."""
-    with pytest.raises(RecollectError, match="the prompt 'x'"):
+    with pytest.raises(BethinkError, match="the prompt 'x'"):
         parse_template("x", TEXT, schema)
 
 
 def test_every_place_is_filled_and_none_besides():
     """Like a function called with the wrong arguments."""
     right = {"question": "q", "memories": (), "today": date(2024, 5, 1)}
-    fill("sufficiency", "here", **right)
+    fill_prompt("sufficiency", "here", **right)
 
     for wrong in ({}, right | {"more": "x"}, {"question": "q", "memories": ()}):
         with pytest.raises(TypeError, match="'sufficiency' has other places"):
-            fill("sufficiency", "here", **wrong)
+            fill_prompt("sufficiency", "here", **wrong)
     for name, part in (("question", 3), ("memories", "text"), ("today", "2024"), ("today", True)):
         with pytest.raises(TypeError, match="wanted"):
-            fill("sufficiency", "here", **right | {name: part})
+            fill_prompt("sufficiency", "here", **right | {name: part})
 
 
 def test_a_long_text_is_cut_and_says_so():
     """At the length the prompt allows."""
-    prompt = fill("rerank", "here", question="q", candidate=[Passage("here", "a", "x" * 5000)])
+    prompt = fill_prompt(
+        "rerank", "here", question="q", candidate=[Passage("here", "a", "x" * 5000)]
+    )
 
     assert "x" * 1200 + " […]\n" in prompt.user
     assert "x" * 1201 not in prompt.user
@@ -129,7 +131,7 @@ def test_the_same_parts_make_the_same_prompt():
     """So that what a model was asked can be looked at again."""
     parts = {"question": "q", "memories": [Passage("s", "a", "text")], "today": date(2024, 5, 1)}
 
-    assert fill("sufficiency", "s", **parts) == fill("sufficiency", "s", **parts)
+    assert fill_prompt("sufficiency", "s", **parts) == fill_prompt("sufficiency", "s", **parts)
 
 
 def test_a_text_of_another_space_is_refused():
@@ -137,7 +139,7 @@ def test_a_text_of_another_space_is_refused():
     mixed = [Passage("here", "a", "ours"), Passage("there", "b", "theirs")]
 
     with pytest.raises(Refused, match="text of another") as caught:
-        fill("summarise", "here", memories=mixed)
+        fill_prompt("summarise", "here", memories=mixed)
 
     assert "theirs" not in caught.value.message
 
@@ -164,9 +166,9 @@ def test_a_prompt_holds_what_its_own_store_holds(two_spaces):
     foreign = theirs.store.get(["0000000000000001", "0000000000000002"])
     model = ScriptedModel(lambda _: None)
 
-    passages = passages_of(ours.store, list(foreign))
-    prompt = fill("summarise", ours.store.space, memories=passages)
-    with pytest.raises(RecollectError):
+    passages = load_passages(ours.store, list(foreign))
+    prompt = fill_prompt("summarise", ours.store.space, memories=passages)
+    with pytest.raises(BethinkError):
         model.complete(prompt, budget=Budget())
 
     seen = model.prompts[0].system + model.prompts[0].user
@@ -174,7 +176,7 @@ def test_a_prompt_holds_what_its_own_store_holds(two_spaces):
     assert "theirs" not in seen
     assert NOW.date().isoformat() in seen
     with pytest.raises(Refused):
-        fill("summarise", theirs.store.space, memories=passages)
+        fill_prompt("summarise", theirs.store.space, memories=passages)
 
 
 def test_passages_come_in_order_once_and_only_if_there(two_spaces):
@@ -182,10 +184,10 @@ def test_passages_come_in_order_once_and_only_if_there(two_spaces):
     ours, _ = two_spaces
     first, second = "0000000000000001", "0000000000000002"
 
-    passages = passages_of(ours.store, [second, first, "0000000000000009", second])
+    passages = load_passages(ours.store, [second, first, "0000000000000009", second])
 
     assert [passage.id for passage in passages] == [second, first]
-    assert passages_of(ours.store, []) == ()
+    assert load_passages(ours.store, []) == ()
 
 
 def test_passages_of_an_earlier_moment(two_spaces):
@@ -193,12 +195,12 @@ def test_passages_of_an_earlier_moment(two_spaces):
     ours, _ = two_spaces
     before = datetime(2000, 1, 1, tzinfo=UTC)
 
-    assert passages_of(ours.store, ["0000000000000001"], as_of=before) == ()
+    assert load_passages(ours.store, ["0000000000000001"], as_of=before) == ()
 
 
 def test_numbers_of_an_answer_lead_back_to_ids():
     """In its order, each once."""
     passages = [Passage("s", key, key) for key in ("a", "b", "c")]
 
-    assert cited(passages, [3, 1, 3]) == ("c", "a")
-    assert cited(passages, []) == ()
+    assert cited_ids(passages, [3, 1, 3]) == ("c", "a")
+    assert cited_ids(passages, []) == ()

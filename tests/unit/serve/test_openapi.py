@@ -9,13 +9,12 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from recollect import Memory
-from recollect.access.policy import POLICY
-from recollect.serve.openapi import document
-from recollect.serve.routes import PLAIN, WAYS
+from bethink import Memory
+from bethink.access.policy import POLICY
+from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES, openapi_document
 from serving import Callers, make_door, served, talk
 
-DOCUMENT = document()
+DOCUMENT = openapi_document()
 
 
 def schemas() -> list[dict[str, Any]]:
@@ -46,23 +45,23 @@ def test_every_route_is_described() -> None:
     }
     told = [one for methods in DOCUMENT["paths"].values() for one in methods.values()]
 
-    assert described == {(one.method, one.path) for one in (*WAYS, *PLAIN)}
+    assert described == {(one.method, one.path) for one in (*TOOL_ROUTES, *PLAIN_ROUTES)}
     assert len({one["operationId"] for one in told}) == len(told)
     assert all("Scope: " in one["description"] for one in told)
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.method} {way.path}")
+@pytest.mark.parametrize("way", TOOL_ROUTES, ids=lambda way: f"{way.method} {way.path}")
 def test_every_argument_is_described_once(way: Any) -> None:
     """In the path, in the address or in the body, as the tool declares it."""
     told = DOCUMENT["paths"][way.path][way.method.lower()]
     named = [one["name"] for one in told["parameters"]]
     body = told.get("requestBody", {}).get("content", {}).get("application/json", {})
     named += body.get("schema", {}).get("properties", {})
-    meant = [way.short.get(name, name) for name in named]
+    meant = [way.aliases.get(name, name) for name in named]
 
     assert sorted(meant) == sorted(way.tool.takes["properties"])
     assert body.get("schema", {}).get("required", []) == [
-        name for name in way.tool.takes.get("required", ()) if body and name not in way.placed
+        name for name in way.tool.takes.get("required", ()) if body and name not in way.path_params
     ]
     assert way.tool.name in POLICY
 
@@ -91,7 +90,7 @@ def test_what_is_served_is_what_is_described(memory: Memory, tmp_path: Path) -> 
 
     async def conversation(client: httpx.AsyncClient) -> None:
         assert (await client.get("/openapi.json")).json() == DOCUMENT
-        for way in WAYS:
+        for way in TOOL_ROUTES:
             path = way.path.replace("{id}", "thread-1" if "threads" in way.path else item)
             told: dict[str, Any] = (
                 {"params": asked.get(way.tool.name)}
@@ -100,6 +99,6 @@ def test_what_is_served_is_what_is_described(memory: Memory, tmp_path: Path) -> 
             )
             answer = await client.request(way.method, path, **told)
             assert answer.status_code == 200, answer.text
-            Draft202012Validator(way.tool.gives).validate(answer.json())
+            Draft202012Validator(way.tool.output_schema).validate(answer.json())
 
     talk(served(memory, make_door(callers)), conversation)

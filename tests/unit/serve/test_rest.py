@@ -13,17 +13,17 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.errors import StoreBusy
+from bethink.server.mcp.manifest import ServerManifest
+from bethink.server.mcp.memory_loader import MemoryLoader
+from bethink.server.rest.app import make_app
+from bethink.server.rest.routes import TOOL_ROUTES
+from bethink.server.tools import TOOLS
+from bethink.server.tools.answers import PROGRAM_BUDGET_BYTES
+from bethink.server.tools.tool import Reply, Tool
 from corpus import NOTES
-from recollect import Memory
-from recollect.errors import StoreBusy
-from recollect.mcp.offer import Offer
-from recollect.mcp.opening import Opening
-from recollect.mcp.tool import Reply, Tool
-from recollect.mcp.tools import TOOLS
-from recollect.mcp.tools.pages import PROGRAM_ROOM
-from recollect.serve.app import make_app
-from recollect.serve.routes import WAYS
-from recollect.settings import Settings
 from serving import Callers, make_door, mcp, served, talk
 
 
@@ -358,7 +358,7 @@ def test_a_secret_memory_is_not_there(memory: Memory, callers: Callers) -> None:
     secret = memory.remember("The vault opens at nine", classification=3).id
     known = memory.remember("The vault is in the cellar").id
     memory.link(known, "implies", secret)
-    paths = [way.path.replace("{id}", secret) for way in WAYS
+    paths = [way.path.replace("{id}", secret) for way in TOOL_ROUTES
              if way.method == "GET" and "memories/{id}" in way.path]  # fmt: skip
 
     async def conversation(client: httpx.AsyncClient) -> None:
@@ -424,7 +424,7 @@ def test_a_page_of_long_texts_ends_early(memory: Memory, callers: Callers) -> No
 
     pages = talk(served(memory, make_door(callers)), conversation)
 
-    full = PROGRAM_ROOM // 60_000
+    full = PROGRAM_BUDGET_BYTES // 60_000
     assert [len(page["memories"]) for page in pages] == [full, 36 - full]
     assert len({one["id"] for page in pages for one in page["memories"]}) == 36
 
@@ -470,7 +470,7 @@ class Endless(Tool):
 GIVEN_UP = threading.Event()
 
 
-class Busy(Opening):
+class Busy(MemoryLoader):
     """A store that others are writing to."""
 
     def memory(self, *, writing: bool = False) -> Memory:
@@ -479,8 +479,8 @@ class Busy(Opening):
 
 def own(kind: type[Tool]) -> Any:
     """A route whose tool does not do what it should."""
-    way = next(one for one in WAYS if one.path == "/v1/stats")
-    tool = kind("stats", "", "", way.tool.takes, way.tool.gives, "", reads=True)
+    way = next(one for one in TOOL_ROUTES if one.path == "/v1/stats")
+    tool = kind("stats", "", "", way.tool.takes, way.tool.output_schema, "", reads=True)
     return (way._replace(tool=tool),)
 
 
@@ -533,7 +533,7 @@ def test_an_argument_stands_in_one_place(memory: Memory, callers: Callers) -> No
 
 def test_a_store_in_trouble_is_told(callers: Callers) -> None:
     """With 503 and when to try again; health and readiness say so, and no more."""
-    app = make_app(Offer({}), Busy(Settings()), make_door(callers))
+    app = make_app(ServerManifest({}), Busy(Settings()), make_door(callers))
 
     async def conversation(client: httpx.AsyncClient) -> None:
         busy = await client.get("/v1/stats")
@@ -550,7 +550,7 @@ def test_a_store_that_cannot_be_opened_is_not_well(tmp_path: Path, callers: Call
     """The server stays up to say so."""
     (tmp_path / "spaces").mkdir()
     (tmp_path / "spaces" / "broken.db").write_text("not a database, whatever its name says " * 50)
-    opening = Opening(Settings(space="broken", data_dir=tmp_path))
+    opening = MemoryLoader(Settings(space="broken", data_dir=tmp_path))
     opening._load()
 
     async def conversation(client: httpx.AsyncClient) -> None:
@@ -568,7 +568,7 @@ def test_a_store_that_cannot_be_opened_is_not_well(tmp_path: Path, callers: Call
             assert "the store cannot be used" in told.text
             assert str(tmp_path) not in told.text
 
-    talk(make_app(Offer(TOOLS), opening, make_door(callers)), conversation)
+    talk(make_app(ServerManifest(TOOLS), opening, make_door(callers)), conversation)
 
 
 def test_the_page_lists_every_route(memory: Memory, callers: Callers) -> None:
@@ -579,7 +579,7 @@ def test_the_page_lists_every_route(memory: Memory, callers: Callers) -> None:
 
     answer = talk(served(memory, make_door(callers)), conversation)
 
-    assert all(f"{way.method} {way.path}" in answer.text for way in WAYS)
+    assert all(f"{way.method} {way.path}" in answer.text for way in TOOL_ROUTES)
     assert "http://" not in answer.text
     assert "https://" not in answer.text
     assert "default-src 'none'" in answer.headers["content-security-policy"]
@@ -607,13 +607,13 @@ def test_figures_tell_how_much_and_never_what(memory: Memory, callers: Callers) 
         for sample in family.samples
     }
 
-    assert found["recollect_http_requests_total", "/v1/recall", "200", "GET"] == 1
-    assert found["recollect_http_requests_total", "/v1/memories/{id}", "404", "GET"] == 1
-    assert found["recollect_http_requests_total", "404", "GET", "other"] == 1
-    assert found["recollect_http_requests_total", "401", "GET", "other"] == 1
-    assert found["recollect_writes_total", "remember"] == 1
-    assert sum(value for key, value in found.items() if key[0] == "recollect_recalls_total") == 2
-    assert found["recollect_http_request_seconds_count", "/v1/recall"] == 1
-    assert found["recollect_rate_limited_total",] == 0
+    assert found["bethink_http_requests_total", "/v1/recall", "200", "GET"] == 1
+    assert found["bethink_http_requests_total", "/v1/memories/{id}", "404", "GET"] == 1
+    assert found["bethink_http_requests_total", "404", "GET", "other"] == 1
+    assert found["bethink_http_requests_total", "401", "GET", "other"] == 1
+    assert found["bethink_writes_total", "remember"] == 1
+    assert sum(value for key, value in found.items() if key[0] == "bethink_recalls_total") == 2
+    assert found["bethink_http_request_seconds_count", "/v1/recall"] == 1
+    assert found["bethink_rate_limited_total",] == 0
     assert "zanzibar" not in text.lower()
     assert "zebulon" not in text.lower()

@@ -16,10 +16,10 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from recollect import Memory
-from recollect.mcp.spans import CONTENT_VARIABLE, OPERATIONS
-from recollect.mcp.tools import TOOLS
-from recollect.serve.routes import WAYS
+from bethink import Memory
+from bethink.server.rest.routes import TOOL_ROUTES
+from bethink.server.telemetry import CONTENT_VARIABLE, OPERATIONS
+from bethink.server.tools import TOOLS
 from serving import Callers, make_door, mcp, served, talk
 
 HERON = "The staging database is called heron"
@@ -43,7 +43,7 @@ def ours(exporter: InMemorySpanExporter) -> list[ReadableSpan]:
     return [
         one
         for one in found
-        if one.instrumentation_scope and one.instrumentation_scope.name == "recollect"
+        if one.instrumentation_scope and one.instrumentation_scope.name == "bethink"
     ]
 
 
@@ -100,7 +100,7 @@ def test_content_is_recorded_where_it_is_asked_for(
 
 def test_every_operation_of_the_table_is_one() -> None:
     """A tool that is renamed is renamed there, too."""
-    known = {*TOOLS, *(way.tool.name for way in WAYS)}
+    known = {*TOOLS, *(way.tool.name for way in TOOL_ROUTES)}
 
     assert OPERATIONS.keys() <= known
     assert set(OPERATIONS.values()) == {
@@ -110,12 +110,12 @@ def test_every_operation_of_the_table_is_one() -> None:
 
 PLAIN = """
 import sys
-from recollect import Memory
-from recollect.mcp.calling import Asked, Calling
-from recollect.mcp.opening import Opening
-from recollect.mcp.tools import TOOLS
-from recollect.mcp.tracing import begin_tracing
-from recollect.settings import Settings
+from bethink import Memory
+from bethink.server.tools.calls import Asked, Calling
+from bethink.server.mcp.memory_loader import Opening
+from bethink.server.tools import TOOLS
+from bethink.server.telemetry import begin_tracing
+from bethink.config.settings import Settings
 from pathlib import Path
 
 begin_tracing(print)

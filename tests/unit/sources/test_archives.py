@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 
 import foreign
-from recollect.errors import RecollectError, Refused, TooLarge
-from recollect.sources.archive import opened
-from recollect.sources.chatgpt import ChatGpt
-from recollect.sources.source import Gauge
+from bethink.errors import BethinkError, Refused, TooLarge
+from bethink.importers.chat_exports import ChatGpt, open_members
+from bethink.importers.entry import ReadProgress
 
 
 def read(path: Path) -> list[tuple[str, bytes]]:
-    return [(member.name, member.stream.read()) for member in opened(path, Gauge())]
+    return [(member.name, member.stream.read()) for member in open_members(path, ReadProgress())]
 
 
 def test_every_file_of_conversations_is_read(tmp_path: Path) -> None:
@@ -39,7 +38,7 @@ def test_names_lead_nowhere(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("../../conversations.json", json.dumps(foreign.chatgpt_conversations()))
 
-    assert len(list(ChatGpt(path, Gauge()).entries())) == 4
+    assert len(list(ChatGpt(path, ReadProgress()).entries())) == 4
     assert [one.name for one in tmp_path.iterdir()] == ["inner"]
     assert [one.name for one in inner.iterdir()] == ["slip.zip"]
 
@@ -62,7 +61,7 @@ def test_a_bomb_that_lies_about_its_size_is_cut_short(tmp_path: Path) -> None:
     content = path.read_bytes().replace((8388610).to_bytes(4, "little"), (9).to_bytes(4, "little"))
     path.write_bytes(content)
 
-    with pytest.raises(RecollectError):
+    with pytest.raises(BethinkError):
         read(path)
 
 
@@ -104,7 +103,7 @@ def test_a_locked_zip_is_told(tmp_path: Path) -> None:
 def test_an_unpacked_export_is_a_folder(tmp_path: Path) -> None:
     """Its progress counts what is read."""
     (tmp_path / "conversations.json").write_text(json.dumps(foreign.chatgpt_conversations()))
-    gauge = Gauge()
+    gauge = ReadProgress()
 
     assert len(list(ChatGpt(tmp_path, gauge).entries())) == 4
     assert gauge.done == gauge.total > 0

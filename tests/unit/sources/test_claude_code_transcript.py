@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_session import Transcript
-from recollect.sources import claude_code_transcript
-from recollect.sources.claude_code_drafts import voiced
-from recollect.sources.claude_code_transcript import Turn, read_turns
+from bethink.importers import claude_code as claude_code_transcript
+from bethink.importers.claude_code import Turn, drafts_of_turns, read_turns
 
 
 @pytest.fixture
@@ -194,11 +193,11 @@ def test_reading_goes_on_where_it_is_told(said: Transcript) -> None:
 
 
 def test_what_was_given_is_known_from_every_place(said: Transcript) -> None:
-    """Texts that Recollect gave come with the next turn, also where reading goes on later."""
+    """Texts that Bethink gave come with the next turn, also where reading goes on later."""
     said.given("Note:\n<<memories 0123456789abcdef>>\n[0123456789abcdef 1] x | fact\n"
                "The port is 5433\n<<end 0123456789abcdef>>")  # fmt: skip
     said.user("one")
-    said.tool("mcp__recollect__recall", {"query": "x"},
+    said.tool("mcp__bethink__recall", {"query": "x"},
               result="<<memories 00000000000000ff>>\nTabs, not spaces\n<<end 00000000000000ff>>")  # fmt: skip
     said.agent("two")
     said.user("three")
@@ -218,10 +217,10 @@ def test_a_turn_is_the_same_draft_whoever_reads_it(said: Transcript) -> None:
     said.user("We deploy on port 5433.")
     said.agent("Noted for the deploy job.")
     said.user("And on 5434 for tests.")
-    whole = [one.draft for one in voiced(read_turns(said.path))]
+    whole = [one.draft for one in drafts_of_turns(read_turns(said.path))]
     last = turns(said)[2]
 
-    again = [one.draft for one in voiced(read_turns(said.path, start=last.start))]
+    again = [one.draft for one in drafts_of_turns(read_turns(said.path, start=last.start))]
 
     assert again == whole[2:]
     assert [draft and draft.source_class for draft in whole] == ["user", "agent", "user"]

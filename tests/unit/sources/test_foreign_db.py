@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 import foreign
-from recollect.errors import BadText, RecollectError, Refused, TooLarge
-from recollect.sources.claude_mem import ClaudeMem
-from recollect.sources.foreign_db import CELL_BYTES, open_foreign
-from recollect.sources.remind import Remind
-from recollect.sources.source import Gauge
+from bethink.errors import BadText, BethinkError, Refused, TooLarge
+from bethink.importers.claude_mem import ClaudeMem
+from bethink.importers.entry import ReadProgress
+from bethink.importers.foreign_db import MAX_CELL_BYTES, open_foreign
+from bethink.importers.remind import Remind
 
 
 def state(folder: Path) -> dict[str, str]:
@@ -33,7 +33,7 @@ def test_nothing_is_written(tmp_path: Path, wal: bool) -> None:
     path = foreign.claude_mem(tmp_path, wal=wal)
     before = state(tmp_path)
 
-    entries = list(ClaudeMem(path, Gauge()).entries())
+    entries = list(ClaudeMem(path, ReadProgress()).entries())
 
     assert len(entries) == 4
     assert state(tmp_path) == before
@@ -48,7 +48,7 @@ def test_a_database_in_use_is_read_as_it_stands(tmp_path: Path) -> None:
     assert path.with_name("claude-mem.db-wal").stat().st_size
     before = hashlib.sha256(path.read_bytes()).hexdigest()
 
-    texts = [one.found.text for one in ClaudeMem(path, Gauge()).entries()]  # type: ignore[union-attr]
+    texts = [one.found.text for one in ClaudeMem(path, ReadProgress()).entries()]  # type: ignore[union-attr]
 
     assert "changed a moment ago" in texts
     assert hashlib.sha256(path.read_bytes()).hexdigest() == before
@@ -68,7 +68,7 @@ def test_a_log_that_was_left_behind_is_read(tmp_path: Path) -> None:
     db.close()
     before = state(left)
 
-    texts = [one.found.text for one in ClaudeMem(left / path.name, Gauge()).entries()]  # type: ignore[union-attr]
+    texts = [one.found.text for one in ClaudeMem(left / path.name, ReadProgress()).entries()]  # type: ignore[union-attr]
 
     assert "said before the end" in texts
     assert state(left) == before
@@ -133,7 +133,7 @@ def test_another_schema_is_told(tmp_path: Path) -> None:
 
     for place, message in ((path, "no table concepts"), (column, "concepts has no column data")):
         with pytest.raises(Refused, match=message) as refused:
-            list(Remind(place, Gauge()).entries())
+            list(Remind(place, ReadProgress()).entries())
         assert "Remind 0.5 to 0.12" in refused.value.remedy
 
 
@@ -145,8 +145,8 @@ def test_what_is_no_database_is_told(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "remind.db"
     path.write_bytes(content)
 
-    with pytest.raises(RecollectError):
-        list(Remind(path, Gauge()).entries())
+    with pytest.raises(BethinkError):
+        list(Remind(path, ReadProgress()).entries())
 
 
 def test_a_damaged_database_gives_what_can_be_read(tmp_path: Path) -> None:
@@ -157,8 +157,8 @@ def test_a_damaged_database_gives_what_can_be_read(tmp_path: Path) -> None:
         content[place : place + 64] = b"\xff" * 64
     path.write_bytes(content)
 
-    with pytest.raises(RecollectError):
-        list(ClaudeMem(path, Gauge()).entries())
+    with pytest.raises(BethinkError):
+        list(ClaudeMem(path, ReadProgress()).entries())
 
 
 def test_cells_are_taken_for_what_they_are(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_cells_are_taken_for_what_they_are(tmp_path: Path) -> None:
     path = tmp_path / "cells.db"
     with foreign.database(path) as db:
         db.execute("CREATE TABLE t (a, b)")
-        db.execute("INSERT INTO t VALUES (zeroblob(?), 'beside')", (CELL_BYTES + 1,))
+        db.execute("INSERT INTO t VALUES (zeroblob(?), 'beside')", (MAX_CELL_BYTES + 1,))
         db.execute("INSERT INTO t VALUES (CAST(x'ff61' AS TEXT), 2.5)")
         db.execute("INSERT INTO t VALUES (NULL, 'words')")
         db.execute("INSERT INTO t VALUES ('{\"a\": [1]}', '{broken')")

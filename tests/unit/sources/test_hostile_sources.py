@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 
 import foreign
-from recollect import Memory
-from recollect.model import Draft
-from recollect.sources.foreign_db import CELL_BYTES
-from recollect.sources.importing import import_from
-from recollect.sources.intake import Intake
-from recollect.sources.json_lines import LINE_BYTES
-from recollect.sources.source import Entry
-from recollect.sources.tally import Tally
+from bethink import Memory
+from bethink.importers.entry import Entry
+from bethink.importers.foreign_db import MAX_CELL_BYTES
+from bethink.importers.importer import import_from
+from bethink.importers.intake import Intake, Tally
+from bethink.importers.streams import MAX_JSON_LINE_BYTES
+from bethink.model import Draft
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ def both(memory: Memory, path: Path, kind: str = "auto") -> Tally:
     return done
 
 
-SPOILING = ["CAST(x'ff61' AS TEXT)", f"zeroblob({CELL_BYTES + 1})", "x'00'", "'a' || char(0)"]
+SPOILING = ["CAST(x'ff61' AS TEXT)", f"zeroblob({MAX_CELL_BYTES + 1})", "x'00'", "'a' || char(0)"]
 
 
 @pytest.mark.parametrize("cell", SPOILING, ids=["utf8", "huge", "blob", "nul"])
@@ -115,7 +114,7 @@ def test_a_line_that_is_too_long_is_skipped(tmp_path: Path, space: Memory) -> No
     """And the ones around it are read."""
     path = tmp_path / "memory.jsonl"
     lines = [json.dumps(one) for one in foreign.GRAPH[:2]]
-    path.write_text(f'{lines[0]}\n{{"x": "{"y" * (LINE_BYTES + 10)}"}}\n\n{lines[1]}\n')
+    path.write_text(f'{lines[0]}\n{{"x": "{"y" * (MAX_JSON_LINE_BYTES + 10)}"}}\n\n{lines[1]}\n')
 
     tally = both(space, path)
 

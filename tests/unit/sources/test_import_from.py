@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 import foreign
-from recollect import Memory
-from recollect.agents.capture import capture
-from recollect.errors import Refused
-from recollect.model import Item
-from recollect.sources.importing import import_from
-from recollect.sources.tally import Tally
+from bethink import Memory
+from bethink.agents.capture import capture
+from bethink.errors import Refused
+from bethink.importers.importer import import_from
+from bethink.importers.intake import Tally
+from bethink.model import Item
 
 
 @pytest.fixture
@@ -407,7 +407,7 @@ def test_an_export_says_what_is_known_here(tmp_path: Path, space: Memory) -> Non
     import_from(space, path)
     after = import_from(space, path, preview=True)
 
-    assert (before.kind, before.stored, before.repeated) == ("recollect", 2, 0)
+    assert (before.kind, before.stored, before.repeated) == ("bethink", 2, 0)
     assert (after.stored, after.repeated) == (0, 2)
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import BadText, Refused, TooLarge
-from recollect.sources.json_elements import elements
+from bethink.errors import BadText, Refused, TooLarge
+from bethink.importers.streams import json_elements
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(max_size=12),
@@ -31,7 +31,7 @@ class Dripping:
 
 
 def found(content: bytes, most: int = 1 << 20, **limits: int) -> list[Any]:
-    return [one.found for one in elements(Dripping(content, most), **limits)]
+    return [one.found for one in json_elements(Dripping(content, most), **limits)]
 
 
 @given(values=st.lists(JSON, max_size=6), most=st.integers(1, 40), indent=st.none() | st.just(1))

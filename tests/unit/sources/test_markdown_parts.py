@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.sources.front_matter import note_of
-from recollect.sources.markdown_blocks import date_in, hashtags, linked, sections
-from recollect.sources.pieces import pieces_of
+from bethink.importers.entry import split_text
+from bethink.importers.markdown import date_in, hashtags, linked_notes, parse_note, split_sections
 
 
 def test_a_head_is_read() -> None:
     """Texts, lists of both kinds, quotes and comments; what is deeper is passed over."""
-    note = note_of(
+    note = parse_note(
         "---\ntitle: 'A: B'\nTags: [one, \"two\"]\naliases:\n  - x\n  - y # why\nempty:\n"
         "deep:\n  inner: 1\ncount: 3 # three\n---\nBody\n"
     )
@@ -23,7 +22,7 @@ def test_a_head_is_read() -> None:
     assert note.head == {
         "title": "A: B", "tags": ["one", "two"], "aliases": ["x", "y"], "count": "3",
     }  # fmt: skip
-    assert (note.body, note.above) == ("Body\n", 11)
+    assert (note.body, note.lines_before) == ("Body\n", 11)
 
 
 @pytest.mark.parametrize(
@@ -31,16 +30,16 @@ def test_a_head_is_read() -> None:
 )
 def test_what_is_no_head_is_body(text: str) -> None:
     """Nothing is lost of it."""
-    assert note_of(text) == ({}, text, 0)
+    assert parse_note(text) == ({}, text, 0)
 
 
 @given(text=st.text(alphabet="-:#[]'\" \nab", max_size=80))
 def test_any_text_is_a_note(text: str) -> None:
     """Head and body together are the text."""
-    note = note_of(text)
+    note = parse_note(text)
 
     assert text.endswith(note.body)
-    list(sections(note.body))
+    list(split_sections(note.body))
 
 
 def test_a_comment_in_code_is_code() -> None:
@@ -50,7 +49,7 @@ def test_a_comment_in_code_is_code() -> None:
         "kept ` <!-- gone -->\n\n<!--\n```\ngone\n```\n-->end\n~~~\n<!-- open\n"
     )
 
-    (found,) = sections(body)
+    (found,) = split_sections(body)
 
     assert "`<!-- more -->`" in found.text
     assert "<!-- head -->\n<p>" in found.text
@@ -64,13 +63,13 @@ def test_code_has_no_tags_and_no_links() -> None:
     text = "A #tag and [[Note]].\n```c\n#include <x>\n[[code]]\n```\nThe `#fff` of `[a](b.md)`."
 
     assert hashtags(text) == ("tag",)
-    assert linked(text) == ("Note",)
+    assert linked_notes(text) == ("Note",)
 
 
 @given(text=st.text(alphabet="`~<!->a #[]\n", max_size=60))
 def test_lines_stay_where_they_are(text: str) -> None:
     """However code and comments are nested, what is left stands on its own line."""
-    for section in sections(f"x{text}"):
+    for section in split_sections(f"x{text}"):
         first = section.text.split("\n")[0]
         assert first.strip() in f"x{text}".split("\n")[section.line - 1] or "-->" in text
 
@@ -82,7 +81,7 @@ def test_sections_know_their_headings_and_lines() -> None:
         "# One\nagain\n### Deep\n"
     )
 
-    found = list(sections(body, above=10))
+    found = list(split_sections(body, lines_before=10))
 
     assert [(one.headings, one.text.split("\n")[0], one.line, one.number) for one in found] == [
         ((), "before", 11, 1),
@@ -100,7 +99,7 @@ def test_links_and_tags() -> None:
         "#tag #a/b c#3 &#39; #123"
     )
 
-    assert linked(text) == ("A Note", "pic.png", "sub/b c.md")
+    assert linked_notes(text) == ("A Note", "pic.png", "sub/b c.md")
     assert hashtags(text) == ("tag", "a/b")
 
 
@@ -117,7 +116,7 @@ def test_dates_in_names(name: str, day: int | None) -> None:
 @given(text=st.text(alphabet="ab \n.é𝄞", max_size=300), limit=st.integers(8, 40))
 def test_pieces_hold_all_words_within_the_limit(text: str, limit: int) -> None:
     """Cut between paragraphs, lines or words where there are any, and anywhere else."""
-    pieces = pieces_of(text, limit)
+    pieces = split_text(text, limit)
 
     assert all(0 < len(piece.encode()) <= limit for piece in pieces)
     assert "".join("".join(pieces).split()) == "".join(text.split())
@@ -127,6 +126,6 @@ def test_code_at_the_beginning_of_a_line_is_no_block() -> None:
     """Where it ends on that line, everything after it is read as ever."""
     text = "```make``` builds it, see [[Building]] #make\n\n# Head\n\nand [[Other]]"
 
-    assert linked(text) == ("Building", "Other")
+    assert linked_notes(text) == ("Building", "Other")
     assert hashtags(text) == ("make",)
-    assert [part.headings for part in sections(text)] == [(), ("Head",)]
+    assert [part.headings for part in split_sections(text)] == [(), ("Head",)]

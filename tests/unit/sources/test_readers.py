@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 import foreign
-from recollect.errors import Refused
-from recollect.model import Draft
-from recollect.sources import SOURCES
-from recollect.sources.source import Entry, Gauge
+from bethink.errors import Refused
+from bethink.importers import SOURCES
+from bethink.importers.entry import Entry, ReadProgress
+from bethink.model import Draft
 
 
 def entries(kind: str, path: Path) -> list[Entry]:
-    return list(SOURCES[kind](path, Gauge()).entries())
+    return list(SOURCES[kind](path, ReadProgress()).entries())
 
 
 def drafts(kind: str, path: Path) -> list[Draft]:
@@ -31,11 +31,11 @@ def refusals(kind: str, path: Path) -> list[tuple[str, str]]:
 
 def tied(kind: str, path: Path) -> list[tuple[str, str, str]]:
     """Ties with the words of what they tie, or the names of entities."""
-    source = SOURCES[kind](path, Gauge())
+    source = SOURCES[kind](path, ReadProgress())
     words = {one.id: one.found.text for one in source.entries() if isinstance(one.found, Draft)}
     return [
         (words.get(tie.src.name, tie.src.name), tie.type, words.get(tie.dst.name, tie.dst.name))
-        for tie in source.ties()
+        for tie in source.links()
     ]
 
 
@@ -59,7 +59,7 @@ def test_reading_twice_gives_the_same(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", foreign.MAKERS)
 def test_progress_reaches_its_end(kind: str, tmp_path: Path) -> None:
     """Of as much as there is; a single file may say nothing of it."""
-    gauge = Gauge()
+    gauge = ReadProgress()
     source = SOURCES[kind](foreign.MAKERS[kind](tmp_path), gauge)
 
     list(source.entries())

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import foreign
-from recollect.errors import Refused
-from recollect.sources.recognise import recognise
+from bethink.errors import Refused
+from bethink.importers.detection import detect_source
 
 
 @pytest.mark.parametrize("kind", foreign.MAKERS)
@@ -17,7 +17,7 @@ def test_every_source_is_recognised(kind: str, tmp_path: Path) -> None:
     """As it is made."""
     path = foreign.MAKERS[kind](tmp_path)
 
-    assert recognise(path) == (kind, path)
+    assert detect_source(path) == (kind, path)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_names_do_not_matter(kind: str, tmp_path: Path) -> None:
     """A file that is called otherwise is the same."""
     path = foreign.MAKERS[kind](tmp_path).rename(tmp_path / "download.bin")
 
-    assert recognise(path)[0] == kind
+    assert detect_source(path)[0] == kind
 
 
 @pytest.mark.parametrize("kind", ["mcp-memory", "remind", "claude-mem", "claude", "mem0"])
@@ -35,7 +35,7 @@ def test_a_folder_may_hold_one(kind: str, tmp_path: Path) -> None:
     """What is recognised in it is what is read."""
     path = foreign.MAKERS[kind](tmp_path)
 
-    assert recognise(tmp_path) in ((kind, path), (kind, tmp_path))
+    assert detect_source(tmp_path) in ((kind, path), (kind, tmp_path))
 
 
 def test_reminds_own_folder(tmp_path: Path) -> None:
@@ -43,14 +43,14 @@ def test_reminds_own_folder(tmp_path: Path) -> None:
     (tmp_path / ".remind").mkdir()
     path = foreign.remind(tmp_path / ".remind")
 
-    assert recognise(tmp_path) == ("remind", path)
+    assert detect_source(tmp_path) == ("remind", path)
 
 
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
         ('{"text": "a"}\n', "jsonl"),
-        ('{"type": "recollect", "version": 1}\n', "recollect"),
+        ('{"type": "bethink", "version": 1}\n', "bethink"),
         ('"a"\n"b"\n', "jsonl"),
         ("one\ntwo\n", "lines"),
         ("one\n\ntwo\n", "text"),
@@ -67,7 +67,7 @@ def test_other_files_are_lines_of_some_kind(tmp_path: Path, content: str, kind: 
     path = tmp_path / "file"
     path.write_text(content)
 
-    assert recognise(path)[0] == kind
+    assert detect_source(path)[0] == kind
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_json_that_nobody_knows_is_not_taken_for_text(tmp_path: Path, content: s
     path.write_text(content)
 
     with pytest.raises(Refused, match=r"conversations\.json is JSON of no program"):
-        recognise(path)
+        detect_source(path)
 
 
 def test_a_note_alone_is_a_note(tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_a_note_alone_is_a_note(tmp_path: Path) -> None:
     plain.write_text("# One\n\ntext\n")
     theirs.write_text("- [fact] It is so\n- part_of [[Whole]]\n")
 
-    assert recognise(plain)[0] == "markdown"
-    assert recognise(theirs)[0] == "basic-memory"
+    assert detect_source(plain)[0] == "markdown"
+    assert detect_source(theirs)[0] == "basic-memory"
 
 
 def test_what_is_not_known_is_said(tmp_path: Path) -> None:
@@ -99,6 +99,6 @@ def test_what_is_not_known_is_said(tmp_path: Path) -> None:
         db.execute("CREATE TABLE something (a)")
 
     with pytest.raises(Refused, match="directory of nothing"):
-        recognise(tmp_path)
+        detect_source(tmp_path)
     with pytest.raises(Refused, match="no program that is known"):
-        recognise(database)
+        detect_source(database)

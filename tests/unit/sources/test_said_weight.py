@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.sources.said.assent import is_assent
-from recollect.sources.said.courtesies import is_courtesy, tells_nothing
-from recollect.sources.said.prose import without_code
-from recollect.sources.said.weighty import weighty
+from bethink.importers.turn_text import (
+    find_statement,
+    is_assent,
+    is_courtesy,
+    is_uninformative,
+    summarise_code,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +31,7 @@ from recollect.sources.said.weighty import weighty
 )
 def test_what_lasts_is_seen(text: str, kind: str) -> None:
     """Goals, decisions, caveats, rules and preferences are known by how they are said."""
-    found = weighty(text, "user")
+    found = find_statement(text, "user")
 
     assert found is not None
     assert found.kind == kind
@@ -43,13 +46,13 @@ def test_what_lasts_is_seen(text: str, kind: str) -> None:
 )  # fmt: skip
 def test_what_passes_is_not(text: str) -> None:
     """A wish of the moment, a question, an observation and code are none of these."""
-    assert weighty(text, "user") is None
+    assert find_statement(text, "user") is None
 
 
 def test_an_agent_only_warns() -> None:
     """What an agent decides is for the task at hand; what it warns of lasts."""
-    assert weighty("We decided to use asyncpg instead of the ORM", "assistant") is None
-    found = weighty("It works. Watch out: the pool is small.", "assistant")
+    assert find_statement("We decided to use asyncpg instead of the ORM", "assistant") is None
+    found = find_statement("It works. Watch out: the pool is small.", "assistant")
     assert found == ("caveat", "Watch out: the pool is small.")
 
 
@@ -77,7 +80,7 @@ def test_assent_tells_nothing(text: str) -> None:
 )
 def test_a_yes_is_kept_where_it_answers(text: str, before: str, nothing: bool) -> None:
     """After a question it is all there is of a decision; elsewhere it tells nothing."""
-    assert tells_nothing(text, "user", before) is nothing
+    assert is_uninformative(text, "user", before) is nothing
 
 
 def test_courtesy_is_every_sentence_or_none() -> None:
@@ -115,24 +118,24 @@ def test_long_code_is_told_by_its_length() -> None:
     short = "Run:\n```sh\nmake test\n```\nThen push."
     long = "See:\n~~~python\n" + "a\n```\n" * 4 + "~~~\nDone so."
 
-    assert without_code(short) == short
-    assert without_code(long) == "See:\n[8 lines of python]\nDone so."
-    assert without_code("Look:\n```\n" + "a\n" * 9 + "b") == "Look:\n[10 lines of code]"
+    assert summarise_code(short) == short
+    assert summarise_code(long) == "See:\n[8 lines of python]\nDone so."
+    assert summarise_code("Look:\n```\n" + "a\n" * 9 + "b") == "Look:\n[10 lines of code]"
 
 
 def test_code_that_ends_on_its_line_hides_nothing() -> None:
     """What follows it are words."""
     said = "```make``` builds it.\nNever run it\nas root,\nnot even\nin a container."
 
-    assert without_code(said) == said
+    assert summarise_code(said) == said
 
 
 @settings(deadline=None)
 @given(st.text(alphabet="`~ab \n", max_size=80))
 def test_no_text_is_too_odd(text: str) -> None:
     """Whatever stands in a text, taking its code out ends, adds no fence, and twice is once."""
-    once = without_code(text)
+    once = summarise_code(text)
 
     assert once.count("```") <= text.count("```")
-    assert without_code(once) == once
-    weighty(text, "user")
+    assert summarise_code(once) == once
+    find_statement(text, "user")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import BadText, Refused
-from recollect.sources.stream import guess_format, open_stream, records
+from bethink.errors import BadText, Refused
+from bethink.importers.streams import guess_format, open_stream, read_records
 
 
 def guessed(tmp_path: Path, content: bytes) -> str:
@@ -31,8 +31,8 @@ def guessed(tmp_path: Path, content: bytes) -> str:
         (b'{"text": "a"}\n', "jsonl"),
         (b'\n\n  "a string"\n', "jsonl"),
         (b'\xef\xbb\xbf{"text": "a"}\n', "jsonl"),
-        (b'{"type": "recollect", "version": 1}\n{}', "recollect"),
-        (gzip.compress(b'{"type": "recollect", "version": 1}\n{}', mtime=0), "recollect"),
+        (b'{"type": "bethink", "version": 1}\n{}', "bethink"),
+        (gzip.compress(b'{"type": "bethink", "version": 1}\n{}', mtime=0), "bethink"),
         (b"{broken\n", "jsonl"),
         (b'"Quoted" is how it begins\n', "lines"),
         (b"- a note\n- another\n\n", "lines"),
@@ -50,7 +50,7 @@ def test_the_beginning_tells_the_format(tmp_path: Path, content: bytes, form: st
 @given(content=st.binary(max_size=200).filter(lambda content: content[:2] != b"\x1f\x8b"))
 def test_any_bytes_have_a_format(tmp_path: Path, content: bytes) -> None:
     """Nothing that can be in a file raises."""
-    assert guessed(tmp_path, content) in ("jsonl", "text", "lines", "recollect")
+    assert guessed(tmp_path, content) in ("jsonl", "text", "lines", "bethink")
 
 
 def test_a_file_knows_its_name_and_how_far_it_is_read(tmp_path: Path) -> None:
@@ -73,15 +73,15 @@ def test_names_no_file_can_have_are_refused(name: str) -> None:
 
 def test_records_of_an_export(tmp_path: Path) -> None:
     """A line that is none ends the import, by its number."""
-    content = [{"type": "recollect"}, {"type": "item"}]
+    content = [{"type": "bethink"}, {"type": "item"}]
     good, bad, worse = (tmp_path / name for name in ("good", "bad", "worse"))
     good.write_text("\n".join(map(json.dumps, content)))
     bad.write_bytes(b"{}\n[]\n")
     worse.write_bytes(b'{}\n{"a": "\xff"}\n')
 
     with open_stream(str(good)) as source:
-        assert list(records(source)) == content
+        assert list(read_records(source)) == content
     with open_stream(str(bad)) as source, pytest.raises(BadText, match="line 2 is not a record"):
-        list(records(source))
+        list(read_records(source))
     with open_stream(str(worse)) as source, pytest.raises(BadText, match="line 2 is not UTF-8"):
-        list(records(source))
+        list(read_records(source))

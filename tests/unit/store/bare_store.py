@@ -10,10 +10,10 @@ from typing import Any
 
 import apsw
 
-from recollect.model import Item
-from recollect.store.analysis import about_words
-from recollect.store.sqlite import words
-from recollect.store.sqlite.scope import Predicate
+from bethink.model import Item
+from bethink.store.analysis import extra_index_words
+from bethink.store.sqlite.search import word_index as words
+from bethink.store.sqlite.search.scope import Predicate
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 _FIXED: dict[str, Any] = dict.fromkeys(("source", "source_class", "writer"), "test")
@@ -29,7 +29,7 @@ def within(sql: str, *values: Any) -> Predicate:
 
 def empty_database(path: Path | None = None) -> apsw.Connection:
     db = apsw.Connection(str(path or ":memory:"))
-    schema = files("recollect.store.sqlite").joinpath("migrations/0001.sql")
+    schema = files("bethink.store.sqlite").joinpath("db/migrations/0001.sql")
     db.execute(schema.read_text(encoding="utf-8"))
     return db
 
@@ -44,7 +44,7 @@ def add(db: apsw.Connection, texts: Iterable[str], **columns: Any) -> list[words
     first = (db.execute("SELECT max(rid) FROM item").get or 0) + 1
     rows = []
     for rid, text in enumerate(texts, start=first):
-        row = words.IndexRow(rid, text, about_words(text), columns.get("original"))
+        row = words.IndexRow(rid, text, extra_index_words(text), columns.get("original"))
         at = int((START + timedelta(minutes=rid)).timestamp() * 1000)
         values = dict(
             _FIXED,
@@ -54,7 +54,7 @@ def add(db: apsw.Connection, texts: Iterable[str], **columns: Any) -> list[words
             about=row.about,
             stored_at=at,
             live_from=at,
-            length=words.measure(db, row),
+            length=words.row_length(db, row),
             fingerprint=f"f{rid}",
         )
         values |= columns
@@ -62,7 +62,7 @@ def add(db: apsw.Connection, texts: Iterable[str], **columns: Any) -> list[words
         marks = ", ".join("?" * len(values))
         db.execute(f"INSERT INTO item ({names}) VALUES ({marks})", tuple(values.values()))
         rows.append(row)
-    words.index(db, rows)
+    words.index_rows(db, rows)
     return rows
 
 

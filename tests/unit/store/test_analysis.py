@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.store.analysis import about_words, fold, query_words, unspaced_runs
-from recollect.store.sqlite.terms import terms, tokenizer, words
+from bethink.store.analysis import extra_index_words, fold, query_units, unspaced_runs
+from bethink.store.sqlite.search.lexical import index_terms, query_words_of, tokenizer
 
 any_text = st.text(
     st.characters(exclude_categories=("Cs",), exclude_characters="\x00"), max_size=40
@@ -61,7 +61,7 @@ def db() -> apsw.Connection:
 )
 def test_a_text_is_indexed_by_what_its_tokens_lack(text: str, extra: str) -> None:
     """Parts, joined and plain forms are added where the tokenizer does not make them."""
-    assert about_words(text) == extra
+    assert extra_index_words(text) == extra
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_name_is_asked_for_by_its_parts_and_as_one_word(
     text: str, asked: tuple[str, ...], joined: str
 ) -> None:
     """Whichever way the memory writes it."""
-    (unit,) = query_words(text)
+    (unit,) = query_units(text)
 
     assert (unit.shown, unit.words, unit.joined) == (text, asked, joined)
 
@@ -94,16 +94,16 @@ def test_every_word_of_a_question_is_indexed_when_a_memory_says_the_same(text: s
     db = apsw.Connection(":memory:")
     tokens = tokenizer(db)
 
-    indexed = set(terms(db, text))
+    indexed = set(index_terms(db, text))
 
-    assert {term for word in words(db, text) for term in word.terms} <= indexed
-    assert {term for unit in query_words(text) for term in tokens(unit.joined)} <= indexed
+    assert {term for word in query_words_of(db, text) for term in word.terms} <= indexed
+    assert {term for unit in query_units(text) for term in tokens(unit.joined)} <= indexed
 
 
 def test_common_words_are_marked_unless_there_are_no_others() -> None:
     """Something must be searched."""
-    mixed = query_words("what is the plan")
-    only_common = query_words("what is it")
+    mixed = query_units("what is the plan")
+    only_common = query_units("what is it")
 
     assert [unit.shown for unit in mixed if not unit.common] == ["plan"]
     assert not any(unit.common for unit in only_common)
@@ -127,17 +127,17 @@ def test_common_words_are_those_of_the_questions_language(
     question: str, telling: list[str]
 ) -> None:
     """A few words that are common elsewhere do not make a question one of that language."""
-    assert [unit.shown for unit in query_words(question) if not unit.common] == telling
+    assert [unit.shown for unit in query_units(question) if not unit.common] == telling
 
 
 def test_a_capital_makes_a_common_word_a_name() -> None:
     """May and Will are not may and will; at the start, and in shouting, capitals say nothing."""
     named = {
         unit.shown
-        for unit in query_words("Did we ask Will in May what I can do")
+        for unit in query_units("Did we ask Will in May what I can do")
         if not unit.common
     }
-    shouted = [unit.shown for unit in query_words("WHAT IS THE PLAN") if not unit.common]
+    shouted = [unit.shown for unit in query_units("WHAT IS THE PLAN") if not unit.common]
 
     assert {"Will", "May"} <= named
     assert not {"Did", "I"} & named
@@ -146,22 +146,22 @@ def test_a_capital_makes_a_common_word_a_name() -> None:
 
 def test_each_thing_is_asked_for_once_and_shown_as_it_was_typed() -> None:
     """In the order of the question, without the punctuation around it."""
-    units = query_words("«Café», café or (naïve) CAFE?")
+    units = query_units("«Café», café or (naïve) CAFE?")
 
     assert [unit.shown for unit in units] == ["Café", "or", "naïve"]
 
 
 def test_a_huge_question_is_read_up_to_a_limit() -> None:
     """Its cost is bounded by the number of words."""
-    assert len(query_words(" ".join(f"word{n}x" for n in range(5_000)))) == 512
+    assert len(query_units(" ".join(f"word{n}x" for n in range(5_000)))) == 512
 
 
 def test_a_blob_is_not_taken_apart() -> None:
     """A run of hundreds of characters is no name."""
     blob = "aB1-" * 100 + "z"
 
-    assert about_words(blob) == ""
-    assert query_words(blob)[0].joined == ""
+    assert extra_index_words(blob) == ""
+    assert query_units(blob)[0].joined == ""
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bethink import Memory
+from bethink.ports import Embedding
+from bethink.store.sqlite import SqliteStore
+from bethink.testing import FixedClock
 from compass import Compass
 from corpus import NOW
-from recollect import Memory
-from recollect.ports import Embedding
-from recollect.store.sqlite import SqliteStore
-from recollect.testing import FixedClock
 from records import DIM, MODEL, at, embedding, mention, record, scope
 
 

@@ -12,11 +12,12 @@ from bare_store import EVERYTHING, START, add, empty_database, hydrate, within
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.model import Entity, Link, Node
-from recollect.ports import Found, Mention
-from recollect.store.sqlite import graph, moments
-from recollect.store.sqlite.moments import Window
-from recollect.text import fold
+from bethink.core.text import fold
+from bethink.model import Entity, Link, Node
+from bethink.ports import Mention, SearchResult
+from bethink.store.sqlite import links as graph
+from bethink.store.sqlite.search import browse as moments
+from bethink.store.sqlite.search.browse import TimeWindow
 
 NOW = START
 
@@ -36,7 +37,7 @@ def mention(db: apsw.Connection, item: str, *entities: Entity) -> None:
     graph.add_mentions(db, item, [Mention(one) for one in entities], NOW)
 
 
-def ids(found: Found) -> list[str]:
+def ids(found: SearchResult) -> list[str]:
     return [match.item.id for match in found.matches]
 
 
@@ -103,7 +104,7 @@ def test_an_entity_carries_all_that_is_known(db: apsw.Connection) -> None:
     mention(db, "m1", entity("New York", "place", "NYC", "Big  Apple"))
     mention(db, "m2", entity("NEW YORK", "place"))
 
-    (found,) = graph.entities(db, "", 10, 0)
+    (found,) = graph.list_entities(db, "", 10, 0)
 
     assert found == Entity(
         "place:new york", "place", "New York", ("big apple", "nyc"), 2, last_seen_at=NOW
@@ -115,7 +116,7 @@ def test_the_same_mention_again_counts_once(db: apsw.Connection) -> None:
     for confidence in (0.5, 0.9, 0.2):
         graph.add_mentions(db, "m1", [Mention(entity("Anna"), confidence)], NOW)
 
-    assert graph.entities(db, "", 10, 0)[0].mentions == 1
+    assert graph.list_entities(db, "", 10, 0)[0].mentions == 1
     assert [link.confidence for link in graph.links_of(db, ["m1"], (), incoming=True)] == [0.9]
 
 
@@ -125,7 +126,7 @@ def test_entities_are_listed_by_mentions_a_page_at_a_time(db: apsw.Connection) -
     mention(db, "m2", entity("Bob"))
 
     def names(prefix: str, limit: int = 10, offset: int = 0) -> list[str]:
-        return [one.name for one in graph.entities(db, prefix, limit, offset)]
+        return [one.name for one in graph.list_entities(db, prefix, limit, offset)]
 
     assert names("") == ["Bob", "Andrea", "Anna"]
     assert names("", 1, 1) == ["Andrea"]
@@ -236,8 +237,10 @@ def moment(minutes: float) -> datetime:
 
 def in_time(
     db: apsw.Connection, start: float, end: float, depth: int = 10, predicate: Any = EVERYTHING
-) -> Found:
-    return moments.search_time(db, Window(moment(start), moment(end)), depth, predicate, hydrate)
+) -> SearchResult:
+    return moments.search_time(
+        db, TimeWindow(moment(start), moment(end)), depth, predicate, hydrate
+    )
 
 
 def test_the_middle_of_a_window_comes_first(db: apsw.Connection) -> None:
@@ -258,7 +261,7 @@ def test_what_happened_counts_more_than_when_it_was_stored(db: apsw.Connection) 
     start, end = datetime(2020, 5, 1, tzinfo=UTC), datetime(2020, 5, 2, tzinfo=UTC)
 
     assert ids(in_time(db, -60, 60)) == []
-    assert ids(moments.search_time(db, Window(start, end), 5, EVERYTHING, hydrate)) == ["m1"]
+    assert ids(moments.search_time(db, TimeWindow(start, end), 5, EVERYTHING, hydrate)) == ["m1"]
 
 
 @given(

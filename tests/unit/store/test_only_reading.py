@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import StoreError
-from recollect.memory import Memory
+from bethink.errors import StoreError
+from bethink.memory import Memory
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs resource limits")
 
 # No file may grow: what a full disk does to SQLite's log and its index.
 _FULL = """
 import resource, sys
-from recollect.errors import StoreError
-from recollect.memory import Memory
+from bethink.errors import StoreError
+from bethink.memory import Memory
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 with Memory.open(path=sys.argv[1]) as memory:
@@ -33,10 +33,10 @@ with Memory.open(path=sys.argv[1]) as memory:
 # The disk is full for a while, and another process writes before this one does again.
 _FULL_FOR_A_WHILE = """
 import resource, subprocess, sys, threading
-from recollect.memory import Memory
+from bethink.memory import Memory
 
 ANY = resource.RLIM_INFINITY
-OTHER = "import sys; from recollect.memory import Memory; Memory.open(path=sys.argv[1])"
+OTHER = "import sys; from bethink.memory import Memory; Memory.open(path=sys.argv[1])"
 OTHER += ".remember('The ferry leaves at noon')"
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, ANY))
 with Memory.open(path=sys.argv[1]) as memory:
@@ -60,10 +60,10 @@ with Memory.open(path=sys.argv[1]) as memory:
 # Nothing can be written here all the while, and another process writes and is done.
 _FULL_HERE_ALONE = """
 import resource, subprocess, sys
-from recollect.errors import StoreBusy
-from recollect.memory import Memory
+from bethink.errors import StoreBusy
+from bethink.memory import Memory
 
-OTHER = "import resource, sys; from recollect.memory import Memory; "
+OTHER = "import resource, sys; from bethink.memory import Memory; "
 OTHER += "resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2); "
 OTHER += "memory = Memory.open(path=sys.argv[1]); "
 OTHER += "memory.forget(*[one.id for one in memory.browse()], erase=True); "
@@ -97,8 +97,8 @@ with Memory.open(path=sys.argv[1]) as memory:
 # A log turns up that cannot be read here, and is gone again.
 _LOG_FOR_A_WHILE = """
 import resource, subprocess, sys
-from recollect.errors import StoreError
-from recollect.memory import Memory
+from bethink.errors import StoreError
+from bethink.memory import Memory
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
 log = sys.argv[1] + "-wal"

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.ports import Found, PieceSearch
-from recollect.store.spelling import piece_in
-from recollect.store.sqlite import SqliteStore
-from recollect.store.sqlite.pieces import windows
+from bethink.ports import SearchResult, TrigramSearch
+from bethink.store.analysis import best_substring_match
+from bethink.store.sqlite import SqliteStore
+from bethink.store.sqlite.search.staged import word_windows
 from records import NOW, record, scope
 
 TEXTS = {
@@ -39,11 +39,13 @@ def store() -> Iterator[SqliteStore]:
     opened.close()
 
 
-def pieces(store: SqliteStore, text: str, *, original: bool = False, share: float = 0.0) -> Found:
-    return store.search_pieces(PieceSearch(text, 10, original, share), scope())
+def pieces(
+    store: SqliteStore, text: str, *, original: bool = False, share: float = 0.0
+) -> SearchResult:
+    return store.search_pieces(TrigramSearch(text, 10, original, share), scope())
 
 
-def best(found: Found) -> tuple[str, str]:
+def best(found: SearchResult) -> tuple[str, str]:
     first = found.matches[0]
     return first.item.id, first.why
 
@@ -85,7 +87,7 @@ def test_the_first_way_that_finds_is_enough(store: SqliteStore) -> None:
 def test_short_words_count_only_as_words(store: SqliteStore) -> None:
     """The word "tea" is a word of one memory and a part of none."""
     assert [match.item.id for match in pieces(store, "tea").matches] == ["tea"]
-    assert piece_in("are", "middleware") is None
+    assert best_substring_match("are", "middleware") is None
 
 
 def test_the_score_is_the_share_that_was_found(store: SqliteStore) -> None:
@@ -99,15 +101,15 @@ def test_the_score_is_the_share_that_was_found(store: SqliteStore) -> None:
 
 def test_windows_overlap_by_half() -> None:
     """Half the word's length, at least four letters, of words of seven or more."""
-    assert windows("window") == []
-    assert windows("windows") == ["wind", "ndow", "dows"]
-    assert windows("lighthouse") == ["light", "ghtho", "thous", "house"]
+    assert word_windows("window") == []
+    assert word_windows("windows") == ["wind", "ndow", "dows"]
+    assert word_windows("lighthouse") == ["light", "ghtho", "thous", "house"]
 
 
 @given(st.text(min_size=7, max_size=60))
 def test_windows_cover_the_word(word: str) -> None:
     """Every letter stands in one, and each is at least four letters long."""
-    cut = windows(word)
+    cut = word_windows(word)
 
     assert cut[0] == word[: len(cut[0])]
     assert word.endswith(cut[-1])

@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.ports import TextSearch, WordStatistics
-from recollect.store.ranking import Question, Wanted, idf, weigh
+from bethink.ports import TextSearch, WordStatistics
+from bethink.store.ranking import QueryTerm, WeightedQuery, idf, weight_query
 
 KNOWN = WordStatistics(
     documents=100,
     average_length=10.0,
     frequencies={"auth": 5, "token": 20, "the": 90, "pars": 10, "config": 10, "parseconfig": 3},
 )
-AUTH = Wanted("auth", ("auth",), ("auth",))
-TOKEN = Wanted("tokens", ("tokens",), ("token",))
-NAME = Wanted("parse_config", ("parse", "config"), ("pars", "config"), "parseconfig")
+AUTH = QueryTerm("auth", ("auth",), ("auth",))
+TOKEN = QueryTerm("tokens", ("tokens",), ("token",))
+NAME = QueryTerm("parse_config", ("parse", "config"), ("pars", "config"), "parseconfig")
 
 
-def question(*wanted: Wanted, **settings: float) -> Question:
-    return weigh(wanted, KNOWN, TextSearch("", **settings))  # type: ignore[arg-type]
+def question(*wanted: QueryTerm, **settings: float) -> WeightedQuery:
+    return weight_query(wanted, KNOWN, TextSearch("", **settings))  # type: ignore[arg-type]
 
 
 def test_the_score_is_the_sum_over_words_of_idf_times_saturation() -> None:
@@ -59,7 +59,7 @@ def test_words_around_a_memory_count_by_their_weight() -> None:
 
 def test_equal_words_in_another_order_score_exactly_the_same() -> None:
     """So that ties are ties, to the last bit."""
-    both = question(AUTH, TOKEN, Wanted("the", ("the",), ("the",)))
+    both = question(AUTH, TOKEN, QueryTerm("the", ("the",), ("the",)))
     words = ["auth", "token", "the", "token"]
 
     assert both.score(words, [], 4).score == both.score(words[::-1], [], 4).score
@@ -86,9 +86,9 @@ def test_parts_side_by_side_across_columns_are_no_name() -> None:
 
 def test_a_sign_that_makes_a_name_counts_only_with_the_name() -> None:
     """C++ is more than the letter C."""
-    sharp = Wanted("C#", ("c",), ("c",), "csharp")
+    sharp = QueryTerm("C#", ("c",), ("c",), "csharp")
     known = KNOWN._replace(frequencies={"c": 30, "csharp": 2})
-    asked = weigh([sharp], known, TextSearch(""))
+    asked = weight_query([sharp], known, TextSearch(""))
 
     assert asked.score(["csharp"], [], 5).score > asked.score(["c"], [], 5).score > 0
 
@@ -123,4 +123,4 @@ def test_an_empty_store_can_be_asked() -> None:
     """No memories, no lengths, no division by zero."""
     nothing = WordStatistics(0, 0.0, {})
 
-    assert weigh([AUTH], nothing, TextSearch("")).score(["auth"], [], 1).score > 0
+    assert weight_query([AUTH], nothing, TextSearch("")).score(["auth"], [], 1).score > 0

@@ -15,18 +15,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bethink.store.signature import MAX_WORDS_WITHOUT_WINDOWS, SIGNATURE_BYTES, sign_texts
+from bethink.store.sqlite import SqliteStore
+from bethink.store.sqlite.search.lexical import tokenizer
+from bethink.store.sqlite.search.staged import content_terms
 from corpus import NOTES, TALK
-from recollect.store.signature import BYTES, WHOLE_UP_TO, sign_all
-from recollect.store.sqlite import SqliteStore
-from recollect.store.sqlite.signatures import telling_terms
-from recollect.store.sqlite.terms import tokenizer
 from records import NOW, at, record, scope
 
 THRESHOLD = 0.65
 
 
 def builtin_texts() -> list[str]:
-    source = files("recollect.eval").joinpath("builtin/memories.jsonl").read_text("utf-8")
+    source = files("bethink.eval").joinpath("builtin/memories.jsonl").read_text("utf-8")
     return [json.loads(line)["text"] for line in source.splitlines()]
 
 
@@ -49,7 +49,7 @@ def likeness(store: SqliteStore, text: str) -> dict[str, float]:
 
 def words_of(text: str) -> set[str]:
     db = apsw.Connection(":memory:")
-    return set(telling_terms(text, tokenizer(db)(text), db))
+    return set(content_terms(text, tokenizer(db)(text), db))
 
 
 def test_unrelated_texts_stay_below_the_threshold(store: SqliteStore) -> None:
@@ -70,7 +70,7 @@ def test_unrelated_texts_stay_below_the_threshold(store: SqliteStore) -> None:
 
 def test_questions_pass_over_what_has_nothing_to_do_with_them(store: SqliteStore) -> None:
     """Short questions too: of pairs with nothing in common less than one in ten thousand."""
-    asked = files("recollect.eval").joinpath("builtin/questions.jsonl").read_text("utf-8")
+    asked = files("bethink.eval").joinpath("builtin/questions.jsonl").read_text("utf-8")
     questions = [json.loads(line)["query"] for line in asked.splitlines()]
     own = {text: words_of(text) for text in TEXTS}
     pairs = above = strangers = 0
@@ -158,25 +158,26 @@ def test_a_short_question_is_found_in_a_long_memory() -> None:
 @given(st.lists(st.text(st.characters(categories=("L", "N")), min_size=1), unique=True))
 def test_every_text_is_signed_alone_as_in_a_batch(words: list[str]) -> None:
     """Bits follow from the words alone; stretches cover all of a long text."""
-    alone = sign_all([words])[0]
-    first, second, third = sign_all([["other"], words, []])
+    alone = sign_texts([words])[0]
+    first, second, third = sign_texts([["other"], words, []])
 
     assert np.array_equal(alone.bits, second.bits)
     assert alone.counts == second.counts
     assert (
         len(alone.counts)
         == len(alone.bits)
-        == (len(words) > 0) + (0 if len(words) <= WHOLE_UP_TO else (len(words) - 1) // 6)
+        == (len(words) > 0)
+        + (0 if len(words) <= MAX_WORDS_WITHOUT_WINDOWS else (len(words) - 1) // 6)
     )
     assert not third.counts
-    assert sign_all([]) == []
-    assert first.bits.shape == (1, BYTES)
+    assert sign_texts([]) == []
+    assert first.bits.shape == (1, SIGNATURE_BYTES)
 
 
 def test_words_have_numbers_of_their_own() -> None:
     """Signatures of single words agree in half their bits, and none is lopsided."""
     rows = np.unpackbits(
-        np.concatenate([one.bits for one in sign_all([[f"w{n}"] for n in range(60)])]), axis=1
+        np.concatenate([one.bits for one in sign_texts([[f"w{n}"] for n in range(60)])]), axis=1
     )
     agreement = [np.mean(one == other) for one, other in combinations(rows, 2)]
 
@@ -234,7 +235,7 @@ def test_older_rows_get_theirs_and_a_search_says_so(path: Path) -> None:
     store.close()
 
     assert len(before.matches) == 2
-    assert "3 memories have none yet: recollect reindex" in before.note
+    assert "3 memories have none yet: bethink reindex" in before.note
     assert made == [2, 1, 0]
     assert len(after.matches) == 5
     assert "have none" not in after.note

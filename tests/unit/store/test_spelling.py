@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.store.spelling import (
-    PART_WORTH,
-    likeness,
-    one_slip_away,
-    slips,
-    slips_allowed,
+from bethink.store.analysis import (
+    PART_SIMILARITY,
+    edit_distance,
+    max_edits,
+    one_edit_variants,
+    spelling_similarity,
     trigrams,
 )
 
@@ -36,13 +36,13 @@ def test_slips_are_counted_exactly_up_to_the_limit(one: str, other: str, most: i
     """A column in one number loses nothing."""
     true = full_table(one, other)
 
-    assert slips(one, other, most) == (true if true <= most else None)
+    assert edit_distance(one, other, most) == (true if true <= most else None)
 
 
 @given(small_words)
 def test_one_slip_away_is_all_that_is_one_slip_away(word: str) -> None:
     """And the word itself, which is none."""
-    for other in one_slip_away(word):
+    for other in one_edit_variants(word):
         assert full_table(word, other) <= 1
 
 
@@ -59,7 +59,7 @@ def test_one_slip_away_is_all_that_is_one_slip_away(word: str) -> None:
 )
 def test_misspelt_words_are_nearly_the_word(word: str, other: str) -> None:
     """Worth less than the word, more than any part."""
-    assert PART_WORTH < likeness(word, other) < 1.0
+    assert PART_SIMILARITY < spelling_similarity(word, other) < 1.0
 
 
 @pytest.mark.parametrize(
@@ -68,19 +68,24 @@ def test_misspelt_words_are_nearly_the_word(word: str, other: str) -> None:
 )
 def test_other_words_are_not(word: str, other: str) -> None:
     """Short parts say nothing, short words and figures are not bent."""
-    assert likeness(word, other) == 0.0
+    assert spelling_similarity(word, other) == 0.0
 
 
 def test_parts_are_worth_by_their_length() -> None:
     """The more of the word, the better; never as much as a misspelt word."""
-    assert 0 < likeness("ware", "middleware") < likeness("middle", "middleware") < PART_WORTH
-    assert likeness("authmiddlewar", "middlewar") < PART_WORTH
-    assert likeness("same", "same") == 1.0
+    assert (
+        0
+        < spelling_similarity("ware", "middleware")
+        < spelling_similarity("middle", "middleware")
+        < PART_SIMILARITY
+    )
+    assert spelling_similarity("authmiddlewar", "middlewar") < PART_SIMILARITY
+    assert spelling_similarity("same", "same") == 1.0
 
 
 def test_short_words_and_figures_allow_no_slips() -> None:
     """Two letters could be anything."""
-    assert [slips_allowed(w) for w in ("ab", "abc", "abcde", "abcdef", "abc1")] == [0, 1, 1, 2, 0]
+    assert [max_edits(w) for w in ("ab", "abc", "abcde", "abcdef", "abc1")] == [0, 1, 1, 2, 0]
 
 
 def test_trigrams_are_given_once() -> None:

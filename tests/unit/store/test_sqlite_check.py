@@ -9,9 +9,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect.model import Link, Node
-from recollect.ports import Finding, TextSearch
-from recollect.store.sqlite import SqliteStore
+from bethink.model import Link, Node
+from bethink.ports import CheckResult, TextSearch
+from bethink.store.sqlite import SqliteStore
 from records import NOW, embedding, mention, record, scope
 
 
@@ -44,7 +44,7 @@ def raw(path: Path) -> Iterator[apsw.Connection]:
     db.close()
 
 
-def check(path: Path, *, repair: bool = False) -> dict[str, Finding]:
+def check(path: Path, *, repair: bool = False) -> dict[str, CheckResult]:
     store = SqliteStore.open(path, space="test")
     try:
         return {finding.name: finding for finding in store.check(repair=repair)}
@@ -52,7 +52,7 @@ def check(path: Path, *, repair: bool = False) -> dict[str, Finding]:
         store.close()
 
 
-def bad(findings: dict[str, Finding]) -> set[str]:
+def bad(findings: dict[str, CheckResult]) -> set[str]:
     return {name for name, finding in findings.items() if not finding.ok}
 
 

@@ -12,8 +12,8 @@ import apsw
 import numpy as np
 import pytest
 
-from recollect.ports import Embedding, Record, TextSearch
-from recollect.store.sqlite import SqliteStore, erase
+from bethink.ports import Embedding, Record, TextSearch
+from bethink.store.sqlite import SqliteStore, erase
 from records import NOW, at, mention, record, scope
 
 # In a process of its own: closing a handle of the file in this one would drop the
@@ -170,7 +170,7 @@ def test_an_erase_that_was_cut_off_is_finished(path: Path) -> None:
     store = SqliteStore.open(path, space="test")
     store.put([canary("c", "xq7"), record("b")], actor="x", now=NOW)
     with store._connections.writing() as db:
-        erase.erase(db, store._vectors, ["c"], actor="x", now=0)
+        erase.erase_items(db, store._vectors, ["c"], actor="x", now=0)
     store.close()
 
     SqliteStore.open(path, space="test").close()

@@ -7,10 +7,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect.errors import BadText, RecollectError, Refused, StoreBusy, StoreDamaged, StoreError
-from recollect.ports import TextSearch
-from recollect.store.sqlite import SqliteStore
-from recollect.store.sqlite.translate import translated
+from bethink.errors import BadText, BethinkError, Refused, StoreBusy, StoreDamaged, StoreError
+from bethink.ports import TextSearch
+from bethink.store.sqlite import SqliteStore
+from bethink.store.sqlite.db.connection import translate_errors
 from records import NOW, record, scope
 
 EXPECTED = {
@@ -32,7 +32,7 @@ EXPECTED = {
 @pytest.mark.parametrize("error", EXPECTED, ids=lambda error: error.__name__)
 def test_every_error_of_the_driver_becomes_one_of_ours(error: type[apsw.Error]) -> None:
     """With the file's name where there is one, and the cause kept."""
-    with pytest.raises(RecollectError) as caught, translated("space.db"):
+    with pytest.raises(BethinkError) as caught, translate_errors("space.db"):
         raise error("the engine's own words")
 
     assert type(caught.value) is EXPECTED[error]
@@ -42,7 +42,7 @@ def test_every_error_of_the_driver_becomes_one_of_ours(error: type[apsw.Error]) 
 
 def test_other_errors_pass(tmp_path: Path) -> None:
     """Only what the driver raises is translated."""
-    with pytest.raises(KeyError), translated("space.db"):
+    with pytest.raises(KeyError), translate_errors("space.db"):
         raise KeyError
 
 
@@ -50,7 +50,7 @@ def test_a_full_disk_saves_nothing_and_breaks_nothing(tmp_path: Path) -> None:
     """The write is refused in words; reads go on; with room again writes do too."""
     store = SqliteStore.open(tmp_path / "space.db", space="test")
     store.put([record("a", "tea")], actor="x", now=NOW)
-    db = store._connections.mine()
+    db = store._connections.for_thread()
     pages = db.execute("PRAGMA page_count").get
     db.execute(f"PRAGMA max_page_count = {pages + 2}")
 

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import Refused
-from recollect.model import Link, Node
-from recollect.ports import Fading
-from recollect.store.sqlite import SqliteStore, fields
-from recollect.store.sqlite.load import _LAYOUTS
-from recollect.store.sqlite.rows import CONTENT
+from bethink.errors import Refused
+from bethink.model import Link, Node
+from bethink.ports import UsageDecay
+from bethink.store.sqlite import SqliteStore
+from bethink.store.sqlite.db import rows as fields
+from bethink.store.sqlite.db.rows import CONTENT
+from bethink.store.sqlite.transfer import _LAYOUTS
 from records import NOW, at, mention, record, scope
 
 
@@ -46,7 +47,7 @@ def store() -> Iterator[SqliteStore]:
     store.set_status(["b"], "active", actor="x", now=at(hours=2))
     store.add_links([Link(Node("item", "a"), Node("item", "b"), "implies", context="because")])
     store.add_links([Link(Node("entity", "person:ana"), Node("file", "src/x.py"), "wrote")])
-    store.note_use(["a"], NOW, fading=Fading(1, 0.1, 60.0, {"a": 0.2}))
+    store.note_use(["a"], NOW, fading=UsageDecay(1, 0.1, 60.0, {"a": 0.2}))
     store.erase(["c"], actor="x", now=NOW)
     with store._connections.writing() as db:
         db.execute(
@@ -87,7 +88,7 @@ def test_every_kind_of_record_comes_back(store: SqliteStore) -> None:
     lines = export(store)
     other = load(lines)
 
-    assert {line["type"] for line in lines} == {"recollect", *_LAYOUTS}
+    assert {line["type"] for line in lines} == {"bethink", *_LAYOUTS}
     assert export(other)[: len(lines)] == lines
     assert all(finding.ok for finding in other.check())
     other.close()

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import StoreBusy, StoreError
-from recollect.store.sqlite.files import open_private
-from recollect.store.sqlite.lock import FileLock, ThreadLock, WriteLock, holding
+from bethink.errors import StoreBusy, StoreError
+from bethink.store.sqlite.db.lock import FileLock, ThreadLock, WriteLock, hold_lock, open_private
 
 
 @pytest.fixture(params=["file", "thread"])
@@ -37,7 +36,7 @@ def test_only_one_holds_it(locks: tuple[WriteLock, WriteLock]) -> None:
     def work(lock: WriteLock) -> None:
         nonlocal inside, most
         for _ in range(20):
-            with holding(lock, "x"):
+            with hold_lock(lock, "x"):
                 inside += 1
                 most = max(most, inside)
                 time.sleep(0.0002)
@@ -57,21 +56,21 @@ def test_patience_ends(locks: tuple[WriteLock, WriteLock]) -> None:
     held = threading.Event()
 
     def hold() -> None:
-        with holding(first, "x"):
+        with hold_lock(first, "x"):
             held.set()
             release.wait()
 
     thread = in_thread(hold)
     held.wait()
     start = time.monotonic()
-    with pytest.raises(StoreBusy, match="others"), holding(second, "x", timeout_s=0.1):
+    with pytest.raises(StoreBusy, match="others"), hold_lock(second, "x", timeout_s=0.1):
         pass
     waited = time.monotonic() - start
     release.set()
     thread.join()
 
     assert 0.1 <= waited < 2
-    with holding(second, "x", timeout_s=1):
+    with hold_lock(second, "x", timeout_s=1):
         pass
 
 
@@ -110,18 +109,18 @@ def test_a_lock_that_cannot_be_made_is_an_error_of_ours(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there the lock is polled for")
 def test_a_lock_that_comes_at_the_last_moment_is_not_lost(tmp_path: Path) -> None:
     """Giving up too late is getting it; giving up in time leaves it to the queue."""
-    from recollect.store.sqlite.lock import _Wait
+    from bethink.store.sqlite.db.lock import _Wait
 
     path = tmp_path / "x.lock"
     late = _Wait(open_private(path))
-    late.stand_in_line()
+    late.wait_in_queue()
     assert late.give_up()
     assert not FileLock(path).acquire(0)
     os.close(late._handle)
 
     early = _Wait(open_private(path))
     assert not early.give_up()
-    early.stand_in_line()
+    early.wait_in_queue()
     lock = FileLock(path)
     assert lock.acquire(0)
     lock.release()
@@ -130,12 +129,12 @@ def test_a_lock_that_comes_at_the_last_moment_is_not_lost(tmp_path: Path) -> Non
 @pytest.mark.skipif(sys.platform == "win32", reason="there the lock is polled for")
 def test_what_cannot_be_locked_is_an_error_of_ours(tmp_path: Path) -> None:
     """A handle that is no file's fails in the queue, and the waiter hears of it."""
-    from recollect.store.sqlite.lock import _Wait
+    from bethink.store.sqlite.db.lock import _Wait
 
     handle = open_private(tmp_path / "x.lock")
     os.close(handle)
     wait = _Wait(handle)
-    wait.stand_in_line()
+    wait.wait_in_queue()
 
     with pytest.raises(OSError):
         wait.finish(1)

@@ -8,11 +8,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect.store.sqlite import SqliteStore
-from recollect.store.sqlite.migrate import (
+from bethink.store.sqlite import SqliteStore
+from bethink.store.sqlite.db.opening import (
     SCHEMA_VERSION,
     Migration,
-    copies,
+    backups,
     migrate,
     migrations,
     schema_version,
@@ -44,7 +44,7 @@ def test_an_old_file_is_copied_before_it_is_changed(path: Path) -> None:
 
     assert schema_version(db) == SCHEMA_VERSION + 1
     assert copy == path.with_name(f"{path.name}.v{SCHEMA_VERSION}.bak")
-    assert copies(path) == [copy]
+    assert backups(path) == [copy]
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     old = apsw.Connection(str(copy))
     assert schema_version(old) == SCHEMA_VERSION
@@ -59,7 +59,7 @@ def test_an_up_to_date_file_is_left_alone(path: Path) -> None:
     db = apsw.Connection(str(path))
 
     assert migrate(db, path, migrations()) is None
-    assert copies(path) == []
+    assert backups(path) == []
     db.close()
 
 
@@ -86,7 +86,7 @@ def test_a_half_made_copy_is_made_again(path: Path) -> None:
     migrate(db, path, [NEXT])
 
     assert not part.exists()
-    assert len(copies(path)) == 1
+    assert len(backups(path)) == 1
     db.close()
 
 

@@ -17,9 +17,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect.errors import NotFound, SchemaTooNew, StoreDamaged, StoreError
-from recollect.store.sqlite import SqliteStore, opening
-from recollect.store.sqlite.connection import APPLICATION_ID, is_safe_engine, require_safe_engine
+from bethink.errors import NotFound, SchemaTooNew, StoreDamaged, StoreError
+from bethink.store.sqlite import SqliteStore
+from bethink.store.sqlite.db import opening
+from bethink.store.sqlite.db.connection import APPLICATION_ID, is_safe_sqlite, require_safe_sqlite
 from records import NOW, record
 
 
@@ -74,15 +75,15 @@ def fingerprint(folder: Path) -> dict[str, tuple[str, int]]:
 )
 def test_an_engine_that_loses_commits_is_refused(version: str, safe: bool) -> None:
     """The WAL-reset bug is in everything before 3.51.3 but two repaired branches."""
-    assert is_safe_engine(version) is safe
+    assert is_safe_sqlite(version) is safe
     if not safe:
         with pytest.raises(StoreError, match=version):
-            require_safe_engine(version)
+            require_safe_sqlite(version)
 
 
 def test_the_engine_in_use_is_safe() -> None:
     """The library really linked, not the one the package asks for."""
-    require_safe_engine(apsw.sqlite_lib_version())
+    require_safe_sqlite(apsw.sqlite_lib_version())
 
 
 # New spaces
@@ -124,7 +125,7 @@ def test_a_closed_space_is_one_file_and_its_lock(tmp_path: Path) -> None:
 def test_a_space_is_durable_and_guarded(tmp_path: Path) -> None:
     """The settings that the promises rest on are really on."""
     store = open_store(tmp_path / "space.db")
-    db = store._connections.mine()
+    db = store._connections.for_thread()
 
     assert db.execute("PRAGMA journal_mode").get == "wal"
     assert db.execute("PRAGMA synchronous").get == 2
@@ -264,7 +265,7 @@ def test_a_space_set_to_another_journal_is_set_right(tmp_path: Path) -> None:
 
     store = open_store(path)
 
-    assert store._connections.mine().execute("PRAGMA journal_mode").get == "wal"
+    assert store._connections.for_thread().execute("PRAGMA journal_mode").get == "wal"
     store.close()
 
 
@@ -307,8 +308,8 @@ def test_connections_of_dead_threads_are_closed(tmp_path: Path) -> None:
 FORKED = """
 import os, sys
 from pathlib import Path
-from recollect.errors import StoreError
-from recollect.store.sqlite import SqliteStore
+from bethink.errors import StoreError
+from bethink.store.sqlite import SqliteStore
 store = SqliteStore.open(Path(sys.argv[1]), space="test")
 child = os.fork()
 if child == 0:
@@ -385,7 +386,7 @@ def test_a_store_in_use_by_another_thread_is_not_torn_away(tmp_path: Path) -> No
         return 1
 
     def work() -> None:
-        with store._connections.reading() as db:
+        with store._connections.read_transaction() as db:
             db.create_scalar_function("pause", pause, 0)
             assert db.execute("SELECT pause()").get == 1
 
@@ -440,7 +441,7 @@ def test_a_file_that_is_being_written_is_not_taken_for_a_broken_one(tmp_path: Pa
         assert writer.stdout.readline() == b"begun\n"
         until = time.monotonic() + 2
         while time.monotonic() < until:
-            opening._recognise(path)
+            opening._require_own_file(path)
         assert writer.poll() is None
     finally:
         writer.kill()
@@ -466,7 +467,7 @@ def test_a_file_whose_log_was_half_written_into_it_opens_with_all_it_held(tmp_pa
         file.write(first[-1])
 
     with pytest.raises(apsw.CorruptError):
-        opening._look_at(killed, "mode=ro&immutable=1")
+        opening._read_application_id(killed, "mode=ro&immutable=1")
     opened = open_store(killed)
     assert opened.count() == 300
     opened.close()

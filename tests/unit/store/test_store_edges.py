@@ -9,10 +9,10 @@ from pathlib import Path
 import apsw
 import pytest
 
+from bethink import Memory
+from bethink.model import FileEdit
+from bethink.testing import FixedClock
 from corpus import NOW, days_ago
-from recollect import Memory
-from recollect.model import FileEdit
-from recollect.testing import FixedClock
 
 MOMENT = days_ago(5)
 MS = timedelta(milliseconds=1)

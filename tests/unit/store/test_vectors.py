@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from recollect.errors import ModelError
-from recollect.ports import Embedder, Embedding, Found
-from recollect.store.sqlite import bits, chunks
-from recollect.store.sqlite.halves import HalvesCache
-from recollect.store.sqlite.nearest import ChunkCache
-from recollect.store.sqlite.scope import Condition, Predicate
-from recollect.store.sqlite.vectors import VectorIndex
+from bethink.errors import ModelError
+from bethink.ports import Embedder, Embedding, SearchResult
+from bethink.store.sqlite.search import vector_index as bits
+from bethink.store.sqlite.search import vector_index as chunks
+from bethink.store.sqlite.search.scope import Condition, Predicate
+from bethink.store.sqlite.search.vector_scan import ChunkCache, Float16Cache
+from bethink.store.sqlite.search.vectors import VectorIndex
 
 MODEL = "test/1"
 Floats = NDArray[np.float32]
@@ -67,11 +67,11 @@ def nearest(
     query: Floats,
     depth: int = 10,
     predicate: Predicate = EVERYTHING,
-) -> Found:
+) -> SearchResult:
     return index.search(db, query, MODEL, depth, predicate, hydrate)
 
 
-def rids(found: Found) -> list[int]:
+def rids(found: SearchResult) -> list[int]:
     return [int(match.item.id[1:]) for match in found.matches]
 
 
@@ -387,7 +387,7 @@ def test_vectors_of_another_model_are_never_compared(
     with pytest.raises(ModelError, match="made by other/1, the embedder in use is test/1") as error:
         nearest(db, index, vectors(1, 8)[0])
 
-    assert error.value.remedy == "recollect reindex"
+    assert error.value.remedy == "bethink reindex"
     assert index.embeddings(db, ["m1"], MODEL) == {}
 
 
@@ -498,7 +498,9 @@ def test_many_threads_get_one_answer(tmp_path: Path, index: VectorIndex) -> None
 
 @given(
     st.lists(
-        st.tuples(st.booleans(), st.sets(st.integers(0, 59), min_size=1)), min_size=1, max_size=12
+        st.tuples(st.booleans(), st.rows_by_category(st.integers(0, 59), min_size=1)),
+        min_size=1,
+        max_size=12,
     ),
     st.sampled_from([1, 7, 60, 1_000]),
 )
@@ -506,7 +508,7 @@ def test_vectors_kept_in_memory_are_those_that_are_stored(
     steps: list[tuple[bool, set[int]]], most: int
 ) -> None:
     """Whatever was read before, written since, or is no longer kept for want of room."""
-    db, cache = empty_database(), HalvesCache(most)
+    db, cache = empty_database(), Float16Cache(most)
     made = vectors(60, 4)
     fill(db, VectorIndex(), made)
     for number, (writes, wanted) in enumerate(steps):
@@ -514,7 +516,7 @@ def test_vectors_kept_in_memory_are_those_that_are_stored(
             rid = min(wanted) + 1
             made[rid - 1] = vectors(1, 4, seed=number)[0]
             VectorIndex().add(db, MODEL, [(rid, Embedding(made[rid - 1]))])
-        stored = ChunkCache().read(db, chunks.models(db)[0])
+        stored = ChunkCache().read(db, chunks.stored_models(db)[0])
         places = np.array(sorted(wanted, key=lambda place: (place * 7) % 60))
 
         read = cache.read(db, stored.chunks, stored.rids, places, 4)
@@ -533,7 +535,7 @@ def test_signs_that_differ_are_counted(width: int, count: int, seed: int) -> Non
     query = rng.integers(0, 256, width, dtype=np.uint8)
     rows = rng.integers(0, 256, (count + 1, width), dtype=np.uint8)
 
-    counted = bits.hamming(query, bits.columns(rows))
+    counted = bits.hamming_distances(query, bits.to_bit_columns(rows))
 
     assert counted.tolist() == np.unpackbits(rows ^ query, axis=1).sum(axis=1).tolist()
 
@@ -541,10 +543,11 @@ def test_signs_that_differ_are_counted(width: int, count: int, seed: int) -> Non
 def test_planes_weigh_up_to_the_dot_product_with_the_signs() -> None:
     """The order by planes is that of the coarse query with the signs."""
     query, rows = vectors(1, 64)[0], vectors(200, 64, seed=2)
-    packed = bits.pack(rows.astype(np.float16))
+    packed = bits.pack_signs(rows.astype(np.float16))
     estimates = sum(
-        bits.hamming(plane, bits.columns(packed)).astype(int) * 2 ** (bits.PLANES - 1 - place)
-        for place, plane in enumerate(bits.planes(query))
+        bits.hamming_distances(plane, bits.to_bit_columns(packed)).astype(int)
+        * 2 ** (bits.BIT_PLANES - 1 - place)
+        for place, plane in enumerate(bits.query_bit_planes(query))
     )
     dots = np.where(rows > 0, 1, -1) @ query
 
@@ -556,7 +559,7 @@ def test_nearest_gives_the_smallest_and_all_that_tie(distances: list[int], count
     """Never fewer than asked for, never one that is farther than one left out."""
     given_ = np.array(distances, dtype=np.uint16)
 
-    chosen = set(bits.nearest(given_, count).tolist())
+    chosen = set(bits.smallest_distances(given_, count).tolist())
 
     left = [d for place, d in enumerate(distances) if place not in chosen]
     assert len(chosen) >= min(count, len(distances))
@@ -565,6 +568,6 @@ def test_nearest_gives_the_smallest_and_all_that_tie(distances: list[int], count
 
 def test_importing_the_index_does_not_load_numpy() -> None:
     """Commands that need no vectors do not wait for it."""
-    code = "import sys, recollect.store.sqlite.vectors; sys.exit('numpy' in sys.modules)"
+    code = "import sys, bethink.store.sqlite.search.vectors; sys.exit('numpy' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -14,12 +14,11 @@ from bare_store import EVERYTHING, add, empty_database, hydrate, index_rows, wit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.ports import Found, TextSearch
-from recollect.store.ranking import weigh
-from recollect.store.sqlite import words
-from recollect.store.sqlite.lexical import make_plan
-from recollect.store.sqlite.scope import Predicate
-from recollect.store.sqlite.terms import read_query, tokenizer
+from bethink.ports import SearchResult, TextSearch
+from bethink.store.ranking import weight_query
+from bethink.store.sqlite.search import word_index as words
+from bethink.store.sqlite.search.lexical import make_plan, parse_query, tokenizer
+from bethink.store.sqlite.search.scope import Predicate
 
 any_text = st.text(
     st.characters(exclude_categories=("Cs",), exclude_characters="\x00"), max_size=60
@@ -54,17 +53,17 @@ def filled(db: apsw.Connection) -> apsw.Connection:
 
 def search(
     db: apsw.Connection, text: str, depth: int = 10, predicate: Predicate = EVERYTHING
-) -> Found:
+) -> SearchResult:
     return words.search_text(db, TextSearch(text, depth), predicate, hydrate)
 
 
 def like(
     db: apsw.Connection, text: str, depth: int = 10, predicate: Predicate = EVERYTHING
-) -> Found:
+) -> SearchResult:
     return words.search_substring(db, text, depth, predicate, hydrate)
 
 
-def ids(found: Found) -> list[str]:
+def ids(found: SearchResult) -> list[str]:
     return [match.item.id for match in found.matches]
 
 
@@ -89,26 +88,26 @@ def test_taking_out_is_the_exact_reverse_of_putting_in(texts: list[str]) -> None
     """Nothing of any text remains, in whatever order."""
     db = empty_database()
     rows = add(db, texts)
-    assert words.verify(db) == []
+    assert words.verify_word_index(db) == []
 
-    words.unindex(db, rows)
+    words.unindex_rows(db, rows)
 
     assert everything_indexed(db) == []
-    assert words.statistics(db, ()).documents == 0
+    assert words.word_statistics(db, ()).documents == 0
 
 
 def test_what_stays_is_not_touched(filled: apsw.Connection) -> None:
     """Counts go down by what left, words of others remain."""
-    before = words.statistics(filled, ["pars", "config", "redi"])
+    before = words.word_statistics(filled, ["pars", "config", "redi"])
     row = index_rows(filled)[1]
 
-    words.unindex(filled, [row])
+    words.unindex_rows(filled, [row])
     filled.execute("DELETE FROM item WHERE rid = ?", (row.rid,))
 
-    after = words.statistics(filled, ["pars", "config", "redi"])
+    after = words.word_statistics(filled, ["pars", "config", "redi"])
     assert after.documents == before.documents - 1
     assert after.frequencies == {"pars": 2, "config": 2, "redi": 1}
-    assert words.verify(filled) == []
+    assert words.verify_word_index(filled) == []
 
 
 def test_an_erased_word_leaves_no_byte_in_the_file(tmp_path: Path) -> None:
@@ -119,7 +118,7 @@ def test_an_erased_word_leaves_no_byte_in_the_file(tmp_path: Path) -> None:
     add(db, ["nothing to see", "the xylocanaryphon sings", "still nothing"])
     row = index_rows(db)[1]
     with db:
-        words.unindex(db, [row])
+        words.unindex_rows(db, [row])
         db.execute("DELETE FROM item WHERE rid = ?", (row.rid,))
     db.execute("VACUUM")
     db.close()
@@ -137,11 +136,11 @@ def test_a_broken_index_is_noticed_and_rebuilt(filled: apsw.Connection) -> None:
     filled.execute("UPDATE term SET df = df + 1 WHERE t = 'auth'")
     filled.execute("UPDATE item SET length = length + 5 WHERE rid = 1")
     filled.execute("UPDATE meta SET value = '77' WHERE name = 'documents'")
-    assert len(words.verify(filled)) >= 3
+    assert len(words.verify_word_index(filled)) >= 3
 
-    words.rebuild(filled)
+    words.rebuild_word_index(filled)
 
-    assert words.verify(filled) == []
+    assert words.verify_word_index(filled) == []
     assert ids(search(filled, "auth token")) == ["m1"]
     assert ids(like(filled, "midleware")) == ["m1"]
 
@@ -150,14 +149,14 @@ def test_wrong_counts_alone_are_noticed(filled: apsw.Connection) -> None:
     """A term counted twice changes every score."""
     filled.execute("UPDATE term SET df = df + 1 WHERE t IN ('auth', 'token')")
 
-    assert words.verify(filled) == ["2 words are counted wrongly"]
+    assert words.verify_word_index(filled) == ["2 words are counted wrongly"]
 
 
 def test_the_length_is_the_number_of_index_words(db: apsw.Connection) -> None:
     """Those of the text and those around it."""
     row = words.IndexRow(1, "parseConfig runs", "parse config", None)
 
-    assert words.measure(db, row) == 4
+    assert words.row_length(db, row) == 4
 
 
 # Finding
@@ -223,7 +222,7 @@ def test_any_text_is_a_valid_question_and_finds_itself(text: str) -> None:
     found = search(db, text)
     like(db, text)
 
-    assert not words.words(db, text) or "m2" in ids(found)
+    assert not words.query_words_of(db, text) or "m2" in ids(found)
 
 
 @pytest.mark.parametrize(
@@ -267,8 +266,8 @@ def test_only_common_words_are_searched_after_all(filled: apsw.Connection) -> No
 def test_the_score_is_bm25_by_our_own_formula(filled: apsw.Connection) -> None:
     """Recomputed from the rows alone."""
     query = TextSearch("parser of the config in Redis", 10, about_weight=0.7, k1=0.9, b=0.4)
-    reading = read_query(filled, query.text)
-    question = weigh(reading.wanted, words.statistics(filled, reading.spelling), query)
+    reading = parse_query(filled, query.text)
+    question = weight_query(reading.wanted, words.word_statistics(filled, reading.spelling), query)
     tokens = tokenizer(filled)
     expected = {}
     for row in index_rows(filled):
@@ -340,8 +339,8 @@ def zipf() -> apsw.Connection:
 
 def brute_force(db: apsw.Connection, search: TextSearch, predicate: Predicate) -> list[str]:
     """The best by judging every row in scope."""
-    reading = read_query(db, search.text)
-    question = weigh(reading.wanted, words.statistics(db, reading.spelling), search)
+    reading = parse_query(db, search.text)
+    question = weight_query(reading.wanted, words.word_statistics(db, reading.spelling), search)
     tokens = tokenizer(db)
     judged = []
     for identity, text, length in db.execute(
@@ -514,7 +513,7 @@ def test_spelling_is_exact_in_scope(zipf: apsw.Connection) -> None:
 
 def test_words_of_a_question_carry_their_terms(filled: apsw.Connection) -> None:
     """As they are written, with what the index knows them by."""
-    found = words.words(filled, "the parseConfig caches")
+    found = words.query_words_of(filled, "the parseConfig caches")
 
     assert [(w.shown, w.terms, w.common) for w in found] == [
         ("the", ("the",), True),
@@ -525,7 +524,7 @@ def test_words_of_a_question_carry_their_terms(filled: apsw.Connection) -> None:
 
 def test_statistics_count_memories(filled: apsw.Connection) -> None:
     """Unknown words are in none."""
-    known = words.statistics(filled, words.terms(filled, "auth unheard"))
+    known = words.word_statistics(filled, words.index_terms(filled, "auth unheard"))
 
     assert known.documents == len(MEMORIES)
     assert known.average_length > 0

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.model import Candidate, Evidence, Filters, Item, Query, Recall
-from recollect.worker.carrying import BadValue, carried, delivered
-from recollect.worker.jobs import Answered, Asked
+from bethink.model import Candidate, Evidence, Filters, Item, Query, Recall
+from bethink.worker.codec import DecodeError, decode, encode
+from bethink.worker.operations import QueryRequest, RecallReply
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 moments = st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30)).map(  # noqa: DTZ001
@@ -51,7 +51,7 @@ candidates = st.builds(
 
 
 def there_and_back(value, wanted):
-    return delivered(json.loads(json.dumps(carried(value))), wanted)
+    return decode(json.loads(json.dumps(encode(value))), wanted)
 
 
 @given(cand=candidates)
@@ -64,7 +64,7 @@ def test_an_answer_comes_back_as_it_was(filled):
     """Hits, reasons, steps with their pools, filters, times: all of it."""
     answer = filled.recall("where is the deploy key?", k=5, kind="fact")
 
-    back = there_and_back(Answered(answer, filled.profile("remind").text), Answered)
+    back = there_and_back(RecallReply(answer, filled.profile("remind").text), RecallReply)
 
     assert back.answer == answer
     assert back.sections == filled.profile("remind").text
@@ -72,7 +72,7 @@ def test_an_answer_comes_back_as_it_was(filled):
 
 def test_why_not_comes_back_as_it_was(filled):
     """With how each channel saw the memory."""
-    from recollect.explain import WhyNot
+    from bethink.retrieval.explain import WhyNot
 
     item = filled.browse(limit=1)[0]
     told = filled.why_not(item.id, "where is the deploy key?")
@@ -83,7 +83,7 @@ def test_why_not_comes_back_as_it_was(filled):
 def test_what_steps_share_is_told_once(filled):
     """A trace names a memory in every step, and is not longer for it."""
     answer = filled.recall("where is the deploy key?")
-    shared = carried(answer)["shared"]
+    shared = encode(answer)["shared"]
 
     pooled = sum(len(step.pool) for step in answer.steps)
     ids = [fields[0] for name, fields in shared if name == "Item"]
@@ -114,11 +114,11 @@ def test_what_steps_share_is_told_once(filled):
 def test_what_is_not_of_the_type_is_refused(change):
     """A field too few, a text for a number, an unknown word, a pointer to nowhere."""
     cand = Candidate(Item("a", "text", NOW, "user"), 1.0, (Evidence("x", "add", 1.0),))
-    told = json.loads(json.dumps(carried(cand)))
+    told = json.loads(json.dumps(encode(cand)))
     change(told)
 
-    with pytest.raises(BadValue):
-        delivered(told, Candidate)
+    with pytest.raises(DecodeError):
+        decode(told, Candidate)
 
 
 @given(told=st.dictionaries(st.sampled_from(["value", "shared"]), st.recursive(
@@ -126,23 +126,23 @@ def test_what_is_not_of_the_type_is_refused(change):
     max_leaves=9)))  # fmt: skip
 def test_garbage_is_refused_by_name(told):
     """Whatever it is, it is a BadValue and nothing else."""
-    with pytest.raises(BadValue):
-        delivered(told, Recall)
+    with pytest.raises(DecodeError):
+        decode(told, Recall)
 
 
 def test_only_known_classes_are_made():
     """A type that is neither a value of ours nor plain is not even tried."""
-    with pytest.raises(BadValue):
-        delivered({"value": ["id"], "shared": []}, type(NotImplemented))
-    with pytest.raises(BadValue):
-        carried(object())
+    with pytest.raises(DecodeError):
+        decode({"value": ["id"], "shared": []}, type(NotImplemented))
+    with pytest.raises(DecodeError):
+        encode(object())
 
 
 def test_a_question_comes_back_as_it_was():
     """Its options are JSON; several values of one are a tuple again."""
-    asked = Asked("key?", "remind", {"kind": ("a", "b"), "k": 3}, NOW, steps=True)
+    asked = QueryRequest("key?", "remind", {"kind": ("a", "b"), "k": 3}, NOW, steps=True)
 
-    back = there_and_back(asked, Asked)
+    back = there_and_back(asked, QueryRequest)
 
     assert back.keywords == asked.keywords == {"kind": ("a", "b"), "k": 3, "now": NOW}
     assert (back.text, back.profile, back.steps) == ("key?", "remind", True)

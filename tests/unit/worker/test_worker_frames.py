@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.worker.frames import BadFrame, pack, receive, send
+from bethink.worker.transport import FrameError, encode_frame, receive_message, send_message
 
 MOST = 1000
 JSON = st.recursive(
@@ -37,24 +37,24 @@ def test_what_is_sent_is_what_comes(message):
     """Any object, lone surrogates included."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        send(ours, message, 1 << 16, soon())
+        send_message(ours, message, 1 << 16, soon())
 
-        assert receive(theirs, 1 << 16, soon()) == message
+        assert receive_message(theirs, 1 << 16, soon()) == message
 
 
 def test_a_long_message_comes_in_many_parts(ends):
     """The receiver waits for the last byte, however they are dealt out."""
     ours, theirs = ends
-    packed = pack({"text": "x" * 300_000}, 1 << 20)
+    packed = encode_frame({"text": "x" * 300_000}, 1 << 20)
     Thread(target=ours.sendall, args=(packed,), daemon=True).start()
 
-    assert len(receive(theirs, 1 << 20, soon())["text"]) == 300_000
+    assert len(receive_message(theirs, 1 << 20, soon())["text"]) == 300_000
 
 
 def test_a_message_over_the_limit_is_not_sent():
     """Whoever sends it is told, before a byte goes out."""
-    with pytest.raises(BadFrame, match="limit is 1,000"):
-        pack({"text": "x" * MOST}, MOST)
+    with pytest.raises(FrameError, match="limit is 1,000"):
+        encode_frame({"text": "x" * MOST}, MOST)
 
 
 def test_an_announced_length_over_the_limit_is_not_waited_for(ends):
@@ -62,8 +62,8 @@ def test_an_announced_length_over_the_limit_is_not_waited_for(ends):
     ours, theirs = ends
     ours.sendall(struct.pack(">I", 2**32 - 1))
 
-    with pytest.raises(BadFrame, match="limit is 1,000"):
-        receive(theirs, MOST, soon())
+    with pytest.raises(FrameError, match="limit is 1,000"):
+        receive_message(theirs, MOST, soon())
 
 
 @pytest.mark.parametrize(
@@ -75,18 +75,18 @@ def test_what_is_no_object_is_refused(ends, body):
     ours, theirs = ends
     ours.sendall(struct.pack(">I", len(body)) + body)
 
-    with pytest.raises(BadFrame):
-        receive(theirs, MOST, soon())
+    with pytest.raises(FrameError):
+        receive_message(theirs, MOST, soon())
 
 
 def test_a_hang_up_in_the_middle_is_known_as_one(ends):
     """Half a message is none."""
     ours, theirs = ends
-    ours.sendall(pack({"text": "whole"}, MOST)[:-3])
+    ours.sendall(encode_frame({"text": "whole"}, MOST)[:-3])
     ours.close()
 
-    with pytest.raises(BadFrame, match="hung up"):
-        receive(theirs, MOST, soon())
+    with pytest.raises(FrameError, match="hung up"):
+        receive_message(theirs, MOST, soon())
 
 
 def test_nobody_waits_beyond_the_deadline(ends):
@@ -95,6 +95,6 @@ def test_nobody_waits_beyond_the_deadline(ends):
     ours.sendall(b"\x00")
 
     with pytest.raises(TimeoutError):
-        receive(theirs, MOST, time.monotonic() + 0.05)
+        receive_message(theirs, MOST, time.monotonic() + 0.05)
     with pytest.raises(TimeoutError):
-        receive(theirs, MOST, time.monotonic() - 1)
+        receive_message(theirs, MOST, time.monotonic() - 1)

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from recollect.errors import NotFound, Refused
-from recollect.explain import WhyNot
-from recollect.memory import Memory
-from recollect.settable import Settings
-from recollect.worker.carrying import BadValue, carried, delivered
-from recollect.worker.jobs import JOBS, Answered, Asked, Compared
-from recollect.worker.spool import KINDS
+from bethink.config.settings import Settings
+from bethink.errors import NotFound, Refused
+from bethink.memory import Memory
+from bethink.retrieval.explain import WhyNot
+from bethink.worker.codec import DecodeError, decode, encode
+from bethink.worker.operations import JOBS, CompareReply, QueryRequest, RecallReply
+from bethink.worker.spool import QUEUEABLE_JOBS
 
 
 def done(kind, memory, payload):
@@ -22,9 +22,9 @@ def done(kind, memory, payload):
 
 def test_a_question_is_answered(filled):
     """With the sections of its profile, and the steps where they are wanted."""
-    asked = Asked("where is the deploy key?", "remind", {"k": 2}, steps=True)
+    asked = QueryRequest("where is the deploy key?", "remind", {"k": 2}, steps=True)
 
-    told = delivered(done("recall", filled, carried(asked)), Answered)
+    told = decode(done("recall", filled, encode(asked)), RecallReply)
 
     assert "vault B" in told.answer.hits[0].item.text
     assert told.answer.profile == "remind"
@@ -35,11 +35,11 @@ def test_a_question_is_answered(filled):
 def test_why_not_and_comparisons_are_answered(filled):
     """All profiles that come with us, where none is named."""
     item = filled.browse(limit=1)[0]
-    asked = carried(Asked("where is the deploy key?"))
+    asked = encode(QueryRequest("where is the deploy key?"))
 
-    assert delivered(done("why-not", filled, {**asked, "id": item.id}), WhyNot).item.id == item.id
-    named = delivered(done("compare", filled, {**asked, "profiles": ["remind"]}), Compared)
-    shipped = delivered(done("compare", filled, {**asked, "profiles": []}), Compared)
+    assert decode(done("why-not", filled, {**asked, "id": item.id}), WhyNot).item.id == item.id
+    named = decode(done("compare", filled, {**asked, "profiles": ["remind"]}), CompareReply)
+    shipped = decode(done("compare", filled, {**asked, "profiles": []}), CompareReply)
     assert [one.profile for one in named.answers] == ["remind"]
     assert {one.profile for one in shipped.answers} >= {"default", "remind", "linksee"}
 
@@ -47,17 +47,17 @@ def test_why_not_and_comparisons_are_answered(filled):
 @pytest.mark.parametrize(
     ("kind", "payload", "error"),
     [
-        ("recall", {}, BadValue),
-        ("recall", carried(Asked("x", "nonsense")), NotFound),
-        ("recall", carried(Asked("x", options={"track": True})), Refused),
-        ("recall", carried(Asked("x", options={"k": 0})), Refused),
-        ("recall", carried(Asked("x", options={"reranker": "https://host/rerank"})), Refused),
-        ("recall", carried(Asked("x" * 100_000)), Refused),
-        ("why-not", carried(Asked("x")), Refused),
-        ("why-not", {**carried(Asked("x")), "id": 7}, Refused),
-        ("why-not", {**carried(Asked("x")), "id": "ffff"}, NotFound),
-        ("compare", carried(Asked("x")), Refused),
-        ("compare", {**carried(Asked("x")), "profiles": [7]}, Refused),
+        ("recall", {}, DecodeError),
+        ("recall", encode(QueryRequest("x", "nonsense")), NotFound),
+        ("recall", encode(QueryRequest("x", options={"track": True})), Refused),
+        ("recall", encode(QueryRequest("x", options={"k": 0})), Refused),
+        ("recall", encode(QueryRequest("x", options={"reranker": "https://host/rerank"})), Refused),
+        ("recall", encode(QueryRequest("x" * 100_000)), Refused),
+        ("why-not", encode(QueryRequest("x")), Refused),
+        ("why-not", {**encode(QueryRequest("x")), "id": 7}, Refused),
+        ("why-not", {**encode(QueryRequest("x")), "id": "ffff"}, NotFound),
+        ("compare", encode(QueryRequest("x")), Refused),
+        ("compare", {**encode(QueryRequest("x")), "profiles": [7]}, Refused),
         ("capture", {}, Refused),
         ("capture", {"transcript": "x", "session": "s"}, Refused),
         ("edits", {"transcript": "x"}, Refused),
@@ -93,11 +93,11 @@ def test_models_are_loaded_ahead(memory):
 
 
 def _broken(question, texts):
-    from recollect.errors import ModelError
+    from bethink.errors import ModelError
 
     raise ModelError("no such weights")
 
 
 def test_what_can_be_handed_over_is_a_job():
     """And does no harm when it is done again: nothing else is taken."""
-    assert set(KINDS) <= set(JOBS)
+    assert set(QUEUEABLE_JOBS) <= set(JOBS)

@@ -9,12 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from recollect.settable import Settings
-from recollect.worker.environment import environment_of
-from recollect.worker.hello import Hello, own_hello, read_hello
-from recollect.worker.lock import holder, is_held, sign, take
-from recollect.worker.place import Place, find_place, make_private
-from recollect.worker.wanted import is_wanted
+from bethink.config.settings import Settings
+from bethink.worker import should_use_worker
+from bethink.worker.files import (
+    WorkerPaths,
+    acquire_lock,
+    is_locked,
+    lock_holder,
+    make_private,
+    worker_paths,
+    write_lock_pid,
+)
+from bethink.worker.operations import environment_hash
+from bethink.worker.transport import Handshake, own_handshake, parse_handshake
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="folders have no modes here")
 
@@ -32,10 +39,10 @@ def test_the_sessions_own_folder_is_used_where_there_is_one(home, monkeypatch):
     """Sockets go where the session keeps its own, what must stay goes with the state."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(home))
 
-    place = find_place()
+    place = worker_paths()
 
-    assert place.folder == home / "recollect"
-    assert place.spool == home / "s" / "recollect" / "spool"
+    assert place.folder == home / "bethink"
+    assert place.spool == home / "s" / "bethink" / "spool"
 
 
 @posix
@@ -46,7 +53,7 @@ def test_a_folder_that_is_not_ours_is_not_the_sessions(home, monkeypatch, named)
         pytest.skip("to root it is ours")
     monkeypatch.setenv("XDG_RUNTIME_DIR", named)
 
-    assert find_place().folder != Path(named) / "recollect"
+    assert worker_paths().folder != Path(named) / "bethink"
 
 
 @posix
@@ -54,12 +61,12 @@ def test_a_path_too_long_for_a_socket_becomes_a_short_one(home, monkeypatch):
     """By a hash, so that it is always the same one."""
     monkeypatch.setenv("XDG_STATE_HOME", str(home / ("long" * 30)))
 
-    place = find_place()
+    place = worker_paths()
 
-    assert len(os.fsencode(place.door)) <= 100
-    assert place.folder == find_place().folder
+    assert len(os.fsencode(place.socket_path)) <= 100
+    assert place.folder == worker_paths().folder
     monkeypatch.setenv("XDG_STATE_HOME", str(home / ("other" * 30)))
-    assert place.folder != find_place().folder
+    assert place.folder != worker_paths().folder
 
 
 @posix
@@ -91,32 +98,32 @@ def test_a_link_or_another_users_folder_is_refused(tmp_path):
 def test_a_lock_has_one_holder_and_dies_with_it(tmp_path):
     """The file may stay; the lock goes with the handle."""
     path = tmp_path / "lock"
-    assert not is_held(path)
+    assert not is_locked(path)
 
-    handle = take(path)
+    handle = acquire_lock(path)
     assert handle is not None
-    sign(handle)
-    assert take(path) is None
-    assert is_held(path)
-    assert holder(path) == os.getpid()
+    write_lock_pid(handle)
+    assert acquire_lock(path) is None
+    assert is_locked(path)
+    assert lock_holder(path) == os.getpid()
 
     os.close(handle)
-    assert not is_held(path)
-    assert holder(path) is None
+    assert not is_locked(path)
+    assert lock_holder(path) is None
 
 
 def test_a_worker_is_wanted_by_the_models_own_registration():
     """One that takes long to load; the settings can say otherwise."""
-    assert not is_wanted(Settings())
-    assert not is_wanted(Settings(embedder="ollama:nomic"))
-    assert not is_wanted(Settings(reranker="overlap"))
-    assert is_wanted(Settings(embedder="transformer"))
-    assert is_wanted(Settings(embedder="sentence-transformers:x"))
-    assert is_wanted(Settings(reranker="cross-encoder:folder"))
-    assert is_wanted(Settings(), reranker="cross-encoder")
-    assert not is_wanted(Settings(reranker="cross-encoder"), reranker="none")
-    assert is_wanted(Settings(worker="on"))
-    assert not is_wanted(Settings(worker="off", embedder="transformer"))
+    assert not should_use_worker(Settings())
+    assert not should_use_worker(Settings(embedder="ollama:nomic"))
+    assert not should_use_worker(Settings(reranker="overlap"))
+    assert should_use_worker(Settings(embedder="transformer"))
+    assert should_use_worker(Settings(embedder="sentence-transformers:x"))
+    assert should_use_worker(Settings(reranker="cross-encoder:folder"))
+    assert should_use_worker(Settings(), reranker="cross-encoder")
+    assert not should_use_worker(Settings(reranker="cross-encoder"), reranker="none")
+    assert should_use_worker(Settings(worker="on"))
+    assert not should_use_worker(Settings(worker="off", embedder="transformer"))
 
 
 @pytest.mark.parametrize(
@@ -125,40 +132,40 @@ def test_a_worker_is_wanted_by_the_models_own_registration():
         (Settings(embedder="openai:m"), "OPENAI_API_KEY"),
         (Settings(embedder="ollama:m"), "OLLAMA_HOST"),
         (Settings(embedder="sentence-transformers:m"), "HF_HOME"),
-        (Settings(reranker="https://h/p"), "RECOLLECT_RERANK_API_KEY"),
+        (Settings(reranker="https://h/p"), "BETHINK_RERANK_API_KEY"),
         (Settings(llm="anthropic:m"), "ANTHROPIC_API_KEY"),
-        (Settings(llm="openai:m"), "RECOLLECT_LLM_TIMEOUT_S"),
+        (Settings(llm="openai:m"), "BETHINK_LLM_TIMEOUT_S"),
     ],
 )
 def test_what_a_model_reads_of_the_environment_must_be_the_same(settings, variable):
     """By its registration; models that read nothing get on with any environment."""
     one, other = {variable: "secret", "PATH": "x"}, {variable: "b", "PWD": "y"}
 
-    assert environment_of(settings, one) != environment_of(settings, other)
-    assert environment_of(settings, one) == environment_of(settings, {**one, "PATH": "z"})
-    assert "secret" not in environment_of(settings, one)
-    assert environment_of(Settings(embedder="transformer"), one) == ""
-    assert environment_of(Settings(), one) == ""
+    assert environment_hash(settings, one) != environment_hash(settings, other)
+    assert environment_hash(settings, one) == environment_hash(settings, {**one, "PATH": "z"})
+    assert "secret" not in environment_hash(settings, one)
+    assert environment_hash(Settings(embedder="transformer"), one) == ""
+    assert environment_hash(Settings(), one) == ""
 
 
 @pytest.mark.parametrize("value", [None, [], {}, [1], ["1", "a", "b"], [True, "a", "b"],
                                    [1, "a", 7], [1, "a", "b", "c"]])  # fmt: skip
 def test_garbage_is_nobodys_hello(value):
     """Then it is another version that calls."""
-    assert read_hello(value) is None
+    assert parse_handshake(value) is None
 
 
 def test_a_hello_comes_back_as_it_was():
     """JSON makes a list of it."""
-    assert read_hello(list(own_hello())) == own_hello()
-    assert read_hello([1, "a", "b"]) == Hello(1, "a", "b")
+    assert parse_handshake(list(own_handshake())) == own_handshake()
+    assert parse_handshake([1, "a", "b"]) == Handshake(1, "a", "b")
 
 
 def test_a_place_that_cannot_be_looked_at_is_closed(tmp_path):
     """Whatever the system has against it, nobody is there, and hooks go on without."""
-    place = Place(tmp_path, tmp_path, "test")
+    place = WorkerPaths(tmp_path, tmp_path, "test")
     assert not place.is_open
-    place.door.touch()
+    place.socket_path.touch()
     assert place.is_open
 
     assert not place._replace(folder=tmp_path / ("x" * 300)).is_open

@@ -16,19 +16,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import Refused, StoreBusy
-from recollect.jsonable import Json
-from recollect.version import __version__
-from recollect.worker.client import OTHER_ENVIRONMENT, ask, control
-from recollect.worker.environment import environment_of
-from recollect.worker.frames import MOST_ANSWERED, MOST_ASKED, pack, receive
-from recollect.worker.hello import own_hello, read_hello
-from recollect.worker.log import MOST, Log
-from recollect.worker.place import Place, make_private
-from recollect.worker.server import Server
-from recollect.worker.settled import settled
-from recollect.worker.spool import Handed, Spool
-from recollect.worker.transport import connect, listen
+from bethink.core.json_values import Json
+from bethink.errors import Refused, StoreBusy
+from bethink.version import __version__
+from bethink.worker.client import OTHER_ENVIRONMENT, control_worker, request_worker
+from bethink.worker.codec import settings_to_json
+from bethink.worker.files import MAX_LOG_BYTES, LogFile, WorkerPaths, make_private
+from bethink.worker.operations import environment_hash
+from bethink.worker.server import WorkerServer
+from bethink.worker.spool import QueuedJob, Spool
+from bethink.worker.transport import (
+    MAX_REPLY_BYTES,
+    MAX_REQUEST_BYTES,
+    connect,
+    encode_frame,
+    listen,
+    own_handshake,
+    parse_handshake,
+    receive_message,
+)
 from working import Desk, desk, until
 
 __all__ = ["desk"]
@@ -62,7 +68,7 @@ JOBS = {
     "busy": _busy,
     "hold": _hold,
     "odd": lambda memory, payload: object(),
-    "large": lambda memory, payload: "x" * MOST_ANSWERED,
+    "large": lambda memory, payload: "x" * MAX_REPLY_BYTES,
     "maintain": lambda memory, payload: tidied.append(memory.store.space),
     "capture": lambda memory, payload: payload,
 }
@@ -71,28 +77,28 @@ JOBS = {
 class Serving:
     """A server in a thread, and the ways to call it."""
 
-    def __init__(self, desk: Desk, place: Place, **more: float) -> None:
+    def __init__(self, desk: Desk, place: WorkerPaths, **more: float) -> None:
         make_private(place.folder)
         make_private(place.state)
         self.desk, self.place = desk, place
         given = {"idle_s": 60, **more}
-        self.server = Server(place, listen(place), log=Log(place.log), jobs=JOBS, **given)
+        self.server = WorkerServer(place, listen(place), log=LogFile(place.log), jobs=JOBS, **given)
         self.thread = Thread(target=self.server.run, daemon=True)
         self.thread.start()
 
     def ask(self, kind: str, payload: Json, **more: object) -> object:
         given = {"settings": self.desk.settings, "place": self.place, "start": False} | more
-        return ask(kind, payload, **given)
+        return request_worker(kind, payload, **given)
 
     def say(self, **request: object) -> Json:
         """One message, just as it is given."""
         deadline = time.monotonic() + 10
         with connect(self.place, deadline) as sock:
-            sock.sendall(pack(request, MOST_ASKED))
-            return receive(sock, MOST_ANSWERED, deadline)
+            sock.sendall(encode_frame(request, MAX_REQUEST_BYTES))
+            return receive_message(sock, MAX_REPLY_BYTES, deadline)
 
     def end(self) -> None:
-        self.server.leave("test over")
+        self.server.request_stop("test over")
         self.thread.join(10)
         assert not self.thread.is_alive()
 
@@ -105,14 +111,14 @@ def serving(desk, request):
     yield made
     held.set()
     made.end()
-    assert not made.place.door.exists()
+    assert not made.place.socket_path.exists()
 
 
 def test_a_caller_gets_its_answer(serving):
     """Of the space that its settings name."""
-    assert serving.ask("echo", {"a": "ü\ud800"}) == {"a": "ü\ud800"}
-    assert serving.ask("space", {}) == "here"
-    assert control("ping", serving.place) == {"pid": os.getpid(), "version": __version__}
+    assert serving.make_request("echo", {"a": "ü\ud800"}) == {"a": "ü\ud800"}
+    assert serving.make_request("space", {}) == "here"
+    assert control_worker("ping", serving.place) == {"pid": os.getpid(), "version": __version__}
 
 
 def test_a_job_that_fails_fails_alone(serving):
@@ -120,10 +126,10 @@ def test_a_job_that_fails_fails_alone(serving):
     memory reaches the log."""
     reasons: list[str] = []
 
-    assert serving.ask("refuse", {}, note=reasons.append) is None
-    assert serving.ask("fail", {}, note=reasons.append) is None
-    assert serving.ask("nonsense", {}, note=reasons.append) is None
-    assert serving.ask("echo", {}) == {}
+    assert serving.make_request("refuse", {}, note=reasons.append) is None
+    assert serving.make_request("fail", {}, note=reasons.append) is None
+    assert serving.make_request("nonsense", {}, note=reasons.append) is None
+    assert serving.make_request("echo", {}) == {}
 
     assert "not today" in reasons[0]
     assert "ZeroDivisionError" in reasons[1]
@@ -131,15 +137,15 @@ def test_a_job_that_fails_fails_alone(serving):
     log = serving.place.log.read_text()
     assert "ZeroDivisionError at test_worker_server" in log
     assert "the words of a memory" not in log
-    jobs = control("status", serving.place)["jobs"]
+    jobs = control_worker("status", serving.place)["jobs"]
     assert (jobs["done"], jobs["failed"], jobs["active"]) == (1, 2, 0)
 
 
 def test_an_answer_that_cannot_be_told_is_none(serving):
     """Too large, or nothing that JSON knows: the caller does it itself."""
-    assert serving.ask("large", {}) is None
-    assert serving.ask("odd", {}) is None
-    assert serving.ask("echo", {}) == {}
+    assert serving.make_request("large", {}) is None
+    assert serving.make_request("odd", {}) is None
+    assert serving.make_request("echo", {}) == {}
 
 
 @pytest.mark.parametrize(
@@ -157,7 +163,7 @@ def test_garbage_disturbs_nobody(serving, garbage):
             while sock.recv(1):
                 pytest.fail("it was answered")
 
-    assert serving.ask("echo", {"still": "here"}) == {"still": "here"}
+    assert serving.make_request("echo", {"still": "here"}) == {"still": "here"}
 
 
 @pytest.mark.parametrize(
@@ -166,7 +172,7 @@ def test_garbage_disturbs_nobody(serving, garbage):
 )  # fmt: skip
 def test_a_request_without_sense_is_told_so(serving, request_):
     """Settings are checked before anything is opened."""
-    said = serving.say(hello=own_hello(), kind="echo", **request_)
+    said = serving.say(hello=own_handshake(), kind="echo", **request_)
 
     assert "answer" not in said
     assert said["told"]
@@ -182,13 +188,13 @@ _JSON = st.recursive(
 def test_whatever_is_asked_there_is_an_answer(desk):
     """Any object at all: an answer or a reason, and the worker is still there."""
     serving = Serving(desk, desk.place)
-    own, sound = list(own_hello()), settled(desk.settings)
+    own, sound = list(own_handshake()), settings_to_json(desk.settings)
 
     @given(
         kind=st.sampled_from([*JOBS, "ping", "status", "wake"]).filter(
             lambda kind: kind not in ("hold", "large", "odd")
         ) | _JSON.filter(lambda value: value != "stop"),
-        hello=st.just(own) | _JSON.filter(lambda value: read_hello(value) is None),
+        hello=st.just(own) | _JSON.filter(lambda value: parse_handshake(value) is None),
         settings=st.just(sound) | _JSON,
         payload=_JSON,
         environment=st.just("") | _JSON,
@@ -198,7 +204,7 @@ def test_whatever_is_asked_there_is_an_answer(desk):
         assert ("answer" in said) or (said["no"] and said["told"])
 
     law()
-    assert serving.ask("echo", {}) == {}
+    assert serving.make_request("echo", {}) == {}
     serving.end()
 
 
@@ -207,13 +213,13 @@ def test_who_does_not_say_who_it_is_is_not_answered(serving):
     for hello in (None, 7, [], {"protocol": 1}):
         assert serving.say(kind="ping", hello=hello)["no"] == "hello"
 
-    assert serving.ask("echo", {}) == {}
+    assert serving.make_request("echo", {}) == {}
 
 
 def test_a_silent_caller_keeps_nobody_waiting(serving):
     """Others are answered while somebody says nothing."""
     with connect(serving.place, time.monotonic() + 5):
-        assert serving.ask("echo", {}) == {}
+        assert serving.make_request("echo", {}) == {}
 
 
 def test_too_many_at_once_are_sent_away(serving):
@@ -222,27 +228,27 @@ def test_too_many_at_once_are_sent_away(serving):
     with ExitStack() as callers:
         for _ in range(64):
             callers.enter_context(connect(serving.place, deadline))
-        assert serving.ask("echo", {}, deadline_s=3) is None
+        assert serving.make_request("echo", {}, deadline_s=3) is None
 
-    until(lambda: serving.ask("echo", {}) == {})
+    until(lambda: serving.make_request("echo", {}) == {})
 
 
 def test_a_busy_store_is_told_from_a_failure(serving):
     """What was handed over is then tried again, however often."""
-    said = serving.say(hello=own_hello(), kind="busy", environment="",
-                       settings=settled(serving.desk.settings), payload={})  # fmt: skip
+    said = serving.say(hello=own_handshake(), kind="busy", environment="",
+                       settings=settings_to_json(serving.desk.settings), payload={})  # fmt: skip
 
     assert said["no"] == "busy"
 
 
 def test_another_environment_is_not_answered_for(serving):
     """With another key, models would say something else, at another's cost."""
-    request = {"kind": "echo", "settings": settled(serving.desk.settings), "payload": {}}
+    request = {"kind": "echo", "settings": settings_to_json(serving.desk.settings), "payload": {}}
 
-    said = serving.say(hello=own_hello(), environment="other", **request)
+    said = serving.say(hello=own_handshake(), environment="other", **request)
 
     assert "another environment" in said["told"]
-    assert serving.say(hello=own_hello(), environment="", **request) == {"answer": {}}
+    assert serving.say(hello=own_handshake(), environment="", **request) == {"answer": {}}
 
 
 def test_what_was_handed_over_is_not_done_in_another_environment(serving, monkeypatch):
@@ -250,18 +256,18 @@ def test_what_was_handed_over_is_not_done_in_another_environment(serving, monkey
     and who hands it over hears so."""
     settings = replace(serving.desk.settings, embedder="openai:small")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/theirs")
-    theirs = environment_of(settings)
+    theirs = environment_hash(settings)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/ours")
-    spool, told = Spool(serving.place.spool), settled(settings)
+    spool, told = Spool(serving.place.spool), settings_to_json(settings)
 
-    spool.put(Handed("capture", told, {}, theirs))
-    said = serving.say(hello=own_hello(), kind="wake", settings=told, environment=theirs)
-    spool.put(Handed("capture", told, {"later": 1}, environment_of(settings)))
-    assert serving.say(hello=own_hello(), kind="wake") == {"answer": {}}
+    spool.put(QueuedJob("capture", told, {}, theirs))
+    said = serving.say(hello=own_handshake(), kind="wake", settings=told, environment=theirs)
+    spool.put(QueuedJob("capture", told, {"later": 1}, environment_hash(settings)))
+    assert serving.say(hello=own_handshake(), kind="wake") == {"answer": {}}
 
     assert said == {"no": OTHER_ENVIRONMENT}
     # A file is named otherwise while the worker looks at it.
-    until(lambda: control("status", serving.place)["jobs"]["done"] == 1)
+    until(lambda: control_worker("status", serving.place)["jobs"]["done"] == 1)
     until(lambda: len(spool.waiting()) == 1)
     (name,) = spool.waiting()
     kept = json.loads((spool.folder / name).read_bytes())
@@ -276,12 +282,12 @@ def test_a_worker_of_another_version_goes(desk, change):
     """It says so, opens the door for its successor and ends."""
     serving = Serving(desk, desk.place)
 
-    said = serving.say(hello=own_hello()._replace(**change), kind="echo")
+    said = serving.say(hello=own_handshake()._replace(**change), kind="echo")
 
     assert said["no"] == "version"
     serving.thread.join(10)
     assert not serving.thread.is_alive()
-    assert not serving.place.door.exists()
+    assert not serving.place.socket_path.exists()
 
 
 def test_whoever_calls_can_stop_it(desk):
@@ -289,12 +295,12 @@ def test_whoever_calls_can_stop_it(desk):
     serving = Serving(desk, desk.place)
     held.clear()
     answers: list[object] = []
-    caller = Thread(target=lambda: answers.append(serving.ask("hold", {})))
+    caller = Thread(target=lambda: answers.append(serving.make_request("hold", {})))
     caller.start()
-    until(lambda: control("status", serving.place)["jobs"]["active"])
+    until(lambda: control_worker("status", serving.place)["jobs"]["active"])
 
     assert serving.say(kind="stop")["answer"] == {"pid": os.getpid()}
-    assert serving.ask("echo", {}) is None
+    assert serving.make_request("echo", {}) is None
     held.set()
 
     caller.join(10)
@@ -308,7 +314,7 @@ def test_a_worker_nobody_can_find_ends(desk, gone):
     """Its socket or its folder was removed: it would wait for ever."""
     serving = Serving(desk, desk.place)
     if gone == "door":
-        serving.place.door.unlink()
+        serving.place.socket_path.unlink()
     else:
         desk.place.folder.rename(desk.runtime / "elsewhere")
 
@@ -335,7 +341,7 @@ def test_maintenance_is_done_unasked_only_where_it_is_wanted(desk, wanted):
     idle_s = 3 if wanted else 1
     desk.settings = replace(desk.settings, worker_idle=idle_s, maintain_in_background=wanted)
     serving = Serving(desk, desk.place)
-    assert serving.ask("echo", {}) == {}
+    assert serving.make_request("echo", {}) == {}
 
     serving.thread.join(15)
 
@@ -345,27 +351,27 @@ def test_maintenance_is_done_unasked_only_where_it_is_wanted(desk, wanted):
 
 def test_a_space_that_was_removed_is_let_go_of(serving):
     """And one made anew in its place is the one that is asked."""
-    assert serving.ask("space", {}) == "here"
-    (path,) = control("status", serving.place)["spaces"]
+    assert serving.make_request("space", {}) == "here"
+    (path,) = control_worker("status", serving.place)["spaces"]
 
     for ending in ("", "-wal", "-shm"):
         Path(path + ending).unlink(missing_ok=True)
 
-    until(lambda: control("status", serving.place)["spaces"] == [])
-    assert serving.ask("space", {}) == "here"
+    until(lambda: control_worker("status", serving.place)["spaces"] == [])
+    assert serving.make_request("space", {}) == "here"
     assert Path(path).exists()
 
 
 def test_the_log_is_bounded_and_private(tmp_path):
     """The one before is kept once; a line break in what is told makes no second line."""
-    log = Log(tmp_path / "worker.log")
-    for _ in range(3 * MOST // 900):
+    log = LogFile(tmp_path / "worker.log")
+    for _ in range(3 * MAX_LOG_BYTES // 900):
         log("x" * 900 + "\nforged")
 
     sizes = {path.name: path.stat() for path in tmp_path.iterdir()}
 
     assert set(sizes) == {"worker.log", "worker.log.1"}
-    assert all(one.st_size <= MOST and one.st_mode & 0o077 == 0 for one in sizes.values())
+    assert all(one.st_size <= MAX_LOG_BYTES and one.st_mode & 0o077 == 0 for one in sizes.values())
     assert not any(
         line.startswith("forged") for line in (tmp_path / "worker.log").read_text().splitlines()
     )
@@ -375,7 +381,7 @@ def test_a_port_is_of_use_to_nobody_without_the_secret(desk):
     """A caller that only knows the port is not answered; a port that was taken over by
     another program gets no question."""
     serving = Serving(desk, desk.place._replace(unix=False))
-    door = serving.place.door
+    door = serving.place.socket_path
     told = door.read_text()
     wrong = told[:-4] + ("00" if told[-4:-2] != "00" else "11") + told[-2:]
     door.write_text(wrong)
@@ -383,7 +389,7 @@ def test_a_port_is_of_use_to_nobody_without_the_secret(desk):
     with pytest.raises(OSError, match=r"hung up|reset|port"):
         connect(serving.place, time.monotonic() + 5)
 
-    serving.server.leave("over")
+    serving.server.request_stop("over")
     serving.thread.join(10)
     with socket.create_server(("127.0.0.1", 0)) as thief:
         port = thief.getsockname()[1]
@@ -398,7 +404,7 @@ def test_a_port_is_of_use_to_nobody_without_the_secret(desk):
                 caller.sendall(b"p" * 32)
 
         Thread(target=listen_in, daemon=True).start()
-        assert serving.ask("echo", {"private": "words"}) is None
+        assert serving.make_request("echo", {"private": "words"}) is None
         until(lambda: heard)
     assert b"private" not in heard[0]
 
@@ -409,7 +415,7 @@ def test_a_door_that_says_nothing_is_none(desk, body):
     """Then the caller does without."""
     place = desk.place._replace(unix=False)
     make_private(place.folder)
-    place.door.write_text(body)
+    place.socket_path.write_text(body)
 
     given = {"settings": desk.settings, "place": place, "start": False}
-    assert ask("echo", {}, **given) is None
+    assert request_worker("echo", {}, **given) is None

@@ -7,28 +7,28 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import BadSetting
-from recollect.settings import Settings, load_settings
-from recollect.spaces import resolve_space
-from recollect.worker.settled import placed_reranker, read_settings, settled
+from bethink.config.settings import Settings, load_settings
+from bethink.config.spaces import resolve_space
+from bethink.errors import BadSetting
+from bethink.worker.codec import resolve_reranker_folder, settings_from_json, settings_to_json
 
 
 @pytest.fixture
 def told(tmp_path, monkeypatch):
     """What a caller in a project, with an environment of its own, would send."""
-    (tmp_path / "shop" / ".recollect").mkdir(parents=True)
-    (tmp_path / "shop" / ".recollect" / "config.toml").write_text('profile = "remind"\nk = 4\n')
+    (tmp_path / "shop" / ".bethink").mkdir(parents=True)
+    (tmp_path / "shop" / ".bethink" / "config.toml").write_text('profile = "remind"\nk = 4\n')
     env = {
         "HOME": str(tmp_path),
-        "RECOLLECT_CONFIG_DIR": str(tmp_path / "config"),
-        "RECOLLECT_DATA_DIR": str(tmp_path / "data"),
+        "BETHINK_CONFIG_DIR": str(tmp_path / "config"),
+        "BETHINK_DATA_DIR": str(tmp_path / "data"),
         "REMIND_MIN_ACTIVATION": "0.3",
     }
     return load_settings(tmp_path / "shop", env, {"max_tokens": 500})
 
 
 def there_and_back(settings: Settings) -> Settings:
-    return read_settings(json.loads(json.dumps(settled(settings))))
+    return settings_from_json(json.loads(json.dumps(settings_to_json(settings))))
 
 
 def test_settings_mean_the_same_to_a_worker(told, tmp_path):
@@ -47,11 +47,11 @@ def test_settings_mean_the_same_to_a_worker(told, tmp_path):
 def test_what_was_found_by_itself_is_named(tmp_path, monkeypatch):
     """The data folder of the caller's environment, not of the worker's."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "theirs"))
-    sent = settled(Settings())
+    sent = settings_to_json(Settings())
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "workers"))
 
-    assert read_settings(sent).data_dir == tmp_path / "theirs" / "recollect"
-    assert read_settings(sent).space == "personal"
+    assert settings_from_json(sent).data_dir == tmp_path / "theirs" / "bethink"
+    assert settings_from_json(sent).space == "personal"
 
 
 def test_a_models_folder_is_where_the_caller_sees_it(tmp_path, monkeypatch):
@@ -59,13 +59,13 @@ def test_a_models_folder_is_where_the_caller_sees_it(tmp_path, monkeypatch):
     (tmp_path / "bert").mkdir()
     monkeypatch.chdir(tmp_path)
 
-    sent = settled(Settings(embedder="transformer:bert", reranker="cross-encoder:bert"))
+    sent = settings_to_json(Settings(embedder="transformer:bert", reranker="cross-encoder:bert"))
 
     assert sent["values"]["embedder"] == f"transformer:{tmp_path / 'bert'}"
     assert sent["values"]["reranker"] == f"cross-encoder:{tmp_path / 'bert'}"
-    assert placed_reranker("cross-encoder:gone") == "cross-encoder:gone"
-    assert placed_reranker("http://localhost/rerank") == "http://localhost/rerank"
-    named = settled(Settings(embedder="sentence-transformers:some/model"))
+    assert resolve_reranker_folder("cross-encoder:gone") == "cross-encoder:gone"
+    assert resolve_reranker_folder("http://localhost/rerank") == "http://localhost/rerank"
+    named = settings_to_json(Settings(embedder="sentence-transformers:some/model"))
     assert named["values"]["embedder"] == "sentence-transformers:some/model"
 
 
@@ -92,24 +92,24 @@ def test_a_models_folder_is_where_the_caller_sees_it(tmp_path, monkeypatch):
 )
 def test_settings_are_checked_as_strictly_as_a_file(told, change):
     """Anything amiss is refused; a project may no more than it could before."""
-    sent = json.loads(json.dumps(settled(told)))
+    sent = json.loads(json.dumps(settings_to_json(told)))
     change(sent)
 
     with pytest.raises(BadSetting):
-        read_settings(sent)
+        settings_from_json(sent)
 
 
 @pytest.mark.parametrize("garbage", [None, 7, "x", [], {}])
 def test_garbage_is_no_settings(garbage):
     """Whatever comes instead of them."""
     with pytest.raises(BadSetting):
-        read_settings(garbage)
+        settings_from_json(garbage)
 
 
 def test_a_setting_that_is_not_told_is_as_usual(told):
     """A hand-over may have been written before the setting existed."""
-    sent = settled(told)
+    sent = settings_to_json(told)
     del sent["values"]["worker_idle"]
 
-    assert read_settings(sent).worker_idle == Settings().worker_idle
-    assert isinstance(read_settings(sent).project, Path)
+    assert settings_from_json(sent).worker_idle == Settings().worker_idle
+    assert isinstance(settings_from_json(sent).project, Path)

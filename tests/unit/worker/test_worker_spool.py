@@ -8,11 +8,10 @@ import time
 
 import pytest
 
-from recollect.worker.drain import Drain
-from recollect.worker.frames import MOST_ASKED
-from recollect.worker.spool import MOST, TRIES, Handed, Spool, SpoolFull
+from bethink.worker.spool import MAX_ATTEMPTS, MAX_QUEUED, QueuedJob, Spool, SpoolFull, SpoolWorker
+from bethink.worker.transport import MAX_REQUEST_BYTES
 
-WORK = Handed("capture", {}, {"transcript": "a"})
+WORK = QueuedJob("capture", {}, {"transcript": "a"})
 
 
 @pytest.fixture
@@ -22,8 +21,8 @@ def spool(tmp_path):
 
 def drained(spool, perform):
     """One look at the spool by a worker."""
-    drain = Drain(spool, perform, lambda told: None)
-    drain.work_off()
+    drain = SpoolWorker(spool, perform, lambda told: None)
+    drain.run_due_jobs()
     return drain
 
 
@@ -51,17 +50,17 @@ def test_the_same_handed_over_twice_is_one(spool):
 def test_what_nobody_begins_with_is_noticed(spool):
     """Since when it waits is not forgotten when it is handed over once more; what was begun
     is somebody's."""
-    assert not spool.is_neglected()
+    assert not spool.is_stalled()
     spool.put(WORK)
-    assert not spool.is_neglected()
+    assert not spool.is_stalled()
     (name,) = spool.waiting()
     os.utime(spool.folder / name, (1, 1))
     spool.put(WORK)
-    assert spool.is_neglected()
+    assert spool.is_stalled()
 
     spool.take(name)
 
-    assert not spool.is_neglected()
+    assert not spool.is_stalled()
 
 
 def test_what_is_not_for_this_worker_waits_for_another(spool):
@@ -69,7 +68,7 @@ def test_what_is_not_for_this_worker_waits_for_another(spool):
     spool.put(WORK)
     first = []
     drain = drained(spool, lambda handed: first.append(handed) or "not here")
-    drain.work_off()
+    drain.run_due_jobs()
     assert len(first) == 1
 
     second = []
@@ -111,7 +110,7 @@ def test_work_that_was_begun_is_taken_up_by_the_next(spool):
 def test_work_that_kills_its_worker_is_given_up(spool):
     """Tries are counted before they are made, so a deadly one ends, too."""
     spool.put(WORK)
-    for _ in range(TRIES):
+    for _ in range(MAX_ATTEMPTS):
         assert spool.take(spool.waiting()[0]) is not None
 
     drained(spool, lambda handed: pytest.fail("tried once too often"))
@@ -130,7 +129,7 @@ def test_work_that_fails_waits_before_it_is_tried_again(spool):
     spool.put(WORK)
 
     drain = drained(spool, lambda handed: tries.append(handed.tries) or "failed")
-    drain.work_off()
+    drain.run_due_jobs()
 
     assert tries == [1]
     drained(spool, lambda handed: tries.append(handed.tries) or "failed")
@@ -140,7 +139,7 @@ def test_work_that_fails_waits_before_it_is_tried_again(spool):
 def test_a_busy_store_is_not_the_works_fault(spool):
     """However often it was busy, nothing is given up."""
     spool.put(WORK)
-    for _ in range(3 * TRIES):
+    for _ in range(3 * MAX_ATTEMPTS):
         drained(spool, lambda handed: "busy")
 
     seen = []
@@ -153,7 +152,7 @@ def test_a_busy_store_is_not_the_works_fault(spool):
 def test_only_work_that_may_be_done_again_is_taken(spool):
     """A mistake of the caller's, found where it is made."""
     with pytest.raises(ValueError, match="cannot be handed over"):
-        spool.put(Handed("recall", {}, {}))
+        spool.put(QueuedJob("recall", {}, {}))
 
 
 def test_hand_overs_are_for_the_owner_alone(spool):
@@ -181,8 +180,8 @@ def test_a_broken_file_is_put_aside(spool, body):
 def test_a_hand_over_has_a_limit_and_so_has_the_spool(spool):
     """Then whoever hands over does it itself."""
     with pytest.raises(OSError, match="limit"):
-        spool.put(WORK._replace(payload={"transcript": "x" * MOST_ASKED}))
-    for n in range(MOST):
+        spool.put(WORK._replace(payload={"transcript": "x" * MAX_REQUEST_BYTES}))
+    for n in range(MAX_QUEUED):
         (spool.folder / f"capture-{n}.json").touch()
     with pytest.raises(SpoolFull):
         spool.put(WORK)

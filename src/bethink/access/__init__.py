@@ -1,0 +1,1 @@
+"""Access control: rights, the policy table, tokens and the request guard."""

@@ -1,0 +1,433 @@
+"""ASGI guard in front of every request: Host, Origin, token, rate, concurrency and size.
+
+It is plain ASGI middleware, so it works in front of any application. Nothing behind it
+runs before the Host, the Origin and the token are in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from ipaddress import IPv6Address, ip_address
+from typing import Any, NamedTuple
+
+from bethink.access.hosts import Address, HostPolicy, host_policy_for
+from bethink.access.policy import ANONYMOUS, LOOPBACK, Principal, attach_principal
+from bethink.access.rate_limit import DEFAULT_RATE, TokenBucketLimiter
+from bethink.access.tokens import TokenStore
+from bethink.errors import BadSetting
+from bethink.render.wire import error_json
+
+
+class Refusal(NamedTuple):
+    """An error response that the guard sends itself."""
+
+    status: int
+    kind: str
+    message: str
+    remedy: str = ""
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+    async def answer(self, send: Callable[[MutableMapping[str, Any]], Awaitable[None]]) -> None:
+        """Send the response with ``Connection: close``: the client may still be sending."""
+        body = json.dumps(error_json(self.message, self.remedy, self.kind)).encode()
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+            *self.headers,
+        ]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+_CHALLENGE = b'Bearer realm="bethink"'
+
+WRONG_HOST = Refusal(
+    421, "wrong_host", "this server does not answer to that name", "bethink serve --allow-host"
+)
+WRONG_ORIGIN = Refusal(
+    403, "wrong_origin", "pages of that origin may not ask here", "bethink serve --allow-origin"
+)
+TOKEN_REQUIRED = Refusal(
+    401,
+    "no_token",
+    "a token is needed",
+    "Authorization: Bearer TOKEN; bethink token create makes one",
+    ((b"www-authenticate", _CHALLENGE),),
+)
+BUSY = Refusal(503, "busy", "too many requests at once", "try again", ((b"retry-after", b"1"),))
+TOKENS_UNREADABLE = Refusal(
+    503, "no_tokens", "the tokens cannot be read", "look at the server's log"
+)
+HEAD_TOO_LARGE = Refusal(
+    431, "too_large", "the address and the headers are too long", "send a body"
+)
+AMBIGUOUS_LENGTH = Refusal(
+    400, "malformed", "the request says twice how long it is", "Content-Length alone"
+)
+SLOW_BODY = Refusal(408, "too_slow", "the request took too long to arrive")
+
+
+def invalid_token() -> Refusal:
+    """Build the 401 for any invalid token: one message, so that guessing learns nothing."""
+    return Refusal(
+        401,
+        "bad_token",
+        "that token is unknown, has expired or is for another space",
+        "bethink token list",
+        ((b"www-authenticate", _CHALLENGE + b', error="invalid_token"'),),
+    )
+
+
+def rate_limited(wait_s: int) -> Refusal:
+    """Build the 429 for a caller that exceeds its rate."""
+    return Refusal(
+        429,
+        "too_often",
+        f"too many requests; in {wait_s} seconds there is room again",
+        "ask less often",
+        ((b"retry-after", str(wait_s).encode()),),
+    )
+
+
+def body_too_large(max_bytes: int) -> Refusal:
+    """Build the 413 for a body that exceeds its limit."""
+    return Refusal(
+        413, "too_large", f"the request is larger than {max_bytes:,} bytes", "send smaller parts"
+    )
+
+
+_log = logging.getLogger("bethink")
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+# How a request went: its scope, the status, the seconds it took.
+RequestObserver = Callable[[Scope, int, float], None]
+
+MAX_BODY_BYTES = 1 << 20
+BODY_TIMEOUT_S = 30.0
+MAX_HEAD_BYTES = 16 * 1024
+MAX_CONCURRENT = 64  # requests that are being answered
+MAX_CONCURRENT_PER_CALLER = 32  # requests of one caller, those that are still arriving included
+_MAX_TOKEN_LENGTH = 4096
+_MAX_DRAIN_BYTES = 8 << 20  # bytes of a body that is refused anyway
+_DRAIN_TIMEOUT_S = 3.0
+_ALLOWED_HEADERS = (
+    b"authorization, content-type, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, "
+    b"last-event-id"
+)
+_SECURITY_HEADERS: Headers = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'"),
+]
+
+
+def _ignore_request(scope: Scope, status: int, seconds: float) -> None:
+    """Ignore a finished request (the default observer)."""
+
+
+def _default_max_body(_: Scope, __: Principal) -> int:
+    return MAX_BODY_BYTES
+
+
+def _always_counted(_: Scope) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class GuardConfig:
+    """Settings of a guard.
+
+    ``max_body`` gives the largest body a request may have; ``count_concurrency`` says whether a
+    request is short-lived and so counts towards the limits of concurrent requests.
+    """
+
+    space: str
+    tokens: TokenStore
+    names: HostPolicy
+    trust_loopback: bool
+    rate: int = DEFAULT_RATE
+    max_concurrent: int = MAX_CONCURRENT
+    each: int = MAX_CONCURRENT_PER_CALLER
+    body_timeout_s: float = BODY_TIMEOUT_S
+    max_body: Callable[[Scope, Principal], int] = _default_max_body
+    count_concurrency: Callable[[Scope], bool] = _always_counted
+    watch: RequestObserver = _ignore_request
+    public_paths: frozenset[str] = field(default=frozenset())
+
+
+def make_guard_config(
+    address: Address,
+    space: str,
+    tokens: TokenStore,
+    *,
+    hosts: tuple[str, ...] = (),
+    origins: tuple[str, ...] = (),
+    require_token: bool = False,
+    **more: Any,
+) -> GuardConfig:
+    """Build the guard's settings for an address; raise BadSetting if it cannot be secured."""
+    needs_token = require_token or not address.is_loopback
+    if needs_token and not tokens.has_valid(space, datetime.now(UTC)):
+        why = (
+            "a token is required" if require_token else f"{address.host} is not this machine alone"
+        )
+        raise BadSetting(
+            f"{why}, and there is no token for the space {space}",
+            remedy=f"bethink token create NAME --scope read --space {space}",
+        )
+    names = host_policy_for(address, hosts, origins)
+    return GuardConfig(space, tokens, names, trust_loopback=not needs_token, **more)
+
+
+class Guard:
+    """ASGI middleware that forwards requests to an application or refuses them itself."""
+
+    def __init__(self, app: App, config: GuardConfig) -> None:
+        self._app, self._config = app, config
+        self._limiter = TokenBucketLimiter(config.rate)
+        self._active = 0
+        self._active_by_caller: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._handle_http(scope, receive, send)
+        else:
+            # There is nothing here for a web socket, and a page may open one to anywhere.
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _handle_http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start, status, open_ended = time.monotonic(), [0], [False]
+        extra = _SECURITY_HEADERS + self._cors_headers(scope["headers"])
+
+        async def safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                status[0] = message["status"]
+                given = list(message.get("headers", []))
+                named = {name.lower() for name, _ in given}
+                message["headers"] = given + [one for one in extra if one[0] not in named]
+            started = message["type"] == "http.response.start"
+            open_ended[0] = started or message.get("more_body", False)
+            await send(message)
+
+        try:
+            await self._authorize_and_forward(scope, receive, safely)
+            if open_ended[0]:
+                # A stream that was broken off when the server stops: it ends all the same.
+                await send({"type": "http.response.body"})
+        finally:
+            self._config.watch(scope, status[0], time.monotonic() - start)
+
+    async def _authorize_and_forward(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = self._check_head(scope)
+        if refusal is None and _is_preflight(scope):
+            await _answer_preflight(send)
+            return
+        principal, caller = ANONYMOUS, ""
+        if refusal is None:
+            principal, caller, refusal = self._authenticate(scope)
+        brief = self._config.count_concurrency(scope) and not self._is_exempt(scope, principal)
+        if refusal is None and brief and self._active_by_caller[caller] >= self._config.each:
+            refusal = BUSY
+        if refusal is not None:
+            await _refuse(refusal, scope, receive, send)
+            return
+        attach_principal(scope, principal)
+        self._active_by_caller[caller] += brief
+        try:
+            await self._read_body_and_forward(scope, receive, send, principal)
+        finally:
+            self._active_by_caller[caller] -= brief
+            self._active_by_caller += Counter()  # which forgets who has nothing under way
+
+    def _check_head(self, scope: Scope) -> Refusal | None:
+        names, headers = self._config.names, scope["headers"]
+        if _head_size(scope) > MAX_HEAD_BYTES:
+            return HEAD_TOO_LARGE
+        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in headers}:
+            # Whoever stands before us may see another end of it than we do, and let through
+            # as a body what we would take for the next request.
+            return AMBIGUOUS_LENGTH
+        if not names.allows_host(headers):
+            return WRONG_HOST
+        return None if names.allows_origin(headers) else WRONG_ORIGIN
+
+    def _authenticate(self, scope: Scope) -> tuple[Principal, str, Refusal | None]:
+        """Return the principal, the caller to count the request for, and a refusal if any."""
+        try:
+            found = self._find_principal(scope)
+        except BadSetting as error:
+            # The file of tokens was spoilt while we run: nobody can be told from anybody.
+            _log.error("%s", error.message)
+            return ANONYMOUS, "", TOKENS_UNREADABLE
+        caller = found.key if found and found.key else f"from {_client_network(scope)}"
+        is_free = found is not None and self._is_exempt(scope, found)
+        wait = 0 if is_free else self._limiter.take(caller)
+        if wait:
+            return ANONYMOUS, caller, rate_limited(wait)
+        if found is None:
+            return ANONYMOUS, caller, invalid_token()
+        if found is ANONYMOUS and scope["path"] not in self._config.public_paths:
+            return ANONYMOUS, caller, TOKEN_REQUIRED
+        return found, caller, None
+
+    def _is_exempt(self, scope: Scope, principal: Principal) -> bool:
+        """Check whether a request is exempt from rate and concurrency limits.
+
+        A health check must not fail because others send too many requests. With a token it counts,
+        so that tokens cannot be guessed this way.
+        """
+        return scope["path"] in self._config.public_paths and not principal.key
+
+    def _find_principal(self, scope: Scope) -> Principal | None:
+        """Return the principal of a request; None if its credentials are not valid here."""
+        headers: Headers = scope["headers"]
+        shown = [value for name, value in headers if name == b"authorization"]
+        if not shown:
+            neighbour = self._config.trust_loopback and self._config.names.is_local(headers)
+            return LOOPBACK if neighbour else ANONYMOUS
+        kind, _, secret = shown[0].decode("latin-1")[:_MAX_TOKEN_LENGTH].partition(" ")
+        if len(shown) > 1 or kind.lower() != "bearer":
+            return None
+        return self._config.tokens.find(secret.strip(), self._config.space, datetime.now(UTC))
+
+    async def _read_body_and_forward(
+        self, scope: Scope, receive: Receive, send: Send, principal: Principal
+    ) -> None:
+        """Read the whole body within its size and time limits, then call the application."""
+        room = 0 if self._is_exempt(scope, principal) else self._config.max_body(scope, principal)
+        if _content_length(scope["headers"]) > room:
+            await _refuse(body_too_large(room), scope, receive, send)
+            return
+        try:
+            async with asyncio.timeout(self._config.body_timeout_s):
+                body = await _read_body(receive, room)
+        except TimeoutError:
+            await SLOW_BODY.answer(send)
+            return
+        except ConnectionResetError:
+            return  # gone in the middle: half a request is none
+        if body is None:
+            await body_too_large(room).answer(send)
+            return
+        given = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def replay() -> Message:
+            return given.pop() if given else await receive()
+
+        # Counted from here on: who is slow to say what they want keeps nobody waiting.
+        brief = self._config.count_concurrency(scope) and not self._is_exempt(scope, principal)
+        if brief and self._active >= self._config.max_concurrent:
+            await BUSY.answer(send)
+            return
+        self._active += brief
+        try:
+            await self._app(scope, replay, send)
+        finally:
+            self._active -= brief
+
+    def _cors_headers(self, headers: Headers) -> Headers:
+        """Return the CORS headers of an answer.
+
+        They name the one allowed origin of the request, never all origins.
+        """
+        origin = next((value for name, value in headers if name == b"origin"), b"")
+        if origin.decode("latin-1").lower() not in self._config.names.origins:
+            return []
+        return [(b"access-control-allow-origin", origin), (b"vary", b"Origin")]
+
+
+async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+    """Send a refusal after draining the body, within limits.
+
+    A client that is cut off while sending sees a broken connection instead of the answer.
+    """
+    headers: Headers = scope["headers"]
+    is_waiting = any(name == b"expect" for name, _ in headers)
+    if not is_waiting and _content_length(headers) <= _MAX_DRAIN_BYTES:
+        await _drain_body(receive)
+    await refusal.answer(send)
+
+
+async def _drain_body(receive: Receive) -> None:
+    """Read and discard a body, or the rest of it."""
+    room = _MAX_DRAIN_BYTES
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DRAIN_TIMEOUT_S):
+            while room > 0:
+                message = await receive()
+                if message["type"] != "http.request" or not message.get("more_body", False):
+                    return
+                room -= len(message.get("body", b""))
+
+
+def _is_preflight(scope: Scope) -> bool:
+    asks = any(name == b"access-control-request-method" for name, _ in scope["headers"])
+    return bool(scope["method"] == "OPTIONS" and asks)
+
+
+async def _answer_preflight(send: Send) -> None:
+    headers = [
+        (b"access-control-allow-methods", b"GET, POST, PATCH, DELETE"),
+        (b"access-control-allow-headers", _ALLOWED_HEADERS),
+        (b"access-control-max-age", b"600"),
+    ]
+    await send({"type": "http.response.start", "status": 204, "headers": headers})
+    await send({"type": "http.response.body"})
+
+
+def _head_size(scope: Scope) -> int:
+    """Return the size of a request's head: its URL and its headers."""
+    target = len(scope.get("raw_path") or b"") + len(scope.get("query_string", b""))
+    return target + sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+
+
+def _content_length(headers: Headers) -> int:
+    told = next((value for name, value in headers if name == b"content-length"), b"0")
+    # More digits than any size has: whatever it is, it is too much.
+    return int(told) if told.isdigit() and len(told) < 20 else 1 << 62
+
+
+async def _read_body(receive: Receive, max_bytes: int) -> bytes | None:
+    """Return the body; None if it exceeds the limit, after the rest has been drained."""
+    parts = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise ConnectionResetError
+        parts += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(parts) > max_bytes:
+            if more:
+                await _drain_body(receive)
+            return None
+        if not more:
+            return bytes(parts)
+
+
+def _client_network(scope: Scope) -> str:
+    """Return the client's IP address or, for IPv6, its /64 network."""
+    client = scope.get("client")
+    if not client:
+        return "?"
+    try:
+        address = ip_address(client[0])
+    except ValueError:
+        return str(client[0])
+    is_own = isinstance(address, IPv6Address) and not address.is_loopback
+    return str(int(address) >> 64) if is_own else str(address)

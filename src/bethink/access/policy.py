@@ -1,0 +1,157 @@
+"""Rights, principals and the policy table: every operation and the right it needs.
+
+An operation that is not in the table is denied. A tool of the MCP server and the REST route
+that does the same are one operation and have one row, so that no surface can be a way
+around another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from bethink.errors import Forbidden
+
+_SCOPE_KEY = "bethink.principal"
+
+
+class Right(IntEnum):
+    """Access rights in ascending order; each includes those before it.
+
+    No token can grant LOCAL: it is reserved for commands that the owner runs on this machine.
+    """
+
+    ANYONE = 0
+    READ = 1
+    WRITE = 2
+    ADMIN = 3
+    LOCAL = 4
+
+    @property
+    def word(self) -> str:
+        """The right's name as options, files and answers spell it."""
+        return self.name.lower()
+
+
+GRANTABLE = (Right.READ, Right.WRITE, Right.ADMIN)  # what a token can give
+
+
+class Principal(NamedTuple):
+    """An authenticated caller.
+
+    ``key`` distinguishes two tokens that had the same name one after the other.
+    """
+
+    name: str
+    right: Right
+    key: str = ""
+
+
+OWNER = Principal("owner", Right.LOCAL)  # who started this process and speaks to it directly
+LOOPBACK = Principal("loopback", Right.WRITE)  # a program of this machine without a token
+ANONYMOUS = Principal("nobody", Right.ANYONE)
+
+
+def attach_principal(scope: MutableMapping[str, Any], principal: Principal) -> None:
+    """Store the principal in a request's ASGI scope."""
+    scope[_SCOPE_KEY] = principal
+
+
+def principal_of(scope: Mapping[str, Any]) -> Principal:
+    """Return the principal of a request; ANONYMOUS if no guard has set one."""
+    found = scope.get(_SCOPE_KEY)
+    return found if isinstance(found, Principal) else ANONYMOUS
+
+
+ANYONE, READ, WRITE, ADMIN, LOCAL = Right
+
+POLICY: dict[str, Right] = {
+    # Asking.
+    "recall": READ,
+    "explain": READ,
+    "list_entities": READ,
+    "recall_file": READ,
+    "history": READ,
+    "timeline": READ,
+    "threads": READ,
+    "insights": READ,
+    "get_memory": READ,
+    "list_memories": READ,
+    "links": READ,
+    "stats": READ,
+    "events": READ,
+    # Changing what can be changed back.
+    "recall with mark_accessed": WRITE,
+    "remember": WRITE,
+    "remember_many": WRITE,
+    "update_memory": WRITE,
+    "forget": WRITE,
+    "restore": WRITE,
+    "undo": WRITE,
+    "note_edit": WRITE,
+    "consolidate": WRITE,
+    # What cannot be taken back, what moves everything, what reads files of the machine.
+    "forget with erase": ADMIN,
+    "export": ADMIN,
+    "import": ADMIN,
+    "read_smart": ADMIN,
+    # What a host reads without calling a tool.
+    "resource memory://stats": READ,
+    "resource memory://recent": READ,
+    "resource memory://entity/{name}": READ,
+    "resource memory://item/{id}": READ,
+    "resource ui://bethink/recall": READ,
+    "prompt begin": READ,
+    "prompt keep": READ,
+    "prompt review": READ,
+    # The server itself.
+    "health": ANYONE,
+    "ready": ANYONE,
+    "page": READ,
+    "openapi": READ,
+    "metrics": READ,
+    "mcp": READ,
+    # Never by any network: commands of who sits at this machine.
+    "config": LOCAL,
+    "token": LOCAL,
+    "spaces": LOCAL,
+    "revoke": LOCAL,
+    "maintain": LOCAL,
+    "doctor": LOCAL,
+    "reindex": LOCAL,
+    "forget_file": LOCAL,
+}
+
+# Arguments that make another operation of one.
+ARGUMENT_OPERATIONS = {("recall", "mark_accessed"), ("forget", "erase")}
+
+
+def operation_of(name: str, arguments: Mapping[str, Any]) -> str:
+    """Return the policy row of a call, which may depend on its arguments."""
+    for operation, argument in sorted(ARGUMENT_OPERATIONS):
+        if name == operation and arguments.get(argument):
+            return f"{operation} with {argument}"
+    return name
+
+
+def permits(principal: Principal, operation: str) -> bool:
+    """Check whether a principal may do an operation; the owner's own process always may."""
+    if principal.right is LOCAL:
+        return True
+    needed = POLICY.get(operation)
+    return needed is not None and principal.right >= needed
+
+
+def require(principal: Principal, operation: str) -> None:
+    """Raise Forbidden if a principal may not do an operation."""
+    if permits(principal, operation):
+        return
+    needed = POLICY.get(operation, LOCAL)
+    if needed is LOCAL:
+        raise Forbidden(f"{operation} is not to be had over a network", scope="")
+    raise Forbidden(
+        f"{operation} needs the scope {needed.word}; here it is {principal.right.word}",
+        scope=needed.word,
+        remedy=f"a token of that scope: bethink token create NAME --scope {needed.word}",
+    )

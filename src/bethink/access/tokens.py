@@ -1,0 +1,212 @@
+"""Access tokens: created once, shown once, stored as hashes in one private file."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bethink.access.policy import GRANTABLE, Principal, Right
+from bethink.config.paths import make_private_folder
+from bethink.core.atomic_write import atomic_replace
+from bethink.core.json_values import Json, iso
+from bethink.errors import BadSetting, NotFound, Refused
+
+FILE = "tokens.json"
+PREFIX = "rc_"
+ANY_SPACE = "*"
+_VERSION = 1
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_MAX_LENGTH = 200  # characters of what may be a token at all
+_DURATION = re.compile(r"([1-9][0-9]{0,4})([mhdwy])")
+_UNITS = {
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+    "y": timedelta(days=365),
+}
+_RIGHTS = {right.word: right for right in GRANTABLE}
+
+
+class Token(NamedTuple):
+    """The stored record of a token: everything but the secret."""
+
+    name: str
+    hashed: str
+    right: Right
+    spaces: tuple[str, ...]
+    created: datetime
+    expires: datetime | None = None
+
+    def is_for(self, space: str) -> bool:
+        """Check whether the token grants access to a space."""
+        return space in self.spaces or ANY_SPACE in self.spaces
+
+    def has_expired(self, now: datetime) -> bool:
+        return self.expires is not None and self.expires <= now
+
+    def told(self) -> Json:
+        """Return the record as JSON for listings, without the hash."""
+        return {
+            "name": self.name,
+            "scope": self.right.word,
+            "spaces": list(self.spaces),
+            "created": iso(self.created),
+            "expires": iso(self.expires),
+        }
+
+
+class TokenStore:
+    """The tokens in one file; changes made to the file are picked up at once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / FILE
+        self._cached_stat: tuple[int, int, int] | None = None
+        self._cached: tuple[Token, ...] = ()
+
+    def create(
+        self, name: str, right: Right, spaces: tuple[str, ...], *, expires: datetime | None = None
+    ) -> str:
+        """Store a new token and return its secret, which is never shown again."""
+        if not _NAME.fullmatch(name):
+            raise Refused(
+                f"{name!r:.80} cannot be the name of a token",
+                remedy="use 1 to 64 lower-case letters, digits, '.', '_' and '-'",
+            )
+        secret = PREFIX + secrets.token_urlsafe(32)
+        now = datetime.now(UTC)
+        with self._transaction() as kept:
+            if any(token.name == name for token in kept):
+                raise Refused(
+                    f"there is a token {name} already",
+                    remedy=f"another name, or bethink token revoke {name}",
+                )
+            kept.append(Token(name, _hash_secret(secret), right, spaces, now, expires))
+        return secret
+
+    def revoke(self, name: str) -> Token:
+        """Delete a token; it is invalid from now on."""
+        with self._transaction() as kept:
+            for place, token in enumerate(kept):
+                if token.name == name:
+                    return kept.pop(place)
+        raise NotFound(f"there is no token {name!r:.80}", remedy="bethink token list")
+
+    def all(self) -> tuple[Token, ...]:
+        """Return every token, expired ones too, in order of creation."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            self._cached_stat, self._cached = None, ()
+            return ()
+        mark = (found.st_ino, found.st_mtime_ns, found.st_size)
+        if mark != self._cached_stat:
+            self._cached = _load(self.path, found)
+            self._cached_stat = mark
+        return self._cached
+
+    def has_valid(self, space: str, now: datetime) -> bool:
+        """Check whether any token is valid for a space now."""
+        return any(token.is_for(space) and not token.has_expired(now) for token in self.all())
+
+    def find(self, secret: str, space: str, now: datetime) -> Principal | None:
+        """Return the principal of a secret if it is valid for a space now, else None.
+
+        Every token is compared, so that the time taken reveals nothing.
+        """
+        if not secret.isascii() or len(secret) > _MAX_LENGTH:
+            return None
+        hashed, found = _hash_secret(secret), None
+        for token in self.all():
+            if hmac.compare_digest(token.hashed, hashed):
+                found = token
+        if found is None or found.has_expired(now) or not found.is_for(space):
+            return None
+        return Principal(found.name, found.right, found.hashed[:16])
+
+    @contextmanager
+    def _transaction(self) -> Iterator[list[Token]]:
+        """Yield the tokens to change under a file lock; save them on success."""
+        from bethink.store.sqlite.db.lock import FileLock, hold_lock  # only changing needs it
+
+        try:
+            make_private_folder(self.path.parent)
+        except OSError as error:
+            raise _write_error(self.path, error) from error
+        lock = FileLock(self.path.with_name(f"{FILE}.lock"))
+        with hold_lock(lock, str(self.path)):
+            kept = list(self.all())
+            yield kept
+            _save(self.path, kept)
+
+
+def _hash_secret(secret: str) -> str:
+    # A plain hash is right here: a token is 256 random bits, so there is no dictionary to
+    # try and nothing that salt or a slow function could add but time on every request.
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def expiry_after(duration: str, now: datetime) -> datetime:
+    """Return the time ``30d`` from now: a number and m, h, d, w or y."""
+    found = _DURATION.fullmatch(duration)
+    if found is None:
+        raise Refused(f"{duration!r:.40} is no span of time", remedy="for example 12h, 30d, 8w, 1y")
+    try:
+        return now + int(found[1]) * _UNITS[found[2]]
+    except OverflowError as error:
+        raise Refused(f"{duration} from now is beyond any date", remedy="leave it out") from error
+
+
+def _load(path: Path, stat: os.stat_result) -> tuple[Token, ...]:
+    if os.name == "posix" and stat.st_mode & 0o022:
+        # Whoever can write there can let themselves in.
+        raise BadSetting(f"others than you can write to {path}", remedy=f"chmod 600 {path}")
+    try:
+        told = json.loads(path.read_bytes())
+        if told["version"] != _VERSION:
+            raise BadSetting(f"{path} was written by another version of Bethink")
+        return tuple(_parse_token(one) for one in told["tokens"])
+    except OSError as error:
+        raise BadSetting(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadSetting(f"{path} is not a file of tokens", remedy="remove it") from error
+
+
+def _parse_token(record: dict[str, Any]) -> Token:
+    moment: Callable[[str], datetime] = datetime.fromisoformat
+    spaces = record["spaces"]
+    if not isinstance(spaces, list) or not all(isinstance(one, str) for one in spaces):
+        raise TypeError("spaces must be a list of names")
+    expires = None if record["expires"] is None else moment(record["expires"])
+    return Token(
+        str(record["name"]),
+        str(record["hash"]),
+        _RIGHTS[record["scope"]],
+        tuple(spaces),
+        moment(record["created"]),
+        expires,
+    )
+
+
+def _save(path: Path, kept: list[Token]) -> None:
+    tokens = [token.told() | {"hash": token.hashed} for token in kept]
+    text = json.dumps({"version": _VERSION, "tokens": tokens}, indent=1) + "\n"
+    # A linked file is a choice of the user's: the target changes, the link stays.
+    real = Path(os.path.realpath(path))
+    try:
+        atomic_replace(real, text.encode())
+    except OSError as error:
+        raise _write_error(path, error) from error
+
+
+def _write_error(path: Path, error: OSError) -> BadSetting:
+    return BadSetting(f"{path} cannot be written: {error.strerror}")

@@ -1,0 +1,1 @@
+"""Agent integration: briefing, prompt context, and capture of sessions."""

@@ -1,0 +1,105 @@
+"""Recall what is relevant to a prompt, for the agent about to answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from bethink.agents.briefing import (
+    format_context,
+    frame_cost,
+    is_safe_to_inject,
+    quote_cost,
+    sanitize_quote,
+)
+from bethink.agents.session import needs_no_memory, session_state
+from bethink.core.text import sentences, word_set
+from bethink.errors import Refused
+from bethink.importers.turn_text import is_assent, strip_host_text
+from bethink.model import Candidate, Item
+from bethink.render.quoting import Quote, quote_item
+
+if TYPE_CHECKING:
+    from bethink.memory import Memory
+
+
+MAX_PROMPT_TOKENS = 600
+NAME = "memories"
+OPENING = "What this project's memory (Bethink) has to this prompt, best first:"
+_TEXT_CHAR_LIMITS = (480, 240, 120)  # characters of one memory; fewer where they are dear
+_MAX_MEMORIES = 6
+# Nobody asked: what is far behind the best is rather left out than given.
+_MIN_SCORE_RATIO = 0.7
+_MAX_WORD_OVERLAP = 0.8  # of all words of two texts, shared: who says that again says nothing new
+_EXTRA_CANDIDATES = 24  # looked at beyond that, for those that were given before
+_HEAD_CHARS, _TAIL_CHARS = 1500, 500  # characters of a long prompt that are asked about
+
+
+def prompt_context(memory: Memory, payload: Mapping[str, Any]) -> str:
+    """Return the context to inject with a prompt; empty where nothing passes the gate.
+
+    ``payload`` is the host's input: the prompt and the session's id. Memories the session
+    was already given, or that come from it, are left out; the caller records the injected
+    ids (``quoted_ids``).
+    """
+    prompt, name = str(payload.get("prompt") or ""), str(payload.get("session_id") or "")
+    question = query_from_prompt(prompt)
+    if not question:
+        return ""
+    try:
+        answer = memory.recall(
+            question,
+            k=_MAX_MEMORIES + _EXTRA_CANDIDATES,
+            max_tokens=8 * MAX_PROMPT_TOKENS,
+            track=False,
+        )
+    except Refused:
+        return ""  # a prompt that is no question to a memory: without a word, for example
+    known = {*session_state(memory, name).given}
+    telling = [hit for hit in answer.hits if _is_informative(hit.item, question)]
+    near = (hit for hit in telling if hit.score >= _MIN_SCORE_RATIO * telling[0].score)
+    fresh = [hit for hit in near if hit.item.id not in known and _is_new_to_session(hit, name)]
+    return format_context(OPENING, list(_fit_to_budget(fresh)), NAME)
+
+
+def query_from_prompt(prompt: str) -> str:
+    """Extract the query from a prompt, without the host's wrapping.
+
+    Of a long prompt the beginning and the end; empty where there is nothing to search.
+    """
+    said = strip_host_text(prompt)
+    if needs_no_memory(said):
+        return ""
+    return (
+        said
+        if len(said) <= _HEAD_CHARS + _TAIL_CHARS
+        else f"{said[:_HEAD_CHARS]}\n{said[-_TAIL_CHARS:]}"
+    )
+
+
+def _is_new_to_session(hit: Candidate, session: str) -> bool:
+    mine = bool(session) and hit.item.session == session
+    return not mine and is_safe_to_inject(hit.item)
+
+
+def _is_informative(item: Item, question: str) -> bool:
+    """Whether a turn has content: not just a question, an assent, or the query again."""
+    if item.level != "raw" or item.speaker != "user":
+        return True
+    if is_assent(item.text):
+        return False
+    if all(one.endswith(("?", "？")) for one in sentences(item.text)):
+        return False
+    said, asked = word_set(item.text), word_set(question)
+    return len(said & asked) < _MAX_WORD_OVERLAP * len(said | asked)
+
+
+def _fit_to_budget(hits: list[Candidate]) -> Iterator[Quote]:
+    """Yield as many of the best hits as fit, each cut as little as needed."""
+    room = MAX_PROMPT_TOKENS - frame_cost(OPENING)
+    for hit in hits[:_MAX_MEMORIES]:
+        quotes = (sanitize_quote(quote_item(hit.item), longest) for longest in _TEXT_CHAR_LIMITS)
+        quote = next((one for one in quotes if quote_cost(one) <= room), None)
+        if quote is not None:
+            yield quote
+            room -= quote_cost(quote)

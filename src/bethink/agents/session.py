@@ -1,0 +1,152 @@
+"""State of an agent session: its project, what it was given, how far it was captured."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from bethink.config.paths import make_private_folder
+from bethink.config.settings import Settings, load_settings
+from bethink.config.spaces import data_dir
+from bethink.importers.turn_text import is_assent
+
+if TYPE_CHECKING:
+    from bethink.memory import Memory
+
+
+# Commands and shell lines of the host.
+_COMMAND = re.compile(r"/[\w:-]+(?:\s|$)|!")
+
+
+def needs_no_memory(prompt: str) -> bool:
+    """Whether no memory could help with the prompt: a command, an assent, nothing."""
+    text = prompt.strip()
+    return not text or _COMMAND.match(text) is not None or is_assent(text)
+
+
+PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
+
+
+def session_settings(env: Mapping[str, str], cwd: str, *, host: str) -> Settings | None:
+    """Load the settings of a session's project.
+
+    The project is the one the host names, else the working directory. None where that is
+    no folder: another project's memory would be worse than none. The actor is the host,
+    unless it is configured.
+    """
+    named = env.get(PROJECT_VARIABLE) or cwd
+    if not named or "\0" in named or not Path(named).is_dir():
+        return None
+    settings = load_settings(Path(named), env)
+    return settings if settings.given("actor") else replace(settings, actor=host)
+
+
+def resolve_in_project(path: str, cwd: str, root: Path | None) -> Path | None:
+    """Resolve a path; None unless it is in the project after following links."""
+    if root is None or "\0" in path or "\0" in cwd:
+        return None
+    whole = Path(cwd) / path
+    if not whole.is_absolute():
+        return None
+    # Not Path.resolve: before Python 3.13 it raises where links lead in a circle.
+    real = Path(os.path.realpath(whole))
+    return real if real.is_relative_to(os.path.realpath(root)) else None
+
+
+MAX_SESSION_FILES = 200  # files; the longest untouched go first
+MAX_GIVEN_IDS = 500
+_StatePart = Literal["given", "captured"]
+
+
+class CaptureMark(NamedTuple):
+    """How far a transcript was captured.
+
+    The byte offset of its last prompt, after which there may be new turns, and the ids of
+    the captured turns from there on.
+    """
+
+    start: int = 0
+    turns: tuple[str, ...] = ()
+
+
+class SessionState:
+    """The stored state of one session; a session without a name has none."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._key = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:32]
+        self._has_name = bool(name)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The ids of memories that were already given to this session."""
+        told = self._read("given")
+        return tuple(one for one in told if isinstance(one, str)) if isinstance(told, list) else ()
+
+    def add_given(self, ids: Iterable[str]) -> None:
+        """Record memories as given."""
+        self._write("given", [*dict.fromkeys((*self.given, *ids))][-MAX_GIVEN_IDS:])
+
+    def clear_given(self) -> None:
+        """Clear the given ids: the agent's context was cleared or compacted."""
+        if self.given:
+            self._write("given", [])
+
+    @property
+    def captured(self) -> CaptureMark:
+        """How far the transcript was captured."""
+        match self._read("captured"):
+            case [int(start), [*turns]] if start >= 0 and all(isinstance(t, str) for t in turns):
+                return CaptureMark(start, tuple(turns))
+            case _:
+                return CaptureMark()
+
+    def set_captured(self, mark: CaptureMark) -> None:
+        """Record how far the transcript was captured."""
+        if mark != self.captured:
+            self._write("captured", mark)
+
+    def _path(self, part: _StatePart) -> Path:
+        return self._folder / f"{self._key}.{part}.json"
+
+    def _read(self, part: _StatePart) -> Any:
+        try:
+            return json.loads(self._path(part).read_bytes()) if self._has_name else None
+        except (OSError, ValueError, RecursionError):
+            return None  # not there yet, or damaged: then everything is new again
+
+    def _write(self, part: _StatePart, value: Any) -> None:
+        if not self._has_name:
+            return
+        make_private_folder(self._folder)
+        path = self._path(part)
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(value, file)
+        draft.replace(path)
+        self._remove_oldest()
+
+    def _remove_oldest(self) -> None:
+        files = [one for one in os.scandir(self._folder) if one.is_file(follow_symlinks=False)]
+        if len(files) <= 2 * MAX_SESSION_FILES:
+            return
+        files.sort(key=lambda one: one.stat().st_mtime)
+        for old in files[: len(files) - MAX_SESSION_FILES]:
+            Path(old.path).unlink(missing_ok=True)
+
+
+def session_state(memory: Memory, name: str) -> SessionState:
+    """Return the state of one of a memory's sessions."""
+    return SessionState(sessions_folder(memory.settings, memory.store.space), name)
+
+
+def sessions_folder(settings: Settings, space: str) -> Path:
+    """Folder of the session states of a space."""
+    return data_dir(settings) / space / "sessions"

@@ -1,0 +1,1 @@
+"""The mixins that make up `Memory`, one subject per module."""

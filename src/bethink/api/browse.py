@@ -1,0 +1,223 @@
+"""Browse what is stored: memories, entities, provenance, threads and the insight tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bethink.api.session import MemoryBase
+from bethink.core.ids import make_id
+from bethink.core.text import caption, strip_hidden
+from bethink.errors import NotFound, Refused
+from bethink.model import Entity, Filters, Item, Member, Thread
+from bethink.ports import EntityListing, Event, Scope
+from bethink.retrieval.query_builder import MAX_LIST_LENGTH, MAX_OFFSET, int_in_range, make_filters
+
+if TYPE_CHECKING:
+    from bethink.retrieval.provenance import InsightNode, Provenance
+
+
+def merge_timeline(middle: Item, neighbours: Sequence[Item]) -> list[Item]:
+    """Sort a memory among its neighbours, in the order of `BrowseMixin.timeline`."""
+    everyone = [middle, *(item for item in neighbours if item.id != middle.id)]
+    if middle.session is not None and middle.seq is not None:
+        return sorted(everyone, key=lambda item: (item.seq or 0, item.id))
+    return sorted(everyone, key=lambda item: (item.stored_at, item.id))
+
+
+class BrowseMixin(MemoryBase):
+    """The browsing methods of a memory."""
+
+    def browse(self, *, limit: int = 50, after: str | None = None, **where: Any) -> list[Item]:
+        """List stored memories, newest first, a page at a time."""
+        now = self._clock()
+        ceiling = {"max_classification": self.settings.max_classification}
+        filters = make_filters({**ceiling, **where}, now)
+        most = int_in_range("limit", limit, 1, MAX_LIST_LENGTH)
+        return self.store.browse(Scope(filters, now), limit=most, after=after)
+
+    def entities(
+        self,
+        *,
+        prefix: str = "",
+        kind: str | Sequence[str] = (),
+        min_memories: int = 1,
+        limit: int = 30,
+        offset: int = 0,
+    ) -> list[Entity]:
+        """List the entities that memories mention, highest momentum first.
+
+        Each with its current momentum and its memories counted by layer, and pinned.
+        """
+        kinds = (kind,) if isinstance(kind, str) else tuple(kind)
+        wanted = EntityListing(
+            prefix,
+            kinds,
+            int_in_range("min_memories", min_memories, 0, MAX_LIST_LENGTH),
+            int_in_range("limit", limit, 1, MAX_LIST_LENGTH),
+            int_in_range("offset", offset, 0, MAX_OFFSET),
+            self.settings.max_classification,
+        )
+        return self.store.list_entities(wanted, self._clock())
+
+    def timeline(self, around: str, *, window: int = 5) -> list[Item]:
+        """Return what was stored or said just before and after a memory, oldest first."""
+        item = self.stored(around)
+        ceiling = self.settings.max_classification
+        filters = Filters(include_superseded=True, max_classification=ceiling)
+        scope = Scope(filters, self._clock())
+        return self.store.around(
+            item.id, window=int_in_range("window", window, 1, 1000), scope=scope
+        )
+
+    def why(self, item_id: str, *, depth: int = 4, types: Sequence[str] = ()) -> Provenance:
+        """Return a memory's provenance: what it derives from, was caused by, replaces ..."""
+        from bethink.retrieval.provenance import (  # start-up time
+            MAX_DEPTH,
+            PROVENANCE_LINK_TYPES,
+            provenance,
+        )
+
+        if not 1 <= depth <= MAX_DEPTH:
+            raise Refused(f"depth is {depth}, but must be from 1 to {MAX_DEPTH}")
+        # Beyond whom it mentions, entities may be linked by any word.
+        unknown = sorted({*types} - {*PROVENANCE_LINK_TYPES, "mentions", "follows"})
+        if unknown and "mentions" not in types:
+            known = ", ".join((*PROVENANCE_LINK_TYPES, "mentions", "follows"))
+            raise Refused(f"there is no type of link {unknown[0]!r}", remedy=f"one of {known}")
+        item = self.get(item_id)
+        filters = Filters(max_classification=self.settings.max_classification)
+        scope = Scope(filters, self._clock())
+        return provenance(
+            item, self.store, scope, depth=depth, types=types or PROVENANCE_LINK_TYPES
+        )
+
+    def history(self, item_id: str) -> list[Item]:
+        """Return all revisions of a memory, oldest first."""
+        return self.store.history(self.stored(item_id).id)
+
+    def events(self, *, after: int = 0, limit: int = 100) -> list[Event]:
+        """Return the journal: who changed which memory, and how."""
+        int_in_range("after", after, 0, 2**63 - 1)
+        return self.store.events(
+            after=after, limit=int_in_range("limit", limit, 1, MAX_LIST_LENGTH)
+        )
+
+
+def redact_thread(thread: Thread, items: Mapping[str, Item], ceiling: int) -> Thread | None:
+    """Remove members and events above the ceiling; None where no member is left.
+
+    ``items`` are its members. Its headline and anchor stay only where a remaining member
+    supports them, so that hidden memories leave no trace.
+    """
+    seen = {
+        one.item: items[one.item]
+        for one in thread.members
+        if one.item in items and items[one.item].classification <= ceiling
+    }
+    if len(seen) == len(thread.members):
+        return thread
+    if not seen:
+        return None
+    rest = thread._replace(
+        members=tuple(one for one in thread.members if one.item in seen),
+        events=tuple(one for one in thread.events if one.item is None or one.item in seen),
+    )
+    is_borne = any(_supports_anchor(item, thread.anchor) for item in seen.values())
+    anchored = rest if is_borne else rest._replace(anchor=None)
+    said = [caption(strip_hidden(item.text), limit=80) for item in seen.values()]
+    if is_borne:
+        said += [f"{_anchor_name(thread)}: {one}" for one in said]
+    if thread.headline in said:
+        return anchored
+    if is_borne and _is_generated(thread):
+        return anchored._replace(headline=_anchor_name(thread))
+    since = min(item.when for item in seen.values())
+    return anchored._replace(headline=f"memories since {since:%Y-%m-%d}")
+
+
+def _anchor_name(thread: Thread) -> str:
+    """Return the name of the thread's anchor, as its headline spells it."""
+    key = (thread.anchor or "").partition(":")[2]
+    spelt = thread.headline[: len(key)]
+    return spelt if spelt.casefold() == key.casefold() else key
+
+
+def _supports_anchor(item: Item, anchor: str | None) -> bool:
+    if anchor is None:
+        return False
+    return anchor in item.entities or anchor == f"topic:{item.topic}"
+
+
+def _is_generated(thread: Thread) -> bool:
+    """Whether maintenance made the headline, which then begins with the anchor's name."""
+    from bethink.maintain.threads import GENERATED_PREFIX  # start-up time: few threads are mixed
+
+    return thread.id.startswith(GENERATED_PREFIX)
+
+
+MAX_CLASSIFICATION = 3
+_PAGE = 200
+
+
+class ThreadsMixin(MemoryBase):
+    """The thread and insight methods of a memory."""
+
+    def put_thread(self, headline: str, members: Iterable[str | Member], **about: Any) -> Thread:
+        """Store a thread, replacing the one with its id. ``about`` are fields of ``Thread``.
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     key = memory.remember("The deploy key is rotated every quarter")
+        ...     thread = memory.put_thread("Deploy keys", [key.id], kind="work")
+        ...     memory.thread(thread.id).headline
+        'Deploy keys'
+        """
+        from bethink.ingest.admission import admit_thread  # start-up time: recall does without
+
+        now = self._clock()
+        unknown = about.keys() - set(Thread._fields)
+        if unknown:
+            raise Refused(f"a thread has no field {min(unknown)!r}")
+        named = tuple(Member(one) if isinstance(one, str) else one for one in members)
+        fields = {"id": make_id(now), **about, "members": named}
+        thread = admit_thread(Thread(headline=headline, **fields))
+        self.store.put_thread(thread, actor=self.settings.actor, now=now)
+        return self.store.thread(thread.id) or thread
+
+    def thread(self, thread_id: str) -> Thread:
+        """Get a thread with its visible members and events."""
+        found = self.store.thread(thread_id)
+        seen = self._redact_threads([found]) if found is not None else []
+        if not seen:
+            raise NotFound(f"there is no thread {thread_id!r}")
+        return seen[0]
+
+    def insights(self) -> list[InsightNode]:
+        """Return the insight tree: every root with all insights below it."""
+        from bethink.retrieval.provenance import insight_tree  # start-up time: recall does without
+
+        filters = Filters(levels=("insight",), max_classification=self.settings.max_classification)
+        return insight_tree(self.store, Scope(filters, self._clock()))
+
+    def threads(self, *, limit: int = 100, offset: int = 0) -> list[Thread]:
+        """List threads with a visible member, last changed first, with those members."""
+        if self.settings.max_classification >= MAX_CLASSIFICATION:
+            return self.store.threads(limit=limit, offset=offset)
+        found: list[Thread] = []
+        start = 0
+        while len(found) < offset + limit:
+            page = self.store.threads(limit=_PAGE, offset=start)
+            found += self._redact_threads(page)
+            if len(page) < _PAGE:
+                break
+            start += _PAGE
+        return found[offset : offset + limit]
+
+    def _redact_threads(self, threads: Sequence[Thread]) -> list[Thread]:
+        # start-up time
+
+        ids = {member.item for thread in threads for member in thread.members}
+        items = self.store.get(sorted(ids))
+        ceiling = self.settings.max_classification
+        narrowed = (redact_thread(thread, items, ceiling) for thread in threads)
+        return [thread for thread in narrowed if thread is not None]

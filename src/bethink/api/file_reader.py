@@ -1,0 +1,375 @@
+"""Read files inside allowed folders, returning only the chunks that changed.
+
+A path is resolved first, then opened component by component from the allowed folder
+without following links, so a link swapped in meanwhile is not followed either. Content
+is compared, not modification times: two edits within one second, or an editor that
+keeps the time, cannot hide a change. Python is split by its parser, Markdown by
+headings, other languages by declarations at the start of a line, everything else by
+windows of a hundred lines.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import re
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path, PurePath
+from typing import Literal, NamedTuple
+
+from bethink.errors import NotFound, Refused, TooLarge
+from bethink.model import ChunkDigest, FileSnapshot
+
+WINDOW_LINES = 100  # lines
+LONG_CLASS_LINES = 100  # lines; longer ones are cut by their methods
+
+_MARKDOWN_SUFFIXES = frozenset((".md", ".markdown", ".mdx"))
+_PYTHON_SUFFIXES = frozenset((".py", ".pyi"))
+_HEADING = re.compile(r"(#{2,3}) +(.+?) *#* *")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+# A declaration begins its line; whatever is indented belongs to the one above it.
+_MODIFIERS = (
+    r"(?:(?:export|default|declare|abstract|async|public|private|protected|internal|static|final"
+    r"|sealed|open|override|inline|unsafe|pub(?:\([a-z]+\))?|extern|const(?= fn))\s+){0,6}"
+)
+_KINDS = (
+    r"(?P<kind>function\*?|class|interface|type|enum|namespace|module|const|let|var|func|fn|struct"
+    r"|impl|trait|mod|def|object|record|protocol|extension|macro_rules!|sub|package|contract)"
+)
+_NAME = (
+    r"(?:\s+|(?=<))(?:\([^()\n]{0,200}\)\s*)?(?:<[^<>\n]{0,200}>\s*)?"
+    r"(?P<name>[A-Za-z_$][\w$.:-]{0,120})"
+)
+_DECLARATION = re.compile(_MODIFIERS + _KINDS + _NAME)
+_DECLARATION_SUFFIXES = frozenset(
+    (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".go", ".rs", ".java", ".kt", ".kts",
+     ".scala", ".swift", ".cs", ".php", ".rb", ".lua", ".zig", ".dart", ".sol", ".pl", ".vue")
+)  # fmt: skip
+
+
+class Chunk(NamedTuple):
+    """A chunk of a file: its name, its lines (counted from 1) and their text."""
+
+    id: str
+    first_line: int
+    last_line: int
+    text: str
+
+    @property
+    def hash(self) -> str:
+        """Sixteen hexadecimal digits of the text's SHA-256."""
+        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class _ChunkStart(NamedTuple):
+    """The line a chunk begins at (counted from 0), and its name."""
+
+    line: int
+    name: str
+
+
+def split_chunks(path: str, text: str) -> tuple[Chunk, ...]:
+    """Split a file into named chunks, in order; together they are the whole text."""
+    lines = text.splitlines(keepends=True)
+    if not lines:
+        return ()
+    suffix = PurePath(path).suffix.lower()
+    starts: Sequence[_ChunkStart] = ()
+    if suffix in _PYTHON_SUFFIXES:
+        starts = _python_starts(text, lines)
+    elif suffix in _MARKDOWN_SUFFIXES:
+        starts = _markdown_starts(lines)
+    elif suffix in _DECLARATION_SUFFIXES:
+        starts = _declaration_starts(lines)
+    if not starts:
+        starts = [_ChunkStart(at, f"lines:{at + 1}") for at in range(0, len(lines), WINDOW_LINES)]
+    return tuple(_chunks_from(starts, lines))
+
+
+def _chunks_from(starts: Sequence[_ChunkStart], lines: Sequence[str]) -> Iterable[Chunk]:
+    """Yield chunks from each start to the next; lines before the first are the preamble."""
+    if starts[0].line > 0:
+        starts = [_ChunkStart(0, "preamble"), *starts]
+    seen: Counter[str] = Counter()
+    for number, start in enumerate(starts):
+        end = starts[number + 1].line if number + 1 < len(starts) else len(lines)
+        seen[start.name] += 1
+        name = start.name if seen[start.name] == 1 else f"{start.name}#{seen[start.name]}"
+        yield Chunk(name, start.line + 1, end, "".join(lines[start.line : end]))
+
+
+def _python_starts(text: str, lines: Sequence[str]) -> list[_ChunkStart]:
+    """Find top-level functions and classes; long classes by their methods."""
+    # The parser counts lines as Python does, not at form feeds and the like.
+    if len(lines) != text.count("\n") + (not text.endswith("\n")):
+        return []
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    starts: list[_ChunkStart] = []
+    after_definition = False
+    for node in tree.body:
+        defined = _definition_name(node)
+        if defined:
+            starts.append(_ChunkStart(_with_comments(_first_line(node), lines), defined))
+            if (
+                isinstance(node, ast.ClassDef)
+                and (node.end_lineno or 0) - node.lineno > LONG_CLASS_LINES
+            ):
+                starts += _method_starts(node, lines)
+        elif after_definition:
+            starts.append(_ChunkStart(_with_comments(node.lineno - 1, lines), "code"))
+        after_definition = bool(defined)
+    return _one_per_line(starts)
+
+
+def _definition_name(node: ast.stmt) -> str:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return f"function:{node.name}"
+    return f"class:{node.name}" if isinstance(node, ast.ClassDef) else ""
+
+
+def _method_starts(owner: ast.ClassDef, lines: Sequence[str]) -> list[_ChunkStart]:
+    return [
+        _ChunkStart(_with_comments(_first_line(node), lines), f"method:{owner.name}.{node.name}")
+        for node in owner.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+
+def _first_line(node: ast.stmt) -> int:
+    """Return the first line of a definition, decorators included, counted from 0."""
+    decorators = getattr(node, "decorator_list", [])
+    return int(min([node.lineno, *(one.lineno for one in decorators)]) - 1)
+
+
+def _with_comments(line: int, lines: Sequence[str]) -> int:
+    """Return the first of the comment lines directly above."""
+    while line > 0 and lines[line - 1].lstrip().startswith("#"):
+        line -= 1
+    return line
+
+
+def _one_per_line(starts: Sequence[_ChunkStart]) -> list[_ChunkStart]:
+    """Keep each line once: two statements on one line are one chunk."""
+    kept: list[_ChunkStart] = []
+    for start in starts:
+        if not kept or start.line > kept[-1].line:
+            kept.append(start)
+    return kept
+
+
+def _markdown_starts(lines: Sequence[str]) -> list[_ChunkStart]:
+    """Find second and third level headings outside code fences."""
+    starts = []
+    fence = ""
+    for number, line in enumerate(lines):
+        marked = _FENCE.match(line)
+        if marked and (not fence or marked[1].startswith(fence)):
+            fence = "" if fence else marked[1]
+        elif not fence and (heading := _HEADING.fullmatch(line.rstrip())):
+            starts.append(_ChunkStart(number, f"h{len(heading[1])}:{heading[2][:120]}"))
+    return starts
+
+
+def _declaration_starts(lines: Sequence[str]) -> list[_ChunkStart]:
+    found = ((number, _DECLARATION.match(line[:600])) for number, line in enumerate(lines))
+    return [_ChunkStart(number, f"{one['kind']}:{one['name']}") for number, one in found if one]
+
+
+MAX_BYTES = 5 * 1024 * 1024
+_MAX_PATH_CHARACTERS = 4096
+_COMMON_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+_FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _COMMON_FLAGS
+# Without waiting: opening a named pipe would, for a writer that may never come.
+_FILE_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _COMMON_FLAGS
+
+
+class FileContent(NamedTuple):
+    """A file's bytes, modification time and size."""
+
+    path: Path
+    content: bytes
+    mtime_ns: int
+    size: int
+
+
+def read_within_roots(
+    path: str | Path, roots: Iterable[Path], *, max_bytes: int = MAX_BYTES
+) -> FileContent:
+    """Read a regular file of at most ``max_bytes`` bytes inside one of the roots."""
+    wanted = _resolve_path(path)
+    allowed = [Path(os.path.realpath(root)) for root in roots]
+    root = next((one for one in allowed if wanted.is_relative_to(one)), None)
+    if root is None:
+        shown = ", ".join(map(str, allowed)) or "none"
+        raise Refused(
+            f"{path} lies outside the folders that may be read",
+            remedy=f"allowed: {shown}; --root FOLDER or the setting allowed_roots allows others",
+        )
+    with _open_beneath(root, wanted) as file:
+        state = os.fstat(file)
+        if not stat.S_ISREG(state.st_mode):
+            raise Refused(f"{path} is not a regular file")
+        if state.st_size > max_bytes:
+            raise TooLarge(f"{path}", limit=max_bytes, actual=state.st_size)
+        content = _read_up_to(file, max_bytes)
+        if len(content) > max_bytes:
+            raise TooLarge(f"{path}", limit=max_bytes, actual=len(content))
+        after = os.fstat(file)
+    return FileContent(wanted, content, after.st_mtime_ns, len(content))
+
+
+def _resolve_path(path: str | Path) -> Path:
+    told = os.fspath(path)
+    if not told or "\0" in told or len(told) > _MAX_PATH_CHARACTERS:
+        raise Refused("that is no path of a file")
+    return Path(os.path.realpath(told))
+
+
+@contextmanager
+def _open_beneath(root: Path, wanted: Path) -> Iterator[int]:
+    """Open the file from the root down without following links; yield its descriptor."""
+    folders: list[int] = []
+    try:
+        if os.open in os.supports_dir_fd:
+            *above, name = wanted.relative_to(root).parts or ("",)
+            folders.append(os.open(root, _FOLDER_FLAGS))
+            for part in above:
+                folders.append(os.open(part, _FOLDER_FLAGS, dir_fd=folders[-1]))
+            file = os.open(name or ".", _FILE_FLAGS, dir_fd=folders[-1])
+        else:
+            file = os.open(wanted, _FILE_FLAGS)
+        folders.append(file)
+    except OSError as error:
+        for folder in folders:
+            os.close(folder)
+        raise _translate_os_error(wanted, error) from error
+    try:
+        yield file
+    finally:
+        for folder in folders:
+            os.close(folder)
+
+
+def _translate_os_error(path: Path, error: OSError) -> NotFound | Refused:
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return NotFound(f"there is no file {path}")
+    return Refused(f"{path} cannot be read: {error.strerror}")
+
+
+def _read_up_to(file: int, max_bytes: int) -> bytes:
+    """Read up to one byte more than allowed: a file may grow while it is read."""
+    parts = []
+    left = max_bytes + 1
+    while left > 0 and (part := os.read(file, min(left, 1 << 20))):
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+ReadStatus = Literal["first_read", "forced_full", "unchanged", "unchanged_content", "modified"]
+
+
+class ReadChunk(NamedTuple):
+    """A chunk of the file; the text of an unchanged one is left out."""
+
+    id: str
+    state: Literal["added", "modified", "unchanged"]
+    first_line: int
+    last_line: int
+    hash: str
+    text: str | None = None
+
+
+class SmartRead(NamedTuple):
+    """A file's content, or its changes since the last read."""
+
+    path: str
+    status: ReadStatus
+    chunks: tuple[ReadChunk, ...]
+    removed: tuple[str, ...] = ()
+    text: str | None = None
+    tokens: int = 0
+    whole_tokens: int = 0
+    reads: int = 1
+    notes: tuple[str, ...] = ()
+
+
+def decode_text(file: FileContent) -> tuple[str, tuple[str, ...]]:
+    """Decode the file's text, with a note where it was not all UTF-8."""
+    if b"\0" in file.content:
+        raise Refused(f"{file.path} is not a text file")
+    try:
+        return file.content.decode(), ()
+    except UnicodeDecodeError:
+        note = "not all of it is UTF-8; what could not be read is shown as �"
+        return file.content.decode(errors="replace"), (note,)
+
+
+def snapshot_of(
+    file: FileContent, chunks: tuple[Chunk, ...], now: datetime, reads: int
+) -> FileSnapshot:
+    """Build the stored snapshot of a file: hashes and names, no text."""
+    marks = tuple(ChunkDigest(one.id, one.hash, one.first_line, one.last_line) for one in chunks)
+    digest = hashlib.sha256(file.content).hexdigest()
+    return FileSnapshot(str(file.path), digest, file.mtime_ns, file.size, marks, now, reads)
+
+
+def read_smart(
+    file: FileContent,
+    before: FileSnapshot | None,
+    now: datetime,
+    *,
+    force: bool = False,
+    count: Callable[[str], int],
+) -> tuple[SmartRead, FileSnapshot]:
+    """Compare a file with its last snapshot; return the answer and the new snapshot."""
+    text, notes = decode_text(file)
+    chunks = split_chunks(str(file.path), text)
+    after = snapshot_of(file, chunks, now, 1 if before is None else before.reads + 1)
+    status = _status(before, after, force)
+    full = status in ("first_read", "forced_full")
+    known = {} if before is None else {mark.id: mark.hash for mark in before.chunks}
+    told = tuple(_compare_chunk(chunk, known, full=full) for chunk in chunks)
+    removed = tuple(name for name in known if name not in {chunk.id for chunk in chunks})
+    shown = text if full else "".join(chunk.text or "" for chunk in told)
+    answer = SmartRead(
+        path=str(file.path),
+        status=status,
+        chunks=told,
+        removed=removed,
+        text=text if full else None,
+        tokens=count(shown) if shown else 0,
+        whole_tokens=count(text) if text else 0,
+        reads=after.reads,
+        notes=notes,
+    )
+    return answer, after
+
+
+def _status(before: FileSnapshot | None, after: FileSnapshot, force: bool) -> ReadStatus:
+    if force:
+        return "forced_full"
+    if before is None:
+        return "first_read"
+    if before.sha256 != after.sha256:
+        return "modified"
+    return "unchanged" if before.mtime_ns == after.mtime_ns else "unchanged_content"
+
+
+def _compare_chunk(chunk: Chunk, known: dict[str, str], *, full: bool) -> ReadChunk:
+    """Describe a chunk; its text is left out if unchanged or if the whole text is returned."""
+    mark = chunk.hash
+    same = known.get(chunk.id) == mark
+    state: Literal["added", "modified", "unchanged"] = (
+        "unchanged" if same else "modified" if chunk.id in known else "added"
+    )
+    text = None if same or full else chunk.text
+    return ReadChunk(chunk.id, state, chunk.first_line, chunk.last_line, mark, text)

@@ -1,0 +1,131 @@
+"""File memory: record edits, recall a file's history, read only what changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bethink.api.session import MemoryBase
+from bethink.core.text import find_unstorable
+from bethink.errors import Refused
+from bethink.model import OPERATIONS, FileEdit, FileHistory
+from bethink.ports import ForgottenFiles
+
+if TYPE_CHECKING:
+    from bethink.api.file_reader import SmartRead
+
+
+MAX_INTENTS = 50
+_MAX_INTENT_CHARACTERS = 2000
+_MAX_PATH_CHARACTERS = 4096
+
+
+class FilesMixin(MemoryBase):
+    """The file methods of a memory."""
+
+    def note_edits(self, edits: Iterable[FileEdit | Mapping[str, Any]]) -> int:
+        """Record edits to files and return how many were new; repeated ones are recognised.
+
+        Secrets are redacted from the stated reason.
+        """
+        from bethink.ingest.redaction import redact  # start-up time: recall does without
+
+        ready = [
+            edit if isinstance(edit, FileEdit) else _parse_edit(edit, self._clock())
+            for edit in edits
+        ]
+        for edit in ready:
+            _validate_edit(edit)
+        safe = [edit._replace(intent=redact(edit.intent).text) for edit in ready]
+        return self.store.note_edits(safe, actor=self.settings.actor, now=self._clock())
+
+    def recall_file(self, part: str, *, intents: int = 10) -> FileHistory:
+        """Return the history of files whose path contains this text, with the stated reasons."""
+        if not part.strip():
+            raise Refused("name a file, or a part of its path")
+        if not 1 <= intents <= MAX_INTENTS:
+            raise Refused(f"intents is {intents}, but must be from 1 to {MAX_INTENTS}")
+        ceiling = self.settings.max_classification
+        return self.store.file_history(part, intents=intents, max_classification=ceiling)
+
+    def forget_file(self, part: str, *, preview: bool = False) -> ForgottenFiles:
+        """Erase the edits and snapshots of files whose path contains this text.
+
+        Edits recorded with memories are erased too; the memories stay. With ``preview``
+        nothing is changed.
+        """
+        edited = self.recall_file(part).paths
+        known = self.store.files_known(part)
+        paths = tuple(sorted({*edited, *known.paths}))
+        if preview:
+            return known._replace(paths=paths, preview=True)
+        gone = self.store.forget_files(part, actor=self.settings.actor, now=self._clock())
+        return gone._replace(paths=paths)
+
+    def read_smart(
+        self, path: str | Path, *, force: bool = False, roots: Iterable[Path] = ()
+    ) -> SmartRead:
+        """Read a file, or only what changed in it since it was last read through here.
+
+        Only inside the allowed folders: those given, else the setting's, else the project's
+        own.
+        """
+        from bethink.api.file_reader import (
+            read_smart,  # start-up time: recall does without
+            read_within_roots,
+        )
+
+        file = read_within_roots(path, tuple(roots) or self.allowed_roots())
+        before = self.store.file_snapshot(str(file.path))
+        answer, after = read_smart(
+            file, before, self._clock(), force=force, count=self._count_tokens
+        )
+        self.store.keep_file_snapshot(after)
+        return answer
+
+    def allowed_roots(self) -> tuple[Path, ...]:
+        """Return the folders whose files may be read."""
+        named = self.settings.allowed_roots
+        if named:
+            return tuple(Path(one).expanduser() for one in named.split(os.pathsep) if one)
+        return (self.settings.project,) if self.settings.project else ()
+
+    def _count_tokens(self, text: str) -> int:
+        if self.embedder is not None:
+            return self.embedder.count_tokens(text)
+        return -(-len(text.encode("utf-8", "replace")) // 4)
+
+
+def _parse_edit(fields: Mapping[str, Any], now: Any) -> FileEdit:
+    from bethink.lang.dates import parse_moment
+
+    unknown = sorted(set(fields) - set(FileEdit._fields))
+    if unknown:
+        allowed = ", ".join(FileEdit._fields)
+        raise Refused(f"an edit has no field {unknown[0]!r}", remedy=f"allowed: {allowed}")
+    for needed in ("path", "operation"):
+        if needed not in fields:
+            raise Refused(f"an edit needs {needed!r}")
+    try:
+        moment = parse_moment(fields["at"], now) if fields.get("at") is not None else now
+    except ValueError as error:
+        raise Refused(f"at: {error}") from error
+    return FileEdit(**{**fields, "at": moment, "intent": fields.get("intent") or ""})
+
+
+def _validate_edit(edit: FileEdit) -> None:
+    if edit.operation not in OPERATIONS:
+        allowed = ", ".join(OPERATIONS)
+        raise Refused(f"there is no operation {edit.operation!r}", remedy=f"allowed: {allowed}")
+    limits = (("path", _MAX_PATH_CHARACTERS), ("intent", _MAX_INTENT_CHARACTERS), ("session", 1000),
+              ("turn", 1000), ("item", 1000))  # fmt: skip
+    for name, limit in limits:
+        value = getattr(edit, name)
+        if value is None:
+            continue
+        if not isinstance(value, str) or find_unstorable(value) or len(value) > limit:
+            raise Refused(f"an edit's {name} must be text of at most {limit} characters")
+    if not edit.path:
+        raise Refused("an edit needs the path of its file")

@@ -1,0 +1,235 @@
+"""Link memories and entities, and merge entities."""
+
+from __future__ import annotations
+
+import re
+
+from bethink.api.maintenance import WorkContextMixin
+from bethink.api.session import MemoryBase
+from bethink.errors import NotFound, Refused
+from bethink.model import RELATIONS, Entity, Item, Link, Node
+from bethink.ports import Store
+from bethink.retrieval.query_builder import validated_text
+
+_RELATION = re.compile(r"[^\W_]\w{0,63}")
+# What these say is the store's own business: which memory speaks of whom.
+_RESERVED_RELATIONS = frozenset({"mentions", "mentioned", "same_as"})
+
+
+def is_entity(reference: str, store: Store) -> bool:
+    """Whether a reference means an entity: written ``kind:name``, and no memory's id."""
+    return ":" in reference and not store.get([reference])
+
+
+def entity_ends(src: str, dst: str, store: Store) -> tuple[Node, Node] | None:
+    """Resolve both ends as entities (``kind:name``); None where neither is written so."""
+    written = [is_entity(end, store) for end in (src, dst)]
+    if not any(written):
+        return None
+    if not all(written):
+        raise Refused(
+            f"{src} and {dst} cannot be linked: an entity is linked to entities only",
+            remedy="name two memories, or two entities like person:alice",
+        )
+    return resolve_entity(src, store), resolve_entity(dst, store)
+
+
+def check_relation(relation: str) -> str:
+    """Check the relation; between entities it may be any word of letters, digits and _."""
+    if not _RELATION.fullmatch(relation) or relation in _RESERVED_RELATIONS:
+        raise Refused(
+            f"{relation!r} cannot be the name of a relation",
+            remedy="one word of letters, digits and _, like works_with",
+        )
+    return relation
+
+
+def _canonical_entity(entity: str, store: Store) -> str:
+    """Follow merges to the entity's current id; itself where it was not merged."""
+    seen = {entity}
+    while True:
+        links = store.links_of([entity], ("same_as",), incoming=False)
+        into = [one.dst.id for one in links if one.src.id == entity and one.dst.id not in seen]
+        if not into:
+            return entity
+        entity = into[0]
+        seen.add(entity)
+
+
+def resolve_entity(entity: str, store: Store) -> Node:
+    """Resolve a written entity; it must be known from a memory."""
+    kind, _, name = entity.partition(":")
+    found = {one.id for one in store.find_entities(name, 100) if one.kind == kind}
+    for wanted in (entity, f"{kind}:{name.casefold()}"):
+        if wanted in found:
+            return Node("entity", wanted)
+        into = _canonical_entity(wanted, store)
+        if into != wanted:
+            return Node("entity", into)
+    raise NotFound(
+        f"no memory speaks of {entity!r}",
+        remedy=f"bethink remember ... --entity {name!r}, or bethink entities to see the names",
+    )
+
+
+class EntityMergeMixin(MemoryBase):
+    """Merging and splitting of entities."""
+
+    def merge_entities(self, kept: str, gone: str) -> Entity:
+        """Merge one entity into another: its names, its memories, its edges.
+
+        Each is given by its id (``person:ana``) or by a name that only it has. Later mentions
+        of the merged entity count for the kept one; `split_entities` undoes the merge.
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     _ = memory.remember("Ana Torres prefers tea")
+        ...     _ = memory.remember("Call @atorres on Monday")
+        ...     merged = memory.merge_entities("Ana Torres", "atorres")
+        ...     print(merged.aliases, merged.mentions)
+        ('atorres',) 2
+        """
+        first, second = self._find_entity(kept), self._find_entity(gone)
+        self.store.merge_entities(first.id, second.id, actor=self.settings.actor, now=self._clock())
+        return self._find_entity(first.id)
+
+    def split_entities(self, kept: str, gone: str) -> Entity:
+        """Undo a merge and return the entity that is separate again."""
+        first = self._find_entity(kept)
+        found = self.store.links_of([first.id], ("same_as",))
+        merged = [link.src.id for link in found if link.dst.id == first.id]
+        named = [one for one in merged if gone in (one, one.partition(":")[2])]
+        if len(named) != 1:
+            known = f"merged into it: {', '.join(merged)}" if merged else "nothing was"
+            raise NotFound(f"{gone!r} was not merged into {first.id}", remedy=known)
+        self.store.split_entities(first.id, named[0], actor=self.settings.actor, now=self._clock())
+        return self._find_entity(named[0])
+
+    def _find_entity(self, reference: str) -> Entity:
+        """Find the entity with that id, or the only one with that name."""
+        name = reference.partition(":")[2] or reference
+        found = {one.id: one for one in self.store.find_entities(name, 100)}
+        if reference in found:
+            return found[reference]
+        exact = [one for one in found.values() if _has_name(one, reference)]
+        if len(exact) == 1:
+            return exact[0]
+        if exact:
+            ids = ", ".join(one.id for one in exact)
+            raise Refused(f"{reference!r} could be any of {ids}", remedy="name it by its id")
+        raise NotFound(
+            f"no memory speaks of {reference!r}", remedy="bethink entities shows the names"
+        )
+
+
+def _has_name(entity: Entity, name: str) -> bool:
+    wanted = name.casefold()
+    return wanted in (one.casefold() for one in (entity.name, *entity.aliases))
+
+
+MAX_CONTEXT_CHARACTERS = 1000
+MAX_EDGES = 10_000
+
+
+class LinksMixin(WorkContextMixin):
+    """The linking methods of a memory."""
+
+    def link(
+        self,
+        src: str,
+        relation: str,
+        dst: str,
+        *,
+        weight: float = 0.5,
+        context: str | None = None,
+    ) -> Link:
+        """Link a memory to another: ``implies``, ``contradicts``, ``supersedes`` ...
+
+        A superseded memory leaves recall, as it does by the rules; `unlink` and `undo` restore
+        it. Two entities (``person:alice``) may be linked by any word; the ``context`` is then
+        best the id of the memory that says so. Linking again overwrites the weight and the
+        context; `unlink` removes the link.
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     old = memory.remember("Mara writes the release notes").id
+        ...     new = memory.remember("The release notes write themselves").id
+        ...     memory.link(new, "supersedes", old).weight
+        0.5
+        """
+        if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 < weight <= 1:
+            raise Refused(f"weight is {weight!r}, but must be above 0 and at most 1")
+        if context is not None:
+            context = validated_text(context, "the context", MAX_CONTEXT_CHARACTERS)
+        now = self._clock()
+        link = self._build_link(src, relation, dst, float(weight), context)
+        replaces = relation == "supersedes" and link.src.kind == "item"
+        if replaces:
+            self._refuse_cycle(link)
+        self.store.add_links([link], actor=self.settings.actor, now=now)
+        if replaces and self.stored(link.dst.id).status == "active":
+            self.store.set_status([link.dst.id], "superseded", actor=self.settings.actor, now=now)
+        return link
+
+    def unlink(self, src: str, relation: str, dst: str) -> Link:
+        """Remove a link; a memory that nothing else supersedes is recalled again."""
+        link = self._build_link(src, relation, dst)
+        if not self.store.remove_links([link], actor=self.settings.actor, now=self._clock()):
+            raise NotFound(
+                f"{link.src.id} has no link {relation} to {link.dst.id}",
+                remedy=f"bethink links {link.src.id}",
+            )
+        if relation == "supersedes" and link.src.kind == "item":
+            from bethink.ingest.revision import reactivate_if_free  # start-up time
+
+            reactivate_if_free(link.dst.id, self._write_context())
+        return link
+
+    def links(self, item_id: str) -> list[Link]:
+        """Return the links between a memory and other memories.
+
+        Of an entity (``person:alice``), its links with other entities.
+        """
+        if is_entity(item_id, self.store):
+            entity = resolve_entity(item_id, self.store).id
+            return self.store.edges([entity], MAX_EDGES, self._clock())[entity]
+        item = self.stored(item_id)
+        found = self.store.links_of([item.id])
+        return [link for link in found if link.src.kind == link.dst.kind == "item"]
+
+    def _build_link(
+        self, src: str, relation: str, dst: str, weight: float = 1.0, context: str | None = None
+    ) -> Link:
+        entities = entity_ends(src, dst, self.store)
+        if entities is not None:
+            if entities[0] == entities[1]:
+                raise Refused(f"{src} cannot be linked to itself")
+            return Link(
+                *entities, check_relation(relation), weight, context=context, source="caller"
+            )
+        if relation not in RELATIONS:
+            raise Refused(
+                f"there is no relation {relation!r}", remedy=f"one of {', '.join(RELATIONS)}"
+            )
+        first, second = self._require_live_item(src), self._require_live_item(dst)
+        if first.id == second.id:
+            raise Refused(f"{first.id} cannot be linked to itself")
+        ends = Node("item", first.id), Node("item", second.id)
+        return Link(*ends, relation, weight, context=context, source="caller")
+
+    def _refuse_cycle(self, link: Link) -> None:
+        """Refuse cycles: of two memories superseding each other neither would be recalled."""
+        seen, rim = {link.src.id}, {link.src.id}
+        while rim:
+            links = self.store.links_of(sorted(rim), ("supersedes",))
+            rim = {one.src.id for one in links if one.dst.id in rim} - seen
+            seen |= rim
+        if link.dst.id in seen:
+            raise Refused(
+                f"{link.dst.id} supersedes {link.src.id}, directly or through others",
+                remedy=f"bethink links {link.src.id}, then bethink unlink",
+            )
+
+    def _require_live_item(self, item_id: str) -> Item:
+        item = self.stored(item_id)
+        if item.live_to is not None:
+            raise Refused(f"{item.id} was forgotten", remedy=f"bethink restore {item.id}")
+        return item

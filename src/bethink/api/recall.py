@@ -1,0 +1,195 @@
+"""Recall, explain and compare answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from bethink.api.session import MemoryBase, resolve_reranker
+from bethink.errors import Refused
+from bethink.model import Filters, Recall
+from bethink.ports import Reranker
+from bethink.retrieval import engine
+from bethink.retrieval.context import Boost, Context
+from bethink.retrieval.explain import WhyNot, explain, why_not
+from bethink.retrieval.profile import Profile
+from bethink.retrieval.query_builder import (
+    RecallDefaults,
+    RecallRequest,
+    build_query,
+    encode_cursor,
+    make_filters,
+    resolve_entity_filters,
+    validate_filters,
+)
+
+
+class DeepRecallMixin(MemoryBase):
+    """Choice between a plain and a deep recall."""
+
+    def _choose_profiles(
+        self, requested: str | Profile | None, *, deep: bool
+    ) -> tuple[Profile | None, Profile]:
+        """Return the profile of the first pass (None if there is only one) and of the last."""
+        profile = self.profile(requested)
+        if not deep and profile.deep is None:
+            return None, profile
+        from bethink.retrieval.deep.engine import deep_profiles  # start-up time: most look once
+
+        return deep_profiles(profile, self.profile)
+
+    def _run_recall(self, first: Profile | None, profile: Profile, ctx: Context) -> Recall:
+        if first is None:
+            return engine.recall(profile, ctx)
+        from bethink.retrieval.deep import engine as deep  # start-up time: most look once
+
+        return deep.recall(first, profile, ctx, self.llm)
+
+
+_LIMIT_OPTIONS = ("k", "max_tokens", "offset", "cursor", "as_of", "most", "episode_k", "context")
+
+
+class RecallMixin(DeepRecallMixin):
+    """The recall methods of a memory."""
+
+    def recall(
+        self,
+        text: str = "",
+        *,
+        profile: str | Profile | None = None,
+        filters: Filters | None = None,
+        boost: Boost | None = None,
+        reranker: str | Reranker | None = None,
+        now: datetime | None = None,
+        k: int | None = None,
+        max_tokens: int | None = None,
+        offset: int = 0,
+        cursor: str | None = None,
+        as_of: datetime | str | None = None,
+        track: bool | None = None,
+        most: Mapping[str, int] | None = None,
+        episode_k: int | None = None,
+        context: Mapping[str, Any] | None = None,
+        deep: bool = False,
+        **where: Any,
+    ) -> Recall:
+        """Return the memories that match the question, best first, each with its evidence.
+
+        ``where`` are filters (``kind="decision"``, ``since="2026-01-01"``); ``most`` limits
+        single levels separately from ``k`` (``{"raw": 5}``, for which ``episode_k=5`` is another
+        name). Without ``text``, returns the newest memories that pass the filters.
+        ``reranker`` is a function or a name, "none" included; by default the configured one.
+        ``context`` describes the current situation (``{"hour": 9, "weekday": "monday",
+        "topic": "auth"}``). With ``deep`` the first answer is checked and, where it is not
+        sufficient, the query is expanded (docs/deep.md).
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     _ = memory.remember("Tests run with make test")
+        ...     memory.recall("how do I bake bread?").status
+        'below_gate'
+        """
+        asked = RecallRequest(
+            text,
+            k=k,
+            max_tokens=max_tokens,
+            offset=offset,
+            cursor=cursor,
+            as_of=as_of,
+            track=self.settings.track if track is None else track,
+            most=most,
+            episode_k=episode_k,
+            context=context,
+        )
+        first, chosen = self._choose_profiles(profile, deep=deep)
+        ctx = self._build_context(asked, chosen, filters, where, now)
+        ctx = replace(ctx, boost=boost, reranker=self._choose_reranker(reranker))
+        answer = self._recall_cached(first, chosen, ctx, now_given=now is not None)
+        if not answer.page.has_more:
+            return answer
+        cursor = encode_cursor(answer.query, [hit.item.id for hit in answer.hits])
+        return replace(answer, page=answer.page._replace(cursor=cursor))
+
+    def explain(self, text: str, item_id: str, **options: Any) -> str:
+        """Explain the arithmetic of one memory's score, or why it was not returned."""
+        wanted = self.get(item_id).id
+        answer = self.recall(text, track=False, **options)
+        for hit in answer.hits:
+            if hit.item.id == wanted:
+                return explain(hit)
+        missing = self.why_not(item_id, text, **options)
+        return f"{missing.stage}: {missing.reason}"
+
+    def why_not(
+        self, item_id: str, text: str, *, profile: str | Profile | None = None, **options: Any
+    ) -> WhyNot:
+        """Return at which step a memory was dropped from the answer, and by how much."""
+        item = self.get(item_id)
+        first, chosen = self._choose_profiles(profile, deep=options.pop("deep", False))
+        named = {key: options.pop(key, None) for key in ("filters", "now", "boost", "reranker")}
+        ask = RecallRequest(
+            text, **{key: options.pop(key) for key in _LIMIT_OPTIONS if key in options}
+        )
+        ctx = self._build_context(ask, chosen, named["filters"], options, named["now"])
+        ctx = replace(ctx, boost=named["boost"], reranker=self._choose_reranker(named["reranker"]))
+        item = self.store.get([item.id], as_of=ctx.query.as_of).get(item.id, item)
+        return why_not(item, self._run_recall(first, chosen, ctx), chosen.channels, ctx)
+
+    def compare(
+        self, text: str, profiles: Sequence[str | Profile], **options: Any
+    ) -> dict[str, Recall]:
+        """Answer the same question with several profiles; no use is recorded."""
+        answers = [self.recall(text, profile=name, track=False, **options) for name in profiles]
+        return {answer.profile: answer for answer in answers}
+
+    def _recall_cached(
+        self, first: Profile | None, profile: Profile, ctx: Context, *, now_given: bool
+    ) -> Recall:
+        """Recall through the cache, if there is one.
+
+        A deep recall is not cached: a language model may have taken part in it.
+        """
+        if self._cache is None or first is not None:
+            return self._run_recall(first, profile, ctx)
+        from bethink.api.session import cache_key  # start-up time: most keep none
+
+        key, now = cache_key(profile, ctx, now_given=now_given), self._clock()
+        kept = self._cache.find(key, now) if key else None
+        if kept is not None:
+            return kept
+        answer = engine.recall(profile, ctx)
+        if key:
+            self._cache.keep(key, answer, now)
+        return answer
+
+    def _choose_reranker(self, wanted: str | Reranker | None) -> Reranker | None:
+        return self.reranker if wanted is None else resolve_reranker(wanted, self.llm, self.store)
+
+    def _build_context(
+        self,
+        ask: RecallRequest,
+        profile: Profile,
+        filters: Filters | None,
+        where: Mapping[str, Any],
+        now: datetime | None,
+    ) -> Context:
+        moment = now or self._clock()
+        if filters is None:
+            ceiling = {"max_classification": self.settings.max_classification}
+            filters = make_filters({**ceiling, **where}, moment)
+        elif where:
+            raise Refused("give filters either as one object or as keywords, not both")
+        else:
+            filters = validate_filters(filters, moment)
+        filters = resolve_entity_filters(filters, self.store)
+        if profile.untopiced and filters.topics:
+            filters = replace(filters, include_untopiced=True)
+        usual = RecallDefaults(
+            self.settings.given("k") or profile.budget.k,
+            self.settings.given("max_tokens") or profile.budget.max_tokens,
+            profile.budget.most,
+            profile.budget.wordless,
+        )
+        query = build_query(ask, filters, usual, now=moment)
+        return Context(query, self.store, self.embedder, notes=self.notes)

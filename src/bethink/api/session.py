@@ -1,0 +1,339 @@
+"""Open a space: store, models, settings, recall cache and lookup by id.
+
+The composition root of the library.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from bethink.config.settings import Settings, load_settings
+from bethink.config.spaces import data_dir, resolve_space
+from bethink.errors import BadSetting, NotFound
+from bethink.model import Item, Link, Recall
+from bethink.models import open_embedder
+from bethink.models.rerank import open_reranker
+from bethink.ports import Clock, Embedder, LanguageModel, NoteStore, Reranker, Store
+from bethink.retrieval.context import Context
+from bethink.retrieval.profile import Profile, load_profile, profile_names
+from bethink.store.sqlite import SqliteStore
+
+NOTE_ID_PREFIX = "note:"
+
+
+def find_note_or_edge(item_id: str, store: Store, notes: NoteStore | None) -> Item | None:
+    """Find the note or edge with this id; None if it is neither, or no longer exists."""
+    if item_id.startswith(NOTE_ID_PREFIX):
+        return notes.find(item_id) if notes is not None else None
+    from bethink.systems.abmind.retrievers import (
+        EDGE_ID_PREFIX as EDGE,  # start-up time: most ask for memories
+    )
+
+    if item_id.startswith(EDGE):
+        return _find_path_item(item_id.removeprefix(EDGE), store)
+    return None
+
+
+def _find_path_item(path_text: str, store: Store) -> Item | None:
+    path: list[Link] = []
+    for way in path_text.split(";"):
+        src, _, rest = way.partition("|")
+        kind, _, dst = rest.rpartition("|")
+        link = next(
+            (
+                link
+                for link in store.links_of([src], [kind], incoming=False)
+                if link.dst.id == dst and link.src.kind == link.dst.kind == "entity"
+            ),
+            None,
+        )
+        if link is None:
+            return None
+        path.append(link)
+    from bethink.systems.abmind.retrievers import path_item  # start-up time, see above
+
+    return path_item(tuple(path), {}) if path else None
+
+
+MAX_ENTRIES = 1000
+TTL = timedelta(minutes=5)
+
+
+class CacheKey(NamedTuple):
+    """Everything an answer depends on.
+
+    Any write changes the generation, so an answer from before it is never found again.
+    """
+
+    space: str
+    generation: int
+    query: str
+    profile: Profile
+    embedder: str
+
+
+class _CacheEntry(NamedTuple):
+    answer: Recall
+    since: datetime
+
+
+class RecallCache:
+    """LRU cache of recent recall answers of one process, with a time to live.
+
+    Safe to share between threads.
+    """
+
+    def __init__(self, max_entries: int = MAX_ENTRIES, ttl: timedelta = TTL) -> None:
+        self._most = max_entries
+        self._ttl = ttl
+        self._kept: OrderedDict[CacheKey, _CacheEntry] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def clear(self) -> None:
+        """Drop all entries."""
+        with self._guard:
+            self._kept.clear()
+
+    def find(self, key: CacheKey, now: datetime) -> Recall | None:
+        """Return the cached answer for a key, marked as cached, unless it is too old."""
+        with self._guard:
+            self._drop_older_generations(key)
+            kept = self._kept.get(key)
+            if kept is None:
+                return None
+            if self._is_stale(kept, now):
+                del self._kept[key]
+                return None
+            self._kept.move_to_end(key)
+        run = kept.answer.run
+        return replace(kept.answer, run=run and run._replace(cached=True))
+
+    def keep(self, key: CacheKey, answer: Recall, now: datetime) -> None:
+        """Cache an answer, unless it is degraded."""
+        if answer.degraded:
+            return
+        with self._guard:
+            self._drop_older_generations(key)
+            self._kept[key] = _CacheEntry(answer, now)
+            self._kept.move_to_end(key)
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+
+    def _drop_older_generations(self, key: CacheKey) -> None:
+        """Drop answers from before a write.
+
+        They can never be found again, and what they hold may have been erased since.
+        """
+        if self._kept and next(iter(self._kept)).generation != key.generation:
+            self._kept.clear()
+
+    def _is_stale(self, kept: _CacheEntry, now: datetime) -> bool:
+        """Whether it is too old, the clock was set back, or a hit has expired since."""
+        if not timedelta(0) <= now - kept.since < self._ttl:
+            return True
+        ends = [hit.item.valid_to for hit in kept.answer.hits]
+        return any(end is not None and end <= now for end in ends)
+
+
+def cache_key(profile: Profile, ctx: Context, *, now_given: bool) -> CacheKey | None:
+    """Build the cache key of a query; None where the answer depends on uncacheable inputs.
+
+    A moment given by the caller must match exactly. Otherwise only the day must match:
+    within it an answer may be as old as the time to live.
+    """
+    query = ctx.query
+    # Notes are files that anybody may write to at any time.
+    if query.track or ctx.boost or ctx.reranker or ctx.notes:
+        return None
+    if not now_given:
+        day = query.now.replace(hour=0, minute=0, second=0, microsecond=0)
+        query = replace(query, now=day)
+    return CacheKey(
+        ctx.store.space,
+        ctx.store.generation(),
+        f"{'at' if now_given else 'on'} {query!r}",
+        profile,
+        ctx.embedder.model if ctx.embedder else "",
+    )
+
+
+def utc_now() -> datetime:
+    """Return the current time in UTC."""
+    return datetime.now(UTC)
+
+
+def _new_cache() -> RecallCache:
+    # start-up time: most keep none
+
+    return RecallCache()
+
+
+def _open_llm(name: str) -> LanguageModel | None:
+    from bethink.models.llm import open_llm  # start-up time: most use none
+
+    return open_llm(name)
+
+
+def resolve_reranker(
+    reranker: str | Reranker | None, llm: LanguageModel | None, store: Store
+) -> Reranker | None:
+    """Open the reranker of that name; ``llm`` uses this space's language model."""
+    if reranker != "llm":
+        return open_reranker(reranker)
+    if llm is None:
+        raise BadSetting(
+            "the reranker llm needs a language model", remedy="bethink config set llm ..."
+        )
+    from bethink.models.rerank.llm import LlmReranker  # start-up time: most use none
+
+    return LlmReranker(llm, store.space)
+
+
+class MemoryBase:
+    """An open space: what every mixin of `Memory` builds on."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        embedder: Embedder | None = None,
+        reranker: Reranker | None = None,
+        llm: LanguageModel | None = None,
+        settings: Settings | None = None,
+        clock: Clock = utc_now,
+        profile_folders: Sequence[Path] = (),
+        notes_dir: Path | None = None,
+    ) -> None:
+        """Build from parts; ``Memory.open`` is the usual way."""
+        self.store = store
+        self.embedder = embedder
+        self.reranker = reranker
+        self.llm = llm
+        self.settings = settings or Settings()
+        self._clock = clock
+        self._folders = tuple(profile_folders)
+        self._notes_dir = notes_dir
+        self._notes: NoteStore | None = None
+        self._cache = _new_cache() if self.settings.cache else None
+        self._looked_at: dict[str, tuple[date, int]] = {}
+
+    @classmethod
+    def open(
+        cls,
+        space: str | None = None,
+        *,
+        path: Path | str | None = None,
+        embedder: str | Embedder | None = None,
+        reranker: str | Reranker | None = None,
+        llm: str | LanguageModel | None = None,
+        settings: Settings | None = None,
+        clock: Clock = utc_now,
+    ) -> Self:
+        """Open the memory of a space, creating it if it does not exist.
+
+        Without a name it is the project's own, found from the working directory.
+        ``":memory:"`` lives only as long as the object; ``path`` names a file.
+        """
+        settings = settings or load_settings()
+        notes_dir = settings.notes_dir
+        if space == ":memory:":
+            store = SqliteStore.open(None, space="memory")
+        elif path is not None:
+            store = SqliteStore.open(Path(path), space=space or Path(path).stem)
+        else:
+            ref = resolve_space(space, settings)
+            store = SqliteStore.open(ref.path, space=ref.name)
+            notes_dir = notes_dir or data_dir(settings) / ref.name / "notes"
+        chosen = embedder if embedder is not None else settings.embedder
+        model = open_embedder(chosen) if isinstance(chosen, str) else chosen
+        language = settings.llm if llm is None else llm
+        mind = _open_llm(language) if isinstance(language, str) else language
+        return cls(
+            store,
+            embedder=model,
+            reranker=resolve_reranker(
+                settings.reranker if reranker is None else reranker, mind, store
+            ),
+            llm=mind,
+            settings=settings,
+            clock=clock,
+            profile_folders=settings.profile_folders(),
+            notes_dir=notes_dir,
+        )
+
+    @property
+    def now(self) -> datetime:
+        """The current time, by this memory's own clock."""
+        return self._clock()
+
+    def close(self) -> None:
+        """Close the store. Acknowledged writes are already durable."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def profile(self, wanted: str | Profile | None = None) -> Profile:
+        """Load a profile by name; the configured one where none is named."""
+        if isinstance(wanted, Profile):
+            return wanted
+        name = wanted or self.settings.profile
+        return load_profile(name, self._folders, self.settings.changes(name))
+
+    def profiles(self) -> dict[str, Path | None]:
+        """List the available profiles, and the file of each that is the user's own."""
+        return profile_names(self._folders)
+
+    @property
+    def notes(self) -> NoteStore | None:
+        """The folder of notes next to the memories, if there is one."""
+        if self._notes is None and self._notes_dir is not None and self._notes_dir.is_dir():
+            from bethink.ingest.notes import NotesFolder  # start-up time: most have none
+
+            # A project may come from strangers: its notes are theirs, not the owner's word.
+            theirs = self.settings.origin("notes_dir").kind == "project file"
+            trust = self.settings.notes_trust
+            self._notes = NotesFolder(
+                self._notes_dir,
+                trust=min(trust, 1) if theirs else trust,
+                within=self.settings.project if theirs else None,
+                space=self.store.space,
+            )
+        return self._notes
+
+    def get(self, item_id: str) -> Item:
+        """Get a memory by its id or a unique part of the id.
+
+        Also gets a note or an edge that a recall returned, by its whole id.
+        """
+        return find_note_or_edge(item_id, self.store, self.notes) or self.stored(item_id)
+
+    def stored(self, item_id: str) -> Item:
+        """Get a memory from the store, one that can be changed and forgotten."""
+        items = self.store.get([item_id])
+        if item_id in items:
+            return items[item_id]
+        near = self.store.resolve(item_id) if len(item_id) >= 4 else []
+        if len(near) == 1:
+            return self.store.get(near)[near[0]]
+        if near:
+            raise NotFound(f"{item_id!r} could be any of {', '.join(near)}")
+        raise NotFound(f"there is no memory {item_id!r}", remedy="bethink list shows what is there")

@@ -1,0 +1,303 @@
+"""Print recall results and memories: hits, reasons, scores, traces, items, revisions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from bethink.cli.app import App
+from bethink.cli.output import (
+    Column,
+    Piece,
+    Printer,
+    Styled,
+    bold,
+    cyan,
+    dim,
+    format_date,
+    format_time,
+    green,
+    one_line,
+    plural,
+    print_table,
+    red,
+    yellow,
+)
+from bethink.model import Candidate, Entity, Item, Recall
+from bethink.retrieval.answer_text import relation_lines, relations_of_hit
+from bethink.retrieval.explain import WhyNot, explain, item_reasons, match_reasons
+from bethink.retrieval.heat import pace_of
+
+# Facts worth a line of their own, in this order; those at their defaults stay out.
+_FIELDS_SHOWN = (
+    "kind", "level", "layer", "topic", "tier", "tags", "entities", "caption", "speaker",
+    "session", "seq", "parent", "subject", "attribute", "occurred_at", "occurred_end",
+    "valid_from", "valid_to", "status", "live_to", "ended_by", "flags", "importance", "confidence",
+    "emotion", "pinned", "protected", "classification", "integrity", "credibility", "language",
+    "original", "recalls", "last_recalled_at", "metadata",
+)  # fmt: skip
+_ALWAYS_SHOWN = ("kind", "level")
+
+
+def print_item(out: Printer, item: Item) -> None:
+    """Print one memory: its text, then one field per line."""
+    out.line(bold(item.id), dim(f"  revision {item.rev}"))
+    out.line()
+    out.block(item.text, indent=2, first=("  ",))
+    out.line()
+    facts = [("stored", f"{format_time(item.stored_at)} by {item.writer}")]
+    facts.append(("source", f"{item.source} ({item.source_class}, trust {item.trust} of 3)"))
+    plain = Item(id="", text="", stored_at=item.stored_at, source="")
+    facts += [
+        (name.replace("_", " "), _format_value(getattr(item, name)))
+        for name in _FIELDS_SHOWN
+        if name in _ALWAYS_SHOWN or getattr(item, name) != getattr(plain, name)
+    ]
+    for name, value in facts:
+        out.block(value, indent=20, first=("  ", dim(f"{name:<18}")))
+
+
+def _format_value(value: Any) -> str:
+    if isinstance(value, datetime):
+        return format_time(value)
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(dict(value)) if hasattr(value, "items") else str(value)
+
+
+def print_items(out: Printer, items: Sequence[Item], *, highlighted: str | None = None) -> None:
+    """Print one memory per line; the ``highlighted`` id is marked."""
+    heads = [Column("id"), Column("when"), Column("kind"), Column("text", wide=True)]
+    rows = [
+        (
+            _format_id(item, highlighted),
+            dim(format_time(item.when)),
+            item.kind,
+            one_line(f"{item.speaker}: {item.text}" if item.speaker else item.text, 300),
+        )
+        for item in items
+    ]
+    print_table(out, heads, rows)
+
+
+def _format_id(item: Item, highlighted: str | None) -> Styled:
+    return cyan(item.id) if item.id == highlighted else bold(item.id)
+
+
+def print_revisions(out: Printer, revisions: Sequence[Item]) -> None:
+    """Print each revision with its validity period and what it changed."""
+    heads = [
+        Column("rev", right=True),
+        Column("since"),
+        Column("until"),
+        Column("change", wide=True),
+    ]
+    rows = []
+    before: Item | None = None
+    for item in revisions:
+        until = format_time(item.live_to) if item.live_to else "now"
+        ended = f" ({item.ended_by})" if item.ended_by else ""
+        since = format_time(item.live_from or item.stored_at)
+        rows.append((str(item.rev), since, until + ended, _describe_change(before, item)))
+        before = item
+    print_table(out, heads, rows)
+
+
+def _describe_change(before: Item | None, item: Item) -> str:
+    if before is None:
+        return item.text
+    changes = [
+        f"{name.replace('_', ' ')}: {_format_value(getattr(before, name))} → {_format_value(getattr(item, name))}"
+        for name in ("text", *_FIELDS_SHOWN)
+        if name not in ("live_to", "ended_by", "recalls", "last_recalled_at")
+        and getattr(before, name) != getattr(item, name)
+    ]
+    return "\n".join(changes) or "nothing"
+
+
+def print_entities(out: Printer, entities: Sequence[Entity]) -> None:
+    """Print one entity per line: momentum, memory count, layers, names."""
+    heads = [
+        Column("momentum"),
+        Column("memories", right=True),
+        Column("kind"),
+        Column("name", wide=True),
+        Column("of these", wide=True),
+        Column("last seen"),
+    ]
+    rows = [
+        (
+            f"{entity.momentum:4.1f} {pace_of(entity.momentum)}",
+            f"{entity.mentions:,}",
+            dim(entity.kind),
+            bold(", ".join((entity.name, *entity.aliases))),
+            dim(_layer_counts(entity)),
+            dim(format_date(entity.last_seen_at)),
+        )
+        for entity in entities
+    ]
+    print_table(out, heads, rows)
+
+
+def _layer_counts(entity: Entity) -> str:
+    counts = [f"{layer} {count}" for layer, count in entity.layers]
+    return ", ".join([*counts, f"pinned {entity.pinned}"] if entity.pinned else counts)
+
+
+_LABEL_WIDTH = 13  # columns before a hit's text: rank and score
+
+
+def print_answer(app: App, answer: Recall, *, explain_scores: bool = False) -> None:
+    """Print hits best first, then warnings and paging of the answer as a whole."""
+    out = app.out
+    for rank, hit in enumerate(answer.hits, start=answer.page.offset + 1):
+        print_hit(out, rank, hit)
+        for told in relation_lines(relations_of_hit(answer, hit)):
+            out.block(yellow(told), indent=_LABEL_WIDTH)
+        if explain_scores:
+            _print_score_details(out, hit, answer)
+        out.line()
+    if not answer.hits:
+        _print_empty_answer(app, answer)
+    for timeline in answer.timelines:
+        out.line(dim("timeline:"), f" {one_line(timeline.subject)}: {' → '.join(timeline.items)}")
+    for warning in answer.warnings:
+        out.line(yellow("warning:"), f" {warning}")
+    for part in answer.degraded:
+        out.line(yellow("degraded:"), f" {part.part}: {part.reason}")
+    if answer.hits and not app.quiet:
+        out.line(dim(_page_summary(answer)))
+
+
+def _print_score_details(out: Printer, hit: Candidate, answer: Recall) -> None:
+    for line in explain(hit).splitlines():
+        out.line("    ", dim(line))
+    if reasons := match_reasons(hit, answer):
+        out.line("    ", dim(f"match reasons: {', '.join(reasons)}"))
+
+
+def print_hit(out: Printer, rank: int | None, hit: Candidate) -> None:
+    """Print rank, score and text; below, dimmed, its metadata and match reasons."""
+    item = hit.item
+    label = (bold(f"{rank or '-':>3}"), "  ", cyan(f"{format_score(hit):<6}"), "  ")
+    out.block(item.text, first=label, indent=_LABEL_WIDTH)
+    about = (item.id, item.kind, format_date(item.when), item.source, item.speaker, matched_by(hit),
+             ", ".join(item_reasons(hit)))  # fmt: skip
+    line = " · ".join(one_line(part) for part in about if part)
+    out.block(dim(line), indent=_LABEL_WIDTH)
+
+
+def matched_by(hit: Candidate) -> str:
+    """List the retrievers that found the hit and what each matched."""
+    told: list[str] = []
+    said: set[str] = set()
+    for reason in hit.evidence:
+        if reason.by.startswith("channel."):
+            place = f" #{reason.rank}" if reason.rank else ""
+            # Two channels that saw the same words need not both say so.
+            why = f" ({reason.why})" if reason.why and reason.why not in said else ""
+            told.append(reason.by.removeprefix("channel.") + place + why)
+            said.add(reason.why)
+    if not told:
+        told = [f"{reason.by}: {reason.why}" for reason in hit.evidence if reason.why][:2]
+    return ", ".join(told)
+
+
+def format_score(hit: Candidate) -> str:
+    """Format a score with four decimals, or in scientific notation if very small."""
+    small = 0.0 < abs(hit.score) < 0.0005
+    return f"{hit.score:.0e}" if small else f"{hit.score:.4f}"
+
+
+def _page_summary(answer: Recall) -> str:
+    page = answer.page
+    first, last = page.offset + 1, page.offset + page.returned
+    parts = [f"{first}-{last} of {page.total}", plural(page.tokens, "token"), answer.profile]
+    if page.has_more:
+        limit = "-k" if page.stopped_by == "k" else "--max-tokens"
+        parts.append(f"more: --cursor {page.cursor} or a larger {limit}")
+    return " · ".join(parts)
+
+
+_HINTS = {
+    "nothing_stored": 'bethink remember "..." stores a first memory; '
+    "bethink spaces lists the memories there are",
+    "nothing_matched": "other words, or fewer filters",
+    "below_gate": 'bethink why-not {id} "..." says what was missing',
+}
+
+
+def _print_empty_answer(app: App, answer: Recall) -> None:
+    """Print why the answer is empty, the nearest miss, and a hint."""
+    out = app.out
+    out.block(yellow(answer.reason))
+    miss = answer.nearest_miss
+    if miss is not None:
+        out.line(dim("nearest miss:"))
+        print_hit(out, None, miss)
+    if not app.quiet and answer.status in _HINTS:
+        hint = _HINTS[answer.status].format(id=miss.item.id if miss else "ID")
+        out.line(dim(f"try: {hint}"))
+
+
+def print_trace(out: Printer, answer: Recall) -> None:
+    """Print every step: pool size before and after, duration, note."""
+    from bethink.cli.output import Column, print_table  # start-up time: most ask for none
+
+    heads = [
+        Column("step"),
+        Column("in", right=True),
+        Column("out", right=True),
+        Column("ms", right=True),
+        Column("note", wide=True),
+    ]
+    rows: list[tuple[Piece, ...]] = []
+    for step in answer.steps:
+        name: Piece = step.name
+        if step.status != "ok":
+            name = yellow(f"{step.name} ({step.status})")
+        took = "" if step.status == "skipped" else f"{step.seconds * 1000:.2f}"
+        rows.append((name, str(step.came_in or ""), str(len(step.pool)), took, dim(step.note)))
+    total = sum(step.seconds for step in answer.steps)
+    used = dim(f"profile {answer.profile}, strategy {answer.strategy}")
+    rows.append((bold("all"), "", bold(str(len(answer.hits))), bold(f"{total * 1000:.2f}"), used))
+    print_table(out, heads, rows)
+
+
+def print_why_not(out: Printer, result: WhyNot) -> None:
+    """Print the verdict, the scores behind it, and what each retriever saw."""
+    out.block(result.item.text, first=(bold(result.item.id), "  "), indent=18)
+    out.line()
+    verdict = green("returned") if result.returned else red(f"fell out at {result.stage}")
+    out.line(verdict, f": {result.reason}")
+    if result.score is not None:
+        # What a repetition lacked is not score, so none is asked for.
+        short = result.needed is not None and result.score < result.needed
+        needed = f", needed {result.needed:.4f}" if short else ""
+        out.line(dim(f"  score {result.score:.4f}{needed}"))
+    if result.looks:
+        from bethink.cli.output import Column, print_table  # start-up time, see above
+
+        out.line()
+        heads = [
+            Column("channel"),
+            Column("score", right=True),
+            Column("needed", right=True),
+            Column("what it saw", wide=True),
+        ]
+        rows = [
+            (look.channel, _format_number(look.score), _format_number(look.needed), look.why)
+            for look in result.looks
+        ]
+        print_table(out, heads, rows)
+    if result.remedy and not result.returned:
+        out.line(dim(f"try: {result.remedy}"))
+
+
+def _format_number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"

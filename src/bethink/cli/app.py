@@ -1,0 +1,117 @@
+"""Per-call state of the command line: general options, output streams, progress, prompts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+from bethink.cli.output import Piece, Printer
+
+if TYPE_CHECKING:
+    from bethink.config.settings import Settings
+    from bethink.config.spaces import SpaceRef
+    from bethink.memory import Memory
+
+
+class App:
+    """The general options of one call, as far as they have been parsed."""
+
+    def __init__(self, *, json: bool = False) -> None:
+        self.space: str | None = None
+        self.profile: str | None = None
+        self.json = json
+        self.no_color = False
+        self.quiet = False
+        self.verbose = False
+        self._settings: Settings | None = None
+
+    @property
+    def out(self) -> Printer:
+        """Printer for the command's result (stdout)."""
+        return self._printer(sys.stdout)
+
+    @property
+    def err(self) -> Printer:
+        """Printer for progress, notes and errors (stderr)."""
+        return self._printer(sys.stderr)
+
+    @property
+    def settings(self) -> Settings:
+        """The effective settings, with the options of this call applied."""
+        if self._settings is None:
+            from bethink.config.settings import load_settings  # help and completion do without
+
+            self._settings = load_settings(overrides={"space": self.space, "profile": self.profile})
+        return self._settings
+
+    def where(self) -> SpaceRef:
+        """Resolve the space this call uses, and its file."""
+        from bethink.config.spaces import resolve_space  # help and completion do without
+
+        return resolve_space(None, self.settings)
+
+    def open(self) -> Memory:
+        """Open the memory of that space."""
+        from bethink.memory import Memory  # the heavy part of most commands
+
+        return Memory.open(settings=self.settings)
+
+    def note(self, *pieces: Piece) -> None:
+        """Print a remark for people; nothing that a program would need."""
+        if not (self.quiet or self.json):
+            self.err.line(*pieces)
+
+    def _printer(self, stream: TextIO) -> Printer:
+        terminal = stream.isatty()
+        return Printer(stream, terminal=terminal, color=self._has_color(terminal=terminal))
+
+    def _has_color(self, *, terminal: bool) -> bool:
+        # Only settings already read: an error about a setting must still be printed.
+        wanted = self._settings.color if self._settings else "auto"
+        if self.no_color or wanted == "never":
+            return False
+        plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        return wanted == "always" or (terminal and not plain)
+
+
+Advance = Callable[[int, int], None]
+
+
+@contextmanager
+def progress(app: App, label: str, *, unit: str = "") -> Iterator[Advance]:
+    """Yield a callback that takes the amount done and, where known, the total."""
+    if app.quiet or not app.err.terminal:
+        yield _no_progress
+        return
+    # Nobody who pipes waits for rich to load.
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as Remaining
+
+    from bethink.cli.output import rich_console
+
+    parts = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TextColumn(unit), Remaining())
+    with Progress(*parts, console=rich_console(app.err), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+
+        def advance(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total or None)
+
+        yield advance
+
+
+def _no_progress(done: int, total: int) -> None:
+    """Ignore progress when there is no terminal."""
+
+
+def confirm(app: App, question: str) -> bool:
+    """Ask for confirmation on a terminal; no terminal or end of input means no."""
+    if app.json or not (sys.stdin.isatty() and app.err.terminal):
+        return False
+    app.out.stream.flush()
+    app.err.stream.write(f"{question} [y/N] ")
+    app.err.stream.flush()
+    answer = sys.stdin.buffer.readline()
+    return answer.strip().lower() in (b"y", b"yes")

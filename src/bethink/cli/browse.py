@@ -1,0 +1,382 @@
+"""Commands that read: show, list, timeline, history, events, why, threads, insights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bethink.cli.answers import print_item, print_items, print_revisions
+from bethink.cli.app import App
+from bethink.cli.options import (
+    command,
+    filter_options,
+    filters_from_options,
+    limit_option,
+    pass_app,
+)
+from bethink.cli.output import (
+    Column,
+    bold,
+    dim,
+    format_date,
+    format_time,
+    one_line,
+    plural,
+    print_table,
+    yellow,
+)
+from bethink.errors import NotFound
+from bethink.model import LIFECYCLES, THREAD_STATES
+
+if TYPE_CHECKING:
+    from bethink.model import Item, Thread, ThreadEvent
+    from bethink.retrieval.provenance import InsightNode, Provenance, ProvenanceEdge
+
+
+@command("show", examples=["bethink show 0v3h2k9x4m7q1abc", "bethink show 1abc --history"])
+@click.argument("item_id", metavar="ID")
+@click.option("--history", "with_history", is_flag=True, help="With all its revisions.")
+@pass_app
+def show(app: App, item_id: str, *, with_history: bool) -> None:
+    """Show one memory with all its fields.
+
+    ID is the memory's id or a unique part of it.
+    """
+    with app.open() as memory:
+        item = memory.get(item_id)
+        revisions = memory.history(item.id) if with_history else []
+    if app.json:
+        from bethink.render.wire import item_json  # plain output does without
+
+        told = item_json(item)
+        if with_history:
+            told["history"] = [item_json(revision) for revision in revisions]
+        app.out.json(told)
+        return
+    print_item(app.out, item)
+    if with_history:
+        app.out.line()
+        print_revisions(app.out, revisions)
+
+
+@command(
+    "list",
+    examples=[
+        "bethink list --limit 20",
+        "bethink list --kind decision --since 2026-01-01",
+        "bethink list --after 0v3h2k9x4m7q1abc   # the next page",
+    ],
+)
+@filter_options
+@limit_option(50)
+@click.option("--after", metavar="ID", help="Continue behind this memory.")
+@pass_app
+def list_memories(app: App, /, limit: int, after: str | None, **where: Any) -> int:
+    """List memories, newest first."""
+    with app.open() as memory:
+        items = memory.browse(limit=limit, after=after, **filters_from_options(where))
+    _print_or_dump_items(app, items)
+    if items and len(items) == limit:
+        app.note(dim(f"more: --after {items[-1].id}"))
+    return 0 if items else 1
+
+
+@command(
+    "timeline",
+    examples=["bethink timeline 1abc --window 3", "bethink timeline --around 1abc"],
+)
+@click.argument("item_id", metavar="[ID]", required=False)
+@click.option("--around", metavar="ID", help="The memory, where it is not named first.")
+@click.option("--window", type=click.IntRange(1, 1000), default=5, show_default=True,
+              metavar="N", help="How many before and how many after.")  # fmt: skip
+@pass_app
+def timeline(app: App, item_id: str | None, around: str | None, window: int) -> None:
+    """Show the memories before and after a memory.
+
+    Its neighbours in the same conversation, else those stored around it, oldest first.
+    """
+    from bethink.api.browse import merge_timeline  # help does without
+
+    wanted = {one for one in (item_id, around) if one is not None}
+    if len(wanted) != 1:
+        raise click.UsageError("one memory is needed: bethink timeline ID")
+    with app.open() as memory:
+        middle = memory.get(wanted.pop())
+        items = memory.timeline(middle.id, window=window)
+    _print_or_dump_items(app, merge_timeline(middle, items), highlighted=middle.id)
+
+
+def _print_or_dump_items(
+    app: App, items: Sequence[Item], *, highlighted: str | None = None
+) -> None:
+    if app.json:
+        from bethink.render.wire import item_json  # plain output does without
+
+        app.out.json([item_json(item) for item in items])
+    elif items:
+        print_items(app.out, items, highlighted=highlighted)
+    else:
+        app.note("nothing found")
+
+
+@command("history", examples=["bethink history 1abc"])
+@click.argument("item_id", metavar="ID")
+@pass_app
+def history(app: App, item_id: str) -> None:
+    """Show the revisions of a memory.
+
+    Oldest first, each with its changes.
+    """
+    with app.open() as memory:
+        revisions = memory.history(item_id)
+    if app.json:
+        from bethink.render.wire import item_json  # plain output does without
+
+        app.out.json([item_json(revision) for revision in revisions])
+    else:
+        print_revisions(app.out, revisions)
+
+
+@command("events", examples=["bethink events --limit 20", "bethink events --after 120"])
+@click.option("--after", type=click.IntRange(0), default=0, metavar="N", help="Behind this number.")
+@limit_option(100)
+@pass_app
+def events(app: App, after: int, limit: int) -> int:
+    """Show the journal: who did what, and when.
+
+    It never contains the text of a memory.
+    """
+    with app.open() as memory:
+        found = memory.events(after=after, limit=limit)
+    if app.json:
+        from bethink.render.wire import mapping_json  # plain output does without
+
+        app.out.json([mapping_json(event._asdict()) for event in found])
+    elif found:
+        heads = [Column("n", right=True), Column("at"), Column("what"), Column("memory"),
+                 Column("by"), Column("detail", wide=True)]  # fmt: skip
+        rows = [
+            (f"{event.seq}", dim(format_time(event.at)), bold(event.kind), event.item or "",
+             event.actor, event.detail)
+            for event in found
+        ]  # fmt: skip
+        print_table(app.out, heads, rows)
+        if len(found) == limit:
+            app.note(dim(f"more: --after {found[-1].seq}"))
+    else:
+        app.note("nothing found")
+    return 0 if found else 1
+
+
+@command("why", examples=["bethink why 1abc", "bethink why 1abc --depth 2 --type derives_from"])
+@click.argument("item_id", metavar="ID")
+@click.option("--depth", type=click.IntRange(1, 16), default=4, show_default=True, metavar="N",
+              help="How many links far.")  # fmt: skip
+@click.option("--type", "types", multiple=True, metavar="NAME", help="Only links of these types.")
+@pass_app
+def why(app: App, item_id: str, depth: int, types: tuple[str, ...]) -> int:
+    """Show where a memory comes from.
+
+    Its sources, causes, predecessors and references, link by link. Memories you may not
+    see are omitted.
+    """
+    with app.open() as memory:
+        found = memory.why(item_id, depth=depth, types=types)
+    if app.json:
+        from bethink.render.wire import provenance_json  # plain output does without
+
+        app.out.json(provenance_json(found))
+    else:
+        _print_provenance(app, found)
+    return 0 if found.edges else 1
+
+
+def _print_provenance(app: App, found: Provenance) -> None:
+    out = app.out
+    out.line(bold(found.item.id), "  ", one_line(found.item.text, out.width - 18))
+    below: dict[str, list[ProvenanceEdge]] = {}
+    for edge in found.edges:
+        below.setdefault(edge.link.src.id, []).append(edge)
+    _print_branches(app, found.item.id, below, "")
+    if not found.edges:
+        app.note("nothing is linked to it: it stands for itself")
+    if found.cut:
+        app.note(dim("there is more; a smaller --depth or a --type shows less at once"))
+
+
+def _print_branches(
+    app: App, node: str, edges_by_source: dict[str, list[ProvenanceEdge]], indent: str
+) -> None:
+    edges = edges_by_source.pop(node, [])
+    for number, edge in enumerate(edges, 1):
+        last = number == len(edges)
+        told = edge.link.dst.id
+        if edge.item is not None:
+            when = format_date(edge.item.when)
+            told = f"{edge.item.id}  {when}  {one_line(edge.item.text, 200)}"
+        taken_up = edge.item is not None and edge.item.live_to is not None
+        again = dim("  (see above)") if edge.again else dim("  (taken up)") if taken_up else ""
+        room = max(20, app.out.width - len(indent) - 4 - len(edge.link.type) - 2)
+        line = one_line(told, room if app.out.terminal else 0)
+        app.out.line(indent, "└── " if last else "├── ", dim(edge.link.type), "  ", line, again)
+        if not edge.again:
+            _print_branches(
+                app, edge.link.dst.id, edges_by_source, indent + ("    " if last else "│   ")
+            )
+
+
+@command("threads", examples=["bethink threads", "bethink threads --state blocked --json"])
+@click.option("--state", type=click.Choice(THREAD_STATES), help="Only those that stand so.")
+@click.option("--lifecycle", type=click.Choice(LIFECYCLES), help="Only active, dormant or closed.")
+@limit_option(50)
+@pass_app
+def threads(app: App, state: str | None, lifecycle: str | None, limit: int) -> int:
+    """List ongoing topics.
+
+    Topics, cases and work, the most recently changed first. They are detected by
+    `bethink maintain --job threads`.
+    """
+    with app.open() as memory:
+        found = [
+            thread
+            for thread in memory.threads(limit=10_000)
+            if state in (None, thread.state) and lifecycle in (None, thread.lifecycle)
+        ][:limit]
+    if app.json:
+        from bethink.render.wire import thread_json  # plain output does without
+
+        app.out.json([thread_json(thread) for thread in found])
+    elif found:
+        _print_threads(app, found)
+    else:
+        app.note("no thread was found; bethink maintain --job threads looks for them")
+    return 0 if found else 1
+
+
+def _print_threads(app: App, found: list[Thread]) -> None:
+    heads = [
+        Column("id"),
+        Column("last"),
+        Column("state"),
+        Column("memories", right=True),
+        Column("about", wide=True),
+    ]
+    rows = [
+        (
+            bold(thread.id),
+            dim(format_date(thread.last_event_at)),
+            f"{thread.lifecycle}, {thread.state}",
+            str(len(thread.members)),
+            thread.headline,
+        )
+        for thread in found
+    ]
+    print_table(app.out, heads, rows)
+
+
+@command("thread", examples=["bethink thread thread-0f3a9c2b7d1e5a48"])
+@click.argument("thread_id", metavar="ID")
+@pass_app
+def thread(app: App, thread_id: str) -> None:
+    """Show one thread as a timeline."""
+    with app.open() as memory:
+        found = memory.thread(thread_id)
+        ids = tuple(member.item for member in found.members)
+        seen = memory.browse(limit=10_000, ids=ids, include_superseded=True) if ids else []
+        items = {item.id: item for item in seen}
+    if app.json:
+        from bethink.render.wire import thread_json  # plain output does without
+
+        app.out.json(thread_json(found, items))
+        return
+    print_thread(app, found, items)
+
+
+def print_thread(app: App, found: Thread, items: Mapping[str, Item]) -> None:
+    """Print the headline, then the events, oldest first; ``items`` are the visible ones."""
+    app.out.line(bold(found.headline), dim(f"  {found.kind}, {found.lifecycle}, {found.state}"))
+    roles = {member.item: member.role for member in found.members}
+    for event in found.events:
+        item = items.get(event.item or "")
+        if item is not None:  # else it may not be seen, or is there no more
+            _print_event(app, event, item, roles.get(item.id, ""))
+
+
+def _print_event(app: App, event: ThreadEvent, item: Item, role: str) -> None:
+    label = event.kind.replace("_", " ")
+    head = ("  ", dim(format_date(event.at)), "  ", f"{label:<20}", dim(f"{role:<8}"), " ")
+    told = one_line(item.text) if item.status == "active" else f"{one_line(item.text)} (superseded)"
+    app.out.block(told, indent=43, first=head)
+
+
+@command(
+    "insights",
+    examples=["bethink insights", "bethink insights 1abc", "bethink insights --build"],
+)
+@click.argument("item_id", metavar="[ID]", required=False)
+@click.option("--build", is_flag=True, help="First make what is due, up to the root.")
+@pass_app
+def insights(app: App, item_id: str | None, *, build: bool) -> int:
+    """Show the insight tree.
+
+    With ID one insight: its points, and the memories that support each. Insights are made
+    by `bethink maintain --job insights`, or here with --build.
+    """
+    with app.open() as memory:
+        if build:
+            memory.build_insights()
+        tree = memory.insights()
+        wanted = None if item_id is None else memory.get(item_id).id
+    if wanted is not None:
+        tree = [one for one in _flatten(tree) if one.insight.id == wanted][:1]
+        if not tree:
+            raise NotFound(f"{wanted} is not an insight", remedy="bethink insights draws them")
+    if app.json:
+        from bethink.render.wire import insight_json  # plain output does without
+
+        app.out.json([insight_json(one) for one in tree])
+    elif not tree:
+        app.note("there are no insights yet; bethink insights --build makes what is due")
+    elif wanted is not None:
+        _print_insight(app, tree[0])
+    else:
+        for top in tree:
+            _print_branch(app, top, "", "")
+    return 0 if tree else 1
+
+
+def _flatten(tree: list[InsightNode] | tuple[InsightNode, ...]) -> list[InsightNode]:
+    return [one for branch in tree for one in (branch, *_flatten(branch.below))]
+
+
+def leaf_memory_ids(branch: InsightNode) -> set[str]:
+    """Collect the ids of the leaf memories below an insight, without insights between."""
+    if branch.below:
+        return {one for below in branch.below for one in leaf_memory_ids(below)}
+    return {source.id for point in branch.points for source in point.sources}
+
+
+def _print_branch(app: App, branch: InsightNode, lead: str, indent: str) -> None:
+    item = branch.insight
+    told = f"  {item.kind} of {plural(len(leaf_memory_ids(branch)), 'memory')}  {item.id}"
+    stale = yellow("  stale") if branch.stale else ""
+    app.out.line(lead, bold(item.caption or one_line(item.text, 60)), dim(told), stale)
+    for number, below in enumerate(branch.below, 1):
+        last = number == len(branch.below)
+        _print_branch(
+            app, below, indent + ("└── " if last else "├── "), indent + ("    " if last else "│   ")
+        )
+
+
+def _print_insight(app: App, branch: InsightNode) -> None:
+    item = branch.insight
+    made_by = item.metadata.get("made_by", "somebody")
+    stale = yellow("  stale: something it rests on has changed") if branch.stale else ""
+    app.out.line(bold(item.caption or item.kind), dim(f"  {item.kind}, by {made_by}"), stale)
+    for point in branch.points:
+        app.out.line()
+        app.out.block(point.text, indent=2, first=("• ",))
+        for source in point.sources:
+            app.out.line("    ", dim(source.id), "  ", one_line(source.text, 100))

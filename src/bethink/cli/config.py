@@ -1,0 +1,328 @@
+"""The commands `config` and `spaces`: settings with their origin, and the spaces' files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bethink.cli.app import App, confirm
+from bethink.cli.options import Group, command, pass_app
+from bethink.cli.output import Column, bold, dim, format_time, green, plural, print_table, yellow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bethink.config.spaces import SpaceInfo
+
+
+class ConfigGroup(Group):
+    """A group that treats the name of a setting as `get NAME`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.commands:
+            args = ["get", *args]
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    "config",
+    cls=ConfigGroup,
+    examples=[
+        "bethink config",
+        "bethink config get embedder",
+        "bethink config set k 20",
+        "bethink config set space shared-notes --project",
+    ],
+)
+@click.pass_context
+def config(ctx: click.Context) -> int:
+    """List, read and change settings.
+
+    Precedence: option, environment (BETHINK_...), project file, user file, default.
+    """
+    return _list_settings(ctx.ensure_object(App)) if ctx.invoked_subcommand is None else 0
+
+
+def _list_settings(app: App) -> int:
+    from bethink.config.settings import SETTINGS  # help does without
+
+    if app.json:
+        app.out.json({setting.name: _setting_json(app, setting.name) for setting in SETTINGS})
+        return 0
+    heads = [Column("setting"), Column("value"), Column("from"), Column("what it is", wide=True)]
+    rows = [
+        (
+            bold(setting.name),
+            _format_setting(getattr(app.settings, setting.name)),
+            dim(str(app.settings.origin(setting.name))),
+            dim(setting.help),
+        )
+        for setting in SETTINGS
+    ]
+    print_table(app.out, heads, rows)
+    return 0
+
+
+def _setting_json(app: App, name: str) -> dict[str, Any]:
+    value = getattr(app.settings, name)
+    origin = app.settings.origin(name)
+    written = value if value is None or isinstance(value, str | int) else str(value)
+    return {"value": written, "origin": origin.kind, "where": origin.where}
+
+
+def _format_setting(value: Any) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@command("get", examples=["bethink config get profile"])
+@click.argument("name")
+@pass_app
+def get(app: App, name: str) -> None:
+    """Print one setting."""
+    origin = app.settings.origin(name)
+    if app.json:
+        app.out.json({"name": name, **_setting_json(app, name)})
+        return
+    app.out.line(_format_setting(getattr(app.settings, name)))
+    if app.verbose:
+        app.note(dim(str(origin)))
+
+
+@command(
+    "set",
+    examples=[
+        "bethink config set profile siftcoder",
+        "bethink config set track false --project",
+    ],
+)
+@click.argument("name")
+@click.argument("value")
+@click.option(
+    "--project", is_flag=True, help="In the project's file, for everyone who works on it."
+)
+@pass_app
+def set_value(app: App, name: str, value: str, *, project: bool) -> None:
+    """Change one setting in the user's file."""
+    _write_setting(app, name, value, project=project)
+
+
+@command("unset", examples=["bethink config unset profile"])
+@click.argument("name")
+@click.option("--project", is_flag=True, help="In the project's file.")
+@pass_app
+def unset(app: App, name: str, *, project: bool) -> None:
+    """Remove one setting from the user's file."""
+    _write_setting(app, name, None, project=project)
+
+
+def _write_setting(app: App, name: str, value: str | None, *, project: bool) -> None:
+    from bethink.config.settings import (  # reading does without
+        set_project_setting,
+        set_user_setting,
+    )
+
+    path = (set_project_setting if project else set_user_setting)(name, value)
+    if app.json:
+        app.out.json({"name": name, "value": value, "file": str(path)})
+    else:
+        app.note(green(f"written to {path}"))
+
+
+config.add_command(get)
+config.add_command(set_value)
+config.add_command(unset)
+
+
+# SQLite's logs, a space half made, and copies from before a migration. Not simply every
+# file whose name begins so: a space may be called "a.db".
+_COMPANION_FILE_SUFFIX = re.compile(r"|(\.new)?(-wal|-shm|-journal)|\.new|\.v\d+\.bak(\.part)?")
+
+
+@click.group(
+    "spaces",
+    cls=Group,
+    examples=[
+        "bethink spaces",
+        "bethink spaces path",
+        "bethink --space old-project-1a2b3c4d export | bethink import -",
+        "bethink spaces remove old-project-1a2b3c4d",
+    ],
+)
+@click.pass_context
+def spaces(ctx: click.Context) -> int:
+    """List, find and remove spaces.
+
+    A space is one memory in one file, for example of a project or a person. Spaces are
+    isolated from each other. A project that was moved or renamed starts a new space;
+    export and import transfer the old one.
+    """
+    return _list_spaces(ctx.ensure_object(App)) if ctx.invoked_subcommand is None else 0
+
+
+def _list_spaces(app: App) -> int:
+    from bethink.config.spaces import data_dir, list_spaces  # the subcommands need other parts
+
+    current = app.where()
+    found = list_spaces(data_dir(app.settings))
+    if app.json:
+        app.out.json([_space_json(space, current.name) for space in found])
+    elif found:
+        heads = [Column(""), Column("space"), Column("size", right=True), Column("changed"),
+                 Column("file", wide=True)]  # fmt: skip
+        rows = [
+            ("*" if space.name == current.name else "", bold(space.name), _format_size(space.size),
+             dim(format_time(space.modified)), dim(str(space.path)))
+            for space in found
+        ]  # fmt: skip
+        print_table(app.out, heads, rows)
+    else:
+        app.note("there is no space yet; bethink remember makes one")
+    if not app.json:
+        app.note(dim(f"in use here: {current.name} ({current.why})"))
+    return 0 if found else 1
+
+
+def _space_json(space: SpaceInfo, current: str) -> dict[str, Any]:
+    from bethink.core.json_values import iso  # plain output does without
+
+    return {
+        "name": space.name,
+        "path": str(space.path),
+        "bytes": space.size,
+        "modified": iso(space.modified),
+        "current": space.name == current,
+    }
+
+
+def _format_size(size: int) -> str:
+    amount = float(size)
+    for unit in ("B", "kB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
+@command("path", examples=["bethink spaces path", "bethink spaces path personal"])
+@click.argument("name", required=False)
+@pass_app
+def path(app: App, name: str | None) -> None:
+    """Print the file of a space.
+
+    Without NAME it is the space in use here; the file need not exist yet.
+    """
+    from bethink.config.spaces import resolve_space  # other subcommands do without
+
+    ref = resolve_space(name, app.settings)
+    if app.json:
+        app.out.json({"name": ref.name, "path": str(ref.path), "why": ref.why})
+    else:
+        app.out.line(str(ref.path))
+        if app.verbose:
+            app.note(dim(ref.why))
+
+
+@command("remove", examples=["bethink spaces remove old-project-1a2b3c4d --yes"])
+@click.argument("name")
+@click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
+@pass_app
+def remove(app: App, name: str, *, yes: bool) -> int:
+    """Remove a space with everything in it.
+
+    Including the notes that maintenance generated next to it, but no file of yours, and
+    nothing in a notes_dir that you have set. Shows the affected files; at a terminal it
+    then asks. Cannot be undone: export first.
+    """
+    from bethink.config.spaces import data_dir, list_spaces
+    from bethink.errors import NotFound  # other subcommands do without
+
+    found = {space.name: space for space in list_spaces(data_dir(app.settings))}
+    if name not in found:
+        raise NotFound(f"there is no space {name!r}", remedy="bethink spaces lists them")
+    space = found[name]
+    notes = _generated_notes(data_dir(app.settings) / name)
+    if not yes and not app.json:
+        said = f"  {_format_size(space.size)}, last changed {format_time(space.modified)}, {space.path}"
+        app.out.line(yellow("would be removed"), " ", bold(name), dim(said))
+        for note in notes:
+            app.out.line(yellow("would be removed"), " ", dim(str(note)))
+    meant = yes or (not app.json and confirm(app, f"Remove {name} with everything in it?"))
+    if meant:
+        _remove_files(space.path)
+        _remove_notes(data_dir(app.settings) / name, notes)
+    if app.json:
+        told = {"removed": meant, "preview": not meant, **_space_json(space, "")}
+        app.out.json(told | {"notes": [str(note) for note in notes]})
+    elif meant:
+        beside = dim(f"  and {plural(len(notes), 'note')} beside it") if notes else ""
+        app.out.line(green("removed"), " ", bold(name), beside)
+    else:
+        app.note(dim("nothing was changed; --yes does it"))
+    return 0
+
+
+def _remove_files(file: Path) -> None:
+    """Remove the space and its companion files under the write lock.
+
+    The lock file goes last: a process that waits for it then finds no space.
+    """
+    from bethink.store.sqlite.db.lock import FileLock, hold_lock  # other subcommands do without
+
+    lock = file.with_name(f"{file.name}.lock")
+    with hold_lock(FileLock(lock), str(file)):
+        for part in sorted(file.parent.glob(f"{file.name}*")):
+            if _COMPANION_FILE_SUFFIX.fullmatch(part.name.removeprefix(file.name)):
+                part.unlink(missing_ok=True)
+    lock.unlink(missing_ok=True)
+
+
+def _generated_notes(folder: Path) -> list[Path]:
+    """List the generated notes in a space's own folder, edited ones included.
+
+    Includes leftovers of an interrupted write. No symbolic link is followed.
+    """
+    from bethink.ingest.notes import NOTE_FOLDERS  # other subcommands do without
+
+    place = folder / "notes"
+    if folder.is_symlink() or place.is_symlink():
+        return []
+    return [
+        file
+        for kind in NOTE_FOLDERS
+        if (place / kind).is_dir() and not (place / kind).is_symlink()
+        for file in sorted((place / kind).iterdir())
+        if not file.is_symlink() and file.is_file() and _is_generated_note(file)
+    ]
+
+
+def _is_generated_note(file: Path) -> bool:
+    from bethink.ingest.notes import period_of
+    from bethink.maintain.notes import read_note
+
+    if file.name.startswith(".") and file.name.endswith(".md.new"):
+        return period_of(file.name[1:-7]) is not None
+    if period_of(file.stem) is None or file.suffix != ".md":
+        return False
+    note = read_note(file)
+    return note is not None and bool(note.space)
+
+
+def _remove_notes(folder: Path, notes: Sequence[Path]) -> None:
+    """Remove the notes and the folders that are then empty."""
+    for note in notes:
+        note.unlink(missing_ok=True)
+    kinds = {note.parent for note in notes}
+    for place in (*sorted(kinds), folder / "notes", folder) if notes else ():
+        if not any(place.iterdir()):
+            place.rmdir()
+
+
+spaces.add_command(path)
+spaces.add_command(remove)

@@ -1,0 +1,145 @@
+"""Turn exceptions of a command into one sentence, a remedy and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import NamedTuple
+
+import click
+
+from bethink.cli.app import App
+from bethink.cli.commands import bethink
+from bethink.cli.help import PROGRAM
+from bethink.cli.output import dim, printable, red
+from bethink.errors import BethinkError, ModelError, NotFound, Refused, StoreError
+
+EXIT_NOT_FOUND = 1
+EXIT_USAGE = 2
+EXIT_STORE = 3
+EXIT_BUG = 70  # what sysexits.h calls an internal software error
+EXIT_INTERRUPTED = 130
+
+_DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
+
+
+class Failure(NamedTuple):
+    """An error as a user sees it."""
+
+    message: str
+    remedy: str
+    kind: str
+    code: int
+
+    @property
+    def is_bug(self) -> bool:
+        return self.code == EXIT_BUG
+
+
+def interrupted_failure() -> Failure:
+    return Failure("interrupted", "", "interrupted", EXIT_INTERRUPTED)
+
+
+def classify_error(error: Exception) -> Failure:
+    """Map an exception to the failure shown to the user."""
+    if isinstance(error, BethinkError):
+        return Failure(error.message, error.remedy, _error_kind(error), _exit_code(error))
+    if isinstance(error, click.UsageError):
+        return _usage_failure(error)
+    if isinstance(error, click.ClickException):
+        return Failure(error.format_message(), "", "bad_use", EXIT_USAGE)
+    if isinstance(error, OSError):
+        return _os_failure(error)
+    if isinstance(error, MemoryError):
+        return Failure("not enough memory", "smaller parts", "memory", EXIT_STORE)
+    told = f"{type(error).__name__}: {error}"
+    return Failure(
+        f"a bug in Bethink: {told}",
+        "the same with -v shows where; please report it",
+        "bug",
+        EXIT_BUG,
+    )
+
+
+def report_failure(failure: Failure, app: App) -> int:
+    """Print the failure, as JSON with ``--json``, and return the exit code."""
+    message, remedy = _sanitize(failure.message), _sanitize(failure.remedy)
+    if app.json:
+        from bethink.render.wire import error_json  # most calls do not fail
+
+        app.out.json(error_json(message, remedy, failure.kind))
+    else:
+        app.err.line(red("error:"), f" {message}")
+        if remedy:
+            app.err.line(dim("try:"), f"   {remedy}")
+    return failure.code
+
+
+def _sanitize(text: str) -> str:
+    """Put the text on one line, in characters that any stream and any JSON reader accept."""
+    told = text.encode("utf-8", "backslashreplace").decode()
+    return " ".join(printable(told).split())
+
+
+def _error_kind(error: BethinkError) -> str:
+    if isinstance(error, Refused):
+        return error.rule
+    name = type(error).__name__
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
+
+
+def _exit_code(error: BethinkError) -> int:
+    if isinstance(error, NotFound):
+        return EXIT_NOT_FOUND
+    return EXIT_STORE if isinstance(error, (StoreError, ModelError)) else EXIT_USAGE
+
+
+def _usage_failure(error: click.UsageError) -> Failure:
+    message = error.format_message().rstrip(".")
+    remedy = f"{error.ctx.command_path} --help" if error.ctx else ""
+    if isinstance(error, click.NoSuchOption):
+        remedy += ", or -- before a text that begins with a dash"
+    return Failure(message[:1].lower() + message[1:], remedy, "bad_use", EXIT_USAGE)
+
+
+def _os_failure(error: OSError) -> Failure:
+    name = f"{error.filename}: " if isinstance(error.filename, str) else ""
+    said = (error.strerror or str(error)).lower()
+    if error.errno in _DISK_FULL_ERRNOS:
+        return Failure(f"{name}{said}", "free some space", "disk_full", EXIT_STORE)
+    code = EXIT_USAGE if error.filename is not None else EXIT_STORE
+    return Failure(f"{name}{said}", "", "system", code)
+
+
+COMPLETION_VARIABLE = "_BETHINK_COMPLETE"
+
+
+def call_command(args: list[str]) -> int:
+    """Run the command and report its failure, as JSON with ``--json``."""
+    if COMPLETION_VARIABLE in os.environ:
+        return _print_completions(os.environ[COMPLETION_VARIABLE])
+    # Where the words cannot even be parsed, the failure must still be told as asked.
+    app = App(json="--json" in (args[: args.index("--")] if "--" in args else args))
+    try:
+        with bethink.make_context(PROGRAM, args, obj=app) as ctx:
+            code = bethink.invoke(ctx)
+            return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except BrokenPipeError:
+        raise
+    except (KeyboardInterrupt, click.Abort):
+        return report_failure(interrupted_failure(), app)
+    except Exception as error:
+        # The outermost loop, and the only one of its kind: a bug must neither end in
+        # a traceback nor, by Python's own exit code 1, look like "nothing found".
+        failure = classify_error(error)
+        if failure.is_bug and app.verbose:
+            raise
+        return report_failure(failure, app)
+
+
+def _print_completions(instruction: str) -> int:
+    from click.shell_completion import shell_complete  # only a shell asks for it
+
+    return shell_complete(bethink, {}, PROGRAM, COMPLETION_VARIABLE, instruction)

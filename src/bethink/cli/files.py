@@ -1,0 +1,237 @@
+"""The commands `recall-file`, `read-smart`, `note-edit` and `forget-file`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bethink.cli.app import App, confirm
+from bethink.cli.options import command, pass_app
+from bethink.cli.output import (
+    Column,
+    bold,
+    dim,
+    format_date,
+    green,
+    one_line,
+    plural,
+    print_table,
+    yellow,
+)
+from bethink.errors import NotFound, Refused
+from bethink.model import OPERATIONS
+
+if TYPE_CHECKING:
+    from bethink.api.file_reader import SmartRead
+    from bethink.memory import Memory
+    from bethink.model import FileHistory, Item
+    from bethink.ports import ForgottenFiles
+
+
+PREVIEW_CHARS = 300  # characters of a linked memory
+
+
+@command(
+    "recall-file",
+    examples=["bethink recall-file search.ts", "bethink recall-file src/app --json"],
+)
+@click.argument("part", metavar="PATH")
+@click.option("--intents", type=click.IntRange(1, 50), default=10, show_default=True,
+              metavar="N", help="At most so many reasons.")  # fmt: skip
+@pass_app
+def recall_file(app: App, part: str, intents: int) -> int:
+    """Show the edits of a file and their reasons.
+
+    PATH is the file's path or any part of it.
+    """
+    with app.open() as memory:
+        history = memory.recall_file(part, intents=intents)
+        linked = _linked_memories(memory, history)
+    if app.json:
+        from bethink.render.wire import file_history_json  # plain output does without
+
+        app.out.json(file_history_json(history, linked, PREVIEW_CHARS))
+    elif history.edits:
+        _print_history(app, history, linked)
+    else:
+        app.note(f"nothing is known of a file whose path holds {part!r}")
+    return 0 if history.edits else 1
+
+
+def _linked_memories(memory: Memory, history: FileHistory) -> list[Item]:
+    """Load the memories that edits are linked to, as far as they are visible."""
+    return memory.browse(limit=20, ids=history.items) if history.items else []
+
+
+def _print_history(app: App, history: FileHistory, linked: list[Item]) -> None:
+    out = app.out
+    for path in history.paths:
+        out.line(bold(path))
+    counted = f"{plural(history.edits, 'edit')} in {plural(len(history.sessions), 'session')}"
+    out.line(dim(f"{counted}, {format_date(history.first_at)} to {format_date(history.last_at)}"))
+    out.line()
+    print_table(
+        out,
+        [Column("day"), Column("what"), Column("times", right=True)],
+        [(one.day, one.operation, str(one.times)) for one in history.days],
+    )
+    if history.intents:
+        out.line()
+        out.line(bold("why"))
+        for intent in history.intents:
+            often = f" ({intent.times} times)" if intent.times > 1 else ""
+            out.block(intent.text, indent=14, first=("  ", dim(format_date(intent.last_at)), "  "))
+            if often:
+                out.line(" " * 14, dim(often.strip()))
+    if linked:
+        out.line()
+        out.line(bold("memories"))
+        for item in linked:
+            out.line("  ", item.id, "  ", one_line(item.text, PREVIEW_CHARS))
+
+
+@command(
+    "read-smart",
+    examples=["bethink read-smart src/app.py", "bethink read-smart README.md --force --json"],
+)
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="The whole file, changed or not.")
+@click.option("--root", "roots", multiple=True, metavar="FOLDER",
+              type=click.Path(path_type=Path, file_okay=False),
+              help="A folder that may be read; else the setting allowed_roots, else the project.",
+              )  # fmt: skip
+@pass_app
+def read_smart(app: App, path: Path, *, force: bool, roots: tuple[Path, ...]) -> None:
+    """Read a file, or only what changed in it.
+
+    The first time the whole file, later only the pieces (functions, classes, sections)
+    that changed since it was last read this way.
+    """
+    with app.open() as memory:
+        answer = memory.read_smart(path, force=force, roots=roots)
+    if app.json:
+        from bethink.render.wire import smart_read_json  # plain output does without
+
+        app.out.json(smart_read_json(answer))
+        return
+    saved = answer.whole_tokens - answer.tokens
+    counted = f"{plural(answer.tokens, 'token')}, {saved:,} saved"
+    app.note(dim(f"{answer.status.replace('_', ' ')}: {counted}"))
+    for note in answer.notes:
+        app.note(note)
+    _print_read(app, answer)
+
+
+def _print_read(app: App, answer: SmartRead) -> None:
+    if answer.text is not None:
+        app.out.raw(answer.text)
+        return
+    for chunk in answer.chunks:
+        if chunk.text is not None:
+            head = f"{chunk.state} {chunk.id}, lines {chunk.first_line} to {chunk.last_line}"
+            app.out.line(dim(f"--- {head}"))
+            app.out.raw(chunk.text if chunk.text.endswith("\n") else f"{chunk.text}\n")
+    for name in answer.removed:
+        app.out.line(dim(f"--- removed {name}"))
+
+
+@command(
+    "note-edit",
+    examples=[
+        'bethink note-edit src/app.py --operation edit --intent "make start-up faster"',
+        "bethink note-edit --from edits.jsonl",
+    ],
+)
+@click.argument("path", required=False)
+@click.option("--operation", type=click.Choice(OPERATIONS), default="edit", show_default=True,
+              help="What was done.")  # fmt: skip
+@click.option("--intent", metavar="TEXT", default="", help="To what end.")
+@click.option("--session", metavar="TEXT", help="In which conversation.")
+@click.option("--turn", metavar="TEXT", help="In which turn of it.")
+@click.option("--item", metavar="ID", help="The memory that tells of it.")
+@click.option("--at", metavar="TIME", help="When; else now.")
+@click.option("--from", "source", type=click.File(encoding="utf-8"), metavar="FILE",
+              help="Many, as JSON Lines of {path, operation, at, intent, session, turn, item}.",
+              )  # fmt: skip
+@pass_app
+def note_edit(app: App, /, path: str | None, source: Any, **told: Any) -> None:
+    """Record an edit of a file.
+
+    Recording the same edit twice has no effect.
+    """
+    if (path is None) == (source is None):
+        raise click.UsageError("name a PATH or give --from FILE", click.get_current_context())
+    given = {name: value for name, value in told.items() if value is not None}
+    edits = [{"path": path, **given}] if path is not None else _read_edit_lines(source)
+    with app.open() as memory:
+        if path is not None and given.get("item"):
+            edits[0]["item"] = memory.get(given["item"]).id
+        new = memory.note_edits(edits)
+    if app.json:
+        app.out.json({"new": new, "known": len(edits) - new})
+    else:
+        app.note(f"{plural(new, 'edit')} noted, {len(edits) - new} known already")
+
+
+@command(
+    "forget-file",
+    examples=["bethink forget-file old/secrets.py", "bethink forget-file src/app --yes"],
+)
+@click.argument("part", metavar="PATH")
+@click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
+@pass_app
+def forget_file(app: App, part: str, *, yes: bool) -> int:
+    """Erase the recorded history of a file.
+
+    PATH is the file's path or any part of it: every edit and reading of all files whose
+    path contains it. Shows the affected files; at a terminal it then asks. Cannot be
+    undone. Memories that mention the file stay.
+    """
+    with app.open() as memory:
+        told = memory.forget_file(part, preview=True)
+        there = bool(told.edits or told.snapshots)
+        if there and not app.json:
+            _print_forgotten(app, told, "would be erased")
+        if there and (yes or (not app.json and confirm(app, "Erase all of it?"))):
+            told = memory.forget_file(part)
+    if app.json:
+        app.out.json(told._asdict())
+    elif not there:
+        app.note(f"nothing is known of a file whose path holds {part!r}")
+    elif told.preview:
+        app.note(dim("nothing was changed; --yes does it"))
+    else:
+        app.out.line(green("erased"), f" {_count_summary(told)}")
+        for left in told.out_of_reach:
+            app.note(yellow(f"out of reach: {left}"))
+    return 0 if there else 1
+
+
+def _print_forgotten(app: App, result: ForgottenFiles, label: str) -> None:
+    for path in result.paths:
+        app.out.line(yellow(label), " ", bold(path))
+    app.out.line(dim(_count_summary(result)))
+
+
+def _count_summary(result: ForgottenFiles) -> str:
+    return f"{plural(result.edits, 'edit')}, {plural(result.snapshots, 'reading')}"
+
+
+def _read_edit_lines(source: Any) -> list[dict[str, Any]]:
+    edits = []
+    for number, line in enumerate(source, 1):
+        if not line.strip():
+            continue
+        try:
+            edit = json.loads(line)
+        except ValueError as error:
+            raise Refused(f"line {number}: not valid JSON: {error}; nothing was noted") from error
+        if not isinstance(edit, dict):
+            raise Refused(f"line {number}: not an object; nothing was noted")
+        edits.append(edit)
+    if not edits:
+        raise NotFound("the file holds no edits")
+    return edits

@@ -1,0 +1,300 @@
+"""The commands `forget`, `restore` and `undo`: preview first, then confirm and apply."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bethink.cli.app import App, confirm
+from bethink.cli.options import command, pass_app
+from bethink.cli.output import bold, dim, format_time, green, one_line, plural, yellow
+
+if TYPE_CHECKING:
+    from bethink.ingest.revision import Undo
+    from bethink.maintain.runner import UndoResult
+    from bethink.memory import Forgotten
+    from bethink.model import Item
+
+
+@command(
+    "forget",
+    examples=[
+        "bethink forget 1abc            # shows what would go, and asks",
+        "bethink forget 1abc 2def --yes",
+        "bethink forget 1abc --erase --yes",
+        "bethink forget --sweep --dry-run   # what is ripe: long unused, unimportant",
+        "bethink forget --sweep --token 3f9a0c11d2e4",
+    ],
+)
+@click.argument("ids", metavar="[ID...]", nargs=-1)
+@click.option("--sweep", is_flag=True, help="Instead: all that is ripe for forgetting, softly.")
+@click.option("-n", "--dry-run", is_flag=True, help="Only show what would go.")
+@click.option(
+    "--share",
+    type=float,
+    default=0.02,
+    show_default=True,
+    metavar="SHARE",
+    help="With --sweep: the share of the memories that may go.",
+)
+@click.option("--token", metavar="TEXT", help="With --sweep: only if it is still as it was shown.")
+@click.option(
+    "--clock-is-right",
+    is_flag=True,
+    help="With --sweep: believe a clock more than a day ahead of the last write.",
+)
+@click.option("--erase", is_flag=True, help="Leave no byte of it; cannot be undone.")
+@click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
+@click.option("--reason", metavar="TEXT", default="forgotten", help="What the journal says.")
+@pass_app
+def forget(
+    app: App, /, ids: tuple[str, ...], *, erase: bool, yes: bool, reason: str, **how: Any
+) -> int:
+    """Take memories out of recall, or erase them.
+
+    Without --yes it shows the affected memories; at a terminal it then asks. A forgotten
+    memory can be restored. An erased one is gone, with its history, its vector, every
+    index entry, and everything derived from it. Pinned and protected memories can only be
+    erased.
+
+    --sweep takes no ID: it selects memories that are long unused and unimportant, shows
+    them with a token, and forgets them with that token or --yes. `bethink undo`
+    restores all of them.
+    """  # fmt: skip
+    if how["sweep"]:
+        return _sweep(app, ids, erase=erase, yes=yes, how=how)
+    if not ids:
+        raise click.UsageError("which memory? Give an ID, or --sweep for what is ripe")
+    with app.open() as memory:
+        would = memory.forget(*dict.fromkeys(ids), erase=erase, preview=True)
+        if not yes and not app.json:
+            _print_preview(app, would, erase=erase)
+        if yes and not app.json:
+            _print_kept(app, would)
+        if not would.items:
+            return _report_result(app, would, erase=erase)
+        question = f"{'Erase' if erase else 'Forget'} {plural(len(would.items), 'memory')}?"
+        if how["dry_run"] or not (yes or confirm(app, question)):
+            return _report_unchanged(app, would)
+        done = memory.forget(
+            *(item.id for item in would.items), erase=erase, preview=False, reason=reason
+        )
+    from dataclasses import replace  # click has it loaded already
+
+    return _report_result(app, replace(done, kept=would.kept), erase=erase)
+
+
+def _sweep(app: App, ids: tuple[str, ...], *, erase: bool, yes: bool, how: dict[str, Any]) -> int:
+    from bethink.cli.maintenance import print_report, report_json  # seldom asked for
+
+    if ids or erase:
+        raise click.UsageError("--sweep finds memories itself and never erases")
+    limits = {"share": how["share"], "clock_is_right": how["clock_is_right"]}
+    with app.open() as memory:
+        report = memory.maintain("forget", preview=True, **limits)
+        preview = True
+        if not app.json:
+            print_report(app, report, preview=True)
+        question = f"Forget {plural(report.plan.leaving, 'memory')}?"
+        meant = not how["dry_run"] and bool(report.plan.steps)
+        if meant and (how["token"] or yes or confirm(app, question)):
+            token = how["token"] or report.plan.token
+            report = memory.maintain("forget", token=token, **limits)
+            preview = False
+    if app.json:
+        app.out.json(report_json(report, preview=preview))
+    elif not preview:
+        app.out.line(green(f"forgotten {plural(len(report.done), 'memory')}"))
+        app.out.line(dim(f"undo: bethink undo {report.run}"))
+    return 0
+
+
+def _report_unchanged(app: App, preview: Forgotten) -> int:
+    if app.json:
+        app.out.json(_forgotten_json(preview))
+    else:
+        app.note(dim("nothing was changed; --yes does it"))
+    return 0
+
+
+def _print_preview(app: App, preview: Forgotten, *, erase: bool) -> None:
+    doing = "would be erased" if erase else "would be forgotten"
+    for item in preview.items:
+        app.out.line(yellow(doing), " ", bold(item.id), f"  {one_line(item.text, 70)}")
+    for item in preview.derived:
+        app.out.line(yellow(doing), " ", bold(item.id), dim("  made from it"))
+    for item_id in preview.quarantined:
+        app.out.line(yellow("would be quarantined "), bold(item_id), dim("  made from it, too"))
+    for item_id in preview.restored:
+        app.out.line(dim("would come back into recall "), bold(item_id))
+    _print_kept(app, preview)
+
+
+def _print_kept(app: App, result: Forgotten) -> None:
+    for item_id, why in result.kept:
+        app.out.line(dim("stays"), " ", bold(item_id), dim(f"  {why}; only --erase lets go of it"))
+
+
+def _report_result(app: App, result: Forgotten, *, erase: bool) -> int:
+    """Print the result; return 1 if nothing could be forgotten."""
+    if app.json:
+        app.out.json(_forgotten_json(result))
+    elif not result.preview:
+        for item in (*result.items, *result.derived):
+            app.out.line(green("erased" if erase else "forgotten"), " ", bold(item.id))
+        if result.receipt is not None:
+            _print_receipt(app, result)
+        elif not app.quiet:
+            app.out.line(dim(f"undo: bethink restore {' '.join(i.id for i in result.items)}"))
+    return 0 if result.items else 1
+
+
+def _print_receipt(app: App, result: Forgotten) -> None:
+    assert result.receipt is not None
+    removed = ", ".join(f"{count:,} {what}" for what, count in result.receipt.removed.items())
+    app.out.line(f"  removed: {removed or 'nothing'}")
+    for place in result.receipt.out_of_reach:
+        app.out.line(yellow("  out of reach: "), place)
+
+
+def _forgotten_json(result: Forgotten) -> dict[str, Any]:
+    from bethink.render.wire import item_json  # plain output does without
+
+    receipt = result.receipt
+    return {
+        "preview": result.preview,
+        "items": [item_json(item) for item in result.items]
+        if receipt is None
+        else [{"id": item.id} for item in result.items],
+        "kept": [{"id": item_id, "reason": why} for item_id, why in result.kept],
+        "derived": [{"id": item.id} for item in result.derived],
+        "quarantined": list(result.quarantined),
+        "restored": list(result.restored),
+        "notes": list(result.notes),
+        "receipt": receipt
+        and {
+            "ids": list(receipt.ids),
+            "removed": dict(receipt.removed),
+            "out_of_reach": list(receipt.out_of_reach),
+        },
+    }
+
+
+@command("restore", examples=["bethink restore 0v3h2k9x4m7q1abc"])
+@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@pass_app
+def restore(app: App, ids: tuple[str, ...]) -> int:
+    """Restore forgotten memories.
+
+    Erased memories cannot be restored.
+    """
+    with app.open() as memory:
+        wanted = [memory.stored(item_id).id for item_id in dict.fromkeys(ids)]
+        restored = memory.restore(*wanted)
+    if app.json:
+        app.out.json({"restored": restored})
+    else:
+        for item_id in restored:
+            app.out.line(green("restored"), " ", bold(item_id))
+        for item_id in wanted:
+            if item_id not in restored:
+                app.note(dim(f"{item_id} was not forgotten"))
+    return 0 if restored else 1
+
+
+@command(
+    "undo",
+    examples=[
+        "bethink undo 1abc",
+        "bethink undo --yes   # your last change",
+        "bethink undo run-0v3h2k9x4m7q1abc   # a run of bethink maintain",
+    ],
+)
+@click.argument("item_id", metavar="[ID]", required=False)
+@click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
+@pass_app
+def undo(app: App, item_id: str | None, *, yes: bool) -> int:
+    """Undo the last change of a memory, or a maintenance run.
+
+    Without ID it undoes your last change. An update is reverted to the previous revision,
+    a forgotten memory is restored, a stored one is forgotten. An undo can itself be
+    undone; an erase cannot. A run of maintenance or of revoke is undone as a whole:
+    retired memories are restored, created ones are removed.
+    """
+    if item_id is not None and item_id.startswith("run-"):
+        return undo_run(app, item_id, yes=yes)
+    with app.open() as memory:
+        would = memory.undo(item_id, preview=True)
+        item = memory.get(would.item)
+        if not app.json:
+            _print_undo_preview(app, would, item)
+        done = yes or confirm(app, "Undo it?")
+        if done:
+            memory.undo(would.item)
+            item = memory.get(would.item)
+    if app.json:
+        app.out.json(_undo_json(would, item, done=done))
+    elif done:
+        app.out.line(green("undone"), " ", bold(item.id), f"  {one_line(item.text, 70)}")
+    else:
+        app.note(dim("nothing was changed; --yes does it"))
+    return 0
+
+
+def undo_run(app: App, run: str, *, yes: bool) -> int:
+    """Undo a maintenance run: show a preview, confirm, apply."""
+    with app.open() as memory:
+        told = memory.undo_run(run, preview=True)
+        if not app.json:
+            _print_run(app, told)
+        if yes or confirm(app, "Undo it?"):
+            told = memory.undo_run(run)
+    if app.json:
+        app.out.json({"done": not told.preview, **_run_json(told)})
+    elif told.preview:
+        app.note(dim("nothing was changed; --yes does it"))
+    else:
+        app.out.line(green("undone"), " ", bold(run))
+    return 0
+
+
+def _print_run(app: App, preview: UndoResult) -> None:
+    for item_id in preview.restored:
+        app.out.line(yellow("would come back "), bold(item_id))
+    for item_id, status in preview.judged:
+        app.out.line(yellow(f"would be {status} again "), bold(item_id))
+    for item_id in preview.ended:
+        app.out.line(yellow("would go "), bold(item_id))
+    if preview.unlinked:
+        app.out.line(dim(f"{preview.unlinked} links would go"))
+
+
+def _run_json(result: UndoResult) -> dict[str, Any]:
+    return {
+        "run": result.run,
+        "restored": list(result.restored),
+        "ended": list(result.ended),
+        "judged": [{"id": item_id, "status": status} for item_id, status in result.judged],
+        "unlinked": result.unlinked,
+    }
+
+
+def _print_undo_preview(app: App, preview: Undo, item: Item) -> None:
+    change = preview.change
+    app.out.line(bold(item.id), f"  {one_line(item.text, 70)}")
+    app.out.line(dim(f"  {change.kind} {format_time(change.at)} by {change.actor}"))
+    app.out.line(yellow("  would: "), preview.doing)
+
+
+def _undo_json(preview: Undo, item: Item, *, done: bool) -> dict[str, Any]:
+    from bethink.core.json_values import iso  # plain output does without
+    from bethink.render.wire import item_json
+
+    change = preview.change
+    return {
+        "done": done,
+        "change": {"kind": change.kind, "at": iso(change.at), "actor": change.actor},
+        "doing": preview.doing,
+        "item": item_json(item),
+    }

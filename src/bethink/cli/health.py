@@ -1,0 +1,219 @@
+"""The commands `doctor`, `reindex`, `stats`, `completion` and `version`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bethink.cli.app import App, progress
+from bethink.cli.help import PROGRAM
+from bethink.cli.options import command, pass_app
+from bethink.cli.output import (
+    Column,
+    Piece,
+    bold,
+    dim,
+    format_time,
+    green,
+    plural,
+    print_table,
+    red,
+    yellow,
+)
+
+if TYPE_CHECKING:
+    from bethink.api.maintenance import ReindexCounts
+    from bethink.memory import Memory
+    from bethink.ports import CheckResult
+
+
+_EXIT_UNHEALTHY = 3
+_HOOK_LOG_DAYS = 7
+_STATS_SHOWN = ("space", "path", "bytes", "sqlite", "schema", "memories", "vectors", "embedder")
+
+
+@command("doctor", examples=["bethink doctor", "bethink doctor --repair"])
+@click.option("--repair", is_flag=True, help="Make anew what is derived and wrong.")
+@pass_app
+def doctor(app: App, *, repair: bool) -> int:
+    """Check the store for problems.
+
+    Shows the configuration in use, then checks the file, the hashes of the memories, the
+    word indexes, the vectors and the journal. Exit code 3 when something is wrong.
+    """
+    with app.open() as memory:
+        counted = memory.stats()
+        findings = [*memory.doctor(repair=repair), *_check_embeddings(memory, repair=repair)]
+    findings += _check_hooks_log()
+    in_use = {name: counted[name] for name in _STATS_SHOWN}
+    in_use |= {"vector_path": "bits scan", "profile": app.settings.profile}
+    wrong = [finding for finding in findings if not (finding.ok or finding.repaired)]
+    if app.json:
+        from bethink.render.wire import mapping_json  # plain output does without
+
+        told = [finding._asdict() for finding in findings]
+        app.out.json({"ok": not wrong, "in_use": mapping_json(in_use), "findings": told})
+    else:
+        _print_facts(app, in_use)
+        app.out.line()
+        _print_findings(app, findings)
+        if wrong:
+            app.out.line(red(f"{plural(len(wrong), 'finding')} to look at"))
+        else:
+            app.out.line(green("all is well"))
+    return _EXIT_UNHEALTHY if wrong else 0
+
+
+def _check_hooks_log() -> Iterator[CheckResult]:
+    """Report recent lines of the hooks log, if there are any."""
+    from bethink.config.paths import hooks_log  # the other commands do without
+    from bethink.ports import CheckResult
+
+    path = hooks_log()
+    lines = path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
+    since = f"{datetime.now(UTC) - timedelta(days=_HOOK_LOG_DAYS):%Y-%m-%d}"
+    recent = [line for line in lines if line >= since]
+    if recent:
+        told = f"{plural(len(recent), 'line')} of late in {path}; the last: {recent[-1]}"
+        yield CheckResult("hooks", True, told)
+
+
+def _check_embeddings(memory: Memory, *, repair: bool) -> Iterator[CheckResult]:
+    """Check that every memory has a vector of the current model; they can be recreated."""
+    from bethink.ports import CheckResult  # the other commands do without
+
+    if memory.embedder is None:
+        return
+    model = memory.embedder.model
+    lacking = ["memories"] if memory.store.unembedded(model, 1) else []
+    lacking += ["entities"] if memory.store.unembedded_entities(model, 1) else []
+    if not lacking:
+        yield CheckResult("embeddings", True, f"all memories and entities have vectors of {model}")
+    elif repair:
+        yield CheckResult(
+            "embeddings", False, _describe_reindexed(memory.make_missing()), repaired=True
+        )
+    else:
+        told = f"{' and '.join(lacking)} lack vectors of {model}: bethink reindex makes them"
+        yield CheckResult("embeddings", False, told)
+
+
+def _describe_reindexed(counts: ReindexCounts) -> str:
+    """Describe what was created, by kind; memories are always named, even if none."""
+    told = [f"made vectors for {plural(counts.vectors, 'memory')}"]
+    told += [f"vectors for {plural(counts.entities, 'entity')}"] if counts.entities else []
+    told += [plural(counts.signatures, "signature")] if counts.signatures else []
+    return ", ".join(told)
+
+
+def _print_findings(app: App, findings: list[CheckResult]) -> None:
+    heads = [Column(""), Column("what"), Column("finding", wide=True)]
+    rows = [(_finding_label(finding), bold(finding.name), finding.detail) for finding in findings]
+    print_table(app.out, heads, rows)
+
+
+def _finding_label(finding: CheckResult) -> Piece:
+    if finding.repaired:
+        return yellow("repaired")
+    return green("ok") if finding.ok else red("wrong")
+
+
+@command("stats", examples=["bethink stats", "bethink stats --json"])
+@pass_app
+def stats(app: App) -> None:
+    """Show statistics of the store."""
+    with app.open() as memory:
+        counted = memory.stats()
+    if app.json:
+        from bethink.render.wire import mapping_json  # plain output does without
+
+        app.out.json(mapping_json(counted))
+    else:
+        _print_facts(app, counted)
+
+
+def _print_facts(app: App, facts: Mapping[str, Any]) -> None:
+    for name, value in facts.items():
+        told = _format_value(value)
+        if told:
+            title = f"{name.replace('_', ' '):<18}"
+            app.out.block(told, first=(dim(title),), indent=len(title))
+
+
+def _format_value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_format_value(count)}" for name, count in value.items())
+    if isinstance(value, datetime):
+        return format_time(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return "" if value is None else str(value)
+
+
+@command("reindex", examples=["bethink reindex"])
+@pass_app
+def reindex(app: App) -> None:
+    """Create missing vectors.
+
+    Signatures too. Needed after the embedder was changed or an older database was opened.
+    Can be interrupted and resumed at any time.
+    """
+    with app.open() as memory, progress(app, "reindexing", unit="memories") as advance:
+        made = memory.make_missing(progress=advance)
+    if app.json:
+        counted = {"entities": made.entities, "signatures": made.signatures}
+        app.out.json({"reindexed": made.vectors, **counted})
+    else:
+        app.out.line(green(_describe_reindexed(made)))
+
+
+@command(
+    "completion",
+    examples=[
+        'eval "$(bethink completion bash)"              # in ~/.bashrc',
+        'eval "$(bethink completion zsh)"               # in ~/.zshrc',
+        "bethink completion fish > ~/.config/fish/completions/bethink.fish",
+    ],
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@pass_app
+def completion(app: App, shell: str) -> None:
+    """Print the completion script for a shell."""
+    from click.shell_completion import get_completion_class  # needed here only
+
+    from bethink.cli.commands import bethink
+    from bethink.cli.errors import COMPLETION_VARIABLE
+
+    made = get_completion_class(shell)
+    assert made is not None, "click knows these three"
+    script = made(bethink, {}, PROGRAM, COMPLETION_VARIABLE).source()
+    if app.json:
+        app.out.json({"shell": shell, "script": script})
+    else:
+        app.out.raw(script)
+
+
+@command("version", examples=["bethink version", "bethink version -v"])
+@pass_app
+def version(app: App) -> None:
+    """Print the version.
+
+    With -v also those of Python and SQLite.
+    """
+    import platform  # click has it loaded already
+
+    from bethink.version import __version__
+
+    told = {"bethink": __version__}
+    if app.json or app.verbose:
+        import apsw
+
+        told |= {"python": platform.python_version(), "sqlite": apsw.sqlite_lib_version()}
+    if app.json:
+        app.out.json(told)
+    else:
+        for name, number in told.items():
+            app.out.line(f"{name} {number}")

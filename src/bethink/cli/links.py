@@ -1,0 +1,257 @@
+"""The commands `link`, `unlink`, `links`, `boost`, `demote` and `entities`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bethink.cli.answers import print_entities
+from bethink.cli.app import App
+from bethink.cli.options import Command, Group, command, limit_option, pass_app
+from bethink.cli.output import Column, bold, dim, green, one_line, plural, print_table
+
+if TYPE_CHECKING:
+    from bethink.core.json_values import Json
+    from bethink.model import Entity, Link
+
+
+@command(
+    "link",
+    examples=[
+        "bethink link 0v3h2k9x4m7q1abc supersedes 0v3h2k9x4m7q0xyz",
+        'bethink link 1abc implies 0xyz --weight 0.9 --context "since the audit"',
+        "bethink link person:alice works_with person:bob --context 1abc",
+    ],
+)
+@click.argument("src", metavar="ID")
+@click.argument("relation")
+@click.argument("dst", metavar="OTHER")
+@click.option("--weight", type=float, default=0.5, show_default=True, metavar="0-1",
+              help="How strong it is.")  # fmt: skip
+@click.option("--context", metavar="TEXT", help="When or why it holds.")
+@pass_app
+def link(app: App, /, src: str, relation: str, dst: str, **given: float | str | None) -> None:
+    """Link two memories.
+
+    RELATION is implies, contradicts, specializes, generalizes, causes, correlates,
+    part_of, context_of, supersedes, related_to, or one of provenance: caused_by,
+    derives_from, references, calls, imports ... Linking again overwrites weight and
+    context; bethink unlink removes the link. A superseded memory leaves recall until it
+    is unlinked or bethink undo OTHER restores it. Between two entities, written like
+    person:alice, RELATION may be any word, and the context the memory that states it.
+    """
+    with app.open() as memory:
+        made = memory.link(src, relation, dst, **given)  # type: ignore[arg-type]
+    _print_link_result(app, "linked", made)
+
+
+@command("unlink", examples=["bethink unlink 0v3h2k9x4m7q1abc supersedes 0v3h2k9x4m7q0xyz"])
+@click.argument("src", metavar="ID")
+@click.argument("relation")
+@click.argument("dst", metavar="OTHER")
+@pass_app
+def unlink(app: App, src: str, relation: str, dst: str) -> None:
+    """Remove a link.
+
+    A memory that nothing else supersedes is recalled again.
+    """
+    with app.open() as memory:
+        gone = memory.unlink(src, relation, dst)
+    _print_link_result(app, "unlinked", gone)
+
+
+@command("links", examples=["bethink links 0v3h2k9x4m7q1abc"])
+@click.argument("item_id", metavar="ID")
+@pass_app
+def links(app: App, item_id: str) -> None:
+    """Show the links of a memory.
+
+    In both directions: outgoing and incoming.
+    """
+    with app.open() as memory:
+        found = memory.links(item_id)
+        own = item_id if ":" in item_id else memory.stored(item_id).id
+        ends = tuple(dict.fromkeys(_other_end(one, own) for one in found))
+        shown = memory.browse(limit=len(ends), ids=ends, include_superseded=True) if ends else []
+        others = {item.id: item for item in shown}
+    if app.json:
+        app.out.json({"id": own, "links": [_link_json(one) for one in found]})
+        return
+    heads = [Column(""), Column("relation"), Column("weight", right=True), Column("id"),
+             Column("text", wide=True)]  # fmt: skip
+    rows = [
+        (
+            "→" if one.src.id == own else "←",
+            bold(one.type),
+            f"{one.weight:.2f}",
+            _other_end(one, own),
+            one_line(others[_other_end(one, own)].text) if _other_end(one, own) in others else "",
+        )
+        for one in found
+    ]
+    if rows:
+        print_table(app.out, heads, rows)
+    app.out.line(dim(plural(len(rows), "link")))
+
+
+def _other_end(link_: Link, own: str) -> str:
+    return link_.dst.id if link_.src.id == own else link_.src.id
+
+
+def _print_link_result(app: App, action: str, link_: Link) -> None:
+    if app.json:
+        app.out.json({action: _link_json(link_)})
+    else:
+        app.out.line(green(action), f" {link_.src.id} {link_.type} {link_.dst.id}")
+
+
+def _link_json(link_: Link) -> Json:
+    return {
+        "from": link_.src.id,
+        "type": link_.type,
+        "to": link_.dst.id,
+        "weight": link_.weight,
+        "context": link_.context,
+    }
+
+
+_MAX_ADJUSTMENT = 20.0
+
+
+@command("boost", examples=["bethink boost 0v3h2k9x4m7q1abc", "bethink boost 1abc --by 3"])
+@click.argument("ids", metavar="ID", nargs=-1, required=True)
+@click.option("--by", type=click.FloatRange(0, _MAX_ADJUSTMENT, min_open=True), default=1.0,
+              show_default=True, metavar="N", help="How much more.")  # fmt: skip
+@pass_app
+def boost(app: App, /, ids: tuple[str, ...], by: float) -> None:
+    """Mark a memory as relevant.
+
+    Each boost counts one, up to ten either way; profiles that use relevance rank boosted
+    memories higher. A boost is a revision, so it can be looked up and undone.
+    """
+    _adjust_relevance(app, ids, by)
+
+
+@command("demote", examples=["bethink demote 0v3h2k9x4m7q1abc"])
+@click.argument("ids", metavar="ID", nargs=-1, required=True)
+@click.option("--by", type=click.FloatRange(0, _MAX_ADJUSTMENT, min_open=True), default=1.0,
+              show_default=True, metavar="N", help="How much less.")  # fmt: skip
+@pass_app
+def demote(app: App, /, ids: tuple[str, ...], by: float) -> None:
+    """Mark a memory as less relevant.
+
+    The opposite of boost.
+    """
+    _adjust_relevance(app, ids, -by)
+
+
+def _adjust_relevance(app: App, ids: tuple[str, ...], by: float) -> None:
+    with app.open() as memory:
+        items = [memory.boost(item_id, by) for item_id in ids]
+    if app.json:
+        from bethink.render.wire import item_json  # plain output does without
+
+        told = [item_json(item) for item in items]
+        app.out.json(told[0] if len(told) == 1 else told)
+        return
+    for item in items:
+        if app.quiet:
+            app.out.line(item.id)
+        else:
+            app.out.line(
+                green("judged"), " ", bold(item.id), dim(f" relevance {item.relevance:+g}")
+            )
+
+
+@click.group(
+    "entities",
+    cls=Group,
+    examples=[
+        "bethink entities",
+        "bethink entities --kind person",
+        'bethink entities merge "Ana Torres" person:atorres',
+    ],
+)
+@click.option("--prefix", metavar="TEXT", default="", help="Only names that begin so.")
+@click.option("--kind", multiple=True, metavar="TEXT", help="person, project, tool, file, ...")
+@click.option("--min-memories", type=click.IntRange(0), default=1, show_default=True, metavar="N",
+              help="Only those with so many memories.")  # fmt: skip
+@limit_option(30)
+@click.option("--offset", type=click.IntRange(0), default=0, metavar="N", help="Leave out so many.")
+@click.pass_context
+def entities(ctx: click.Context, /, limit: int, **wanted: Any) -> int:
+    """List the entities that memories mention.
+
+    Sorted by momentum, then by number of memories and by recency.
+    """
+    return (
+        _list_entities(ctx.ensure_object(App), limit, wanted)
+        if ctx.invoked_subcommand is None
+        else 0
+    )
+
+
+def _list_entities(app: App, limit: int, filters: dict[str, Any]) -> int:
+    with app.open() as memory:
+        found = memory.entities(limit=limit, **filters)
+    if app.json:
+        from bethink.render.wire import entity_json  # plain output does without
+
+        app.out.json([entity_json(entity) for entity in found])
+    elif found:
+        print_entities(app.out, found)
+        if len(found) == limit:
+            app.note(dim(f"more: --offset {filters['offset'] + limit}"))
+    else:
+        app.note("nothing found")
+    return 0 if found else 1
+
+
+@entities.command(
+    "merge",
+    cls=Command,
+    examples=['bethink entities merge "Ana Torres" person:atorres'],
+)
+@click.argument("kept", metavar="KEPT")
+@click.argument("gone", metavar="OTHER")
+@pass_app
+def merge(app: App, kept: str, gone: str) -> None:
+    """Merge two entities into one.
+
+    KEPT and OTHER are ids like person:ana, or unambiguous names. All memories of OTHER
+    become KEPT's, and its names resolve to KEPT. `bethink entities split` reverts it.
+    """
+    with app.open() as memory:
+        merged = memory.merge_entities(kept, gone)
+    _print_entity_result(app, "merged", merged)
+
+
+@entities.command(
+    "split",
+    cls=Command,
+    examples=['bethink entities split "Ana Torres" person:atorres'],
+)
+@click.argument("kept", metavar="KEPT")
+@click.argument("gone", metavar="OTHER")
+@pass_app
+def split(app: App, kept: str, gone: str) -> None:
+    """Revert a merge of two entities.
+
+    OTHER becomes an entity again, with its former names and memories. Memories stored
+    since stay with KEPT.
+    """
+    with app.open() as memory:
+        alone = memory.split_entities(kept, gone)
+    _print_entity_result(app, "split off", alone)
+
+
+def _print_entity_result(app: App, action: str, entity: Entity) -> None:
+    if app.json:
+        from bethink.render.wire import entity_json  # plain output does without
+
+        app.out.json(entity_json(entity))
+    else:
+        names = ", ".join((entity.name, *entity.aliases))
+        told = dim(f"  {names}; {entity.mentions:,} memories")
+        app.out.line(green(action), " ", bold(entity.id), told)

@@ -1,0 +1,93 @@
+"""Run one command: prepare the streams, dispatch, and return an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from bethink.cli.help import overview
+
+_EXIT_BROKEN_PIPE = 141  # what a shell shows for a program ended by SIGPIPE
+
+
+def run(args: Sequence[str]) -> int:
+    """Run one command from its arguments to its exit code; no exception escapes."""
+    _prepare_streams()
+    words = [_decode_argument(arg) for arg in args]
+    try:
+        code = _print_overview() if _is_overview(words) else _dispatch(words)
+        # While a failure to write can still be told.
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _redirect_stdout_to_devnull()
+        return _EXIT_BROKEN_PIPE
+    except OSError as error:
+        _redirect_stdout_to_devnull()
+        return _report_write_error(error)
+    return code
+
+
+def _is_overview(args: list[str]) -> bool:
+    # A shell that asks for completions calls without words, too.
+    return args in ([], ["-h"], ["--help"]) and "_BETHINK_COMPLETE" not in os.environ
+
+
+def _print_overview() -> int:
+    """Print the help overview without loading click, since it is requested often."""
+    print(overview())
+    return 0
+
+
+def _dispatch(args: list[str]) -> int:
+    if _is_hook_call(args):
+        from importlib import import_module  # a hook is above the command line
+
+        code: int = import_module("bethink.hooks.dispatch").main(args[1:])
+        return code
+    from bethink.cli.errors import call_command  # brings click
+
+    return call_command(args)
+
+
+def _is_hook_call(args: list[str]) -> bool:
+    """Whether this is a hook call; hosts wait for hooks, so they run without click."""
+    return len(args) == 2 and args[0] == "hook" and not args[1].startswith("-")
+
+
+def _report_write_error(error: OSError) -> int:
+    from bethink.cli.app import App  # only a full disk needs it
+    from bethink.cli.errors import classify_error, report_failure
+
+    return report_failure(classify_error(error), App())
+
+
+def _decode_argument(arg: str) -> str:
+    """Decode the argument as UTF-8 whatever the locale; return it unchanged if invalid."""
+    if arg.isascii() or not any("\udc80" <= char <= "\udcff" for char in arg):
+        return arg
+    try:
+        return os.fsencode(arg).decode()
+    except UnicodeError:
+        return arg
+
+
+def _prepare_streams() -> None:
+    """Force UTF-8 output, escape unencodable characters, reopen closed streams."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            # Whatever is opened next must not become standard output by accident.
+            descriptor = os.open(os.devnull, os.O_RDWR)
+            if descriptor != number:
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _redirect_stdout_to_devnull() -> None:
+    """Point stdout at /dev/null so that flushing at exit cannot fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,0 +1,421 @@
+"""The commands `maintain`, `revoke` and `worker`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from bethink.cli.app import App, confirm, progress
+from bethink.cli.options import Group, command, filter_options, filters_from_options, pass_app
+from bethink.cli.output import Piece, bold, dim, format_time, green, plural, yellow
+from bethink.errors import StoreError
+
+if TYPE_CHECKING:
+    from bethink.maintain.journal import RunRecord
+    from bethink.maintain.runner import AppliedProposal, Plan, Report, SkippedProposal, Step
+    from bethink.maintain.succession import RevokeResult
+
+
+_MAX_MINOR_SHOWN = 10
+_MAX_SKIPPED_SHOWN = 3
+_StepOrDone = TypeVar("_StepOrDone", "Step", "AppliedProposal")
+
+
+@command(
+    "maintain",
+    examples=[
+        "bethink maintain --dry-run        # what would happen, and why",
+        "bethink maintain",
+        "bethink maintain --job duplicates --job consolidate --share 0.05",
+        "bethink maintain --runs",
+        "bethink undo run-0v3h2k9x4m7q1abc",
+    ],
+)
+@click.option(
+    "--job",
+    "jobs",
+    multiple=True,
+    metavar="NAME",
+    help="Only this one; given again, that one too. docs/maintain.md lists them.",
+)
+@click.option("-n", "--dry-run", is_flag=True, help="Only show what would happen.")
+@click.option(
+    "--share",
+    type=float,
+    default=0.02,
+    show_default=True,
+    metavar="SHARE",
+    help="The share of the memories that may leave recall in this run.",
+)
+@click.option(
+    "--clock-is-right",
+    is_flag=True,
+    help="Believe a clock that is more than a day ahead of the last write.",
+)
+@click.option("--token", metavar="TEXT", help="Only if the plan is still the one shown with it.")
+@click.option("--undo", metavar="RUN", help="Undo a run; the same as bethink undo RUN.")
+@click.option("--runs", is_flag=True, help="List the last runs.")
+@filter_options
+@pass_app
+def maintain(app: App, /, jobs: tuple[str, ...], **given: Any) -> int:
+    """Tidy up: duplicates, cold memories, notes; can be undone.
+
+    Nothing is deleted: memories that leave recall stay in the history and are restored by
+    `bethink undo RUN`. Each has a successor that can be recalled, except with --job
+    forget, which never runs by default. At most 2 % of the memories leave in one run;
+    pinned and protected ones, goals and caveats never.
+    """  # fmt: skip
+    if given["undo"]:
+        from bethink.cli.forget import undo_run  # seldom asked for here
+
+        return undo_run(app, given["undo"], yes=True)
+    with app.open() as memory:
+        if given["runs"]:
+            return _print_runs(app, memory.maintenance())
+        with progress(app, "maintaining") as advance:
+            report = memory.maintain(
+                *jobs,
+                preview=given["dry_run"],
+                share=given["share"],
+                clock_is_right=given["clock_is_right"],
+                token=given["token"],
+                where=filters_from_options(given),
+                progress=advance,
+            )
+    if app.json:
+        app.out.json(report_json(report, preview=given["dry_run"]))
+    else:
+        print_report(app, report, preview=given["dry_run"])
+    return 0
+
+
+def print_report(app: App, report: Report, *, preview: bool) -> None:
+    """Print what a run did or would do, what it skipped, and how to undo it."""
+    if preview:
+        _print_plan(app, report.plan)
+    for job, several in groupby(report.done, key=lambda one: one.job):
+        for done in _limit_minor(app, job, list(several)):
+            made = f" -> {done.successor}" if done.successor else ""
+            app.out.line(green(done.job), f"  {done.proposal.why}", bold(made))
+    _print_skipped(app, report.left)
+    for remark in report.plan.remarks:
+        app.out.line(dim(f"{remark.job}  {remark.why}"))
+    if report.run is not None and any(done.ended or done.successor for done in report.done):
+        app.out.line(dim(f"undo: bethink undo {report.run}"))
+    elif not report.plan.steps:
+        app.out.line("nothing to do")
+
+
+def _print_skipped(app: App, left: tuple[SkippedProposal, ...]) -> None:
+    """Print skipped proposals by reason, only the first few of each."""
+    for (job, hindrance), several in groupby(left, key=lambda one: (one.job, one.hindrance)):
+        whys = [one.why for one in several if one.why]
+        shown = whys if app.verbose else whys[:_MAX_SKIPPED_SHOWN]
+        for why in shown:
+            app.out.line(dim(f"{job}  left alone: {why}: {hindrance}"))
+        if not whys:
+            app.out.line(dim(f"{job}  left alone: {hindrance}"))
+        elif len(shown) < len(whys):
+            more = f"{len(whys) - len(shown):,} more"
+            app.out.line(dim(f"{job}  left alone: {more}: {hindrance}"))
+
+
+def _print_plan(app: App, plan: Plan) -> None:
+    for job, several in groupby(plan.steps, key=lambda one: one.job.name):
+        for step in _limit_minor(app, job, list(several)):
+            _print_step(app, step)
+    left = f"{plan.leaving:,} of {plan.live:,} memories would leave recall, {plan.limit:,} may"
+    app.out.line(left)
+    if plan.steps:
+        app.out.line(dim(f"token: {plan.token}"))
+
+
+def _print_step(app: App, step: Step) -> None:
+    app.out.line(yellow(step.job.name), f"  {step.proposal.why}")
+    for item_id in step.proposal.leaving:
+        app.out.line(dim(f"    leaves recall  {item_id}"))
+    for doing in step.proposal.action_texts:
+        app.out.line(dim(f"    {doing}"))
+    for line in (step.proposal.text or "").splitlines():
+        app.out.line(dim("    | "), line)
+
+
+def _is_major(step: Step | AppliedProposal) -> bool:
+    """Whether a step retires or creates a memory; threads and notes do neither."""
+    return bool(step.proposal.leaving or step.proposal.successor)
+
+
+def _limit_minor(app: App, job: str, steps: list[_StepOrDone]) -> Iterator[_StepOrDone]:
+    """Yield all major steps and a few minor ones: a first run writes hundreds of notes."""
+    light = 0
+    for one in steps:
+        light += not _is_major(one)
+        if _is_major(one) or light <= _MAX_MINOR_SHOWN or app.verbose:
+            yield one
+    if light > _MAX_MINOR_SHOWN and not app.verbose:
+        app.out.line(dim(f"{job}  and {light - _MAX_MINOR_SHOWN:,} more; --verbose shows them all"))
+
+
+def _print_runs(app: App, runs: list[RunRecord]) -> int:
+    if app.json:
+        from bethink.core.json_values import iso  # plain output does without
+
+        told = [{"run": one.run, "at": iso(one.at), "jobs": dict(one.jobs)} for one in runs]
+        app.out.json({"runs": told})
+        return 0
+    for one in runs:
+        jobs = ", ".join(f"{job} {count}" for job, count in one.jobs.items())
+        app.out.line(bold(one.run), f"  {format_time(one.at)}  {jobs}")
+    if not runs:
+        app.out.line("there was no run yet")
+    return 0
+
+
+def report_json(report: Report, *, preview: bool) -> dict[str, Any]:
+    """A maintenance report as JSON."""
+    plan = report.plan
+    steps = [(step.job.name, step.proposal, None) for step in plan.steps]
+    done = [(one.job, one.proposal, one.successor) for one in report.done]
+    return {
+        "run": report.run,
+        "preview": preview,
+        "live": plan.live,
+        "limit": plan.limit,
+        "token": plan.token if preview and plan.steps else None,
+        "proposals": [
+            {
+                "job": job,
+                "why": proposal.why,
+                "leaves": list(proposal.leaving),
+                "successor": successor,
+                "text": proposal.text,
+                "deeds": list(proposal.action_texts),
+            }
+            for job, proposal, successor in (steps if preview else done)
+        ],
+        "left": [left._asdict() for left in report.left],
+        "remarks": [{"job": one.job, "text": one.why} for one in plan.remarks],
+    }
+
+
+@command(
+    "revoke",
+    examples=[
+        "bethink revoke --source https://example.org/notes --dry-run",
+        "bethink revoke --source slack --yes",
+        "bethink revoke --source slack --erase --yes",
+    ],
+)
+@click.option("--source", required=True, metavar="TEXT", help="Where the memories came from.")
+@click.option("--quarantine", is_flag=True, help="Keep it out of every recall; the default.")
+@click.option("--erase", is_flag=True, help="Leave no byte of it; cannot be undone.")
+@click.option("-n", "--dry-run", is_flag=True, help="Only show what would happen.")
+@click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
+@pass_app
+def revoke(
+    app: App, *, source: str, quarantine: bool, erase: bool, dry_run: bool, yes: bool
+) -> int:
+    """Remove everything that came from a source.
+
+    Including everything derived from it. It is quarantined: excluded from every recall,
+    but still readable, and `bethink undo` restores it. Memories that were superseded by
+    revoked ones are restored.
+    """
+    if quarantine and erase:
+        raise click.UsageError("--quarantine and --erase are different things; choose one")
+    with app.open() as memory:
+        told = memory.revoke(source, erase=erase, preview=True)
+        doing = "erased" if erase else "quarantined"
+        if not app.json:
+            _print_revoked(app, told, f"would be {doing}")
+        question = f"Take back {plural(len(told.ids) + len(told.descendants), 'memory')}?"
+        if not dry_run and (yes or confirm(app, question)):
+            told = memory.revoke(source, erase=erase)
+    if app.json:
+        app.out.json(revoked_json(told))
+    elif told.preview:
+        app.note(dim("nothing was changed; --yes does it"))
+    else:
+        app.out.line(green(f"{doing} {plural(len(told.ids) + len(told.descendants), 'memory')}"))
+        if told.run:
+            app.out.line(dim(f"undo: bethink undo {told.run}"))
+    return 0
+
+
+def _print_revoked(app: App, result: RevokeResult, label: str) -> None:
+    for item_id in result.ids:
+        app.out.line(yellow(label), " ", bold(item_id))
+    for item_id in result.descendants:
+        app.out.line(yellow(label), " ", bold(item_id), dim("  made from it"))
+    for item_id in result.restored:
+        app.out.line(dim("comes back into recall "), bold(item_id))
+
+
+def revoked_json(result: RevokeResult) -> dict[str, Any]:
+    """A revocation as JSON."""
+    receipt = result.erased.receipt if result.erased else None
+    return {
+        "source": result.source,
+        "preview": result.preview,
+        "run": result.run,
+        "ids": list(result.ids),
+        "descendants": list(result.descendants),
+        "restored": list(result.restored),
+        "notes": list(result.notes),
+        "removed": dict(receipt.removed) if receipt else None,
+        "out_of_reach": list(receipt.out_of_reach) if receipt else [],
+    }
+
+
+_EXIT_NO_WORKER = 1
+
+
+@click.group(
+    "worker",
+    cls=Group,
+    examples=[
+        "bethink worker",
+        "bethink worker status --json",
+        "bethink worker stop",
+        "bethink config set worker on",
+    ],
+)
+@click.pass_context
+def worker(ctx: click.Context) -> int:
+    """Show, start and stop the worker, which keeps models loaded.
+
+    A process of your own that keeps models loaded and runs queued jobs. It starts by
+    itself where the setting worker asks for it, and ends after worker_idle seconds
+    without a request. Without it, everything runs in the calling process.
+    """
+    return _print_status(ctx.ensure_object(App)) if ctx.invoked_subcommand is None else 0
+
+
+@command("status", examples=["bethink worker status", "bethink worker status --json"])
+@pass_app
+def status(app: App) -> int:
+    """Show whether a worker is running, and its activity.
+
+    Exit code 1 if there is none.
+    """
+    return _print_status(app)
+
+
+def _print_status(app: App) -> int:
+    from bethink.worker.client import control_worker  # help does without
+
+    found = control_worker("status")
+    if app.json:
+        app.out.json(_status_json(found))
+    elif found is None:
+        app.out.line(yellow("no worker is running"), f"; the setting is {app.settings.worker}")
+        _print_queued(app)
+    else:
+        _print_running(app, found)
+    return 0 if found is not None else _EXIT_NO_WORKER
+
+
+@command("start", examples=["bethink worker start"])
+@pass_app
+def start(app: App) -> int:
+    """Start a worker, unless there is one."""
+    from bethink.worker.client import ensure_worker  # help does without
+
+    found = ensure_worker(app.settings)
+    if found is None:
+        raise StoreError("no worker could be started", remedy="bethink worker run shows why")
+    if app.json:
+        app.out.json(_status_json(found))
+    else:
+        _print_running(app, found)
+    return 0
+
+
+@command("stop", examples=["bethink worker stop"])
+@pass_app
+def stop(app: App) -> int:
+    """Stop the worker and wait until it has ended.
+
+    Queued jobs are kept for the next worker. Exit code 1 if there was none.
+    """
+    from bethink.worker.client import stop_worker  # help does without
+
+    ended = stop_worker()
+    if ended is False:
+        raise StoreError("the worker has not ended", remedy="bethink worker status")
+    if app.json:
+        app.out.json({"stopped": bool(ended)})
+    else:
+        app.note(green("stopped") if ended else "no worker was running")
+    return 0 if ended else _EXIT_NO_WORKER
+
+
+@command("run", examples=["bethink worker run"])
+@pass_app
+def run(app: App) -> int:
+    """Run the worker in the foreground, with its log on standard error.
+
+    For debugging; Ctrl-C ends it. Exit code 1 if there is one already.
+    """
+    from bethink.worker.client import control_worker  # help does without
+    from bethink.worker.files import worker_paths
+    from bethink.worker.process import run_in_foreground
+
+    found = control_worker("ping")
+    if found is not None:
+        app.note(f"there is a worker already: process {found['pid']}")
+        return _EXIT_NO_WORKER
+    return run_in_foreground(worker_paths(), app.settings.worker_idle)
+
+
+def _status_json(status_reply: dict[str, Any] | None) -> dict[str, Any]:
+    """Status of a worker as JSON; without a worker, the number of queued jobs."""
+    from bethink.worker.files import worker_paths  # help does without
+    from bethink.worker.spool import Spool
+
+    place = worker_paths()
+    spool = Spool(place.spool)
+    left = {"queued": len(spool.waiting()), "given_up": len(spool.failed())}
+    places = {"log": str(place.log), "socket": str(place.socket_path)}
+    if status_reply is None:
+        return {"running": False, "jobs": left, **places}
+    return {"running": True, **status_reply, **places}
+
+
+def _print_running(app: App, status_reply: dict[str, Any]) -> None:
+    out, jobs = app.out, status_reply["jobs"]
+    out.line(
+        green("running"), f": process {status_reply['pid']}, version {status_reply['version']}"
+    )
+    for name, told in _status_lines(status_reply):
+        out.line("  ", dim(f"{name:<8}"), told)
+    if jobs["given_up"]:
+        out.line("  ", yellow(f"given up {plural(jobs['given_up'], 'hand-over')}"))
+
+
+def _status_lines(status_reply: dict[str, Any]) -> Iterator[tuple[str, Piece]]:
+    jobs = status_reply["jobs"]
+    yield "since", format_time(datetime.fromisoformat(status_reply["since"]))
+    yield "idle", f"{status_reply['idle_s']:.0f} s; ends after {status_reply['idle_limit_s']:,} s"
+    names = ("done", "failed", "active", "queued")
+    yield "jobs", ", ".join(f"{jobs[name]:,} {name}" for name in names)
+    if status_reply["memory_bytes"]:
+        yield "memory", f"{status_reply['memory_bytes'] / 1e6:,.0f} MB"
+    for space in status_reply["spaces"]:
+        yield "space", bold(space)
+    yield "log", str(_status_json(None)["log"])
+
+
+def _print_queued(app: App) -> None:
+    left = _status_json(None)["jobs"]
+    if left["queued"] or left["given_up"]:
+        told = f"{left['queued']:,} handed over and not done yet, {left['given_up']:,} given up"
+        app.out.line(dim(told))
+
+
+for one in (status, start, stop, run):
+    worker.add_command(one)

@@ -1,0 +1,208 @@
+"""Options shared by several commands, and the command classes that carry them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import click
+
+from bethink.cli.app import App
+from bethink.cli.help import OPTION_HELP
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+pass_app = click.make_pass_decorator(App)
+
+
+def general_options(*, hide_rare: bool) -> list[click.Parameter]:
+    """Options that every command accepts, before or after its name."""
+
+    def into(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+        def keep(ctx: click.Context, _: click.Parameter, value: Any) -> None:
+            if value and isinstance(ctx.obj, App):
+                setattr(ctx.obj, name, value)
+
+        return keep
+
+    def option(*names: str, into_: str, rare: bool = False, **rest: Any) -> click.Option:
+        return click.Option(
+            names,
+            expose_value=False,
+            callback=into(into_),
+            hidden=rare and hide_rare,
+            help=OPTION_HELP[into_],
+            **rest,
+        )
+
+    return [
+        option(
+            "--space",
+            into_="space",
+            metavar="NAME",
+        ),
+        option("--json", into_="json", is_flag=True),
+        option("--no-color", into_="no_color", rare=True, is_flag=True),
+        option("-q", "--quiet", into_="quiet", rare=True, is_flag=True),
+        option("-v", "--verbose", into_="verbose", rare=True, is_flag=True),
+    ]
+
+
+class Command(click.Command):
+    """A command that accepts the general options and ends its help with examples."""
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += general_options(hide_rare=True)
+        self.examples = tuple(examples)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_examples(self.examples, formatter)
+
+
+class Group(click.Group):
+    """A command with subcommands that also runs without one."""
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **{"invoke_without_command": True, **kwargs})
+        self.params += general_options(hide_rare=True)
+        self.examples = tuple(examples)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_examples(self.examples, formatter)
+
+
+def write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> None:
+    """Write example command lines without rewrapping them."""
+    if examples:
+        with formatter.section("Examples"):
+            for line in examples:
+                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+
+def command(name: str, *, examples: Sequence[str]) -> Callable[[Callable[..., Any]], Command]:
+    """Decorator that turns a function into a `Command`."""
+    return click.command(name, cls=Command, examples=examples)
+
+
+def limit_option(default: int) -> Callable[[F], F]:
+    """Option for the maximum number of rows to list."""
+    return click.option(
+        "--limit",
+        type=click.IntRange(1, 10_000),
+        default=default,
+        show_default=True,
+        metavar="N",
+        help="At most so many.",
+    )
+
+
+_REPEATABLE_FILTERS = (
+    ("level", "raw, item or insight."),
+    ("kind", "For example decision, fact, event."),
+    ("layer", "goal, context, emotion, implementation, caveat, learning, or an alias."),
+    ("topic", "The topic it was filed under."),
+    ("tier", "The tier it was filed under: core or general, or one's own."),
+    ("tag", "A tag; given twice, both must be there."),
+    ("entity", "Whom or what it speaks of, by name or id."),
+    ("source", "Where it came from."),
+    ("session", "The conversation it belongs to."),
+    ("speaker", "Who said it."),
+    ("band", "How warm it is by use: hot, warm, cold or frozen."),
+    ("id", "Only these memories."),
+)
+
+
+_FILTER_ALIASES = {"tier": ("--pool",)}
+
+
+def filter_options(function: F) -> F:
+    """Add every filter of ``model.Filters`` as options, passed as keyword arguments."""
+    decorators = [
+        click.option(
+            f"--{name}",
+            *_FILTER_ALIASES.get(name, ()),
+            f"where_{name}",
+            multiple=True,
+            metavar="TEXT",
+            help=told,
+        )
+        for name, told in _REPEATABLE_FILTERS
+    ]
+    decorators += [
+        click.option("--since", "where_since", metavar="TIME", help="Happened then or later."),
+        click.option("--until", "where_until", metavar="TIME", help="Happened before."),
+        click.option("--min-trust", "where_min_trust", type=click.IntRange(0, 3), metavar="0-3",
+                     help="From 0 unknown to 3 the owner."),
+        click.option("--max-classification", "where_max_classification",
+                     type=click.IntRange(0, 3), metavar="0-3",
+                     help="From 0 public to 3 secret; 2 unless told."),
+        click.option("--include-superseded", "where_include_superseded", is_flag=True,
+                     help="Also what a newer memory has replaced."),
+        click.option("--include-expired", "where_include_expired", is_flag=True,
+                     help="Also what is no longer valid."),
+        click.option("--include-untopiced", "where_include_untopiced", is_flag=True,
+                     help="With --topic: also what has no topic."),
+    ]  # fmt: skip
+    for decorate in reversed(decorators):
+        function = decorate(function)
+    return function
+
+
+def filters_from_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Collect the filters that were set among a command's options."""
+    return {
+        name.removeprefix("where_"): value
+        for name, value in options.items()
+        if name.startswith("where_") and value is not None and value is not False and value != ()
+    }
+
+
+def parse_time_option(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> datetime | None:
+    """Parse an option as a time: ``2026-05-07``, ``2026-05-07T14:30``, ``yesterday``."""
+    if value is None or ctx.resilient_parsing:
+        return None
+    from bethink.lang.dates import parse_moment  # loaded only where a time is given
+
+    try:
+        return parse_moment(value, datetime.now(UTC))
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from error
+
+
+def read_text_argument(text: str) -> str:
+    """Return the text itself or, for ``-``, the content of standard input."""
+    if text != "-":
+        return text
+    return decode_utf8(sys.stdin.buffer.read(), "standard input")
+
+
+def decode_utf8(content: bytes, source_name: str) -> str:
+    """Decode UTF-8, without a byte order mark; raise BadText for other encodings."""
+    from bethink.errors import BadText  # most commands read nothing
+
+    try:
+        return content.decode("utf-8-sig").removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise BadText(
+            f"{source_name} is not UTF-8: byte 0x{content[error.start]:02x} at position {error.start}",
+            remedy="convert it, for example with iconv",
+        ) from error
+
+
+def parse_json_object(text: str, source_name: str) -> dict[str, Any]:
+    """Parse a JSON object; raise BadText for any other value."""
+    from bethink.core.json_values import parse_strict_json
+    from bethink.errors import BadText, Refused  # most commands read none
+
+    try:
+        value = parse_strict_json(text)
+    except Refused as error:
+        raise BadText(f"{source_name}: {error.message}") from error
+    if not isinstance(value, dict):
+        raise BadText(f"{source_name} must be a JSON object")
+    return value

@@ -1,0 +1,229 @@
+"""The command `profiles`: list profiles and draw the pipeline of one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bethink.cli.app import App
+from bethink.cli.options import Group, command, pass_app
+from bethink.cli.output import (
+    Column,
+    Printer,
+    Styled,
+    bold,
+    cyan,
+    dim,
+    display_width,
+    print_table,
+    red,
+    wrap_lines,
+)
+
+if TYPE_CHECKING:
+    from bethink.retrieval.profile import Profile
+
+
+@click.group(
+    "profiles",
+    cls=Group,
+    examples=["bethink profiles", "bethink profiles show default"],
+)
+@click.pass_context
+def profiles(ctx: click.Context) -> int:
+    """List the profiles and show what they do.
+
+    A profile defines which channels search and what fills each slot of the pipeline. A
+    TOML file in .bethink/profiles of a project, or in profiles of the settings folder,
+    adds one.
+    """
+    return _list_profiles(ctx.ensure_object(App)) if ctx.invoked_subcommand is None else 0
+
+
+def _list_profiles(app: App) -> int:
+    from bethink.retrieval.profile import profile_names  # help does without
+
+    named = profile_names(app.settings.profile_folders())
+    titles = {name: _profile_title(app, name) for name in named}
+    current = app.settings.profile
+    if app.json:
+        app.out.json(
+            [
+                {
+                    "name": name,
+                    "title": titles[name].text,
+                    "usable": titles[name].style == "",
+                    "file": str(file) if file else None,
+                    "current": name == current,
+                }
+                for name, file in named.items()
+            ]
+        )
+        return 0
+    heads = [Column(""), Column("profile"), Column("what it does", wide=True), Column("from")]
+    rows = [
+        ("*" if name == current else "", bold(name), titles[name], dim(str(file or "built in")))
+        for name, file in named.items()
+    ]
+    print_table(app.out, heads, rows)
+    return 0
+
+
+def _profile_title(app: App, name: str) -> Styled:
+    """Title of a profile; a broken one must not hide the others."""
+    from bethink.errors import BadProfile, BadSetting  # help does without
+
+    try:
+        return Styled(_load_profile(app, name).title, "")
+    except (BadProfile, BadSetting) as error:
+        return red(f"cannot be used: {error.message}")
+
+
+def _load_profile(app: App, name: str) -> Profile:
+    from bethink.retrieval.profile import load_profile  # help does without
+
+    return load_profile(name, app.settings.profile_folders(), app.settings.changes(name))
+
+
+@command("show", examples=["bethink profiles show siftcoder"])
+@click.argument("name")
+@pass_app
+def show(app: App, name: str) -> None:
+    """Draw the pipeline of a profile.
+
+    From the question down to the answer: every slot in order, the parts in it, and the
+    settings of each part.
+    """
+    profile = _load_profile(app, name)
+    for change in app.settings.changes(name):
+        app.note(dim(f"{change.where} sets {change.target}"))
+    if app.json:
+        app.out.json(_profile_json(profile))
+    else:
+        print_pipeline(app.out, profile)
+
+
+profiles.add_command(show)
+
+_STAGE_SLOTS = (
+    ("expand", "wake what is linked"),
+    ("adjust", "weigh what words cannot say"),
+    ("rerank", "read the best closely"),
+    ("diversify", "prefer new over repeated"),
+    ("gate", "drop what is not relevant enough"),
+)
+_FINAL_SLOTS = (
+    ("budget", "keep what fits"),
+    ("assemble", "add what belongs beside"),
+    ("track", "note what was returned, if asked"),
+    ("text", "tell it, if asked for text"),
+)
+
+
+def print_pipeline(out: Printer, profile: Profile) -> None:
+    """Print the pipeline as a tree: one branch per slot, one leaf per part."""
+    out.block(dim(profile.title), first=(bold(profile.name), "  "), indent=len(profile.name) + 2)
+    out.line()
+    out.line("  question")
+    for slot, told, parts in _pipeline_slots(profile):
+        if parts:
+            out.line("     │")
+            out.line("     ├─ ", cyan(f"{slot:<10}"), dim(told))
+            for part in parts:
+                _draw_part(out, part)
+        else:
+            out.line("     │")
+            out.line("     ├─ ", dim(f"{slot:<10}-"))
+    out.line("     │")
+    out.line("  answer")
+
+
+def _draw_part(out: Printer, part: Any) -> None:
+    name = getattr(part, "name", "") or part.heading or f"({part.show})"
+    label = max(_LABEL, display_width(name) + 2)
+    room = out.width - _TRUNK - label if out.terminal else 0
+    for number, line in enumerate(_pack_settings(_part_settings(part), room)):
+        shown = "" if number else name
+        out.line("     │    ", bold(shown + " " * (label - display_width(shown))), line)
+
+
+def _pack_settings(settings: Sequence[str], width: int) -> Iterator[str]:
+    """Put settings on as few lines as fit; one that is too long is wrapped."""
+    line = ""
+    for setting in settings:
+        together = f"{line}  {setting}" if line else setting
+        if not width or display_width(together) <= width:
+            line = together
+            continue
+        if line:
+            yield line
+        *full, line = wrap_lines(setting, width)
+        yield from full
+    yield line
+
+
+_TRUNK, _LABEL = 10, 13  # columns before a part's name, and its own
+
+
+def _pipeline_slots(profile: Profile) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
+    yield "channels", "search, each in its own way", profile.channels
+    yield "fuse", "make one ranking of theirs", (profile.fuse,)
+    for slot, told in _STAGE_SLOTS:
+        yield slot, told, profile.slot(slot)
+    for slot, told in _FINAL_SLOTS:
+        parts = getattr(profile, slot)
+        yield slot, told, parts if isinstance(parts, tuple) else (parts,)
+
+
+def _part_settings(part: Any) -> list[str]:
+    """A part's settings as a profile writes them, without empty ones.
+
+    Starts with ``use=`` where the part's name differs from its registered name.
+    """
+    use = _registered_name(part)
+    told = [f"use={use}"] if use not in ("", getattr(part, "name", "")) else []
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
+        if field.name not in ("name", "heading") and value not in ((), None):
+            told.append(f"{field.name}={_format_setting_value(value)}")
+    return told
+
+
+def _registered_name(part: Any) -> str:
+    """The name a profile writes after ``use`` for this part."""
+    from bethink.retrieval.retrievers import RETRIEVERS  # help does without
+    from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
+
+    tables: tuple[Mapping[str, Any], ...] = (RETRIEVERS, FUSIONS, STAGES, ASSEMBLERS)
+    return next((use for table in tables for use, kind in table.items() if kind is type(part)), "")
+
+
+def _format_setting_value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "{" + ", ".join(_format_entry(entry) for entry in value) + "}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _format_entry(entry: Any) -> str:
+    return (
+        f"{entry[0]}: {_format_setting_value(entry[1])}" if isinstance(entry, tuple) else str(entry)
+    )
+
+
+def _profile_json(profile: Profile) -> dict[str, Any]:
+    return {
+        "name": profile.name,
+        "title": profile.title,
+        "walk": [
+            {"slot": slot, "parts": [_part_json(part) for part in parts]}
+            for slot, _, parts in _pipeline_slots(profile)
+        ],
+    }
+
+
+def _part_json(part: Any) -> dict[str, Any]:
+    use = _registered_name(part)
+    return ({"use": use} if use else {}) | dataclasses.asdict(part)

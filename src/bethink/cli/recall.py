@@ -1,0 +1,436 @@
+"""The commands `recall`, `why-not` and `compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from bethink.cli.answers import format_score, print_answer, print_trace, print_why_not
+from bethink.cli.app import App
+from bethink.cli.options import (
+    command,
+    filter_options,
+    filters_from_options,
+    parse_json_object,
+    parse_time_option,
+    pass_app,
+    read_text_argument,
+)
+from bethink.cli.output import (
+    Column,
+    Piece,
+    Printer,
+    bold,
+    dim,
+    one_line,
+    plural,
+    print_table,
+    yellow,
+)
+from bethink.errors import NotFound
+from bethink.model import Candidate, Recall
+from bethink.retrieval.explain import WhyNot
+
+if TYPE_CHECKING:
+    from bethink.memory import Memory
+    from bethink.retrieval.profile import Profile
+    from bethink.worker.operations import QueryRequest
+
+
+T = TypeVar("T")
+
+
+def run_query(
+    app: App,
+    kind: str,
+    request: QueryRequest,
+    result_type: type[T],
+    job: Callable[[Memory], T],
+    **more: Any,
+) -> T:
+    """Run a query through the worker or, without one, in this process.
+
+    ``job`` runs on this process's own memory; the worker runs its job of the same
+    ``kind``. Both give the same result. ``more`` is sent to the worker in addition.
+    """
+    found = _query_worker(app, kind, request, result_type, more)
+    if found is not None:
+        return found
+    with app.open() as memory:
+        require_profile(memory, request.profile)
+        return job(memory)
+
+
+def _query_worker(
+    app: App, kind: str, request: QueryRequest, result_type: type[T], more: dict[str, Any]
+) -> T | None:
+    if app.settings.worker == "off" or _tracks_usage(app, kind, request):
+        return None
+    from bethink.worker import should_use_worker  # help does without
+
+    reranker = request.options.get("reranker")
+    if not should_use_worker(app.settings, reranker=reranker):
+        return None
+    from bethink.worker.client import request_worker
+    from bethink.worker.codec import (  # most do without
+        DecodeError,
+        decode,
+        encode,
+        resolve_reranker_folder,
+    )
+
+    if reranker is not None:
+        request = request._replace(
+            options={**request.options, "reranker": resolve_reranker_folder(reranker)}
+        )
+    note = _verbose_note(app)
+    told = request_worker(kind, {**encode(request), **more}, settings=app.settings, note=note)
+    if told is None:
+        return None
+    try:
+        return decode(told, result_type)
+    except DecodeError as error:
+        note(f"the worker's answer cannot be read: {error}")
+        return None
+
+
+def _tracks_usage(app: App, kind: str, request: QueryRequest) -> bool:
+    """Whether the recall records usage.
+
+    Repeated it would count twice, so it is never sent to a worker that may not answer.
+    """
+    return kind == "recall" and bool(request.options.get("track", app.settings.track))
+
+
+def _verbose_note(app: App) -> Callable[[str], None]:
+    def note(told: str) -> None:
+        if app.verbose:
+            app.err.line(dim(f"{told}; asked here"))
+
+    return note
+
+
+def require_profile(memory: Memory, name: str | None) -> Profile:
+    """Return the profile; raise a usage error if there is none of that name.
+
+    Not NotFound: exit code 1 would mean that nothing was found.
+    """
+    try:
+        return memory.profile(name)
+    except NotFound as error:
+        told = f"{error.message}; {error.remedy}"
+        raise click.UsageError(told, click.get_current_context()) from error
+
+
+# More columns of text than this cannot be read in 80 characters.
+_MAX_COLUMNS = 3
+_RRF_K = 60
+
+
+def print_comparison(out: Printer, answers: Mapping[str, Recall]) -> None:
+    """Print few profiles with texts side by side, more of them as a table of ranks."""
+    found = {name: [hit.item.id for hit in answer.hits] for name, answer in answers.items()}
+    shared = set.intersection(*(set(ids) for ids in found.values())) if found else set()
+    if any(found.values()):
+        if len(answers) <= _MAX_COLUMNS:
+            _print_side_by_side(out, answers, shared)
+        else:
+            _print_ranks(out, answers, shared)
+    for name, answer in answers.items():
+        if not answer.hits:
+            out.line(yellow(name), f": {answer.reason}")
+        for part in answer.degraded:
+            out.line(yellow(f"{name} degraded:"), f" {part.part}: {part.reason}")
+    if any(found.values()):
+        out.block(dim(_agreement_summary(found, shared)))
+
+
+def _print_side_by_side(out: Printer, answers: Mapping[str, Recall], shared: set[str]) -> None:
+    """Print one column per profile; hits that only some of them found are marked."""
+    heads = [Column("#", right=True), *(Column(name, wide=True) for name in answers)]
+    depth = max(len(answer.hits) for answer in answers.values())
+    rows = [
+        (str(place + 1), *(_cell(answer, place, shared) for answer in answers.values()))
+        for place in range(depth)
+    ]
+    print_table(out, heads, rows)
+
+
+def _cell(answer: Recall, place: int, shared: set[str]) -> Piece:
+    if place >= len(answer.hits):
+        return ""
+    hit = answer.hits[place]
+    only = "" if hit.item.id in shared else "* "
+    told = f"{only}{format_score(hit)} {one_line(hit.item.text, 120)} [{hit.item.id}]"
+    return told if hit.item.id in shared else yellow(told)
+
+
+def _print_ranks(out: Printer, answers: Mapping[str, Recall], shared: set[str]) -> None:
+    """Print one memory per line with its rank in every profile, best agreement first."""
+    legend = "   ".join(f"{number} {name}" for number, name in enumerate(answers, 1))
+    out.block(bold(legend))
+    if not out.terminal:
+        out.line()
+    places: dict[str, dict[str, int]] = {}
+    hits: dict[str, Candidate] = {}
+    for name, answer in answers.items():
+        for place, hit in enumerate(answer.hits, answer.page.offset + 1):
+            hits.setdefault(hit.item.id, hit)
+            places.setdefault(hit.item.id, {})[name] = place
+    agreed = sorted(hits, key=lambda one: (-_rrf_score(places[one]), one))
+    heads = [Column(str(number), right=True) for number in range(1, len(answers) + 1)]
+    rows = [
+        (
+            *(str(places[one].get(name, "·")) for name in answers),
+            _format_hit(hits[one], found_by_all=one in shared),
+        )
+        for one in agreed
+    ]
+    print_table(out, [*heads, Column("memory", wide=True)], rows)
+
+
+def _rrf_score(ranks: Mapping[str, int]) -> float:
+    """Combine a memory's ranks over all answers by reciprocal rank fusion."""
+    return sum(1 / (_RRF_K + place) for place in ranks.values())
+
+
+def _format_hit(hit: Candidate, *, found_by_all: bool) -> Piece:
+    told = f"{one_line(hit.item.text, 120)} [{hit.item.id}]"
+    return bold(told) if found_by_all else told
+
+
+def _agreement_summary(found: Mapping[str, list[str]], shared: set[str]) -> str:
+    if len(found) < 2:
+        return plural(sum(map(len, found.values())), "memory")
+    if len(found) > _MAX_COLUMNS:
+        every = {item for ids in found.values() for item in ids}
+        return f"found by all: {len(shared)} of {len(every)}; · not found"
+    own = ", ".join(
+        f"{name} alone {len([i for i in ids if i not in shared])}" for name, ids in found.items()
+    )
+    return f"found by all: {len(shared)}; * not by all: {own}"
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _parse_context_option(_: click.Context, __: click.Parameter, value: str | None) -> Any:
+    return None if value is None else parse_json_object(value, "--context")
+
+
+def query_options(function: F) -> F:
+    """Add the limit and time options of a query, passed as keyword arguments."""
+    decorators = [
+        click.option("-k", "--limit", "k", type=int, metavar="N", help="At most so many memories."),
+        click.option("--max-tokens", type=int, metavar="N", help="At most so many tokens."),
+        click.option("--as-of", metavar="TIME", help="As it was known at that moment."),
+        click.option(
+            "--deep",
+            is_flag=True,
+            help="Judge the first answer; where it is not enough, ask on and look wider.",
+        ),
+        click.option(
+            "--reranker",
+            metavar="NAME",
+            help="What reads the best again: overlap, cross-encoder, an address, none.",
+        ),
+        click.option(
+            "--context",
+            callback=_parse_context_option,
+            metavar="JSON",
+            help='What is going on: {"hour": 9, "weekday": "monday", "topic": "auth"}.',
+        ),
+        click.option(
+            "--now",
+            callback=parse_time_option,
+            metavar="TIME",
+            help="Ask as if it were that moment.",
+        ),
+    ]
+    for decorate in reversed(decorators):
+        function = decorate(function)
+    return filter_options(function)
+
+
+def _build_request(
+    text: str, profile: str | None, options: dict[str, Any], *, steps: bool = False
+) -> QueryRequest:
+    """Build the query request from the options that were set."""
+    from bethink.worker.operations import QueryRequest  # help does without
+
+    limits = {
+        name: value
+        for name, value in options.items()
+        if not name.startswith("where_") and value is not None
+    }
+    now = limits.pop("now", None)
+    return QueryRequest(text, profile, limits | filters_from_options(options), now, steps)
+
+
+def _parse_candidate_limit(_: click.Context, __: click.Parameter, value: str) -> int | None:
+    """Parse a number of candidates; None means all."""
+    if value == "all":
+        return None
+    if value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value)
+    raise click.BadParameter(f"{value!r} is neither a number nor all")
+
+
+@command(
+    "recall",
+    examples=[
+        'bethink recall "how do I run the tests?"',
+        'bethink recall "what did we decide about the database" --kind decision -k 3',
+        'bethink recall "deploy key" --explain --trace',
+        'bethink recall "rate limit" --as-of 2026-03-01 --json',
+        'bethink recall "who rotates the keys?" --reranker overlap',
+        "bethink recall --entity module:auth",
+        'bethink recall "auth" --profile remind --episode-k 0 --text',
+        'bethink recall "which books did both of them read?" --deep --trace',
+    ],
+)
+@click.argument("query", default="")
+@click.option("--profile", metavar="NAME", help="How to recall; see bethink profiles.")
+@click.option("--offset", type=int, metavar="N", help="Leave out the first so many.")
+@click.option("--cursor", metavar="TEXT", help="The next page of an earlier answer.")
+@query_options
+@click.option("--explain", is_flag=True, help="With the arithmetic of every score.")
+@click.option("--trace", is_flag=True, help="With every step of the walk.")
+@click.option(
+    "--trace-candidates",
+    metavar="N|all",
+    callback=_parse_candidate_limit,
+    default="8",
+    show_default=True,
+    help="With --trace --json: so many candidates of each step.",
+)
+@click.option("--track/--no-track", default=None, help="Note what was returned as used, or not.")
+@click.option(
+    "--episode-k",
+    type=int,
+    metavar="N",
+    help="At most so many verbatim episodes (level raw), apart from -k; 0 for none.",
+)
+@click.option(
+    "--text",
+    "as_text",
+    is_flag=True,
+    help="As the text that a model is given, in the profile's sections.",
+)
+@pass_app
+def recall(
+    app: App,
+    /,
+    query: str,
+    profile: str | None,
+    *,
+    explain: bool,
+    trace: bool,
+    trace_candidates: int | None,
+    as_text: bool,
+    **given: Any,
+) -> int:
+    """Find the memories that answer a question.
+
+    QUERY is any text; - reads it from standard input. Without one, the filters alone
+    select the newest memories. The best match comes first, each with the reasons for its
+    rank. An empty answer says why.
+    """
+    from bethink.worker.operations import RecallReply, recall  # help does without
+
+    app.profile = profile or None
+    asked = _build_request(read_text_argument(query), app.profile, given, steps=trace)
+    answer, sections = run_query(app, "recall", asked, RecallReply, lambda own: recall(own, asked))
+    if app.json:
+        from bethink.render.wire import recall_json  # plain output does without
+
+        app.out.json(recall_json(answer, trace=trace, candidates=trace_candidates))
+    elif as_text:
+        from bethink.retrieval.answer_text import render_text  # the other outputs do without
+
+        app.out.raw(render_text(answer, sections))
+    else:
+        print_answer(app, answer, explain_scores=explain)
+    if trace and not app.json:
+        print_trace(app.out, answer)
+    return 0 if answer.hits else 1
+
+
+@command(
+    "why-not",
+    examples=[
+        'bethink why-not 0v3h2k9x4m7q1abc "how do I run the tests?"',
+        'bethink why-not 1abc "deploy key" --profile siftcoder',
+    ],
+)
+@click.argument("item_id", metavar="ID")
+@click.argument("query")
+@click.option("--profile", metavar="NAME", help="How to recall; see bethink profiles.")
+@query_options
+@pass_app
+def why_not(app: App, /, item_id: str, query: str, profile: str | None, **given: Any) -> None:
+    """Explain why a memory was not recalled.
+
+    Follows the memory with this ID through the pipeline of QUERY: the step that dropped
+    it, by what margin, and what would have kept it.
+    """
+    from bethink.worker.operations import why_not  # help does without
+
+    app.profile = profile or None
+    asked = _build_request(read_text_argument(query), app.profile, given)
+    result = run_query(
+        app, "why-not", asked, WhyNot, lambda own: why_not(own, asked, item_id), id=item_id
+    )
+    if app.json:
+        from bethink.render.wire import why_not_json  # plain output does without
+
+        app.out.json(why_not_json(result))
+    else:
+        print_why_not(app.out, result)
+
+
+def _compare_profiles(app: App, request: QueryRequest, names: list[str]) -> tuple[Recall, ...]:
+    from bethink.worker.operations import CompareReply, compare  # help does without
+
+    def here(own: Memory) -> CompareReply:
+        for name in names:
+            require_profile(own, name)
+        return compare(own, request, tuple(names))
+
+    return run_query(app, "compare", request, CompareReply, here, profiles=names).answers
+
+
+@command(
+    "compare",
+    examples=[
+        'bethink compare "deploy key"',
+        'bethink compare "deploy key" --profiles default,siftcoder',
+    ],
+)
+@click.argument("query")
+@click.option("--profiles", metavar="A,B,...",
+              help="Which profiles to ask; all that come with Bethink unless told.")  # fmt: skip
+@query_options
+@pass_app
+def compare(app: App, /, query: str, profiles: str | None, **given: Any) -> int:
+    """Run a query with several profiles, side by side.
+
+    Up to three profiles are shown with their texts, more of them by the rank each gives a
+    memory. Usage is not recorded, so comparing never changes a later answer.
+    """
+    names = [name.strip() for name in (profiles or "").split(",") if name.strip()]
+    if profiles is not None and not names:
+        raise click.UsageError("--profiles names no profile", click.get_current_context())
+    asked = _build_request(read_text_argument(query), None, given)
+    answers = {answer.profile: answer for answer in _compare_profiles(app, asked, names)}
+    if app.json:
+        from bethink.render.wire import recall_json  # plain output does without
+
+        app.out.json({name: recall_json(answer) for name, answer in answers.items()})
+    else:
+        # the other commands do without
+
+        print_comparison(app.out, answers)
+    return 0 if any(answer.hits for answer in answers.values()) else 1

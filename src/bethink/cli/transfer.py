@@ -1,0 +1,262 @@
+"""The commands `export` and `import`.
+
+An export is an atomic write of JSON Lines. An import stores or refuses each entry by
+itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from bethink.cli.app import App, progress
+from bethink.cli.options import command, pass_app
+from bethink.cli.output import dim, green, plural, red, yellow
+from bethink.errors import Refused
+from bethink.importers import KINDS
+
+if TYPE_CHECKING:
+    from bethink.importers.importer import Import
+    from bethink.importers.intake import Tally
+    from bethink.memory import Memory
+
+
+@command(
+    "export",
+    examples=[
+        "bethink export backup.jsonl",
+        "bethink export - | gzip > backup.jsonl.gz",
+    ],
+)
+@click.argument("file", metavar="[FILE]", default="-")
+@pass_app
+def export(app: App, file: str) -> None:
+    """Write everything to a file.
+
+    One JSON object per line, history and links included; bethink import restores it
+    without loss. FILE is replaced only when all is written, and only you can read it; -
+    or nothing writes to standard output.
+    """
+    from bethink.render.wire import dumps  # needed here only
+
+    count = 0
+    with app.open() as memory, _open_output(file) as out, progress(app, "exporting") as advance:
+        for record in memory.export():
+            out.write(dumps(record) + "\n")
+            count += 1
+            advance(count, 0)
+    if file == "-":
+        return
+    if app.json:
+        app.out.json({"file": file, "records": count})
+    else:
+        app.note(green(f"wrote {plural(count, 'record')} to {file}"))
+
+
+@contextmanager
+def _open_output(name: str) -> Iterator[TextIO]:
+    """Open the output; a pipe or device is written to directly."""
+    path = Path(name)
+    if name == "-":
+        yield sys.stdout
+    elif path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8") as out:
+            yield out
+    else:
+        # A linked file is a choice of the user's: the target changes, the link stays.
+        with _atomic_writer(Path(os.path.realpath(path))) as out:
+            yield out
+
+
+@contextmanager
+def _atomic_writer(path: Path) -> Iterator[TextIO]:
+    """Write a private temporary file that atomically replaces ``path`` on success."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}-")
+    draft = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+_MAX_REFUSALS_SHOWN = 20  # refusals listed for people; --json has more
+_MAX_KINDS_SHOWN = 8
+
+
+@command(
+    "import",
+    examples=[
+        "bethink import notes.txt --source notes",
+        "bethink import chatgpt-export.zip --dry-run",
+        "bethink import ~/.claude-mem/claude-mem.db --from claude-mem",
+        "bethink import ~/notes --tag notes",
+        "bethink export - | bethink --space other import -",
+    ],
+)
+@click.argument("path", metavar="PATH")
+@click.option("--from", "--format", "kind", type=click.Choice(KINDS), default="auto",
+              show_default=True, help="What is there. docs/import.md tells of each.",
+              metavar="KIND")  # fmt: skip
+@click.option("-n", "--dry-run", is_flag=True, help="Store nothing; say what would happen.")
+@click.option("--kind", "sort", metavar="TEXT", help="For memories that name none.")
+@click.option("--topic", metavar="TEXT", help="For memories that name none.")
+@click.option("--tag", "tags", multiple=True, metavar="TEXT", help="For memories that name none.")
+@click.option("--session", metavar="NAME", help="For memories that name none.")
+@click.option("--source", metavar="TEXT", help="For memories that name none; else the file.")
+@click.option("--source-class", metavar="TEXT", help="For memories that name none; else import.")
+@click.option("--trust", type=click.IntRange(0, 3), metavar="0-3",
+              help="For memories that name none.")  # fmt: skip
+@click.option("--level", type=click.Choice(["raw", "item", "insight"]),
+              help="For memories that name none.")  # fmt: skip
+@click.option("--classification", type=click.IntRange(0, 3), metavar="0-3",
+              help="For memories that name none.")  # fmt: skip
+@click.option("--force", is_flag=True, default=None, help="Even what looks like a pasted log.")
+@pass_app
+def import_memories(app: App, /, path: str, kind: str, *, dry_run: bool, **defaults: Any) -> int:
+    """Store many memories from a file, or from another tool.
+
+    PATH is a file, gzipped or not, or a folder; - reads standard input. KIND is the
+    format: mcp-memory, mem0, remind, claude-mem, basic-memory, claude-code, chatgpt,
+    claude, markdown; jsonl (one object with the fields of a memory per line, or a
+    string), text (one memory per paragraph), lines (one per line); bethink (an earlier
+    export, imported as a whole or not at all). auto detects it. Refused entries are
+    reported, all others are stored; importing again stores nothing twice, and a changed
+    entry becomes a new revision.
+    """
+    from bethink.importers.importer import Import  # help does without
+
+    given = {name: value for name, value in defaults.items() if value not in (None, ())}
+    if "sort" in given:
+        given["kind"] = given.pop("sort")
+    with _open_target_memory(app, dry_run=dry_run) as memory:
+        under_way = Import(memory, path, kind, preview=dry_run, given=given)
+        try:
+            with progress(app, "importing") as advance:
+                tally = under_way.run(advance)
+        except KeyboardInterrupt:
+            _report_interrupted(app, under_way)
+            raise
+    return _report_import(app, tally, announce_format=kind == "auto")
+
+
+def _open_target_memory(app: App, *, dry_run: bool) -> Memory:
+    """Open the memory to fill; a dry run for a new space uses an in-memory one."""
+    if not dry_run or app.where().path.exists():
+        return app.open()
+    from bethink.memory import Memory  # the heavy part
+
+    return Memory.open(":memory:", settings=app.settings)
+
+
+def _report_interrupted(app: App, running_import: Import) -> None:
+    tally = running_import.tally
+    if not tally.preview and (tally.stored or tally.updated):
+        done = plural(tally.stored + tally.updated, "memory")
+        app.note(f"{done} stored so far; the same command goes on from there")
+
+
+def _report_import(app: App, tally: Tally, *, announce_format: bool) -> int:
+    if app.json:
+        app.out.json(tally_json(tally))
+    elif tally.kind == "bethink":
+        _print_export_summary(app, tally)
+    else:
+        if announce_format:
+            app.note(dim(f"this is {tally.kind}"))
+        _print_tally(app, tally)
+    if tally.n_refused:
+        return 2
+    return 0 if tally.read or tally.kind == "bethink" else 1
+
+
+def _print_export_summary(app: App, tally: Tally) -> None:
+    doing = "would take in" if tally.preview else "took in"
+    known = f", {tally.repeated:,} known already" if tally.repeated else ""
+    app.out.line(green(f"{doing} {plural(tally.stored, 'memory')} of an export{known}"))
+
+
+def _print_tally(app: App, tally: Tally) -> None:
+    if not tally.read:
+        app.note("there is nothing in it")
+        return
+    look = yellow if tally.n_refused else green
+    app.out.line(look(", ".join(_count_phrases(tally))))
+    if tally.preview:
+        _print_preview(app, tally)
+    for refusal in tally.refused[:_MAX_REFUSALS_SHOWN]:
+        app.out.line(
+            red(f"  {refusal.where}: "), refusal.error.message, dim(_remedy_suffix(refusal.error))
+        )
+    if tally.n_refused > _MAX_REFUSALS_SHOWN:
+        app.out.line(
+            dim(f"  and {tally.n_refused - _MAX_REFUSALS_SHOWN:,} more; --json lists them")
+        )
+    if tally.stored and not tally.preview and ":" in tally.source:
+        app.note(dim(f"take it back: bethink revoke --source {quote(tally.source)}"))
+
+
+def _count_phrases(tally: Tally) -> list[str]:
+    doing = "would store" if tally.preview else "stored"
+    parts = [f"{doing} {plural(tally.stored, 'memory')}"]
+    parts += [f"{tally.updated:,} changed"] if tally.updated else []
+    parts += [f"{tally.known:,} known already"] if tally.known else []
+    parts += [f"{plural(tally.links, 'link')}"] if tally.links else []
+    parts += [f"{tally.redacted:,} with secrets taken out"] if tally.redacted else []
+    parts += [f"{tally.n_refused:,} refused"] if tally.n_refused else []
+    return parts
+
+
+def _print_preview(app: App, tally: Tally) -> None:
+    kinds = tally.kinds.most_common(_MAX_KINDS_SHOWN)
+    if kinds:
+        more = len(tally.kinds) - len(kinds)
+        told = ", ".join(f"{count:,} {name}" for name, count in kinds)
+        app.out.line(dim(f"  {told}{f' and {more} other kinds' if more else ''}"))
+    for glimpse in tally.first:
+        app.out.line(dim(f"  {glimpse.where}  "), glimpse.text)
+
+
+def _remedy_suffix(error: Refused) -> str:
+    return f" (try: {error.remedy})" if error.remedy else ""
+
+
+def tally_json(tally: Tally) -> dict[str, Any]:
+    """Result of an import as JSON."""
+    return {
+        "format": tally.kind,
+        "source": tally.source,
+        "dry_run": tally.preview,
+        "stored": tally.stored,
+        "updated": tally.updated,
+        "duplicates": tally.duplicates,
+        "repeated": tally.repeated,
+        "links": tally.links,
+        "redacted": tally.redacted,
+        "kinds": dict(tally.kinds),
+        "first": [glimpse._asdict() for glimpse in tally.first],
+        "ids": tally.ids,
+        "n_refused": tally.n_refused,
+        "refused": [
+            {
+                "where": where,
+                "line": int(where[5:]) if where[5:].isdecimal() else None,
+                "kind": error.rule,
+                "message": error.message,
+                "remedy": error.remedy,
+            }
+            for where, error in tally.refused
+        ],
+    }

@@ -1,0 +1,216 @@
+"""The commands `remember` and `update`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from bethink.cli.app import App
+from bethink.cli.options import command, parse_json_object, pass_app, read_text_argument
+from bethink.cli.output import bold, dim, green, one_line, yellow
+
+if TYPE_CHECKING:
+    from bethink.memory import Memory
+    from bethink.model import Remembered
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_TEXT_OPTIONS = (
+    ("--kind", "decision, fact, event, ...; found by rules where not given."),
+    ("--layer", "goal, context, emotion, implementation, caveat, learning, or an alias."),
+    ("--topic", "What it is about, in a word or two."),
+    ("--tier", "How long it should matter."),
+    ("--caption", "A short line that stands for it."),
+    ("--speaker", "Who said it."),
+    ("--original", "The text before it was translated or distilled."),
+    ("--language", "Its language, like en or de."),
+)
+_NUMBER_OPTIONS = (
+    ("--importance", click.FloatRange(0, 1), "0-1", "How much it matters; 0.5 unless told."),
+    ("--confidence", click.FloatRange(0, 1), "0-1", "How sure it is; 1 unless told."),
+    ("--emotion", click.FloatRange(-5, 5), "-5-5", "From distress to joy."),
+    ("--trust", click.IntRange(0, 3), "0-3", "From 0 unknown to 3 the owner."),
+    ("--integrity", click.IntRange(0, 4), "0-4", "How untouched it is."),
+    ("--credibility", click.IntRange(0, 6), "0-6", "From 0 confirmed to 6 unknown."),
+    ("--classification", click.IntRange(0, 3), "0-3", "From 0 public to 3 secret; 1 unless told."),
+)
+_TIME_OPTIONS = (
+    ("--occurred-at", "When it happened."),
+    ("--occurred-end", "When it was over."),
+    ("--valid-from", "Since when it holds."),
+    ("--valid-to", "Until when it holds."),
+)
+
+
+_COLLISION_LABELS = {
+    "exact": "like",
+    "near": "like",
+    "related": "related to",
+    "supersedes": "supersedes",
+    "superseded": "superseded by",
+    "contradicts": "contradicts",
+}
+
+
+def detail_options(function: F) -> F:
+    """Add options for a memory's fields, passed as keyword arguments."""
+    decorators = [click.option(name, metavar="TEXT", help=told) for name, told in _TEXT_OPTIONS]
+    decorators += [
+        click.option("--tag", "tags", multiple=True, metavar="TEXT", help="May be repeated."),
+        click.option("--entity", "entities", multiple=True, metavar="NAME",
+                     help="Whom or what it speaks of; may be repeated."),
+    ]  # fmt: skip
+    decorators += [
+        click.option(name, type=kind, metavar=metavar, help=told)
+        for name, kind, metavar, told in _NUMBER_OPTIONS
+    ]
+    decorators += [click.option(name, metavar="TIME", help=told) for name, told in _TIME_OPTIONS]
+    decorators.append(
+        click.option("--metadata", metavar="JSON", help="Anything else, as a JSON object.")
+    )
+    for decorate in reversed(decorators):
+        function = decorate(function)
+    return function
+
+
+def _drop_unset(details: dict[str, Any]) -> dict[str, Any]:
+    """Keep only the options that were set; the write pipeline fills in the rest."""
+    given = {name: value for name, value in details.items() if value not in (None, ())}
+    if "metadata" in given:
+        given["metadata"] = parse_json_object(given["metadata"], "--metadata")
+    return given
+
+
+@command(
+    "remember",
+    examples=[
+        'bethink remember "Tests run with make test"',
+        'bethink remember "We chose PostgreSQL 16" --kind decision --topic database',
+        "git log -1 --format=%B | bethink remember - --source git",
+    ],
+)
+@click.argument("texts", metavar="TEXT", nargs=-1, required=True)
+@detail_options
+@click.option("--pin", "pinned", is_flag=True, default=None, help="Never forget it by itself.")
+@click.option("--level", type=click.Choice(["raw", "item", "insight"]),
+              help="raw is an episode word for word; item unless told.")  # fmt: skip
+@click.option("--session", metavar="NAME", help="The conversation it belongs to.")
+@click.option("--seq", type=int, metavar="N", help="Its place in the conversation.")
+@click.option("--parent", metavar="ID", help="The memory it was made from.")
+@click.option("--source", metavar="TEXT", help="Where it comes from; user unless told.")
+@click.option(
+    "--source-class", metavar="TEXT", help="owner, user, agent, tool, import, web or unknown."
+)
+@click.option("--id", metavar="TEXT", help="The id to give it.")
+@click.option("--key", metavar="TEXT", help="The same key again stores nothing new.")
+@click.option("--force", is_flag=True, default=None, help="Even if it looks like a pasted log.")
+@click.option("--extract", is_flag=True, help="Let the language model read it, too.")
+@pass_app
+def remember(app: App, /, texts: tuple[str, ...], *, extract: bool, **details: Any) -> None:
+    """Store a memory.
+
+    TEXT is the memory; - reads it from standard input. Several TEXTs are several
+    memories. Secrets are removed, and duplicates are not stored again.
+    """
+    if len(texts) > 1 and any(" " not in text.strip() for text in texts):
+        raise click.UsageError(
+            "several words were given, each as a memory of its own; put the text in quotes",
+            click.get_current_context(),
+        )
+    about = _drop_unset(details)
+    drafts = [{"text": read_text_argument(text), **about} for text in texts]
+    with app.open() as memory:
+        results = memory.remember_many(drafts, relate=True)
+        if extract:
+            results = [_extract_with_llm(memory, result) for result in results]
+    if app.json:
+        from bethink.render.wire import remembered_json  # plain output does without
+
+        told = [remembered_json(result) for result in results]
+        app.out.json(told[0] if len(told) == 1 else told)
+        return
+    for result in results:
+        print_remembered(app, result)
+
+
+def _extract_with_llm(memory: Memory, result: Remembered) -> Remembered:
+    """Add what the language model extracts; if the model is down, mark it as pending."""
+    from bethink.errors import ModelError  # plain writing does without
+
+    if result.status != "stored":
+        return result
+    try:
+        (item,) = memory.extract(result.id)
+    except ModelError:
+        return result._replace(pending=(*result.pending, "extraction"))
+    names = (entity.partition(":")[2] for entity in item.entities)
+    known = {name.casefold() for name in result.entities}
+    found = tuple(name for name in names if name not in known)
+    return result._replace(entities=(*result.entities, *found))
+
+
+def print_remembered(app: App, result: Remembered) -> None:
+    """Print the outcome of storing a draft: its id, then collisions and flags."""
+    if app.quiet:
+        app.out.line(result.id)
+        return
+    look = green if result.status == "stored" else yellow
+    app.out.line(look(result.status), " ", bold(result.id))
+    for collision in result.collisions:
+        how = f"({collision.similarity:.2f}, {collision.action})"
+        told = f"  {_COLLISION_LABELS[collision.kind]} {collision.id} {how}: {one_line(collision.text, 60)}"
+        app.out.line(dim(told))
+        if collision.resolve:
+            app.out.line(dim("    resolve: "), collision.resolve)
+    for title, entries in (
+        ("redacted", result.redacted),
+        ("speaks of", result.entities),
+        ("flagged", result.flags),
+        ("pending", result.pending),
+    ):
+        if entries:
+            app.out.line(dim(f"  {title}: {', '.join(entries)}"))
+
+
+@command(
+    "update",
+    examples=[
+        'bethink update 0v3h2k9x4m7q1abc "We chose PostgreSQL 17"',
+        "bethink update 1abc --importance 0.9 --pin",
+    ],
+)
+@click.argument("item_id", metavar="ID")
+@click.argument("text", required=False)
+@click.option("--text", "text_option", metavar="TEXT", help="The new text; - reads it.")
+@detail_options
+@click.option("--pin/--no-pin", "pinned", default=None, help="Never forget it by itself, or do.")
+@pass_app
+def update(
+    app: App, /, item_id: str, text: str | None, text_option: str | None, **details: Any
+) -> None:
+    """Correct a memory; the old text stays in its history.
+
+    ID is the memory's id or a unique part of it. TEXT is the new text; - reads it from
+    standard input.
+    """
+    if text is not None and text_option is not None:
+        raise click.UsageError("the new text was given twice", click.get_current_context())
+    changes = _drop_unset(details)
+    new_text = text if text is not None else text_option
+    if new_text is not None:
+        changes["text"] = read_text_argument(new_text)
+    if not changes:
+        raise click.UsageError("there is nothing to change", click.get_current_context())
+    with app.open() as memory:
+        item = memory.update(item_id, **changes)
+    if app.json:
+        from bethink.render.wire import item_json  # plain output does without
+
+        app.out.json(item_json(item))
+    elif app.quiet:
+        app.out.line(item.id)
+    else:
+        app.out.line(green("updated"), " ", bold(item.id), dim(f" revision {item.rev}"))

@@ -1,0 +1,1 @@
+"""Configuration: settings, paths, spaces and the aliases of other systems."""

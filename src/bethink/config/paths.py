@@ -1,0 +1,107 @@
+"""File system locations: the project of a folder, and the user's own folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+APP_NAME = "bethink"
+PROJECT_FOLDER = ".bethink"
+PROJECT_FILE = "bethink.toml"
+CONFIG_VARIABLE = "BETHINK_CONFIG_DIR"
+
+
+def find_project(start: Path, home: Path | None = None) -> Path | None:
+    """The nearest folder from ``start`` upwards that is a project's root.
+
+    A root holds the project folder, the project file or ``.git``. The search ends at the
+    home folder and at the top of the file system, which are never projects: a home under
+    version control must not claim everything below it. Unreadable folders count as empty.
+    """
+    top = None if home is None else Path(os.path.realpath(home))
+    folder = Path(os.path.realpath(start))
+    while folder not in (top, folder.parent):
+        if _is_root(folder):
+            return folder
+        folder = folder.parent
+    return None
+
+
+def _is_root(folder: Path) -> bool:
+    # Not Path's own tests: before Python 3.14 they raise where a parent is closed to us.
+    return (
+        os.path.isdir(folder / PROJECT_FOLDER)  # noqa: PTH112
+        or is_file(folder / PROJECT_FILE)
+        or os.path.exists(folder / ".git")  # noqa: PTH110
+    )
+
+
+def is_file(path: Path) -> bool:
+    """Whether a file exists and can be seen; files in inaccessible folders do not count."""
+    return os.path.isfile(path)  # noqa: PTH113
+
+
+def project_files(root: Path) -> list[Path]:
+    """The project's existing configuration files; there should be at most one."""
+    places = (root / PROJECT_FOLDER / "config.toml", root / PROJECT_FILE)
+    return [path for path in places if is_file(path)]
+
+
+def working_folder() -> Path | None:
+    """The working directory of the process, if it still exists."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
+
+
+def home_folder(env: Mapping[str, str]) -> Path:
+    """The user's home folder."""
+    named = env.get("USERPROFILE" if os.name == "nt" else "HOME")
+    return Path(named) if named else Path.home()
+
+
+def config_folder(env: Mapping[str, str]) -> Path:
+    """The folder of the user's ``config.toml`` and ``profiles/``.
+
+    The environment variable ``CONFIG_VARIABLE`` names it, else it is the platform's.
+    """
+    if named := env.get(CONFIG_VARIABLE):
+        return Path(named).expanduser()
+    from platformdirs import user_config_dir  # start-up time
+
+    return Path(user_config_dir(APP_NAME, appauthor=False))
+
+
+def data_folder() -> Path:
+    """The platform's folder for user data."""
+    from platformdirs import user_data_dir  # start-up time
+
+    return Path(user_data_dir(APP_NAME, appauthor=False))
+
+
+def state_folder() -> Path:
+    """The platform's folder for state that is not memory: logs, pending work."""
+    from platformdirs import user_state_dir  # start-up time
+
+    return Path(user_state_dir(APP_NAME, appauthor=False))
+
+
+def cache_folder() -> Path:
+    """The platform's folder for data that can be recreated."""
+    from platformdirs import user_cache_dir  # start-up time
+
+    return Path(user_cache_dir(APP_NAME, appauthor=False))
+
+
+def hooks_log() -> Path:
+    """The log file for hook errors, which are not reported to the host."""
+    return state_folder() / "hooks.log"
+
+
+def make_private_folder(path: Path) -> None:
+    """Create a folder and its missing parents with mode 0700; existing ones are unchanged."""
+    if not path.is_dir():
+        make_private_folder(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)

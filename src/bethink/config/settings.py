@@ -1,0 +1,469 @@
+"""Settings: argument > environment > project file > user file > default.
+
+The table ``SETTINGS`` is complete: loading, validation, the ``config`` command and the
+documentation read it. Each value keeps its origin.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from bethink.config.aliases import Change, ForeignConfig
+from bethink.config.paths import (
+    CONFIG_VARIABLE,
+    PROJECT_FOLDER,
+    config_folder,
+    find_project,
+    home_folder,
+    is_file,
+    project_files,
+    working_folder,
+)
+from bethink.errors import BadSetting
+
+__all__ = [
+    "SETTINGS",
+    "SPACE_NAME",
+    "Origin",
+    "Setting",
+    "Settings",
+    "load_settings",
+    "refuse_in_project",
+    "set_project_setting",
+    "set_user_setting",
+]
+
+
+ENV_PREFIX = "BETHINK_"
+SPACE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+
+
+class Origin(NamedTuple):
+    """Where a value came from: the kind of source, and the variable or file."""
+
+    kind: Literal["argument", "environment", "project file", "user file", "default"]
+    where: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.where}".rstrip()
+
+
+_DEFAULT = Origin("default")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings with their defaults.
+
+    ``space`` and ``data_dir`` are detected when they are not set (see ``spaces``).
+    ``project`` is the root these settings were loaded for and ``config`` the user's folder;
+    both are detected, not set.
+    """
+
+    space: str | None = None
+    data_dir: Path | None = None
+    embedder: str = "wordllama"
+    reranker: str = "none"
+    llm: str = "none"
+    profile: str = "default"
+    k: int = 10
+    max_tokens: int = 2000
+    track: bool = False
+    cache: bool = False
+    max_classification: int = 2
+    allowed_roots: str | None = None
+    notes_dir: Path | None = None
+    notes_trust: int = 1
+    color: str = "auto"
+    actor: str = "user"
+    worker: str = "auto"
+    worker_idle: int = 600
+    maintain_in_background: bool = False
+    project: Path | None = None
+    config: Path | None = None
+    theirs: ForeignConfig = field(default_factory=lambda: ForeignConfig({}))
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+
+    def origin(self, name: str) -> Origin:
+        """The source of the setting's value."""
+        return self.origins.get(find_setting(name).name, _DEFAULT)
+
+    def given(self, name: str) -> Any:
+        """The value if it was set explicitly, else None: for settings a profile can override."""
+        return getattr(self, name) if self.origin(name) != _DEFAULT else None
+
+    def changes(self, profile: str) -> tuple[Change, ...]:
+        """The changes that a profile's original system makes by its variables and config files."""
+        return tuple(one for one in self.theirs.changes(profile) if one.verb != "setting")
+
+    def profile_folders(self) -> tuple[Path, ...]:
+        """Folders of user-defined profiles; the project's comes last and wins."""
+        roots = (self.config, self.project and self.project / PROJECT_FOLDER)
+        return tuple(root / "profiles" for root in roots if root is not None)
+
+
+class Setting(NamedTuple):
+    """One row of the settings table."""
+
+    name: str
+    type: type[str | int | bool | Path]
+    help: str
+    allowed: tuple[str | int, ...] = ()
+    limits: tuple[int, int] | None = None
+    pattern: re.Pattern[str] | None = None
+    providers: tuple[str, ...] = ()
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return ENV_PREFIX + self.name.upper()
+
+    @property
+    def default(self) -> Any:
+        """The default value."""
+        return getattr(Settings(), self.name)
+
+    @property
+    def expected(self) -> str:
+        """Description of the allowed values."""
+        if self.allowed:
+            named = "one of " + ", ".join(map(str, self.allowed))
+            if not self.providers:
+                return named
+            return f"{named}, or a model of {', '.join(self.providers)} as PROVIDER:MODEL"
+        if self.limits:
+            return "a whole number from {:,} to {:,}".format(*self.limits)
+        if self.pattern:
+            return (
+                "a name of 1 to 64 lower-case letters, digits, '.', '_' and '-' "
+                "that begins with a letter or digit"
+            )
+        return {bool: "true or false", Path: "a path"}.get(self.type, "text on one line")
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "space", str, "which memory to use; else the project's own, found from the working "
+        "directory", pattern=SPACE_NAME,
+    ),
+    Setting("data_dir", Path, "the folder that holds the memories; else the platform's"),
+    Setting(
+        "embedder", str, "what makes vectors of texts; none searches by words alone",
+        allowed=("wordllama", "hash", "transformer", "none"),
+        providers=("transformer", "sentence-transformers", "ollama", "openai"),
+    ),
+    Setting(
+        "reranker", str, "what reads the best memories against the question; none leaves that out",
+        allowed=("overlap", "cross-encoder", "llm", "none"),
+        providers=("cross-encoder", "http", "https"),
+    ),
+    Setting(
+        "llm", str, "the language model that jobs ask; none leaves them to rules",
+        allowed=("none",), providers=("openai", "anthropic", "ollama"),
+    ),
+    Setting("profile", str, "how to recall when no profile is named"),
+    Setting("k", int, "how many memories a recall returns at most", limits=(1, 200)),
+    Setting(
+        "max_tokens", int, "how many tokens a recall returns at most", limits=(1, 1_000_000)
+    ),
+    Setting("track", bool, "whether a recall notes which memories it returned"),
+    Setting("cache", bool, "whether a question asked again of an unchanged memory is "
+            "answered as before"),
+    Setting(
+        "max_classification", int, "the highest classification a recall shows: 0 public, "
+        "1 internal, 2 confidential, 3 secret", allowed=(0, 1, 2, 3),
+    ),
+    Setting(
+        "allowed_roots", str, "folders whose files may be read, separated as in PATH; else the "
+        "project's own",
+    ),
+    Setting("notes_dir", Path, "a folder of daily, weekly and quarterly notes to search; else "
+            "DATA_DIR/SPACE/notes"),
+    Setting("notes_trust", int, "how far notes are trusted: 0 unknown to 3 the owner's word",
+            allowed=(0, 1, 2, 3)),
+    Setting(
+        "color", str, "whether the command line uses colours", allowed=("auto", "always", "never"),
+    ),
+    Setting("actor", str, "who is written down in the journal as the one who did it"),
+    Setting(
+        "worker", str, "whether a local process keeps models loaded: auto where one takes long to "
+        "load", allowed=("auto", "on", "off"),
+    ),
+    Setting("worker_idle", int, "after how many idle seconds the worker ends", limits=(1, 86_400)),
+    Setting("maintain_in_background", bool, "whether the worker tidies up while it is idle"),
+)  # fmt: skip
+SETTINGS_BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+_BOOLEAN_WORDS = {
+    **dict.fromkeys(("1", "true", "yes", "on"), True),
+    **dict.fromkeys(("0", "false", "no", "off"), False),
+}
+_PARSERS: dict[type, Callable[[str], Any]] = {
+    str: str,
+    int: int,
+    bool: lambda text: _BOOLEAN_WORDS[text.lower()],
+    Path: str,
+}
+
+
+def find_setting(name: str, where: str = "") -> Setting:
+    if name in SETTINGS_BY_NAME:
+        return SETTINGS_BY_NAME[name]
+    near = closest_setting(name)
+    hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(SETTINGS_BY_NAME)}"
+    raise BadSetting(f"{where and where + ': '}there is no setting {name!r}", remedy=hint)
+
+
+def closest_setting(name: str) -> str | None:
+    from difflib import get_close_matches  # start-up time: only for mistakes
+
+    return next(iter(get_close_matches(name, SETTINGS_BY_NAME, n=1, cutoff=0.7)), None)
+
+
+def parse_value(setting: Setting, text: str, where: str) -> Any:
+    try:
+        return _PARSERS[setting.type](text.strip())
+    except (ValueError, KeyError) as error:
+        raise _bad_value(setting, text, where) from error
+
+
+def validate_value(setting: Setting, value: Any, where: str) -> Any:
+    wanted = (str, Path) if setting.type is Path else setting.type
+    right = isinstance(value, wanted) and (setting.type is bool or not isinstance(value, bool))
+    if not right or not _is_allowed(setting, value):
+        raise _bad_value(setting, value, where)
+    return Path(value) if setting.type is Path else value
+
+
+def _is_allowed(setting: Setting, value: Any) -> bool:
+    if setting.allowed:
+        return value in setting.allowed or is_provider_model(setting, value)
+    if setting.limits:
+        return bool(setting.limits[0] <= value <= setting.limits[1])
+    if setting.pattern:
+        return bool(setting.pattern.fullmatch(value))
+    return setting.type is bool or (bool(text := str(value)) and text.isprintable())
+
+
+def is_provider_model(setting: Setting, value: Any) -> bool:
+    provider, _, model = str(value).partition(":")
+    return provider in setting.providers and bool(model.strip()) and model.isprintable()
+
+
+def _bad_value(setting: Setting, value: Any, where: str) -> BadSetting:
+    shown = str(value) if isinstance(value, Path) else value
+    default = "found by itself" if setting.default is None else json.dumps(setting.default)
+    return BadSetting(
+        f"{where} is {shown!r}, but must be {setting.expected}",
+        remedy=f"change it, or leave it out: then it is {default}",
+    )
+
+
+USER_ONLY_SETTINGS = frozenset(
+    {"data_dir", "max_classification", "actor", "allowed_roots", "notes_trust"}
+)
+# The personal space, that of the desktop app, and those that are named after other
+# projects' folders.
+_PRIVATE_SPACE = re.compile(r"personal|desktop|.*-[0-9a-f]{8}")
+
+
+def load_settings(
+    start: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Load the settings that apply in the folder ``start`` (else the working directory).
+
+    ``overrides`` are arguments; None among them means not given. Every source is checked,
+    including overridden ones.
+    """
+    env = os.environ if env is None else env
+    start = start or working_folder()
+    home, config = home_folder(env), config_folder(env)
+    project = start and find_project(start, home)
+    theirs = ForeignConfig.of(env, home, project)
+    found: dict[str, tuple[Any, Origin]] = {}
+    for name, value, origin, folder in (
+        *_from_file(config / "config.toml", "user file", config),
+        *_from_project(project),
+        *_from_environment(env, start),
+        *_from_arguments(overrides or {}, start),
+    ):
+        found[name] = (_resolve_path(value, folder), origin)
+    profile = str(found["profile"][0]) if "profile" in found else Settings().profile
+    for name, (value, origin) in _from_foreign_config(theirs.changes(profile), start).items():
+        if (
+            name not in found
+            or _SOURCE_PRIORITY[origin.kind] > _SOURCE_PRIORITY[found[name][1].kind]
+        ):
+            found[name] = (value, origin)
+    return Settings(
+        **{name: value for name, (value, _) in found.items()},
+        project=project,
+        config=config,
+        theirs=theirs,
+        origins={name: origin for name, (_, origin) in found.items()},
+    )
+
+
+# A name, its checked value, where it came from, and what a relative path is relative to.
+_SettingValues = Iterator[tuple[str, Any, Origin, Path | None]]
+
+
+# How much a source counts where one of theirs meets one of ours; at a draw, ours.
+_SOURCE_PRIORITY = {"user file": 0, "project file": 1, "environment": 2, "argument": 3}
+
+
+def _from_foreign_config(
+    changes: tuple[Change, ...], folder: Path | None
+) -> dict[str, tuple[Any, Origin]]:
+    return {
+        name: (
+            _resolve_path(validate_value(SETTINGS_BY_NAME[name], value, where), folder),
+            Origin(kind, where),
+        )
+        for verb, name, value, where, kind in changes
+        if verb == "setting"
+    }
+
+
+def _from_file(
+    path: Path, kind: Literal["user file", "project file"], folder: Path
+) -> _SettingValues:
+    if not is_file(path):
+        return
+    from bethink.config.toml_file import read_table  # start-up time: most have no file
+
+    origin = Origin(kind, str(path))
+    for name, value in read_table(path).items():
+        yield (
+            name,
+            validate_value(find_setting(name, str(path)), value, f"{path}: {name}"),
+            origin,
+            folder,
+        )
+
+
+def _from_project(root: Path | None) -> _SettingValues:
+    if root is None or (path := _project_file(root)) is None:
+        return
+    for found in _from_file(path, "project file", root):
+        refuse_in_project(found[0], found[1], str(path))
+        _refuse_notes_outside(found[0], found[1], root, str(path))
+        yield found
+
+
+def refuse_in_project(name: str, value: Any, where: str) -> None:
+    """Refuse a setting that a project file must not make.
+
+    A project may come from strangers: it must not decide about the user's own memory, nor
+    choose the server or model folder its texts are sent to.
+    """
+    sent_on = is_provider_model(find_setting(name), value)
+    somebodys = name == "space" and _PRIVATE_SPACE.fullmatch(str(value))
+    if name in USER_ONLY_SETTINGS or somebodys or sent_on:
+        raise BadSetting(
+            f"{where}: a project cannot set {name} = {str(value)!r}",
+            remedy="set it for yourself: bethink config set",
+        )
+
+
+def _refuse_notes_outside(name: str, value: Any, root: Path, where: str) -> None:
+    """Refuse a project's ``notes_dir`` outside the project, symbolic links resolved."""
+    if name != "notes_dir" or value is None:
+        return
+    place, inside = os.path.realpath(root / Path(value).expanduser()), os.path.realpath(root)
+    if not Path(place).is_relative_to(inside):
+        raise BadSetting(
+            f"{where}: a project's notes_dir must lie inside the project, not in {str(value)!r}",
+            remedy="set it for yourself: bethink config set",
+        )
+
+
+def _from_environment(env: Mapping[str, str], folder: Path | None) -> _SettingValues:
+    for variable in sorted(name for name in env if name.startswith(ENV_PREFIX)):
+        name = variable.removeprefix(ENV_PREFIX).lower()
+        if name in SETTINGS_BY_NAME and env[variable]:
+            setting = SETTINGS_BY_NAME[name]
+            value = validate_value(setting, parse_value(setting, env[variable], variable), variable)
+            yield name, value, Origin("environment", variable), folder
+        elif (
+            name not in SETTINGS_BY_NAME
+            and variable != CONFIG_VARIABLE
+            and (near := closest_setting(name))
+        ):
+            # Other parts have variables of their own; only a slip of the pen is refused.
+            raise BadSetting(
+                f"there is no setting {variable}",
+                remedy=f"did you mean {SETTINGS_BY_NAME[near].variable}?",
+            )
+
+
+def _from_arguments(overrides: Mapping[str, Any], folder: Path | None) -> _SettingValues:
+    for name, value in overrides.items():
+        if value is not None:
+            setting = find_setting(name)
+            yield (
+                name,
+                validate_value(setting, value, f"argument {name}"),
+                Origin("argument"),
+                folder,
+            )
+
+
+def set_user_setting(name: str, value: Any, env: Mapping[str, str] | None = None) -> Path:
+    """Write one setting to the user's file (None removes it) and return the file."""
+    path = config_folder(os.environ if env is None else env) / "config.toml"
+    here = working_folder()
+    if value is not None and find_setting(name).type is Path and here is not None:
+        # Whoever types a relative path means one from here, not from the file's folder.
+        value = here / Path(value).expanduser()
+    return _write_setting(path, name, value, keep_mode=False)
+
+
+def set_project_setting(
+    name: str, value: Any, start: Path | None = None, env: Mapping[str, str] | None = None
+) -> Path:
+    """Write one setting to the file of the project that ``start`` belongs to."""
+    start = start or working_folder()
+    root = start and find_project(start, home_folder(os.environ if env is None else env))
+    if root is None:
+        raise BadSetting("this folder is in no project", remedy="mkdir .bethink makes it one")
+    path = _project_file(root) or root / PROJECT_FOLDER / "config.toml"
+    refuse_in_project(find_setting(name).name, value, str(path))
+    _refuse_notes_outside(name, value, root, str(path))
+    return _write_setting(path, name, value, keep_mode=True)
+
+
+def _write_setting(path: Path, name: str, value: Any, *, keep_mode: bool) -> Path:
+    from bethink.config.toml_file import write_key  # start-up time: rarely needed
+
+    setting = find_setting(name)
+    if isinstance(value, Path):
+        value = str(value)
+    if isinstance(value, str):
+        value = parse_value(setting, value, name)
+    if value is not None:
+        validate_value(setting, value, name)
+    write_key(path, name, value, keep_mode=keep_mode)
+    return path
+
+
+def _project_file(root: Path) -> Path | None:
+    files = project_files(root)
+    if len(files) > 1:
+        raise BadSetting(f"both {files[0]} and {files[1]} are there", remedy="keep one of them")
+    return files[0] if files else None
+
+
+def _resolve_path(value: Any, folder: Path | None) -> Any:
+    if not isinstance(value, Path):
+        return value
+    path = value.expanduser()
+    return path if folder is None else folder / path

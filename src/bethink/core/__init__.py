@@ -1,0 +1,1 @@
+"""Helpers without domain knowledge: files, ids, JSON, registries, text."""

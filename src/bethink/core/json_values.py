@@ -1,0 +1,83 @@
+"""Strict JSON values: UTC times, finite numbers, and a strict parser."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Any
+
+from bethink.errors import BadText, TooLarge
+
+Json = dict[str, Any]
+
+
+def iso(moment: datetime | None) -> str | None:
+    """A datetime as ISO 8601 in UTC with milliseconds, or None."""
+    if moment is None:
+        return None
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def finite_or_none(value: float | None) -> float | None:
+    """The number, or None where JSON cannot represent it."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+MAX_JSON_DEPTH = 64
+_MAX_INTEGER_DIGITS = 20  # digits; 64 bits need no more
+# A string without an end is taken to the end of the text: trying again from every quote
+# inside it would take forever.
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
+_BRACKET = re.compile(r"[\[\]{}]")
+
+
+def parse_strict_json(text: str) -> Any:
+    """Parse JSON strictly: no NaN, no duplicate keys; raise BadText or TooLarge."""
+    _check_depth(text)
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=_unique_keys,
+            parse_constant=_refuse_constant,
+            parse_float=_parse_finite,
+            parse_int=_parse_bounded_int,
+        )
+    except json.JSONDecodeError as error:
+        raise BadText(f"not JSON: {error.msg.lower()} at column {error.colno}") from error
+
+
+def _check_depth(text: str) -> None:
+    """Check the nesting before parsing, because the parser recurses per bracket."""
+    depth = 0
+    for bracket in _BRACKET.finditer(_STRING.sub("", text)):
+        depth += 1 if bracket.group() in "[{" else -1
+        if depth > MAX_JSON_DEPTH:
+            raise TooLarge("the JSON", limit=MAX_JSON_DEPTH, actual=depth, unit="levels deep")
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise BadText(f"not JSON we take: the key {twice!r:.80} stands there twice")
+    return made
+
+
+def _refuse_constant(name: str) -> None:
+    raise BadText(f"not JSON: {name} is no number")
+
+
+def _parse_finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise BadText(f"not JSON we take: {digits:.40} is beyond any number we can keep")
+    return value
+
+
+def _parse_bounded_int(digits: str) -> int:
+    if len(digits.lstrip("-")) > _MAX_INTEGER_DIGITS:
+        raise BadText(f"not JSON we take: a number of {len(digits):,} digits")
+    return int(digits)

@@ -1,0 +1,236 @@
+"""Text utilities: hidden characters, normalization, sentences, captions, fingerprints."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from typing import Protocol
+
+# --- Characters -------------------------------------------------------------------------
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_CONTROLS = "\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
+_NONCHARACTERS = "\ufdd0-\ufdef" + "".join(
+    f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000)
+)
+_BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_ZERO_WIDTH = "\u180e\u200b\u2060-\u2065\ufeff\ufff9-\ufffb"
+_TAGS = "\U000e0000-\U000e007f"
+_SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
+
+_ASCII_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_CONTROL = re.compile(f"[{_CONTROLS}{_NONCHARACTERS}]")
+_BIDI_CONTROL = re.compile(f"[{_BIDI}]")
+_HIDDEN = re.compile(f"[{_ZERO_WIDTH}{_TAGS}]|[{_SELECTORS}]{{2,}}")
+# A joiner belongs between two letters or emoji of its own scripts, one at a time.
+_STRAY_JOINER = re.compile(
+    "[\u200c\u200d]{2,}|(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])"
+)
+_ANSI = re.compile(
+    "\x1b\\[[0-?]*[ -/]*[@-~]"
+    "|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)"
+    "|\x9b[0-?]*[ -/]*[@-~]"
+    "|\x1b[@-Z\\\\-_]"
+)
+_LINE_END = re.compile("\r\n?|\x85")
+_INVISIBLE = re.compile(f"[{_CONTROLS}{_NONCHARACTERS}{_BIDI}{_ZERO_WIDTH}{_TAGS}]")
+_SELECTOR_RUN = re.compile(f"[{_SELECTORS}]{{2,}}")
+
+
+def find_unstorable(text: str) -> tuple[int, str] | None:
+    """The first character that no store can keep: its position and its name."""
+    if text.isascii() and "\x00" not in text:
+        return None
+    found = _UNSTORABLE.search(text)
+    if found is None:
+        return None
+    code = ord(found.group())
+    return found.start(), "NUL" if code == 0 else f"lone surrogate U+{code:04X}"
+
+
+def hidden_text_flags(text: str) -> tuple[str, ...]:
+    """Flags for hidden characters in a text; empty for ordinary text."""
+    if text.isascii():
+        return ("control_text",) if _ASCII_CONTROL.search(text) else ()
+    flags = []
+    if _BIDI_CONTROL.search(text):
+        flags.append("bidi_control")
+    if _CONTROL.search(text):
+        flags.append("control_text")
+    if _HIDDEN.search(text) or _STRAY_JOINER.search(text):
+        flags.append("invisible_text")
+    return tuple(flags)
+
+
+def strip_hidden(text: str) -> str:
+    """Remove hidden characters, so that the text is safe for a model or a terminal.
+
+    Removes tag characters, direction controls, zero-width characters, escape sequences and
+    controls other than line feed and tab. Joiners stay where a script or an emoji needs them.
+    """
+    if text.isascii() and "\r" not in text and not _ASCII_CONTROL.search(text):
+        return text
+    shown = _ANSI.sub("", text)
+    shown = _INVISIBLE.sub("", _LINE_END.sub("\n", shown)).replace("\x00", "")
+    if shown.isascii():
+        return shown
+    return _STRAY_JOINER.sub("", _SELECTOR_RUN.sub("", shown))
+
+
+# --- Words and forms --------------------------------------------------------------------
+
+# What NFKC would turn into plain digits: 10⁵ must not become 105.
+_SUPERSCRIPTS = str.maketrans({sign: f"^{digit}" for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")})
+_OPENING = "\"'`(“‘«„‹「『（"
+_CLOSING = "\"'`).,;:!…”’»›」』）。，、；：！"
+# Scripts written without spaces between words, and Hangul, whose words carry endings.
+_UNSEGMENTED = re.compile(
+    "["
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u1000-\u109f\u1780-\u17ff\ua9e0-\ua9ff\uaa60-\uaa7f"  # Myanmar, Khmer
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"  # kana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+    "\uac00-\ud7a3"  # Hangul
+    "]+"
+)
+# Marks that the word index takes for gaps (it keeps only U+0300-0331 inside a word).
+_BREAKING_MARK = re.compile(
+    "[\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0903"
+    "\u093a-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983\u09bc-\u09cd\u0a01-\u0a4d\u0a81-\u0acd"
+    "\u0b01-\u0b4d\u0b82-\u0bcd\u0c00-\u0c4d\u0c81-\u0ccd\u0d00-\u0d4d\u0d81-\u0df3\u0e31"
+    "\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ebc\u0ec8-\u0ecd\u0f18-\u0f87\u102b-\u103e\u1056-\u1059"
+    "\u17b4-\u17d3]"
+)
+
+
+def fold(text: str) -> str:
+    """Normalize a text for comparison: width, case, spaces and closing punctuation.
+
+    Signs that carry meaning stay: ``C++`` is not ``C#``, ``-5`` is not ``5``,
+    ``10⁵`` is not ``105`` and a question is not a statement.
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text.translate(_SUPERSCRIPTS))
+    words = text.casefold().split()
+    kept = [word.lstrip(_OPENING).rstrip(_CLOSING) for word in words]
+    return " ".join(filter(None, kept)) or " ".join(words)
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The normalized words of a text; character bigrams for scripts without spaces."""
+    folded = fold(text)
+    words = frozenset(folded.split())
+    if folded.isascii():
+        return words
+    pairs = (pair for run in _UNSEGMENTED.findall(folded) for pair in _char_bigrams(run))
+    return frozenset(word for word in words if not _UNSEGMENTED.search(word)).union(pairs)
+
+
+def _char_bigrams(run: str) -> list[str]:
+    letters = _BREAKING_MARK.sub("", run)
+    if len(letters) == 1:
+        return [letters]
+    return [letters[i : i + 2] for i in range(len(letters) - 1)]
+
+
+# --- Sentences and captions -------------------------------------------------------------
+
+_BREAK = re.compile(r"(?<=[.!?…])[\"')\]’”]*\s+|\s*\n\s*|(?<=[。！？])")
+_ABBREVIATION_LIST = (
+    "dr mr mrs ms prof st vs e.g i.e etc no fig approx inc ltd jr sr cf al dept est"
+)
+_ABBREVIATIONS = frozenset(_ABBREVIATION_LIST.split())
+_COURTESY_WORDS = """
+hi hey hello thanks thank you ok okay sure yes no yeah yep great cool wow good nice oh ah well
+morning evening bye so much very there everyone all dear lol haha right exactly please
+"""
+_NOT_INFORMATIVE = frozenset(_COURTESY_WORDS.split())
+
+
+def has_substance(text: str) -> bool:
+    """Whether the text contains a letter, a digit or a symbol."""
+    if any(char.isalnum() for char in text[:64]):
+        return True
+    return any(char.isalnum() or unicodedata.category(char)[0] == "S" for char in text)
+
+
+def sentences(text: str) -> list[str]:
+    """Split a text into trimmed sentences; every line break ends one."""
+    parts: list[str] = []
+    start = 0
+    for mark in _BREAK.finditer(text):
+        if "\n" not in mark.group() and _is_abbreviation(text, start, mark):
+            continue
+        parts.append(text[start : mark.end()].strip())
+        start = mark.end()
+    parts.append(text[start:].strip())
+    return [part for part in parts if part]
+
+
+def _is_abbreviation(text: str, start: int, mark: re.Match[str]) -> bool:
+    """Whether this full stop belongs to an abbreviation: "e.g.", "Dr. Wu", "at 3 p.m. today"."""
+    end = mark.start()
+    if text[end - 1 : end] != ".":
+        return False
+    if text[mark.end() : mark.end() + 1].islower():
+        return True
+    word = text[max(start, end - 12) : end - 1].rpartition(" ")[2].lstrip("(\"'").lower()
+    return word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha())
+
+
+def caption(text: str, speaker: str | None = None, *, limit: int = 160) -> str:
+    """The speaker and the first informative sentence, shortened to the limit."""
+    parts = sentences(strip_hidden(text[: limit * 50]))
+    chosen = next((part for part in parts if _is_informative(part)), parts[0] if parts else "")
+    line = " ".join(chosen.split())
+    if speaker and not line.casefold().startswith(f"{speaker}:".casefold()):
+        line = f"{' '.join(strip_hidden(speaker).split())}: {line}"
+    return shorten(line, limit)
+
+
+def _is_informative(sentence: str) -> bool:
+    said = [word for word in fold(sentence).split() if word not in _NOT_INFORMATIVE]
+    return len(said) >= 3 or _UNSEGMENTED.search(sentence) is not None
+
+
+def shorten(line: str, limit: int) -> str:
+    """Truncate to ``limit`` characters, between words where that keeps most of the text."""
+    if len(line) <= limit:
+        return line
+    cut = line[: limit - 1]
+    space = cut.rfind(" ")
+    return (cut[:space] if space > limit // 2 else cut).rstrip(" ,;:-") + "…"
+
+
+# --- Fingerprints -----------------------------------------------------------------------
+
+
+def fingerprint(folded: str, *qualifiers: str) -> str:
+    """A hash that is equal for equal folded texts with equal qualifiers."""
+    return hashlib.sha256("\x1f".join((folded, *qualifiers)).encode()).hexdigest()
+
+
+# --- Speakers ---------------------------------------------------------------------------
+
+# What chat programs call the two sides; no name of anybody.
+ROLES = frozenset(
+    ("user", "assistant", "system", "human", "ai", "bot", "tool", "agent", "model", "function")
+)
+
+
+class Utterance(Protocol):
+    """A text with its speaker, if known."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def speaker(self) -> str | None: ...
+
+
+def with_speaker(turn: Utterance) -> str:
+    """The text prefixed with its speaker's name, as in a script."""
+    if not turn.speaker or turn.speaker.casefold() in ROLES:
+        return turn.text
+    return f"{turn.speaker}: {turn.text}"

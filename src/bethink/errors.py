@@ -1,0 +1,117 @@
+"""Exception hierarchy. Every error is one sentence and, where possible, a remedy.
+
+BethinkError
+├── Refused            the input breaks a rule; nothing was stored or searched
+│   ├── TooLarge       over a stated limit (``limit`` and ``actual`` say which)
+│   ├── BadText        a character no store can keep (NUL, lone surrogate)
+│   ├── LooksPasted    a log or assistant output; ``force`` stores it anyway
+│   └── Conflict       an idempotency key was used before for other content
+├── NotFound           no such memory, space, profile or file
+├── Forbidden          the caller may not do this (``scope`` is the one it needs)
+├── BadProfile         a profile that cannot be read (file, key and allowed values)
+├── BadSetting         a setting that cannot be read
+├── MissingExtra       an optional part is not installed; names the extra
+├── ModelError         an embedder, reranker or language model failed; the answer degrades
+└── StoreError         the store cannot do it
+    ├── StoreBusy      another process held the write lock too long
+    ├── StoreDamaged   the file is not (or no longer) a healthy database
+    └── SchemaTooNew   written by a newer version
+"""
+
+from __future__ import annotations
+
+
+class BethinkError(Exception):
+    """Base class of all errors that this package raises on purpose."""
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+
+class Refused(BethinkError):
+    """The input breaks a rule; nothing was stored or searched."""
+
+    rule = "refused"
+
+
+class TooLarge(Refused):
+    """Over a stated limit. Nothing is ever truncated silently."""
+
+    rule = "too_large"
+
+    def __init__(self, what: str, *, limit: int, actual: int, unit: str = "bytes") -> None:
+        super().__init__(
+            f"{what} is {actual:,} {unit}; the limit is {limit:,}",
+            remedy="split it into smaller parts",
+        )
+        self.limit = limit
+        self.actual = actual
+
+
+class BadText(Refused):
+    """A character that no store can keep, or text where something else belongs."""
+
+    rule = "bad_text"
+
+
+class LooksPasted(Refused):
+    """A pasted log or assistant output rather than a memory."""
+
+    rule = "looks_pasted"
+
+
+class Conflict(Refused):
+    """An idempotency key was used before for other content."""
+
+    rule = "conflict"
+
+
+class NotFound(BethinkError):
+    """No such memory, space, profile or file."""
+
+
+class Forbidden(BethinkError):
+    """The caller may not do this."""
+
+    def __init__(self, message: str, *, scope: str, remedy: str = "") -> None:
+        super().__init__(message, remedy=remedy)
+        self.scope = scope
+
+
+class BadProfile(BethinkError):
+    """A profile that cannot be read."""
+
+
+class BadSetting(BethinkError):
+    """A setting that cannot be read."""
+
+
+class MissingExtra(BethinkError):
+    """An optional part is not installed."""
+
+    def __init__(self, what: str, *, extra: str, remedy: str = "") -> None:
+        super().__init__(
+            f"{what} is not installed", remedy=remedy or f"pip install 'bethink[{extra}]'"
+        )
+
+
+class ModelError(BethinkError):
+    """An embedder, reranker or language model failed."""
+
+
+class StoreError(BethinkError):
+    """The store cannot do the operation."""
+
+
+class StoreBusy(StoreError):
+    """Another process held the write lock too long."""
+
+
+class StoreDamaged(StoreError):
+    """The file is not, or no longer, a healthy database."""
+
+
+class SchemaTooNew(StoreError):
+    """The file was written by a newer version."""

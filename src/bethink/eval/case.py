@@ -1,0 +1,205 @@
+"""Evaluation cases: memories to store and questions with their relevant units.
+
+Includes foreign questions, which the memory cannot answer and should abstain from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any, Literal
+
+from bethink.lang.dates.tokens import MONTHS, WEEKDAYS
+from bethink.model import Draft
+
+Level = Literal["turn", "session"]
+
+# Where a data set names no time at all, it is this moment: runs must not depend on the day.
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and its relevant units, each with its gain.
+
+    A unit is what counts as found once: a turn, a session, a document. No units mean that
+    nothing stored answers the question: abstaining is then correct.
+    """
+
+    key: str
+    text: str
+    relevant: Mapping[str, float]
+    category: str = ""
+    now: datetime | None = None
+    filters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def answerable(self) -> bool:
+        return bool(self.relevant)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The content of one space and the questions about it.
+
+    ``refs`` are the data set's own names of the drafts, ``units`` the unit each draft
+    counts for. ``space`` names an existing space; then nothing is stored.
+    """
+
+    name: str
+    questions: tuple[Question, ...]
+    drafts: tuple[Draft, ...] = ()
+    refs: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+    now: datetime = EPOCH
+    skipped: int = 0
+    space: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A data set: its name, how it was read, and its cases, recreated on each call.
+
+    The name identifies the memories, whatever ``level`` they are judged at: it is the key
+    of cached spaces. ``groups`` are sets of categories that published figures are given
+    for.
+    """
+
+    name: str
+    title: str
+    cases: Callable[[], Iterator[Case]]
+    level: Level = "turn"
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    note: str = ""
+
+
+def neutral_id(ref: str) -> str:
+    """Return an opaque id: ties are broken by id, and a meaningful one would help.
+
+    Some data sets name the sessions that hold the answer ``answer_…``.
+    """
+    return hashlib.blake2b(ref.encode(), digest_size=10).hexdigest()
+
+
+def day_after(drafts: tuple[Draft, ...]) -> datetime:
+    """A day after the last event: the time of questions without one."""
+    moments = [draft.occurred_at for draft in drafts if draft.occurred_at is not None]
+    return max(moments) + timedelta(days=1) if moments else EPOCH
+
+
+def pool_cases(dataset: Dataset) -> Dataset:
+    """Put all cases into one space. Drafts with the same ref are stored once."""
+
+    def cases() -> Iterator[Case]:
+        rows: dict[str, tuple[Draft, str]] = {}
+        questions: list[Question] = []
+        skipped = 0
+        for case in dataset.cases():
+            for ref, draft, unit in zip(case.refs, case.drafts, case.units, strict=True):
+                rows.setdefault(ref, (draft, unit))
+            # Each question keeps the moment of its own case.
+            questions += [_with_time(question, case.now) for question in case.questions]
+            skipped += case.skipped
+        drafts = tuple(draft for draft, _ in rows.values())
+        units = tuple(unit for _, unit in rows.values())
+        yield Case(
+            name="pooled",
+            questions=tuple(questions),
+            drafts=drafts,
+            refs=tuple(rows),
+            units=units,
+            now=day_after(drafts),
+            skipped=skipped,
+        )
+
+    return Dataset(
+        name=f"{dataset.name}-pooled",
+        title=f"{dataset.title}, all in one space",
+        cases=cases,
+        level=dataset.level,
+        groups=dataset.groups,
+        note=dataset.note,
+    )
+
+
+def _with_time(question: Question, now: datetime) -> Question:
+    if question.now is not None:
+        return question
+    return Question(
+        question.key, question.text, question.relevant, question.category, now, question.filters
+    )
+
+
+Foreign = Literal["off", "easy", "hard"]
+
+_NAME_INSIDE_SENTENCE = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z][a-z]{2,}\b")
+_CAPITALISED_WORD = re.compile(r"\b[A-Z][a-z]{2,}\b")
+_ROLES = ("user", "assistant", "system")
+# Capitalised wherever they stand, and nobody's name.
+_CALENDAR_WORDS = frozenset(
+    word.capitalize() for word in (*WEEKDAYS, *MONTHS, "english", "christmas")
+)
+# Words a question begins with; everything else there may be a name.
+_QUESTION_WORDS = frozenset(
+    (
+        *("What", "When", "Where", "Which", "Who", "Whom", "Whose", "Why", "How"),
+        *("Did", "Does", "Has", "Have", "Had", "Was", "Were", "Are", "Can", "Could"),
+        *("Would", "Should", "Will", "Shall", "Might", "The", "And", "For", "From", "Based"),
+        *("According", "Name", "List", "Tell", "Give", "Please", "Since", "Considering"),
+        *("Before", "After", "During", "Between"),
+    )
+)
+
+
+def sample_foreign_questions(
+    other_cases: Sequence[Case], target: Case, count: int, seed: int
+) -> list[Question]:
+    """Sample ``count`` questions of other cases, the same for the same seed."""
+    others = [
+        replace(question, key=f"{question.key}@{target.name}", relevant={}, filters={})
+        for case in other_cases
+        for question in case.questions
+        if case.name != target.name and question.answerable
+    ]
+    random = Random(f"{seed}/{target.name}")  # noqa: S311 - drawn to be repeatable
+    chosen = random.sample(others, min(count, len(others)))
+    # The moment of another case may lie before anything that this one remembers.
+    return [replace(question, now=target.now) for question in chosen]
+
+
+def replace_names(question: Question, known: Sequence[str]) -> Question:
+    """Replace proper names in the question by names that the memory knows.
+
+    Then only its subject shows that the question is foreign.
+    """
+    strangers = [
+        word
+        for word in dict.fromkeys(_CAPITALISED_WORD.findall(question.text))
+        if word not in known and word not in _QUESTION_WORDS and word not in _CALENDAR_WORDS
+    ]
+    text = question.text
+    for place, stranger in enumerate(strangers):
+        if known:
+            text = re.sub(rf"\b{stranger}\b", known[place % len(known)], text)
+    return replace(question, text=text)
+
+
+def proper_names(drafts: Iterable[Draft], limit: int = 30) -> list[str]:
+    """Proper names of a memory, the speakers first, then the most frequent."""
+    speakers: Counter[str] = Counter()
+    found: Counter[str] = Counter()
+    for draft in drafts:
+        if draft.speaker and draft.speaker not in _ROLES:
+            speakers[draft.speaker] += 1
+        found.update(_NAME_INSIDE_SENTENCE.findall(draft.text))
+    ranked = [
+        name
+        for name, _ in sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+        if name not in _CALENDAR_WORDS and name not in _QUESTION_WORDS and name not in speakers
+    ]
+    return [*sorted(speakers, key=lambda name: (-speakers[name], name)), *ranked[:limit]]

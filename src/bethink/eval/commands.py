@@ -1,0 +1,404 @@
+"""The commands `eval` and `tune`, and their shared options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from bethink.cli.app import App, progress
+from bethink.cli.options import command, pass_app
+
+if TYPE_CHECKING:
+    from bethink.eval.case import Case, Dataset
+    from bethink.eval.spaces import SpaceProvider
+    from bethink.eval.tune import TuneResult
+    from bethink.retrieval.profile import Profile
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DATASET_NAMES = ("builtin", "locomo", "longmemeval", "beir", "jsonl")
+_FILE = click.Path(path_type=Path)
+
+
+def dataset_options(function: F) -> F:
+    """Add the options that select and read the data set, passed as keyword arguments."""
+    decorators = [
+        click.argument("dataset", type=click.Choice(DATASET_NAMES)),
+        click.argument("path", type=_FILE, required=False),
+        click.option("--level", type=click.Choice(["turn", "session"]), default="turn",
+                     show_default=True, help="What counts as found: the turn or its session."),
+        click.option("--protocol", type=click.Choice(["official", "all"]), default="official",
+                     show_default=True,
+                     help="LongMemEval: user turns and no abstention questions, or everything."),
+        click.option("--pooled", is_flag=True, help="All conversations in one space."),
+        click.option("--captions/--no-captions", default=True,
+                     help="LoCoMo: with the captions of shared pictures, as its authors do."),
+        click.option("--split", metavar="NAME", help="BEIR: which qrels; test unless told."),
+        click.option("--corpus", type=_FILE, metavar="FILE",
+                     help="jsonl: the memories; without it the questions go to --space."),
+        click.option("--limit", type=click.IntRange(0), default=0, metavar="N",
+                     help="Only the first N conversations or haystacks."),
+        click.option("--seed", type=int, default=7, show_default=True, metavar="N",
+                     help="For everything drawn by chance."),
+        click.option("--embedder", metavar="NAME", help="Instead of the configured one."),
+        click.option("--in-memory", is_flag=True, help="Spaces without files."),
+        click.option("--cache", type=_FILE, metavar="DIR",
+                     help="Keep the filled spaces there for the next run."),
+    ]  # fmt: skip
+    for decorate in reversed(decorators):
+        function = decorate(function)
+    return function
+
+
+def open_selected_dataset(app: App, options: dict[str, Any]) -> Dataset:
+    from bethink.errors import Refused  # help does without
+    from bethink.eval.datasets import DatasetOptions, open_dataset
+
+    name = options["dataset"]
+    found = app.where() if name == "jsonl" and options["corpus"] is None else None
+    reading = DatasetOptions(
+        space=found.name if found else None,
+        **{
+            key: options[key]
+            for key in (
+                "path", "level", "protocol", "captions", "pooled", "split", "corpus", "limit",
+            )
+        },
+    )  # fmt: skip
+    dataset = open_dataset(name, reading)
+    if found and not found.path.exists():
+        raise Refused(
+            f"there is no space {found.name} to ask",
+            remedy="name one with --space, or give the memories with --corpus FILE",
+        )
+    return dataset
+
+
+def builtin_cases(dataset: Dataset) -> list[Case]:
+    """The built-in cases, as foreign questions for every other data set."""
+    from bethink.eval.datasets import DatasetOptions, open_dataset  # help does without
+
+    if dataset.name == "builtin":
+        return []
+    return list(open_dataset("builtin", DatasetOptions()).cases())
+
+
+def load_profiles(app: App, names: str) -> dict[str, Profile]:
+    from bethink.errors import Refused  # help does without
+
+    found: dict[str, Profile] = {}
+    for name in split_names(names):
+        profile = (
+            _profile_from_file(Path(name))
+            if name.endswith(".toml")
+            else _profile_by_name(app, name)
+        )
+        if profile.name in found:
+            raise Refused(f"two of the profiles are called {profile.name!r}")
+        found[profile.name] = profile
+    if not found:
+        raise Refused("no profile is named")
+    return found
+
+
+def _profile_from_file(file: Path) -> Profile:
+    from bethink.errors import Refused  # help does without
+    from bethink.retrieval.profile import load_profile_file
+
+    if not file.is_file():
+        raise Refused(f"there is no file {file}")
+    return load_profile_file(file)
+
+
+def _profile_by_name(app: App, name: str) -> Profile:
+    from bethink.errors import NotFound, Refused  # help does without
+    from bethink.retrieval.profile import load_profile
+
+    try:
+        return load_profile(name, app.settings.profile_folders(), app.settings.changes(name))
+    except NotFound as error:
+        # Of what was asked for, not of what was measured: exit code 1 says that it got worse.
+        raise Refused(error.message, remedy=error.remedy) from error
+
+
+def require_writable(*files: Path | None) -> None:
+    """Refuse output files that cannot be written, before the long run starts."""
+    from bethink.errors import Refused  # help does without
+
+    for file in filter(None, files):
+        if not file.absolute().parent.is_dir():
+            raise Refused(f"{file} cannot be written: there is no folder {file.parent}")
+        if file.is_dir():
+            raise Refused(f"{file} cannot be written: it is a folder")
+
+
+def make_space_provider(app: App, options: dict[str, Any]) -> SpaceProvider:
+    from bethink.eval.spaces import SpaceProvider  # help does without
+
+    return SpaceProvider(
+        app.settings,
+        embedder=options["embedder"],
+        in_memory=options["in_memory"],
+        cache_folder=options["cache"],
+    )
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Split a comma-separated list of names."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+EXIT_REGRESSED = 1
+
+
+@command(
+    "eval",
+    examples=[
+        "bethink eval builtin",
+        "bethink eval locomo locomo10.json --profiles default,siftcoder",
+        "bethink eval longmemeval longmemeval_s.json --level session --cache ~/.cache/eval",
+        "bethink eval jsonl questions.jsonl --space work --ablate --html report.html",
+        "bethink eval builtin --against last.json --save last.json",
+    ],
+)
+@dataset_options
+@click.option(
+    "--profiles",
+    default="default",
+    show_default=True,
+    metavar="A,B,...",
+    help="Profiles by name or TOML file; the first is what the others are compared to.",
+)
+@click.option("--ablate", is_flag=True, help="Also without each part of the first profile.")
+@click.option("--parts", default="", metavar="A,B,...", help="Also without these parts only.")
+@click.option(
+    "--abstention",
+    type=click.Choice(["off", "easy", "hard"]),
+    default="easy",
+    show_default=True,
+    help="Questions of other conversations; hard replaces names.",
+)
+@click.option(
+    "--strangers",
+    type=click.IntRange(1),
+    default=200,
+    show_default=True,
+    metavar="N",
+    help="How many such questions in all.",
+)
+@click.option("-k", type=click.IntRange(1, 200), metavar="N", help="How many to ask for.")
+@click.option("--html", type=_FILE, metavar="FILE", help="Write a page with plots.")
+@click.option("--save", type=_FILE, metavar="FILE", help="Keep the report for --against.")
+@click.option("--against", type=_FILE, metavar="FILE", help="Compare with a saved report.")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0),
+    default=0.0,
+    show_default=True,
+    metavar="X",
+    help="A loss of at most so much is borne.",
+)
+@pass_app
+def eval_command(app: App, /, **given: Any) -> int:  # fmt: skip
+    """Measure recall quality.
+
+    Stores the memories of DATASET, runs its questions with every profile and prints
+    quality with intervals, abstention, speed, cost, and the contribution of each channel
+    and stage. PATH is the data set's file or folder; builtin needs none. Exit code 1 when
+    --against finds something significantly worse.
+    """
+    from bethink.eval.report import compare_reports, read_report  # help does without
+
+    require_writable(given["html"], given["save"])
+    earlier = read_report(given["against"]) if given["against"] else None
+    report = _measure(app, given)
+    if earlier is not None:
+        report["against"] = compare_reports(
+            report, earlier, file=str(given["against"]), tolerance=given["tolerance"]
+        )
+    _write_files(app, report, given)
+    _print_report(app, report)
+    return EXIT_REGRESSED if earlier is not None and report["against"]["worse"] else 0
+
+
+def _measure(app: App, options: dict[str, Any]) -> dict[str, Any]:
+    from bethink.eval.report import build_report
+    from bethink.eval.runner import RunPlan, run_evaluation
+    from bethink.eval.tune import ablations  # help does without
+
+    dataset = open_selected_dataset(app, options)
+    profiles = load_profiles(app, options["profiles"])
+    if options["ablate"] or options["parts"]:
+        first = next(iter(profiles))
+        profiles |= ablations(profiles[first], first, split_names(options["parts"]))
+    plan = RunPlan(
+        seed=options["seed"],
+        foreign=options["abstention"],
+        strangers=options["strangers"],
+        k=options["k"] or 0,
+    )
+    with progress(app, "asking", unit="questions") as advance:
+        measured = run_evaluation(
+            dataset,
+            profiles,
+            plan,
+            make_space_provider(app, options),
+            guest_cases=builtin_cases(dataset),
+            progress=advance,
+        )
+    return build_report(measured)
+
+
+def _write_files(app: App, report: dict[str, Any], options: dict[str, Any]) -> None:
+    from bethink.eval.html import html_page  # help does without
+    from bethink.render.wire import dumps
+
+    if options["html"]:
+        options["html"].write_text(html_page(report), encoding="utf-8")
+        app.note(f"the page is {options['html']}")
+    if options["save"]:
+        options["save"].write_text(dumps(report) + "\n", encoding="utf-8")
+        app.note(f"the report is {options['save']}")
+
+
+def _print_report(app: App, report: dict[str, Any]) -> None:
+    from bethink.eval.tables import (
+        headline,
+        print_tables,  # help does without
+        report_tables,
+        unresolved_lines,
+    )
+
+    if app.json:
+        app.out.json(report)
+        return
+    app.out.line(headline(report))
+    for line in unresolved_lines(report):
+        app.note(line)
+    print_tables(app.out, report_tables(report))
+
+
+@command(
+    "tune",
+    examples=[
+        "bethink tune jsonl questions.jsonl --space work --out mine.toml",
+        "bethink tune locomo locomo10.json --trials 100 --minutes 20 --out mine.toml",
+        "bethink tune builtin --settings 'channels.*.weight' --out mine.toml",
+    ],
+)
+@dataset_options
+@click.option(
+    "--profile",
+    default="default",
+    show_default=True,
+    metavar="NAME",
+    help="Where to begin: a profile by name or TOML file.",
+)
+@click.option("--out", type=_FILE, required=True, metavar="FILE", help="The new profile.")
+@click.option(
+    "--settings",
+    "patterns",
+    default="",
+    metavar="A,B,...",
+    help="Only settings that fit, for example 'rerank.*,channels.*.weight'.",
+)
+@click.option(
+    "--metrics",
+    default="recall@10,ndcg@10",
+    show_default=True,
+    metavar="A,B,...",
+    help="What to raise; several are averaged.",
+)
+@click.option(
+    "--trials",
+    type=click.IntRange(1),
+    default=60,
+    show_default=True,
+    metavar="N",
+    help="At most so many profiles are tried.",
+)
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0),
+    default=10.0,
+    show_default=True,
+    metavar="N",
+    help="At most so long.",
+)
+@click.option(
+    "--holdout",
+    type=click.FloatRange(0.1, 0.9),
+    default=0.4,
+    show_default=True,
+    metavar="SHARE",
+    help="The share of the questions that the search never sees.",
+)
+@pass_app
+def tune_command(app: App, /, **given: Any) -> int:  # fmt: skip
+    """Tune a profile's parameters.
+
+    Varies the numeric settings of a profile's channels and stages, keeps what helps on
+    the training questions, and reports the held-out ones separately. The gate is not
+    tuned: a search for recall alone would always open it. Reports when the gain may be
+    noise.
+    """
+    from bethink.eval.tune import (
+        profile_toml,  # help does without
+        tune_verdict,
+    )
+
+    require_writable(given["out"])
+    dataset = open_selected_dataset(app, given)
+    start, result = _tune(app, dataset, given)
+    origin = f"Tuned from {start.name} on {dataset.title}, seed {given['seed']}"
+    remarks = [f"{origin}, {result.trials} trials.", tune_verdict(result)]
+    given["out"].write_text(profile_toml(result.profile, remarks), encoding="utf-8")
+    _print_tuned(app, result, dataset.title, given)
+    return 0
+
+
+def _tune(app: App, dataset: Dataset, options: dict[str, Any]) -> tuple[Profile, TuneResult]:
+    from contextlib import ExitStack  # help does without
+
+    from bethink.eval.runner import DEFAULT_DEPTH
+    from bethink.eval.tune import SearchOptions, tunable_parameters, tune
+
+    start = next(iter(load_profiles(app, options["profile"]).values()))
+    turned = tunable_parameters(start, split_names(options["patterns"]))
+    search = SearchOptions(
+        metrics=split_names(options["metrics"]),
+        trials=options["trials"],
+        minutes=options["minutes"],
+        holdout=options["holdout"],
+        seed=options["seed"],
+        k=DEFAULT_DEPTH[dataset.level],
+    )
+    shelf = make_space_provider(app, options)
+    with ExitStack() as stack:
+        samples = []
+        for case in dataset.cases():
+            filled = stack.enter_context(shelf.open(dataset.name, case))
+            samples += [(filled, question) for question in filled.questions]
+        with progress(app, "trying", unit="profiles") as advance:
+            return start, tune(start, turned, samples, search, advance)
+
+
+def _print_tuned(app: App, result: TuneResult, title: str, options: dict[str, Any]) -> None:
+    from bethink.eval.tables import print_tables  # help does without
+    from bethink.eval.tune import tune_result_json, tune_result_tables, tune_verdict
+
+    if app.json:
+        app.out.json(tune_result_json(result, title, str(options["out"])))
+        return
+    app.out.line(f"{title}, seed {options['seed']}")
+    print_tables(app.out, tune_result_tables(result, options["metrics"]))
+    app.out.line()
+    app.out.line(tune_verdict(result))
+    app.out.line(f"the profile is {options['out']}")
+    folders = [folder.absolute() for folder in app.settings.profile_folders()]
+    if folders and options["out"].absolute().parent not in folders:
+        app.note(f"in {folders[-1]} it can be used by name: --profile {options['out'].stem}")

@@ -1,0 +1,318 @@
+"""Data sets of JSON Lines: the user's own questions, and BEIR folders.
+
+Own questions have the form ``{"query": …, "relevant": [ids or text], …}``. They are
+run against an existing space, or against memories given in a second file. An entry of
+``relevant`` is an id or a part of the text; an empty list means that nothing answers
+the question. ``category``, ``now`` and ``filters`` are optional. BEIR folders have
+corpus.jsonl, queries.jsonl and qrels/*.tsv (Thakur et al., NeurIPS 2021).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from itertools import chain
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+
+from bethink.core.text import has_substance
+from bethink.errors import Refused
+from bethink.eval.case import EPOCH, Case, Dataset, Question, day_after, neutral_id
+from bethink.ingest.admission import make_draft
+from bethink.lang.dates import parse_moment
+from bethink.model import Draft
+from bethink.retrieval.query_builder import make_filters
+
+T = TypeVar("T")
+
+_TYPE_NAMES: dict[type, str] = {
+    str: "text", list: "a list", dict: "an object", int: "a number", float: "a number",
+    bool: "true or false", type(None): "null",
+}  # fmt: skip
+
+
+def find_data_file(path: Path | None, names: Sequence[str], published: str) -> Path:
+    """Find the file by its path or in its folder; raise Refused where there is none."""
+    where = f"the data is published as {published}"
+    if path is None:
+        raise Refused("this data set needs a path", remedy=f"{where}; give its path")
+    if path.is_dir():
+        for name in names:
+            for found in sorted(path.glob(name)):
+                return found
+        raise Refused(f"{path} holds none of {', '.join(names)}", remedy=where)
+    if not path.exists():
+        raise Refused(f"there is no file {path}", remedy=where)
+    return path
+
+
+def read_records(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file: one JSON list, or one object per line."""
+    return (record for _, record in read_records_with_location(path))
+
+
+def read_records_with_location(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects of a file, each with its location."""
+    with open_text(path) as stream:
+        first, line = stream.read(1), 1
+        while first.isspace():
+            line += first == "\n"
+            first = stream.read(1)
+        if first == "[":
+            records = _parse_list(first + stream.read(), path)
+        else:
+            records = _parse_lines(chain((first + stream.readline(),), stream), line, path)
+        for place, record in records:
+            yield place, require_type(record, place, dict)
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a text file, without line endings."""
+    with open_text(path) as stream:
+        for line in stream:
+            yield line.rstrip("\r\n")
+
+
+@contextmanager
+def open_text(path: Path) -> Iterator[TextIO]:
+    """Open the file as text, gzipped or not; raise Refused where it is corrupt."""
+    with path.open("rb") as start:
+        packed = start.read(2) == b"\x1f\x8b"
+    unpack = gzip.open if packed else open
+    try:
+        with unpack(path, "rt", encoding="utf-8-sig") as stream:
+            yield stream
+    except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise Refused(f"{path} cannot be read: {error}") from error
+
+
+def _parse_list(text: str, path: Path) -> Iterator[tuple[str, Any]]:
+    for number, entry in enumerate(_parse(text, str(path))):
+        yield f"{path}[{number}]", entry
+
+
+def _parse_lines(lines: Iterable[str], first: int, path: Path) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(lines, start=first):
+        if line.strip():
+            yield f"{path}:{number}", _parse(line, f"{path}:{number}")
+
+
+def _parse(text: str, place: str) -> Any:
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise Refused(f"{place}: not valid JSON: {error}") from error
+
+
+def require_field(record: Any, name: str, location: str, kind: type[T] = object) -> T:  # type: ignore[assignment]
+    """Return a required field of a given type; ``location`` is for the error message."""
+    if name not in require_type(record, location, dict):
+        raise Refused(f"{location}: the field {name!r} is missing")
+    return require_type(record[name], f"{location}: {name}", kind)
+
+
+def require_type(value: Any, location: str, kind: type[T]) -> T:
+    """Return the value if it has the type, else raise Refused."""
+    if not isinstance(value, kind):
+        raise Refused(f"{location}: expected {_TYPE_NAMES[kind]}, found {_TYPE_NAMES[type(value)]}")
+    return value
+
+
+_TIME_FIELDS = ("occurred_at", "occurred_end", "valid_from", "valid_to")
+
+
+def jsonl_dataset(
+    path: Path | None, *, corpus: Path | None = None, space: str | None = None, name: str = "jsonl"
+) -> Dataset:
+    """Questions from a file, run against ``corpus`` or else against ``space``."""
+    if path is None or not path.is_file():
+        raise Refused(
+            f"there is no file {path}" if path else "this data set needs a path: your questions",
+            remedy='write one question a line: {"query": "…", "relevant": ["id or text"]}',
+        )
+    if corpus is not None and not corpus.is_file():
+        raise Refused(f"there is no file {corpus}", remedy='a memory a line: {"text": "…"}')
+    if corpus is None and space is None:
+        raise Refused(
+            "there is no memory to ask", remedy="give --corpus FILE, or --space NAME to use one"
+        )
+    questions_file, memories_file = path, corpus
+
+    def cases() -> Iterator[Case]:
+        rows = list(_read_memories(memories_file)) if memories_file else []
+        drafts = tuple(draft for _, draft in rows)
+        refs = tuple(ref for ref, _ in rows)
+        yield Case(
+            name=questions_file.stem if memories_file else str(space),
+            questions=tuple(_read_questions(questions_file)),
+            drafts=drafts,
+            refs=refs,
+            units=refs,
+            now=day_after(drafts),
+            space=None if memories_file else space,
+        )
+
+    title = f"{path.name}" + (f" on {corpus.name}" if corpus else f" on space {space}")
+    return Dataset(name=name, title=title, cases=cases)
+
+
+def _read_memories(path: Path) -> Iterator[tuple[str, Draft]]:
+    seen: dict[str, str] = {}
+    for number, (place, record) in enumerate(read_records_with_location(path), start=1):
+        ref = _require_unique(str(record.get("id", number)), place, seen)
+        about = {key: value for key, value in record.items() if key != "id"}
+        about["text"] = require_field(record, "text", place, str)
+        with _with_location(place):
+            for key in _TIME_FIELDS:
+                if about.get(key) is not None:
+                    about[key] = _parse_time(about[key], key)
+            draft = make_draft(about)._replace(id=neutral_id(ref))
+        yield ref, draft
+
+
+def _read_questions(path: Path) -> Iterator[Question]:
+    seen: dict[str, str] = {}
+    for number, (place, record) in enumerate(read_records_with_location(path), start=1):
+        text = require_field(record, "query", place, str)
+        if not text.strip():
+            raise Refused(f"{place}: the query is empty")
+        filters = require_type(record.get("filters") or {}, f"{place}: filters", dict)
+        now = record.get("now")
+        with _with_location(place):
+            moment = None if now is None else _parse_time(now, "now")
+            make_filters(filters, moment or EPOCH)  # a mistake is told before anything is stored
+        yield Question(
+            key=_require_unique(str(record.get("id", f"q{number}")), place, seen),
+            text=text,
+            relevant={
+                str(wanted): 1.0 for wanted in require_field(record, "relevant", place, list)
+            },
+            category=str(record.get("category") or ""),
+            now=moment,
+            filters=filters,
+        )
+
+
+def _require_unique(name: str, location: str, seen: dict[str, str]) -> str:
+    """Return the id; raise Refused if it was used before."""
+    if name in seen:
+        raise Refused(f"{location}: the id {name!r} stands at {seen[name]} already")
+    seen[name] = location
+    return name
+
+
+@contextmanager
+def _with_location(location: str) -> Iterator[None]:
+    """Prefix the location to any refusal raised inside."""
+    try:
+        yield
+    except Refused as error:
+        raise Refused(f"{location}: {error.message}", remedy=error.remedy) from error
+
+
+def _parse_time(value: Any, name: str) -> datetime:
+    try:
+        return parse_moment(value, EPOCH)
+    except ValueError as error:
+        raise Refused(f"{name}: {error}") from error
+
+
+PUBLISHED = "folders with corpus.jsonl, queries.jsonl and qrels by the BEIR project (beir-cellar)"
+SPLITS = ("test", "dev", "train")
+
+
+def beir(path: Path | None, *, split: str | None = None) -> Dataset:
+    """One space with the whole corpus; the units are documents."""
+    folder = _require_folder(path)
+    qrels = _qrels_file(folder, split)
+
+    def cases() -> Iterator[Case]:
+        yield _read_case(folder, qrels)
+
+    name = folder.resolve().name
+    return Dataset(
+        name=f"beir-{name}-{qrels.stem}", title=f"BEIR {name}, {qrels.stem} split", cases=cases
+    )
+
+
+def _require_folder(path: Path | None) -> Path:
+    """Return the folder; raise Refused where there is none."""
+    where = f"the data is published as {PUBLISHED}"
+    if path is None:
+        raise Refused("this data set needs a path", remedy=f"{where}; give the folder")
+    if not path.is_dir():
+        raise Refused(f"there is no folder {path}", remedy=where)
+    return path
+
+
+def _qrels_file(folder: Path, split: str | None) -> Path:
+    there = {file.stem: file for file in sorted((folder / "qrels").glob("*.tsv"))}
+    for name in [split] if split else [*SPLITS, *there]:
+        if name in there:
+            return there[name]
+    wanted = f"{split}.tsv" if split else ".tsv file"
+    known = f"there are: {', '.join(there)}" if there else f"the data is published as {PUBLISHED}"
+    raise Refused(f"{folder / 'qrels'} holds no {wanted}", remedy=known)
+
+
+def _read_case(folder: Path, qrels: Path) -> Case:
+    corpus = _find_file(folder, "corpus")
+    rows = [
+        (str(require_field(record, "_id", str(corpus))), text)
+        for record in read_records(corpus)
+        if has_substance(text := _join_title_and_text(record.get("title"), record.get("text")))
+    ]
+    judged = _read_qrels(qrels, {ref for ref, _ in rows})
+    queries = _find_file(folder, "queries")
+    questions = tuple(
+        Question(key, require_field(record, "text", str(queries), str), judged[key])
+        for record in read_records(queries)
+        if (key := str(require_field(record, "_id", str(queries)))) in judged
+    )
+    answerable = tuple(question for question in questions if question.answerable)
+    refs = tuple(ref for ref, _ in rows)
+    return Case(
+        name=folder.resolve().name,
+        questions=answerable,
+        drafts=tuple(
+            Draft(text, id=neutral_id(ref), source="document", force=True) for ref, text in rows
+        ),
+        refs=refs,
+        units=refs,
+        skipped=len(judged) - len(answerable),
+    )
+
+
+def _join_title_and_text(title: object, text: object) -> str:
+    return "\n".join(part for part in (str(title or "").strip(), str(text or "").strip()) if part)
+
+
+def _find_file(folder: Path, stem: str) -> Path:
+    for name in (f"{stem}.jsonl", f"{stem}.jsonl.gz"):
+        if (folder / name).exists():
+            return folder / name
+    raise Refused(f"{folder} holds no {stem}.jsonl", remedy=f"the data is published as {PUBLISHED}")
+
+
+def _read_qrels(path: Path, known: set[str]) -> dict[str, dict[str, float]]:
+    """Read gains by query and document; documents outside the corpus are dropped."""
+    judged: dict[str, dict[str, float]] = defaultdict(dict)
+    for number, line in enumerate(read_lines(path), start=1):
+        cells = line.split("\t")
+        if not line.strip() or (number == 1 and not cells[-1].strip().lstrip("-").isdigit()):
+            continue  # an empty line, or the heading
+        # Four columns are the older TREC form with an iteration between.
+        query, document = cells[0], cells[-2] if len(cells) > 2 else ""
+        try:
+            gain = float(cells[-1])
+        except ValueError as error:
+            raise Refused(f"{path}:{number}: {cells[-1]!r} is not a grade") from error
+        gains = judged[query]
+        if gain > 0 and document in known:
+            gains[document] = gain
+    return judged

@@ -1,0 +1,339 @@
+"""Ranking metrics, scores per question, bootstrap intervals and abstention.
+
+``ranked`` holds units, best first, each once; ``relevant`` maps the relevant units to
+their gains. A name like ``recall@10`` is a function and its cutoff. Resampling is
+seeded: the same values and the same seed give the same interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bethink.errors import Refused
+from bethink.eval.runner import MAX_CONFIDENCE, ProfileResult, QuestionResult
+
+Ranked = Sequence[str]
+Gains = Mapping[str, float]
+Metric = Callable[[Ranked, Gains], float]
+
+QUALITY_METRICS = (
+    "recall@5", "recall@10", "hit@5", "hit@10", "all@5", "all@10", "ndcg@10", "mrr",
+    "precision@5", "precision@10",
+)  # fmt: skip
+
+
+def recall(ranked: Ranked, relevant: Gains, cutoff: int) -> float:
+    """Share of the relevant units among the first ``cutoff``."""
+    return _count_found(ranked, relevant, cutoff) / len(relevant)
+
+
+def hit(ranked: Ranked, relevant: Gains, cutoff: int) -> float:
+    """1 if any relevant unit is among the first ``cutoff``."""
+    return float(_count_found(ranked, relevant, cutoff) > 0)
+
+
+def all_found(ranked: Ranked, relevant: Gains, cutoff: int) -> float:
+    """1 if every relevant unit is among the first ``cutoff``."""
+    return float(_count_found(ranked, relevant, cutoff) == len(relevant))
+
+
+def precision(ranked: Ranked, relevant: Gains, cutoff: int) -> float:
+    """Share of the first ``cutoff`` that is relevant.
+
+    Of the returned units: a short answer of two correct ones is not penalised.
+    """
+    returned = min(cutoff, len(ranked))
+    return _count_found(ranked, relevant, cutoff) / returned if returned else 0.0
+
+
+def ndcg(ranked: Ranked, relevant: Gains, cutoff: int) -> float:
+    """Normalised discounted cumulative gain, with linear gains."""
+    gained = sum(
+        relevant.get(unit, 0.0) / math.log2(place + 1)
+        for place, unit in enumerate(ranked[:cutoff], start=1)
+    )
+    best = sum(
+        gain / math.log2(place + 1)
+        for place, gain in enumerate(sorted(relevant.values(), reverse=True)[:cutoff], start=1)
+    )
+    return gained / best
+
+
+def mrr(ranked: Ranked, relevant: Gains, cutoff: int) -> float:
+    """Reciprocal rank of the first relevant unit; ``cutoff`` 0 means no cutoff."""
+    for place, unit in enumerate(ranked[:cutoff] if cutoff else ranked, start=1):
+        if unit in relevant:
+            return 1.0 / place
+    return 0.0
+
+
+_FUNCTIONS: dict[str, Callable[[Ranked, Gains, int], float]] = {
+    "recall": recall,
+    "hit": hit,
+    "all": all_found,
+    "precision": precision,
+    "ndcg": ndcg,
+    "mrr": mrr,
+}
+
+
+@cache
+def get_metric(name: str) -> Metric:
+    """Return the metric of a name: ``recall@10``, ``all@5``, ``mrr``."""
+    kind, _, digits = name.partition("@")
+    function = _FUNCTIONS.get(kind)
+    if function is None or (digits and not digits.isdecimal()) or (not digits and kind != "mrr"):
+        allowed = ", ".join(f"{known}@10" for known in _FUNCTIONS)
+        raise Refused(f"there is no metric {name!r}", remedy=f"for example {allowed}")
+    cut = int(digits or 0)
+    return lambda ranked, relevant: function(ranked, relevant, cut)
+
+
+def _count_found(ranked: Ranked, relevant: Gains, cutoff: int) -> int:
+    return sum(1 for unit in ranked[:cutoff] if unit in relevant)
+
+
+Values = NDArray[np.float64]
+
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean, its 95 % interval, and the sample size."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Paired difference between ``before`` and ``after`` on the same questions.
+
+    ``p`` is two-sided: how often a resample's difference lies on the other side of zero.
+    Below 0.05 it is significant.
+    """
+
+    before: float
+    after: float
+    value: float
+    low: float
+    high: float
+    p: float
+    n: int
+
+    @property
+    def is_significant(self) -> bool:
+        return self.p < 0.05
+
+
+def bootstrap_means(values: Values, seed: int) -> Values:
+    """Bootstrap means: one row per resample, one column per metric."""
+    table = values.reshape(len(values), -1)
+    n = len(table)
+    draws = np.random.default_rng(seed).multinomial(n, np.full(n, 1.0 / n), size=RESAMPLES)
+    result: Values = draws @ table / n
+    return result
+
+
+def estimates(values: Values, seed: int) -> list[Estimate]:
+    """One estimate per column; none where there is no row."""
+    if not len(values):
+        return []
+    drawn = bootstrap_means(values, seed)
+    low, high = np.percentile(drawn, (2.5, 97.5), axis=0)
+    centre = values.reshape(len(values), -1).mean(axis=0)
+    return [
+        Estimate(float(value), float(below), float(above), len(values))
+        for value, below, above in zip(centre, low, high, strict=True)
+    ]
+
+
+def paired_difference(before: Values, after: Values, seed: int) -> Difference:
+    """Paired difference of two lists of values for the same questions."""
+    if len(before) != len(after) or not len(before):
+        raise ValueError("a paired comparison needs the same questions twice, at least one")
+    gains = after - before
+    drawn = bootstrap_means(gains, seed)[:, 0]
+    low, high = np.percentile(drawn, (2.5, 97.5))
+    # One is added on top and below, so that no finite number of resamples claims certainty.
+    below = (np.count_nonzero(drawn <= 0.0) + 1) / (RESAMPLES + 1)
+    above = (np.count_nonzero(drawn >= 0.0) + 1) / (RESAMPLES + 1)
+    return Difference(
+        before=float(before.mean()),
+        after=float(after.mean()),
+        value=float(gains.mean()),
+        low=float(low),
+        high=float(high),
+        p=float(min(1.0, 2 * min(below, above))),
+        n=len(gains),
+    )
+
+
+def auc(positives: Sequence[float], negatives: Sequence[float]) -> float | None:
+    """Probability that a positive scores above a negative, ties counting half.
+
+    None where there is nothing to compare.
+    """
+    if not positives or not negatives:
+        return None
+    ordered = np.sort(np.asarray(negatives, dtype=np.float64))
+    wanted = np.asarray(positives, dtype=np.float64)
+    under = np.searchsorted(ordered, wanted, side="left")
+    upto = np.searchsorted(ordered, wanted, side="right")
+    return float((under + upto).mean() / 2 / len(ordered))
+
+
+def abstention_at_loss(
+    positives: Sequence[float], negatives: Sequence[float], loss: float
+) -> float | None:
+    """Share of negatives below a threshold that loses at most ``loss`` of positives."""
+    if not positives or not negatives:
+        return None
+    ordered = np.sort(np.asarray(positives, dtype=np.float64))
+    threshold = ordered[int(loss * len(ordered))]
+    return float((np.asarray(negatives, dtype=np.float64) < threshold).mean())
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below which ``share`` of the values lie."""
+    return float(np.percentile(np.asarray(values, dtype=np.float64), share * 100))
+
+
+Rows = NDArray[np.intp]
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of the answerable questions of one profile. ``keys`` pair two profiles."""
+
+    keys: tuple[str, ...]
+    categories: tuple[str, ...]
+    values: Values
+    metrics: tuple[str, ...] = QUALITY_METRICS
+
+    def column(self, name: str) -> Values:
+        """One metric's value for every question."""
+        column: Values = self.values[:, self.metrics.index(name)]
+        return column
+
+    def estimates(self, rows: Rows | None, seed: int) -> dict[str, Estimate]:
+        """Every metric with its interval, over all rows or a selection."""
+        chosen = self.values if rows is None else self.values[rows]
+        return dict(zip(self.metrics, estimates(chosen, seed), strict=True)) if len(chosen) else {}
+
+    @cached_property
+    def rows_by_category(self) -> dict[str, Rows]:
+        """The rows of every category that occurs, sorted by name."""
+        names = np.asarray(self.categories)
+        return {
+            name: np.flatnonzero(names == name) for name in sorted(set(self.categories)) if name
+        }
+
+    def rows_of(self, categories: Sequence[str]) -> Rows:
+        """The rows of several categories together."""
+        rows: Rows = np.flatnonzero(np.isin(np.asarray(self.categories), list(categories)))
+        return rows
+
+
+def score_results(results: Sequence[QuestionResult]) -> Scores:
+    """Score the answerable questions."""
+    judged = [one for one in results if one.relevant]
+    functions = [get_metric(name) for name in QUALITY_METRICS]
+    rows = [[function(one.ranked, one.relevant) for function in functions] for one in judged]
+    return Scores(
+        keys=tuple(one.key for one in judged),
+        categories=tuple(one.category for one in judged),
+        values=np.asarray(rows, dtype=np.float64).reshape(len(judged), len(QUALITY_METRICS)),
+    )
+
+
+def question_groups(scores: Scores, groups: Mapping[str, Sequence[str]]) -> dict[str, Rows | None]:
+    """The rows of a table: all questions, the data set's groups, each category."""
+    lines: dict[str, Rows | None] = {ALL: None}
+    lines.update({name: scores.rows_of(members) for name, members in groups.items()})
+    if len(scores.rows_by_category) > 1:
+        lines.update(scores.rows_by_category)
+    return lines
+
+
+def compare_scores(before: Scores, after: Scores, name: str, seed: int) -> Difference | None:
+    """Difference of a metric on the questions that both have; None without any."""
+    places = {key: place for place, key in enumerate(after.keys)}
+    shared = [(old, places[key]) for old, key in enumerate(before.keys) if key in places]
+    if not shared:
+        return None
+    old, new = (np.asarray(side) for side in zip(*shared, strict=True))
+    return paired_difference(before.column(name)[old], after.column(name)[new], seed)
+
+
+TRUE_HIT_CUTOFF = 10
+ACCEPTED_LOSS = 0.02
+OWN_UNANSWERABLE = "own without an answer"
+
+
+def abstention_report(outcome: ProfileResult) -> dict[str, Any]:
+    """Abstention statistics: correct abstentions, and true hits lost.
+
+    A true hit is an answerable question with a relevant unit among the first ten before
+    the gate; it is lost when none of them is in the answer.
+    """
+    answerable = [one for one in outcome.own if one.relevant]
+    true_hits = [one for one in answerable if _has_relevant(one, one.offered)]
+    lost = [one for one in true_hits if not _has_relevant(one, one.ranked)]
+    kinds = {OWN_UNANSWERABLE: [one for one in outcome.own if not one.relevant], **outcome.foreign}
+    return {
+        "true_hits": len(true_hits),
+        "lost": len(lost),
+        "lost_share": len(lost) / len(true_hits) if true_hits else None,
+        "kinds": [
+            _abstention_for_kind(name, asked, true_hits) for name, asked in kinds.items() if asked
+        ],
+        "own_scores": _best_scores(true_hits),
+        "own_sureness": _confidences(true_hits),
+    }
+
+
+def _abstention_for_kind(
+    name: str, results: Sequence[QuestionResult], true_hits: Sequence[QuestionResult]
+) -> dict[str, Any]:
+    silent = sum(one.is_silent for one in results)
+    own, strange = _best_scores(true_hits), _best_scores(results)
+    sure_own, sure_strange = _confidences(true_hits), _confidences(results)
+    return {
+        "kind": name,
+        "n": len(results),
+        "silent": silent,
+        "silent_share": silent / len(results),
+        "auc_score": auc(own, strange),
+        "auc_gate": auc(sure_own, sure_strange),
+        "silent_at_loss": abstention_at_loss(
+            sure_own or own, sure_strange or strange, ACCEPTED_LOSS
+        ),
+        "scores": strange,
+        "sureness": sure_strange,
+    }
+
+
+def _best_scores(results: Sequence[QuestionResult]) -> list[float]:
+    """Best scores before the gate; an empty pool counts as minimal confidence."""
+    return [-MAX_CONFIDENCE if one.best is None else one.best for one in results]
+
+
+def _confidences(results: Sequence[QuestionResult]) -> list[float]:
+    return [one.sureness for one in results if one.sureness is not None]
+
+
+def _has_relevant(result: QuestionResult, units: Sequence[str]) -> bool:
+    return any(unit in result.relevant for unit in units[:TRUE_HIT_CUTOFF])

@@ -1,0 +1,259 @@
+"""Spaces for evaluation, filled through the write pipeline; temporary or cached."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
+from glob import escape
+from importlib import resources
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from bethink.config.settings import Settings
+from bethink.eval.case import Case, Question
+from bethink.memory import Memory
+from bethink.model import Item
+from bethink.models import NONE, open_embedder
+from bethink.ports import Embedder, Progress
+
+
+def resolve_references(
+    questions: tuple[Question, ...], texts: Mapping[str, str]
+) -> tuple[Question, ...]:
+    """Resolve the references of questions to units; ``texts`` maps units to texts.
+
+    A reference that is no unit matches every memory whose text contains it, ignoring case
+    and spacing. A question with no resolved reference is dropped; one without references
+    stays: it has no answer.
+    """
+    folded: dict[str, str] = {}
+    kept = []
+    for question in questions:
+        if all(wanted in texts for wanted in question.relevant):
+            kept.append(question)
+            continue
+        folded = folded or {unit: _normalize(text) for unit, text in texts.items()}
+        units: dict[str, float] = {}
+        for wanted, gain in question.relevant.items():
+            units.update(dict.fromkeys(_matching_units(wanted, texts, folded), gain))
+        if units:
+            kept.append(replace(question, relevant=units))
+    return tuple(kept)
+
+
+def unresolved_references(
+    questions: tuple[Question, ...], texts: Mapping[str, str]
+) -> tuple[str, ...]:
+    """References that match no memory, each with its question.
+
+    They cannot be found, so they are not evaluated; listed for the author of the
+    questions.
+    """
+    named = [(one, wanted) for one in questions for wanted in one.relevant if wanted not in texts]
+    folded = {unit: _normalize(text) for unit, text in texts.items()} if named else {}
+    return tuple(
+        f"{wanted!r} of {one.key}: {one.text}"
+        for one, wanted in named
+        if not _matching_units(wanted, texts, folded)
+    )
+
+
+def _matching_units(
+    reference: str, texts: Mapping[str, str], folded: Mapping[str, str]
+) -> list[str]:
+    if reference in texts:
+        return [reference]
+    needle = _normalize(reference)
+    return [unit for unit, text in folded.items() if needle and needle in text]
+
+
+def _normalize(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+# What decides about the content of a space; a change there makes every kept space stale.
+_WRITE_PATH_SOURCES = ("ingest", "store", "models", "lang", "core", "model")
+_PAGE_SIZE = 500
+MARKER = "filled.json"
+
+
+@dataclass(frozen=True, slots=True)
+class FilledSpace:
+    """An open memory, the unit of each item, and the time it took to fill.
+
+    ``fill_seconds`` is None where it existed already: then no rate can be given.
+    ``unknown`` are references of questions that match no memory.
+    """
+
+    memory: Memory
+    questions: tuple[Question, ...]
+    units: Mapping[str, str]
+    memories: int
+    seconds: float | None
+    unknown: tuple[str, ...] = ()
+
+
+class SpaceProvider:
+    """Provider of the spaces of one run; one embedder serves them all."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        embedder: str | None = None,
+        in_memory: bool = False,
+        cache_folder: Path | None = None,
+    ) -> None:
+        """Store the options; nothing is loaded or opened yet."""
+        self._settings = settings
+        self._embedder_name = embedder or settings.embedder
+        self._in_memory = in_memory
+        self._cache = cache_folder
+        self._embedder: Embedder | str | None = None
+
+    @property
+    def model(self) -> str:
+        """Full name of the embedder in use."""
+        embedder = self._shared_embedder()
+        return embedder if isinstance(embedder, str) else embedder.model
+
+    @contextmanager
+    def open(
+        self, dataset: str, case: Case, progress: Progress | None = None
+    ) -> Iterator[FilledSpace]:
+        """Open the case's filled space; close it (and, unless cached, remove it) at the end."""
+        with ExitStack() as stack:
+            if case.space is not None:
+                yield self._open_existing(case, stack)
+            elif self._in_memory:
+                memory = stack.enter_context(self._open_memory(case.now, None))
+                yield _fill_space(memory, case, progress)
+            elif self._cache is None:
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="bethink-"))
+                memory = stack.enter_context(self._open_memory(case.now, Path(folder) / "space.db"))
+                yield _fill_space(memory, case, progress)
+            else:
+                yield self._open_cached(dataset, case, progress, stack)
+
+    def _open_existing(self, case: Case, stack: ExitStack) -> FilledSpace:
+        memory = stack.enter_context(
+            Memory.open(case.space, embedder=self._shared_embedder(), settings=self._settings)
+        )
+        texts = {item.id: item.text for item in _all_items(memory)}
+        units = {name: name for name in texts}
+        questions = resolve_references(case.questions, texts)
+        missing = unresolved_references(case.questions, texts)
+        return FilledSpace(memory, questions, units, len(texts), None, missing)
+
+    def _open_cached(
+        self, dataset: str, case: Case, progress: Progress | None, stack: ExitStack
+    ) -> FilledSpace:
+        assert self._cache is not None
+        home = self._cache / _slug(dataset)
+        folder = home / f"{_slug(case.name)}.{_cache_key(case, self.model)}"
+        seconds = None if (folder / MARKER).exists() else self._fill_cache(folder, case, progress)
+        memory = stack.enter_context(self._open_memory(case.now, folder / "space.db"))
+        ids = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+        return _map_units(memory, case, ids, seconds)
+
+    def _fill_cache(self, folder: Path, case: Case, progress: Progress | None) -> float:
+        """Fill a space and move it into the cache atomically."""
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".filling-") as name:
+            making = Path(name) / "kept"
+            making.mkdir()
+            with self._open_memory(case.now, making / "space.db") as memory:
+                ids, seconds = _store_drafts(memory, case, progress)
+            (making / MARKER).write_text(json.dumps(ids), encoding="utf-8")
+            with suppress(OSError):  # another run was faster: its space is the same
+                making.rename(folder)
+        stem = folder.name.rpartition(".")[0]
+        for old in folder.parent.glob(f"{escape(stem)}.*"):
+            if old != folder and old.name.rpartition(".")[0] == stem and (old / MARKER).exists():
+                shutil.rmtree(old)
+        return seconds
+
+    def _open_memory(self, now: datetime, path: Path | None) -> Memory:
+        where: dict[str, Any] = {"space": ":memory:"} if path is None else {"path": path}
+        return Memory.open(
+            **where, embedder=self._shared_embedder(), settings=self._settings, clock=lambda: now
+        )
+
+    def _shared_embedder(self) -> Embedder | str:
+        """Return the shared embedder; its name where there is none."""
+        if self._embedder is None:
+            self._embedder = open_embedder(self._embedder_name) or NONE
+        return self._embedder
+
+
+def _fill_space(memory: Memory, case: Case, progress: Progress | None) -> FilledSpace:
+    ids, seconds = _store_drafts(memory, case, progress)
+    return _map_units(memory, case, ids, seconds)
+
+
+def _store_drafts(memory: Memory, case: Case, progress: Progress | None) -> tuple[list[str], float]:
+    start = perf_counter()
+    results = memory.remember_many(case.drafts, progress=progress)
+    return [result.id for result in results], perf_counter() - start
+
+
+def _map_units(memory: Memory, case: Case, ids: list[str], seconds: float | None) -> FilledSpace:
+    """Map the stored ids to units and questions.
+
+    A duplicate draft is represented by the memory it repeats: finding that one counts.
+    """
+    units: dict[str, str] = {}
+    alias: dict[str, str] = {}
+    for item_id, unit in zip(ids, case.units, strict=True):
+        alias[unit] = units.setdefault(item_id, unit)
+    if len(set(case.units)) < len(case.units):
+        alias = {unit: unit for unit in case.units}  # sessions hold more than their duplicates
+    texts = {unit: draft.text for unit, draft in zip(case.units, case.drafts, strict=True)}
+    questions = tuple(
+        replace(question, relevant={alias[unit]: gain for unit, gain in question.relevant.items()})
+        for question in resolve_references(case.questions, texts)
+    )
+    missing = unresolved_references(case.questions, texts)
+    return FilledSpace(memory, questions, units, len(set(ids)), seconds, missing)
+
+
+def _all_items(memory: Memory) -> Iterator[Item]:
+    after: str | None = None
+    while page := memory.browse(limit=_PAGE_SIZE, after=after):
+        yield from page
+        after = page[-1].id
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", name)[:80].lstrip(".") or "_"
+
+
+def _cache_key(case: Case, model: str) -> str:
+    """Cache key: changes with the content, the embedder and the storing code."""
+    state = hashlib.blake2b(_write_path_hash() + model.encode(), digest_size=8)
+    state.update(case.now.isoformat().encode())
+    for ref, draft in zip(case.refs, case.drafts, strict=True):
+        state.update(f"{ref}\x1f{draft!r}\x1e".encode())
+    return state.hexdigest()
+
+
+@cache
+def _write_path_hash() -> bytes:
+    root = Path(str(resources.files("bethink")))
+    state = hashlib.blake2b(digest_size=16)
+    for name in _WRITE_PATH_SOURCES:
+        found = root / name
+        files = sorted(found.rglob("*")) if found.is_dir() else [found]
+        for file in files:
+            if file.suffix in (".py", ".sql"):
+                state.update(file.read_bytes())
+    return state.digest()

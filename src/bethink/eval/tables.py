@@ -1,0 +1,377 @@
+"""The report as tables, for a terminal, a pipe or a page.
+
+A figure is never cut: its last digit may be the one that matters.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bethink.cli.output import Column, Printer, bold, dim, display_width, print_table
+from bethink.eval.metrics import ACCEPTED_LOSS, ALL
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+Json = dict[str, Any]
+
+_METRIC_TITLES = {"ndcg@10": "nDCG@10", "mrr": "MRR", "precision@5": "P@5", "precision@10": "P@10"}
+_MAIN_METRICS = (
+    "recall@5",
+    "recall@10",
+    "hit@5",
+    "all@5",
+    "all@10",
+    "ndcg@10",
+    "mrr",
+    "precision@5",
+)
+_WITH_INTERVAL = ("recall@10", "ndcg@10")
+MAX_UNRESOLVED_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTable:
+    """A table: title, headings (``>`` aligns a column right), rows and a note."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+def report_tables(report: Json) -> Iterator[ReportTable]:
+    """Yield every table that the report has data for."""
+    profiles = report["profiles"]
+    yield _quality_table(profiles)
+    yield from _comparison_table(report["comparisons"])
+    yield from _abstention_table(profiles)
+    yield _speed_table(report, profiles)
+    for profile in profiles:
+        yield _retriever_table(profile)
+        yield _stage_table(profile)
+    yield from _ablation_table(report["ablations"])
+    if "against" in report:
+        yield _regression_table(report["against"])
+
+
+def headline(report: Json) -> str:
+    """Summary of the data set and the setup, in one line."""
+    on = report["measured_on"]
+    skipped = f" ({on['skipped']:,} skipped)" if on["skipped"] else ""
+    cases = f"{on['cases']:,} spaces, " if on["cases"] > 1 else ""
+    return (
+        f"{on['title']}: {cases}{on['memories']:,} memories, "
+        f"{on['questions']:,} questions{skipped}, embedder {on['embedder']}, "
+        f"seed {on['seed']}"
+    )
+
+
+def unresolved_lines(report: Json) -> Iterator[str]:
+    """Lines for references that match no memory, so that they can be fixed."""
+    unknown = report["measured_on"].get("unknown", [])
+    for entry in unknown[:MAX_UNRESOLVED_SHOWN]:
+        yield f"left out, for no memory is or says it: {entry}"
+    if len(unknown) > MAX_UNRESOLVED_SHOWN:
+        yield f"and {len(unknown) - MAX_UNRESOLVED_SHOWN:,} more; --json has them all"
+
+
+def format_number(value: float | None, digits: int = 3) -> str:
+    """Format a number; a dash where there is none."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def format_signed(value: float | None, digits: int = 3) -> str:
+    """Format a difference with its sign."""
+    return "–" if value is None else f"{value:+.{digits}f}"
+
+
+def format_percent(value: float | None) -> str:
+    """Format a share as a percentage."""
+    return "–" if value is None else f"{value:.1%}"
+
+
+def _quality_table(profiles: Sequence[Json]) -> ReportTable:
+    rows = [
+        (
+            profile["name"] if view == ALL else "",
+            view,
+            f"{next(iter(figures.values()))['n']:,}",
+            *(
+                _format_estimate(figures[name], interval=name in _WITH_INTERVAL)
+                for name in _MAIN_METRICS
+            ),
+        )
+        for profile in profiles
+        for view, figures in profile["quality"].items()
+        if figures
+    ]
+    heads = (
+        "profile",
+        "questions",
+        ">n",
+        *(f">{_METRIC_TITLES.get(name, name)}" for name in _MAIN_METRICS),
+    )
+    return ReportTable(
+        "Quality", heads, tuple(rows), "± is half of the 95 % interval over the n questions"
+    )
+
+
+def _format_estimate(figure: Json, *, interval: bool) -> str:
+    if not interval:
+        return format_number(figure["value"])
+    return f"{figure['value']:.3f} ±{(figure['high'] - figure['low']) / 2:.3f}"
+
+
+def _comparison_table(rows: Sequence[Json]) -> Iterator[ReportTable]:
+    if rows:
+        cells = tuple(
+            (f"{row['profile']} – {row['base']}", *_difference_cells(row)) for row in rows
+        )
+        heads = ("difference", "metric", ">n", ">before", ">after", ">change", "95 %", ">p", "")
+        yield ReportTable("Profiles compared, by pairs of the same question", heads, cells)
+
+
+def _difference_cells(row: Json) -> tuple[str, ...]:
+    return (
+        _METRIC_TITLES.get(str(row["metric"]), str(row["metric"])),
+        f"{row['n']:,}",
+        format_number(row["before"]),
+        format_number(row["after"]),
+        format_signed(row["value"]),
+        f"{format_signed(row['low'])} to {format_signed(row['high'])}",
+        format_number(row["p"]),
+        "" if row["significant"] else "may be noise",
+    )
+
+
+def _abstention_table(profiles: Sequence[Json]) -> Iterator[ReportTable]:
+    rows = [
+        (
+            profile["name"],
+            kind["kind"],
+            f"{kind['n']:,}",
+            format_percent(kind["silent_share"]),
+            _format_lost(profile["abstention"]),
+            format_number(kind["auc_score"]),
+            format_number(kind["auc_gate"]),
+            format_percent(kind["silent_at_loss"]),
+        )
+        for profile in profiles
+        for kind in profile["abstention"]["kinds"]
+    ]
+    if rows:
+        heads = (
+            "profile", "questions", ">n", ">answered with nothing", ">true hits lost", ">AUC score",
+            ">AUC gate", f">best at {ACCEPTED_LOSS:.0%} loss",
+        )  # fmt: skip
+        note = (
+            "AUC: how often the best score of a true hit, or the gate's confidence in it, lies "
+            "above that of a question without an answer; last: what a threshold could silence"
+        )
+        yield ReportTable("Abstention", heads, tuple(rows), note)
+
+
+def _format_lost(account: Json) -> str:
+    return (
+        f"{account['lost']:,} of {account['true_hits']:,} ({format_percent(account['lost_share'])})"
+    )
+
+
+def _speed_table(report: Json, profiles: Sequence[Json]) -> ReportTable:
+    rows = [
+        (
+            profile["name"],
+            f"{profile['speed']['n']:,}",
+            format_number(profile["speed"]["p50_ms"], 1),
+            format_number(profile["speed"]["p95_ms"], 1),
+            format_number(profile["speed"]["cpu_p50_ms"], 1),
+            format_number(profile["cost"]["tokens"], 0),
+            format_number(profile["cost"]["recall"]),
+            format_number(profile["cost"]["recall_per_1000_tokens"]),
+        )
+        for profile in profiles
+    ]
+    heads = (
+        "profile", ">n", ">p50 ms", ">p95 ms", ">CPU p50 ms", ">tokens an answer",
+        ">recall in it", ">recall per 1,000 tokens",
+    )  # fmt: skip
+    rate = report["measured_on"]["memories_per_second"]
+    stored = (
+        f"{report['measured_on']['stored']:,} memories stored at {rate:,.0f} a second; "
+        if rate
+        else "the memories were stored before; "
+    )
+    return ReportTable(
+        "Speed and cost",
+        heads,
+        tuple(rows),
+        f"{stored}an answer is what the profile's own limits leave of it",
+    )
+
+
+def _retriever_table(profile: Json) -> ReportTable:
+    rows = [
+        (
+            row["channel"],
+            f"{row['n'] - row['skipped'] - row['degraded']:,} of {row['n']:,}",
+            format_number(row["returned"], 1),
+            format_percent(row["found_share"]),
+            f"{row['unique']:,} ({format_percent(row['unique_share'])})",
+            f"{row['unique_answered']:,}",
+            format_number(row["milliseconds"], 2),
+            _retriever_verdict(row),
+        )
+        for row in profile["channels"]
+    ]
+    heads = (
+        "channel", ">asked", ">returned", ">of the relevant", ">only by it", ">of those in top 10",
+        ">ms", "",
+    )  # fmt: skip
+    return ReportTable(f"Channels of {profile['name']}", heads, tuple(rows))
+
+
+def _retriever_verdict(row: Json) -> str:
+    if row["dead"]:
+        return "dead"
+    return "" if row["unique"] else "nothing alone"
+
+
+def _stage_table(profile: Json) -> ReportTable:
+    rows = [
+        (
+            row["stage"],
+            f"{row['n']:,}",
+            format_number(row["left"], 1),
+            format_number(row["recall_after"]),
+            format_signed(row["recall_after"] - row["recall_before"]) if place else "",
+            format_signed(row["rise"], 2) if place else "",
+            f"{row['up']:,} / {row['down']:,}" if place else "",
+            f"{row['gained']:,} / {row['lost']:,}" if place else "",
+            format_number(row["milliseconds"], 2),
+        )
+        for place, row in enumerate(profile["stages"])
+    ]
+    heads = (
+        "stage", ">n", ">left", ">recall@10 after", ">change", ">mean rise", ">up / down",
+        ">in / out",
+        ">ms",
+    )  # fmt: skip
+    note = "rise: places the first relevant one moved up; in / out: relevant ones that came, went"
+    return ReportTable(f"Stages of {profile['name']}", heads, tuple(rows), note)
+
+
+def _ablation_table(entries: Sequence[Json]) -> Iterator[ReportTable]:
+    if not entries:
+        return
+    rows = []
+    for entry in entries:
+        silent = [format_percent(kind["silent_share"]) for kind in entry["abstention"]["kinds"]]
+        rows.append(
+            (
+                f"{entry['profile']} without {entry['part']}",
+                f"{entry['n']:,}",
+                *(_format_change(change) for change in entry["changes"].values()),
+                " / ".join(silent) or "–",
+                format_percent(entry["abstention"]["lost_share"]),
+                format_signed(entry["p50_ms_change"], 1),
+            )
+        )
+    names = [_METRIC_TITLES.get(name, name) for name in entries[0]["changes"]]
+    heads = (
+        "profile", ">n", *(f">{name}" for name in names), ">silent", ">hits lost", ">ms",
+    )  # fmt: skip
+    note = "change and 95 % interval by pairs of the same question; * is unlikely to be noise"
+    yield ReportTable("Without each part", heads, tuple(rows), note)
+
+
+def _format_change(change: Json) -> str:
+    mark = "*" if change["significant"] else ""
+    return f"{format_signed(change['value'])} ({format_signed(change['low'])} to {format_signed(change['high'])}){mark}"
+
+
+def _regression_table(against: Json) -> ReportTable:
+    rows = tuple(
+        (row["profile"], *_difference_cells(row), row["verdict"]) for row in against["rows"]
+    )
+    heads = (
+        "profile", "metric", ">n", ">then", ">now", ">change", "95 %", ">p", "", "verdict",
+    )  # fmt: skip
+    return ReportTable(f"Against {against['file']}", heads, rows, against["note"])
+
+
+_COLUMN_GAP = 2
+
+
+def print_tables(out: Printer, tables: Iterable[ReportTable]) -> None:
+    """Print each table under its title, with its note."""
+    for sheet in tables:
+        out.line()
+        out.line(bold(sheet.title))
+        room = shutil.get_terminal_size().columns
+        widths = _column_widths(sheet)
+        if out.terminal and sum(widths) + _COLUMN_GAP * len(widths) <= room:
+            _print_rich(out, sheet, widths, room)
+        else:
+            _print_aligned(out, sheet)
+        if sheet.note:
+            out.line(dim(sheet.note))
+
+
+def _column_widths(sheet: ReportTable) -> list[int]:
+    """Minimum column widths: the longest cell, or the longest word of the heading."""
+    needed = []
+    for place, head in enumerate(sheet.heads):
+        words = head.removeprefix(">").split()
+        cells = [row[place] for row in sheet.rows]
+        needed.append(max((display_width(text) for text in (*words, *cells)), default=0))
+    return needed
+
+
+def _print_aligned(out: Printer, sheet: ReportTable) -> None:
+    heads = [Column(head.removeprefix(">"), right=head.startswith(">")) for head in sheet.heads]
+    print_table(Printer(out.stream, terminal=False, color=out.color), heads, sheet.rows)
+
+
+def _print_rich(out: Printer, sheet: ReportTable, widths: list[int], terminal_width: int) -> None:
+    from rich.console import Console  # only a terminal needs it
+
+    console = Console(
+        file=out.stream,
+        force_terminal=True,
+        color_system="standard" if out.color else None,
+        no_color=not out.color,
+        width=terminal_width,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+    console.print(_rich_table(sheet, widths))
+
+
+def _rich_table(sheet: ReportTable, widths: list[int]) -> Table:
+    from rich import box  # only a terminal needs it
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, _COLUMN_GAP - 1, 0, 0),  # the box itself takes one column between two
+        header_style="dim",
+    )
+    for head, width in zip(sheet.heads, widths, strict=True):
+        table.add_column(
+            Text(head.removeprefix(">")),
+            justify="right" if head.startswith(">") else "left",
+            vertical="bottom",
+            width=width,
+        )
+    for row in sheet.rows:
+        table.add_row(*(Text(cell, no_wrap=True) for cell in row))
+    return table

@@ -1,0 +1,560 @@
+"""Tune a profile's parameters, and report whether the gain is significant.
+
+Questions are split by the seed: the search sees the training ones only, and the
+held-out ones are run before and after. A gain there that resampling cannot
+distinguish from noise is called noise. Also ablations, per-part statistics and
+writing profiles as TOML.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from random import Random
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from bethink.errors import BadProfile, Refused
+from bethink.eval.case import Question
+from bethink.eval.metrics import Difference, Values, get_metric, paired_difference
+from bethink.eval.runner import (
+    CHANNEL_PREFIX,
+    ProgressCallback,
+    QuestionResult,
+    StepResult,
+    pool_units,
+    run_recall,
+)
+from bethink.eval.spaces import FilledSpace
+from bethink.eval.tables import ReportTable, format_number, format_signed
+from bethink.retrieval.profile import SLOTS, Bounds, Profile, bounds_of
+from bethink.retrieval.retrievers import RETRIEVERS
+from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
+
+ABLATION_SEPARATOR = " without "
+
+
+def ablations(profile: Profile, label: str, only: Sequence[str] = ()) -> dict[str, Profile]:
+    """Return variants of the profile with one slot or part removed each.
+
+    Where a slot holds one stage, removing it and emptying the slot are one variant. The
+    last retriever stays: without any there is no pipeline. ``only`` names the parts to
+    remove.
+    """
+    there = (*removable_parts(profile), *SLOTS)
+    for part in only:
+        if part not in there:
+            raise Refused(
+                f"profile {label} has no part {part!r}",
+                remedy=f"there are: {', '.join(dict.fromkeys(there))}",
+            )
+    variants: dict[str, Profile] = {}
+    seen = {profile}
+    for part in only or removable_parts(profile):
+        changed = profile.without(part)
+        if changed.channels and changed not in seen:
+            seen.add(changed)
+            variants[f"{label}{ABLATION_SEPARATOR}{part}"] = changed
+    return variants
+
+
+def removable_parts(profile: Profile) -> list[str]:
+    """Names of everything that ``Profile.without`` can remove."""
+    names = [channel.name for channel in profile.channels]
+    for slot in SLOTS:
+        stages = profile.slot(slot)
+        names += [stage.name for stage in stages]
+        if len(stages) > 1:
+            names.append(slot)
+    return list(dict.fromkeys(names))
+
+
+# The gate trades recall for silence; a search that only sees recall would open it.
+TUNED_SLOTS = tuple(slot for slot in SLOTS if slot != "gate")
+RANGE_FACTOR = 4.0
+_SIGNIFICANT_DIGITS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A tunable parameter: its position in the profile, its name and its range."""
+
+    slot: str
+    place: int
+    field: str
+    name: str
+    low: float
+    high: float
+    whole: bool
+
+    def read(self, profile: Profile) -> float:
+        """Return its value in a profile."""
+        value: float = getattr(_get_part(profile, self), self.field)
+        return value
+
+    def turn(self, profile: Profile, value: float) -> Profile:
+        """Return the profile with this parameter changed, clamped to its range."""
+        held = min(self.high, max(self.low, value))
+        chosen: float = round(held) if self.whole else _round_significant(held)
+        part = dataclasses.replace(_get_part(profile, self), **{self.field: chosen})
+        if self.slot == "fuse":
+            return dataclasses.replace(profile, fuse=part)
+        parts = list(getattr(profile, self.slot))
+        parts[self.place] = part
+        changes: dict[str, Any] = {self.slot: tuple(parts)}
+        return dataclasses.replace(profile, **changes)
+
+    def mutate(self, value: float, step: float, random: Random) -> float:
+        """Return a random value nearby: about ``step`` of the way to either end."""
+        if self.low > 0:
+            width = step * math.log(self.high / self.low)
+            return value * math.exp(random.gauss(0.0, width / 2))
+        return value + random.gauss(0.0, step * (self.high - self.low) / 2)
+
+
+def tunable_parameters(profile: Profile, only: Sequence[str] = ()) -> list[Parameter]:
+    """Tunable parameters of a profile, or those whose names match a pattern.
+
+    Of retrievers the fractions (weights and parameters of the score), of the fusion and
+    the stages integers too. An integer of 0 means off and stays.
+    """
+    found = [
+        *_parameters_of("channels", profile.channels, integers=False),
+        *_parameters_of("fuse", (profile.fuse,), integers=True),
+        *(
+            knob
+            for slot in TUNED_SLOTS
+            for knob in _parameters_of(slot, profile.slot(slot), integers=True)
+        ),
+    ]
+    chosen = [
+        knob
+        for knob in found
+        if not only or any(fnmatchcase(knob.name, pattern) for pattern in only)
+    ]
+    if not chosen:
+        there = ", ".join(knob.name for knob in found) or "none"
+        raise Refused("no setting fits", remedy=f"there are: {there}")
+    return chosen
+
+
+def _parameters_of(slot: str, parts: Sequence[Any], *, integers: bool) -> Iterator[Parameter]:
+    for place, part in enumerate(parts):
+        for field in dataclasses.fields(part):
+            value = getattr(part, field.name)
+            name = f"{slot}.{part.name}.{field.name}"
+            allowed = bounds_of(slot, field.name)
+            if isinstance(value, float):
+                low, high = (
+                    sorted((value / RANGE_FACTOR, value * RANGE_FACTOR)) if value else (0.0, 1.0)
+                )
+                yield Parameter(
+                    slot, place, field.name, name, *_clamp_range(low, high, allowed), whole=False
+                )
+            elif integers and isinstance(value, int) and not isinstance(value, bool) and value > 0:
+                low, high = max(1.0, value // RANGE_FACTOR), value * RANGE_FACTOR
+                yield Parameter(
+                    slot, place, field.name, name, *_clamp_range(low, high, allowed), whole=True
+                )
+
+
+def _clamp_range(low: float, high: float, allowed: Bounds) -> tuple[float, float]:
+    return max(low, allowed.low), min(high, allowed.high)
+
+
+def _get_part(profile: Profile, parameter: Parameter) -> Any:
+    return (
+        profile.fuse
+        if parameter.slot == "fuse"
+        else getattr(profile, parameter.slot)[parameter.place]
+    )
+
+
+def _round_significant(value: float) -> float:
+    """Round to three significant digits; more would be false precision."""
+    return float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
+
+
+RECALL_CUTOFF = 10
+
+
+def retriever_statistics(results: Sequence[QuestionResult]) -> list[dict[str, Any]]:
+    """Per retriever: how often it ran, what it found, and what only it found.
+
+    A dead retriever found nothing relevant at all. One that found nothing alone may still
+    matter, since agreement between two raises a hit; its ablation shows that.
+    """
+    judged = [one for one in results if one.relevant]
+    names = dict.fromkeys(step.name for one in judged for step in one.looks if step.is_channel)
+    wanted = sum(len(one.relevant) for one in judged)
+    return [_retriever_row(name, judged, wanted) for name in names]
+
+
+def _retriever_row(name: str, judged: Sequence[QuestionResult], wanted: int) -> dict[str, Any]:
+    own = [(one, step) for one in judged for step in one.looks if step.name == name]
+    unique = [
+        (one, unit) for one, step in own for unit in step.places if _found_only_by(unit, step, one)
+    ]
+    answered = sum(1 for one, unit in unique if unit in one.ranked[:RECALL_CUTOFF])
+    found = sum(len(step.places) for _, step in own)
+    return {
+        "channel": name.removeprefix(CHANNEL_PREFIX),
+        "n": len(own),
+        "skipped": sum(step.status == "skipped" for _, step in own),
+        "degraded": sum(step.status == "degraded" for _, step in own),
+        "returned": _mean(step.left for _, step in own),
+        "found": found,
+        "found_share": found / wanted if wanted else None,
+        "unique": len(unique),
+        "unique_share": len(unique) / wanted if wanted else None,
+        "unique_answered": answered,
+        "dead": not found,
+        "milliseconds": 1000 * _mean(step.seconds for _, step in own),
+    }
+
+
+def _found_only_by(unit: str, own: StepResult, result: QuestionResult) -> bool:
+    others = (step for step in result.looks if step.is_channel and step is not own)
+    return not any(unit in step.places for step in others)
+
+
+def stage_statistics(results: Sequence[QuestionResult]) -> list[dict[str, Any]]:
+    """Per step from the fusion on: where it moved the relevant units.
+
+    ``rise`` is the mean number of ranks the first relevant unit moved up, over the
+    questions where it was present before and after; ``gained`` and ``lost`` count the
+    relevant units that were in the pool only after, or only before.
+    """
+    judged = [one for one in results if one.relevant]
+    walks = [[step for step in one.looks if not step.is_channel] for one in judged]
+    names = dict.fromkeys(step.name for walk in walks for step in walk)
+    return [_stage_row(name, walks, judged) for name in names]
+
+
+def _stage_row(
+    name: str, walks: Sequence[Sequence[StepResult]], judged: Sequence[QuestionResult]
+) -> dict[str, Any]:
+    moves = []
+    recalls = []
+    for walk, one in zip(walks, judged, strict=True):
+        for place, step in enumerate(walk):
+            if step.name == name:
+                before = walk[place - 1] if place else None
+                moves.append((before, step))
+                recalls.append((_recall_after(before, one), _recall_after(step, one)))
+    rises = [
+        min(before.places.values()) - min(step.places.values())
+        for before, step in moves
+        if before is not None and before.places and step.places
+    ]
+    return {
+        "stage": name,
+        "n": len(moves),
+        "milliseconds": 1000 * _mean(step.seconds for _, step in moves),
+        "left": _mean(step.left for _, step in moves),
+        "recall_before": _mean(before for before, _ in recalls if before is not None),
+        "recall_after": _mean(after for _, after in recalls if after is not None),
+        "rise": _mean(rises),
+        "up": sum(rise > 0 for rise in rises),
+        "down": sum(rise < 0 for rise in rises),
+        "gained": sum(len(step.places.keys() - before.places) for before, step in moves if before),
+        "lost": sum(len(before.places.keys() - step.places) for before, step in moves if before),
+        "degraded": sum(step.status == "degraded" for _, step in moves),
+    }
+
+
+def _recall_after(step: StepResult | None, result: QuestionResult) -> float | None:
+    if step is None:
+        return None
+    return sum(place <= RECALL_CUTOFF for place in step.places.values()) / len(result.relevant)
+
+
+def _mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return sum(listed) / len(listed) if listed else 0.0
+
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def profile_toml(profile: Profile, comments: Sequence[str] = ()) -> str:
+    """Format the profile with every setting, so that no later default changes it."""
+    blocks = ["\n".join(f"# {line}" for line in comments)] if comments else []
+    blocks.append(
+        f"title = {_format_value(profile.title)}\nuntopiced = {_format_value(profile.untopiced)}\n"
+        f"deeper = {_format_value(profile.deeper)}"
+    )
+    if profile.deep is not None:
+        blocks.append("\n".join(["[deep]", *_format_settings(profile.deep)]))
+    blocks += [_format_block("[[channels]]", part, RETRIEVERS) for part in profile.channels]
+    blocks.append(_format_block("[fuse]", profile.fuse, FUSIONS))
+    for slot in SLOTS:
+        blocks += [_format_block(f"[[{slot}]]", part, STAGES) for part in profile.slot(slot)]
+    blocks.append("\n".join(["[budget]", *_format_settings(profile.budget)]))
+    blocks += [_format_block("[[assemble]]", part, ASSEMBLERS) for part in profile.assemble]
+    blocks.append("\n".join(["[track]", *_format_settings(profile.track)]))
+    blocks += ["\n".join(["[[text]]", *_format_settings(section)]) for section in profile.text]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _format_block(head: str, part: Any, table: Mapping[str, Any]) -> str:
+    use = next((name for name, kind in table.items() if type(part) is kind), None)
+    if use is None:
+        raise BadProfile(f"{type(part).__name__} has no name that a profile could use")
+    return "\n".join([head, f"use = {_format_value(use)}", *_format_settings(part)])
+
+
+def _format_settings(part: Any) -> Iterator[str]:
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
+        if value is not None:
+            yield f"{field.name} = {_format_value(value)}"
+
+
+def _format_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return repr(value)
+    if isinstance(value, str):
+        # A JSON string is a TOML string, but for one character.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, tuple) and value and all(_is_pair(entry) for entry in value):
+        return (
+            "{ "
+            + ", ".join(f"{_format_key(name)} = {_format_value(number)}" for name, number in value)
+            + " }"
+        )
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(_format_value, value)) + "]"
+    raise BadProfile(f"{value!r} cannot be written as TOML")
+
+
+def _is_pair(entry: Any) -> bool:
+    return isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
+
+
+def _format_key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _format_value(name)
+
+
+Sample = tuple[FilledSpace, Question]
+
+# A candidate that trails by more than this many standard errors is given up early.
+_EARLY_STOP_ERRORS = 1.0
+_CHECKPOINTS = (0.25, 0.5)
+_FIRST_STEP = 0.5
+_LAST_STEP = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """Options of the search. ``metrics`` are averaged."""
+
+    metrics: tuple[str, ...] = ("recall@10", "ndcg@10")
+    trials: int = 60
+    minutes: float = 10.0
+    holdout: float = 0.4
+    seed: int = 7
+    k: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class TuneResult:
+    """Result of tuning; ``train`` and ``held_out`` compare the new with the old."""
+
+    profile: Profile
+    changes: tuple[tuple[str, float, float], ...]
+    train: Difference
+    held_out: Difference
+    trials: int
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether the held-out questions show no significant gain."""
+        return not (self.held_out.value > 0 and self.held_out.is_significant)
+
+
+def split_samples(
+    samples: Sequence[Sample], search: SearchOptions
+) -> tuple[list[Sample], list[Sample]]:
+    """Split into training and held-out questions, shuffled by the seed."""
+    shuffled = [sample for sample in samples if sample[1].answerable]
+    Random(search.seed).shuffle(shuffled)  # noqa: S311 - to be repeatable
+    kept_back = round(len(shuffled) * search.holdout)
+    train, held_out = shuffled[kept_back:], shuffled[:kept_back]
+    if len(train) < 2 or len(held_out) < 2:
+        raise Refused(
+            f"{len(shuffled)} answerable questions are too few to split",
+            remedy="give more questions, or another --holdout",
+        )
+    return train, held_out
+
+
+def tune(
+    profile: Profile,
+    turned: Sequence[Parameter],
+    samples: Sequence[Sample],
+    search: SearchOptions,
+    watch: ProgressCallback = lambda *_: None,
+) -> TuneResult:
+    """Search for better parameters; return the profile itself where there are none."""
+    train, held_out = split_samples(samples, search)
+    before = np.asarray(list(_metric_values(profile, train, search)))
+    best, best_values = profile, before
+    tried = 0
+    deadline = monotonic() + search.minutes * 60
+    for candidate in _MoveGenerator(turned, search):
+        if monotonic() > deadline:
+            break
+        proposal = candidate.of(best)
+        values = _evaluate_or_stop(proposal, best_values, train, search)
+        if values is not None and values.mean() > best_values.mean():
+            best, best_values = proposal, values
+        tried += 1
+        watch(tried, search.trials)
+    old = np.asarray(list(_metric_values(profile, held_out, search)))
+    new = np.asarray(list(_metric_values(best, held_out, search))) if best != profile else old
+    return TuneResult(
+        profile=best,
+        changes=tuple(_changed_parameters(profile, best, turned)),
+        train=paired_difference(before, best_values, search.seed),
+        held_out=paired_difference(old, new, search.seed),
+        trials=tried,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A move: which parameters, how far, with its own random seed."""
+
+    parameters: tuple[Parameter, ...]
+    step: float
+    seed: str
+
+    def of(self, profile: Profile) -> Profile:
+        random = Random(self.seed)  # noqa: S311 - to be repeatable
+        for knob in self.parameters:
+            profile = knob.turn(profile, knob.mutate(knob.read(profile), self.step, random))
+        return profile
+
+
+class _MoveGenerator:
+    """Moves: first each parameter by itself, then up to three, in decreasing steps."""
+
+    def __init__(self, turned: Sequence[Parameter], search: SearchOptions) -> None:
+        self._knobs, self._search = turned, search
+
+    def __iter__(self) -> Iterator[_Move]:
+        random = Random(f"{self._search.seed}/moves")  # noqa: S311 - to be repeatable
+        order = random.sample(list(self._knobs), len(self._knobs))
+        for trial in range(self._search.trials):
+            done = trial / max(1, self._search.trials - 1)
+            step = _FIRST_STEP * (_LAST_STEP / _FIRST_STEP) ** done
+            alone = trial < 2 * len(order)
+            chosen = (
+                [order[trial % len(order)]]
+                if alone
+                else random.sample(order, min(len(order), random.randint(1, 3)))
+            )
+            yield _Move(tuple(chosen), step, f"{self._search.seed}/{trial}")
+
+
+def _metric_values(
+    profile: Profile, samples: Sequence[Sample], search: SearchOptions
+) -> Iterator[float]:
+    functions = [get_metric(name) for name in search.metrics]
+    for filled, question in samples:
+        answer = run_recall(filled, question, profile, search.k)
+        ranked = pool_units(answer.hits, filled.units)
+        scored = (function(ranked, question.relevant) for function in functions)
+        yield sum(scored) / len(functions)
+
+
+def _evaluate_or_stop(
+    profile: Profile, best: Values, samples: Sequence[Sample], search: SearchOptions
+) -> Values | None:
+    """Evaluate the profile's values; None if it clearly trails at a checkpoint."""
+    stops = {round(len(samples) * share) for share in _CHECKPOINTS}
+    values: list[float] = []
+    for value in _metric_values(profile, samples, search):
+        values.append(value)
+        if len(values) in stops and len(values) > 1:
+            gains = np.asarray(values) - best[: len(values)]
+            error = float(gains.std(ddof=1)) / math.sqrt(len(values))
+            if gains.mean() < -_EARLY_STOP_ERRORS * error:
+                return None
+    return np.asarray(values)
+
+
+def _changed_parameters(
+    before: Profile, after: Profile, turned: Sequence[Parameter]
+) -> Iterator[tuple[str, float, float]]:
+    for knob in turned:
+        old, new = knob.read(before), knob.read(after)
+        if old != new:
+            yield knob.name, old, new
+
+
+def tune_result_json(result: TuneResult, title: str, file: str) -> dict[str, Any]:
+    """The result of tuning as one JSON document."""
+    return {
+        "file": file,
+        "measured_on": title,
+        "trials": result.trials,
+        "noise": result.is_noise,
+        "verdict": tune_verdict(result),
+        "train": asdict(result.train),
+        "held_out": asdict(result.held_out),
+        "changes": [
+            {"setting": name, "before": before, "after": after}
+            for name, before, after in result.changes
+        ],
+    }
+
+
+def tune_result_tables(result: TuneResult, metrics: str) -> Iterator[ReportTable]:
+    """Tables of the changed settings, and of their effect on both splits."""
+    yield ReportTable(
+        f"Settings changed in {result.trials} trials",
+        ("setting", ">before", ">after"),
+        tuple((name, f"{before:g}", f"{after:g}") for name, before, after in result.changes),
+    )
+    yield ReportTable(
+        f"Mean of {metrics}",
+        ("questions", ">n", ">before", ">after", ">change", "95 %", ">p"),
+        tuple(
+            (
+                name,
+                f"{gain.n:,}",
+                format_number(gain.before),
+                format_number(gain.after),
+                format_signed(gain.value),
+                f"{format_signed(gain.low)} to {format_signed(gain.high)}",
+                format_number(gain.p),
+            )
+            for name, gain in (("training", result.train), ("held out", result.held_out))
+        ),
+    )
+
+
+def tune_verdict(result: TuneResult) -> str:
+    """State in one sentence whether the new profile is worth keeping."""
+    gain = result.held_out
+    if not result.changes:
+        return "No better numbers were found; the profile is the one it was."
+    if result.is_noise:
+        return (
+            f"On the {gain.n:,} held-out questions the change of {gain.value:+.3f} cannot be told "
+            "from noise: keep the old profile, or give more questions."
+        )
+    return f"On the {gain.n:,} held-out questions it gains {gain.value:+.3f} (p {gain.p:.3f})."

@@ -1,0 +1,1 @@
+"""Host integration: the hooks a host calls, and their installation."""

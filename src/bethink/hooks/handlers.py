@@ -1,0 +1,250 @@
+"""Hook handlers, one per event: use the worker if there is one, else work here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bethink.agents.session import (
+    SessionState,
+    resolve_in_project,
+    session_settings,
+    sessions_folder,
+)
+from bethink.config.spaces import resolve_space
+from bethink.core.json_values import Json
+from bethink.hooks.dispatch import elapsed_s
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from bethink.config.settings import Settings
+    from bethink.importers.claude_code import Turn
+    from bethink.memory import Memory
+
+
+HOST = "claude-code"
+# What a worker has for an answer: nearly all the time there is where nobody else could give
+# one in time (a heavy model, a machine so busy that loading our modules takes long), else so
+# much that there is time left to do without it.
+_WORKER_TIMEOUT_S = {"prompt": 0.38, "brief": 1.5}
+_WORKER_TIMEOUT_LIGHT_MODELS_S = {"prompt": 0.2, "brief": 1.5}
+_BUSY_START_S = (
+    0.1  # to get to where the worker is asked; a third of that where nothing else goes on
+)
+_CONTEXT_LOST_SOURCES = ("clear", "compact")
+_MAX_INLINE_TURNS = 40  # turns, which take less than the end of a session has
+_LARGE_TRANSCRIPT_BYTES = 4 * 1024 * 1024  # bytes of a transcript that nobody has looked at
+
+
+def on_session_start(payload: Json) -> str:
+    """Return the briefing at the start of a session."""
+    settings = _load_settings(payload)
+    if settings is None:
+        return ""
+    if payload.get("source") in _CONTEXT_LOST_SOURCES:
+        _session_state(settings, payload).clear_given()
+    if not _has_memory(settings):
+        return ""
+    _warm_up(settings)
+    told = _request_worker("brief", payload, settings)
+    if told is None:
+        from bethink.agents.briefing import briefing  # start-up time: the worker does without
+
+        with _open_memory(settings) as memory:
+            told = briefing(memory, payload)
+    return _record_given(told, settings, payload)
+
+
+def on_user_prompt_submit(payload: Json) -> str:
+    """Return the memories related to a prompt."""
+    settings = _load_settings(payload)
+    if settings is None or not _has_memory(settings):
+        return ""
+    told = _request_worker("prompt", payload, settings)
+    if told is None:
+        from bethink.agents.prompt import prompt_context  # start-up time: see above
+
+        with _open_memory(settings) as memory:
+            told = prompt_context(memory, payload)
+    return _record_given(told, settings, payload)
+
+
+def _record_given(context: str, settings: Settings, payload: Json) -> str:
+    """Record the memories in the context as given, and return the context.
+
+    Only now, not earlier: an answer that came too late was never delivered.
+    """
+    if context:
+        from bethink.agents.briefing import quoted_ids  # start-up time: most calls tell nothing
+
+        # Where nothing can be noted (a full disk), twice is better than not at all.
+        with suppress(OSError):
+            _session_state(settings, payload).add_given(quoted_ids(context))
+    return context
+
+
+def on_post_tool_use(payload: Json) -> str:
+    """Record an edit of a project file, with the prompt that led to it."""
+    settings, transcript = _load_settings(payload), _transcript_path(payload)
+    if settings is None or transcript is None or not _edits_project_file(payload, settings):
+        return ""
+    by_subagent = bool(_text_field(payload, "agent_id"))
+    work = {"transcript": str(transcript), "session": _session_id(payload)}
+    # An agent edits file after file, and waits for each of these.
+    left = not by_subagent and bool(_session_id(payload)) and _worker_available(settings)
+    if left and _enqueue("edits", work, settings):
+        return ""
+    from bethink.agents.capture import capture_edits  # start-up time: most edits end above
+
+    with _open_memory(settings) as memory:
+        subagents = _subagent_turn(payload, memory.now) if by_subagent else None
+        capture_edits(memory, transcript, session=_session_id(payload), subagent_turn=subagents)
+    return ""
+
+
+def _subagent_turn(payload: Json, now: datetime) -> Turn:
+    """Build a turn from a subagent's edit, which the transcript does not contain."""
+    from bethink.importers.claude_code import Turn, tool_edits  # start-up time
+
+    call = _text_field(payload, "tool_use_id")
+    edits = tool_edits(_text_field(payload, "tool_name"), payload.get("tool_input"), now, call)
+    return Turn(
+        "assistant", "", now, call, _session_id(payload), 0, _text_field(payload, "cwd"), edits
+    )
+
+
+def on_stop(payload: Json) -> str:
+    """Capture the turns since the last capture."""
+    return _capture_session(payload, session_ends=False)
+
+
+def on_session_end(payload: Json) -> str:
+    """Capture at the end of a session, with a short deadline.
+
+    If there is much left to capture, it is queued for the worker.
+    """
+    return _capture_session(payload, session_ends=True)
+
+
+def _capture_session(payload: Json, *, session_ends: bool) -> str:
+    settings, transcript = _load_settings(payload), _transcript_path(payload)
+    if settings is None or transcript is None:
+        return ""
+    work = {"transcript": str(transcript), "session": _session_id(payload), "host": HOST}
+    state = _session_state(settings, payload)
+    # So much that there may not be the time to find out how much it is.
+    much = (
+        session_ends and transcript.stat().st_size - state.captured.start > _LARGE_TRANSCRIPT_BYTES
+    )
+    if much and _enqueue("capture", work, settings):
+        return ""
+    from bethink.agents.capture import capture, count_new_turns  # start-up time
+
+    new = count_new_turns(state, transcript, _session_id(payload))
+    if not new:
+        return ""
+    left = _worker_available(settings) or (session_ends and new > _MAX_INLINE_TURNS)
+    if left and _enqueue("capture", work, settings):
+        return ""
+    with _open_memory(settings) as memory:
+        capture(memory, transcript, session=_session_id(payload), host=HOST)
+    if not session_ends:
+        # There was no worker, or it had ended meanwhile: the next prompt comes soon.
+        _warm_up(settings)
+    return ""
+
+
+def _load_settings(payload: Json) -> Settings | None:
+    return session_settings(os.environ, _text_field(payload, "cwd"), host=HOST)
+
+
+def _session_state(settings: Settings, payload: Json) -> SessionState:
+    space = resolve_space(None, settings).name
+    return SessionState(sessions_folder(settings, space), _session_id(payload))
+
+
+def _open_memory(settings: Settings) -> Memory:
+    from bethink.memory import Memory  # heavy: not before there is something to do
+
+    return Memory.open(settings=settings)
+
+
+def _has_memory(settings: Settings) -> bool:
+    """Whether the space exists; a read never creates one."""
+    return resolve_space(None, settings).path.exists()
+
+
+def _edits_project_file(payload: Json, settings: Settings) -> bool:
+    told = payload.get("tool_input")
+    paths = told if isinstance(told, Mapping) else {}
+    path = _text_field(paths, "file_path") or _text_field(paths, "notebook_path")
+    return (
+        bool(path)
+        and resolve_in_project(path, _text_field(payload, "cwd"), settings.project) is not None
+    )
+
+
+def _transcript_path(payload: Json) -> Path | None:
+    told = _text_field(payload, "transcript_path")
+    path = Path(told).expanduser() if told else None
+    return path if path is not None and path.is_file() else None
+
+
+def _session_id(payload: Json) -> str:
+    return _text_field(payload, "session_id")
+
+
+def _text_field(payload: Mapping[str, Any], name: str) -> str:
+    value = payload.get(name)
+    return value if isinstance(value, str) and "\0" not in value else ""
+
+
+def _request_worker(kind: str, payload: Json, settings: Settings) -> str | None:
+    """Return the answer of a running worker; None if there is none."""
+    if settings.worker == "off":
+        return None
+    from bethink.worker.files import worker_paths  # start-up time: not everybody has one
+
+    place = worker_paths()
+    if not place.is_open:
+        return None
+    from bethink.worker import should_use_worker
+    from bethink.worker.client import request_worker
+
+    alone = elapsed_s() > _BUSY_START_S or should_use_worker(settings)
+    limits_s = _WORKER_TIMEOUT_S if alone else _WORKER_TIMEOUT_LIGHT_MODELS_S
+    answer = request_worker(
+        kind, payload, settings=settings, deadline_s=limits_s[kind], start=False, place=place
+    )
+    return answer if isinstance(answer, str) else None
+
+
+def _worker_available(settings: Settings) -> bool:
+    if settings.worker == "off":
+        return False
+    from bethink.worker import should_use_worker
+    from bethink.worker.files import worker_paths
+
+    return should_use_worker(settings) or worker_paths().is_open
+
+
+def _warm_up(settings: Settings) -> None:
+    """Have a worker load what the session's prompts will need.
+
+    Many prompts will follow, and none can wait for a model, nor for the time that a busy
+    machine takes to load our modules.
+    """
+    if settings.worker != "off":
+        from bethink.worker.client import enqueue_job
+
+        enqueue_job("warm", {}, settings=settings)
+
+
+def _enqueue(kind: str, work: Json, settings: Settings) -> bool:
+    from bethink.worker.client import enqueue_job
+
+    return enqueue_job(kind, work, settings=settings)

@@ -1,0 +1,1 @@
+"""Installation into a host: plan as a diff, write, and undo exactly."""

@@ -1,0 +1,250 @@
+"""Set or remove one key of a JSON file and keep every other byte.
+
+The text is parsed twice: by the standard library, which validates it, and by a
+scanner for the positions. After a change the parsed value is checked, or the change
+is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from bethink.errors import BadSetting
+
+Keys = Sequence[str]
+_WHITESPACE = re.compile(r"[ \t\r\n]*")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_LITERAL = re.compile(r"[^\s,\[\]{}\"]+")
+_DEFAULT_INDENT = "  "
+
+
+class _Member(NamedTuple):
+    """A member of an object: its key, and the positions of key and value."""
+
+    key: str
+    start: int
+    value: int
+    end: int
+
+
+class _Object(NamedTuple):
+    """An object in the text: the positions of its braces, and its members."""
+
+    start: int
+    end: int
+    members: tuple[_Member, ...]
+
+    def named(self, key: str) -> _Member | None:
+        return next((member for member in self.members if member.key == key), None)
+
+
+def parse_json(text: str) -> Any:
+    """Parse the text; an empty text is an empty object.
+
+    Raises BadSetting where it is not plain JSON, or has a duplicate key.
+    """
+    body = text.removeprefix("\ufeff")
+    if not body.strip():
+        return {}
+    try:
+        return json.loads(
+            body, object_pairs_hook=_reject_duplicate_keys, parse_constant=_reject_constant
+        )
+    except RecursionError as error:
+        raise BadSetting("it is nested too deeply") from error
+    except ValueError as error:
+        raise BadSetting(f"it is not plain JSON: {error}") from error
+
+
+def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return found
+
+
+def _reject_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def look_up(value: Any, keys: Keys) -> Any:
+    """Return the value under a path of keys; None where there is none."""
+    for key in keys:
+        if not isinstance(value, dict) or key not in value:
+            return None
+        value = value[key]
+    return value
+
+
+def set_key(text: str, keys: Keys, value: Any) -> str:
+    """Return the text with the value under that path, missing parents created."""
+    meant = parse_json(text)
+    if not text.removeprefix("\ufeff").strip():
+        whole = _nested(keys, value)
+        return f"{text}{json.dumps(whole, indent=2, ensure_ascii=False)}\n"
+    wanted = _with_value(meant, keys, value)
+    new = _insert_value(text, keys, value)
+    return _require_equal(new, wanted)
+
+
+def remove_key(text: str, keys: Keys) -> str:
+    """Return the text without that path of keys; its parents stay."""
+    meant = parse_json(text)
+    if look_up(meant, keys) is None:
+        return text
+    inner = _locate_object(text, keys[:-1])
+    member = inner.named(keys[-1])
+    if member is None:
+        raise BadSetting(f"{keys[-1]} is not where it should be")
+    place = inner.members.index(member)
+    start = inner.members[place - 1].end if place else inner.start + 1
+    if place == 0 and len(inner.members) > 1:
+        # The first of several: what stood before it stands before the next one.
+        start, end = member.start, inner.members[1].start
+    else:
+        end = inner.end - 1 if len(inner.members) == 1 else member.end
+    return _require_equal(text[:start] + text[end:], _without_value(meant, keys))
+
+
+def _require_equal(text: str, expected: Any) -> str:
+    if parse_json(text) != expected:
+        raise BadSetting("it cannot be changed safely", remedy="edit the file by hand")
+    return text
+
+
+def _nested(keys: Keys, value: Any) -> Any:
+    for key in reversed(keys):
+        value = {key: value}
+    return value
+
+
+def _with_value(parsed: Any, keys: Keys, value: Any) -> Any:
+    if not isinstance(parsed, dict):
+        raise BadSetting(f"what holds {keys[0]!r} is no object")
+    rest = keys[1:]
+    inner = _with_value(parsed.get(keys[0], {}), rest, value) if rest else value
+    return {**parsed, keys[0]: inner}
+
+
+def _without_value(parsed: Any, keys: Keys) -> Any:
+    if len(keys) == 1:
+        return {key: kept for key, kept in parsed.items() if key != keys[0]}
+    return {**parsed, keys[0]: _without_value(parsed[keys[0]], keys[1:])}
+
+
+def _insert_value(text: str, keys: Keys, value: Any) -> str:
+    """Replace the existing value, or append a last member."""
+    depth = 0
+    found = _locate_object(text, ())
+    while depth < len(keys) - 1 and (member := found.named(keys[depth])) is not None:
+        found = _scan_object(text, member.value)
+        depth += 1
+    member = found.named(keys[depth])
+    newline, unit = _detect_style(text)
+    if member is not None:
+        body = _format_value_at(value, text, member.start, newline, unit)
+        return text[: member.value] + body + text[member.end :]
+    rest = _nested(keys[depth + 1 :], value)
+    key = json.dumps(keys[depth], ensure_ascii=False)
+    if found.members:
+        last = found.members[-1]
+        before = found.members[-2].end if len(found.members) > 1 else found.start + 1
+        gap = text[before : last.start].partition(",")[2] if len(found.members) > 1 else ""
+        gap = gap or text[found.start + 1 : found.members[0].start]
+        body = _format_value_at(rest, text, last.start, newline, unit)
+        return f"{text[: last.end]},{gap}{key}: {body}{text[last.end :]}"
+    outer = _indent_at(text, found.start)
+    inner = outer + unit
+    body = _dump_indented(rest, inner, newline, unit)
+    filled = f"{{{newline}{inner}{key}: {body}{newline}{outer}}}"
+    return text[: found.start] + filled + text[found.end :]
+
+
+def _format_value_at(value: Any, text: str, at: int, newline: str, unit: str) -> str:
+    """Format the value as JSON: on several lines where its neighbour begins a line."""
+    line = text.rfind("\n", 0, at) + 1
+    if text[line:at].strip(" \t"):
+        return json.dumps(value, ensure_ascii=False)
+    return _dump_indented(value, text[line:at], newline, unit)
+
+
+def _dump_indented(value: Any, indent: str, newline: str, unit: str) -> str:
+    lines = json.dumps(value, indent=unit, ensure_ascii=False).split("\n")
+    return f"{newline}{indent}".join(lines)
+
+
+def _indent_at(text: str, at: int) -> str:
+    """The leading whitespace of the line at this position."""
+    line = text.rfind("\n", 0, at) + 1
+    found = re.compile(r"[ \t]*").match(text, line)
+    return found[0] if found else ""
+
+
+def _detect_style(text: str) -> tuple[str, str]:
+    """Detect the line ending and the indentation of the file."""
+    found = re.search(r"\r?\n([ \t]+)\S", text)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    return newline, found[1] if found else _DEFAULT_INDENT
+
+
+def _locate_object(text: str, keys: Keys) -> _Object:
+    start = 1 if text.startswith("\ufeff") else 0
+    found = _scan_object(text, _skip_whitespace(text, start))
+    for key in keys:
+        member = found.named(key)
+        if member is None:
+            raise BadSetting(f"{key} is not where it should be")
+        found = _scan_object(text, member.value)
+    return found
+
+
+def _skip_whitespace(text: str, at: int) -> int:
+    blank = _WHITESPACE.match(text, at)
+    return blank.end() if blank else at
+
+
+def _scan_object(text: str, at: int) -> _Object:
+    """Scan the object that begins here; the text is known to be JSON."""
+    if text[at : at + 1] != "{":
+        raise BadSetting("what should be an object is none")
+    members: list[_Member] = []
+    place = _skip_whitespace(text, at + 1)
+    while text[place] != "}":
+        end = _string_end(text, place)
+        key: str = json.loads(text[place:end])
+        value = _skip_whitespace(text, _skip_whitespace(text, end) + 1)
+        after = _value_end(text, value)
+        members.append(_Member(key, place, value, after))
+        place = _skip_whitespace(text, after)
+        if text[place] == ",":
+            place = _skip_whitespace(text, place + 1)
+    return _Object(at, place + 1, tuple(members))
+
+
+def _string_end(text: str, at: int) -> int:
+    found = _STRING.match(text, at)
+    if found is None:
+        raise BadSetting("a key is not where it should be")
+    return found.end()
+
+
+def _value_end(text: str, at: int) -> int:
+    """Find the end of the value here, by counting brackets outside of strings."""
+    if text[at] == '"':
+        return _string_end(text, at)
+    if text[at] not in "[{":
+        plain = _LITERAL.match(text, at)
+        return plain.end() if plain else at + 1
+    depth, place = 0, at
+    while True:
+        sign = text[place]
+        if sign == '"':
+            place = _string_end(text, place)
+            continue
+        depth += (sign in "[{") - (sign in "]}")
+        place += 1
+        if depth == 0:
+            return place

@@ -1,0 +1,28 @@
+"""Importers of other tools' data, one reader per source, and their registry.
+
+A new source is one reader and one line in this registry.
+`bethink.importers.importer.import_from` runs an import; docs/import.md lists what each
+source reads.
+"""
+
+from __future__ import annotations
+
+from bethink.core.registry import Registry
+
+SOURCES = Registry(
+    {
+        "mcp-memory": "bethink.importers.mcp_memory:McpMemory",
+        "mem0": "mem0:Mem0",
+        "remind": "bethink.importers.remind:Remind",
+        "claude-mem": "bethink.importers.claude_mem:ClaudeMem",
+        "basic-memory": "bethink.importers.basic_memory:BasicMemory",
+        "claude-code": "bethink.importers.claude_code:ClaudeCode",
+        "chatgpt": "bethink.importers.chat_exports:ChatGpt",
+        "claude": "bethink.importers.chat_exports:ClaudeAi",
+        "markdown": "bethink.importers.markdown:Markdown",
+    },
+)
+# Read from a stream, so that they can also be piped in.
+STREAMS = ("jsonl", "text", "lines", "bethink")
+AUTO = "auto"
+KINDS = (AUTO, *SOURCES, *STREAMS)

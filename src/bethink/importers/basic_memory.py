@@ -1,0 +1,226 @@
+"""basic-memory's folder: notes with observations and relations in Markdown.
+
+``- [category] text #tag (context)`` is an observation and becomes a memory of its own;
+``- relation [[Target]] (context)`` becomes a memory that states it, and an edge between
+the two notes. The rest of a note is imported by section.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from bethink.errors import Refused
+from bethink.importers.entry import (
+    Entry,
+    LinkEnd,
+    ReadProgress,
+    SourceLink,
+    digest,
+    entity_name_of,
+    line_of,
+    location_id,
+    metadata_of,
+    split_text,
+    tags_of,
+    time_of,
+)
+from bethink.importers.markdown import (
+    MARKDOWN_ENDINGS,
+    Note,
+    Section,
+    hashtags,
+    parse_note,
+    split_sections,
+)
+from bethink.importers.streams import TextFile, read_text_files
+from bethink.model import Draft
+
+_LIST_ITEM = re.compile(r"[ \t]*[-*+][ \t]+(?P<said>\S.*)")
+_OBSERVATION = re.compile(r"\[(?P<category>[^\[\]()\n]{1,100})\][ \t]+(?P<text>\S.*)")
+_RELATION = re.compile(
+    r"(?P<quote>[\"']?)(?P<type>[^\s\"'\[\]]+|(?<=[\"'])[^\"'\[\]\n]+)(?P=quote)[ \t]*"
+    r"\[\[(?P<target>[^\[\]\n]{1,300})\]\][ \t]*(?:\((?P<context>[^()\n]*)\))?"
+)
+_CONTEXT = re.compile(r"(?P<text>.*\S)[ \t]*\((?P<context>[^()\n]+)\)")
+# Check boxes and times of a transcript look like categories.
+_NOT_A_CATEGORY = re.compile(r"[xX]?|\W|\d{1,3}:\d{2}(?::\d{2})?(?:[.,]\d{1,3})?")
+_PLAIN_TAG = re.compile(r"(?:^|(?<=\s))#[^\s#]+")
+
+
+class _NoteCard(NamedTuple):
+    """A note as basic-memory sees it."""
+
+    name: str
+    note: Note
+    title: str
+    kind: str
+    group: str
+
+
+class _Relation(NamedTuple):
+    type: str
+    target: str
+    context: str
+    line: int
+
+
+class BasicMemory:
+    """One project's folder, or one note."""
+
+    def __init__(self, path: Path, gauge: ReadProgress) -> None:
+        self._path = path
+        self._gauge = gauge
+        self._place = location_id(path)
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the observations, relations and sections of every note."""
+        for file in read_text_files(self._path, MARKDOWN_ENDINGS, self._gauge):
+            if isinstance(file.text, Refused):
+                yield Entry(file.name, file.text)
+                continue
+            card = self._parse_card(file)
+            told = list(split_sections(card.note.body, card.note.lines_before))
+            yield from _observations(card, told)
+            for relation in _relations(told):
+                yield _relation_entry(card, relation)
+            yield from _section_entries(card, told)
+
+    def links(self) -> Iterator[SourceLink]:
+        """Yield an edge between two notes for every relation."""
+        for file in read_text_files(self._path, MARKDOWN_ENDINGS, ReadProgress()):
+            if isinstance(file.text, Refused):
+                continue
+            card = self._parse_card(file)
+            for relation in _relations(
+                list(split_sections(card.note.body, card.note.lines_before))
+            ):
+                src, dst = _note_entity(card.title), _note_entity(relation.target)
+                if src and dst and src != dst:
+                    yield SourceLink(
+                        LinkEnd("entity", src),
+                        relation.type,
+                        LinkEnd("entity", dst),
+                        f"{card.name} line {relation.line}",
+                        said_in=_relation_id(card, relation),
+                    )
+
+    def _parse_card(self, file: TextFile) -> _NoteCard:
+        assert isinstance(file.text, str)
+        note = parse_note(file.text)
+        stem = posixpath.splitext(posixpath.basename(file.name))[0]
+        title = line_of(note.head.get("title")) or stem
+        kind = line_of(note.head.get("type"))
+        return _NoteCard(file.name, note, title, kind, digest(self._place, file.name))
+
+
+def _note_entity(title: str) -> str:
+    """Return the entity of a note's title; a target may be written as a path."""
+    return entity_name_of("other", posixpath.basename(title.strip()) or title)
+
+
+def _list_items(parts: list[Section]) -> Iterator[tuple[int, str]]:
+    for section in parts:
+        fenced = False
+        for number, line in enumerate(section.text.split("\n"), start=section.line):
+            fenced ^= line.lstrip().startswith(("```", "~~~"))
+            item = None if fenced else _LIST_ITEM.fullmatch(line)
+            if item is not None:
+                yield number, item["said"].strip()
+
+
+def _observations(card: _NoteCard, parts: list[Section]) -> Iterator[Entry]:
+    for line, said in _list_items(parts):
+        seen = _OBSERVATION.fullmatch(said)
+        if seen is None or _NOT_A_CATEGORY.fullmatch(seen["category"].strip()):
+            continue
+        text, context = seen["text"].strip(), ""
+        around = _CONTEXT.fullmatch(text)
+        if around is not None:
+            text, context = around["text"], around["context"].strip()
+        plain = _PLAIN_TAG.sub("", text).strip() or text
+        category = line_of(seen["category"])
+        draft = _draft(
+            card,
+            f"{card.title}: {' '.join(plain.split())}",
+            kind=category.lower(),
+            tags=hashtags(text),
+            about={"category": category, "context": context},
+        )
+        yield Entry(f"{card.name} line {line}", draft, group=digest(card.group, "observation"))
+
+
+def _relations(parts: list[Section]) -> Iterator[_Relation]:
+    for line, said in _list_items(parts):
+        found = _RELATION.fullmatch(said)
+        if found is not None and line_of(found["target"]):
+            yield _Relation(
+                line_of(found["type"]),
+                line_of(found["target"]),
+                (found["context"] or "").strip(),
+                line,
+            )
+
+
+def _relation_id(card: _NoteCard, relation: _Relation) -> str:
+    return digest(card.group, "relation", relation.type, relation.target)
+
+
+def _relation_entry(card: _NoteCard, relation: _Relation) -> Entry:
+    target = _note_entity(relation.target)
+    draft = _draft(
+        card,
+        f"{card.title} {relation.type.replace('_', ' ')} {target.partition(':')[2]}",
+        kind="fact",
+        about={"context": relation.context},
+        others=(target,),
+    )
+    return Entry(f"{card.name} line {relation.line}", draft, id=_relation_id(card, relation))
+
+
+def _section_entries(card: _NoteCard, parts: list[Section]) -> Iterator[Entry]:
+    """Yield the sections of a note, without observation and relation lines."""
+    taken = {line for line, said in _list_items(parts) if _is_structured(said)}
+    for section in parts:
+        lines = enumerate(section.text.split("\n"), start=section.line)
+        text = "\n".join(line for place, line in lines if place not in taken).strip()
+        above = [name for name in section.headings if name.casefold() != card.title.casefold()]
+        lead = line_of(" > ".join((card.title, *above)), 300)
+        own = digest(card.group, "section", *section.headings, str(section.number))
+        for part, piece in enumerate(split_text(text, 63 * 1024)):
+            draft = _draft(card, f"{lead}\n{piece}", kind=card.kind or "note", tags=hashtags(piece))
+            where = f"{card.name} line {section.line}"
+            yield Entry(where, draft._replace(caption=lead), id=f"{own}/{part}" if part else own)
+
+
+def _is_structured(said: str) -> bool:
+    if _RELATION.fullmatch(said):
+        return True
+    seen = _OBSERVATION.fullmatch(said)
+    return seen is not None and not _NOT_A_CATEGORY.fullmatch(seen["category"].strip())
+
+
+def _draft(
+    card: _NoteCard,
+    text: str,
+    *,
+    kind: str,
+    tags: tuple[str, ...] = (),
+    about: dict[str, str] | None = None,
+    others: tuple[str, ...] = (),
+) -> Draft:
+    head = card.note.head
+    given = {"file": card.name, "permalink": head.get("permalink"), **(about or {})}
+    return Draft(
+        text,
+        kind=kind,
+        topic=line_of(posixpath.dirname(card.name)) or None,
+        tags=tuple(dict.fromkeys((*tags_of(head.get("tags")), *tags)))[:32],
+        entities=(_note_entity(card.title), *others),
+        occurred_at=time_of(head.get("created")) or time_of(head.get("date")),
+        metadata=metadata_of(given),
+        force=True,
+    )

@@ -1,0 +1,403 @@
+"""ChatGPT and Claude.ai data exports: ``conversations.json`` as a file, folder or zip.
+
+Every message becomes a raw turn at its place in the conversation. Nothing is unpacked
+to disk, so no name inside an archive can escape; zip bombs are refused.
+
+A ChatGPT conversation is a tree of messages, because they can be edited and answered
+again; the branch last shown is imported. Of Claude.ai both sides' text and the names of
+attached files are imported. Instructions, tool calls, thinking and the content of
+attachments are left out.
+
+A turn without a number gets a key from its content and its repetition count: the same
+lines read again are the same turns.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import zipfile
+import zlib
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from errno import EINVAL
+from lzma import LZMAError
+from pathlib import Path
+from struct import error as StructError  # noqa: N812
+from typing import IO, Any, BinaryIO, Literal, NamedTuple
+
+from bethink.errors import BadText, NotFound, Refused, TooLarge
+from bethink.importers.entry import (
+    Entry,
+    ReadProgress,
+    SourceLink,
+    digest,
+    line_of,
+    list_of,
+    mapping_of,
+    metadata_of,
+    split_text,
+    text_of,
+    time_of,
+)
+from bethink.importers.streams import json_elements
+from bethink.importers.turn_text import is_uninformative
+from bethink.ingest.files import MAX_COMPRESSION_RATIO, BoundedReader
+from bethink.model import Draft
+
+ZIP_MAGIC = b"PK\x03\x04"
+MAX_BYTES = 16 << 30
+_MAX_MEMBERS = 100_000
+_MIN_BYTES_FOR_RATIO = 1 << 20  # bytes; a few lines of the same are no attack
+_ARCHIVE_ERRORS = (
+    *(zipfile.BadZipFile, zlib.error, LZMAError, StructError),
+    *(EOFError, NotImplementedError, ValueError, OverflowError),
+)
+_CONVERSATIONS_NAME = re.compile(
+    r"(?:.*[/\\])?conversations(?:[-_ ]?\d{1,6})?\.json", re.IGNORECASE
+)
+
+
+class ArchiveMember(NamedTuple):
+    """A file of an export, and its display name."""
+
+    name: str
+    stream: BinaryIO
+
+
+def open_members(path: Path, gauge: ReadProgress) -> Iterator[ArchiveMember]:
+    """Open the conversation files of an export; each must be read before the next."""
+    if path.is_dir():
+        yield from _folder_members(path, gauge)
+    elif is_zip(path):
+        yield from _zip_members(path, gauge)
+    else:
+        with path.open("rb") as file:
+            gauge.total = os.fstat(file.fileno()).st_size
+            yield ArchiveMember(path.name, _open_bounded(file, path.name, gauge))
+
+
+def is_zip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == ZIP_MAGIC
+
+
+def conversation_files(folder: Path) -> list[Path]:
+    """Return the files of an unpacked export that hold conversations, by name."""
+    with os.scandir(folder) as found:
+        names = sorted(one.name for one in found if one.is_file(follow_symlinks=False))
+    return [folder / name for name in names if _CONVERSATIONS_NAME.fullmatch(name)]
+
+
+def _folder_members(folder: Path, gauge: ReadProgress) -> Iterator[ArchiveMember]:
+    files = conversation_files(folder)
+    if not files:
+        raise NotFound(f"there is no conversations.json in {folder.name}")
+    gauge.total = sum(file.stat().st_size for file in files)
+    for path in files:
+        with path.open("rb") as file:
+            yield ArchiveMember(path.name, _open_bounded(file, path.name, gauge))
+
+
+def _zip_members(path: Path, gauge: ReadProgress) -> Iterator[ArchiveMember]:
+    with _translate_archive_errors(path.name), zipfile.ZipFile(path) as archive:
+        found = _conversation_members(archive, path.name)
+        gauge.total = sum(member.file_size for member in found)
+        for member in found:
+            _refuse_bomb(member)
+            with archive.open(member) as stream:
+                yield ArchiveMember(
+                    member.filename[-200:], _track_progress(stream, path.name, gauge)
+                )
+
+
+def _conversation_members(archive: zipfile.ZipFile, name: str) -> list[zipfile.ZipInfo]:
+    inside = archive.infolist()
+    if len(inside) > _MAX_MEMBERS:
+        raise TooLarge(name, limit=_MAX_MEMBERS, actual=len(inside), unit="files")
+    found = [one for one in inside if _CONVERSATIONS_NAME.fullmatch(one.filename)]
+    if not found:
+        raise Refused(f"there is no conversations.json in {name}")
+    return sorted(found, key=lambda one: one.filename)
+
+
+def _refuse_bomb(member: zipfile.ZipInfo) -> None:
+    if member.file_size > MAX_BYTES:
+        raise TooLarge("the unpacked file", limit=MAX_BYTES, actual=member.file_size)
+    most = max(_MIN_BYTES_FOR_RATIO, MAX_COMPRESSION_RATIO * member.compress_size)
+    if member.file_size > most:
+        ratio = member.file_size // max(1, member.compress_size)
+        raise TooLarge(
+            "the unpacked file", limit=MAX_COMPRESSION_RATIO, actual=ratio, unit="times as big"
+        )
+
+
+@contextmanager
+def _translate_archive_errors(name: str) -> Iterator[None]:
+    """Translate errors of unpacking an archive to BadText."""
+    try:
+        yield
+    except _ARCHIVE_ERRORS as error:
+        raise BadText(f"{name} cannot be unpacked: {error}") from error
+    except OSError as error:
+        # What a place in the file that cannot be gone to comes to, or a broken bzip2.
+        if error.filename is not None or error.errno not in (None, EINVAL):
+            raise
+        raise BadText(f"{name} cannot be unpacked: it is damaged") from error
+    except RuntimeError as error:
+        # What zipfile raises for an archive with a password.
+        if "password" not in str(error) and "encrypted" not in str(error):
+            raise
+        raise BadText(f"{name} is locked by a password", remedy="unpack it first") from error
+
+
+def _open_bounded(file: BinaryIO, name: str, gauge: ReadProgress) -> BinaryIO:
+    """Wrap a file with the size limit, decompressing gzip."""
+    return _track_progress(
+        io.BufferedReader(BoundedReader(file, most_bytes=MAX_BYTES)), name, gauge
+    )
+
+
+def _track_progress(stream: IO[bytes], name: str, gauge: ReadProgress) -> BinaryIO:
+    return io.BufferedReader(_ProgressStream(stream, name, gauge))
+
+
+class _ProgressStream(io.RawIOBase):
+    """A stream that reports how far it has been read."""
+
+    def __init__(self, stream: IO[bytes], name: str, gauge: ReadProgress) -> None:
+        self._stream = stream
+        self._name = name
+        self._gauge = gauge
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        with _translate_archive_errors(self._name):
+            piece = self._stream.read(len(buffer))
+        buffer[: len(piece)] = piece
+        self._gauge.done += len(piece)
+        return len(piece)
+
+
+def with_turn_keys(entries: Iterable[Entry], source: str) -> Iterator[Entry]:
+    """Yield the entries; turns get a key from their content and its repetition count."""
+    said: Counter[bytes] = Counter()
+    for entry in entries:
+        draft = entry.found
+        if isinstance(draft, Refused) or draft.key or draft.id or draft.seq is not None:
+            yield entry
+            continue
+        if not (isinstance(draft.session, str) and isinstance(draft.text, str)):
+            yield entry
+            continue
+        own = digest(source, draft.session, str(draft.speaker), str(draft.occurred_at), draft.text)
+        mark = bytes.fromhex(own)
+        said[mark] += 1
+        yield entry._replace(found=draft._replace(key=f"turn:{own}:{said[mark]}"))
+
+
+class Message(NamedTuple):
+    """One message of a conversation, by its own id."""
+
+    id: str
+    who: Literal["user", "assistant"]
+    text: str
+    at: datetime | None
+
+
+class Conversation(NamedTuple):
+    """A conversation by its own id; ``where`` names it for people."""
+
+    source: str
+    id: str
+    title: str
+    where: str
+
+
+class ConversationExport(ABC):
+    """An export whose ``conversations.json`` is a list of conversations."""
+
+    def __init__(self, path: Path, gauge: ReadProgress) -> None:
+        self._path = path
+        self._gauge = gauge
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the turns of every conversation, in the order of the file."""
+        for member in open_members(self._path, self._gauge):
+            for number, found in json_elements(member.stream):
+                yield from self._turns(found, f"conversation {number}")
+
+    def links(self) -> Iterator[SourceLink]:
+        """Yield nothing: a turn's place already says which one it follows."""
+        return iter(())
+
+    @abstractmethod
+    def _turns(self, found: Any, where: str) -> Iterator[Entry]:
+        """Yield the turns of one conversation, or the reason why it is refused."""
+
+
+def message_entries(conversation: Conversation, messages: Iterable[Message]) -> Iterator[Entry]:
+    """Yield an entry for every informative message; a long one in several parts.
+
+    A "thanks" and its "you're welcome" are left out, and keep their sequence numbers.
+    """
+    number, before = 0, ""
+    for place, message in enumerate(messages, start=1):
+        own = message.id or str(place)
+        is_empty, before = is_uninformative(message.text, message.who, before), message.text
+        for part, text in enumerate(split_text(message.text)):
+            number += 1
+            if is_empty:
+                continue
+            draft = Draft(
+                text,
+                level="raw",
+                topic=line_of(conversation.title) or None,
+                speaker=message.who,
+                session=f"{conversation.source}:{conversation.id}"[:200],
+                seq=number,
+                occurred_at=message.at,
+                metadata=metadata_of({"title": conversation.title}),
+            )
+            yield Entry(
+                f"{conversation.where}, message {place}",
+                draft,
+                id=digest(conversation.source, conversation.id, own, str(part) if part else ""),
+                origin=message.id,
+            )
+
+
+_ROLES: dict[str, Literal["user", "assistant"]] = {"user": "user", "assistant": "assistant"}
+_TEXT_CONTENT_TYPES = ("text", "multimodal_text", "code")
+# Marks in an answer that stand for a source; where it leads is not in the text.
+_CITATION = re.compile(
+    r"[ \t]*(?:\ue200[^\ue200\ue201\n]{0,500}\ue201|【\d{1,4}(?::\d{1,4})?†[^】\n]{0,200}】)"
+)
+_ASSET_TEXTS = {
+    "image_asset_pointer": "[image]",
+    "audio_asset_pointer": "",
+    "real_time_user_audio_video_asset_pointer": "",
+}
+
+
+class ChatGpt(ConversationExport):
+    """One ChatGPT export."""
+
+    def _turns(self, found: Any, where: str) -> Iterator[Entry]:
+        chat = mapping_of(found)
+        mapping = mapping_of(chat.get("mapping"))
+        if isinstance(found, Refused) or not mapping:
+            refused = found if isinstance(found, Refused) else Refused("it is no conversation")
+            yield Entry(where, refused)
+            return
+        title = line_of(chat.get("title"))
+        own = text_of(chat.get("conversation_id")) or text_of(chat.get("id"))
+        talk = Conversation(
+            "chatgpt", own or digest(title, str(chat.get("create_time"))), title, where
+        )
+        yield from message_entries(
+            talk, _chatgpt_messages(mapping, text_of(chat.get("current_node")))
+        )
+
+
+def _chatgpt_messages(mapping: dict[str, Any], current: str) -> Iterator[Message]:
+    for name in reversed(_branch(mapping, current)):
+        message = mapping_of(mapping_of(mapping[name]).get("message"))
+        who = _ROLES.get(text_of(mapping_of(message.get("author")).get("role")))
+        if who is None or not _is_visible(message):
+            continue
+        text = _chatgpt_text(mapping_of(message.get("content")))
+        if text:
+            own = text_of(message.get("id")) or name
+            yield Message(own, who, text, time_of(message.get("create_time")))
+
+
+def _branch(mapping: dict[str, Any], current: str) -> list[str]:
+    """Return the node names from the last one up to the root; stop at a cycle."""
+    name = current if current in mapping else _last_leaf(mapping)
+    seen: dict[str, None] = {}
+    while name in mapping and name not in seen:
+        seen[name] = None
+        name = text_of(mapping_of(mapping[name]).get("parent"))
+    return list(seen)
+
+
+def _last_leaf(mapping: dict[str, Any]) -> str:
+    """Return the last node without an answer, where the export names no current one."""
+    leaves = [name for name, node in mapping.items() if not mapping_of(node).get("children")]
+    return leaves[-1] if leaves else next(reversed(mapping))
+
+
+def _is_visible(message: dict[str, Any]) -> bool:
+    """Whether a message was shown to the other side: not hidden, not addressed to a tool."""
+    if mapping_of(message.get("metadata")).get("is_visually_hidden_from_conversation"):
+        return False
+    return text_of(message.get("recipient")) in ("", "all")
+
+
+def _chatgpt_text(content: dict[str, Any]) -> str:
+    kind = text_of(content.get("content_type"))
+    if kind not in _TEXT_CONTENT_TYPES:
+        return ""
+    if kind == "code":
+        return text_of(content.get("text"))
+    return "\n\n".join(filter(None, map(_part_text, list_of(content.get("parts")))))
+
+
+def _part_text(part: object) -> str:
+    if isinstance(part, str):
+        return _CITATION.sub("", part).strip()
+    told = mapping_of(part)
+    return text_of(told.get("text")) or _ASSET_TEXTS.get(text_of(told.get("content_type")), "")
+
+
+_SENDERS: dict[str, Literal["user", "assistant"]] = {
+    "human": "user",
+    "user": "user",
+    "assistant": "assistant",
+}
+
+
+class ClaudeAi(ConversationExport):
+    """One Claude.ai export."""
+
+    def _turns(self, found: Any, where: str) -> Iterator[Entry]:
+        chat = mapping_of(found)
+        if isinstance(found, Refused) or not isinstance(chat.get("chat_messages"), list):
+            refused = found if isinstance(found, Refused) else Refused("it is no conversation")
+            yield Entry(where, refused)
+            return
+        title = line_of(chat.get("name"))
+        own = text_of(chat.get("uuid")) or digest(title, text_of(chat.get("created_at")))
+        yield from message_entries(
+            Conversation("claude", own, title, where), _claude_messages(chat["chat_messages"])
+        )
+
+
+def _claude_messages(messages: list[Any]) -> Iterator[Message]:
+    for one in messages:
+        message = mapping_of(one)
+        who = _SENDERS.get(text_of(message.get("sender")))
+        text = _claude_text(message)
+        if who is not None and text:
+            yield Message(
+                text_of(message.get("uuid")), who, text, time_of(message.get("created_at"))
+            )
+
+
+def _claude_text(message: dict[str, Any]) -> str:
+    """Join the text blocks and file names; older exports have the text alone."""
+    blocks = [mapping_of(block) for block in list_of(message.get("content"))]
+    spoken = [text_of(block.get("text")) for block in blocks if block.get("type") == "text"]
+    words = "\n\n".join(filter(None, spoken)) or (
+        text_of(message.get("text")) if not blocks else ""
+    )
+    files = [*list_of(message.get("attachments")), *list_of(message.get("files"))]
+    names = filter(None, (line_of(mapping_of(file).get("file_name")) for file in files))
+    return "\n\n".join(filter(None, (words, *(f"[file: {name}]" for name in dict.fromkeys(names)))))

@@ -1,0 +1,221 @@
+"""claude-mem's database: observations, session summaries, prompts and directives.
+
+An observation becomes an item, with its facts in it and the files it touched as
+entities; a summary and a directive become items; a prompt becomes a raw turn of its
+session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from bethink.errors import Refused
+from bethink.importers.entry import (
+    Entry,
+    LinkEnd,
+    ReadProgress,
+    SourceLink,
+    digest,
+    entity_name_of,
+    line_of,
+    list_of,
+    metadata_of,
+    tags_of,
+    text_of,
+    time_of,
+)
+from bethink.importers.foreign_db import ForeignDb, ForeignRow, open_foreign
+from bethink.model import Draft
+
+_SUPPORTED = (
+    "known are databases with observations or session_summaries, as claude-mem 4 and later has"
+)
+_SESSION_COLUMNS = ("content_session_id", "claude_session_id", "memory_session_id", "sdk_session_id",
+             "project", "custom_title")  # fmt: skip
+_OBSERVATION_COLUMNS = ("id", "memory_session_id", "sdk_session_id", "project", "text", "type", "title",
+                "subtitle", "facts", "narrative", "concepts", "files_read", "files_modified",
+                "prompt_number", "merged_into_project", "created_at",
+                "created_at_epoch")  # fmt: skip
+_SUMMARY_COLUMNS = ("id", "memory_session_id", "sdk_session_id", "project", "request", "investigated",
+            "learned", "completed", "next_steps", "notes", "merged_into_project",
+            "created_at", "created_at_epoch")  # fmt: skip
+_PROMPT_COLUMNS = ("id", "content_session_id", "claude_session_id", "prompt_number", "prompt_text",
+           "created_at", "created_at_epoch")  # fmt: skip
+_DIRECTIVE_COLUMNS = (
+    "id",
+    "scope",
+    "project",
+    "content",
+    "status",
+    "created_at",
+    "created_at_epoch",
+)
+_SUMMARY_PARTS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+_KIND_BY_TYPE = {"decision": "decision", "bugfix": "resolution", "discovery": "learning"}
+_MAX_FILES = 16
+
+
+class ClaudeMem:
+    """One claude-mem database."""
+
+    def __init__(self, path: Path, gauge: ReadProgress) -> None:
+        self._path = path
+        self._gauge = gauge
+        self._projects: dict[str, str] = {}
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield observations, summaries, prompts and directives, as they were written."""
+        with self._open() as db:
+            kinds: dict[str, tuple[tuple[str, ...], Callable[[ForeignRow], Draft]]] = {
+                "observations": (_OBSERVATION_COLUMNS, _observation_draft),
+                "session_summaries": (_SUMMARY_COLUMNS, _summary_draft),
+                "user_prompts": (_PROMPT_COLUMNS, self._prompt_draft),
+                "directives": (_DIRECTIVE_COLUMNS, _directive_draft),
+            }
+            self._gauge.total, self._gauge.unit = db.count(*kinds), "rows"
+            self._projects = dict(_session_projects(db))
+            for table, (columns, make) in kinds.items():
+                for row in db.rows(table, columns, ("id",)):
+                    self._gauge.done += 1
+                    if _first_cell(row, "status") in ("", "active"):
+                        yield _row_entry(row, table, make)
+
+    def links(self) -> Iterator[SourceLink]:
+        """Yield links from a summary to the observations of its session."""
+        with self._open() as db:
+            summaries: dict[str, str] = {}
+            for row in db.rows("session_summaries", _SUMMARY_COLUMNS, ("id",)):
+                summaries[_first_cell(row, *_SESSION_ID_COLUMNS)] = _row_id(
+                    "session_summaries", row
+                )
+            for row in db.rows("observations", ("id", *_SESSION_ID_COLUMNS), ("id",)):
+                made = summaries.get(_first_cell(row, *_SESSION_ID_COLUMNS))
+                if made is not None:
+                    src, dst = LinkEnd("item", made), LinkEnd("item", _row_id("observations", row))
+                    yield SourceLink(src, "derives_from", dst, row.where, 1.0)
+
+    @contextmanager
+    def _open(self) -> Iterator[ForeignDb]:
+        with open_foreign(self._path) as db:
+            tables = db.tables()
+            if "observations" not in tables and "session_summaries" not in tables:
+                db.require(_SUPPORTED, observations=("id",))
+            for table in ("observations", "session_summaries"):
+                if table in tables:
+                    db.require(_SUPPORTED, **{table: ("id", "project")})
+            yield db
+
+    def _prompt_draft(self, row: ForeignRow) -> Draft:
+        session = _first_cell(row, "content_session_id", "claude_session_id")
+        number = row.number("prompt_number")
+        return Draft(
+            row.text("prompt_text"),
+            level="raw",
+            kind="prompt",
+            topic=self._projects.get(session) or None,
+            speaker="user",
+            session=f"claude-mem:{session}"[:200] if session else None,
+            seq=int(number) if session and number is not None and 0 <= number < 2**53 else None,
+            occurred_at=_created_at(row),
+        )
+
+
+_SESSION_ID_COLUMNS = ("memory_session_id", "sdk_session_id")
+
+
+def _row_entry(row: ForeignRow, table: str, make: Callable[[ForeignRow], Draft]) -> Entry:
+    if row.refused is not None:
+        return Entry(row.where, row.refused)
+    try:
+        draft = make(row)
+    except Refused as refused:
+        return Entry(row.where, refused)
+    if not draft.text:
+        return Entry(row.where, Refused("there is nothing in it"))
+    origin = f"{table} {_first_cell(row, 'id')}"
+    return Entry(row.where, draft, id=_row_id(table, row), origin=origin)
+
+
+def _observation_draft(row: ForeignRow) -> Draft:
+    title, subtitle = line_of(row.text("title")), line_of(row.text("subtitle"), 500)
+    told = row.text("narrative") or row.text("text")
+    facts = [line_of(one, 1000) for one in list_of(row.json("facts")) if text_of(one)]
+    head = ". ".join(part.rstrip(".") for part in (title, subtitle) if part)
+    lines = [part for part in (head, told) if part] + [f"- {fact}" for fact in facts]
+    kind = line_of(row.text("type"))
+    files = [*list_of(row.json("files_modified")), *list_of(row.json("files_read"))]
+    named = dict.fromkeys(entity_name_of("file", file) for file in files)
+    return Draft(
+        "\n".join(lines),
+        kind=_KIND_BY_TYPE.get(kind, kind) or None,
+        topic=_project_of(row),
+        tags=tags_of(row.json("concepts")),
+        entities=tuple(filter(None, named))[:_MAX_FILES],
+        caption=title or None,
+        occurred_at=_created_at(row),
+        metadata=metadata_of({"type": kind, "session": _first_cell(row, *_SESSION_ID_COLUMNS)}),
+        force=True,
+    )
+
+
+def _summary_draft(row: ForeignRow) -> Draft:
+    lines = [
+        f"{part.replace('_', ' ').capitalize()}: {row.text(part)}"
+        for part in _SUMMARY_PARTS
+        if row.text(part)
+    ]
+    return Draft(
+        "\n".join(lines),
+        kind="summary",
+        topic=_project_of(row),
+        caption=line_of(row.text("request")) or None,
+        occurred_at=_created_at(row),
+        metadata=metadata_of({"session": _first_cell(row, *_SESSION_ID_COLUMNS)}),
+        force=True,
+    )
+
+
+def _directive_draft(row: ForeignRow) -> Draft:
+    return Draft(
+        row.text("content"),
+        kind="directive",
+        topic=_project_of(row),
+        occurred_at=_created_at(row),
+        metadata=metadata_of({"scope": row.text("scope")}),
+    )
+
+
+def _project_of(row: ForeignRow) -> str | None:
+    """Return the project; where it was merged into another, that one."""
+    merged = line_of(row.text("merged_into_project"))
+    return merged or line_of(row.text("project")) or None
+
+
+def _session_projects(db: ForeignDb) -> Iterator[tuple[str, str]]:
+    for row in db.rows("sdk_sessions", _SESSION_COLUMNS, ("id",)):
+        try:
+            yield (
+                _first_cell(row, "content_session_id", "claude_session_id"),
+                line_of(row.text("project")),
+            )
+        except Refused:
+            continue  # a session whose project cannot be read has prompts without one
+
+
+def _first_cell(row: ForeignRow, *columns: str) -> str:
+    """Return the first of these columns that the row has: names differ by version."""
+    cells = (row.cells.get(column) for column in columns)
+    return next((cell.decode("utf-8", "replace") for cell in cells if cell), "")
+
+
+def _row_id(table: str, row: ForeignRow) -> str:
+    """Return an id from table, session and row number, unique across databases."""
+    sessions = (*_SESSION_ID_COLUMNS, "content_session_id", "claude_session_id")
+    return digest("claude-mem", table, _first_cell(row, *sessions), _first_cell(row, "id"))
+
+
+def _created_at(row: ForeignRow) -> datetime | None:
+    return time_of(row.number("created_at_epoch")) or time_of(row.text("created_at"))

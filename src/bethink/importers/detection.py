@@ -1,0 +1,187 @@
+"""Detect which source a file or folder is, by its content."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from bethink.errors import Refused
+from bethink.importers.chat_exports import ZIP_MAGIC, conversation_files, open_members
+from bethink.importers.entry import ReadProgress, list_of, mapping_of
+from bethink.importers.foreign_db import MAGIC, open_foreign
+from bethink.importers.markdown import MARKDOWN_ENDINGS, parse_note
+from bethink.importers.mem0 import LIST_KEYS
+from bethink.importers.streams import (
+    BEGINNING_BYTES,
+    file_names_under,
+    guess_format,
+    json_elements,
+    json_lines,
+    open_decompressed,
+    read_text_file,
+)
+
+_MAX_LINES_READ = 30
+_MAX_FILES_READ = 40
+_OBSERVATION = re.compile(r"^[ \t]*- \[[^\[\]()\n]{2,60}\] \S", re.MULTILINE)
+_RELATION = re.compile(r"^[ \t]*- [\w'\"-]{1,60} \[\[", re.MULTILINE)
+# Tables that only one program has; the first whose tables are all there is meant.
+_TABLES_BY_KIND = {
+    "claude-mem": (("observations", "sdk_sessions"), ("session_summaries", "sdk_sessions")),
+    "remind": (("concepts", "episodes"),),
+    "mem0": (("history",), ("points",)),
+}
+_JSON_NAME = re.compile(r"\.json(?:\.gz)?$", re.IGNORECASE)
+_TRANSCRIPT_KEYS = frozenset(
+    {"sessionId", "parentUuid", "leafUuid", "isSidechain", "toolUseResult"}
+)
+
+
+def detect_source(path: Path) -> tuple[str, Path]:
+    """Detect the kind of source and the path to read: of a folder, perhaps a file in it.
+
+    Raises Refused for a folder in which nothing is recognised.
+    """
+    if path.is_dir():
+        return _detect_folder(path)
+    return _detect_file(path), path
+
+
+def _detect_file(path: Path) -> str:
+    beginning = _read_beginning(path)
+    if beginning.startswith(MAGIC):
+        return _detect_database(path)
+    if beginning.startswith(ZIP_MAGIC):
+        return _detect_conversations(path)
+    if path.name.lower().endswith(MARKDOWN_ENDINGS):
+        return "basic-memory" if _is_basic_memory([path]) else "markdown"
+    kind = _detect_json(path, beginning) or guess_format(beginning)
+    if kind in ("lines", "text") and _JSON_NAME.search(path.name) and beginning.strip():
+        raise Refused(
+            f"{path.name} is JSON of no program that is known, or broken",
+            remedy="--from says which program's it is; --from lines takes it as plain text",
+        )
+    return kind
+
+
+def _read_beginning(path: Path) -> bytes:
+    with open_decompressed(path) as file:
+        return file.read(BEGINNING_BYTES)
+
+
+def _detect_json(path: Path, beginning: bytes) -> str:
+    """Detect the source of JSON or JSON Lines; empty where it is unknown."""
+    start = beginning.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    if start == b"[":
+        with open_decompressed(path) as file:
+            return _detect_value(next(json_elements(file), (0, None))[1])
+    if start != b"{":
+        return ""
+    for line in islice(json_lines(path, ReadProgress()), _MAX_LINES_READ):
+        kind = _detect_line(mapping_of(line.found)) or _detect_value(line.found)
+        if kind:
+            return kind
+        if isinstance(line.found, Refused) and line.number == 1:
+            with open_decompressed(path) as file:
+                return _detect_value(next(json_elements(file), (0, None))[1])
+    return ""
+
+
+def _detect_line(line: dict[str, Any]) -> str:
+    if line.get("type") in ("entity", "relation") and ("entityType" in line or "to" in line):
+        return "mcp-memory"
+    return "claude-code" if _TRANSCRIPT_KEYS & line.keys() else ""
+
+
+def _detect_value(value: Any) -> str:
+    whole = mapping_of(value)
+    if isinstance(whole.get("mapping"), dict):
+        return "chatgpt"
+    if isinstance(whole.get("chat_messages"), list):
+        return "claude"
+    if isinstance(whole.get("entities"), list) and "relations" in whole:
+        return "mcp-memory"
+    memories = [list_of(whole.get(name)) for name in LIST_KEYS if name in whole]
+    first = mapping_of(next((one for listed in memories for one in listed), value))
+    is_memory = isinstance(first.get("memory"), str) and ("id" in first or "hash" in first)
+    return "mem0" if is_memory else ""
+
+
+def _detect_database(path: Path) -> str:
+    with open_foreign(path) as db:
+        tables = db.tables().keys()
+    for kind, known in _TABLES_BY_KIND.items():
+        if any(tables >= set(names) for names in known):
+            return kind
+    raise Refused(
+        f"{path.name} is a database of no program that is known",
+        remedy="known are claude-mem, Remind and mem0; --from says which it is",
+    )
+
+
+def _detect_conversations(path: Path) -> str:
+    for member in open_members(path, ReadProgress()):
+        kind = _detect_value(next(json_elements(member.stream), (0, None))[1])
+        if kind:
+            return kind
+    raise Refused(f"{path.name} holds no conversations that are known")
+
+
+def _detect_folder(path: Path) -> tuple[str, Path]:
+    if conversation_files(path):
+        return _detect_conversations(path), path
+    notes = [
+        path / name for name in islice(file_names_under(path, MARKDOWN_ENDINGS), _MAX_FILES_READ)
+    ]
+    if notes and _is_basic_memory(notes):
+        return "basic-memory", path
+    logs = (path / name for name in islice(file_names_under(path, (".jsonl",)), _MAX_FILES_READ))
+    if any(_try_detect(log) == "claude-code" for log in logs):
+        return "claude-code", path
+    if notes:
+        return "markdown", path
+    for file in _files_in(path):
+        kind = _try_detect(file)
+        if kind:
+            return kind, file
+    raise Refused(
+        f"{path.name or path} is a directory of nothing that is known",
+        remedy="name a file in it, or say what it is by --from",
+    )
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    """Yield some files of a folder itself, or of a hidden one that a program keeps there."""
+    for place in (folder, folder / ".remind"):
+        if place.is_dir():
+            with os.scandir(place) as found:
+                names = sorted(one.name for one in found if one.is_file(follow_symlinks=False))
+            yield from (place / name for name in names[:_MAX_FILES_READ])
+
+
+def _try_detect(file: Path) -> str:
+    """Detect one of many files; empty where it is unknown or unreadable."""
+    try:
+        beginning = _read_beginning(file)
+        is_database = beginning.startswith(MAGIC)
+        return _detect_database(file) if is_database else _detect_json(file, beginning)
+    except (OSError, Refused):
+        return ""
+
+
+def _is_basic_memory(notes: list[Path]) -> bool:
+    """Whether any of these notes has a permalink, observations or relations."""
+    for path in notes:
+        text = read_text_file(path)
+        if isinstance(text, Refused):
+            continue
+        note = parse_note(text)
+        if "permalink" in note.head and ("title" in note.head or "type" in note.head):
+            return True
+        if _OBSERVATION.search(note.body) and _RELATION.search(note.body):
+            return True
+    return False

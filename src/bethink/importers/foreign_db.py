@@ -1,0 +1,236 @@
+"""Read another program's SQLite database without leaving a trace in it.
+
+It is opened read-only, never migrated and never trusted: only plain tables are read,
+cells that are too large are not loaded, and invalid UTF-8 is not text. No lock is held
+while rows are imported.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import apsw
+
+from bethink.core.json_values import parse_strict_json
+from bethink.errors import BadText, Refused, StoreBusy, TooLarge
+
+MAGIC = b"SQLite format 3\x00"
+MAX_CELL_BYTES = 4 * 1024 * 1024
+_BUSY_TIMEOUT_MS = 5_000
+_SAFE_PRAGMAS = "PRAGMA query_only=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON"
+_SELECT_TABLES = """
+    SELECT CAST(name AS BLOB) FROM sqlite_schema
+    WHERE type = 'table' AND sql LIKE 'create table%'
+"""
+_SELECT_COLUMNS = "SELECT CAST(name AS BLOB) FROM pragma_table_info(?)"
+_ROW_ID_NAMES = ("rowid", "_rowid_", "oid")  # names of the same; a column may have taken one
+_IS_WITHOUT_ROWID = "SELECT max(wr) FROM pragma_table_list WHERE name = ?"
+
+
+class ForeignRow(NamedTuple):
+    """One row: its cells by column, as bytes; ``refused`` where one of them is too large."""
+
+    where: str
+    cells: Mapping[str, bytes | None]
+    refused: Refused | None = None
+
+    def text(self, column: str) -> str:
+        """Return the cell as stripped text; empty where there is none."""
+        cell = self.cells.get(column)
+        if cell is None:
+            return ""
+        try:
+            return cell.decode().strip()
+        except UnicodeDecodeError as error:
+            raise BadText(f"{column} is not UTF-8 at byte {error.start + 1}") from error
+
+    def number(self, column: str) -> float | None:
+        """Return the cell as a number, or None."""
+        try:
+            return float(self.cells.get(column) or b"")
+        except ValueError:
+            return None
+
+    def json(self, column: str) -> Any:
+        """Return the JSON value of a cell; None where there is none, or it is invalid."""
+        if not self.cells.get(column):
+            return None
+        try:
+            return parse_strict_json(self.text(column))
+        except Refused:
+            return None
+
+
+class ForeignDb:
+    """A foreign database that is open for reading."""
+
+    def __init__(self, db: apsw.Connection, name: str) -> None:
+        self._db = db
+        self._name = name
+
+    def tables(self) -> dict[str, frozenset[str]]:
+        """Return its plain tables and their columns."""
+        with _translate_errors(self._name):
+            return {
+                name: frozenset(self._names(_SELECT_COLUMNS, name))
+                for name in self._names(_SELECT_TABLES)
+            }
+
+    def _names(self, sql: str, *of: str) -> list[str]:
+        """Return names of tables or columns; those that are not UTF-8 are left out."""
+        found = (row[0] for row in self._db.execute(sql, of))
+        names = (name.decode("utf-8", "replace") for name in found if isinstance(name, bytes))
+        return [name for name in names if "\ufffd" not in name]
+
+    def require(self, remedy: str, **wanted: Sequence[str]) -> None:
+        """Raise Refused if tables or columns are missing; ``remedy`` names the supported ones."""
+        tables = self.tables()
+        for table, columns in wanted.items():
+            if table not in tables:
+                raise Refused(f"{self._name} has no table {table}", remedy=remedy)
+            for column in columns:
+                if column not in tables[table]:
+                    raise Refused(f"{self._name}: {table} has no column {column}", remedy=remedy)
+
+    def count(self, *tables: str) -> int:
+        """Return how many rows these tables have; missing tables count 0."""
+        there = self.tables()
+        with _translate_errors(self._name):
+            return sum(
+                int(self._db.execute(f"SELECT count(*) FROM {_quote_identifier(table)}").get)  # noqa: S608
+                for table in tables
+                if table in there
+            )
+
+    def rows(self, table: str, wanted: Sequence[str], order: Sequence[str]) -> Iterator[ForeignRow]:
+        """Yield the rows of a table, if it exists, with those of the columns that it has."""
+        columns = self.tables().get(table, frozenset())
+        present = [column for column in wanted if column in columns]
+        if not present:
+            return
+        sizes = ", ".join(f"ifnull(octet_length({_quote_identifier(one)}), 0)" for one in present)
+        cells = ", ".join(
+            f"CASE WHEN octet_length({_quote_identifier(one)}) <= {MAX_CELL_BYTES} "
+            f"THEN CAST({_quote_identifier(one)} AS BLOB) END"
+            for one in present
+        )
+        sorting = ", ".join(_quote_identifier(one) for one in order if one in columns)
+        # Names of columns are quoted, and those that were asked for; nothing else varies.
+        told = f"SELECT max(0, {sizes}), {cells} FROM {_quote_identifier(table)}"  # noqa: S608
+        with _translate_errors(self._name):
+            for number, (largest, *found) in self._select_each(table, told, sorting, columns):
+                where = f"row {number} of {table}"
+                refused = (
+                    TooLarge("a cell", limit=MAX_CELL_BYTES, actual=largest)
+                    if largest > MAX_CELL_BYTES
+                    else None
+                )
+                yield ForeignRow(where, dict(zip(present, found, strict=True)), refused)
+
+    def _select_each(
+        self, table: str, select_sql: str, sorting: str, columns: frozenset[str]
+    ) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """Select each row, numbered from 1, one statement per row id.
+
+        A row may take long to be imported. While a statement is open between two rows, the
+        program that owns the database could not write.
+        """
+        sql = f" ORDER BY {sorting}" if sorting else ""
+        own = next((name for name in _ROW_ID_NAMES if name not in columns), None)
+        if own is None or self._db.execute(_IS_WITHOUT_ROWID, (table,)).get:
+            yield from enumerate(self._db.execute(select_sql + sql).fetchall(), start=1)
+            return
+        ids, damage = self._row_ids(f"SELECT {own} FROM {_quote_identifier(table)}{sql}")  # noqa: S608
+        for number, row_id in enumerate(ids, start=1):
+            for row in self._db.execute(f"{select_sql} WHERE {own} = ?", (row_id,)).fetchall():
+                yield number, row
+        if damage is not None:
+            raise damage
+
+    def _row_ids(self, sql: str) -> tuple[array[int], apsw.Error | None]:
+        """Return the row ids, and the error that stopped reading more of them."""
+        ids = array("q")
+        try:
+            for (row_id,) in self._db.execute(sql):
+                ids.append(row_id)
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            return ids, error
+        return ids, None
+
+
+@contextmanager
+def open_foreign(path: Path) -> Iterator[ForeignDb]:
+    """Open the database of that file without disturbing a program that writes to it."""
+    with _safe_copy(path) as place:
+        with _translate_errors(path.name):
+            flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+            db = apsw.Connection(_sqlite_uri(place), flags=flags)
+        try:
+            with _translate_errors(path.name):
+                db.set_busy_timeout(_BUSY_TIMEOUT_MS)
+                db.execute(_SAFE_PRAGMAS)
+                db.execute("SELECT count(*) FROM sqlite_schema").get  # noqa: B018
+            yield ForeignDb(db, path.name)
+        finally:
+            db.close()
+
+
+@contextmanager
+def _safe_copy(path: Path) -> Iterator[Path]:
+    """Yield the file to read: a copy where it has a log that no program has open.
+
+    SQLite would otherwise create another file next to it to read the two together.
+    """
+    log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
+    if not _is_wal_mode(path) or not log.exists() or index.exists():
+        yield path
+        return
+    with TemporaryDirectory(prefix="bethink-import-") as folder:
+        for one in (path, log):
+            copyfile(one, Path(folder) / one.name)
+        yield Path(folder) / path.name
+
+
+def is_database(path: Path) -> bool:
+    """Whether the file is a SQLite database, by its first bytes."""
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def _sqlite_uri(path: Path) -> str:
+    """Return the URI by which SQLite opens the file.
+
+    For a database in WAL mode that no program has open, SQLite would create files next to
+    it; with ``immutable`` it creates none.
+    """
+    still = _is_wal_mode(path) and not path.with_name(f"{path.name}-wal").exists()
+    return f"{path.absolute().as_uri()}?{'immutable=1' if still else 'mode=ro'}"
+
+
+def _is_wal_mode(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(20)[18:20] == b"\x02\x02"
+
+
+def _quote_identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+@contextmanager
+def _translate_errors(name: str) -> Iterator[None]:
+    """Translate SQLite errors to one sentence."""
+    try:
+        yield
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreBusy(f"{name} is in use by another program", remedy="try again") from error
+    except apsw.Error as error:
+        raise Refused(
+            f"{name} cannot be read: {error}",
+            remedy="if the other program is running, close it and try again",
+        ) from error

@@ -1,0 +1,363 @@
+"""Run an import: `import_from` for library users, and the links between entries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from itertools import chain, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from bethink.api.links import check_relation
+from bethink.api.session import utc_now
+from bethink.errors import Refused
+from bethink.importers import AUTO, KINDS, SOURCES
+from bethink.importers.chat_exports import with_turn_keys
+from bethink.importers.detection import detect_source
+from bethink.importers.entry import Entry, LinkEnd, ReadProgress, SourceLink
+from bethink.importers.intake import Intake, Refusal, Tally
+from bethink.importers.streams import (
+    BEGINNING_BYTES,
+    InputStream,
+    displayable_name,
+    guess_format,
+    is_stream,
+    open_stream,
+    read_records,
+    to_path,
+)
+from bethink.ingest.entity_extraction import entity_key, parse_entity
+from bethink.memory import Memory
+from bethink.model import RELATIONS, Link, Node
+from bethink.ports import Progress
+from bethink.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from bethink.importers.entry import Source
+
+
+LINK_BATCH = 500
+LinkMark = tuple[str, ...]
+NodesByStore = tuple[Node | None, ...]
+SUPERSEDES_TYPE = "supersedes"
+_DEFAULT_RELATION = "related_to"
+_NON_WORD = re.compile(r"\W+")
+
+
+class SourceLinker:
+    """Adds the links of one import, or counts them in a preview."""
+
+    def __init__(self, memory: Memory, kind: str, tally: Tally, intake: Intake) -> None:
+        self._memory = memory
+        self._kind = kind
+        self._tally = tally
+        self._intake = intake
+        self._seen: set[int] = set()
+        self._would_replace: list[Link] = []
+        self._entities = lru_cache(maxsize=10_000)(self._find_entities)
+
+    def take(self, links: Iterable[SourceLink]) -> Iterator[int]:
+        """Add links whose two ends were imported; yield how many were read."""
+        rest = iter(links)
+        while batch := list(islice(rest, LINK_BATCH)):
+            found = [both for tie in batch if (both := self._to_link(tie))]
+            known = self._existing_marks(
+                [sources for _, sources in found], {link.type for link, _ in found}
+            )
+            self._store_links([link for link, _ in found if _link_mark(link) not in known])
+            yield len(batch)
+
+    def _to_link(self, source_link: SourceLink) -> tuple[Link, NodesByStore] | None:
+        """Return the link, and its source node in each of the stores."""
+        sources, targets = self._nodes_of(source_link.src), self._nodes_of(source_link.dst)
+        src, dst = next(filter(None, sources), None), next(filter(None, targets), None)
+        if src is None or dst is None or src == dst or src.kind != dst.kind:
+            return None
+        context = source_link.context or (
+            self._intake.find(source_link.said_in) if source_link.said_in else None
+        )
+        link = Link(
+            src,
+            dst,
+            _relation_type(source_link),
+            source_link.weight,
+            context=context,
+            source=self._kind,
+        )
+        if hash(_link_mark(link)) in self._seen:
+            return None
+        self._seen.add(hash(_link_mark(link)))
+        return link, sources
+
+    def _nodes_of(self, end: LinkEnd) -> NodesByStore:
+        if end.kind == "entity":
+            return self._entities(end.name)
+        found = self._intake.find(end.name)
+        node = Node("item", found) if found else None
+        return tuple(node for _ in self._intake.stores)
+
+    def _find_entities(self, written: str) -> NodesByStore:
+        """Return the entity of that name in each store, preferably of that kind."""
+        wanted = parse_entity(written)
+        key = entity_key(wanted.name)
+        nodes = []
+        for store in self._intake.stores:
+            same = [
+                entity
+                for entity in store.find_entities(wanted.name, 50)
+                if key in map(entity_key, (entity.name, *entity.aliases))
+            ]
+            best = min(same, key=lambda one: one.kind != wanted.kind, default=None)
+            nodes.append(Node("entity", best.id) if best else None)
+        return tuple(nodes)
+
+    def _existing_marks(self, sources: Sequence[NodesByStore], types: set[str]) -> set[LinkMark]:
+        """Return the links that exist already, from before or from the imported text."""
+        known: set[LinkMark] = set()
+        for store, nodes in zip(self._intake.stores, zip(*sources, strict=True), strict=False):
+            ids = sorted({node.id for node in nodes if node is not None})
+            links = store.links_of(ids, sorted(types), incoming=False) if ids else []
+            known.update(map(_link_mark, links))
+        return known
+
+    def _store_links(self, links: Sequence[Link]) -> None:
+        plain = [link for link in links if link.type != SUPERSEDES_TYPE]
+        if plain and not self._intake.is_preview:
+            store, actor = self._memory.store, self._memory.settings.actor
+            store.add_links(plain, actor=actor, now=utc_now())
+        self._tally.links += len(plain)
+        for link in links:
+            if link.type == SUPERSEDES_TYPE:
+                self._replace(link)
+
+    def _replace(self, link: Link) -> None:
+        """Let one memory supersede another, which leaves recall."""
+        if self._closes_cycle(link):
+            circle = Refused("the two supersede each other, directly or through others")
+            self._tally.refuse(Refusal(f"{link.src.id} supersedes {link.dst.id}", circle))
+            return
+        if self._intake.is_preview:
+            self._would_replace.append(link)
+        else:
+            self._memory.link(link.src.id, SUPERSEDES_TYPE, link.dst.id, weight=link.weight)
+        self._tally.links += 1
+
+    def _closes_cycle(self, link: Link) -> bool:
+        """Whether a link closes a cycle: memories that supersede each other are never recalled."""
+        seen, rim = {link.src.id}, {link.src.id}
+        while rim:
+            stored = (
+                one
+                for store in self._intake.stores
+                for one in store.links_of(sorted(rim), (SUPERSEDES_TYPE,))
+            )
+            above = {one.src.id for one in chain(stored, self._would_replace) if one.dst.id in rim}
+            rim = above - seen
+            seen |= rim
+        return link.dst.id in seen
+
+
+def _link_mark(link: Link) -> LinkMark:
+    """Return the identity of a link; of entities the name, whatever their kind."""
+    ends = (
+        node.id if node.kind == "item" else node.id.partition(":")[2]
+        for node in (link.src, link.dst)
+    )
+    return (link.type, *ends)
+
+
+def _relation_type(source_link: SourceLink) -> str:
+    """Return the relation in one word: a known one between memories, any between entities."""
+    if source_link.src.kind == "item":
+        return source_link.type if source_link.type in RELATIONS else _DEFAULT_RELATION
+    word = _NON_WORD.sub("_", source_link.type).strip("_")[:64]
+    try:
+        return check_relation(word)
+    except Refused:
+        return _DEFAULT_RELATION
+
+
+_NO_GIVEN: Mapping[str, Any] = {}
+_PROGRESS_EVERY = 500
+
+
+def import_from(
+    memory: Memory,
+    path: str | Path,
+    kind: str = AUTO,
+    *,
+    preview: bool = False,
+    progress: Progress | None = None,
+    given: Mapping[str, Any] = _NO_GIVEN,
+) -> Tally:
+    """Import what another tool stores, and return what became of it.
+
+    ``kind`` is one of `bethink.importers.KINDS`; ``auto`` detects it. With ``preview``
+    nothing is written, and the counts are those that an import would have. ``given`` are
+    draft fields for all entries that do not set them. It can be stopped anywhere and
+    repeated: what was imported is recognised.
+    """
+    return Import(memory, str(path), kind, preview=preview, given=given).run(progress)
+
+
+class Import:
+    """One import; ``tally`` reports its progress at any time."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        path: str,
+        kind: str = AUTO,
+        *,
+        preview: bool = False,
+        given: Mapping[str, Any] = _NO_GIVEN,
+    ) -> None:
+        if kind not in KINDS:
+            raise Refused(f"there is no source {kind!r}", remedy=f"one of {', '.join(KINDS)}")
+        self._memory = memory
+        self._path = path
+        self._given = {"source_class": "import", **given}
+        self.kind = kind
+        self.tally = Tally(preview=preview)
+
+    def run(self, progress: Progress | None = None) -> Tally:
+        """Read everything and import it, or count what an import would do."""
+        if self.kind == AUTO and not is_stream(self._path):
+            self.kind, found = detect_source(to_path(self._path))
+            self._path = str(found)
+        gauge = ReadProgress()
+        with _scratch_memory(self._memory, preview=self.tally.preview) as scratch:
+            if self.kind in SOURCES:
+                steps = self._from_source(gauge, scratch)
+            else:
+                steps = self._from_stream(gauge, scratch, progress)
+            for _ in steps:
+                if progress is not None:
+                    progress(gauge.done, gauge.total)
+        return self.tally
+
+    def _from_source(self, gauge: ReadProgress, scratch: Memory | None) -> Iterator[int]:
+        path = self._existing_path()
+        self._set_source(f"{self.kind}:{displayable_name(path.name or path.resolve().name)}")
+        source: Source = SOURCES[self.kind](path, gauge)
+        intake = Intake(self._memory, self.kind, self.tally, scratch=scratch)
+        given = {"source": self.tally.source, **self._given}
+        yield from intake.take(_until_unreadable(source.entries()), given)
+        try:
+            yield from SourceLinker(self._memory, self.kind, self.tally, intake).take(
+                source.links()
+            )
+        except Refused as refused:
+            self.tally.refuse(Refusal("links", refused))
+
+    def _existing_path(self) -> Path:
+        if is_stream(self._path):
+            raise Refused(
+                f"{self.kind} is read from a file", remedy="write it to a file, and name that"
+            )
+        return to_path(self._path)
+
+    def _set_source(self, name: str) -> None:
+        self.tally.kind = self.kind
+        self.tally.source = str(self._given.get("source", name))
+
+    def _from_stream(
+        self, gauge: ReadProgress, scratch: Memory | None, progress: Progress | None
+    ) -> Iterator[int]:
+        with open_stream(self._path) as stream:
+            if self.kind == AUTO:
+                self.kind = guess_format(stream.reader.peek(BEGINNING_BYTES))
+            self._set_source(stream.name)
+            gauge.total = stream.size
+            if self.kind == "bethink":
+                self._load_export(_report_progress(stream, progress), scratch)
+                return
+            given = {"source": self.tally.source, **self._given}
+            intake = Intake(self._memory, self.kind, self.tally, scratch=scratch)
+            entries = with_turn_keys(_line_entries(stream, self.kind, given), self.tally.source)
+            for read in intake.take(_until_unreadable(entries), _NO_GIVEN):
+                gauge.done = stream.done
+                yield read
+
+    def _load_export(self, found: Iterator[dict[str, Any]], scratch: Memory | None) -> None:
+        if scratch is None:
+            self.tally.stored = self._memory.import_(found)
+            return
+        known = _KnownItemCounter(self._memory, found)
+        taken = scratch.import_(known)
+        self.tally.stored = taken - known.known
+        self.tally.repeated = known.known
+
+
+def _report_progress(stream: InputStream, progress: Progress | None) -> Iterator[dict[str, Any]]:
+    """Yield the records of an export and report progress; one call imports them all."""
+    for number, record in enumerate(read_records(stream)):
+        if progress is not None and number % _PROGRESS_EVERY == 0:
+            progress(stream.done, stream.size)
+        yield record
+
+
+class _KnownItemCounter:
+    """Pass records on, and count the items among them that a memory already has."""
+
+    def __init__(self, memory: Memory, given: Iterable[Mapping[str, Any]]) -> None:
+        self._memory = memory
+        self._given = given
+        self.known = 0
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        ids: list[str] = []
+        last = ""
+        for record in self._given:
+            own = record.get("id")
+            # The revisions of an item stand together.
+            if record.get("type") == "item" and isinstance(own, str) and own != last:
+                ids.append(own)
+                last = own
+            if len(ids) >= _PROGRESS_EVERY:
+                self._count_known(ids)
+            yield record
+        self._count_known(ids)
+
+    def _count_known(self, ids: list[str]) -> None:
+        self.known += len(self._memory.store.get(ids))
+        ids.clear()
+
+
+@contextmanager
+def _scratch_memory(memory: Memory, *, preview: bool) -> Iterator[Memory | None]:
+    """Open a temporary memory for a preview; yield None for a real import."""
+    if not preview:
+        yield None
+        return
+    # In a file: what is looked at may be far more than fits into memory.
+    with TemporaryDirectory(prefix="bethink-preview-") as folder:
+        store = SqliteStore.open(Path(folder) / "preview.db", space="preview")
+        with Memory(store, settings=memory.settings) as scratch:
+            yield scratch
+
+
+def _until_unreadable(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Yield entries up to the first error, which becomes a refused entry.
+
+    An error before any entry is raised: it is not such a source.
+    """
+    where = ""
+    try:
+        for entry in entries:
+            yield entry
+            where = f"after {entry.where}"
+    except Refused as refused:
+        if not where:
+            raise
+        yield Entry(where, refused)
+
+
+def _line_entries(stream: InputStream, kind: str, given: Mapping[str, Any]) -> Iterator[Entry]:
+    from bethink.ingest.files import read_drafts  # the other sources do without
+
+    for line in read_drafts(stream.reader, kind, given):  # type: ignore[arg-type]
+        yield Entry(f"line {line.number}", line.found)

@@ -1,0 +1,558 @@
+"""Store the entries of a source, or preview what would become of them.
+
+Each entry is prepared (admitted, redacted, versioned) and compared with what the space
+already has: new, known or changed. A preview reads the space and writes nothing to it:
+what would be stored goes into a scratch memory, so that repetitions inside the source
+are seen too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count, groupby, islice
+from typing import Any, Literal, NamedTuple
+
+from bethink.api.session import utc_now
+from bethink.core.ids import make_id
+from bethink.core.text import caption
+from bethink.errors import Conflict, NotFound, Refused
+from bethink.importers.entry import Entry, digest
+from bethink.importers.turn_text import storable_text
+from bethink.ingest.admission import PreparedDraft, WriteContext, prepare, to_plain_json
+from bethink.ingest.deduplication import deduplicate
+from bethink.ingest.facts.supersession import MODEL_FACT_KEY
+from bethink.ingest.record_builder import classify_kind
+from bethink.ingest.revision import changeable_fields
+from bethink.memory import Memory
+from bethink.model import Draft, Item, Remembered
+from bethink.ports import Store
+
+IMPORTED = "imported"  # the key of metadata that says what an entry was called and said
+_DEFAULT_DRAFT = Draft("")
+_VERSIONED_FIELDS = (
+    *("text", "original", "kind", "layer", "topic", "tags", "entities", "caption", "speaker"),
+    *("occurred_at", "occurred_end", "valid_from", "valid_to", "importance", "confidence"),
+)
+
+
+class Refusal(NamedTuple):
+    """An entry that was not imported: its location and the reason."""
+
+    where: str
+    error: Refused
+
+
+class PreparedEntry(NamedTuple):
+    """An entry that may be stored.
+
+    ``key`` identifies it, if the source names it; ``version`` is a digest of its content.
+    """
+
+    where: str
+    piece: PreparedDraft
+    key: str
+    version: str
+    origin: str = ""
+
+    @property
+    def draft(self) -> Draft:
+        return self.piece.draft
+
+    def with_key(self, key: str) -> PreparedEntry:
+        return self._replace(key=key)
+
+    def to_draft(self) -> Draft:
+        """Return the draft with its key and with the mark that later imports compare."""
+        if not self.key:
+            return self.draft
+        words = text_mark(self.draft.text)
+        mark = {"key": self.key, "version": self.version, "words": words}
+        mark |= {"id": self.origin} if self.origin else {}
+        return self.draft._replace(key=self.key, metadata={**self.draft.metadata, IMPORTED: mark})
+
+
+def prepare_entry(
+    entry: Entry, kind: str, given: Mapping[str, Any], ctx: WriteContext
+) -> PreparedEntry | Refusal:
+    """Prepare an entry for storing, or return why it may not be stored."""
+    if isinstance(entry.found, Refused):
+        return Refusal(entry.where, entry.found)
+    try:
+        piece = prepare(_with_defaults(entry.found, given), ctx)
+    except Refused as refused:
+        return Refusal(entry.where, refused)
+    key = import_key(kind, entry.id) if entry.id else ""
+    return PreparedEntry(
+        entry.where, piece, key, _content_version(piece.draft), storable_text(entry.origin)[:200]
+    )
+
+
+def text_mark(text: str) -> str:
+    """Return a digest of an entry's text, so that a change of it here is noticed."""
+    return digest(text)[:16]
+
+
+def import_key(kind: str, own: str) -> str:
+    """Return the idempotency key of an entry of this source."""
+    return f"{kind}:{digest(own)}"
+
+
+def _with_defaults(draft: Draft, given: Mapping[str, Any]) -> Draft:
+    """Return the draft with default values for fields that it does not set."""
+    changes = {
+        name: value
+        for name, value in given.items()
+        if getattr(draft, name) == getattr(_DEFAULT_DRAFT, name)
+    }
+    return draft._replace(**changes) if changes else draft
+
+
+def _content_version(draft: Draft) -> str:
+    said = [getattr(draft, name) for name in _VERSIONED_FIELDS]
+    told = json.dumps([said, to_plain_json(draft.metadata)], default=str, sort_keys=True)
+    return digest(told)[:16]
+
+
+MAX_GROUP_SIZE = 5_000
+_MAX_KEY_GAP = 16
+_MAX_COMPARED = 64  # of a group, on either side; where more changed, they are new
+_MIN_SIMILARITY = 0.5
+_MAX_COMPARED_CHARS = 2_000  # characters
+_UPDATED_FIELDS = changeable_fields() - {"source", "metadata", "pinned", "trust"}
+_EMPTY_DRAFT = Draft("")
+
+
+class Verdict(NamedTuple):
+    """Whether an entry is new, known or changed; ``item`` is its earlier item."""
+
+    state: Literal["new", "known", "changed"]
+    ready: PreparedEntry
+    item: Item | None = None
+
+
+def classify_entry(ready: PreparedEntry, store: Store) -> Verdict:
+    """Classify an entry that has its own key, or is identified by its text."""
+    found = store.find_key(ready.key) if ready.key else None
+    if found is None:
+        return Verdict("new", ready)
+    item = store.get([found[0]]).get(found[0])
+    if item is None or imported_version(item.metadata, ready.key) == ready.version:
+        return Verdict("known", ready, item)
+    if item.live_to is not None or item.status == "quarantined":
+        # Whoever forgot or revoked it here has the last word.
+        return Verdict("known", ready, item)
+    if not _is_imported_as(item, ready.key) or _is_edited(item):
+        return _classify_foreign(ready, item, store)
+    return Verdict("changed", ready, item)
+
+
+def _classify_foreign(ready: PreparedEntry, item: Item, store: Store) -> Verdict:
+    """Classify an entry whose item the source may not change.
+
+    Another writer had stored the same text first, or has corrected it since: a later
+    version is stored as its own item.
+    """
+    if any(revision.text == ready.draft.text for revision in store.history(item.id)):
+        return Verdict("known", ready, item)
+    later = ready.with_key(import_key(ready.key, ready.version))
+    return Verdict("known" if store.find_key(later.key) else "new", later)
+
+
+def imported_version(metadata: Mapping[str, Any], key: str) -> str | None:
+    """Return the version of an entry that an item was last imported from, or None."""
+    mark = metadata.get(IMPORTED)
+    if not isinstance(mark, Mapping) or mark.get("key") != key:
+        return None
+    return str(mark.get("version"))
+
+
+def _is_imported_as(item: Item, key: str) -> bool:
+    return imported_version(item.metadata, key) is not None
+
+
+def _is_edited(item: Item) -> bool:
+    """Whether the text is no longer the one that the import had stored."""
+    mark = item.metadata.get(IMPORTED)
+    return isinstance(mark, Mapping) and mark.get("words") != text_mark(item.text)
+
+
+def assign_group_keys(
+    group: str, kind: str, entries: Sequence[PreparedEntry], store: Store
+) -> list[PreparedEntry]:
+    """Return the entries of a group with their keys.
+
+    An entry equal to an earlier one is that one; an entry similar to one that is gone has
+    changed; all others are new.
+    """
+    slots = _group_items(group, kind, store)
+    keys = _match_unchanged(entries, slots)
+    gone = slots.keys() - set(keys.values())
+    vacant = {
+        key: slots[key]
+        for key in gone
+        if slots[key].live_to is None and _is_imported_as(slots[key], key)
+    }
+    keys |= _match_changed({n: one for n, one in enumerate(entries) if n not in keys}, vacant)
+    numbers = (import_key(kind, f"{group}#{number}") for number in count())
+    free = (key for key in numbers if key not in slots and store.find_key(key) is None)
+    return [ready.with_key(keys.get(n) or next(free)) for n, ready in enumerate(entries)]
+
+
+def _group_items(group: str, kind: str, store: Store) -> dict[str, Item]:
+    """Return what was stored of a group, by key; erased items leave gaps."""
+    ids: dict[str, str] = {}
+    missed = 0
+    for number in range(MAX_GROUP_SIZE):
+        key = import_key(kind, f"{group}#{number}")
+        found = store.find_key(key)
+        missed = 0 if found else missed + 1
+        if found is not None:
+            ids[key] = found[0]
+        elif missed > _MAX_KEY_GAP:
+            break
+    items = store.get(list(ids.values()))
+    return {key: items[own] for key, own in ids.items() if own in items}
+
+
+def _match_unchanged(entries: Sequence[PreparedEntry], slots: Mapping[str, Item]) -> dict[int, str]:
+    """Match entries with the same content as before, by position.
+
+    In their own items or, where another writer had stored the same text first, in those.
+    """
+    versions = {imported_version(item.metadata, key): key for key, item in slots.items()}
+    texts = {item.text: key for key, item in slots.items() if not _is_imported_as(item, key)}
+    keys: dict[int, str] = {}
+    for place, ready in enumerate(entries):
+        key = versions.pop(ready.version, None) or texts.pop(ready.draft.text, None)
+        if key is not None:
+            keys[place] = key
+    return keys
+
+
+def _match_changed(entries: Mapping[int, PreparedEntry], vacant: dict[str, Item]) -> dict[int, str]:
+    """Match changed entries to the items they were before, by text similarity."""
+    if not vacant or len(vacant) > _MAX_COMPARED or len(entries) > _MAX_COMPARED:
+        return {}
+    alike = sorted(
+        (-share, place, key)
+        for place, ready in entries.items()
+        for key, item in vacant.items()
+        if (share := _text_similarity(ready.draft.text, item.text)) >= _MIN_SIMILARITY
+    )
+    keys: dict[int, str] = {}
+    for _, place, key in alike:
+        if place not in keys and key in vacant:
+            keys[place] = key
+            del vacant[key]
+    return keys
+
+
+def _text_similarity(one: str, other: str) -> float:
+    """Return the share of words that two texts have in common, without the name prefix."""
+    head, colon, _ = one.partition(": ")
+    skipped = len(head) + len(colon) if colon and other.startswith(f"{head}: ") else 0
+    first = Counter(one[skipped:_MAX_COMPARED_CHARS].casefold().split())
+    second = Counter(other[skipped:_MAX_COMPARED_CHARS].casefold().split())
+    return 2 * (first & second).total() / max(1, first.total() + second.total())
+
+
+def update_fields(item: Item, ready: PreparedEntry) -> dict[str, Any]:
+    """Return the update that brings the item to the source's present content."""
+    draft = ready.draft
+    told = {
+        name: getattr(draft, name)
+        for name in _UPDATED_FIELDS
+        if getattr(draft, name) not in (getattr(item, name, None), getattr(_EMPTY_DRAFT, name))
+    }
+    told["tags"], told["text"] = draft.tags, draft.text
+    same = draft.text == item.text
+    before = {key: value for key, value in item.metadata.items() if same or key != MODEL_FACT_KEY}
+    return {**told, "metadata": {**before, **ready.to_draft().metadata}}
+
+
+MAX_SAMPLES = 5
+_MAX_REFUSALS = 10_000
+
+
+class ImportSample(NamedTuple):
+    """A sample of the imported memories: its kind, location and beginning."""
+
+    kind: str
+    where: str
+    text: str
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of an import, or of its preview.
+
+    ``stored`` are new memories, ``updated`` new revisions of earlier imports, ``repeated``
+    were imported before without change, ``duplicates`` repeat another writer's text,
+    ``links`` are new. ``kinds`` counts the new ones by kind. The first ten thousand
+    refusals are kept, ``n_refused`` counts all.
+    """
+
+    kind: str = ""
+    source: str = ""
+    preview: bool = False
+    stored: int = 0
+    updated: int = 0
+    duplicates: int = 0
+    repeated: int = 0
+    redacted: int = 0
+    links: int = 0
+    n_refused: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    first: list[ImportSample] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
+
+    @property
+    def known(self) -> int:
+        """How many entries the space had before."""
+        return self.duplicates + self.repeated
+
+    @property
+    def read(self) -> int:
+        """How many entries were read."""
+        return self.stored + self.updated + self.known + self.n_refused
+
+    def refuse(self, refusal: Refusal) -> None:
+        self.n_refused += 1
+        if len(self.refused) < _MAX_REFUSALS:
+            self.refused.append(refusal)
+
+    def count(self, ready: PreparedEntry, status: str) -> None:
+        """Count the outcome of an entry: stored, updated, duplicate or repeated."""
+        self.redacted += bool(ready.piece.redacted)
+        if status == "duplicate":
+            self.duplicates += 1
+        elif status == "repeated":
+            self.repeated += 1
+        elif status == "updated":
+            self.updated += 1
+        else:
+            self._count_stored(ready)
+
+    def _count_stored(self, ready: PreparedEntry) -> None:
+        draft = ready.draft
+        kind = draft.kind or classify_kind(ready.piece.folded, draft.level)
+        self.stored += 1
+        self.kinds[kind] += 1
+        if len(self.first) < MAX_SAMPLES:
+            self.first.append(ImportSample(kind, ready.where, draft.caption or caption(draft.text)))
+
+
+INTAKE_BATCH = 500
+
+
+class Intake:
+    """The state of one import."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        kind: str,
+        tally: Tally,
+        *,
+        scratch: Memory | None = None,
+        most_in_group: int = MAX_GROUP_SIZE,
+    ) -> None:
+        """Set up an import; ``scratch`` is a preview's memory, discarded by the caller.
+
+        Entries of a group beyond ``most_in_group`` are identified by their text.
+        """
+        self._memory = memory
+        self._scratch = scratch
+        self._kind = kind
+        self._tally = tally
+        self._most_in_group = most_in_group
+        self._ctx = WriteContext(memory.store, None, utc_now(), memory.settings.actor, make_id)
+        self._seen: set[int] = set()
+        self._groups: set[int] = set()
+        self._updated: dict[str, str] = {}
+        self._reworded: set[str] = set()  # in a preview: what would say something else
+        self._met_as: dict[str, str] = {}  # in a preview: what the space has said before
+
+    @property
+    def stores(self) -> tuple[Store, ...]:
+        """The stores in which imported items can be looked up."""
+        if self._scratch is None:
+            return (self._memory.store,)
+        return (self._memory.store, self._scratch.store)
+
+    @property
+    def is_preview(self) -> bool:
+        return self._scratch is not None
+
+    def find(self, own: str) -> str | None:
+        """Return the item that an entry has become, or would; None where there is none."""
+        key = import_key(self._kind, own)
+        found = (store.find_key(key) for store in self.stores)
+        item = self._met_as.get(key) or next((one[0] for one in found if one), None)
+        items = (store.get([item]).get(item) for store in self.stores) if item else ()
+        return item if any(one is not None and one.live_to is None for one in items) else None
+
+    def take(self, entries: Iterable[Entry], given: Mapping[str, Any]) -> Iterator[int]:
+        """Store entries in batches; yield after each how many more were read.
+
+        Stored batches stay, whatever happens after.
+        """
+        ready = self._prepare_entries(entries, given)
+        while batch := list(islice(ready, INTAKE_BATCH)):
+            self._store_batch(batch)
+            yield len(batch)
+
+    def _prepare_entries(
+        self, entries: Iterable[Entry], given: Mapping[str, Any]
+    ) -> Iterator[PreparedEntry | Refusal]:
+        """Yield prepared entries, those of a group with their assigned keys."""
+        for group, members in groupby(entries, key=lambda entry: entry.group):
+            if not group:
+                yield from (prepare_entry(one, self._kind, given, self._ctx) for one in members)
+                continue
+            name = self._group_name(group)
+            made = [
+                prepare_entry(one, self._kind, given, self._ctx)
+                for one in islice(members, self._most_in_group)
+            ]
+            kept = [one for one in made if isinstance(one, PreparedEntry)]
+            yield from (one for one in made if isinstance(one, Refusal))
+            yield from assign_group_keys(name, self._kind, kept, self._memory.store)
+            for one in members:
+                own = one._replace(id=digest(name, repr(one.found)))
+                yield prepare_entry(own, self._kind, given, self._ctx)
+
+    def _group_name(self, group: str) -> str:
+        """Return the group's name; one that occurs again gets a number."""
+        number = 1
+        while (mark := hash((group, number))) in self._groups:
+            number += 1
+        self._groups.add(mark)
+        return group if number == 1 else f"{group}*{number}"
+
+    def _store_batch(self, batch: Sequence[PreparedEntry | Refusal]) -> None:
+        new: list[PreparedEntry] = []
+        for one in batch:
+            if isinstance(one, Refusal):
+                self._tally.refuse(one)
+            elif one.key and hash(one.key) in self._seen:
+                self._handle_repeat(one, new)
+            else:
+                self._seen.add(hash(one.key))
+                verdict = classify_entry(one, self._memory.store)
+                if verdict.state == "new":
+                    new.append(verdict.ready)
+                elif verdict.state == "known" or verdict.item is None:
+                    self._count(one, "repeated", verdict.item.id if verdict.item else "")
+                else:
+                    self._update_item(verdict.item, one)
+        self._store_new(new)
+
+    def _handle_repeat(self, ready: PreparedEntry, pending: Sequence[PreparedEntry]) -> None:
+        """Count a repeated entry; refuse it if it differs from the first.
+
+        Otherwise each import would change the item back and forth.
+        """
+        versions = [one.version for one in pending if one.key == ready.key]
+        versions += [self._updated[ready.key]] if ready.key in self._updated else []
+        for store in () if versions else self.stores:
+            found = store.find_key(ready.key)
+            item = store.get([found[0]]).get(found[0]) if found else None
+            if item is not None and (version := imported_version(item.metadata, ready.key)):
+                versions.append(version)
+        if versions and ready.version not in versions:
+            conflict = Conflict("it stands there twice, and says something else each time")
+            self._tally.refuse(Refusal(ready.where, conflict))
+        else:
+            self._count(ready, "repeated", "")
+
+    def _update_item(self, item: Item, ready: PreparedEntry) -> None:
+        """Update the compared item, in the revision that was compared."""
+        if self._scratch is None:
+            try:
+                self._memory.update(item.id, revision=item.rev, **update_fields(item, ready))
+            except Conflict:
+                # Changed this moment, by another import or by its owner: looked at anew.
+                self._seen.discard(hash(ready.key))
+                self._store_batch([ready])
+                return
+            except Refused as refused:
+                self._tally.refuse(Refusal(ready.where, refused))
+                return
+        else:
+            # What comes later may repeat what it says by then, and not what it said.
+            self._reworded.add(item.id)
+            _remember_drafts(
+                self._scratch, [self._without_space_sources(ready.draft._replace(key=None))]
+            )
+        self._updated[ready.key] = ready.version
+        self._count(ready, "updated", item.id)
+
+    def _store_new(self, new: Sequence[PreparedEntry]) -> None:
+        if self._scratch is None:
+            answers = _remember_drafts(self._memory, [one.to_draft() for one in new])
+        else:
+            answers = self._preview_store(new, self._scratch)
+        for ready, answer in zip(new, answers, strict=True):
+            if isinstance(answer, Refused):
+                self._tally.refuse(Refusal(ready.where, answer))
+            else:
+                if self._scratch is not None and answer.status == "duplicate":
+                    self._met_as[ready.key] = answer.id
+                self._count(ready, answer.status, answer.id)
+
+    def _preview_store(
+        self, new: Sequence[PreparedEntry], scratch: Memory
+    ) -> list[Remembered | Refused]:
+        """Return what storing would answer: from the space, then from earlier entries."""
+        answers = [self._find_existing(ready) for ready in new]
+        left = [place for place, answer in enumerate(answers) if answer is None]
+        told = _remember_drafts(
+            scratch, [self._without_space_sources(new[place].to_draft()) for place in left]
+        )
+        for place, answer in zip(left, told, strict=True):
+            answers[place] = answer
+        return [answer for answer in answers if answer is not None]
+
+    def _find_existing(self, ready: PreparedEntry) -> Remembered | Refused | None:
+        """Return the space's answer for what it already holds or must refuse."""
+        key = ready.draft.key
+        used = self._memory.store.find_key(key) if key else None
+        if used is not None and used[1] != ready.piece.fingerprint:
+            return Conflict(f"the key {key!r:.80} was used before for other content")
+        if used is not None:
+            return Remembered(used[0], "repeated")
+        # Without its key, which would have the store decide, and a preview stores nothing.
+        piece = replace(ready.piece, draft=ready.draft._replace(key=None))
+        try:
+            _, known = deduplicate([piece], self._ctx)
+        except Refused as refused:
+            return refused
+        answer = known.get(piece.id)
+        return None if answer is None or answer.id in self._reworded else answer
+
+    def _without_space_sources(self, draft: Draft) -> Draft:
+        """Remove links to sources in the space, which a preview's memory does not have."""
+        if not draft.derives_from:
+            return draft
+        there = self._memory.store.get(draft.derives_from)
+        return draft._replace(derives_from=tuple(i for i in draft.derives_from if i not in there))
+
+    def _count(self, ready: PreparedEntry, status: str, item_id: str) -> None:
+        self._tally.count(ready, status)
+        if self._scratch is None and item_id:
+            self._tally.ids.append(item_id)
+
+
+def _remember_drafts(memory: Memory, drafts: Sequence[Draft]) -> list[Remembered | Refused]:
+    """Store drafts and return each answer; one with an unknown source stops no other."""
+    try:
+        return memory.remember_each(drafts)
+    except NotFound as missing:
+        if len(drafts) == 1:
+            return [Refused(missing.message, remedy=missing.remedy)]
+    return [answer for draft in drafts for answer in _remember_drafts(memory, [draft])]

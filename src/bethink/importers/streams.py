@@ -1,0 +1,387 @@
+"""Input files: folders, standard input, gzip, JSON Lines and JSON arrays of any length.
+
+A folder walk never follows links out of the folder and never blocks on a pipe. Of a
+JSON array only one element is held at a time: its ends are found by its brackets,
+outside of strings; an element that is too long is skipped without being held.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+from bethink.core.json_values import parse_strict_json
+from bethink.errors import BadText, Refused, TooLarge
+from bethink.importers.entry import ReadProgress
+from bethink.ingest.files import BoundedReader
+
+FILE_BYTES = 8 * 1024 * 1024
+_MAX_DEPTH = 40
+_SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})
+# Neither followed nor waited for: a link may lead out of the folder, a pipe never ends.
+_SAFE_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_BOM = b"\xef\xbb\xbf"
+
+
+class TextFile(NamedTuple):
+    """A file by its name inside the folder, with / between its parts, and its text."""
+
+    name: str
+    text: str | Refused
+
+
+def file_names_under(root: Path, endings: tuple[str, ...]) -> Iterator[str]:
+    """Yield names of files below a folder with these endings; skip hidden ones and links."""
+    waiting = [("", 0)]
+    while waiting:
+        folder, depth = waiting.pop()
+        files, folders = _list_folder(root / folder)
+        yield from (f"{folder}{name}" for name in files if name.lower().endswith(endings))
+        if depth < _MAX_DEPTH:
+            waiting += ((f"{folder}{name}/", depth + 1) for name in reversed(folders))
+
+
+def _list_folder(folder: Path) -> tuple[list[str], list[str]]:
+    files: list[str] = []
+    folders: list[str] = []
+    try:
+        with os.scandir(folder) as found:
+            for entry in found:
+                if entry.name.startswith(".") or entry.name in _SKIPPED_FOLDERS:
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.name)
+                elif entry.is_file(follow_symlinks=False):
+                    files.append(entry.name)
+    except (PermissionError, FileNotFoundError):
+        # A folder that may not be looked into, or is gone by now, holds nothing for us.
+        return [], []
+    return sorted(files), sorted(folders)
+
+
+def read_text_files(
+    path: Path, endings: tuple[str, ...], gauge: ReadProgress
+) -> Iterator[TextFile]:
+    """Yield the texts of the files below a folder, or of a single file."""
+    if not path.is_dir():
+        gauge.total, gauge.unit = 1, "files"
+        # Who names a link means what it leads to.
+        yield TextFile(displayable_name(path.name), read_text_file(path.resolve()))
+        gauge.done = 1
+        return
+    names = list(file_names_under(path, endings))
+    gauge.total, gauge.unit = len(names), "files"
+    for name in names:
+        yield TextFile(displayable_name(name), read_text_file(path / name))
+        gauge.done += 1
+
+
+def displayable_name(name: str) -> str:
+    """Return a file's name in characters that can be stored."""
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
+def read_text_file(path: Path) -> str | Refused:
+    """Return the text of a file, or the reason why there is none."""
+    try:
+        descriptor = os.open(path, _SAFE_OPEN_FLAGS)
+    except OSError as error:
+        return Refused(f"it cannot be opened: {(error.strerror or str(error)).lower()}")
+    with os.fdopen(descriptor, "rb") as file:
+        state = os.fstat(file.fileno())
+        if not S_ISREG(state.st_mode):
+            return Refused("it is no file")
+        if state.st_size > FILE_BYTES:
+            return TooLarge("the file", limit=FILE_BYTES, actual=state.st_size)
+        content = file.read(FILE_BYTES + 1)
+    try:
+        return content.removeprefix(_BOM).decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        return BadText(f"not UTF-8 at byte {error.start + 1}", remedy="save the file as UTF-8")
+
+
+STDIN_NAME = "-"
+BEGINNING_BYTES = 1 << 16
+_BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
+
+
+class InputStream(NamedTuple):
+    """A file to import; ``reader`` is decompressed, ``file`` is the file itself."""
+
+    name: str
+    reader: io.BufferedReader
+    file: BinaryIO
+    size: int = 0
+
+    @property
+    def done(self) -> int:
+        """How many bytes of the file have been read, where it has a size."""
+        return self.file.tell() if self.size else 0
+
+
+@contextmanager
+def open_stream(name: str) -> Iterator[InputStream]:
+    """Open the file of that name; ``-`` is standard input."""
+    if name == STDIN_NAME:
+        yield _make_stream("standard input", sys.stdin.buffer)
+        return
+    path = to_path(name)
+    # The name becomes the memories' source, so it must be one that can be stored.
+    told = os.fsencode(path.name).decode("utf-8", "replace")
+    with path.open("rb") as file:
+        yield _make_stream(told, file, path.stat().st_size)
+
+
+def _make_stream(name: str, file: BinaryIO, size: int = 0) -> InputStream:
+    return InputStream(name, io.BufferedReader(BoundedReader(file), BEGINNING_BYTES), file, size)
+
+
+@contextmanager
+def open_decompressed(path: Path) -> Iterator[BinaryIO]:
+    """Open a file from its beginning, decompressing gzip."""
+    with path.open("rb") as file:
+        yield io.BufferedReader(BoundedReader(file), BEGINNING_BYTES)
+
+
+def is_stream(name: str) -> bool:
+    """Whether it can be read only once: standard input, a pipe, a device."""
+    if name == STDIN_NAME:
+        return True
+    mode = to_path(name).stat().st_mode
+    return not (S_ISREG(mode) or S_ISDIR(mode))
+
+
+def to_path(name: str) -> Path:
+    """Convert a name to a path; raise BadText for one that no file can have."""
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError as error:
+        raise BadText("a file's name cannot hold a lone surrogate") from error
+    if "\x00" in name:
+        raise BadText("a file's name cannot hold NUL")
+    return Path(name)
+
+
+def guess_format(beginning: bytes) -> str:
+    """Guess a file's format by its beginning: an export, JSON Lines, paragraphs, or lines."""
+    content = beginning.removeprefix(_BOM).strip()
+    first = content.partition(b"\n")[0]
+    if first.startswith((b"{", b'"')):
+        try:
+            return "bethink" if is_export(_parse_record_line(first, 1)) else "jsonl"
+        except Refused:
+            if first.startswith(b"{"):
+                return "jsonl"  # JSON was meant; the line will be refused by name
+    return "text" if _BLANK_LINE.search(content) else "lines"
+
+
+def is_export(first: Any) -> bool:
+    """Whether this is the first record of an export."""
+    return isinstance(first, dict) and first.get("type") == "bethink"
+
+
+def read_records(stream: InputStream) -> Iterator[dict[str, Any]]:
+    """Yield the records of an export; an invalid line ends the import."""
+    for number, line in enumerate(stream.reader, start=1):
+        if line.strip():
+            value = _parse_record_line(line, number)
+            if not isinstance(value, dict):
+                raise BadText(f"line {number} is not a record of an export")
+            yield value
+
+
+def _parse_record_line(line: bytes, number: int) -> Any:
+    try:
+        return parse_strict_json(line.removeprefix(_BOM).decode())
+    except UnicodeDecodeError as error:
+        raise BadText(f"line {number} is not UTF-8 at byte {error.start + 1}") from error
+
+
+MAX_JSON_LINE_BYTES = 16 * 1024 * 1024
+
+
+class JsonLine(NamedTuple):
+    """A line by its number from 1, and its value or why it has none."""
+
+    number: int
+    found: Any
+
+
+def json_lines(path: Path, gauge: ReadProgress) -> Iterator[JsonLine]:
+    """Yield the lines of a file that are not blank; lines that are too long are not held."""
+    with path.open("rb") as file:
+        gauge.total = os.fstat(file.fileno()).st_size
+        stream: BinaryIO = io.BufferedReader(BoundedReader(file))
+        number = 0
+        while content := stream.readline(MAX_JSON_LINE_BYTES + 1):
+            number += 1
+            gauge.done = min(gauge.total, file.tell())
+            if len(content) > MAX_JSON_LINE_BYTES and not content.endswith(b"\n"):
+                yield JsonLine(number, _skip_long_line(stream, len(content)))
+            elif content.strip():
+                yield JsonLine(number, _parse_json_line(content.removeprefix(_BOM)))
+
+
+def _skip_long_line(stream: BinaryIO, size: int) -> Refused:
+    """Skip the rest of the line and return the error for it."""
+    while rest := stream.readline(MAX_JSON_LINE_BYTES):
+        size += len(rest)
+        if rest.endswith(b"\n"):
+            break
+    return TooLarge("the line", limit=MAX_JSON_LINE_BYTES, actual=size)
+
+
+def _parse_json_line(content: bytes) -> Any:
+    try:
+        return parse_strict_json(content.decode())
+    except UnicodeDecodeError as error:
+        return BadText(f"not UTF-8 at byte {error.start + 1}")
+    except Refused as refused:
+        return refused
+
+
+MAX_ELEMENT_BYTES = 32 * 1024 * 1024
+_READ_BYTES = 1 << 18
+_STRUCTURAL = re.compile(rb'["\[\]{},]')
+_STRING_MARKS = re.compile(rb'["\\]')
+_JSON_BLANKS = b" \t\r\n"
+
+
+class ByteReader(Protocol):
+    """Bytes to be read, a piece at a time."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+class Element(NamedTuple):
+    """An element of an array by its number from 1, or why it cannot be read."""
+
+    number: int
+    found: Any
+
+
+def json_elements(stream: ByteReader, *, max_bytes: int = MAX_ELEMENT_BYTES) -> Iterator[Element]:
+    """Yield the elements of a JSON array in a stream; of anything else, the value itself."""
+    pieces = _read_pieces(stream)
+    first = next(pieces, b"")
+    if not first.startswith(b"["):
+        yield Element(1, _parse_element(_join_pieces(first, pieces, max_bytes)))
+        return
+    scan = _ArrayScanner(max_bytes)
+    for piece in _chain_first(first, pieces):
+        yield from scan.read(piece)
+    yield from scan.end()
+
+
+def _read_pieces(stream: ByteReader) -> Iterator[bytes]:
+    """Yield pieces of the stream; leading blanks and a BOM are skipped."""
+    first = stream.read(_READ_BYTES).removeprefix(_BOM)
+    while first and not first.strip():
+        first = stream.read(_READ_BYTES)
+    yield first.lstrip(_JSON_BLANKS)
+    while piece := stream.read(_READ_BYTES):
+        yield piece
+
+
+def _chain_first(first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from others
+
+
+def _join_pieces(first: bytes, others: Iterator[bytes], max_bytes: int) -> bytes | Refused:
+    held = bytearray()
+    for piece in _chain_first(first, others):
+        held += piece
+        if len(held) > max_bytes:
+            return TooLarge("the JSON", limit=max_bytes, actual=len(held))
+    return bytes(held)
+
+
+def _parse_element(content: bytes | Refused) -> Any:
+    if isinstance(content, Refused):
+        return content
+    try:
+        return parse_strict_json(content.decode())
+    except UnicodeDecodeError as error:
+        return BadText(f"not UTF-8 at byte {error.start + 1}")
+    except Refused as refused:
+        return refused
+
+
+@dataclass(slots=True)
+class _ArrayScanner:
+    """The position in an array, and the bytes of the current element."""
+
+    most_bytes: int
+    depth: int = 0
+    quoted: bool = False
+    escaped: bool = False
+    held: bytearray = field(default_factory=bytearray)
+    passed: int = 0
+    number: int = 0
+
+    def read(self, piece: bytes) -> Iterator[Element]:
+        """Yield the elements that this piece completes."""
+        kept, place = 0, 0
+        while place < len(piece):
+            if self.escaped:
+                self.escaped = False
+                place += 1
+                continue
+            mark = (_STRING_MARKS if self.quoted else _STRUCTURAL).search(piece, place)
+            if mark is None:
+                break
+            place = mark.end()
+            if self._advance(piece[mark.start()], at_top=self.depth <= 1):
+                self._hold(piece[kept : mark.start()])
+                kept = place
+                yield from self._complete()
+        self._hold(piece[kept:])
+
+    def end(self) -> Iterator[Element]:
+        """Yield an error if the stream ended before the array was closed."""
+        if self.depth or self.quoted:
+            self.held.clear()
+            self.number += 1
+            yield Element(self.number, BadText("not JSON: the array is not closed"))
+
+    def _advance(self, mark: int, *, at_top: bool) -> bool:
+        """Update the state at a mark; return whether it separates two elements."""
+        if self.quoted:
+            self.escaped = mark == 0x5C
+            self.quoted = mark != 0x22
+            return False
+        if mark == 0x22:
+            self.quoted = True
+        elif mark in b"[{":
+            self.depth += 1
+            return self.depth == 1
+        elif mark in b"]}":
+            self.depth -= 1
+            return self.depth == 0
+        return mark == 0x2C and at_top and self.depth == 1
+
+    def _hold(self, part: bytes) -> None:
+        room = self.most_bytes - len(self.held)
+        self.held += part[: max(0, room)]
+        self.passed += len(part)
+
+    def _complete(self) -> Iterator[Element]:
+        content, size = bytes(self.held).strip(), self.passed
+        self.held.clear()
+        self.passed = 0
+        if not content:
+            return
+        self.number += 1
+        if size > self.most_bytes:
+            yield Element(self.number, TooLarge("it", limit=self.most_bytes, actual=size))
+        else:
+            yield Element(self.number, _parse_element(content))

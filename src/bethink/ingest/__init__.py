@@ -1,0 +1,1 @@
+"""Write path: admit, redact, deduplicate, link and store memories."""

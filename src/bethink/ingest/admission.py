@@ -1,0 +1,468 @@
+"""Admit drafts and threads: validation, limits, normal form, redaction.
+
+A text is stored as it came or refused with a named error; nothing is truncated or repaired.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bethink.core.ids import is_valid_id
+from bethink.core.text import find_unstorable, fingerprint, fold, has_substance, hidden_text_flags
+from bethink.errors import BadText, Refused, TooLarge
+from bethink.ingest.content_checks import is_injection, refuse_pasted
+from bethink.ingest.redaction import redact, redact_draft
+from bethink.lang.dates import parse_moment
+from bethink.model import (
+    LEVELS,
+    LIFECYCLES,
+    ROLES,
+    THREAD_EVENT_KINDS,
+    THREAD_KINDS,
+    THREAD_STATES,
+    Draft,
+    Member,
+    Thread,
+    ThreadEvent,
+    describe_layers,
+    find_layer,
+)
+from bethink.ports import Embedder, Store
+
+
+@dataclass(frozen=True, slots=True)
+class WriteContext:
+    """Dependencies of a write: store, embedder, current time and acting user.
+
+    ``deriving`` allows drafts of the class "derived" (maintenance jobs). ``relating`` also
+    searches for memories of nearly the same meaning, which takes longer.
+    """
+
+    store: Store
+    embedder: Embedder | None
+    now: datetime
+    actor: str
+    make_id: Callable[[datetime], str]
+    deriving: bool = False
+    relating: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDraft:
+    """A draft that may be stored: admitted, redacted, folded for comparison.
+
+    ``turn`` marks a turn of a conversation without an explicit order; such a turn is always
+    new, however often its words were said before.
+    """
+
+    draft: Draft
+    id: str
+    folded: str
+    fingerprint: str
+    redacted: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    turn: bool = False
+
+
+def make_draft(given: Draft | Mapping[str, Any] | str) -> Draft:
+    """Make a draft from a text, a mapping of fields, or a draft."""
+    if isinstance(given, Draft):
+        return given
+    if isinstance(given, str):
+        return Draft(given)
+    known = set(Draft._fields)
+    for name in given:
+        if name not in known:
+            raise Refused(
+                f"there is no field {name!r}", remedy=f"allowed: {', '.join(sorted(known))}"
+            )
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
+    }
+    if "text" not in values:
+        raise Refused("a memory needs a text")
+    return Draft(**values)
+
+
+MAX_TEXT_BYTES = 64 * 1024
+MAX_METADATA_BYTES = 32 * 1024
+MAX_METADATA_DEPTH = 8
+MAX_TAGS = 64
+MAX_PARENTS = 1_000
+MAX_TAG_CHARACTERS = 200
+MAX_FIELD_CHARACTERS = 1_000
+MAX_KEY_CHARACTERS = 200
+MAX_BATCH_DRAFTS = 1_000
+
+# Made by maintenance from other memories, whose trust is its limit; nobody else may say so.
+DERIVED_SOURCE = "derived"
+# The most trust a class of source can claim; users and owners may claim any.
+TRUST_CEILING = {
+    "owner": 3,
+    "user": 2,
+    "agent": 2,
+    "tool": 1,
+    "import": 1,
+    "web": 0,
+    "unknown": 0,
+    DERIVED_SOURCE: 3,
+}
+TRUSTED_SOURCES = frozenset({"owner", "user"})
+
+_NAME_FIELDS = (
+    *("kind", "layer", "topic", "tier", "caption", "language", "speaker", "session", "parent"),
+)
+_NUMBER_RANGES: tuple[tuple[str, float, float, bool], ...] = (
+    ("trust", 0, 3, True),
+    ("integrity", 0, 4, True),
+    ("credibility", 0, 6, True),
+    ("classification", 0, 3, True),
+    ("seq", 0, 2**53, True),
+    ("emotion", -5, 5, False),
+    ("importance", 0, 1, False),
+    ("confidence", 0, 1, False),
+)
+_TIME_FIELDS = ("occurred_at", "occurred_end", "valid_from", "valid_to")
+
+
+def admit(draft: Draft, now: datetime) -> Draft:
+    """Validate a draft and normalise its fields; raise Refused if it breaks a rule."""
+    _check_text(draft)
+    _check_names(draft)
+    _check_numbers(draft)
+    if draft.metadata:
+        check_metadata(draft.metadata)
+    return _normalise_draft(draft, now)
+
+
+def _check_text(draft: Draft) -> None:
+    _check_string("text", draft.text)
+    _check_text_size("text", draft.text)
+    if not has_substance(draft.text):
+        raise Refused("there is nothing to remember: no letter, digit or symbol in the text")
+    if draft.original is not None:
+        _check_string("original", draft.original)
+        _check_text_size("original", draft.original)
+
+
+def _check_string(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise Refused(f"{name} must be text, not {type(value).__name__}")
+    found = find_unstorable(value)
+    if found:
+        position, character = found
+        raise BadText(
+            f"{name} holds a {character} at character {position + 1}",
+            remedy="remove it; it cannot be stored",
+        )
+
+
+def _check_text_size(name: str, value: str) -> None:
+    # Counting bytes costs a copy, so only texts that could be too long are counted.
+    if len(value) * 4 > MAX_TEXT_BYTES:
+        size = len(value.encode())
+        if size > MAX_TEXT_BYTES:
+            raise TooLarge(name, limit=MAX_TEXT_BYTES, actual=size)
+
+
+def _check_names(draft: Draft) -> None:
+    for name in _NAME_FIELDS:
+        value = getattr(draft, name)
+        if value is not None:
+            _check_length(name, value, MAX_FIELD_CHARACTERS)
+    _check_length("source", draft.source, MAX_FIELD_CHARACTERS)
+    _check_length("source_class", draft.source_class, MAX_FIELD_CHARACTERS)
+    _check_string_list("tags", draft.tags)
+    _check_string_list("entities", draft.entities)
+    if draft.key is not None:
+        _check_length("key", draft.key, MAX_KEY_CHARACTERS)
+    if draft.id is not None and not (isinstance(draft.id, str) and is_valid_id(draft.id)):
+        raise Refused(
+            "id is not one that can be taken over",
+            remedy="use up to 64 letters, digits and _ . : - or leave it out",
+        )
+    if draft.derives_from:
+        _check_parents(draft.derives_from)
+    if draft.level not in LEVELS:
+        raise Refused(f"there is no level {draft.level!r}", remedy=f"one of {', '.join(LEVELS)}")
+    if not draft.source.strip():
+        raise Refused("source must say where the memory comes from")
+    if draft.source_class not in TRUST_CEILING:
+        raise Refused(
+            f"there is no source class {draft.source_class!r}",
+            remedy=f"one of {', '.join(TRUST_CEILING)}",
+        )
+
+
+def _check_parents(values: object) -> None:
+    if not isinstance(values, Sequence) or isinstance(values, str | bytes):
+        raise Refused(f"derives_from must be a list of ids, not {type(values).__name__}")
+    if len(values) > MAX_PARENTS:
+        raise TooLarge("derives_from", limit=MAX_PARENTS, actual=len(values), unit="entries")
+    for value in values:
+        if not isinstance(value, str) or not is_valid_id(value):
+            raise Refused(f"derives_from names memories by their ids, not by {value!r:.40}")
+
+
+def _check_length(name: str, value: object, limit: int) -> None:
+    _check_string(name, value)
+    if isinstance(value, str) and len(value) > limit:
+        raise TooLarge(name, limit=limit, actual=len(value), unit="characters")
+
+
+def _check_string_list(name: str, values: object) -> None:
+    if not isinstance(values, Sequence) or isinstance(values, str | bytes):
+        raise Refused(f"{name} must be a list of texts, not {type(values).__name__}")
+    if len(values) > MAX_TAGS:
+        raise TooLarge(name, limit=MAX_TAGS, actual=len(values), unit="entries")
+    for value in values:
+        _check_length(f"one of the {name}", value, MAX_TAG_CHARACTERS)
+        if not value.strip():
+            raise Refused(f"one of the {name} is empty")
+
+
+def _check_numbers(draft: Draft) -> None:
+    for name, least, most, whole in _NUMBER_RANGES:
+        value = getattr(draft, name)
+        if value is None and name in ("trust", "seq"):
+            continue
+        allowed = int if whole else int | float
+        good = isinstance(value, allowed) and not isinstance(value, bool)
+        if not good or not least <= value <= most:
+            kind = "a whole number" if whole else "a number"
+            raise Refused(f"{name} must be {kind} from {least:g} to {most:g}, not {value!r:.40}")
+    for name in ("pinned", "force"):
+        if not isinstance(getattr(draft, name), bool):
+            raise Refused(f"{name} must be true or false, not {getattr(draft, name)!r:.40}")
+
+
+def check_metadata(metadata: object) -> None:
+    """Check that metadata is strict JSON within the depth and size limits."""
+    if not isinstance(metadata, Mapping):
+        raise Refused(f"metadata must be a JSON object, not {type(metadata).__name__}")
+    if _check_json(metadata, 1, 0) > MAX_METADATA_BYTES:
+        raise TooLarge("metadata", limit=MAX_METADATA_BYTES, actual=MAX_METADATA_BYTES + 1)
+    size = len(json.dumps(to_plain_json(metadata), ensure_ascii=False, allow_nan=False).encode())
+    if size > MAX_METADATA_BYTES:
+        raise TooLarge("metadata", limit=MAX_METADATA_BYTES, actual=size)
+
+
+def _check_json(value: Any, depth: int, count: int) -> int:
+    """Validate a JSON value; return the number of values seen, stopping at the limit."""
+    if count > MAX_METADATA_BYTES:
+        return count
+    if isinstance(value, str):
+        _check_string("metadata", value)
+    elif isinstance(value, Mapping | list | tuple):
+        if depth > MAX_METADATA_DEPTH:
+            raise TooLarge("metadata", limit=MAX_METADATA_DEPTH, actual=depth, unit="levels deep")
+        if isinstance(value, Mapping):
+            for key in value:
+                _check_string("a key of metadata", key)
+            value = value.values()
+        for inner in value:
+            count = _check_json(inner, depth + 1, count)
+    else:
+        _check_scalar(value)
+    return count + 1
+
+
+def _check_scalar(value: object) -> None:
+    if value is None or isinstance(value, bool):
+        return
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise Refused(f"metadata holds {value}, which is no JSON number")
+    elif isinstance(value, int):
+        if not -(2**63) <= value < 2**64:
+            raise Refused("metadata holds a whole number of more than 64 bits")
+    else:
+        raise Refused(f"metadata holds a {type(value).__name__}, which is not JSON")
+
+
+def to_plain_json(value: Any) -> Any:
+    """Convert mappings to dicts and tuples to lists, so that json.dumps accepts them."""
+    if isinstance(value, Mapping):
+        return {key: to_plain_json(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain_json(inner) for inner in value]
+    return value
+
+
+def _normalise_draft(draft: Draft, now: datetime) -> Draft:
+    changes: dict[str, Any] = {}
+    for name in ("kind", "layer", "topic", "tier", "caption", "speaker", "session"):
+        value = getattr(draft, name)
+        if value is not None and value != (stripped := value.strip() or None):
+            changes[name] = stripped
+    for name in _TIME_FIELDS:
+        value = getattr(draft, name)
+        if value is not None:
+            changes[name] = _parse_time(name, value, now)
+    if draft.layer is not None:
+        changes["layer"] = resolve_layer(draft.layer)
+    if type(draft.derives_from) is not tuple:
+        changes["derives_from"] = tuple(draft.derives_from or ())
+    if type(draft.tags) is not tuple or type(draft.entities) is not tuple:
+        changes |= {"tags": tuple(draft.tags), "entities": tuple(draft.entities)}
+    shaped = draft._replace(**changes) if changes else draft
+    _check_order(shaped.occurred_at, shaped.occurred_end, "occurred_end", "occurred_at")
+    _check_order(shaped.valid_from, shaped.valid_to, "valid_to", "valid_from")
+    return shaped
+
+
+def _parse_time(name: str, value: object, now: datetime) -> datetime:
+    try:
+        return parse_moment(value, now)
+    except ValueError as error:
+        raise Refused(f"{name}: {error}") from error
+
+
+def _check_order(start: datetime | None, end: datetime | None, later: str, earlier: str) -> None:
+    if start is not None and end is not None and end < start:
+        raise Refused(f"{later} lies before {earlier}")
+
+
+def resolve_layer(name: str) -> str | None:
+    """Resolve a layer name or alias; raise Refused for an unknown one."""
+    if not name.strip():
+        return None
+    layer = find_layer(name)
+    if layer is None:
+        raise Refused(f"there is no layer {name!r}", remedy=f"one of {describe_layers()}")
+    return layer
+
+
+def trust_of(draft: Draft) -> int:
+    """Return a draft's trust: the ceiling of its source class, or the claimed value.
+
+    Only owners and users may claim more than their class allows.
+    """
+    ceiling = TRUST_CEILING[draft.source_class]
+    if draft.trust is None:
+        return ceiling
+    return draft.trust if draft.source_class in TRUSTED_SOURCES else min(draft.trust, ceiling)
+
+
+def prepare(draft: Draft, ctx: WriteContext) -> PreparedDraft:
+    """Admit, redact and fold a draft; raise Refused if it may not be stored."""
+    draft, redacted = redact_draft(admit(draft, ctx.now))
+    refuse_pasted(draft)
+    folded = fold(draft.text)
+    return PreparedDraft(
+        draft,
+        id=draft.id or ctx.make_id(ctx.now),
+        folded=folded,
+        fingerprint=fingerprint_of(draft, folded),
+        redacted=redacted,
+        flags=_content_flags(draft),
+        turn=draft.session is not None and draft.seq is None,
+    )
+
+
+def fingerprint_of(draft: Draft, folded: str) -> str:
+    """Return a fingerprint: equal for equal words, level, speaker and turn."""
+    speaker = fold(draft.speaker) if draft.speaker else ""
+    turn = "" if draft.session is None else f"{draft.session}\x1e{draft.seq}"
+    return fingerprint(folded, draft.level, speaker, turn)
+
+
+def occurred_at_different_times(one: datetime | None, other: datetime | None) -> bool:
+    """Check whether both memories are dated and their dates differ by a second or more."""
+    return one is not None and other is not None and abs((one - other).total_seconds()) >= 1
+
+
+def _content_flags(draft: Draft) -> tuple[str, ...]:
+    flags = hidden_text_flags(draft.text)
+    return (*flags, "injection") if is_injection(draft.text) else flags
+
+
+MAX_HEADLINE_CHARACTERS = 1_000
+MAX_MEMBERS = 1_000
+MAX_EVENTS = 10_000
+
+
+def admit_thread(thread: Thread) -> Thread:
+    """Validate and redact a thread; raise Refused if it breaks a rule."""
+    if not (isinstance(thread.id, str) and is_valid_id(thread.id)):
+        raise Refused("a thread's id is up to 64 letters, digits and _ . : -")
+    _check_choice("kind", thread.kind, THREAD_KINDS)
+    _check_choice("lifecycle", thread.lifecycle, LIFECYCLES)
+    _check_choice("state", thread.state, THREAD_STATES)
+    headline = _admit_headline_text("headline", thread.headline)
+    if not has_substance(headline):
+        raise Refused("a thread needs a headline")
+    _check_limit("members", len(thread.members), MAX_MEMBERS)
+    _check_limit("events", len(thread.events), MAX_EVENTS)
+    if not thread.members:
+        raise Refused("a thread needs a member", remedy="name a memory that belongs to it")
+    return thread._replace(
+        headline=headline,
+        anchor=None if thread.anchor is None else _admit_headline_text("anchor", thread.anchor),
+        members=_admit_members(thread.members),
+        events=_admit_events(thread.events),
+    )
+
+
+def _admit_members(members: Iterable[Member]) -> tuple[Member, ...]:
+    for member in members:
+        _check_id("member", member.item)
+        _check_choice("role", member.role, ROLES)
+        weight: Any = member.weight
+        known = isinstance(weight, int | float) and not isinstance(weight, bool)
+        if not known or not math.isfinite(weight) or not 0 <= weight <= 1:
+            raise Refused(f"a member's weight is {weight!r}, but must be from 0 to 1")
+        _check_timezone("added_at", member.added_at)
+    by_item = {member.item: member._replace(weight=float(member.weight)) for member in members}
+    if len(by_item) < len(tuple(members)):
+        raise Refused("a memory is named twice as a member of one thread")
+    return tuple(by_item[item] for item in sorted(by_item))
+
+
+def _admit_events(events: Iterable[ThreadEvent]) -> tuple[ThreadEvent, ...]:
+    by_seq: dict[int, ThreadEvent] = {}
+    for event in events:
+        _check_choice("event kind", event.kind, THREAD_EVENT_KINDS)
+        _check_timezone("at", event.at)
+        whole = isinstance(event.seq, int) and not isinstance(event.seq, bool)
+        if not whole or not 0 <= event.seq < 2**53 or event.seq in by_seq:
+            raise Refused(f"an event's seq is {event.seq!r}, but must be a number of its own")
+        if event.item is not None:
+            _check_id("event's memory", event.item)
+        by_seq[event.seq] = event
+    return tuple(by_seq[seq] for seq in sorted(by_seq))
+
+
+def _check_id(label: str, value: object) -> None:
+    if not isinstance(value, str) or not is_valid_id(value):
+        raise Refused(f"a {label} is named by its id, not by {value!r}")
+
+
+def _admit_headline_text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise BadText(f"{name} must be text, not {type(value).__name__}")
+    bad = find_unstorable(value)
+    if bad is not None:
+        raise BadText(f"{name} holds {bad[1]} at position {bad[0]}")
+    _check_limit(name, len(value), MAX_HEADLINE_CHARACTERS, unit="characters")
+    return redact(value).text
+
+
+def _check_limit(name: str, actual: int, limit: int, *, unit: str = "entries") -> None:
+    if actual > limit:
+        raise TooLarge(name, limit=limit, actual=actual, unit=unit)
+
+
+def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise Refused(f"there is no {name} {value!r}", remedy=f"one of {', '.join(allowed)}")
+
+
+def _check_timezone(name: str, moment: datetime | None) -> None:
+    if moment is not None and (not isinstance(moment, datetime) or moment.tzinfo is None):
+        raise Refused(f"{name} must be a time with its zone")

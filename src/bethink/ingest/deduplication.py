@@ -1,0 +1,321 @@
+"""Find duplicates: repeated keys, equal texts, near-duplicates by MinHash.
+
+Min-hashes (Broder, 1997) of the words and word pairs of a text, in six bands of three: two
+texts that share eight of ten shingles meet in a band with a probability of 0.99.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
+
+from bethink.core.text import fold, word_set
+from bethink.errors import Conflict
+from bethink.ingest.admission import (
+    PreparedDraft,
+    WriteContext,
+    occurred_at_different_times,
+    trust_of,
+)
+from bethink.model import Collision, Draft, Filters, Item, Remembered
+from bethink.ports import Embedding, Scope
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+BANDS = 6
+ROWS = 3
+NEAR_THRESHOLD = 0.8
+_SEED = 0x5EED_0F_5EED
+_MAX_WORDS = 2_000  # words; what comes later changes little
+# Too common to find anything by; in a pair, and in the judging, they still count.
+_STOP_WORD_TEXT = """
+a an and are as at be but by for from had has have he her his i if in into is it its me my of on or
+our she so that the their them then there they this to us was we were what when which who will with
+you your
+"""
+_STOP_WORDS = frozenset(_STOP_WORD_TEXT.split())
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_NEGATIONS = frozenset(
+    {"not", "no", "never", "don't", "doesn't", "isn't", "aren't", "won't", "can't"}
+)
+_NEGATIONS |= {"cannot", "without", "didn't", "wasn't", "shouldn't", "mustn't", "do", "does", "did"}
+
+
+def minhash_sketch(folded: str) -> tuple[int, ...]:
+    """Return MinHash band hashes that near-duplicates share; empty for short texts.
+
+    Takes a folded text. Stable across processes and machines: the hashes are stored.
+    """
+    import numpy as np  # writing pays for it, importing this module does not
+
+    words = _shingle_words(folded)
+    if len(words) < 3:
+        return ()
+    hashes = np.array([crc32(word.encode()) for word in words], dtype=np.uint64)
+    telling = [i for i, word in enumerate(words) if word not in _STOP_WORDS]
+    pairs = (hashes[:-1] << np.uint64(32)) | hashes[1:]
+    shingles = _mix_bits(np.concatenate((hashes[telling], pairs)))
+    multipliers, offsets, folding, places = _minhash_constants()
+    lowest = (multipliers * shingles + offsets).min(axis=1).reshape(BANDS, ROWS)
+    bands = (lowest * folding).sum(axis=1, dtype=np.uint64) + places
+    kept: list[int] = (bands >> np.uint64(1)).tolist()
+    return tuple(kept)
+
+
+def _shingle_words(folded: str) -> list[str]:
+    words = folded.split()
+    if len(words) < 3 and not folded.isascii():
+        # A script without spaces: pairs of characters are its words.
+        words = sorted(word_set(folded))
+    return words[:_MAX_WORDS]
+
+
+def _mix_bits(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Mix all bits of each value (the finaliser of splitmix64)."""
+    import numpy as np  # as above
+
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+@cache
+def _minhash_constants() -> tuple[NDArray[np.uint64], ...]:
+    """Return the permutations' multipliers and offsets, and the band-folding constants."""
+    import numpy as np  # as above
+
+    count = BANDS * ROWS
+    numbers = _mix_bits(np.arange(_SEED, _SEED + 2 * count + ROWS + BANDS, dtype=np.uint64))
+    multipliers = (numbers[:count] | np.uint64(1)).reshape(-1, 1)
+    offsets = numbers[count : 2 * count].reshape(-1, 1)
+    folding = numbers[2 * count : 2 * count + ROWS] | np.uint64(1)
+    return multipliers, offsets, folding, numbers[2 * count + ROWS :]
+
+
+def shingles_of(folded: str) -> frozenset[str]:
+    """Return the words and word pairs of a folded text."""
+    words = _shingle_words(folded)
+    pairs = (f"{one} {other}" for one, other in pairwise(words))
+    return frozenset(words).union(pairs)
+
+
+def jaccard_similarity(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return the Jaccard similarity of two shingle sets."""
+    union = len(one | other)
+    return len(one & other) / union if union else 0.0
+
+
+def text_skeleton(folded: str) -> list[str]:
+    """Return the words without numbers and negations.
+
+    Texts that share a skeleton are near-duplicates, never equal.
+    """
+    return [_NUMBER.sub("0", word) for word in _shingle_words(folded) if word not in _NEGATIONS]
+
+
+_MAX_COMPARED = 16  # most alike come first, and more are not reported anyway
+_MAX_REPORTED = 5
+_SAME_MEANING_COSINE = 0.95
+_MIN_SHINGLE_SHARE = 0.5
+
+KEPT_FIRST = "already there, nothing stored"
+KEPT_BOTH = "kept both, linked as similar"
+
+
+class SimilarText(NamedTuple):
+    """A stored memory, or an earlier draft of the batch, that a draft may repeat."""
+
+    id: str
+    text: str
+    folded: str
+    stored: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedDraft:
+    """A new draft with its sketch and the similar texts to compare it with."""
+
+    piece: PreparedDraft
+    sketch: tuple[int, ...] = ()
+    similar: tuple[SimilarText, ...] = ()
+    is_restatement: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BatchIndex:
+    """Index over the earlier drafts of a batch, with the same lookups as the store."""
+
+    exact: dict[str, list[PreparedDraft]] = field(default_factory=lambda: defaultdict(list))
+    bands: dict[int, list[PreparedDraft]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, prepared: PreparedDraft, bands: Iterable[int]) -> None:
+        self.exact[prepared.fingerprint].append(prepared)
+        for band in bands:
+            self.bands[band].append(prepared)
+
+    def near(self, bands: Iterable[int]) -> Iterator[PreparedDraft]:
+        for band in bands:
+            yield from self.bands.get(band, ())[-_MAX_COMPARED:]
+
+
+def find_repeated_keys(
+    prepared: Sequence[PreparedDraft], ctx: WriteContext
+) -> tuple[dict[int, Remembered], dict[int, int]]:
+    """Find drafts whose idempotency key was used before, by position in the batch.
+
+    Returns those that the store already has, and those that repeat an earlier draft with its
+    position. Raises Conflict where a key was used for other content.
+    """
+    first: dict[str, int] = {}
+    known: dict[int, Remembered] = {}
+    again: dict[int, int] = {}
+    for at, piece in enumerate(prepared):
+        key = piece.draft.key
+        if key is None:
+            continue
+        if key in first:
+            again[at] = first[key]
+            used = prepared[first[key]].fingerprint
+        elif stored := ctx.store.find_key(key):
+            known[at] = Remembered(stored[0], "repeated", redacted=piece.redacted)
+            used = stored[1]
+        else:
+            first[key], used = at, piece.fingerprint
+        if used != piece.fingerprint:
+            raise Conflict(
+                f"the key {key!r:.80} was used before for other content",
+                remedy="use a new key for new content",
+            )
+    return known, again
+
+
+def deduplicate(
+    prepared: Sequence[PreparedDraft], ctx: WriteContext
+) -> tuple[list[ComparedDraft], dict[str, Remembered]]:
+    """Split drafts into new ones and outcomes for duplicates, by the draft's id."""
+    taken = _taken_ids(prepared, ctx)
+    scope = Scope(Filters(max_classification=3), ctx.now)
+    batch = BatchIndex()
+    fresh: list[ComparedDraft] = []
+    answers: dict[str, Remembered] = {}
+    for piece in prepared:
+        if piece.turn and piece.id not in taken:
+            fresh.append(ComparedDraft(piece))
+            continue
+        if ctx.deriving and piece.draft.level == "insight" and piece.id not in taken:
+            # Made anew it may say what it said, and still rest on other memories.
+            fresh.append(ComparedDraft(piece, is_restatement=True))
+            continue
+        bands = () if piece.draft.session is not None else minhash_sketch(piece.folded)
+        found = ctx.store.find_duplicates(piece.fingerprint, bands, scope)
+        compared, twin = _compare(piece, bands, found, batch)
+        if twin and piece.draft.key is not None and piece.id not in taken:
+            # The store answers as well, and notes that the key was used.
+            fresh.append(ComparedDraft(piece))
+        elif twin:
+            collision = Collision(twin.id, "exact", 1.0, KEPT_FIRST, twin.text)
+            answers[piece.id] = Remembered(twin.id, "duplicate", (collision,), piece.redacted)
+        elif piece.id in taken:
+            raise _id_conflict(piece.id)
+        else:
+            fresh.append(compared)
+            batch.add(piece, bands)
+    return fresh, answers
+
+
+def _compare(
+    prepared: PreparedDraft, bands: tuple[int, ...], found: Sequence[Item], batch: BatchIndex
+) -> tuple[ComparedDraft, SimilarText | None]:
+    """Compare a draft with similar memories; also return its exact duplicate, if any."""
+    draft = prepared.draft
+    said_before = False
+    like: dict[str, SimilarText] = {}
+    for earlier in batch.exact.get(prepared.fingerprint, ()):
+        twin = SimilarText(earlier.id, earlier.draft.text, earlier.folded, stored=False)
+        apart = occurred_at_different_times(draft.occurred_at, earlier.draft.occurred_at)
+        if not apart and _is_acceptable_duplicate(earlier.draft, trust_of(earlier.draft), draft):
+            return ComparedDraft(prepared), twin
+        said_before, like[twin.id] = True, twin
+    for item in found[:_MAX_COMPARED]:
+        if item.level != draft.level:
+            continue
+        # Who writes a draft is not told what a more secret memory says.
+        visible = item.classification <= draft.classification
+        twin = SimilarText(item.id, item.text if visible else "", fold(item.text), stored=True)
+        if twin.folded == prepared.folded and _same_speaker_and_turn(item, prepared):
+            apart = occurred_at_different_times(draft.occurred_at, item.occurred_at)
+            if not apart and _is_acceptable_duplicate(item, item.trust, draft):
+                return ComparedDraft(prepared), twin
+            said_before = True
+        like[twin.id] = twin
+    for earlier in batch.near(bands):
+        if earlier.draft.level == draft.level:
+            twin = SimilarText(earlier.id, earlier.draft.text, earlier.folded, stored=False)
+            like.setdefault(twin.id, twin)
+    return ComparedDraft(prepared, bands, tuple(like.values())[:_MAX_COMPARED], said_before), None
+
+
+def _is_acceptable_duplicate(earlier: Item | Draft, trust: int, draft: Draft) -> bool:
+    """Check that the earlier one is as visible and as trusted as the draft."""
+    return earlier.classification <= draft.classification and trust >= trust_of(draft)
+
+
+def _same_speaker_and_turn(item: Item, prepared: PreparedDraft) -> bool:
+    """Check for the same speaker and turn; otherwise equal words are two memories."""
+    draft = prepared.draft
+    said_by = fold(item.speaker or "") == fold(draft.speaker or "")
+    return said_by and (item.session, item.seq) == (draft.session, draft.seq)
+
+
+def _taken_ids(prepared: Sequence[PreparedDraft], ctx: WriteContext) -> set[str]:
+    """Return caller-supplied ids that the store already has; each may occur once."""
+    given = [piece.id for piece in prepared if piece.draft.id is not None]
+    for item_id, times in Counter(given).items():
+        if times > 1:
+            raise _id_conflict(item_id)
+    return set(ctx.store.get(given)) if given else set()
+
+
+def _id_conflict(item_id: str) -> Conflict:
+    return Conflict(
+        f"the id {item_id!r} stands for another memory, or one that was forgotten",
+        remedy="leave the id out, or update or restore that memory",
+    )
+
+
+def find_near_duplicates(
+    compared: ComparedDraft, embedding: Embedding | None, ctx: WriteContext
+) -> tuple[Collision, ...]:
+    """Find memories that are nearly the same as a new one, most similar first."""
+    if not compared.similar:
+        return ()
+    own = shingles_of(compared.piece.folded)
+    bare = text_skeleton(compared.piece.folded)
+    alike: dict[str, tuple[float, str]] = {}
+    doubtful: dict[str, str] = {}
+    for other in compared.similar:
+        share = jaccard_similarity(own, shingles_of(other.folded))
+        if share >= NEAR_THRESHOLD or (share > 0 and text_skeleton(other.folded) == bare):
+            alike[other.id] = (share, other.text)
+        elif share >= _MIN_SHINGLE_SHARE and other.stored:
+            doubtful[other.id] = other.text
+    if embedding is not None and ctx.embedder is not None and doubtful:
+        vectors = ctx.store.embeddings(list(doubtful), ctx.embedder.model)
+        for other_id, found in vectors.items():
+            cosine = float(found.vector @ embedding.vector)
+            if cosine >= _SAME_MEANING_COSINE:
+                alike[other_id] = (cosine, doubtful[other_id])
+    best = sorted(alike.items(), key=lambda entry: (-entry[1][0], entry[0]))[:_MAX_REPORTED]
+    return tuple(
+        Collision(other_id, "near", round(share, 4), KEPT_BOTH, text, f"bethink forget {other_id}")
+        for other_id, (share, text) in best
+    )

@@ -1,0 +1,501 @@
+"""Facts and their subjects, and whether two statements concern the same thing.
+
+A newer fact hides an older one, so a second true fact must never be taken for a new value
+of the first. Only two shapes count: the same sentence with another value in its place, and
+a sentence that itself says that something changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from bethink.ingest.entity_extraction import SENTENCE_OPENERS as PLAIN_WORDS
+from bethink.ingest.facts import vocabulary as words_of
+from bethink.ingest.facts.clause import ClauseWord, Value
+from bethink.ingest.facts.vocabulary import (
+    ADVERBS,
+    CODE_LIKE_NAMES,
+    NEWNESS_ADJECTIVES,
+    NUMBER_WORDS,
+    PERIOD_WORDS,
+    REASON_WORDS,
+    UNITS,
+)
+
+MAX_SUBJECT_WORDS = 6  # words
+_OWNER_PREPOSITIONS = frozenset(
+    {"of", "for", "in", "on", "at"}
+)  # the log level of, for, in production
+
+FactMode = Literal["is", "became", "is not", "ended"]
+Cardinality = Literal["one", "some", "many", "loose", "version", "status", "event"]
+
+
+class Fact(NamedTuple):
+    """A stated fact; ``value`` is in normalised form for comparison.
+
+    ``how``: it is so, became so, is not so, or ended. ``holds`` is the cardinality: ``one``
+    value at a time; ``some``, where a second value is suspicious; ``many``; ``loose``, where
+    only an explicit change replaces and a second value is suspicious; one ``version`` of each
+    thing named; a ``status``; or an ``event``, which only an explicit change moves.
+    ``before`` is the value it says it replaced. ``whole``: the text says nothing else. ``by``
+    is the routine verb, where the slot does not contain it: "cut" on Tuesdays.
+    """
+
+    subject: str
+    attribute: str
+    value: str
+    how: FactMode = "is"
+    holds: Cardinality = "one"
+    before: str = ""
+    whole: bool = True
+    by: str = ""
+
+
+class FactSubject(NamedTuple):
+    """What a statement is about: one thing, or a part of an owner ("Ana", "phone number")."""
+
+    subject: str
+    part: str = ""
+    is_name: bool = False
+
+    def slot(self, attribute: str) -> tuple[str, str]:
+        """Return subject and attribute; "value" is implied where a part is named."""
+        if not self.part:
+            return self.subject, attribute
+        return self.subject, self.part if attribute == "value" else f"{self.part} {attribute}"
+
+    @property
+    def name(self) -> str:
+        """The full name: subject and part."""
+        return f"{self.subject} {self.part}" if self.part else self.subject
+
+    @property
+    def head(self) -> str:
+        """The head noun: the kind of thing it is."""
+        return (self.part or self.subject).split()[-1]
+
+
+class VerbClause(NamedTuple):
+    """A clause split at its verb."""
+
+    subject: tuple[ClauseWord, ...]
+    verb: str
+    after: tuple[ClauseWord, ...]
+    how: FactMode
+    whole: bool
+    me: str | None
+
+    @property
+    def is_first_person(self) -> bool:
+        """Whether the subject is "I" or "we"."""
+        return len(self.subject) == 1 and self.subject[0].low in ("i", "we")
+
+    @property
+    def fact_subject(self) -> FactSubject | None:
+        """The parsed subject of the clause."""
+        return parse_subject(self.subject, self.me)
+
+
+def parse_subject(words: Sequence[ClauseWord], first_person: str | None) -> FactSubject | None:
+    """Parse the one known thing that the words name; None where they do not."""
+    if not words or len(words) > MAX_SUBJECT_WORDS or any(word.pause for word in words):
+        return None
+    low = [word.low for word in words]
+    if low in (["i"], ["we"]):
+        subject = first_person if low == ["i"] else "we"
+        return FactSubject(subject, is_name=True) if subject else None
+    if low[0] == "my":
+        return _owned_subject(first_person, low[1:])
+    definite = low[0] in words_of.DETERMINERS
+    return _parse_subject_words(low[1:] if definite else low, words[0].raw, definite=definite)
+
+
+def _parse_subject_words(low: Sequence[str], name: str, *, definite: bool) -> FactSubject | None:
+    """Parse a subject without its article; ``name`` is the first word as written."""
+    for at, word in enumerate(low):
+        if word.endswith(("'s", "s'")):
+            owner = [*low[:at], word.removesuffix("'s").removesuffix("'")]
+            return _owned_subject(_join_subject_words(owner), low[at + 1 :])
+        if word in _OWNER_PREPOSITIONS and at and not words_of.TIME_WORDS.intersection(low[at:]):
+            owner = [one for one in low[at + 1 :] if one not in words_of.DETERMINERS]
+            return _owned_subject(_join_subject_words(owner), low[:at])
+    is_name = not definite and len(low) == 1 and name[0].isupper() and name.isalpha()
+    subject = _join_subject_words(low)
+    return FactSubject(subject, is_name=is_name and low[0] not in PLAIN_WORDS) if subject else None
+
+
+def _owned_subject(owner: str | None, part: Sequence[str]) -> FactSubject | None:
+    named = _join_subject_words(part)
+    return FactSubject(owner, named) if owner and named else None
+
+
+def _join_subject_words(words: Sequence[str]) -> str | None:
+    """Join words to one name; None where they do not name one known thing."""
+    kept = [word for word in words if word not in words_of.NEWNESS_ADJECTIVES]
+    if not kept or any(word in words_of.VAGUE_WORDS or word in ("of", "for") for word in kept):
+        return None
+    if any(word.endswith(("'s", "s'")) for word in kept):
+        return None
+    return " ".join(kept)
+
+
+def words_until_pause(words: tuple[ClauseWord, ...]) -> tuple[ClauseWord, ...]:
+    """Return the words up to a pause, a reason or a continuation."""
+    for at, word in enumerate(words):
+        if word.low in words_of.REASON_WORDS or word.low in words_of.CONTINUATION_WORDS:
+            return words[:at]
+        if word.pause:
+            return (*words[:at], word._replace(pause=False))
+    return words
+
+
+def strip_leading_adverbs(
+    after: tuple[ClauseWord, ...], how: FactMode
+) -> tuple[tuple[ClauseWord, ...], FactMode]:
+    """Strip leading adverbs; also return the mode they imply."""
+    while after and after[0].low in words_of.ADVERBS:
+        if after[0].low in words_of.NEWNESS_ADVERBS and how == "is":
+            how = "became"
+        after = after[1:]
+    return after, how
+
+
+def make_fact(
+    clause: VerbClause, slot: tuple[str, str], value: Value, holds: Cardinality = "one"
+) -> Fact:
+    """Make the fact of a value in a slot, in the clause's mode."""
+    how: FactMode = "became" if value.now and clause.how == "is" else clause.how
+    before = value.instead if how in ("is", "became") else ""
+    how = "became" if before else how
+    return Fact(*slot, value.key, how, holds, before, clause.whole and not value.more)
+
+
+_TOKEN = re.compile(r"[^\W_]+(?:[@./:_'-]+[^\W_]+)*|[€$£%]")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_NUMBER_WITH_UNIT = re.compile(r"(\d+(?:[.,]\d+)?)([a-z]{1,4}|[%€$£])")
+_IGNORED_WORDS = frozenset({"the", "a", "an"}) | NEWNESS_ADJECTIVES | ADVERBS
+_NEGATION_WORDS = frozenset(
+    ("not", "no", "longer", "do", "does", "don't", "doesn't", "isn't", "aren't", "never",
+     "stopped", "anymore")
+)  # fmt: skip
+_CLOCK = re.compile(r"\d{1,2}[:.]\d{2}|\d{1,2}(?:am|pm)")
+_DATE = re.compile(r"\d{4}-\d{2}(?:-\d{2})?")
+_DIGIT = re.compile(r"\d")
+_NAMELIKE = re.compile(r"\d+[a-z]{4,}")  # 1password
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_WORD_SHAPES = (
+    ("time", re.compile(r"\d{1,2}:\d{2}|\d{1,2}(?:am|pm)")),
+    ("date", _DATE),
+    ("number", _NUMBER),
+    ("label", re.compile(r"[a-z]")),
+    ("address", re.compile(r".*@.*")),
+    ("path", re.compile(r".*[/\\\\].*")),
+    ("code", re.compile(r".*[\d.].*")),
+)
+_DIMENSIONS = {
+    **dict.fromkeys(("ms", "s", "min", "h", "days", "weeks", "months", "years"), "duration"),
+    **dict.fromkeys(("week", "month", "year"), "duration"),
+    **dict.fromkeys(("kb", "mb", "gb", "tb"), "size"),
+    **dict.fromkeys(("mg", "g", "kg", "tons"), "mass"),
+    "%": "share",
+}
+_CURRENCIES = frozenset("€$£")
+_WEEKDAYS = frozenset(
+    ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+)
+_MONTHS = frozenset(
+    ("january", "february", "march", "april", "may", "june", "july", "august", "september",
+     "october", "november", "december")
+)  # fmt: skip
+_RELATION_PREPOSITIONS = frozenset(
+    ("in", "at", "on", "inside", "within", "to", "into", "by", "with", "for")
+)
+_CADENCES = frozenset(
+    ("hourly", "daily", "nightly", "weekly", "biweekly", "monthly", "quarterly", "yearly")
+)
+_DAILY_PHRASES = (["every", "days"], ["each", "days"], ["daily"])
+_INSTEAD_PHRASES = (["over"], ["to"], ["instead", "of"], ["rather", "than"])
+_LIMITING_PREPOSITIONS = _RELATION_PREPOSITIONS | {
+    "during",
+    "under",
+    "within",
+    "between",
+    "per",
+    "across",
+}
+_DAY_SHAPES = frozenset({"weekday", "month", "date"})
+_MAX_VALUE_TOKENS = 3  # words of a value that may be exchanged
+
+
+def comparison_tokens(text: str) -> list[str]:
+    """Tokenise a text without articles and words for "now"; split units from numbers.
+
+    An "a" at the end, or a capital one within, is not an article: vault A.
+    """
+    words = _TOKEN.findall(_THOUSANDS.sub("", text) if "," in text else text)
+    kept = []
+    for at, word in enumerate(words):
+        low = word.casefold()
+        label = low == "a" and at > 0 and (word == "A" or at == len(words) - 1)
+        if label or low not in _IGNORED_WORDS:
+            kept += [UNITS.get(part, part) for part in _split_unit(low)]
+    return kept
+
+
+def _split_unit(word: str) -> tuple[str, ...]:
+    glued = None if _CLOCK.fullmatch(word) else _NUMBER_WITH_UNIT.fullmatch(word)
+    return glued.groups() if glued else (word,)
+
+
+def is_restated_value(newer: str, older: str, *, allow_names: bool) -> bool:
+    """Check whether the texts differ only in one value of the same shape.
+
+    With ``allow_names`` one plain word may replace another; otherwise only numbers, times,
+    codes and labels may: two names of places may both be right.
+    """
+    one, other = comparison_tokens(newer), comparison_tokens(older)
+    if one[:1] != other[:1] and one[1:2] == other[1:2]:
+        one, other = one[1:], other[1:]  # two names of what both are known to be about
+    start = _common_prefix_length(one, other)
+    end = _common_prefix_length(one[start:][::-1], other[start:][::-1])
+    changed = (one[start : len(one) - end], other[start : len(other) - end])
+    if (
+        not all(changed)
+        or len(changed[0]) != len(changed[1])
+        or len(changed[0]) > _MAX_VALUE_TOKENS
+    ):
+        return False
+    shapes = list(map(word_shape, changed[0]))
+    if shapes != list(map(word_shape, changed[1])):
+        return False
+    if "word" not in shapes:
+        return True
+    alike = is_written_as_name(newer, changed[0][0]) == is_written_as_name(older, changed[1][0])
+    return allow_names and len(shapes) == 1 and alike
+
+
+def is_negation(newer: str, older: str) -> bool:
+    """Check whether one text is the other with a negation."""
+    return _tokens_without_negation(newer) == _tokens_without_negation(older)
+
+
+class Statement(NamedTuple):
+    """A text with the value, subject and attribute of the fact it states."""
+
+    text: str
+    value: str
+    subject: str
+    attribute: str
+    before: str = ""
+
+    @property
+    def names_tool(self) -> bool:
+        """Whether the value is something used, which may come with its version."""
+        return self.attribute.startswith("uses")
+
+
+def is_explicit_replacement(newer: Statement, older: Statement, *, whole: bool) -> bool:
+    """Check whether a statement of change replaces the value of another statement.
+
+    The values must have the same form and relation and, where that is the ``whole`` of what
+    the other says, the same conditions.
+    """
+    now, then = comparison_tokens(newer.value), comparison_tokens(older.value)
+    if _value_form(now, tool=newer.names_tool) != _value_form(then, tool=older.names_tool):
+        return False
+    one, other = (
+        _value_context(comparison_tokens(newer.text), now),
+        _value_context(comparison_tokens(older.text), then),
+    )
+    if one is None or other is None or not same_scope(newer, older):
+        return False
+    plain = any(word_shape(word) == "word" and word not in _RELATION_PREPOSITIONS for word in now)
+    plain = plain and now[:1] != then[:1]
+    if plain and is_written_as_name(newer.text, now[0]) != is_written_as_name(older.text, then[0]):
+        return False
+    if not _same_relation(one[0], other[0], plain):
+        return False
+    return not whole or _same_conditions(
+        _conditions_after_value(one[1], newer), _conditions_after_value(other[1], older)
+    )
+
+
+def same_conditions(newer: Statement, older: Statement) -> bool:
+    """Check whether both values are stated under the same visible conditions."""
+    one = _value_context(comparison_tokens(newer.text), comparison_tokens(newer.value))
+    other = _value_context(comparison_tokens(older.text), comparison_tokens(older.value))
+    if one is None or other is None:
+        return False
+    return _same_conditions(
+        _conditions_after_value(one[1], newer), _conditions_after_value(other[1], older)
+    )
+
+
+def differs_only_in_holder(newer: Statement, older: Statement) -> bool:
+    """Check whether only the holder differs: "Ana owns billing", "Ben owns billing"."""
+    now, then = comparison_tokens(newer.value), comparison_tokens(older.value)
+    one, other = comparison_tokens(newer.text), comparison_tokens(older.text)
+    begin = one[: len(now)] == now and other[: len(then)] == then
+    return begin and one[len(now) :] == other[len(then) :]
+
+
+def _conditions_after_value(following: Sequence[str], statement: Statement) -> list[str]:
+    """Return the words after a value, without its purpose and what it replaced."""
+    about = ["for", *comparison_tokens(statement.subject)]
+    if list(following[: len(about)]) == about:
+        return list(following[len(about) :])
+    left = comparison_tokens(statement.before)
+    for opening in _INSTEAD_PHRASES if left else ():
+        if list(following) == [*opening, *left]:
+            return []
+    return list(following)
+
+
+def is_cadence(words: Sequence[str]) -> bool:
+    """Check whether the words are only a cadence: daily, every 6 hours."""
+    if len(words) == 1:
+        return words[0] in _CADENCES
+    spans = all(
+        word_shape(word) in ("number", "duration") or word in PERIOD_WORDS for word in words[1:]
+    )
+    return bool(words) and words[0] in ("every", "each") and spans
+
+
+def differs_only_in_cadence(newer: Statement, older: Statement) -> bool:
+    """Check whether the texts differ only in their cadence."""
+    now, then = comparison_tokens(newer.value), comparison_tokens(older.value)
+    one, other = comparison_tokens(newer.text), comparison_tokens(older.text)
+    often = is_cadence(now) and is_cadence(then)
+    ends = one[-len(now) :] == now and other[-len(then) :] == then
+    return often and ends and one[: -len(now)] == other[: -len(then)]
+
+
+def _name_shape(word: str) -> str:
+    """Return a word's shape; fly.io and flake8 count as names, not codes."""
+    kind = word_shape(word)
+    named = word.rstrip("0123456789")
+    spelt = word in CODE_LIKE_NAMES or (len(named) > 2 and not _DIGIT.search(named))
+    spelt = spelt or _NAMELIKE.fullmatch(word) is not None
+    return "word" if kind == "code" and spelt else kind
+
+
+def same_scope(newer: Statement, older: Statement) -> bool:
+    """Check whether two values have the same scope: "on staging" is one.
+
+    The parts of a time belong to the value: "on Mondays at ten".
+    """
+    timed = newer.attribute.endswith("time")
+    return timed or _scope_words(newer.value) == _scope_words(older.value)
+
+
+def _scope_words(value: str) -> list[str]:
+    words = _strip_path(comparison_tokens(value))
+    at = next(
+        (at for at, word in enumerate(words) if at and word in _LIMITING_PREPOSITIONS), len(words)
+    )
+    return [] if at + 1 < len(words) and word_shape(words[at + 1]) in _DAY_SHAPES else words[at:]
+
+
+def _strip_path(words: Sequence[str]) -> list[str]:
+    """Strip the path within a location: "in Vault at secret/deploy" is in Vault."""
+    inside = len(words) > 2 and words[-2] in ("at", "under") and word_shape(words[-1]) == "path"
+    return list(words[:-2] if inside else words)
+
+
+def _value_form(words: Sequence[str], *, tool: bool) -> tuple[str, ...]:
+    """Return the shapes of a value's words.
+
+    Names of one word and of two are alike, and so are the ways of naming a day.
+    """
+    words = _strip_path(words)
+    shapes = [_name_shape(word) for word in words]
+    if is_cadence(words):
+        return ("cadence",)
+    if shapes[:1] == ["time"] and list(words[1:]) in _DAILY_PHRASES:
+        return ("time",)
+    if _DAY_SHAPES.intersection(shapes) and _DAY_SHAPES.issuperset(set(shapes) - {"number"}):
+        return ("day",)
+    kept = tuple(one for one, before in zip(shapes, ["", *shapes], strict=False)
+                 if one != "word" or before != "word")  # fmt: skip
+    versioned = (
+        tool and len(kept) == 2 and kept[0] == "word" and kept[1] in ("number", "code", "time")
+    )
+    return kept[:1] if versioned else kept
+
+
+def is_written_as_name(text: str, word: str) -> bool:
+    """Check whether a text writes a word as a name: in Madrid, but in a flat."""
+    found = (one.lstrip("0123456789") for one in _TOKEN.findall(text) if one.casefold() == word)
+    return any(one[:1].isupper() for one in found)
+
+
+def differs_in_words(one: str, other: str) -> bool:
+    """Check whether plain words of two values differ, not only numbers or labels."""
+    pairs = zip(comparison_tokens(one), comparison_tokens(other), strict=False)
+    return any(first != second and word_shape(first) == "word" for first, second in pairs)
+
+
+def word_shape(word: str) -> str:
+    """Classify a word by shape: number, time, date, unit, code, label or word."""
+    if word in _DIMENSIONS or word in _CURRENCIES:
+        return _DIMENSIONS.get(word, word)
+    if word.removesuffix("s") in _WEEKDAYS:
+        return "weekday"
+    if word in _MONTHS:
+        return "month"
+    if word in NUMBER_WORDS:
+        return "number"
+    return next((name for name, pattern in _WORD_SHAPES if pattern.fullmatch(word)), "word")
+
+
+def _common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return the length of the common prefix."""
+    count = 0
+    for first, second in zip(one, other, strict=False):
+        if first != second:
+            break
+        count += 1
+    return count
+
+
+def _tokens_without_negation(text: str) -> list[str]:
+    return [
+        word.removesuffix("s")
+        for word in comparison_tokens(text)
+        if word not in _NEGATION_WORDS | ADVERBS
+    ]
+
+
+def _value_context(words: Sequence[str], value: Sequence[str]) -> tuple[str, list[str]] | None:
+    """Return the preposition before a value and the words after it."""
+    for at in range(len(words) - len(value), -1, -1):
+        if list(words[at : at + len(value)]) == list(value):
+            if at == 0:
+                return "", []  # who does it, not what is done: "Ana owns the module"
+            before = words[at - 1]
+            return before if before in _RELATION_PREPOSITIONS else "", list(
+                words[at + len(value) :]
+            )
+    return None
+
+
+def _same_relation(now: str, then: str, plain: bool) -> bool:
+    """Check for the same relation: "moved to" matches "in"; plain words exclude "on"."""
+    where = _RELATION_PREPOSITIONS - {"on"} if plain else _RELATION_PREPOSITIONS
+    moved = {now, then} & {"to", "into"}
+    return now == then or (bool(moved) and {now, then} <= where | {""})
+
+
+def _same_conditions(now: Sequence[str], then: Sequence[str]) -> bool:
+    """Compare the words after the values; a change may add a reason or a date."""
+    told = (
+        (REASON_WORDS - {"per"})
+        | {"since", "from", "as", "this", "last", "today", "yesterday"}
+        | ADVERBS
+    )
+    since = len(now) > 1 and now[0] in ("in", "on") and word_shape(now[1]) in _DAY_SHAPES
+    kept = [] if now and (now[0] in told or since) else list(now)
+    return kept == list(then)

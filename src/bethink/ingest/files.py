@@ -1,0 +1,236 @@
+"""Read drafts from files: JSON Lines, or plain text by paragraph or by line.
+
+Every line becomes a draft or a refusal with its line number; a bad line does not stop the
+rest. Gzip is unpacked within limits, so that a small archive cannot exhaust memory.
+"""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, NamedTuple
+
+from bethink.core.json_values import parse_strict_json
+from bethink.errors import BadText, Refused, TooLarge
+from bethink.ingest.admission import MAX_TEXT_BYTES, TRUSTED_SOURCES
+from bethink.model import Draft
+
+MAX_BYTES = 1 << 30
+MAX_COMPRESSION_RATIO = 100
+_RATIO_MIN_BYTES = 1 << 20  # bytes; short runs of equal lines are no attack
+_GZIP_MAGIC = b"\x1f\x8b"
+_CHUNK_BYTES = 1 << 16
+
+
+class BoundedReader(io.RawIOBase):
+    """A stream that decompresses gzip and enforces size and ratio limits."""
+
+    def __init__(self, stream: BinaryIO, *, most_bytes: int = MAX_BYTES) -> None:
+        self._stream = stream
+        self._most_bytes = most_bytes
+        self._buffer = stream.read(_CHUNK_BYTES)
+        self._decompressor = (
+            zlib.decompressobj(wbits=31) if self._buffer[:2] == _GZIP_MAGIC else None
+        )
+        self._bytes_in = len(self._buffer)
+        self._bytes_out = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        piece = self._next_chunk(len(buffer))
+        buffer[: len(piece)] = piece
+        self._bytes_out += len(piece)
+        if self._bytes_out > self._most_bytes:
+            raise TooLarge("the file", limit=self._most_bytes, actual=self._bytes_out)
+        if self._decompressor and self._bytes_out > max(
+            _RATIO_MIN_BYTES, MAX_COMPRESSION_RATIO * self._bytes_in
+        ):
+            ratio = self._bytes_out // max(1, self._bytes_in)
+            raise TooLarge(
+                "the unpacked file", limit=MAX_COMPRESSION_RATIO, actual=ratio, unit="times as big"
+            )
+        return len(piece)
+
+    def _next_chunk(self, size: int) -> bytes:
+        if self._decompressor is None:
+            piece = self._buffer[:size] or self._fill_buffer()[:size]
+            self._buffer = self._buffer[len(piece) :]
+            return piece
+        while True:
+            piece = self._decompress(size)
+            if piece or not (self._buffer or self._fill_buffer()):
+                return piece
+
+    def _decompress(self, size: int) -> bytes:
+        if self._decompressor is None or not self._buffer:
+            return b""
+        try:
+            piece = self._decompressor.decompress(self._buffer, size)
+        except zlib.error as error:
+            raise BadText(f"the file is damaged: {error}") from error
+        self._buffer = self._decompressor.unconsumed_tail
+        if self._decompressor.eof:
+            # Packed files may be put end to end.
+            self._buffer = self._decompressor.unused_data
+            self._decompressor = zlib.decompressobj(wbits=31)
+        return piece
+
+    def _fill_buffer(self) -> bytes:
+        if not self._buffer:
+            self._buffer = self._stream.read(_CHUNK_BYTES)
+            self._bytes_in += len(self._buffer)
+        return self._buffer
+
+
+Format = Literal["jsonl", "text", "lines"]
+MAX_LINE_BYTES = 1 << 20
+
+_DRAFT_FIELDS = frozenset(Draft._fields)
+_TEXT_ALIASES = ("content", "memory", "body")
+_TIME_ALIASES = ("timestamp", "created_at", "date")
+_TIME_FIELDS = ("occurred_at", "occurred_end", "valid_from", "valid_to")
+_BOM = b"\xef\xbb\xbf"
+
+
+class DraftLine(NamedTuple):
+    """A line number (a paragraph's first) with its draft or refusal."""
+
+    number: int
+    found: Draft | Refused
+
+
+class _RawLine(NamedTuple):
+    number: int
+    content: bytes | Refused
+
+
+def read_drafts(
+    source: Path | BinaryIO, file_format: Format, defaults: Mapping[str, Any] | None = None
+) -> Iterator[DraftLine]:
+    """Yield the drafts of a file one by one, each with its line number.
+
+    ``defaults`` are fields of ``Draft`` for lines that do not name them. Unknown fields of a
+    JSON object go into the draft's metadata.
+    """
+    if isinstance(source, Path):
+        with source.open("rb") as stream:
+            yield from read_drafts(stream, file_format, defaults)
+        return
+    lines = _read_lines(io.BufferedReader(BoundedReader(source)), MAX_LINE_BYTES)
+    raws = _join_paragraphs(lines) if file_format == "text" else lines
+    for raw in raws:
+        try:
+            draft = _parse_draft(raw, file_format, defaults or {})
+        except Refused as refused:
+            yield DraftLine(raw.number, refused)
+        else:
+            if draft:
+                yield DraftLine(raw.number, draft)
+
+
+def _read_lines(stream: io.BufferedReader, limit: int) -> Iterator[_RawLine]:
+    """Yield lines of bytes; an overlong line is skipped without holding it in memory."""
+    number = 0
+    while content := stream.readline(limit + 1):
+        number += 1
+        if number == 1:
+            content = content.removeprefix(_BOM)
+        if len(content) <= limit or content.endswith(b"\n"):
+            yield _RawLine(number, content)
+            continue
+        size = len(content)
+        while not content.endswith(b"\n") and (content := stream.readline(limit)):
+            size += len(content)
+        yield _RawLine(number, TooLarge("the line", limit=limit, actual=size))
+
+
+def _join_paragraphs(lines: Iterator[_RawLine]) -> Iterator[_RawLine]:
+    """Join lines up to a blank one; the number is that of the first line."""
+    first, held, size = 0, [b""], 0
+    for number, content in lines:
+        if isinstance(content, Refused):
+            yield _RawLine(number, content)
+        elif content.strip():
+            first = first or number
+            size += len(content)
+            if size <= MAX_TEXT_BYTES * 2:
+                held.append(content)
+        elif first:
+            yield _make_paragraph(first, held, size)
+            first, held, size = 0, [b""], 0
+    if first:
+        yield _make_paragraph(first, held, size)
+
+
+def _make_paragraph(number: int, held: list[bytes], size: int) -> _RawLine:
+    if size > MAX_TEXT_BYTES * 2:
+        return _RawLine(number, TooLarge("the paragraph", limit=MAX_TEXT_BYTES, actual=size))
+    return _RawLine(number, b"".join(held))
+
+
+def _parse_draft(raw: _RawLine, file_format: Format, defaults: Mapping[str, Any]) -> Draft | None:
+    if isinstance(raw.content, Refused):
+        raise raw.content
+    try:
+        text = raw.content.decode()
+    except UnicodeDecodeError as error:
+        raise BadText(
+            f"line {raw.number} is not UTF-8 at byte {error.start + 1}",
+            remedy="save the file as UTF-8",
+        ) from error
+    if not text.strip():
+        return None
+    given = (
+        _parse_fields(parse_strict_json(text)) if file_format == "jsonl" else {"text": text.strip()}
+    )
+    if given.get("source_class") in TRUSTED_SOURCES and "source_class" in defaults:
+        # A file may come from anybody: whose word it is says who imports it.
+        del given["source_class"]
+    return Draft(**{**defaults, **given})
+
+
+def _parse_fields(value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {"text": value}
+    if not isinstance(value, dict):
+        raise BadText("the line must be a JSON object or a JSON string")
+    named = {name: inner for name, inner in value.items() if inner is not None}
+    _apply_aliases(named, _TEXT_ALIASES, "text")
+    _apply_aliases(named, _TIME_ALIASES, "occurred_at")
+    if "text" not in named:
+        raise Refused("there is no text in the line", remedy="name it text, content or memory")
+    for name in _TIME_FIELDS:
+        if isinstance(named.get(name), int | float):
+            named[name] = _from_epoch(name, named[name])
+    metadata = named.pop("metadata", {})
+    if not isinstance(metadata, dict):
+        raise Refused("metadata must be a JSON object")
+    further = {name: named.pop(name) for name in [*named] if name not in _DRAFT_FIELDS}
+    for name in ("tags", "entities"):
+        if isinstance(named.get(name), list):
+            named[name] = tuple(named[name])
+    return {**named, "metadata": {**further, **metadata}}
+
+
+def _apply_aliases(named: dict[str, Any], aliases: tuple[str, ...], name: str) -> None:
+    for other in aliases:
+        if name not in named and other in named:
+            named[name] = named.pop(other)
+
+
+def _from_epoch(name: str, value: float) -> datetime:
+    """Convert a Unix time in seconds, milliseconds or microseconds."""
+    if isinstance(value, bool):
+        raise Refused(f"{name} must be a time, not {value}")
+    for unit in (1, 1_000, 1_000_000):
+        if abs(value) / unit < 100_000_000_000:  # the year 5138
+            try:
+                return datetime.fromtimestamp(value / unit, UTC)
+            except (ValueError, OverflowError, OSError) as error:
+                raise Refused(f"{name}: {value} is no moment in time") from error
+    raise Refused(f"{name}: {value} is no moment in time")

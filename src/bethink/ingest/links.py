@@ -1,0 +1,293 @@
+"""Link new memories: similar memories, causes, entity relations, entity vectors.
+
+Every kind of link has a limit. A memory's own words are analysed at every write. Other
+memories are searched only where the caller waits for the result: a search after each write
+would halve the throughput, so maintenance does it for the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
+from typing import NamedTuple
+
+from bethink.core.text import word_set
+from bethink.errors import ModelError
+from bethink.ingest.admission import WriteContext
+from bethink.model import Collision, Entity, Filters, Item, Link, Node
+from bethink.ports import Embedding, Mention, Record, Scope, TextSearch
+
+
+def entity_text(entity: Entity) -> str:
+    """Return the text that is embedded for an entity: its kind and its name."""
+    return f"{entity.kind}: {entity.name}"
+
+
+def embed_new_entities(records: Sequence[Record], ctx: WriteContext) -> list[Record]:
+    """Add vectors for entities that the store has none for.
+
+    If the model is down the records stay as they are; a reindex adds the missing vectors.
+    """
+    fresh = _embed_missing({one.entity.id: one.entity for r in records for one in r.mentions}, ctx)
+    return [_attach_vectors(record, fresh) for record in records] if fresh else list(records)
+
+
+def _embed_missing(mentioned: dict[str, Entity], ctx: WriteContext) -> dict[str, Embedding]:
+    if ctx.embedder is None or not mentioned:
+        return {}
+    lacking = ctx.store.lacking_vectors(list(mentioned), ctx.embedder.model)
+    if not lacking:
+        return {}
+    try:
+        made = ctx.embedder.embed([entity_text(mentioned[key]) for key in lacking])
+    except ModelError:
+        return {}
+    return dict(zip(lacking, made, strict=True))
+
+
+def _attach_vectors(record: Record, fresh: dict[str, Embedding]) -> Record:
+    """Attach the vectors of new entities, each once, to records of the same model."""
+    if not record.model or not any(one.entity.id in fresh for one in record.mentions):
+        return record
+    mentions = tuple(
+        one._replace(embedding=fresh.pop(one.entity.id)) if one.entity.id in fresh else one
+        for one in record.mentions
+    )
+    return replace(record, mentions=mentions)
+
+
+MAX_CAUSES = 2
+_MIN_SHARED = 0.7  # of a clause's telling words, in the memory it is taken to mean
+_MIN_WORDS = 3
+_CAUSAL_CUE = re.compile(
+    r"\b(?:because|caused|causes|cause|led to|leads to|due to|resulted in|triggered|therefore"
+    r"|as a result|that is why|that's why|consequently|so that's)\b"
+)
+_CAUSAL_HINTS = ("caus", "led to", "leads to", "due to", "result", "trigger", "that's why", "that is why",
+          "therefore", "consequently")  # fmt: skip
+_ID_PATTERN = re.compile(r"\b(?:[0-9a-hjkmnp-tv-z]{16})\b")
+_EFFECT_CUE = re.compile(r"\b(?:caused|causes|led to|leads to|resulted in|triggered)\s+(?!by\b)")
+_CAUSE_CUE = re.compile(r"\b(?:because(?: of)?|due to|caused by|triggered by)\s+")
+_CAUSAL_OPENINGS = (
+    *("because of that", "because of this", "therefore", "as a result", "that is why"),
+    *("that's why", "consequently", "this caused", "that caused", "this led to", "so that's why"),
+)
+_CAUSAL_STOP_WORDS = word_set(
+    "the a an of in on at to was were is are by that this it and or our we had has"
+)
+
+
+class EarlierTurns(NamedTuple):
+    """The last turn of each session, from earlier in the same batch."""
+
+    turns: Mapping[str, str]
+
+
+def find_causal_links(
+    item: Item, earlier: EarlierTurns, ctx: WriteContext, *, searching: bool
+) -> list[Link]:
+    """Find links to stated causes and effects of a memory; two at most.
+
+    By an id in the text; to the previous turn where a turn begins with "that is why"; or,
+    with ``searching``, to an earlier memory that matches the clause after "because".
+    """
+    text = item.text.lower()
+    if not any(hint in text for hint in _CAUSAL_HINTS):
+        return []  # most texts end here, much faster than the pattern could tell
+    if _CAUSAL_CUE.search(text) is None or text.rstrip().endswith("?"):
+        return []
+    links: dict[str, Link] = {}
+    for other, kind, sure in _find_causes(item, text, earlier, ctx, searching=searching):
+        if other != item.id and len(links) < MAX_CAUSES:
+            ends = Node("item", item.id), Node("item", other)
+            link = Link(*ends, kind, confidence=sure, created_at=ctx.now)
+            links.setdefault(other, link)
+    return list(links.values())
+
+
+def _find_causes(
+    item: Item, text: str, earlier: EarlierTurns, ctx: WriteContext, *, searching: bool
+) -> Iterator[tuple[str, str, float]]:
+    ids = list(dict.fromkeys(_ID_PATTERN.findall(text)))[:MAX_CAUSES]
+    for known in ctx.store.get(ids) if ids else ():
+        at = text.find(known)
+        forward = _EFFECT_CUE.search(text[:at])
+        yield known, "causes" if forward else "caused_by", 0.9
+    if item.session is not None and text.startswith(_CAUSAL_OPENINGS):
+        turn = earlier.turns.get(item.session) or _last_turn(item, ctx)
+        if turn is not None:
+            yield turn, "caused_by", 0.6
+    if searching and not ids:
+        for pattern, kind in ((_CAUSE_CUE, "caused_by"), (_EFFECT_CUE, "causes")):
+            found = pattern.search(text)
+            meant = _find_cause_memory(text[found.end() :], item, ctx) if found else None
+            if meant is not None:
+                yield meant, kind, 0.6
+
+
+def _last_turn(item: Item, ctx: WriteContext) -> str | None:
+    filters = Filters(sessions=(item.session or "",), max_classification=3)
+    found = ctx.store.browse(Scope(filters, ctx.now), limit=1)
+    return found[0].id if found else None
+
+
+def _find_cause_memory(clause: str, item: Item, ctx: WriteContext) -> str | None:
+    """Search for the earlier memory that contains nearly all words of a clause."""
+    clause = re.split(r"[.;,!?\n]", clause, maxsplit=1)[0]
+    wanted = word_set(clause) - _CAUSAL_STOP_WORDS
+    if len(wanted) < _MIN_WORDS:
+        return None
+    scope = Scope(Filters(max_classification=item.classification), ctx.now)
+    for match in ctx.store.search_text(TextSearch(clause, depth=3), scope).matches:
+        shared = wanted & word_set(match.item.text)
+        if match.item.id != item.id and len(shared) >= _MIN_SHARED * len(wanted):
+            return match.item.id
+    return None
+
+
+MAX_RELATIONS = 4
+_RULE_CONFIDENCE = 0.8
+_MAX_GAP_CHARACTERS = 40  # characters between two names
+# What stands between two names, and what that makes of them.
+_RELATION_PHRASES = {
+    "works_with": "works with / work with / collaborates with / pairs with / works together with",
+    "reports_to": "reports to / answers to / works under",
+    "works_on": "works on / is working on / contributes to",
+    "works_at": "works at / works for / is employed by",
+    "depends_on": "depends on / relies on / requires / needs",
+    "part_of": "is part of / is a part of / belongs to / is a module of / is a member of / is in",
+    "owns": "owns / is the owner of",
+    "leads": "leads / heads / is the lead of / runs the",
+    "manages": "manages / is the manager of",
+    "maintains": "maintains / looks after / is responsible for / takes care of",
+    "uses": "uses / is built on / is written in / is based on",
+    "runs_on": "runs on / is hosted on / is deployed on / is deployed to",
+    "calls": "calls / talks to / sends requests to",
+    "imports": "imports",
+    "extends": "extends / inherits from",
+    "implements": "implements",
+    "knows": "knows / is a friend of / is friends with",
+    "married_to": "is married to",
+    "replaces": "replaces / is the successor of",
+}
+_RELATION_BY_PHRASE = {
+    phrase.strip(): kind
+    for kind, phrases in _RELATION_PHRASES.items()
+    for phrase in phrases.split("/")
+}
+_FILLER_WORDS = frozenset(
+    {"the", "a", "an", "our", "now", "also", "currently", "still", "service"}
+) | frozenset({"project", "module", "team", "class", "function", "tool", "library", "company"})
+
+
+def extract_relations(item: Item, mentions: Sequence[Mention], now: datetime) -> list[Link]:
+    """Extract relations between entities named one after the other in a memory."""
+    if len(mentions) < 2:
+        return []
+    text = item.text
+    lower = text.lower()
+    if len(lower) != len(text):
+        return []  # a letter that changes its length: places would not fit
+    found = sorted(_mention_spans(lower, mentions))
+    edges: dict[tuple[str, str, str], Link] = {}
+    for (_, end, one), (start, _, other) in pairwise(found):
+        kind = (
+            _relation_between(lower[end:start]) if 0 < start - end <= _MAX_GAP_CHARACTERS else None
+        )
+        if kind is not None and one != other:
+            ends = Node("entity", one), Node("entity", other)
+            link = Link(*ends, kind, confidence=_RULE_CONFIDENCE, context=item.id, created_at=now)
+            edges.setdefault((one, kind, other), link)
+    if text.rstrip().endswith("?"):
+        return []
+    return list(edges.values())[:MAX_RELATIONS]
+
+
+def _mention_spans(lower: str, mentions: Sequence[Mention]) -> list[tuple[int, int, str]]:
+    """Return where each entity is first named: start, end, entity id."""
+    places = []
+    for mention in mentions:
+        name = mention.entity.name.lower()
+        at = lower.find(name)
+        if at >= 0:
+            places.append((at, at + len(name), mention.entity.id))
+    return places
+
+
+def _relation_between(between: str) -> str | None:
+    if any(mark in between for mark in ".,;:!?()"):
+        return None
+    words = [word for word in between.split() if word not in _FILLER_WORDS]
+    return _RELATION_BY_PHRASE.get(" ".join(words))
+
+
+MAX_SIMILAR = 5
+MIN_COSINE = 0.82
+LINKED_AS_SIMILAR = "linked as similar"
+
+
+def add_links(
+    records: Sequence[Record],
+    collisions_by_record: Sequence[tuple[Collision, ...]],
+    ctx: WriteContext,
+) -> tuple[list[Record], list[tuple[Collision, ...]]]:
+    """Add relation, cause and similarity links to records and report related memories."""
+    searching = ctx.relating
+    turns: dict[str, str] = {}
+    done: list[Record] = []
+    told: list[tuple[Collision, ...]] = []
+    for record, collisions in zip(records, collisions_by_record, strict=True):
+        item = record.item
+        known = {collision.id for collision in collisions}
+        links: list[Link] = extract_relations(item, record.mentions, ctx.now)
+        links += find_causal_links(
+            item, EarlierTurns(turns), ctx, searching=searching and item.session is None
+        )
+        similar = find_similar(item, record.embedding, known, ctx) if searching else ()
+        links += [similarity_link(item, one, ctx) for one in similar]
+        done.append(replace(record, links=(*record.links, *links)) if links else record)
+        told.append((*collisions, *similar))
+        if item.session is not None:
+            turns[item.session] = item.id
+    return done, told
+
+
+def find_similar(
+    item: Item, embedding: Embedding | None, known_ids: set[str], ctx: WriteContext
+) -> tuple[Collision, ...]:
+    """Find memories of nearly the same meaning; none for a turn of a conversation."""
+    if embedding is None or ctx.embedder is None or item.session is not None:
+        return ()
+    filters = Filters(levels=(item.level,), max_classification=item.classification)
+    depth = MAX_SIMILAR + len(known_ids) + 1
+    try:
+        found = ctx.store.search_vector(
+            embedding.vector, ctx.embedder.model, depth, Scope(filters, ctx.now)
+        )
+    except ModelError:
+        return ()  # all vectors are of another model: a reindex makes the others
+    close = [
+        match
+        for match in found.matches
+        if match.score >= MIN_COSINE and match.item.id not in known_ids and match.item.id != item.id
+    ]
+    return tuple(
+        Collision(
+            match.item.id,
+            "related",
+            round(match.score, 4),
+            LINKED_AS_SIMILAR,
+            match.item.text,
+            f"bethink unlink {item.id} similar_to {match.item.id}",
+        )
+        for match in close[:MAX_SIMILAR]
+    )
+
+
+def similarity_link(item: Item, other: Collision, ctx: WriteContext) -> Link:
+    """Return the ``similar_to`` link from an item to a similar memory."""
+    ends = Node("item", item.id), Node("item", other.id)
+    return Link(*ends, "similar_to", weight=other.similarity, created_at=ctx.now)

@@ -1,0 +1,156 @@
+"""Extract entities, facts and relations from a memory with a language model.
+
+An extraction counts only where the memory's own words support it. It never removes anything
+from recall: a fact read by a model can be flagged but cannot supersede.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from bethink.core.text import fold, word_set
+from bethink.ingest.admission import WriteContext
+from bethink.ingest.entity_extraction import ENTITY_KINDS, entity_key
+from bethink.ingest.facts.supersession import MODEL_FACT_KEY, StatedFact, item_fact, judge_facts
+from bethink.ingest.revision import revise
+from bethink.model import Filters, Item, Link, Node
+from bethink.ports import Budget, LanguageModel, Scope, Store
+from bethink.prompts import fill_prompt, load_passages
+
+MODEL_SOURCE = "model"
+EXTRACTED_EVENT = "read by model"
+MIN_CONFIDENCE = 0.6
+_MAX_NAME_CHARACTERS = 80
+
+
+class Extraction(NamedTuple):
+    """A model's extraction from one memory, as far as the memory supports it."""
+
+    entities: tuple[str, ...] = ()
+    fact: Mapping[str, Any] | None = None
+    relations: tuple[tuple[str, str, str, float], ...] = ()
+
+
+def extract_with_model(
+    item: Item, model: LanguageModel, budget: Budget, store: Store
+) -> Extraction:
+    """Extract from a memory with the model; raise ModelError without an answer."""
+    prompt = fill_prompt("extract", store.space, memory=load_passages(store, [item.id]))
+    return keep_supported(model.complete(prompt, budget=budget), item)
+
+
+def keep_supported(answer: Mapping[str, Any], item: Item) -> Extraction:
+    """Keep those parts of an answer whose names and values occur in the memory."""
+    text = fold(item.text)
+    kinds = {
+        entity_key(one["name"]): one["kind"]
+        for one in answer["entities"]
+        if _is_named_in(one["name"], text)
+    }
+    entities = tuple(
+        f"{kind}:{name}" for name, kind in kinds.items() if kind in ENTITY_KINDS and name
+    )
+    fact = next((one for one in answer["facts"] if _is_supported_fact(one, text)), None)
+    relations = tuple(
+        (
+            entity_key(one["source"]),
+            one["type"],
+            entity_key(one["target"]),
+            float(one["confidence"]),
+        )
+        for one in answer["relations"]
+        if entity_key(one["source"]) in kinds and entity_key(one["target"]) in kinds
+        if one["source"] != one["target"] and one["confidence"] >= MIN_CONFIDENCE
+    )
+    return Extraction(entities, fact, relations)
+
+
+def _is_named_in(name: str, text: str) -> bool:
+    return len(name) <= _MAX_NAME_CHARACTERS and entity_key(name) in text and ":" not in name
+
+
+def _is_supported_fact(fact: Mapping[str, Any], text: str) -> bool:
+    """Check that a fact is confident, complete and made of the memory's words."""
+    if fact["confidence"] < MIN_CONFIDENCE or not fact["attribute"].strip():
+        return False
+    value, subject = word_set(fact["value"]), word_set(fact["subject"])
+    return bool(value) and (value | subject) <= word_set(text)
+
+
+def apply_extraction(item: Item, extraction: Extraction, model: str, ctx: WriteContext) -> Item:
+    """Store an extraction as the memory's next revision; no revision if nothing is new."""
+    fact = extraction.fact if item.subject is None and item.level == "item" else None
+    known = {entity.partition(":")[2] for entity in item.entities}
+    fresh = tuple(one for one in extraction.entities if one.partition(":")[2] not in known)
+    if fact is not None or fresh:
+        item = _store_extracted(item, fact, fresh, model, ctx)
+    links = _relation_links(item, extraction, ctx)
+    links += [
+        Link(
+            Node("item", item.id),
+            Node("entity", one),
+            "mentions",
+            confidence=0.7,
+            source=MODEL_SOURCE,
+        )
+        for one in item.entities
+        if one in fresh
+    ]
+    if fact is not None:
+        links += _contradiction_links(item, ctx)
+    if links:
+        ctx.store.add_links(links, now=ctx.now)
+    return item
+
+
+def _store_extracted(
+    item: Item,
+    fact: Mapping[str, Any] | None,
+    fresh: tuple[str, ...],
+    model: str,
+    ctx: WriteContext,
+) -> Item:
+    changes: dict[str, Any] = {"entities": (*item.entities, *fresh)}
+    if fact is not None:
+        told = {"value": fold(fact["value"]), "by": model, "confidence": fact["confidence"]}
+        changes["metadata"] = {**item.metadata, MODEL_FACT_KEY: told}
+        item = item._replace(subject=fold(fact["subject"]), attribute=fold(fact["attribute"]))
+    return revise(item, changes, ctx)
+
+
+def _relation_links(item: Item, extraction: Extraction, ctx: WriteContext) -> list[Link]:
+    by_key = {entity.partition(":")[2]: entity for entity in item.entities}
+    return [
+        Link(Node("entity", by_key[one]), Node("entity", by_key[other]), kind,
+             confidence=sure, context=item.id, source=MODEL_SOURCE, created_at=ctx.now)
+        for one, kind, other, sure in extraction.relations
+        if one in by_key and other in by_key
+    ]  # fmt: skip
+
+
+def _contradiction_links(item: Item, ctx: WriteContext) -> list[Link]:
+    """Return links to active facts of the same slot that contradict this one."""
+    mine = item_fact(item)
+    if mine is None:
+        return []
+    scope = Scope(Filters(max_classification=3), ctx.now)
+    held = ctx.store.slots([(mine.subject, mine.attribute)], scope)
+    return _links_to_contradicted(
+        [StatedFact(one, fact) for one in held if (fact := item_fact(one))], StatedFact(item, mine)
+    )
+
+
+def _links_to_contradicted(held: Sequence[StatedFact], mine: StatedFact) -> list[Link]:
+    links = []
+    for other in held:
+        judgement = (
+            judge_facts(mine, other, by_rules=False) if other.item.id != mine.item.id else None
+        )
+        if judgement is not None:
+            ends = (Node("item", judgement.first.item.id), Node("item", judgement.second.item.id))
+            told = mine.item.metadata[MODEL_FACT_KEY]["confidence"]
+            sure = round(min(judgement.confidence, told) * 0.8, 3)
+            links.append(Link(*ends, "contradicts", confidence=sure, source=MODEL_SOURCE,
+                              context=judgement.why))  # fmt: skip
+    return links

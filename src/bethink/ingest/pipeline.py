@@ -1,0 +1,169 @@
+"""Write pipeline: from drafts to stored memories, top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bethink.core.text import with_speaker
+from bethink.errors import ModelError, NotFound, Refused, TooLarge
+from bethink.ingest.admission import (
+    DERIVED_SOURCE,
+    MAX_BATCH_DRAFTS,
+    PreparedDraft,
+    WriteContext,
+    prepare,
+)
+from bethink.ingest.deduplication import (
+    KEPT_FIRST,
+    ComparedDraft,
+    deduplicate,
+    find_near_duplicates,
+    find_repeated_keys,
+)
+from bethink.ingest.facts.supersession import settle_facts
+from bethink.ingest.links import add_links, embed_new_entities
+from bethink.ingest.record_builder import BatchContext, build_record, parent_ids, trust_by_id
+from bethink.model import Collision, Draft, Remembered
+from bethink.ports import Embedding
+
+__all__ = ["WriteContext", "remember"]
+
+
+TRANSACTION_SIZE = 500
+
+
+def remember(drafts: Sequence[Draft], ctx: WriteContext) -> list[Remembered]:
+    """Store drafts and report the outcome of each, in order.
+
+    A draft that breaks a rule raises Refused before any of them is stored.
+    """
+    if len(drafts) > MAX_BATCH_DRAFTS:
+        raise TooLarge("the batch", limit=MAX_BATCH_DRAFTS, actual=len(drafts), unit="drafts")
+    _refuse_derived(drafts, ctx)
+
+    # 1. Limits, characters, secrets, pasted output: all that can refuse a draft.
+    prepared = [prepare(draft, ctx) for draft in drafts]
+
+    # 2. A key used before answers for its draft, whether stored or earlier in the batch.
+    known, again = find_repeated_keys(prepared, ctx)
+    waiting = [piece for at, piece in enumerate(prepared) if at not in known and at not in again]
+
+    # 3. What is there already is not stored twice.
+    with ctx.store.snapshot():
+        fresh, answers = deduplicate(waiting, ctx)
+
+    # 4. Embed, extract, relate and store, some hundred to a transaction.
+    around = BatchContext(_resolve_parent_trust(waiting, ctx))
+    for start in range(0, len(fresh), TRANSACTION_SIZE):
+        answers |= _store_batch(fresh[start : start + TRANSACTION_SIZE], around, ctx)
+    told = [known.get(at) or answers[prepared[again.get(at, at)].id] for at in range(len(prepared))]
+    return [
+        Remembered(one.id, "repeated", redacted=prepared[at].redacted) if at in again else one
+        for at, one in enumerate(told)
+    ]
+
+
+def _store_batch(
+    fresh: Sequence[ComparedDraft], batch: BatchContext, ctx: WriteContext
+) -> dict[str, Remembered]:
+    """Store new memories in one transaction; return the outcomes by id."""
+    embeddings, pending = _embed_or_defer(
+        [with_speaker(compared.piece.draft) for compared in fresh], ctx
+    )
+    with ctx.store.snapshot():
+        near = [
+            find_near_duplicates(compared, embedding, ctx)
+            for compared, embedding in zip(fresh, embeddings, strict=True)
+        ]
+        records = [
+            build_record(compared, embedding, collisions, batch, ctx)
+            for compared, embedding, collisions in zip(fresh, embeddings, near, strict=True)
+        ]
+        records, met = settle_facts(records, near, batch.facts, ctx)
+        records, met = add_links(records, met, ctx)
+    records = embed_new_entities(records, ctx)
+    kept = ctx.store.put(records, actor=ctx.actor, now=ctx.now)
+    answers: dict[str, Remembered] = {}
+    for compared, record, collisions, outcome in zip(fresh, records, met, kept, strict=True):
+        piece = compared.piece
+        if outcome.outcome != "stored":
+            # Another process was quicker: what it stored is the answer.
+            same = Collision(outcome.id, "exact", 1.0, KEPT_FIRST, piece.draft.text)
+            found = (same,) if outcome.outcome == "duplicate" else ()
+            answers[piece.id] = Remembered(outcome.id, outcome.outcome, found, piece.redacted)
+            continue
+        names = tuple(mention.entity.name for mention in record.mentions)
+        answers[piece.id] = Remembered(
+            outcome.id, "stored", collisions, piece.redacted, names, piece.flags, pending
+        )
+    return answers
+
+
+def _embed_or_defer(
+    texts: Sequence[str], ctx: WriteContext
+) -> tuple[Sequence[Embedding | None], tuple[str, ...]]:
+    """Embed texts; if the model is down, return no vectors and "embedding" as pending."""
+    if ctx.embedder is None:
+        return [None] * len(texts), ()
+    try:
+        return ctx.embedder.embed(texts), ()
+    except ModelError:
+        return [None] * len(texts), ("embedding",)
+
+
+def _resolve_parent_trust(prepared: Sequence[PreparedDraft], ctx: WriteContext) -> dict[str, int]:
+    """Look up the trust of the drafts' parents; raise NotFound for an unknown parent."""
+    trust = trust_by_id((one for piece in prepared for one in parent_ids(piece.draft)), ctx)
+    earlier: set[str] = set()
+    for piece in prepared:
+        for parent in piece.draft.derives_from:
+            if parent not in trust and parent not in earlier:
+                raise NotFound(f"there is no memory {parent!r} to derive from")
+        earlier.add(piece.id)
+    return trust
+
+
+def _refuse_derived(drafts: Sequence[Draft], ctx: WriteContext) -> None:
+    if not ctx.deriving and any(draft.source_class == DERIVED_SOURCE for draft in drafts):
+        raise Refused(
+            f"the source class {DERIVED_SOURCE!r} is for what maintenance makes",
+            remedy="name what it was made from by derives_from, and its real source class",
+        )
+
+
+def remember_each(drafts: Sequence[Draft], ctx: WriteContext) -> list[Remembered | Refused]:
+    """Store each draft on its own terms; return an outcome or a refusal per draft."""
+    answers: list[Remembered | Refused | None] = [None] * len(drafts)
+    good: list[int] = []
+    for i, draft in enumerate(drafts):
+        try:
+            prepare(draft, ctx)
+        except Refused as refused:
+            answers[i] = refused
+        else:
+            good.append(i)
+    _store_or_bisect(drafts, good, answers, ctx)
+    return [answer for answer in answers if answer is not None]
+
+
+def _store_or_bisect(
+    drafts: Sequence[Draft],
+    positions: list[int],
+    answers: list[Remembered | Refused | None],
+    ctx: WriteContext,
+) -> None:
+    """Store in one batch; on a refusal, bisect to isolate the conflicting draft."""
+    if not positions:
+        return
+    try:
+        found = remember([drafts[i] for i in positions], ctx)
+    except Refused as refused:
+        if len(positions) == 1:
+            answers[positions[0]] = refused
+            return
+        middle = len(positions) // 2
+        _store_or_bisect(drafts, positions[:middle], answers, ctx)
+        _store_or_bisect(drafts, positions[middle:], answers, ctx)
+    else:
+        for i, answer in zip(positions, found, strict=True):
+            answers[i] = answer

@@ -1,0 +1,320 @@
+"""Build the record to store: item, kind, search words, entities and links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from math import ceil
+
+from bethink.core.text import caption
+from bethink.ingest.admission import (
+    DERIVED_SOURCE,
+    TRUSTED_SOURCES,
+    PreparedDraft,
+    WriteContext,
+    trust_of,
+)
+from bethink.ingest.deduplication import ComparedDraft
+from bethink.ingest.entity_extraction import (
+    GIVEN_NAMES,
+    MAX_ENTITIES,
+    SENTENCE_OPENERS,
+    code_spellings,
+    extract_mentions,
+)
+from bethink.ingest.facts import Fact
+from bethink.ingest.facts.supersession import extract_draft_fact
+from bethink.lang.dates import TimeSpan, date_words, find_times
+from bethink.model import Collision, Draft, Entity, Item, Level, Link, Node
+from bethink.ports import Embedding, Mention, Record
+
+_SEARCHED_CHARACTERS = 1_000  # characters: the kind shows in the first sentences
+
+# The first rule that fits decides: a decision may mention a preference, not the other way round.
+_OPENING_RULES = {
+    "caveat": "never / do not / don't / careful / beware / caution / warning / avoid / watch out",
+    "task": "todo / remember to / remind me / we need to / i need to / need to / please",
+    "goal": "goal / goals / our goal / objective / our aim",
+    "decision": "decision / decided / agreed / chose",
+    "learning": "lesson / learned / turns out / root cause / til",
+    "directive": """always / from now on / make sure / whenever / you must / you should / when asked
+        / answer in / reply in""",
+    "playbook": "how to / steps to / steps for / procedure / runbook / playbook / checklist",
+    "resolution": "fixed / resolved / solved / solution / the fix / workaround",
+}
+_CONTAINED_RULES = {
+    "decision": """we decided / we have decided / we chose / i decided / they decided
+        / team decided / team chose / settled on / opted for / agreed to / agreed on / agreed that
+        / decided to / decided on / decided against / was decided / going with
+        / decision is / decision was""",
+    "caveat": """must not / must never / should never / be careful / do not ever / watch out
+        / careful with / pitfall / gotcha / breaks if / will break""",
+    "preference": """prefer / prefers / preferred / likes / i like / we like / loves / i love
+        / hates / i hate / dislikes / enjoys / favourite / favorite
+        / would rather / i'd rather / fond of""",
+    "task": "has to be done / have to be done / deadline / due on / due by / follow up / todo",
+    "goal": "goal is / goal for / goals are / want to / aim to / plan to / plans to / hope to",
+    "resolution": """fixed by / fixed it by / resolved by / solved by / the fix was / the fix is
+        / solution was / solution is / workaround was / workaround is / went away after""",
+    "directive": "must always / should always / from now on / always use / always ask / always run",
+    "playbook": "runbook / playbook / step by step / in these steps / the steps are",
+    "profile": """my name is / i am a / i am an / i'm a / i'm an / i work as / works as a
+        / works as an / i live in / i was born / was born in / years old / grew up in / married to
+        / my birthday / my wife / my husband / my job""",
+    "learning": """learned / learnt / lesson / turns out / turned out / root cause / realised
+        / realized / discovered / found out / found that / the cause was / the culprit was""",
+    "event": """yesterday / last week / last month / last night / last year / ago / this morning
+        / today / happened / crashed / failed / deployed / released / met / went / visited / moved
+        / launched / broke / joined / signed / was added / was removed / were added / doubled""",
+    "behavior": """usually / tends to / tend to / in the habit / habit of / every morning
+        / every evening / most mornings / most days""",
+    "tool": "the tool / this tool / tool call / the cli / the command / command line",
+    "fact": """is / are / was / were / has / have / use / uses / run / runs / lives / works / need
+        / needs / means / contains / supports / stores / requires / returns / writes / takes / costs
+        / asked / leaves / signs / drops / raises / sends / reads / pins""",
+}
+
+
+def _parse_rules(rules: dict[str, str]) -> list[tuple[str, str]]:
+    return [
+        (kind, f" {' '.join(phrase.split())} ")
+        for kind, phrases in rules.items()
+        for phrase in phrases.split("/")
+    ]
+
+
+_OPENING_PHRASES = _parse_rules(_OPENING_RULES)
+# By the first word of each phrase, so that a text is only searched for what it may hold.
+_RULES_BY_FIRST_WORD: dict[str, list[tuple[int, str, str]]] = {}
+for _place, (_kind, _phrase) in enumerate(_parse_rules(_CONTAINED_RULES)):
+    _RULES_BY_FIRST_WORD.setdefault(_phrase.split()[0], []).append((_place, _kind, _phrase))
+
+
+def classify_kind(folded: str, level: Level) -> str:
+    """Classify a folded text by its words; ``note`` where no rule matches."""
+    if level != "item":
+        return "episode" if level == "raw" else "insight"
+    if folded.endswith("?"):
+        return "question"
+    padded = f" {folded[:_SEARCHED_CHARACTERS].replace('’', chr(39))} "
+    for kind, phrase in _OPENING_PHRASES:
+        if padded.startswith(phrase):
+            return kind
+    fitting = [
+        (place, kind)
+        for word in _RULES_BY_FIRST_WORD.keys() & padded.split()
+        for place, kind, phrase in _RULES_BY_FIRST_WORD[word]
+        if phrase in padded
+    ]
+    return min(fitting)[1] if fitting else "note"
+
+
+PIN_IMPORTANCE = 0.9
+CORE_EMOTION = 4.0  # what was felt so strongly, either way, belongs to the core
+_MAX_DATES = 4
+_EXACT_GRANULARITIES = ("minute", "hour", "part", "day")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchContext:
+    """Context shared by a batch: parents' trust, entities by key, facts by item id."""
+
+    parents: dict[str, int] = field(default_factory=dict)
+    known: dict[str, Entity] = field(default_factory=dict)
+    facts: dict[str, Fact] = field(default_factory=dict)
+
+
+def build_record(
+    compared: ComparedDraft,
+    embedding: Embedding | None,
+    collisions: Sequence[Collision],
+    batch: BatchContext,
+    ctx: WriteContext,
+) -> Record:
+    """Build the record of one new memory."""
+    piece = compared.piece
+    draft = piece.draft
+    mentions = extract_mentions(draft, batch.known, find_known_entities(draft, ctx))
+    times = find_times(draft.text, draft.occurred_at or ctx.now)
+    item = make_item(piece, mentions, times, batch, ctx)
+    fact = extract_draft_fact(draft, item.kind)
+    slot = (None, None) if fact is None else (fact.subject, fact.attribute)
+    if fact is not None:
+        batch.facts[item.id] = fact
+    tokens = count_tokens(draft.text, embedding, ctx)
+    item = item._replace(tokens=tokens, subject=slot[0], attribute=slot[1])
+    if draft.id is not None:
+        batch.parents[item.id] = item.trust  # a later draft may name it as its parent
+    return Record(
+        item,
+        piece.fingerprint,
+        about=search_context(item, mentions, times),
+        sketch=compared.sketch,
+        embedding=embedding,
+        model=ctx.embedder.model if embedding and ctx.embedder else "",
+        mentions=mentions,
+        links=_build_links(piece, collisions, ctx.now),
+        key=draft.key,
+        skip_duplicate=not (piece.turn or compared.is_restatement),
+    )
+
+
+def find_known_entities(draft: Draft, ctx: WriteContext) -> list[Entity]:
+    """Find stored entities that the text may mention.
+
+    Only words that can be names are looked up: lower-case words (given names excepted) and
+    common sentence openers are skipped, so most texts need no query at all.
+    """
+    telling = []
+    for raw in draft.text.split():
+        word = raw.rstrip(".,;:!?")
+        lower = word.lower()
+        if (
+            lower != word or not word.isalpha() or word in GIVEN_NAMES
+        ) and lower not in SENTENCE_OPENERS:
+            telling.append(word)
+            telling += code_spellings(word)
+    return ctx.store.find_entities(" ".join(telling), MAX_ENTITIES) if telling else []
+
+
+def make_item(
+    prepared: PreparedDraft,
+    mentions: Sequence[Mention],
+    times: Sequence[TimeSpan],
+    batch: BatchContext,
+    ctx: WriteContext,
+) -> Item:
+    """Build the item of a draft; fields that were not given are filled in by rules."""
+    draft = prepared.draft
+    happened, ended = occurrence_times(draft, times)
+    return Item(
+        id=prepared.id,
+        text=draft.text,
+        stored_at=ctx.now,
+        source=draft.source,
+        source_class=draft.source_class,
+        writer=ctx.actor,
+        level=draft.level,
+        kind=draft.kind or classify_kind(prepared.folded, draft.level),
+        layer=draft.layer,
+        topic=draft.topic,
+        tier=draft.tier or ("core" if abs(draft.emotion) >= CORE_EMOTION else "general"),
+        tags=tuple(dict.fromkeys(draft.tags)),
+        entities=tuple(mention.entity.id for mention in mentions),
+        caption=_caption(draft),
+        original=draft.original,
+        language=draft.language,
+        speaker=draft.speaker,
+        session=draft.session,
+        seq=draft.seq,
+        parent=draft.parent,
+        trust=_effective_trust(prepared, batch),
+        integrity=draft.integrity,
+        credibility=draft.credibility,
+        classification=draft.classification,
+        emotion=float(draft.emotion),
+        importance=float(draft.importance),
+        confidence=float(draft.confidence),
+        pinned=is_pinned(draft),
+        protected=is_protected(draft),
+        occurred_at=happened,
+        occurred_end=ended,
+        valid_from=draft.valid_from,
+        valid_to=draft.valid_to,
+        flags=prepared.flags,
+        metadata=draft.metadata,
+    )
+
+
+def parent_ids(draft: Draft) -> tuple[str, ...]:
+    """Return the ids of the memories a draft was made from, each once."""
+    parent = (draft.parent,) if draft.parent else ()
+    return tuple(dict.fromkeys((*parent, *draft.derives_from)))
+
+
+def trust_by_id(ids: Iterable[str], ctx: WriteContext) -> dict[str, int]:
+    """Return the trust of the memories with these ids; unknown ids are left out."""
+    wanted = sorted(set(ids))
+    found = ctx.store.get(wanted) if wanted else {}
+    return {item.id: item.trust for item in found.values()}
+
+
+def is_pinned(draft: Draft) -> bool:
+    """Check whether a memory is pinned: explicitly, or by high importance.
+
+    Importance pins only for trusted sources; agents may pin explicitly.
+    """
+    if draft.source_class in TRUSTED_SOURCES and draft.importance >= PIN_IMPORTANCE:
+        return True
+    return draft.pinned and draft.source_class in (*TRUSTED_SOURCES, "agent")
+
+
+def is_protected(draft: Draft) -> bool:
+    """Check for a caveat, or a derived learning that replaces its source memories."""
+    return draft.layer == "caveat" or (
+        draft.layer == "learning" and draft.source_class == DERIVED_SOURCE
+    )
+
+
+def _effective_trust(prepared: PreparedDraft, batch: BatchContext) -> int:
+    """Return the lowest of: the source's trust, every parent's, and 1 for an injection."""
+    draft = prepared.draft
+    trust = trust_of(draft)
+    if "injection" in prepared.flags and draft.source_class not in TRUSTED_SOURCES:
+        trust = min(trust, 1)
+    return min([trust, *(batch.parents.get(parent, trust) for parent in parent_ids(draft))])
+
+
+def occurrence_times(
+    draft: Draft, times: Sequence[TimeSpan]
+) -> tuple[datetime | None, datetime | None]:
+    """Return when it occurred: as given, or from a date that opens the text."""
+    if draft.occurred_at is not None or not times:
+        return draft.occurred_at, draft.occurred_end
+    opening = times[0]
+    is_heading = not draft.text[: opening.at].strip("[(*# ")
+    if opening.relative or opening.granularity not in _EXACT_GRANULARITIES or not is_heading:
+        return None, draft.occurred_end
+    return opening.start, draft.occurred_end or opening.end
+
+
+def _caption(draft: Draft) -> str | None:
+    if draft.caption is not None or draft.level != "raw":
+        return draft.caption
+    return caption(draft.text, draft.speaker)
+
+
+def count_tokens(text: str, embedding: Embedding | None, ctx: WriteContext) -> int:
+    """Count a text's tokens: by the embedder, or estimated from its length."""
+    if embedding is not None and embedding.token_count:
+        return embedding.token_count
+    if embedding is not None and ctx.embedder is not None:
+        return ctx.embedder.count_tokens(text)
+    return ceil(len(text.encode()) / 4)
+
+
+def search_context(item: Item, mentions: Sequence[Mention], times: Sequence[TimeSpan]) -> str:
+    """Return extra words to index a text under: speaker, topic, tags, entities, dates."""
+    text = item.text.casefold()
+    said = [item.speaker or "", item.topic or "", *item.tags]
+    names = (mention.entity.name for mention in mentions)
+    named = [name for name in names if name.casefold() not in text]
+    own = [date_words(item.occurred_at)] if item.occurred_at else []
+    told = [date_words(span.start, span.granularity) for span in times[:_MAX_DATES]]
+    return " ".join(filter(None, dict.fromkeys((*said, *named, *own, *told))))
+
+
+def _build_links(
+    prepared: PreparedDraft, collisions: Sequence[Collision], now: datetime
+) -> tuple[Link, ...]:
+    me = Node("item", prepared.id)
+    links = [
+        Link(me, Node("item", near.id), "similar_to", weight=near.similarity, created_at=now)
+        for near in collisions
+    ]
+    links += [
+        Link(me, Node("item", parent), "derives_from", created_at=now)
+        for parent in parent_ids(prepared.draft)
+    ]
+    return tuple(links)

@@ -1,0 +1,415 @@
+"""Revise a memory, undo its last change, and undo supersession.
+
+An undo is itself a recorded change. Removing a memory reactivates what it superseded. Every
+superseded memory has a superseding one: removing the middle of a chain first joins its
+ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from bethink.core.json_values import iso
+from bethink.core.text import fold, with_speaker
+from bethink.errors import ModelError, Refused
+from bethink.ingest.admission import PreparedDraft, WriteContext, prepare
+from bethink.ingest.deduplication import minhash_sketch
+from bethink.ingest.entity_extraction import extract_mentions
+from bethink.ingest.facts.supersession import (
+    MODEL_FACT_KEY,
+    SUPERSEDED_SINCE,
+    extract_draft_fact,
+    settle_facts,
+)
+from bethink.ingest.links import embed_new_entities
+from bethink.ingest.record_builder import (
+    PIN_IMPORTANCE,
+    BatchContext,
+    count_tokens,
+    find_known_entities,
+    make_item,
+    occurrence_times,
+    parent_ids,
+    search_context,
+    trust_by_id,
+)
+from bethink.lang.dates import find_times
+from bethink.model import Draft, Item, Link, Node
+from bethink.ports import Embedding, Event, Record
+
+CALLER_SOURCE = "caller"  # the source of a link that somebody made by hand
+_SUPERSEDES_TYPE = ("supersedes",)
+_MAX_CHAIN_LENGTH = 64
+
+
+def find_reactivatable(ids: Sequence[str], ctx: WriteContext) -> list[str]:
+    """Return the memories that only these keep out of recall."""
+    going = {item.id for item in ctx.store.get(ids).values() if _is_active(item)}
+    return [
+        item.id
+        for item in _superseded_by(going, ctx)
+        if item.status == "superseded" and not is_superseded_by_active(item.id, {*ids, *going}, ctx)
+    ]
+
+
+def reactivate_superseded(ids: Sequence[str], ctx: WriteContext) -> list[str]:
+    """Reactivate what only these memories supersede; return the reactivated ids.
+
+    Call it before they end, so that one of the two is active at any time.
+    """
+    back = find_reactivatable(ids, ctx)
+    if back:
+        ctx.store.set_status(back, "active", actor=ctx.actor, now=ctx.now)
+    return back
+
+
+def supersede_again(ids: Sequence[str], ctx: WriteContext) -> list[str]:
+    """Supersede again what these memories supersede, once they are restored."""
+    standing = {item.id for item in ctx.store.get(ids).values() if _is_active(item)}
+    gone = [item.id for item in _superseded_by(standing, ctx) if item.status == "active"]
+    if gone:
+        ctx.store.set_status(gone, "superseded", actor=ctx.actor, now=ctx.now)
+    return gone
+
+
+def reactivate_if_free(item_id: str, ctx: WriteContext) -> bool:
+    """Reactivate a memory that nothing supersedes any more; return whether it was."""
+    item = ctx.store.get([item_id])[item_id]
+    if item.status != "superseded" or is_superseded_by_active(item_id, set(), ctx):
+        return False
+    ctx.store.set_status([item_id], "active", actor=ctx.actor, now=ctx.now)
+    return True
+
+
+def bridge_supersession(ids: Sequence[str], ctx: WriteContext) -> None:
+    """Link what supersedes these to what they superseded, before their links go."""
+    going = set(ids)
+    above = ctx.store.links_of(sorted(going), _SUPERSEDES_TYPE) if going else []
+    joined = []
+    for upper in above:
+        if upper.dst.id not in going or upper.src.id in going or not removes_from_recall(upper):
+            continue
+        since = str(upper.context or "")
+        context = (
+            since if since.startswith(SUPERSEDED_SINCE) else f"{SUPERSEDED_SINCE}{iso(ctx.now)}"
+        )
+        joined += [
+            Link(upper.src, Node("item", lower), "supersedes", context=context, created_at=ctx.now)
+            for lower in _remaining_superseded(upper.dst.id, going, ctx)
+            if lower != upper.src.id
+        ]
+    if joined:
+        ctx.store.add_links(joined, now=ctx.now)
+
+
+def detach_supersession(item: Item, ctx: WriteContext) -> None:
+    """Remove a memory's rule-made supersession links; it no longer states that fact."""
+    bridge_supersession([item.id], ctx)
+    links = ctx.store.links_of([item.id], _SUPERSEDES_TYPE)
+    ruled = [link for link in links if (link.context or "").startswith(SUPERSEDED_SINCE)]
+    if not ruled:
+        return
+    ctx.store.remove_links(ruled, actor=ctx.actor, now=ctx.now)
+    for one in sorted({link.dst.id for link in ruled}):
+        reactivate_if_free(one, ctx)
+
+
+def removes_from_recall(link: Link) -> bool:
+    """Check whether the link's target left recall because of it.
+
+    By the rules, by maintenance or by the caller, but not in part.
+    """
+    by_rule = link.context is None or link.context.startswith(SUPERSEDED_SINCE)
+    return by_rule or link.source == CALLER_SOURCE
+
+
+def _remaining_superseded(start: str, going: set[str], ctx: WriteContext) -> list[str]:
+    """Return what remains of all that a memory superseded, also through removed ones."""
+    seen, rim, found = {start}, {start}, []
+    while rim:
+        links = ctx.store.links_of(sorted(rim), _SUPERSEDES_TYPE, incoming=False)
+        fresh = {
+            link.dst.id for link in links if link.src.id in rim and removes_from_recall(link)
+        } - seen
+        seen |= fresh
+        found += sorted(fresh - going)
+        rim = fresh & going
+    return found
+
+
+def _is_active(item: Item) -> bool:
+    return item.live_to is None and item.status == "active"
+
+
+def _superseded_by(ids: set[str], ctx: WriteContext) -> list[Item]:
+    """Return what these supersede, also through memories that have ended by now."""
+    found: dict[str, Item] = {}
+    frontier = set(ids)
+    for _ in range(_MAX_CHAIN_LENGTH):
+        links = (
+            ctx.store.links_of(sorted(frontier), _SUPERSEDES_TYPE, incoming=False)
+            if frontier
+            else []
+        )
+        next_ids = {
+            link.dst.id
+            for link in links
+            # What is superseded in part never left recall.
+            if link.src.id in frontier and removes_from_recall(link)
+        }
+        items = ctx.store.get(sorted(next_ids - found.keys() - ids)) if next_ids else {}
+        found |= items
+        frontier = {item.id for item in items.values() if item.live_to is not None}
+        if not frontier:
+            break
+    return [item for item in found.values() if item.live_to is None]
+
+
+def is_superseded_by_active(item_id: str, going: set[str], ctx: WriteContext) -> bool:
+    """Check whether an active memory supersedes it, directly or through others."""
+    seen, rim = {item_id}, {item_id}
+    while rim:
+        links = ctx.store.links_of(sorted(rim), _SUPERSEDES_TYPE)
+        above = {link.src.id for link in links if link.dst.id in rim and removes_from_recall(link)}
+        rim = above - going - seen
+        seen |= rim
+        if any(_is_active(item) for item in ctx.store.get(sorted(rim)).values()):
+            return True
+    return False
+
+
+MAX_RELEVANCE = 10.0
+_IMMUTABLE_FIELDS = frozenset(
+    {"id", "key", "level", "session", "seq", "parent", "derives_from", "source_class"}
+)
+_DRAFT_FIELDS = frozenset(Draft._fields)
+_COPIED_FIELDS = _DRAFT_FIELDS & set(Item._fields)
+
+
+def revise(item: Item, changes: Mapping[str, Any], ctx: WriteContext) -> Item:
+    """Store the next revision of an item with these changes; the old one is kept.
+
+    The same rules hold as for a new memory. A caveat stays protected; a pin is undone by
+    ``pinned=False`` or, where importance made it, by lowering the importance.
+    """
+    for name in changes:
+        if name not in _DRAFT_FIELDS or name in _IMMUTABLE_FIELDS:
+            allowed = ", ".join(sorted(_DRAFT_FIELDS - _IMMUTABLE_FIELDS))
+            raise Refused(f"{name!r} cannot be changed", remedy=f"one of {allowed}")
+    draft = Draft(
+        **{name: getattr(item, name) for name in _COPIED_FIELDS},
+        derives_from=_parents_of(item, ctx),
+    )
+    if "text" in changes and changes["text"] != item.text:
+        # What the old words spoke of is read anew from the new ones.
+        draft = draft._replace(
+            entities=_explicit_entities(item, draft, str(changes["text"]), ctx),
+            caption=None if item.level == "raw" else item.caption,
+            metadata={key: value for key, value in item.metadata.items() if key != MODEL_FACT_KEY},
+        )._replace(**_clear_parsed_times(item))
+    if "pinned" not in changes:
+        by_importance = item.pinned and item.importance >= PIN_IMPORTANCE
+        draft = draft._replace(pinned=item.pinned and not by_importance)
+    piece = prepare(draft._replace(**_lists_to_tuples(changes), id=item.id), ctx)
+    return _store_revision(item, piece, pinned=changes.get("pinned"), ctx=ctx)
+
+
+def adjust_relevance(item: Item, step: float, ctx: WriteContext) -> Item:
+    """Raise or lower an item's relevance by ``step``, within ten of neutral."""
+    relevance = max(-MAX_RELEVANCE, min(MAX_RELEVANCE, item.relevance + step))
+    if relevance == item.relevance:
+        return item
+    return revise(item._replace(relevance=relevance), {}, ctx)
+
+
+def changeable_fields() -> frozenset[str]:
+    """Return the fields of a memory that a revision may change."""
+    return _COPIED_FIELDS - _IMMUTABLE_FIELDS
+
+
+def _explicit_entities(item: Item, draft: Draft, text: str, ctx: WriteContext) -> tuple[str, ...]:
+    """Return the entities that were given explicitly, not extracted from the old text.
+
+    Entities that a model read in the old text are dropped if the new text lacks them.
+    """
+    unread = draft._replace(entities=())
+    read = {one.entity.id for one in extract_mentions(unread, {}, find_known_entities(unread, ctx))}
+    return tuple(
+        entity
+        for entity in item.entities
+        if entity not in read
+        and (not _mentions_entity(entity, item.text) or _mentions_entity(entity, text))
+    )
+
+
+def _mentions_entity(entity: str, text: str) -> bool:
+    key = re.escape(entity.partition(":")[2])
+    return re.search(rf"(?<!\w){key}(?!\w)", fold(text)) is not None
+
+
+def _clear_parsed_times(item: Item) -> dict[str, Any]:
+    """Clear occurrence times that were parsed from the old text's opening date."""
+    told = Draft(item.text)
+    start, end = occurrence_times(told, find_times(item.text, item.stored_at))
+    if start is None or start != item.occurred_at:
+        return {}
+    return {
+        "occurred_at": None,
+        "occurred_end": None if end == item.occurred_end else item.occurred_end,
+    }
+
+
+def _lists_to_tuples(changes: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in changes.items()
+    }
+
+
+def _store_revision(
+    item: Item, prepared: PreparedDraft, *, pinned: bool | None, ctx: WriteContext
+) -> Item:
+    draft = prepared.draft
+    mentions = extract_mentions(draft, {}, find_known_entities(draft, ctx))
+    times = find_times(draft.text, draft.occurred_at or ctx.now)
+    around = BatchContext(parents=trust_by_id(parent_ids(draft), ctx))
+    made = make_item(prepared, mentions, times, around, ctx)
+    subject, attribute = _fact_slot(item, draft, made.kind)
+    revised = made._replace(
+        rev=item.rev + 1,
+        stored_at=item.stored_at,
+        kind=draft.kind or item.kind,
+        protected=item.protected or made.protected,
+        pinned=made.pinned if pinned is None else bool(pinned) and made.pinned,
+        relevance=item.relevance,
+        subject=subject,
+        attribute=attribute,
+        status=item.status,
+    )
+    embedding = _embed_or_none(with_speaker(draft), ctx)
+    revised = revised._replace(tokens=count_tokens(draft.text, embedding, ctx))
+    record = Record(
+        revised,
+        prepared.fingerprint,
+        about=search_context(revised, mentions, times),
+        sketch=() if draft.session is not None else minhash_sketch(prepared.folded),
+        embedding=embedding,
+        model=ctx.embedder.model if embedding and ctx.embedder else "",
+        mentions=mentions,
+        skip_duplicate=False,
+    )
+    if draft.text != item.text:
+        record = _resettle_facts(item, record, draft, ctx)
+    ctx.store.put(embed_new_entities([record], ctx), actor=ctx.actor, now=ctx.now)
+    return ctx.store.get([item.id])[item.id]
+
+
+def _resettle_facts(item: Item, record: Record, draft: Draft, ctx: WriteContext) -> Record:
+    """Settle the revision's fact; restore what only the old words superseded."""
+    revised = record.item
+    fact = extract_draft_fact(draft, revised.kind)
+    if (item.subject, item.attribute) != (revised.subject, revised.attribute):
+        detach_supersession(item, ctx)
+        revised = revised._replace(status=ctx.store.get([item.id])[item.id].status)
+    if fact is None or revised.status != "active":
+        return replace(record, item=revised)
+    # Said now, whenever the memory itself was first stored.
+    said = replace(record, item=revised._replace(stored_at=ctx.now))
+    ((judged,), _) = settle_facts([said], [()], {item.id: fact}, ctx)
+    return replace(judged, item=judged.item._replace(stored_at=item.stored_at))
+
+
+def _fact_slot(item: Item, draft: Draft, kind: str) -> tuple[str | None, str | None]:
+    """Return the subject and attribute of its fact; parsed again if the text changed."""
+    if draft.text == item.text:
+        return item.subject, item.attribute
+    fact = extract_draft_fact(draft, kind)
+    return (None, None) if fact is None else (fact.subject, fact.attribute)
+
+
+def _parents_of(item: Item, ctx: WriteContext) -> tuple[str, ...]:
+    """Return what it derives from: no revision is trusted more than that."""
+    links = ctx.store.links_of([item.id], ("derives_from",), incoming=False)
+    return tuple(link.dst.id for link in links if link.dst.kind == "item")
+
+
+def _embed_or_none(text: str, ctx: WriteContext) -> Embedding | None:
+    if ctx.embedder is None:
+        return None
+    try:
+        return ctx.embedder.embed([text])[0]
+    except ModelError:
+        return None  # stored without a vector; a reindex makes it
+
+
+MAX_CHANGES_READ = 50
+
+
+class Undo(NamedTuple):
+    """An undo, planned or done: the memory, the change and a description."""
+
+    item: str
+    change: Event
+    doing: str
+
+
+def last_change(item: str | None, actor: str, ctx: WriteContext) -> Undo:
+    """Find the last undoable change of a memory or, without one, of this actor."""
+    who = None if item is not None else actor
+    for change in ctx.store.changes(item=item, actor=who, limit=MAX_CHANGES_READ):
+        if change.kind == "erased":
+            raise Refused(f"{change.item} was erased; that cannot be undone")
+        doing = _UNDO_DESCRIPTIONS.get(change.kind)
+        if doing is not None and change.item is not None:
+            return Undo(change.item, change, doing)
+    whose = f"to {item}" if item is not None else f"by {actor}"
+    raise Refused(f"there is no change {whose} that could be undone")
+
+
+_UNDO_DESCRIPTIONS = {
+    "stored": "forget it",
+    "imported": "forget it",
+    "restored": "forget it again",
+    "ended": "bring it back",
+    "revised": "give it back its text and facts of the revision before",
+    "status": "let it stand as it stood before",
+}
+
+
+def apply_undo(undo: Undo, ctx: WriteContext) -> Item:
+    """Apply the undo and return the resulting memory."""
+    item, kind = undo.item, undo.change.kind
+    if kind in ("stored", "imported", "restored"):
+        reactivate_superseded([item], ctx)
+        ctx.store.end([item], how="undone", actor=ctx.actor, now=ctx.now)
+    elif kind == "ended":
+        ctx.store.restore([item], actor=ctx.actor, now=ctx.now)
+        supersede_again([item], ctx)
+    elif kind == "status":
+        _restore_status(undo, ctx)
+    else:
+        _restore_previous_revision(item, ctx)
+    return ctx.store.get([item])[item]
+
+
+def _restore_status(undo: Undo, ctx: WriteContext) -> None:
+    """Restore the status before the last change; the initial status is active."""
+    changes = ctx.store.changes(item=undo.item, actor=None, limit=MAX_CHANGES_READ)
+    earlier = [change for change in changes if change.kind == "status"][1:]
+    before = earlier[0].detail if earlier else "active"
+    ctx.store.set_status([undo.item], before, actor=ctx.actor, now=ctx.now)  # type: ignore[arg-type]
+
+
+def _restore_previous_revision(item: str, ctx: WriteContext) -> None:
+    revisions = ctx.store.history(item)
+    if len(revisions) < 2:
+        raise Refused(f"{item} has no earlier revision")
+    now, before = revisions[-1], revisions[-2]
+    changes = {
+        name: getattr(before, name)
+        for name in changeable_fields()
+        if getattr(before, name) != getattr(now, name)
+    }
+    revise(now, changes, ctx)

@@ -1,0 +1,177 @@
+"""Claude's memory tool with its files stored as memories, with history and recall."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bethink.errors import BethinkError
+from bethink.integrations.hits import missing_extra_error, open_memory
+from bethink.integrations.memory_files import MemoryFiles
+from bethink.memory import Memory
+
+__all__ = ["BethinkAsyncMemoryTool", "BethinkMemoryTool"]
+
+
+try:
+    from anthropic.lib.tools import (
+        BetaAbstractMemoryTool,
+        BetaAsyncAbstractMemoryTool,
+        ToolError,
+    )
+    from anthropic.types.beta import (
+        BetaCacheControlEphemeralParam,
+        BetaMemoryTool20250818CreateCommand,
+        BetaMemoryTool20250818DeleteCommand,
+        BetaMemoryTool20250818InsertCommand,
+        BetaMemoryTool20250818RenameCommand,
+        BetaMemoryTool20250818StrReplaceCommand,
+        BetaMemoryTool20250818ViewCommand,
+    )
+    from anyio.to_thread import run_sync
+except ModuleNotFoundError as error:
+    raise missing_extra_error(
+        error, "the Anthropic SDK", extra="anthropic", modules="anthropic anyio"
+    ) from error
+
+_COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
+
+
+class BethinkMemoryTool(BetaAbstractMemoryTool):
+    """Claude's memory tool with its files in a space of Bethink.
+
+    A file has up to 64 KiB. A changed file is the next revision of its memory, a deleted one is
+    forgotten; ``bethink history`` and ``restore`` work on both. Secrets are redacted before a
+    file is stored, and the answer informs the model.
+    """
+
+    def __init__(
+        self,
+        memory: Memory | str | None = None,
+        *,
+        cache_control: BetaCacheControlEphemeralParam | None = None,
+    ) -> None:
+        super().__init__(cache_control=cache_control)
+        self.memory = open_memory(memory)
+        self._files = MemoryFiles(self.memory)
+
+    def call(self, input: object) -> str:  # noqa: A002 - the interface's name
+        """Run a command; an unknown one is an error that the model can read."""
+        name = input.get("command") if isinstance(input, dict) else None
+        if name not in _COMMANDS:
+            raise ToolError(f"There is no command {name!r:.40}. It is one of {_COMMANDS}.")
+        return str(super().call(input))
+
+    def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
+        """Show a file with line numbers, or the contents of a folder."""
+        return _with_tool_errors(
+            lambda: self._files.view(
+                _text_field(command, "path"), getattr(command, "view_range", None) or None
+            )
+        )
+
+    def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
+        """Create a file."""
+        return _with_tool_errors(
+            lambda: self._files.create(
+                _text_field(command, "path"), _text_field(command, "file_text")
+            )
+        )
+
+    def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
+        """Replace a text that occurs once."""
+        return _with_tool_errors(
+            lambda: self._files.str_replace(
+                _text_field(command, "path"),
+                _text_field(command, "old_str"),
+                _text_field(command, "new_str"),
+            )
+        )
+
+    def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
+        """Insert a text after a line."""
+        line = getattr(command, "insert_line", None)
+        return _with_tool_errors(
+            lambda: self._files.insert(
+                _text_field(command, "path"), line, _text_field(command, "insert_text")
+            )
+        )
+
+    def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
+        """Forget a file or a folder."""
+        return _with_tool_errors(lambda: self._files.delete(_text_field(command, "path")))
+
+    def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
+        """Move a file or a folder."""
+        return _with_tool_errors(
+            lambda: self._files.rename(
+                _text_field(command, "old_path"), _text_field(command, "new_path")
+            )
+        )
+
+    def clear_all_memory(self) -> str:
+        """Forget every file."""
+        return _with_tool_errors(self._files.clear)
+
+
+class BethinkAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
+    """The memory tool for the asynchronous client; it does not block the event loop."""
+
+    def __init__(
+        self,
+        memory: Memory | str | None = None,
+        *,
+        cache_control: BetaCacheControlEphemeralParam | None = None,
+    ) -> None:
+        super().__init__(cache_control=cache_control)
+        self._tool = BethinkMemoryTool(memory)
+        self.memory = self._tool.memory
+
+    async def call(self, input: object) -> str:  # noqa: A002 - the interface's name
+        """Run a command."""
+        return await run_sync(self._tool.call, input)
+
+    async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
+        """Show a file with line numbers, or the contents of a folder."""
+        return await run_sync(self._tool.view, command)
+
+    async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
+        """Create a file."""
+        return await run_sync(self._tool.create, command)
+
+    async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
+        """Replace a text that occurs once."""
+        return await run_sync(self._tool.str_replace, command)
+
+    async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
+        """Insert a text after a line."""
+        return await run_sync(self._tool.insert, command)
+
+    async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
+        """Forget a file or a folder."""
+        return await run_sync(self._tool.delete, command)
+
+    async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
+        """Move a file or a folder."""
+        return await run_sync(self._tool.rename, command)
+
+    async def clear_all_memory(self) -> str:
+        """Forget every file."""
+        return await run_sync(self._tool.clear_all_memory)
+
+
+def _with_tool_errors(work: Callable[[], str]) -> str:
+    """Run a command; convert our errors to the SDK's, which the runner shows to the model."""
+    try:
+        return work()
+    except BethinkError as error:
+        remedy = f" ({error.remedy})" if error.remedy else ""
+        raise ToolError(f"{error.message}{remedy}") from error
+
+
+def _text_field(command: object, name: str) -> Any:
+    """Return a text field of a command; the SDK checks neither presence nor type."""
+    value = getattr(command, name, None)
+    if not isinstance(value, str):
+        raise ToolError(f"`{name}` must be a text, not {value!r:.40}")
+    return value

@@ -1,0 +1,410 @@
+"""Documents: exact values stored under an address, as memories that recall can find.
+
+A document is one memory of the level "raw", which no maintenance ends. Its address is the
+memory's session, so equal texts under two addresses are two documents. A change is the next
+revision; a removal forgets the memory, and a later write there makes a new one. Export,
+erase, history and restore cover documents because they are ordinary memories.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from bethink.core.text import find_unstorable, has_substance
+from bethink.errors import Conflict, NotFound, Refused
+from bethink.memory import Memory
+from bethink.model import Draft, Item
+
+DOCUMENT_KIND = "document"
+UNINDEXED_KIND = "unindexed"
+METADATA_KEY = "document"
+_MAX_INLINE_BYTES = 16 * 1024
+_UNKEEPABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A value to store under an address.
+
+    ``text`` is what search indexes and, where that is not all of it, ``body`` the exact value.
+    ``about`` is metadata of the integration itself.
+    """
+
+    address: str
+    text: str
+    body: str | None = None
+    kind: str = DOCUMENT_KIND
+    source: str = "agent"
+    source_class: str = "agent"
+    tags: tuple[str, ...] = ()
+    topic: str | None = None
+    ttl_minutes: float | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A stored document."""
+
+    item: Item
+
+    @property
+    def body(self) -> str:
+        """The exact stored value."""
+        kept = attached_body(self.item, self._record)
+        return self.item.text if kept is None else kept
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the indexed text is the whole value."""
+        return attached_body(self.item, self._record) is None
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """The integration's metadata."""
+        kept: Mapping[str, Any] = self._record["about"]
+        return kept
+
+    @property
+    def created_at(self) -> datetime:
+        """When the address was first written."""
+        return datetime.fromisoformat(self._record["created_at"])
+
+    @property
+    def updated_at(self) -> datetime:
+        """When the document was last written."""
+        return datetime.fromisoformat(self._record["updated_at"])
+
+    @property
+    def ttl_minutes(self) -> float | None:
+        """The time to live after the last write or use."""
+        return self._record.get("ttl_minutes")
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """When the document expires unless it is used before."""
+        if self.ttl_minutes is None:
+            return None
+        used = self.item.last_recalled_at
+        last = self.updated_at if used is None else max(self.updated_at, used)
+        return last + timedelta(minutes=self.ttl_minutes)
+
+    @property
+    def _record(self) -> Mapping[str, Any]:
+        kept: Mapping[str, Any] = self.item.metadata[METADATA_KEY]
+        return kept
+
+
+def entry_to_draft(
+    entry: Entry, session: str, classification: int, created_at: datetime, updated_at: datetime
+) -> Draft:
+    """Convert an entry to the draft of its memory."""
+    kept: dict[str, Any] = {
+        "created_at": _iso(created_at),
+        "updated_at": _iso(updated_at),
+        "about": dict(entry.about),
+    }
+    if entry.ttl_minutes is not None:
+        kept["ttl_minutes"] = entry.ttl_minutes
+    original = attach_body(entry.body, kept)
+    return Draft(
+        entry.text,
+        level="raw",
+        kind=entry.kind,
+        original=original,
+        source=entry.source,
+        source_class=entry.source_class,
+        tags=entry.tags,
+        topic=entry.topic,
+        classification=classification,
+        session=session,
+        seq=0,
+        metadata={METADATA_KEY: kept},
+        force=True,
+    )
+
+
+def is_well_formed(record: object) -> bool:
+    """Check whether metadata was written for a document, not by a lookalike memory."""
+    if not isinstance(record, Mapping):
+        return False
+    times = (record.get("created_at"), record.get("updated_at"))
+    try:
+        aware = all(datetime.fromisoformat(time).tzinfo is not None for time in times)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    ttl = record.get("ttl_minutes")
+    return (
+        aware
+        and isinstance(record.get("about"), Mapping)
+        and isinstance(record.get("body"), str | None)
+        and isinstance(ttl, int | float | None)
+    )
+
+
+def attach_body(body: str | None, metadata: dict[str, Any]) -> str | None:
+    """Put an exact body into a memory's metadata, which no search reads.
+
+    A body that is too long for that is returned, to be stored as the memory's original.
+    """
+    if body is None or len(json.dumps(body, ensure_ascii=False).encode()) > _MAX_INLINE_BYTES:
+        return body
+    metadata["body"] = body
+    return None
+
+
+def attached_body(item: Item, metadata: Mapping[str, Any]) -> str | None:
+    """Return the attached body; None if there is none."""
+    body: str | None = metadata.get("body", item.original)
+    return body
+
+
+def indexable_text(text: str, fallback: str) -> str:
+    """Return a text without characters that cannot be stored, or the fallback if it is empty."""
+    if find_unstorable(text) is not None:
+        text = _UNKEEPABLE.sub("\ufffd", text)
+    return text if has_substance(text) else fallback
+
+
+def _iso(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat()
+
+
+_KINDS = (DOCUMENT_KIND, UNINDEXED_KIND)
+_PAGE = 10_000
+_MAX_ATTEMPTS = 200  # of writers to one document some always come through
+
+
+class DocumentCollection:
+    """The documents of one collection in a memory.
+
+    Thread-safe, and several instances may use one space. ``address_of`` returns the address of a
+    document from its metadata and body, or None if it cannot be one of this collection: others
+    may write memories that look like a document, and those are ignored.
+    """
+
+    def __init__(
+        self, memory: Memory, collection: str, address_of: Callable[[Document], str | None]
+    ) -> None:
+        self.memory = memory
+        self.collection = collection
+        self._address_of = address_of
+        self._lock = threading.Lock()
+
+    def find(self, address: str) -> Document | None:
+        """Return the live document at an address, or None."""
+        standing = [item for item in self._items_at(address) if self._is_live(item)]
+        return Document(standing[0]) if standing else None
+
+    def each(self, **where: Any) -> list[Document]:
+        """Return all live documents that pass further filters of memories."""
+        return self.among(self._browse(where))
+
+    def among(self, items: Iterable[Item]) -> list[Document]:
+        """Return the live documents of this collection among some memories.
+
+        Of several at one address it is the last written, at the position of the first.
+        """
+        found: dict[str | None, Document] = {}
+        for item in items:
+            if self._is_member(item) and self._is_live(item):
+                one = Document(item)
+                known = found.setdefault(item.session, one)
+                if known.updated_at < one.updated_at:
+                    found[item.session] = one
+        return list(found.values())
+
+    def put(self, entry: Entry, *, expected: Document | None = None) -> Document:
+        """Store an entry in place of the document at its address.
+
+        With ``expected`` only if that is still the current document; else it raises Conflict.
+        """
+        with self._lock:
+            for _ in range(_MAX_ATTEMPTS):
+                try:
+                    return self._put(entry, expected)
+                except NotFound:
+                    continue  # erased this moment: its address is free
+                except Conflict:
+                    if expected is not None:
+                        raise
+            raise self._contention_error(entry.address)
+
+    def add(self, entry: Entry) -> Document:
+        """Store an entry at an unused address; raise Conflict if there is a document."""
+        with self._lock:
+            for _ in range(_MAX_ATTEMPTS):
+                if self.find(entry.address) is not None:
+                    raise Conflict("there is a document already")
+                try:
+                    return self._put(entry, None, fresh=True)
+                except (Conflict, NotFound):
+                    continue
+            raise self._contention_error(entry.address)
+
+    def put_many(self, entries: Sequence[Entry]) -> None:
+        """Store entries of different addresses, the new ones in one transaction."""
+        with self._lock:
+            new = [entry for entry in entries if not self._items_at(entry.address)]
+            done = self._store_new(new)
+        for entry in entries:
+            if entry.address not in done:
+                self.put(entry)
+
+    def remove(self, address: str, *, expected: Document | None = None) -> bool:
+        """Forget the document at an address; return whether there was one."""
+        with self._lock:
+            for _ in range(_MAX_ATTEMPTS):
+                under = self._items_at(address)
+                found = next((item for item in under if self._is_live(item)), None)
+                if found is None:
+                    return False
+                if expected is not None and _revision(found) != _revision(expected.item):
+                    raise Conflict("the document was changed meanwhile")
+                if found.id in self.memory.withdraw(dict(map(_revision, under))):
+                    return True
+            raise self._contention_error(address)
+
+    def touch(self, documents: Iterable[Document]) -> None:
+        """Record a use of documents, which restarts their time to live."""
+        ids = [one.item.id for one in documents if one.ttl_minutes is not None]
+        if ids:
+            self.memory.store.note_use(ids, self.memory.now)
+
+    def sweep(self, **where: Any) -> int:
+        """Forget expired documents; return how many there were."""
+        found = list(self._browse(where))
+        over = [item for item in found if self._is_member(item) and self._is_expired(item)]
+        return len(self.memory.withdraw(dict(map(_revision, over))))
+
+    def session_key(self, address: str) -> str:
+        """Return the session of an address, also the key of its first memory."""
+        return f"{self.collection}:{address}"
+
+    def _browse(self, where: Mapping[str, Any]) -> Iterator[Item]:
+        where = {"kinds": _KINDS, "include_superseded": True, **where}
+        after: str | None = None
+        while True:
+            page = self.memory.browse(limit=_PAGE, after=after, **where)
+            yield from page
+            if len(page) < _PAGE:
+                return
+            after = page[-1].id
+
+    def _items_at(self, address: str) -> list[Item]:
+        """Return the live memories at an address, hidden or not, except revoked ones.
+
+        There are several if an older one was restored: the last written comes first.
+        """
+        found = self.memory.browse(
+            limit=_PAGE,
+            sessions=(self.session_key(address),),
+            kinds=_KINDS,
+            include_superseded=True,
+            include_expired=True,
+            max_classification=3,
+        )
+        ours = [item for item in found if self._is_member(item)]
+        return sorted(ours, key=lambda item: (Document(item).updated_at, item.id), reverse=True)
+
+    def _is_member(self, item: Item) -> bool:
+        if not (item.session or "").startswith(f"{self.collection}:"):
+            return False
+        if not is_well_formed(item.metadata.get(METADATA_KEY)):
+            return False
+        address = self._address_of(Document(item))
+        return address is not None and item.session == self.session_key(address)
+
+    def _is_live(self, item: Item) -> bool:
+        return (
+            item.live_to is None
+            and item.status != "quarantined"
+            and item.classification <= self.memory.settings.max_classification
+            and (item.valid_to is None or item.valid_to > self.memory.now)
+            and not self._is_expired(item)
+        )
+
+    def _is_expired(self, item: Item) -> bool:
+        expires = Document(item).expires_at
+        return expires is not None and expires <= self.memory.now
+
+    def _put(self, entry: Entry, expected: Document | None, *, fresh: bool = False) -> Document:
+        found = self._items_at(entry.address)
+        item = found[0] if found else None
+        if expected is not None and (item is None or _revision(item) != _revision(expected.item)):
+            raise Conflict("the document was changed meanwhile")
+        if item is None:
+            stored = self._store_new([entry])
+            if not stored:
+                raise Conflict("somebody else was quicker")
+            return Document(self.memory.stored(stored[entry.address]))
+        stood, now = self._is_live(item), self.memory.now
+        if stood and fresh:
+            raise Conflict("there is a document already")
+        draft = self._draft(entry, Document(item).created_at if stood else now, now)
+        names = ("text", "original", "kind", "source", "tags", "topic", "metadata", "force")
+        changes = {name: getattr(draft, name) for name in names}
+        revised = self.memory.update(
+            item.id, revision=item.rev, valid_from=None, valid_to=None, **changes
+        )
+        self.memory.withdraw(dict(map(_revision, found[1:])))
+        return Document(revised)
+
+    def _store_new(self, entries: Sequence[Entry]) -> dict[str, str]:
+        """Store entries at unused addresses; return the ids of those stored, by address."""
+        now = self.memory.now
+        try:
+            drafts = [
+                self._draft(entry, now)._replace(key=self._unused_key(entry.address))
+                for entry in entries
+            ]
+            done = self.memory.remember_many(drafts)
+        except Conflict:
+            return {}  # somebody else was quicker with one
+        pairs = zip(entries, done, strict=True)
+        return {entry.address: one.id for entry, one in pairs if one.status == "stored"}
+
+    def _unused_key(self, address: str) -> str:
+        """Return an unused idempotency key for an address.
+
+        Two concurrent writers get the same key, and the store accepts only one of them. Each former
+        memory at the address has used one key.
+        """
+        key = first = self.session_key(address)
+        while (known := self.memory.store.find_key(key)) is not None:
+            item = self.memory.store.get([known[0]]).get(known[0])
+            if item is not None and item.live_to is None and self._is_member(item):
+                if item.status == "quarantined":
+                    raise _revoked_error(item)
+                raise Conflict("there is a document already")
+            key = f"{first}~{known[0]}"
+        return key
+
+    def _draft(self, entry: Entry, created_at: datetime, now: datetime | None = None) -> Draft:
+        # Below the ceiling of this memory: who keeps a document must see it again.
+        ceiling = min(1, self.memory.settings.max_classification)
+        session = self.session_key(entry.address)
+        return entry_to_draft(entry, session, ceiling, created_at, now or created_at)
+
+    def _contention_error(self, address: str) -> Conflict:
+        return Conflict(
+            f"{self.session_key(address)} is being written by too many at once",
+            remedy="try again",
+        )
+
+
+def _revoked_error(item: Item) -> Refused:
+    return Refused(
+        f"{item.id}, which stands under this address, was revoked",
+        remedy=f"bethink forget --erase {item.id}, or undo the revocation",
+    )
+
+
+def _revision(item: Item) -> tuple[str, int]:
+    return item.id, item.rev

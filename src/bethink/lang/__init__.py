@@ -1,0 +1,1 @@
+"""Natural language processing without models."""

@@ -1,0 +1,23 @@
+"""Find dates and times in a text: "8 May 2023", "last Friday", "vor zwei Wochen".
+
+Weeks begin on Monday and every span is half open. Relative times ("yesterday") are
+resolved against an anchor: the moment the text was written.
+"""
+
+from __future__ import annotations
+
+from bethink.lang.dates.events import EventPhrase, find_events, parse_moment
+from bethink.lang.dates.finder import find_times
+from bethink.lang.dates.tokens import Bound, Granularity, TimeSpan, apply_bound, date_words
+
+__all__ = [
+    "Bound",
+    "EventPhrase",
+    "Granularity",
+    "TimeSpan",
+    "apply_bound",
+    "date_words",
+    "find_events",
+    "find_times",
+    "parse_moment",
+]

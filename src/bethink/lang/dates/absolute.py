@@ -1,0 +1,487 @@
+"""Rules for absolute dates: 2023-05-08, 8 May 2023, Q3 2024, summer 2022, Christmas."""
+
+from __future__ import annotations
+
+import re
+from calendar import isleap
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from bethink.lang.dates.tokens import (
+    BEFORE_A_MONTH,
+    BEFORE_A_SEASON,
+    BEFORE_A_YEAR,
+    DECADE,
+    LAST,
+    MONTH,
+    NEXT,
+    ORDINAL_ENDS,
+    SEASON,
+    THIRD_OF_SPAN,
+    ParsedTime,
+    TokenReader,
+    add_units,
+)
+
+_NUMBER_END = r"(?![\w/-]|[.,:]\d)"
+_ISO = re.compile(
+    r"(\d{4})([-/])(\d{1,2})\2(\d{1,2})"
+    r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?" + _NUMBER_END
+)
+_YEAR_WEEK = re.compile(r"(\d{4})-W(\d\d)" + _NUMBER_END)
+_YEAR_MONTH = re.compile(r"(\d{4})-(\d\d)" + _NUMBER_END)
+_YEAR_QUARTER = re.compile(r"(\d{4})[ -]?[Qq]([1-4])" + _NUMBER_END)
+_YEARS = re.compile(r"(\d{4}) ?[-–—] ?(\d{4})" + _NUMBER_END)
+_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})" + _NUMBER_END)
+_SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})" + _NUMBER_END)
+
+
+def parse_numeric_date(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse a date written in figures and signs alone."""
+    at = reader.spans[i][0]
+    # Four digits begin a year, one or two a day or month: no text is tried by all.
+    if len(reader.word(i)) == 4:
+        return _parse_year_first(reader, i, at)
+    if len(reader.word(i)) > 2:
+        return None
+    if match := _DOTTED.match(reader.text, at):
+        start = reader.midnight(int(match[3]), int(match[2]), int(match[1]))
+        return reader.day(start, reader.after(match.end(), i), relative=False)
+    if match := _SLASHED.match(reader.text, at):
+        # In English the month comes first, unless it cannot be one.
+        first, second = int(match[1]), int(match[2])
+        turned = first > 12 or (reader.how.day_first and second <= 12)
+        month, day = (second, first) if turned else (first, second)
+        start = reader.midnight(int(match[3]), month, day)
+        return reader.day(start, reader.after(match.end(), i), relative=False)
+    return None
+
+
+def _parse_year_first(reader: TokenReader, i: int, at: int) -> ParsedTime | None:
+    if match := _ISO.match(reader.text, at):
+        return _parse_iso(reader, i, match)
+    if match := _YEAR_WEEK.match(reader.text, at):
+        return iso_week(reader, int(match[1]), int(match[2]), reader.after(match.end(), i))
+    if match := _YEAR_QUARTER.match(reader.text, at):
+        start = reader.midnight(int(match[1]), int(match[2]) * 3 - 2, 1)
+        after = reader.after(match.end(), i)
+        return ParsedTime(start, add_units(start, "quarter", 1), "quarter", after, relative=False)
+    if match := _YEAR_MONTH.match(reader.text, at):
+        return month_span(reader, int(match[1]), int(match[2]), reader.after(match.end(), i))
+    if (match := _YEARS.match(reader.text, at)) and reader.word(i - 1) in BEFORE_A_YEAR:
+        start = reader.midnight(int(match[1]), 1, 1)
+        end = reader.midnight(int(match[2]) + 1, 1, 1)
+        if 1900 <= start.year < end.year <= 2101:
+            return ParsedTime(start, end, "year", reader.after(match.end(), i), relative=False)
+    return None
+
+
+def _parse_iso(reader: TokenReader, i: int, match: re.Match[str]) -> ParsedTime:
+    after = reader.after(match.end(), i)
+    start = reader.midnight(int(match[1]), int(match[3]), int(match[4]))
+    if match[5] is None:
+        return reader.day(start, after, relative=False)
+    if match[8]:
+        zone = match[8].replace("Z", "+00:00")
+        moment = datetime.fromisoformat(f"{start:%Y-%m-%d}T{match[5]}:{match[6]}{zone}")
+        start = moment.astimezone(reader.anchor.tzinfo)
+    else:
+        start = start.replace(hour=int(match[5]), minute=int(match[6]))
+    return ParsedTime(start, start + timedelta(minutes=1), "minute", after, relative=False)
+
+
+def iso_week(reader: TokenReader, year: int, week: int, after: int) -> ParsedTime:
+    """A week by its ISO 8601 number."""
+    monday = datetime.fromisocalendar(year, week, 1)
+    start = monday.replace(tzinfo=reader.anchor.tzinfo)
+    return ParsedTime(start, start + timedelta(weeks=1), "week", after, relative=False)
+
+
+def month_span(reader: TokenReader, year: int, month: int, after: int) -> ParsedTime:
+    start = reader.midnight(year, month, 1)
+    return ParsedTime(start, add_units(start, "month", 1), "month", after, relative=False)
+
+
+class ParsedYear(NamedTuple):
+    """A year that follows a date, up to word ``next``."""
+
+    number: int
+    next: int
+    relative: bool = False
+
+
+def parse_following_year(reader: TokenReader, i: int) -> ParsedYear | None:
+    """Parse the year that follows a date: 2023, '23, of last year."""
+    i += reader.word(i) in ("of", ",", "/", "-", "in")
+    number = reader.year(i)
+    if number is not None:
+        return ParsedYear(number, i + 1)
+    if reader.word(i) in ("'", "’") and len(reader.word(i + 1)) == 2 and reader.touches(i + 1):
+        short = reader.number(i + 1, 2)
+        return None if short is None else ParsedYear(2000 + short, i + 2)
+    i += reader.word(i) == "the"
+    if reader.word(i + 1) == "year":
+        word = reader.word(i)
+        step = -1 if word in LAST else 1 if word in NEXT else 0 if word == "this" else None
+        return None if step is None else ParsedYear(reader.anchor.year + step, i + 2, relative=True)
+    return None
+
+
+def is_introduced(reader: TokenReader, i: int, words: frozenset[str]) -> bool:
+    """Whether one of the words precedes this position; "mid-" counts as well."""
+    before, further = reader.word(i - 1), reader.word(i - 2)
+    if before in ("-", "of") and further in THIRD_OF_SPAN:
+        return True
+    return before in words or (before == "than" and further in ("earlier", "later"))
+
+
+def parse_date_from_number(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse a date that begins with a number."""
+    return (
+        parse_numeric_date(reader, i)
+        or _parse_day_month(reader, i)
+        or _parse_day_alone(reader, i)
+        or _parse_year(reader, i)
+    )
+
+
+def parse_day_at(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse a full single-day date at a position: 8 May 2023, May 8, 2023-05-08."""
+    i += reader.word(i) in ("the", "on")
+    if reader.word(i)[:1].isdecimal():
+        dated = parse_date_from_number(reader, i)
+    else:
+        dated = parse_month_name(reader, i) if reader.word(i) in MONTH else None
+    return dated if dated and dated.granularity == "day" else None
+
+
+def _parse_day_number(reader: TokenReader, i: int) -> tuple[int, int] | None:
+    """Parse a day of a month, "8" or "8th" (or "8." where that is used), and the next position."""
+    day = reader.number(i, 2)
+    if day is None or not 1 <= day <= 31:
+        return None
+    ordinal = reader.touches(i + 1) and reader.word(i + 1) in ORDINAL_ENDS
+    dotted = reader.how.day_first and reader.word(i + 1) == "."
+    return day, i + 1 + (ordinal or dotted)
+
+
+def _parse_day_range(reader: TokenReader, i: int) -> tuple[int, int, int] | None:
+    """First day, last day and the next position: "8", "8th", "3-5"."""
+    first = _parse_day_number(reader, i)
+    if first is None:
+        return None
+    day, after = first
+    if reader.word(after) in ("-", "–", "to"):
+        second = _parse_day_number(reader, after + 1)
+        if second and second[0] > day:
+            return day, second[0], second[1]
+    return day, day, after
+
+
+def _parse_day_month(reader: TokenReader, i: int) -> ParsedTime | None:
+    days = _parse_day_range(reader, i)
+    if days is None:
+        return None
+    first, last, at = days
+    at += reader.word(at) in ("of", "-")
+    month = MONTH.get(reader.word(at))
+    # "3 may" followed by a verb is no date: a lower-case may or march needs its year.
+    if month is None or (
+        _is_ambiguous_verb(reader, at) and not parse_following_year(reader, at + 1)
+    ):
+        return None
+    return _resolve_year(reader, (first, last), month, at + 1)
+
+
+def _parse_day_alone(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse a day without a month, near the anchor: on the 15th, the 3rd of last month."""
+    day = _parse_day_number(reader, i)
+    if day is None or day[1] == i + 1 or reader.word(i - 1) != "the":
+        return None
+    at = day[1] + (reader.word(day[1]) == "of")
+    if at > day[1] and reader.word(at + 1) == "month":
+        word = reader.word(at)
+        step = -1 if word in LAST else 1 if word in NEXT else 0 if word in ("this", "the") else None
+        if step is not None:
+            first = add_units(reader.today.replace(day=1), "month", step)
+            return reader.day(first.replace(day=day[0]), at + 2)
+    if reader.word(i - 2) not in ("on", "since", "until", "by") or reader.word(at).isalpha():
+        return None  # "on the 5th floor"
+    firsts = [add_units(reader.today.replace(day=1), "month", step) for step in (-2, -1, 0, 1, 2)]
+    lasts = [(add_units(first, "month", 1) - timedelta(days=1)).day for first in firsts]
+    days = [first.replace(day=day[0]) for first, last in zip(firsts, lasts, strict=True)
+            if day[0] <= last]  # fmt: skip
+    return reader.day(reader.choose(days), day[1])
+
+
+def parse_month_name(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse a date that begins with the name of a month."""
+    month = MONTH[reader.word(i)]
+    at = i + 1 + (reader.word(i + 1) == "." and len(reader.word(i)) <= 4)
+    preceded = is_introduced(reader, i, BEFORE_A_MONTH) or _ends_month_range(reader, i)
+    year = parse_following_year(reader, at)
+    if year is not None:
+        found = month_span(reader, year.number, month, year.next)
+        return found._replace(relative=year.relative)
+    day = at + (reader.word(at) == "the")
+    days = _parse_day_range(reader, day) if reader.same_line(day) else None
+    if days and (preceded or not _is_ambiguous_verb(reader, i)):
+        return _resolve_year(reader, days[:2], month, days[2])
+    # A short name alone is too often something else; May has no longer one.
+    if not preceded or (len(reader.word(i)) == 3 and month != 5):
+        return None
+    start = reader.choose([reader.midnight(year, month, 1) for year in reader.years_around()])
+    return ParsedTime(start, add_units(start, "month", 1), "month", i + 1, cycle="year")
+
+
+def _ends_month_range(reader: TokenReader, i: int) -> bool:
+    """Whether a month ends a range: May to June. "To April" alone may refer to a person."""
+    before = reader.word(i - 2)
+    return reader.word(i - 1) in ("to", "–") and (before in MONTH or before.isdecimal())
+
+
+def _is_ambiguous_verb(reader: TokenReader, i: int) -> bool:
+    if reader.places is not None or reader.word(i) not in ("may", "march", "mar"):
+        return False
+    return reader.text[reader.spans[i][0]].islower()
+
+
+def _resolve_year(reader: TokenReader, days: tuple[int, int], month: int, after: int) -> ParsedTime:
+    year = parse_following_year(reader, after)
+    if year is None or reader.word(year.next) == ":":  # "8 May 2013:30" is no year
+        start, cycle = reader.choose(_valid_days(reader, month, days[0])), True
+    else:
+        start, after, cycle = reader.midnight(year.number, month, days[0]), year.next, False
+    end = reader.midnight(start.year, month, days[1]) + timedelta(days=1)
+    relative = cycle or (year is not None and year.relative)
+    return ParsedTime(start, end, "day", after, relative, "year" if cycle else "")
+
+
+def _valid_days(reader: TokenReader, month: int, day: int) -> list[datetime]:
+    """The day in the years around the anchor; 29 February only in leap years."""
+    if (month, day) != (2, 29):
+        return [reader.midnight(year, month, day) for year in reader.years_around()]
+    leap = [year for year in reader.years_around(8) if 1 <= year <= 9999 and isleap(year)]
+    return [reader.midnight(year, month, day) for year in leap]
+
+
+def _parse_year(reader: TokenReader, i: int) -> ParsedTime | None:
+    if decade := _parse_decade(reader, i):
+        return decade
+    year = reader.year(i)
+    if year is None or not 1900 <= year <= 2100:
+        return None
+    start = reader.midnight(year, 1, 1)
+    runs_on = reader.touches(i + 1) and reader.word(i + 1) not in ".,;:!?)\"'"
+    joined = reader.how.spaced and reader.touches(i) and reader.word(i - 1) != "-"
+    if joined or runs_on or not is_introduced(reader, i, BEFORE_A_YEAR):
+        return None
+    return ParsedTime(start, add_units(start, "year", 1), "year", i + 1, relative=False)
+
+
+def _parse_decade(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse a decade in figures: the 1990s, the 90s."""
+    if reader.word(i + 1) != "s" or not reader.touches(i + 1):
+        return None
+    year = reader.year(i)
+    if year is None and len(reader.word(i)) == 2:
+        quoted = reader.word(i - 1) in ("'", "’") and reader.touches(i)
+        if not quoted and not _has_article(reader, i):
+            return None  # "in my late 40s"
+        year = _latest_decade(reader, int(reader.word(i)))
+    if year is None or year % 10:
+        return None
+    start = reader.midnight(year, 1, 1)
+    return ParsedTime(start, add_units(start, "decade", 1), "decade", i + 2, relative=False)
+
+
+def _has_article(reader: TokenReader, i: int) -> bool:
+    """Whether "the" precedes a position, with at most early, mid- or late between."""
+    before = i - 1 - (reader.word(i - 1) == "-")
+    return reader.word(before - (reader.word(before) in ("early", "mid", "late"))) == "the"
+
+
+def _latest_decade(reader: TokenReader, short: int) -> int:
+    year = reader.anchor.year // 100 * 100 + short
+    return year if year <= reader.anchor.year else year - 100
+
+
+def parse_decade_name(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse a decade in words: the nineties."""
+    if not _has_article(reader, i):
+        return None
+    start = reader.midnight(_latest_decade(reader, DECADE[reader.word(i)]), 1, 1)
+    return ParsedTime(start, add_units(start, "decade", 1), "decade", i + 1)
+
+
+def parse_quarter(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse Q3 2024, Q3 last year, Q3 alone or H1 2024."""
+    number = reader.number(i + 1, 1)
+    half = reader.word(i) == "h"
+    if number is None or not reader.touches(i + 1) or not 1 <= number <= (2 if half else 4):
+        return None
+    runs_on = reader.touches(i + 2) and reader.word(i + 2) not in ".,;:!?)/-'’"
+    if reader.touches(i) or runs_on:
+        return None
+    return quarter_or_half(reader, (number, 6 if half else 3), i + 2)
+
+
+def quarter_or_half(reader: TokenReader, which: tuple[int, int], after: int) -> ParsedTime | None:
+    """The nth quarter or half of the year that follows, or of the latest one."""
+    number, months = which
+    year = parse_following_year(reader, after)
+    month = (number - 1) * months + 1
+    if year is None and months == 6:
+        return None  # "h1" alone is a heading
+    if year is not None:
+        start = reader.midnight(year.number, month, 1)
+        end = add_units(start, "month", months)
+        return ParsedTime(start, end, "quarter", year.next, year.relative)
+    start = reader.choose([reader.midnight(one, month, 1) for one in reader.years_around()])
+    return ParsedTime(start, add_units(start, "quarter", 1), "quarter", after, cycle="year")
+
+
+def parse_season(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse a season: summer 2022; a winter is named after the year it begins in."""
+    year = parse_following_year(reader, i + 1)
+    month = SEASON[reader.word(i)]
+    if year is not None:
+        start = reader.midnight(year.number, month, 1)
+        return ParsedTime(start, add_units(start, "quarter", 1), "season", year.next, year.relative)
+    before = i - 1 - (reader.word(i - 1) == "the")
+    if not reader.how.vague or reader.word(before) not in BEFORE_A_SEASON:
+        return None
+    if reader.word(i) == "fall" and reader.word(i - 1) != "the":
+        return None  # "in fall" is a season, "after fall" hardly; "in the fall" always
+    if reader.word(i) == "spring" and reader.word(i + 1).isalpha() and reader.places is None:
+        return None  # "in spring boot"
+    start = reader.choose([reader.midnight(one, month, 1) for one in reader.years_around()])
+    return ParsedTime(start, add_units(start, "quarter", 1), "season", i + 1, cycle="year")
+
+
+def parse_week_number(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse week 19, week 19 of 2023."""
+    number = reader.number(i + 1, 2)
+    if number is not None and 1 <= number <= 53:
+        year = parse_following_year(reader, i + 2)
+        if year is not None:
+            found = iso_week(reader, year.number, number, year.next)
+            return found._replace(relative=year.relative)
+        if not reader.how.vague:
+            return None  # "week 3 of the course"
+        weeks = [iso_week(reader, one, number, i + 2) for one in reader.years_around()]
+        start = reader.choose([week.start for week in weeks])
+        return ParsedTime(start, start + timedelta(weeks=1), "week", i + 2, cycle="year")
+    return None
+
+
+# Month, day and length in days of those that do not move.
+_FIXED_HOLIDAYS = {
+    "christmas": (12, 24, 3),
+    "xmas": (12, 24, 3),
+    "christmas eve": (12, 24, 1),
+    "christmas day": (12, 25, 1),
+    "boxing day": (12, 26, 1),
+    "new year": (1, 1, 1),
+    "new year eve": (12, 31, 1),
+    "halloween": (10, 31, 1),
+    "valentine day": (2, 14, 1),
+}
+# Days from Easter Sunday, and length.
+_EASTER_HOLIDAYS = {
+    "easter": (-2, 4),
+    "easter sunday": (0, 1),
+    "easter monday": (1, 1),
+    "good friday": (-2, 1),
+    "pentecost": (49, 2),
+}
+_THANKSGIVING = {"thanksgiving": (0, 4), "black friday": (1, 1)}
+HOLIDAY_STARTS = frozenset(
+    name.split()[0] for name in (*_FIXED_HOLIDAYS, *_EASTER_HOLIDAYS, *_THANKSGIVING)
+)
+_HOLIDAY_NAMES = _FIXED_HOLIDAYS.keys() | _EASTER_HOLIDAYS.keys() | _THANKSGIVING.keys()
+_BEFORE_A_HOLIDAY = BEFORE_A_SEASON | {
+    "at",
+    "on",
+    "by",
+    "around",
+    "for",
+    "this",
+    "next",
+    "past",
+    "previous",
+}
+
+
+def parse_holiday(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse Christmas 2023, last Easter; without a year only after an introducing word."""
+    name, after = _parse_holiday_name(reader, i)
+    if name is None:
+        return None
+    year = parse_following_year(reader, after)
+    if year is not None:
+        start, days = _holiday_in_year(reader, name, year.number)
+        return ParsedTime(start, start + timedelta(days=days), "day", year.next, year.relative)
+    before = reader.word(i - 1)
+    if before not in _BEFORE_A_HOLIDAY or not (
+        reader.how.vague or before in LAST or before in NEXT
+    ):
+        return None
+    return _nearest_holiday(reader, name, before, after)
+
+
+def _parse_holiday_name(reader: TokenReader, i: int) -> tuple[str | None, int]:
+    """The longest holiday name here, without 's, and the next position."""
+    words: list[str] = []
+    best: tuple[str | None, int] = (None, i)
+    at = i
+    for _ in range(3):
+        words.append(reader.word(at))
+        at += 1
+        if reader.word(at) in ("'", "’") and reader.word(at + 1) == "s":
+            at += 2
+        if words == ["new", "year", "day"]:
+            return "new year", at
+        if " ".join(words) in _HOLIDAY_NAMES:
+            best = " ".join(words), at
+    return best
+
+
+def _nearest_holiday(reader: TokenReader, name: str, before: str, after: int) -> ParsedTime:
+    around = [_holiday_in_year(reader, name, year) for year in reader.years_around()]
+    days = around[0][1]
+    starts = [start for start, _ in around]
+    if before in LAST:
+        start = max(one for one in starts if one + timedelta(days=days) <= reader.anchor)
+    elif before in NEXT:
+        start = min(one for one in starts if one > reader.anchor)
+    elif before == "this":
+        start = starts[1]
+    else:
+        start = reader.choose(starts)
+    return ParsedTime(start, start + timedelta(days=days), "day", after, cycle="year")
+
+
+def _holiday_in_year(reader: TokenReader, name: str, year: int) -> tuple[datetime, int]:
+    """The start of the holiday in a year, and its length in days."""
+    if name in _FIXED_HOLIDAYS:
+        month, day, days = _FIXED_HOLIDAYS[name]
+        return reader.midnight(year, month, day), days
+    if name in _EASTER_HOLIDAYS:
+        shift, days = _EASTER_HOLIDAYS[name]
+        return reader.midnight(year, *easter_date(year)) + timedelta(days=shift), days
+    first = reader.midnight(year, 11, 1)
+    shift, days = _THANKSGIVING[name]
+    return first + timedelta(days=(3 - first.weekday()) % 7 + 21 + shift), days
+
+
+def easter_date(year: int) -> tuple[int, int]:
+    """Month and day of Easter Sunday in the Gregorian calendar (Oudin's method)."""
+    golden = year % 19
+    century = year // 100
+    moon = (century - century // 4 - (8 * century + 13) // 25 + 19 * golden + 15) % 30
+    moon -= moon // 28 * (1 - moon // 28 * (29 // (moon + 1)) * ((21 - golden) // 11))
+    weekday = (year + year // 4 + moon + 2 - century + century // 4) % 7
+    days = moon - weekday
+    month = 3 + (days + 40) // 44
+    return month, days + 28 - 31 * (month // 4)

@@ -1,0 +1,182 @@
+"""Moments given by a caller, and events that a question refers to ("since the release")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time
+from itertools import pairwise
+from typing import NamedTuple
+
+from bethink.lang.dates.finder import find_times
+from bethink.lang.dates.tokens import TOKEN, Bound, TimeSpan, word_set
+
+# What may stand around a time without saying anything else.
+_FILLER_AROUND = word_set(
+    "the on in at of from since over am im um den dem der die das seit vom el la los las en desde"
+    " le les l du à au depuis 在 从 自 的"
+)
+_WORD = re.compile(r"\w+")
+
+
+def parse_moment(value: object, now: datetime) -> datetime:
+    """Parse a moment, in UTC. Without a zone it is UTC; a day means its start.
+
+    Raises ValueError with a full sentence if it cannot be parsed.
+    """
+    if isinstance(value, datetime):
+        return _to_utc(value)
+    if isinstance(value, date):
+        return datetime.combine(value, time(), UTC)
+    if isinstance(value, str):
+        return _parse_text_moment(value.strip(), now)
+    raise ValueError(f"{value!r} is no moment in time")
+
+
+def _parse_text_moment(text: str, now: datetime) -> datetime:
+    try:
+        return _to_utc(datetime.fromisoformat(text))
+    except (ValueError, OverflowError):
+        spans = find_times(text, now, lean="past", vague=True)
+    if len(spans) == 1 and spans[0].bound in ("", "since") and _is_whole_text(text, spans[0]):
+        return _to_utc(spans[0].start)
+    raise ValueError(
+        f"{text!r} is no moment in time; write 2026-03-01, 2026-03-01T14:30 or 'last Friday'"
+    )
+
+
+def _is_whole_text(text: str, span: TimeSpan) -> bool:
+    """Whether the text consists of this time alone."""
+    rest = f"{text[: span.at]} {text[span.at + len(span.text) :]}"
+    return _FILLER_AROUND.issuperset(_WORD.findall(rest.lower()))
+
+
+def _to_utc(moment: datetime) -> datetime:
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"{moment} lies outside the years 1 to 9999") from error
+
+
+_MAX_PHRASE_WORDS = 12
+_MAX_PHRASES = 2
+_MAX_CHARS = 1 << 13  # characters: as long as a question may be
+
+_BOUNDS: dict[str, Bound] = {
+    "since": "since", "before": "before", "after": "after", "until": "until", "till": "until",
+    "when": "", "during": "",
+    "seit": "since", "vor": "before", "nach": "after", "bis": "until", "während": "",
+    "desde": "since", "antes": "before", "después": "after", "hasta": "until", "durante": "",
+    "depuis": "since", "avant": "before", "après": "after", "pendant": "",
+}  # fmt: skip
+# "When we moved" tells of something that happened, "when the table is missing" does not.
+_PRESENT = word_set("is are am has have does do goes gets needs can will")
+_PAST = word_set(
+    """was were had went came broke left met began got made lost won fell took bought sold ran
+    built found gave held kept said sent shut split stood told wrote"""
+)
+_GERMAN = frozenset({"seit", "vor", "nach", "bis", "während"})
+# An event is named with an article, or told by somebody's deed.
+_EVENT_OPENINGS = word_set(
+    """the our my your his her their its this that last first second we i they he she you
+    dem der den die das unserem unserer unsere zum zur wir ich sie er
+    el la los las del nuestro nuestra mi
+    le les l du au notre nous on ils elle il"""
+)
+_QUESTION_VERBS = word_set("did do does is was were are will would can could should has have had")
+# Here the phrase ends, or may end.
+_PHRASE_STOPS = frozenset('.,;:?!()"')
+# "v2.7.0", "utils.py", "feature/a-b": inside a name no sign and no word ends a phrase.
+_IN_NAME = re.compile(r"(?<=\w)[./:@#-]+\w+(?:[./:@#-]+\w+)*")
+_CORE_STOPS = word_set(
+    """about regarding with for in on at and or by from that which who what how why where did do
+    does was were has have had then so but
+    über mit für und oder was wie
+    sobre con para y qué
+    sur avec pour et que"""
+)
+# A question about what is to be done speaks of an event to come.
+_FUTURE_WORDS = word_set(
+    """should must need needs can could will shall may muss müssen soll sollen darf kann debo
+    debemos dois devons faut"""
+)
+_FUTURE_PAIRS = frozenset(
+    {("have", "to"), ("has", "to"), ("do", "i"), ("do", "we"), ("do", "you"), ("hay", "que")}
+)
+
+
+class EventPhrase(NamedTuple):
+    """Words that may name a stored event: the full phrase, and its shortest plausible core."""
+
+    bound: Bound
+    said: str
+    phrase: str
+    core: str
+
+
+def find_events(text: str, times: Sequence[TimeSpan] = ()) -> list[EventPhrase]:
+    """Find the events that a question refers to as times (at most two), excluding dates."""
+    text = text[:_MAX_CHARS]
+    tokens = list(TOKEN.finditer(text))
+    words = _phrase_tokens(text, tokens)
+    if not (_FUTURE_WORDS.isdisjoint(words) and _FUTURE_PAIRS.isdisjoint(pairwise(words))):
+        return []
+    found: list[EventPhrase] = []
+    done = 0
+    for i, word in enumerate(words):
+        if i < done or word not in _BOUNDS or not _may_open_event(text, tokens, words, i):
+            continue
+        end = _phrase_end(words, i + 1)
+        at, stop = tokens[i + 1].start(), tokens[end - 1].end()
+        done = end
+        if not any(at < time.at + len(time.text) and time.at < stop for time in times):
+            found.append(_make_phrase(text, tokens, words, (i, end)))
+        if len(found) == _MAX_PHRASES:
+            break
+    return found
+
+
+def _phrase_tokens(text: str, tokens: Sequence[re.Match[str]]) -> list[str]:
+    """The lower-case tokens that delimit phrases; tokens inside a name are blank."""
+    inside = {at for name in _IN_NAME.finditer(text) for at in range(*name.span())}
+    return ["" if token.start() in inside else token[0].lower() for token in tokens]
+
+
+def _may_open_event(
+    text: str, tokens: Sequence[re.Match[str]], words: Sequence[str], i: int
+) -> bool:
+    """Whether an event may follow: "since the release", "after Kyoto", not "when did"."""
+    if i + 1 >= len(words) or words[i + 1] in _QUESTION_VERBS:
+        return False
+    if words[i] == "when" and i and words[i - 1] in ("since", "of", "about"):
+        return False
+    if words[i] == "when" and not _is_past(words[i + 1 : _phrase_end(words, i + 1)]):
+        return False
+    named = text[tokens[i + 1].start()].isupper() and words[i + 1] != "i"
+    return words[i + 1] in _EVENT_OPENINGS or named or words[i + 1] in ("de", "del")
+
+
+def _is_past(words: Sequence[str]) -> bool:
+    past = any(word in _PAST or (word.endswith("ed") and len(word) > 4) for word in words)
+    return past and _PRESENT.isdisjoint(words)
+
+
+def _phrase_end(words: Sequence[str], start: int) -> int:
+    """The latest end of the phrase."""
+    last = min(len(words), start + _MAX_PHRASE_WORDS)
+    return next((at for at in range(start + 1, last) if words[at] in _PHRASE_STOPS), last)
+
+
+def _make_phrase(
+    text: str, tokens: Sequence[re.Match[str]], words: Sequence[str], place: tuple[int, int]
+) -> EventPhrase:
+    i, end = place
+    if end - 1 > i + 1 and words[end - 1] in _PHRASE_STOPS:
+        end -= 1
+    first = tokens[i + 1].start()
+    cut = next((at for at in range(i + 3, end) if words[at] in _CORE_STOPS), end)
+    if words[i] in _GERMAN:
+        cut = min(cut, i + 3)  # the verb stands last: "seit dem Umzug entschieden"
+    phrase, core = (text[first : tokens[stop - 1].end()] for stop in (end, cut))
+    said = text[tokens[i].start() : tokens[cut - 1].end()]
+    return EventPhrase(_BOUNDS[words[i]], said, phrase, core)

@@ -1,0 +1,371 @@
+"""Find times in a text: the rule for each start word, and parts of longer times."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+
+from bethink.lang.dates import absolute, relative
+from bethink.lang.dates import absolute as holidays
+from bethink.lang.dates import relative as counted
+from bethink.lang.dates import time_of_day as clock
+from bethink.lang.dates.absolute import quarter_or_half
+from bethink.lang.dates.languages import (
+    LANGUAGES,
+    Language,
+    TranslatedToken,
+    detect_language,
+    fold,
+    has_chinese,
+)
+from bethink.lang.dates.languages import tables as chinese
+from bethink.lang.dates.relative import unit_at_offset
+from bethink.lang.dates.time_of_day import TimePiece, join_ranges, make_piece
+from bethink.lang.dates.tokens import (
+    DAY_PART,
+    DECADE,
+    GRANULARITY,
+    HALF,
+    LAST,
+    MONTH,
+    NEXT,
+    NUMBER,
+    ORDINAL,
+    SEASON,
+    SHORT_WEEKDAY,
+    THIRD_OF_SPAN,
+    UNIT,
+    VAGUE,
+    WEEKDAY,
+    Granularity,
+    Lean,
+    ParsedTime,
+    ReadOptions,
+    TimeSpan,
+    TokenReader,
+    add_units,
+    start_of,
+    third_of_span,
+)
+
+Rule = Callable[[TokenReader, int], ParsedTime | None]
+
+
+def _parse_any_season(reader: TokenReader, i: int) -> ParsedTime | None:
+    return relative.parse_unit_phrase(reader, i) or absolute.parse_season(reader, i)
+
+
+RULES_BY_WORD: dict[str, Rule] = {
+    **dict.fromkeys(holidays.HOLIDAY_STARTS, holidays.parse_holiday),
+    **dict.fromkeys(MONTH, absolute.parse_month_name),
+    **dict.fromkeys(SEASON, _parse_any_season),
+    **dict.fromkeys(DECADE, absolute.parse_decade_name),
+    **dict.fromkeys([*WEEKDAY, *SHORT_WEEKDAY], relative.parse_weekday),
+    **dict.fromkeys(("yesterday", "today", "tomorrow"), relative.parse_near_day),
+    **dict.fromkeys(("earlier", "later"), relative.parse_earlier_later),
+    **dict.fromkeys([*LAST, *NEXT, "this"], relative.parse_last_this_next),
+    **dict.fromkeys([*NUMBER, *VAGUE, "half"], counted.parse_counted_time),
+    **dict.fromkeys(
+        ("day", "week", "weekend", "month", "year", "night"), relative.parse_unit_phrase
+    ),
+    **dict.fromkeys(("recently", "lately", "recent", "nowadays"), counted.parse_recently),
+    **dict.fromkeys(("other", "these"), counted.parse_vague_day),
+    "tonight": relative.parse_tonight,
+    "overnight": relative.parse_overnight,
+    "q": absolute.parse_quarter,
+    "h": absolute.parse_quarter,
+}
+
+
+def parse_simple_date(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse a date that is no part of another and has no time of day."""
+    word = reader.word(i)
+    if word[:1].isdecimal():
+        return absolute.parse_date_from_number(reader, i) or counted.parse_counted_time(reader, i)
+    rule = RULES_BY_WORD.get(word)
+    return rule(reader, i) if rule else None
+
+
+_DAY = timedelta(days=1)
+_PICKABLE_UNITS = frozenset({"day", "week", "month", "quarter", "year"})
+
+
+def parse_third(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse a third: early 2024, mid-March, the end of last month, the beginning of the year."""
+    at = i + 1 + (reader.word(i + 1) in ("-", "in"))
+    of = reader.word(at) == "of"
+    if reader.word(at) == "the" and not (of or reader.word(i) in ("early", "mid", "late")):
+        return None  # "start the day"
+    whole = _parse_whole(reader, at + of)
+    if whole is None or whole.confidence < 1:
+        return None
+    start, end = third_of_span(
+        whole.start, whole.end, whole.granularity, THIRD_OF_SPAN[reader.word(i)]
+    )
+    return whole._replace(start=start, end=end)
+
+
+def _parse_whole(reader: TokenReader, at: int) -> ParsedTime | None:
+    """Parse the time that a part is taken of: a date, or "the month"."""
+    if reader.word(at) == "the" and reader.word(at + 1) in ("week", "month", "year"):
+        return unit_at_offset(reader, reader.word(at + 1), 0, at + 2)
+    at += reader.word(at) == "the"
+    year = reader.year(at)
+    if year is not None and reader.word(at + 1) != "s" and 1900 <= year <= 2100:
+        start = reader.midnight(year, 1, 1)
+        return ParsedTime(start, add_units(start, "year", 1), "year", at + 1, relative=False)
+    return parse_simple_date(reader, at)
+
+
+def parse_ordinal(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse the first week of June, the last Friday of May, the second half of 2023."""
+    word = reader.word(i)
+    at = i + 1
+    if reader.number(i, 1) is not None:  # 1st, 2nd
+        word, at = f"{word}{reader.word(at)}", at + 1
+    number = ORDINAL.get(word)
+    what = reader.word(at)
+    if number is None:
+        return None
+    if what == "quarter" and 1 <= number <= 4:
+        return _parse_ordinal_quarter(reader, number, at + 1)
+    many = counted.parse_count(reader, at)
+    if many is not None and abs(number) == 1:
+        return _parse_several(reader, (many[0], number), many[2])
+    if what == "of" and reader.word(at + 1) in MONTH and number > 0:
+        what, at = "day", at - 1  # the first of May
+    whole = _parse_whole(reader, at + 2) if reader.word(at + 1) in ("of", "in") else None
+    picked = what in UNIT or what in WEEKDAY or what == "half"
+    if whole is None or not picked or whole.end - whole.start < 6 * _DAY:
+        return None
+    return _pick_part(whole, what, number)
+
+
+def _parse_several(reader: TokenReader, counts: tuple[int, int], at: int) -> ParsedTime | None:
+    """Parse the first three months of 2024, the last two days of May."""
+    unit = UNIT.get(reader.word(at))
+    if unit not in _PICKABLE_UNITS or reader.word(at + 1) not in ("of", "in"):
+        return None
+    whole = _parse_whole(reader, at + 2)
+    if whole is None:
+        return None
+    count, number = counts
+    if number > 0:
+        return _if_inside(
+            whole, whole._replace(end=min(add_units(whole.start, unit, count), whole.end))
+        )
+    return _if_inside(whole, whole._replace(start=add_units(whole.end, unit, -count)))
+
+
+def _parse_ordinal_quarter(reader: TokenReader, number: int, after: int) -> ParsedTime | None:
+    found = quarter_or_half(reader, (number, 3), after)
+    # "the third quarter" alone may be a game's; a question is given the benefit.
+    return found if found and (not found.cycle or reader.how.vague) else None
+
+
+def _pick_part(whole: ParsedTime, what: str, number: int) -> ParsedTime | None:
+    if what == "half":
+        middle = start_of(whole.start + (whole.end - whole.start) / 2, "day")
+        if whole.granularity == "year":
+            middle = add_units(whole.start, "month", 6)
+        first = HALF["last" if number < 0 else "first" if number == 1 else "second"] == 0
+        return whole._replace(start=whole.start if first else middle,
+                              end=middle if first else whole.end)  # fmt: skip
+    if what in WEEKDAY or what == "weekend":
+        return _pick_weekday(whole, WEEKDAY.get(what, 5), number, 2 if what == "weekend" else 1)
+    unit = UNIT[what]
+    if unit not in _PICKABLE_UNITS:
+        return None
+    if number < 0:
+        start, end = add_units(whole.end, unit, -1), whole.end
+    else:
+        start = add_units(whole.start, unit, number - 1)
+        end = min(add_units(start, unit, 1), whole.end)
+    return _if_inside(
+        whole, whole._replace(start=start, end=end, granularity=_granularity_of(unit))
+    )
+
+
+def _pick_weekday(whole: ParsedTime, weekday: int, number: int, days: int) -> ParsedTime | None:
+    if number > 0:
+        ahead = (weekday - whole.start.weekday()) % 7
+        start = whole.start + timedelta(days=ahead + 7 * (number - 1))
+    else:
+        last = whole.end - _DAY
+        start = last - timedelta(days=(last.weekday() - weekday) % 7)
+    found = whole._replace(start=start, end=start + timedelta(days=days), granularity="day")
+    return _if_inside(whole, found)
+
+
+def _if_inside(whole: ParsedTime, found: ParsedTime) -> ParsedTime | None:
+    return found if whole.start <= found.start < whole.end and found.start < found.end else None
+
+
+def _granularity_of(unit: str) -> Granularity:
+    return GRANULARITY.get(unit, "day")
+
+
+_MAX_CHARS = 1 << 16  # characters; the write walk and the read walk refuse longer texts
+_MAX_TIMES = 64  # times; a longer list is a table, not a text
+
+_MEALTIME = frozenset({"before", "at", "over", "during", "around", "after"})
+_START_WORDS = (
+    RULES_BY_WORD.keys() | THIRD_OF_SPAN.keys() | ORDINAL.keys() | DAY_PART.keys() | _MEALTIME
+)
+_START_WORDS |= {"noon", "midnight", "midday"}
+# Without one of these words and without such figures there is no time in a text.
+_COMMON_WORDS = NUMBER.keys() | VAGUE.keys() | ORDINAL.keys() | THIRD_OF_SPAN.keys() | _MEALTIME
+_TELLTALE = (_START_WORDS | UNIT.keys()) - _COMMON_WORDS - {"this", "new", "good", "half", "other"}
+_TELLTALE |= counted.COUNTABLE_UNITS.keys() - {"second"}
+_TELLTALE |= {"last", "clock", "lunch", "dinner", "breakfast"}
+_FIGURES = re.compile(r"\d{4}|\d:\d\d|\d ?[apAP]\.?[mM]|[qQhH][1-4]|\d[hdw]\b|[1-9]0s\b|\d(?:st|nd|rd|th)\b")  # fmt: skip  # noqa: E501
+_LETTERS = re.compile(r"[^\W\d_]+")
+_PLAIN_LETTERS = re.compile(r"[a-z]+")  # the same for ASCII, in half the time
+# English words that are other words in other languages.
+_AMBIGUOUS_WORDS = frozenset(
+    {"mar", "fall", "sun", "sat", "mon", "an", "a", "sept", "dec", "past"}
+    | {"second", "min", "h", "six", "am"}
+)
+
+
+def find_times(
+    text: str, anchor: datetime, *, lean: Lean = "nearest", vague: bool = False
+) -> list[TimeSpan]:
+    """Find the times in a text (at most 64), in text order, without overlap.
+
+    A month or weekday without a year is the ``nearest`` one to the anchor or, with lean
+    ``past``, the last one that has begun. With ``vague`` guesses count as well: recently,
+    in summer, at Christmas.
+    """
+    text = text[:_MAX_CHARS]
+    spans: list[TimeSpan] = []
+    for reader in _readers(text, ReadOptions(anchor, lean, vague)):
+        pieces = join_ranges(reader, _find_pieces(reader))
+        spans += [_to_time_span(reader, one) for one in pieces]
+    return _without_overlap(spans)[:_MAX_TIMES]
+
+
+def _readers(text: str, how: ReadOptions) -> Iterator[TokenReader]:
+    """The text in each language it may name a time in, its main language first."""
+    letters = _PLAIN_LETTERS if text.isascii() else _LETTERS
+    words = frozenset(letters.findall(fold(text)))
+    english = not words.isdisjoint(_TELLTALE)
+    plain = english or bool(_FIGURES.search(text))
+    foreign = [each for each in LANGUAGES if not words.isdisjoint(each.telltales)]
+    main = detect_language(words, english=english) if foreign or english or "/" in text else None
+    if main is not None and (plain or main in foreign):
+        yield _translated_reader(main, text, how, sure=False)
+    if plain:
+        reader = TokenReader.of(text, how)
+        if main is not None:
+            kept = tuple(
+                [f"_{word}" if word in _AMBIGUOUS_WORDS else word for word in reader.words]
+            )
+            reader = TokenReader(text, kept, how)
+        yield reader
+    for each in foreign:
+        if each is not main and not words.isdisjoint(each.telltales - each.unsure):
+            yield _translated_reader(each, text, how, sure=True)
+    if has_chinese(text):
+        yield _reader_of_tokens(text, how._replace(spaced=False), chinese.translate_chinese(text))
+
+
+def _translated_reader(
+    language: Language, text: str, how: ReadOptions, *, sure: bool
+) -> TokenReader:
+    return _reader_of_tokens(text, how._replace(day_first=True), language.put(text, sure=sure))
+
+
+def _reader_of_tokens(text: str, how: ReadOptions, words: list[TranslatedToken]) -> TokenReader:
+    english, places = zip(*words, strict=True) if words else ((), ())
+    return TokenReader(text, english, how, places)
+
+
+def _find_pieces(reader: TokenReader) -> list[TimePiece]:
+    pieces: list[TimePiece] = []
+    done = 0
+    for i, word in enumerate(reader.words):
+        if i >= done and (
+            word in _START_WORDS or (word[0].isdecimal() and _is_separate_number(reader, i))
+        ):
+            found = _parse_at(reader, i)
+            if found:
+                pieces.append(make_piece(reader, i, found))
+                done = found.next
+                if len(pieces) == _MAX_TIMES:
+                    break
+    return pieces
+
+
+def _parse_at(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse the time that begins at this word, with the time of day around it."""
+    try:
+        time = clock.parse_clock(reader, i)
+        if time:
+            return clock.with_following_date(reader, time, _parse_following_date(reader, time.next))
+        word = reader.word(i)
+        if word in _MEALTIME:
+            hours = clock.meal_hours(reader, i)
+            return (
+                clock.parse_meal_time(reader, i, _parse_following_date(reader, i + 2))
+                if hours
+                else None
+            )
+        if word in DAY_PART and reader.word(i + 1) in ("of", "on"):
+            return clock.parse_part_of_date(reader, i, _parse_following_date(reader, i + 1))
+        dated = _parse_date(reader, i)
+        return clock.with_following_clock(reader, dated) if dated else None
+    except (ValueError, OverflowError):
+        return None  # a day no calendar has, a year no clock reaches
+
+
+def _parse_following_date(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse the date that follows a time of day."""
+    i += reader.word(i) == ","
+    i += reader.word(i) in ("on", "of")
+    return parse_simple_date(reader, i + (reader.word(i) == "the"))
+
+
+def _is_separate_number(reader: TokenReader, i: int) -> bool:
+    """Whether a number is not part of a larger token: v2.3.1, 10-20, utf8."""
+    if not reader.touches(i) or reader.word(i - 1) in "([{<\"'`|*=,;@—–":
+        return True
+    return not reader.how.spaced and reader.word(i - 1)[0] not in ".-/:"
+
+
+def _parse_date(reader: TokenReader, i: int) -> ParsedTime | None:
+    word = reader.word(i)
+    if word in THIRD_OF_SPAN:
+        return parse_third(reader, i)
+    if word in ORDINAL or (word[0].isdecimal() and len(word) == 1):
+        found = parse_ordinal(reader, i)
+        if found:
+            return found
+    return parse_simple_date(reader, i)
+
+
+def _to_time_span(reader: TokenReader, one: TimePiece) -> TimeSpan:
+    found = one.found
+    places = reader.spans[one.at : found.next]
+    at, end = min(place[0] for place in places), max(place[1] for place in places)
+    return TimeSpan(
+        found.start,
+        found.end,
+        reader.text[at:end],
+        found.granularity,
+        at,
+        found.relative,
+        one.bound,
+        found.confidence,
+    )
+
+
+def _without_overlap(spans: list[TimeSpan]) -> list[TimeSpan]:
+    """Remove overlaps: of two readings of the same words keep the longer, else the first."""
+    kept: list[TimeSpan] = []
+    for span in sorted(spans, key=lambda span: (-len(span.text), not span.bound)):
+        end = span.at + len(span.text)
+        if all(end <= other.at or other.at + len(other.text) <= span.at for other in kept):
+            kept.append(span)
+    return sorted(kept, key=lambda span: span.at)

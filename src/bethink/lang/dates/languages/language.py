@@ -1,0 +1,173 @@
+"""A language as word lists that translate its words for times to English."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from bethink.lang.dates.tokens import (
+    DAY_PART,
+    MONTH,
+    NUMBER,
+    SEASON,
+    TOKEN,
+    UNIT,
+    VAGUE,
+    WEEKDAY,
+    CharSpan,
+    word_set,
+)
+
+TranslatedToken = tuple[str, CharSpan]
+
+# Letters are compared without their marks: one for one, so that places stay.
+_FOLD = str.maketrans("áàâäãéèêëíìîïóòôöõúùûüñç", "aaaaaeeeeiiiiooooouuuunc")
+_TIME_NAMES = UNIT.keys() | WEEKDAY.keys() | MONTH.keys() | SEASON.keys() | DAY_PART.keys()
+_TIME_NAMES |= {"christmas", "easter"}
+_ANCHORS = _TIME_NAMES | {"today", "yesterday", "tomorrow", "tonight", "recently", "noon"}
+_ANCHORS |= {"beginning", "middle", "end"}
+_COUNT_WORDS = NUMBER.keys() | VAGUE.keys() | {"of", "half"}
+# Words that speak for English, whatever else they may be.
+ENGLISH = _TIME_NAMES | word_set(
+    """the of and to in is was we what when did do does that for on with have has had were are i
+    you it this how who where why which an be been from by at as our my they he she his her not
+    about last ago next said am me no so also us will would can could there their if but or its
+    your all one out up more any then than some get got just like"""
+)
+_POINTERS = {"last~": "last", "next~": "next"}
+
+
+def fold(word: str) -> str:
+    """Normalize a word for the lists: lower case without diacritics."""
+    lower = word.lower()
+    return lower if lower.isascii() else lower.translate(_FOLD)
+
+
+def parse_word_list(lists: str) -> dict[str, str]:
+    """Parse lines like ``woche | wochen = week``."""
+    words: dict[str, str] = {}
+    for line in lists.strip().splitlines():
+        keys, _, english = line.partition("=")
+        words |= dict.fromkeys((fold(name.strip()) for name in keys.split("|")), english.strip())
+    return words
+
+
+class Language:
+    """Word lists that translate a language's words for times to English.
+
+    In the lists ``ago<`` moves behind the amount that follows it, ``last~`` and ``next~``
+    move before the noun next to them, and ``_`` is no time at all. ``common`` words are stop
+    words; ``speaking`` words also identify the language. ``unsure`` words mean something
+    else in other languages.
+    """
+
+    def __init__(
+        self, name: str, words: Mapping[str, str], common: str, speaking: str, unsure: str
+    ) -> None:
+        """Store the word lists; nothing is compiled yet, since most texts use one language."""
+        self.name = name
+        self.words = words
+        self.common = frozenset(map(fold, common.split()))
+        self.speaking = frozenset(map(fold, speaking.split()))
+        self.unsure = frozenset(map(fold, unsure.split()))
+
+    @cached_property
+    def vocabulary(self) -> frozenset[str]:
+        """The words that identify this language."""
+        # A letter by itself is an ending or a name in any language.
+        words = self.speaking | {word for word in self.common if len(word) > 1}
+        words |= {key for key in self.words if key.isalpha() and len(key) > 1}
+        return words - ENGLISH
+
+    @cached_property
+    def shared(self) -> frozenset[str]:
+        """The words that are also English."""
+        return (self.common | self.words.keys()) & ENGLISH
+
+    @cached_property
+    def telltales(self) -> frozenset[str]:
+        """Words at least one of which any time in this language contains."""
+        heads = [(TOKEN.findall(key)[0], english) for key, english in self.words.items()]
+        anchored = {word for word, english in heads if not _ANCHORS.isdisjoint(english.split())}
+        return frozenset(anchored) - _TIME_NAMES
+
+    @cached_property
+    def heads(self) -> dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]]:
+        """Phrases by their first word, the longest first."""
+        heads: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {}
+        for key, english in self.words.items():
+            phrase = tuple(TOKEN.findall(key))
+            heads.setdefault(phrase[0], []).append((phrase, tuple(english.split())))
+        for phrases in heads.values():
+            phrases.sort(key=lambda entry: -len(entry[0]))
+        return heads
+
+    def put(self, text: str, *, sure: bool) -> list[TranslatedToken]:
+        """Translate a text to English words for times; other words are marked by ``_``."""
+        tokens = [(fold(match[0]), match.span()) for match in TOKEN.finditer(text)]
+        out: list[TranslatedToken] = []
+        i = 0
+        while i < len(tokens):
+            word, place = tokens[i]
+            length, english = self._match_at(tokens, i, sure=sure)
+            if length:
+                whole = (place[0], tokens[i + length - 1][1][1])
+                out += [(one, whole) for one in english]
+            else:
+                out.append((f"_{word}" if word[0].isalpha() else word, place))
+            i += length or 1
+        return _reorder(out)
+
+    def _match_at(
+        self, tokens: list[TranslatedToken], i: int, *, sure: bool
+    ) -> tuple[int, tuple[str, ...]]:
+        word = tokens[i][0]
+        if sure and word in self.unsure:
+            return 0, ()
+        for phrase, english in self.heads.get(word, ()):
+            found = tokens[i : i + len(phrase)]
+            if len(found) == len(phrase) and all(
+                one == token[0] for one, token in zip(phrase, found, strict=True)
+            ):
+                return len(phrase), english
+        return 0, ()
+
+
+def _reorder(words: list[TranslatedToken]) -> list[TranslatedToken]:
+    """Reorder to English word order: three days ago, last week, the last three days."""
+    out: list[TranslatedToken] = []
+    pending: tuple[int, TranslatedToken] | None = None
+    for i, (word, place) in enumerate(words):
+        if word.startswith("ago<"):
+            unit = _amount_unit_index(words, i + 1)
+            pending = (unit, ("ago", place)) if unit else pending
+            if not unit:
+                out.append((word.removeprefix("ago<") or "_", place))
+        elif word in _POINTERS:
+            _insert_pointer(
+                out, (_POINTERS[word], place), words[i + 1][0] if i + 1 < len(words) else ""
+            )
+        else:
+            out.append((word, place))
+        if pending and pending[0] == i:
+            out.append(pending[1])
+            pending = None
+    return out
+
+
+def _amount_unit_index(words: list[TranslatedToken], i: int) -> int:
+    """Index of the unit of an amount that begins here; 0 where there is none."""
+    for at in range(i, min(i + 4, len(words))):
+        word = words[at][0]
+        if word in UNIT:
+            return at if at > i else 0
+        if word not in _COUNT_WORDS and not word.isdecimal():
+            return 0
+    return 0
+
+
+def _insert_pointer(out: list[TranslatedToken], pointer: TranslatedToken, following: str) -> None:
+    """Insert last or next before the noun it belongs to."""
+    before = out[-1][0] if out else ""
+    counted = following in UNIT and (before in _COUNT_WORDS or before.isdecimal())
+    out.insert(len(out) - (counted or before in _TIME_NAMES), pointer)

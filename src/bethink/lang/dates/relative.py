@@ -1,0 +1,461 @@
+"""Rules for relative times: two weeks ago, recently, yesterday, last Friday, this week."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from bethink.lang.dates.absolute import parse_day_at, parse_week_number
+from bethink.lang.dates.tokens import (
+    AGO,
+    DAY_PART,
+    GRANULARITY,
+    LAST,
+    LATER,
+    MONTH,
+    NEXT,
+    NUMBER,
+    ONES,
+    SEASON,
+    SHORT_UNIT,
+    SHORT_WEEKDAY,
+    TENS,
+    UNIT,
+    VAGUE,
+    WEEKDAY,
+    Granularity,
+    ParsedTime,
+    TokenReader,
+    add_units,
+    start_of,
+)
+
+_VAGUE_CONFIDENCE = 0.7
+_SECONDS = ("second", "seconds", "sec", "secs")
+COUNTABLE_UNITS = (
+    UNIT | {f"{day}s": f"{day}s" for day in WEEKDAY} | dict.fromkeys(_SECONDS, "second")
+)
+_AFTER_A_COUNT = (
+    COUNTABLE_UNITS.keys() | VAGUE.keys() | SHORT_UNIT.keys() | {"of", "-", "and", "dozen"}
+)
+_HALVES = {"year": ("month", 6), "hour": ("minute", 30), "decade": ("year", 5), "day": ("hour", 12)}
+_HALVES |= {"month": ("day", 15)}
+# Days from the anchor's day: first, and the one behind the last.
+_RECENT = {"recently": (-7, 1), "lately": (-7, 1), "recent": (-7, 1), "nowadays": (-30, 1)}
+
+
+class Amount(NamedTuple):
+    """From ``fewest`` to ``most`` units, up to word ``next``."""
+
+    fewest: int
+    most: int
+    unit: str
+    next: int
+
+
+def unit_at_offset(reader: TokenReader, unit: str, count: int, after: int) -> ParsedTime:
+    """The whole unit at this offset from the anchor's own."""
+    if unit == "night":
+        day = reader.today + timedelta(days=count)
+        first, last = (day + timedelta(hours=hour) for hour in DAY_PART["night"])
+        return ParsedTime(first, last, "part", after)
+    if unit == "fortnight":
+        unit, count = "week", count * 2
+    start = add_units(start_of(reader.anchor, unit), unit, count)
+    if unit == "weekend":
+        return ParsedTime(start, start + timedelta(days=2), "day", after)
+    return ParsedTime(start, add_units(start, unit, 1), GRANULARITY.get(unit, "day"), after)
+
+
+def parse_count(reader: TokenReader, i: int) -> tuple[int, int, int] | None:
+    """Fewest, most and the next position: "3", "twenty-one", "a couple of", "a few"."""
+    at = i + (reader.word(i) == "a" and reader.word(i + 1) in VAGUE.keys() | {"dozen"})
+    if reader.word(at) in VAGUE:
+        fewest, most = VAGUE[reader.word(at)]
+        return fewest, most, at + 1 + (reader.word(at + 1) == "of")
+    if reader.word(at) in TENS:
+        ones = at + 1 + (reader.word(at + 1) == "-")
+        if reader.word(ones) in ONES:
+            both = TENS[reader.word(at)] + NUMBER[reader.word(ones)]
+            return both, both, ones + 1
+    figure = reader.number(at, 4)
+    if figure is None:
+        figure = NUMBER.get(reader.word(at))
+    return None if figure is None else (figure, figure, at + 1)
+
+
+def _parse_amount(reader: TokenReader, i: int) -> Amount | None:
+    """Parse an amount: three days, 24h, half a year, a year and a half, one and a half years."""
+    if reader.word(i) == "half":
+        at = i + 1 + (reader.word(i + 1) in ("a", "an"))
+        half = _HALVES.get(UNIT.get(reader.word(at), ""))
+        return Amount(half[1], half[1], half[0], at + 1) if half else None
+    count = parse_count(reader, i)
+    if count is None:
+        return None
+    fewest, most, at = count
+    halved = (reader.word(at), reader.word(at + 1), reader.word(at + 2)) == ("and", "a", "half")
+    at += 3 if halved else reader.word(at) == "-"
+    unit = COUNTABLE_UNITS.get(reader.word(at))
+    if unit is None and reader.touches(at) and reader.number(i, 4) is not None:
+        unit = SHORT_UNIT.get(reader.word(at))
+    if unit is None:
+        return None
+    words = (reader.word(at + 1), reader.word(at + 2), reader.word(at + 3))
+    if halved or words == ("and", "a", "half"):
+        after = at + 1 if halved else at + 4
+        if unit not in _HALVES:
+            return None
+        smaller, extra = _HALVES[unit]
+        whole = 2 * extra * fewest + extra
+        return Amount(whole, whole, smaller, after)
+    return Amount(fewest, most, unit, at + 1)
+
+
+def parse_counted_time(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse three days ago, in two weeks, a month later, two Fridays ago, two days before 8 May."""
+    # Most of all the many words "a" need not be looked at any further.
+    likely = reader.word(i + 1) in _AFTER_A_COUNT or reader.word(i) == "half"
+    counted = _parse_amount(reader, i) if likely else None
+    if counted is None:
+        return None
+    if counted.unit.removesuffix("s") in WEEKDAY:
+        return _weekdays_ago(reader, counted)
+    fewest, most, unit, at = counted
+    following = reader.word(at)
+    if following in AGO:
+        return _span_of_counts(reader, unit, (-most, -fewest), at + 1)
+    if following in ("before", "after"):
+        return _counted_from_date(reader, counted)
+    from_now = following == "from" and reader.word(at + 1) in ("now", "today")
+    ahead = reader.word(i - 1) == "in" and reader.word(at - 1) not in SHORT_UNIT  # "in 3D"
+    if not (following in LATER or from_now or ahead):
+        return None
+    return _span_of_counts(
+        reader, unit, (fewest, most), at + (2 if from_now else following in LATER)
+    )
+
+
+def _counted_from_date(reader: TokenReader, counted: Amount) -> ParsedTime | None:
+    """Parse an amount before or after a date: two weeks before 8 May 2023."""
+    fewest, most, unit, at = counted
+    dated = parse_day_at(reader, at + 1)
+    if dated is None:
+        return None
+    there = TokenReader(reader.text, reader.words, reader.how._replace(anchor=dated.start))
+    counts = (-most, -fewest) if reader.word(at) == "before" else (fewest, most)
+    return _span_of_counts(there, unit, counts, dated.next)._replace(relative=dated.relative)
+
+
+def _span_of_counts(
+    reader: TokenReader, unit: str, counts: tuple[int, int], after: int
+) -> ParsedTime:
+    first, last = (unit_at_offset(reader, unit, count, after) for count in counts)
+    return first._replace(end=last.end)
+
+
+def _weekdays_ago(reader: TokenReader, counted: Amount) -> ParsedTime | None:
+    if reader.word(counted.next) not in AGO:
+        return None
+    weekday = WEEKDAY[counted.unit.removesuffix("s")]
+    back = (reader.today.weekday() - weekday - 1) % 7 + 1
+    day = reader.today - timedelta(days=back + 7 * (counted.fewest - 1))
+    return reader.day(day, counted.next + 1)
+
+
+def parse_stretch(reader: TokenReader, i: int, step: int) -> ParsedTime | None:
+    """Parse (the last) three days, few weeks: up to the anchor, or from it onwards."""
+    unit = UNIT.get(reader.word(i))
+    counted = Amount(1, 1, unit, i + 1) if unit else _parse_amount(reader, i)
+    if counted is None or counted.unit.removesuffix("s") in WEEKDAY or counted.unit == "night":
+        return None
+    if step < 0:
+        return _up_to_now(reader, counted)
+    this, end = _current_unit(reader, counted.unit)
+    granularity = GRANULARITY.get(counted.unit, "day")
+    return ParsedTime(
+        this, add_units(end, _step_unit(counted.unit), counted.most), granularity, counted.next
+    )
+
+
+def _up_to_now(reader: TokenReader, counted: Amount) -> ParsedTime:
+    """So many units that end with the anchor's own day, minute or second."""
+    _, count, unit, after = counted
+    granularity = GRANULARITY.get(unit, "day")
+    if (unit, count) == ("day", 1):
+        unit, count = "hour", 24
+    _, end = _current_unit(reader, unit)
+    return ParsedTime(add_units(end, _step_unit(unit), -count), end, granularity, after)
+
+
+def _step_unit(unit: str) -> str:
+    return "week" if unit == "weekend" else unit
+
+
+def _current_unit(reader: TokenReader, unit: str) -> tuple[datetime, datetime]:
+    """The day that contains the anchor; for short units its minute or second."""
+    counted_in = {"minute": "minute", "hour": "minute", "second": "second"}.get(unit, "day")
+    this = start_of(reader.anchor, counted_in)
+    return this, add_units(this, counted_in, 1)
+
+
+def parse_recently(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse recently, lately, in recent weeks, with reduced confidence."""
+    if not reader.how.vague:
+        return None
+    first, last = _RECENT[reader.word(i)]
+    after = i + 1
+    if reader.word(i) == "recent":
+        unit = UNIT.get(reader.word(after))
+        if unit not in ("day", "week", "month", "year") or not reader.word(after).endswith("s"):
+            return None
+        first, after = {"day": -4, "week": -28, "month": -92, "year": -1096}[unit], after + 1
+    return _vague_span(reader, first, last, after)
+
+
+def parse_vague_day(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse vague phrases: the other day, the other night, these days, just now."""
+    if not reader.how.vague:
+        return None
+    phrases = {
+        ("other", "day"): (-7, 0),
+        ("other", "night"): (-7, 0),
+        ("these", "days"): (-30, 1),
+        ("just", "now"): (0, 1),
+    }
+    days = phrases.get((reader.word(i), reader.word(i + 1)))
+    if days is None or (reader.word(i) == "other" and reader.word(i - 1) != "the"):
+        return None
+    return _vague_span(reader, *days, i + 2)
+
+
+def _vague_span(reader: TokenReader, first: int, last: int, after: int) -> ParsedTime:
+    start, end = (reader.today + timedelta(days=days) for days in (first, last))
+    return ParsedTime(start, end, "day", after, confidence=_VAGUE_CONFIDENCE)
+
+
+_NEAR_DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+_TWO_DAYS = {("before", "yesterday"): -2, ("after", "tomorrow"): 2}
+_TWO_AWAY = {("before", "last"): -2, ("after", "next"): 2}
+_WHOLE_UNITS = frozenset({"week", "month", "quarter", "year", "decade", "weekend"})
+
+
+def parse_near_day(reader: TokenReader, i: int) -> ParsedTime:
+    """Parse yesterday, today or tomorrow."""
+    return reader.day(reader.today + timedelta(days=_NEAR_DAYS[reader.word(i)]), i + 1)
+
+
+def parse_tonight(reader: TokenReader, i: int) -> ParsedTime:
+    return part_of_day(reader.today, "night", i + 1)
+
+
+def parse_overnight(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse the night that ends on the anchor's day."""
+    if not reader.how.vague:
+        return None
+    return part_of_day(reader.today - timedelta(days=1), "night", i + 1)
+
+
+def part_of_day(day: datetime, name: str, after: int) -> ParsedTime:
+    """The morning, afternoon, evening or night of a day."""
+    first, last = DAY_PART[name]
+    return ParsedTime(day + timedelta(hours=first), day + timedelta(hours=last), "part", after)
+
+
+def parse_unit_phrase(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse the day before yesterday, the week before last, the week of 8 May, week 19."""
+    what = reader.word(i)
+    behind = (reader.word(i + 1), reader.word(i + 2))
+    if behind in _TWO_AWAY:
+        return _parse_two_away(reader, what, _TWO_AWAY[behind], i + 3)
+    if behind in _TWO_DAYS and what == "day":
+        return reader.day(reader.today + timedelta(days=_TWO_DAYS[behind]), i + 3)
+    if near := _parse_next_to_date(reader, i):
+        return near
+    if what == "week":
+        return _parse_week_of(reader, i) or parse_week_number(reader, i)
+    if what in ("weekend", "weekends") and _is_the_weekend(reader, i):
+        this = unit_at_offset(reader, "weekend", 0, i + 1)
+        future = this.start > reader.anchor
+        return unit_at_offset(reader, "weekend", -1, i + 1) if future else this
+    return None
+
+
+def _parse_next_to_date(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse the week before 8 May, the Sunday after 2023-05-08."""
+    side = {"before": -1, "after": 1}.get(reader.word(i + 1))
+    what = reader.word(i)
+    dated = parse_day_at(reader, i + 2) if side else None
+    if dated is None or side is None:
+        return None
+    first = dated.start if side < 0 else dated.end
+    if what in WEEKDAY or what == "weekend":
+        number = WEEKDAY.get(what, 5)
+        days = 2 if what == "weekend" else 1
+        off = (first.weekday() - number - days) % 7 + days if side < 0 else 0
+        start = first - timedelta(days=off)
+        if side > 0:
+            start += timedelta(days=(number - first.weekday()) % 7)
+        return dated._replace(start=start, end=start + timedelta(days=days))
+    if what not in ("day", "week", "month", "year"):
+        return None
+    start, end = sorted((first, add_units(first, what, side)))
+    return dated._replace(start=start, end=end, granularity=GRANULARITY.get(what, "day"))
+
+
+def _parse_two_away(reader: TokenReader, what: str, step: int, after: int) -> ParsedTime | None:
+    if what in WEEKDAY:
+        day = _weekday_at_direction(reader, WEEKDAY[what], step // 2)
+        return reader.day(day + timedelta(days=7 if step > 0 else -7), after)
+    if what == "night":
+        return part_of_day(reader.today + timedelta(days=step), what, after)
+    if what in SEASON:
+        season = _month_at_direction(reader, what, step // 2, after)
+        years = 1 if step > 0 else -1
+        return season and season._replace(
+            start=add_units(season.start, "year", years), end=add_units(season.end, "year", years)
+        )
+    return unit_at_offset(reader, what, step, after) if what in _WHOLE_UNITS else None
+
+
+def _parse_week_of(reader: TokenReader, i: int) -> ParsedTime | None:
+    if reader.word(i + 1) != "of":
+        return None
+    dated = parse_day_at(reader, i + 2)
+    if dated is None:
+        return None
+    monday = start_of(dated.start, "week")
+    return dated._replace(start=monday, end=monday + timedelta(weeks=1), granularity="week")
+
+
+def _is_the_weekend(reader: TokenReader, i: int) -> bool:
+    """Whether this is "over the weekend" or "on the weekend": the current or last one."""
+    if reader.word(i - 1) != "the":
+        return False
+    before = reader.word(i - 2)
+    return before == "over" or (reader.how.vague and before in ("at", "on", "during"))
+
+
+def parse_weekday(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse Friday, Friday last week, or Friday with a date: Friday, 5 May 2023."""
+    if (reader.word(i + 1), reader.word(i + 2)) in _TWO_AWAY:
+        return parse_unit_phrase(reader, i)
+    dated = parse_day_at(reader, i + 1 + (reader.word(i + 1) in (",", ".")))
+    dated = dated or _parse_next_to_date(reader, i)
+    if dated:
+        return dated
+    if reader.word(i) not in WEEKDAY:
+        return _parse_short_weekday(reader, i)
+    if reader.word(i - 1) in ("every", "each"):
+        return None
+    week = _parse_following_week(reader, i + 1)
+    if week is not None:
+        return reader.day(week.start + timedelta(days=WEEKDAY[reader.word(i)]), week.next)
+    return _resolve_weekday(reader, WEEKDAY[reader.word(i)], i + 1)
+
+
+def _resolve_weekday(reader: TokenReader, number: int, after: int) -> ParsedTime:
+    ahead = (number - reader.today.weekday()) % 7
+    back = ahead - 7 if ahead else 0
+    days = back if reader.how.lean == "past" or -back < ahead else ahead
+    return reader.day(reader.today + timedelta(days=days), after)._replace(cycle="week")
+
+
+def _parse_short_weekday(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse a short name such as Fri, where a preposition precedes it."""
+    number = _weekday_of_short_name(reader.word(i))
+    if number is None or reader.word(i - 1) not in ("on", "since", "until", "by"):
+        return None
+    return _resolve_weekday(reader, number, i + 1)
+
+
+def _weekday_of_short_name(word: str) -> int | None:
+    """The weekday of a short name that is not also an ordinary word."""
+    if word not in SHORT_WEEKDAY or word in ("sun", "sat", "wed", "mon"):
+        return None
+    return next(day for name, day in WEEKDAY.items() if name.startswith(word[:3]))
+
+
+def _parse_following_week(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse the week of a weekday: of last week, next week."""
+    i += reader.word(i) in ("of", "in")
+    i += reader.word(i) == "the"
+    step = _direction(reader.word(i))
+    if step is None or reader.word(i + 1) != "week":
+        return None
+    return unit_at_offset(reader, "week", step, i + 2)
+
+
+def _direction(word: str) -> int | None:
+    return -1 if word in LAST else 1 if word in NEXT else 0 if word == "this" else None
+
+
+def parse_last_this_next(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse last, this or next week, Friday, March, summer, night; the last three days."""
+    step = _direction(reader.word(i))
+    assert step is not None
+    if step < 0 and (near := _parse_next_to_date(reader, i + 1)):
+        return near  # last weekend before 8 May
+    if step == 0 and (reader.word(i + 1) in LAST or reader.word(i + 1) in NEXT):
+        i += 1  # this past week
+        step = _direction(reader.word(i)) or 0
+    what = reader.word(i + 1)
+    weekday = WEEKDAY.get(what, _weekday_of_short_name(what))
+    if weekday is not None:
+        return reader.day(_weekday_at_direction(reader, weekday, step), i + 2)
+    if what in MONTH or what in SEASON:
+        return _month_at_direction(reader, what, step, i + 2)
+    if what in DAY_PART and step <= 0 and reader.word(i) != "past":
+        return part_of_day(reader.today + timedelta(days=step), what, i + 2)
+    if what in _WHOLE_UNITS and not (reader.word(i) == "past" and what != "weekend"):
+        return _parse_whole_unit(reader, what, step, i + 2)
+    return parse_stretch(reader, i + 1, step) if step else None
+
+
+def _parse_whole_unit(reader: TokenReader, what: str, step: int, after: int) -> ParsedTime:
+    """Parse last week, and the weekday that may follow: last week on Friday."""
+    unit = UNIT[what]
+    at = after + (reader.word(after) == "on")
+    if unit == "week" and reader.word(at) in WEEKDAY:
+        monday = add_units(start_of(reader.anchor, "week"), "week", step)
+        return reader.day(monday + timedelta(days=WEEKDAY[reader.word(at)]), at + 1)
+    return unit_at_offset(reader, unit, step, after)
+
+
+def _weekday_at_direction(reader: TokenReader, number: int, step: int) -> datetime:
+    monday = start_of(reader.today, "week")
+    if step < 0:
+        # The last one before today, even if it was only yesterday.
+        back = (reader.today.weekday() - number - 1) % 7 + 1
+        return reader.today - timedelta(days=back)
+    return monday + timedelta(days=number + 7 * step)
+
+
+def _month_at_direction(reader: TokenReader, name: str, step: int, after: int) -> ParsedTime | None:
+    length, month = ("month", MONTH[name]) if name in MONTH else ("quarter", SEASON[name])
+    if reader.year(after) is not None or reader.number(after, 2) is not None:
+        return None  # "last May 8" and "this March 2024" are read from the month on
+    starts = [reader.midnight(year, month, 1) for year in reader.years_around(2)]
+    if step < 0:
+        start = max(s for s in starts if add_units(s, length, 1) <= reader.today)
+    elif step > 0:
+        start = min(s for s in starts if s > reader.today)
+    else:
+        start = reader.midnight(reader.anchor.year, month, 1)
+    granularity: Granularity = "month" if name in MONTH else "season"
+    return ParsedTime(start, add_units(start, length, 1), granularity, after)
+
+
+def parse_earlier_later(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse earlier today, later this week: the part before or after the anchor."""
+    at = i + 1
+    if reader.word(at) == "today":
+        whole: ParsedTime | None = parse_near_day(reader, at)
+    elif reader.word(at) == "this" and reader.word(at + 1) in _WHOLE_UNITS | DAY_PART.keys():
+        whole = parse_last_this_next(reader, at)
+    else:
+        return None
+    now = start_of(reader.anchor, "minute") + timedelta(minutes=1)
+    if whole is None or not whole.start < now < whole.end:
+        return whole
+    return whole._replace(end=now) if reader.word(i) == "earlier" else whole._replace(start=now)

@@ -1,0 +1,328 @@
+"""Times of day (14:30, 3 pm, after lunch), bounds (since, until) and ranges."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from bethink.lang.dates.tokens import (
+    BEFORE_A_TIME,
+    DAY_PART,
+    MEAL,
+    Bound,
+    Granularity,
+    ParsedTime,
+    TokenReader,
+    add_units,
+)
+
+_NAMED_HOURS = {"noon": 12, "midday": 12, "midnight": 0}
+_CLOCK_PRECISION = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1)}
+_ONE_DAY = timedelta(days=1)
+_CLOCK_PREPOSITIONS = ("at", "around", "about", "by", "@")
+_MEAL_SIDE = {"before": 0, "at": 1, "over": 1, "during": 1, "around": 1, "after": 2}
+
+
+class ClockTime(NamedTuple):
+    """A time of day up to word ``next``. Unless ``sure`` it needs an adjacent date."""
+
+    offset: timedelta
+    granularity: Granularity
+    next: int
+    sure: bool
+
+
+def parse_clock(reader: TokenReader, i: int) -> ClockTime | None:
+    """Parse the time of day that begins at this word."""
+    word = reader.word(i)
+    if word in _NAMED_HOURS:
+        sure = reader.word(i - 1) in BEFORE_A_TIME
+        return ClockTime(timedelta(hours=_NAMED_HOURS[word]), "hour", i + 1, sure)
+    hour = reader.number(i, 2)
+    if hour is None:
+        return None
+    minute, at, struck = _parse_minute(reader, i + 1)
+    half, after = _parse_am_pm(reader, at)
+    if half is not None and 1 <= hour <= 12:
+        hour = hour % 12 + half
+    elif half is not None or (minute is None and not struck):
+        return None
+    if hour > 23 or (minute or 0) > 59 or _runs_on(reader, after):
+        return None
+    introduced = reader.word(i - 1) in BEFORE_A_TIME
+    sure = half is not None or struck or introduced or len(word) == 2
+    granularity: Granularity = "hour" if minute is None else "minute"
+    return ClockTime(timedelta(hours=hour, minutes=minute or 0), granularity, after, sure)
+
+
+def _parse_minute(reader: TokenReader, i: int) -> tuple[int | None, int, bool]:
+    """The minutes, the next position, and whether an o'clock confirms a time."""
+    if reader.word(i) == "oclock":
+        short = len(reader.word(i + 1)) == 2
+        minute = reader.number(i + 1, 2) if short else None
+        return minute, i + 1 + (minute is not None), True
+    if reader.word(i) == "o" and reader.word(i + 2) == "clock":
+        return None, i + 3, True
+    if not _part_follows(reader, i):
+        return None, i, False
+    seconds = _part_follows(reader, i + 2)
+    at = i + (4 if seconds else 2)
+    return reader.number(i + 1, 2), at + (reader.word(at) == "oclock"), False
+
+
+def _part_follows(reader: TokenReader, i: int) -> bool:
+    tight = reader.touches(i) and reader.touches(i + 1)
+    return tight and reader.word(i) == ":" and len(reader.word(i + 1)) == 2
+
+
+def _parse_am_pm(reader: TokenReader, i: int) -> tuple[int | None, int]:
+    """Hours to add for am and pm, and the next position."""
+    halves = {"am": 0, "a": 0, "pm": 12, "p": 12}
+    word = reader.word(i)
+    if word in ("am", "pm"):
+        return halves[word], i + 1
+    if word in ("a", "p") and (reader.word(i + 1), reader.word(i + 2)) == (".", "m"):
+        return halves[word], i + 3 + (reader.word(i + 3) == ".")
+    return None, i
+
+
+def _runs_on(reader: TokenReader, i: int) -> bool:
+    """Whether the number continues, as in 12:30:45:11 or 10:20px."""
+    if not reader.touches(i) or not reader.how.spaced:
+        return False
+    return reader.word(i)[0].isalnum() or reader.word(i) in ":/%"
+
+
+def with_following_date(
+    reader: TokenReader, time: ClockTime, dated: ParsedTime | None
+) -> ParsedTime | None:
+    """A time of day on the date that follows, else on the anchor's day."""
+    if dated and _is_one_day(dated):
+        return _at_clock_time(dated, time, dated.next)
+    if not time.sure:
+        return None
+    return _at_clock_time(reader.day(reader.today, time.next), time, time.next)._replace(
+        cycle="day"
+    )
+
+
+def with_following_clock(reader: TokenReader, dated: ParsedTime) -> ParsedTime:
+    """A day with the time of day that follows it, if any."""
+    if not _is_one_day(dated):
+        return dated
+    at = dated.next + (reader.word(dated.next) == ",")
+    # French says "à" for "at" and for "to".
+    near = reader.word(at) in _CLOCK_PREPOSITIONS or (
+        reader.word(at) == "to" and reader.places is not None
+    )
+    time = parse_clock(reader, at + near)
+    if time:
+        return _at_clock_time(dated, time, time.next)
+    if hours := meal_hours(reader, at):
+        return _hours_of_day(dated, hours, at + 2)
+    if (reader.word(at), reader.word(at + 1)) in (("in", "the"), ("at", "the")):
+        at += 2
+    at += reader.word(at) == "at" and reader.word(at + 1) in DAY_PART
+    if reader.word(at) in DAY_PART:
+        return _hours_of_day(dated, DAY_PART[reader.word(at)], at + 1)
+    return dated
+
+
+def meal_hours(reader: TokenReader, i: int) -> tuple[int, int] | None:
+    """The hours meant by "after lunch"."""
+    side = _MEAL_SIDE.get(reader.word(i))
+    meal = MEAL.get(reader.word(i + 1))
+    return None if side is None or meal is None else meal[side]
+
+
+def parse_meal_time(reader: TokenReader, i: int, dated: ParsedTime | None) -> ParsedTime | None:
+    """Parse "after lunch yesterday"; "after lunch" alone means today, if vague times count."""
+    hours = meal_hours(reader, i)
+    if hours is None:
+        return None
+    if dated and _is_one_day(dated):
+        return _hours_of_day(dated, hours, dated.next)
+    if not reader.how.vague or reader.word(i + 1) == "work":
+        return None
+    return _hours_of_day(reader.day(reader.today, i + 2), hours, i + 2)
+
+
+def parse_part_of_date(reader: TokenReader, i: int, dated: ParsedTime | None) -> ParsedTime | None:
+    """Parse "the morning of 8 May"."""
+    if dated is None or not _is_one_day(dated):
+        return None
+    return _hours_of_day(dated, DAY_PART[reader.word(i)], dated.next)
+
+
+def _is_one_day(dated: ParsedTime) -> bool:
+    return dated.granularity == "day" and dated.end - dated.start == _ONE_DAY
+
+
+def _hours_of_day(dated: ParsedTime, hours: tuple[int, int], after: int) -> ParsedTime:
+    first, last = (dated.start + timedelta(hours=hour) for hour in hours)
+    return ParsedTime(first, last, "part", after, dated.relative, dated.cycle)
+
+
+def _at_clock_time(dated: ParsedTime, time: ClockTime, after: int) -> ParsedTime:
+    start = dated.start + time.offset
+    end = start + _CLOCK_PRECISION[time.granularity]
+    return ParsedTime(start, end, time.granularity, after, dated.relative, dated.cycle)
+
+
+_BOUND_BEFORE: dict[str, Bound] = {"since": "since", "after": "after", "before": "before"}
+_BOUND_BEFORE |= {"until": "until", "till": "until", "by": "until", "starting": "since"}
+_BOUND_BEFORE_PAIRS: dict[tuple[str, str], Bound] = {
+    ("prior", "to"): "before",
+    ("up", "to"): "until",
+    ("later", "than"): "after",
+    ("earlier", "than"): "before",
+    ("more", "than"): "before",
+    ("less", "than"): "since",
+}
+_BOUND_AFTER: dict[str, Bound] = {"onwards": "since", "onward": "since", "since>": "since"}
+_BOUND_AFTER |= {"after>": "after", "before>": "before"}
+_FORMS_OF_BE = frozenset({"be", "been", "am", "are", "is", "was", "were"})
+_FILLER_WORDS = frozenset({"the", "on", "in", "at", "about", "around", "almost", "nearly", "of"})
+_RANGE_WORDS = frozenset({"to", "until", "till", "-", "–", "—", "through", "thru"})
+_MAX_GAP_WORDS = 3
+
+
+class TimePiece(NamedTuple):
+    """A time and the word it begins at; ``opening`` is the preceding preposition."""
+
+    at: int
+    found: ParsedTime
+    opening: str = ""
+    bound: Bound = ""
+
+
+def make_piece(reader: TokenReader, i: int, found: ParsedTime) -> TimePiece:
+    """Combine a time with its preceding and following bound words."""
+    before = i - 1
+    for _ in range(2):
+        before -= reader.word(before) in _FILLER_WORDS
+    opening = reader.word(before)
+    bound = _BOUND_AFTER.get(reader.word(found.next), "") or _BOUND_BEFORE.get(opening, "")
+    if reader.word(found.next) == "or" and reader.word(found.next + 1) in ("later", "earlier"):
+        bound = "since" if reader.word(found.next + 1) == "later" else "until"
+    two = _BOUND_BEFORE_PAIRS.get((reader.word(before - 1), opening), "")
+    if two == "after" and reader.word(before - 2) == "no":
+        two = "until"
+    if opening == "to" and _is_activity_phrase(reader, before - 1):
+        two = ""
+    if opening == "over" and reader.word(found.next - 1) == "ago":
+        two = "before"
+    return TimePiece(i, found, opening, two or bound)
+
+
+def _is_activity_phrase(reader: TokenReader, up: int) -> bool:
+    """Whether "up to" means an activity: "have you been up to", "what was Ann up to"."""
+    asked = reader.word(up - 2) in _FORMS_OF_BE and reader.word(up - 3) == "what"
+    return reader.word(up) == "up" and (asked or reader.word(up - 1) in _FORMS_OF_BE)
+
+
+def join_ranges(reader: TokenReader, pieces: list[TimePiece]) -> list[TimePiece]:
+    """Join ranges: "from X to Y", "between X and Y", "yesterday between 2 and 3 pm"."""
+    out: list[TimePiece] = []
+    for one in pieces:
+        last = out[-1] if out else None
+        whole = _join_range(reader, last, one) if last else None
+        if whole:
+            out[-1] = whole
+            hours = _hours_on_day(reader, out[-2], whole) if len(out) > 1 else None
+            if hours:
+                out[-2:] = [hours]
+        else:
+            out.append(one)
+    return out
+
+
+def _words_between(reader: TokenReader, first: TimePiece, second: TimePiece) -> list[str] | None:
+    if second.at - first.found.next > _MAX_GAP_WORDS:
+        return None
+    return [
+        word for word in reader.words[first.found.next : second.at] if word not in _FILLER_WORDS
+    ]
+
+
+def _join_range(reader: TokenReader, first: TimePiece, second: TimePiece) -> TimePiece | None:
+    gap = _words_between(reader, first, second)
+    if gap is None or len(gap) != 1:
+        return None
+    between = gap[0] == "and" and first.opening == "between"
+    alike = first.found.granularity == second.found.granularity
+    if not between and not (gap[0] in _RANGE_WORDS and (first.opening == "from" or alike)):
+        return None
+    try:
+        one, two = _align_cycles(reader, first.found, second.found)
+    except (ValueError, OverflowError):
+        return None  # a year no clock reaches
+    if one.start >= two.end:
+        return None
+    # One open year leaves the whole range open; a day named with either holds for both.
+    cycle = one.cycle if two.cycle else ""
+    found = one._replace(
+        end=max(one.end, two.end), next=two.next, relative=one.relative or two.relative, cycle=cycle
+    )
+    return TimePiece(
+        first.at, found, first.opening, second.bound if second.bound == "since" else ""
+    )
+
+
+def _align_cycles(
+    reader: TokenReader, one: ParsedTime, two: ParsedTime
+) -> tuple[ParsedTime, ParsedTime]:
+    """Move both ends into one week or year, where the words left that open."""
+    if one.cycle and (not two.cycle or (one.start > two.start and reader.how.lean == "past")):
+        return _last_cycle_before(one, two.start), two
+    fixed = not one.cycle and one.granularity not in ("year", "decade")
+    if two.cycle and (two.start < one.start or (fixed and two.cycle != "day")):
+        return one, _first_cycle_after(two, one.start)
+    return one, two
+
+
+def _last_cycle_before(found: ParsedTime, limit: datetime) -> ParsedTime:
+    """The last occurrence in its cycle that begins no later than the limit."""
+    if found.cycle != "year":
+        days = timedelta(weeks=1) if found.cycle == "week" else _ONE_DAY
+        return _shift(found, days * ((limit - found.start) // days))
+    years = limit.year - found.start.year
+    moves = [_shift_years(found, step) for step in (years, years - 1)]
+    return next((one for one in moves if one.start <= limit), found)
+
+
+def _first_cycle_after(found: ParsedTime, limit: datetime) -> ParsedTime:
+    """The first occurrence in its cycle that ends later than the limit."""
+    if found.cycle != "year":
+        days = timedelta(weeks=1) if found.cycle == "week" else _ONE_DAY
+        return _shift(found, -days * ((found.end - limit) // days))
+    years = limit.year - found.start.year
+    moves = [_shift_years(found, step) for step in (years, years + 1)]
+    return next((one for one in moves if one.end > limit), found)
+
+
+def _shift(found: ParsedTime, by: timedelta) -> ParsedTime:
+    return found._replace(start=found.start + by, end=found.end + by)
+
+
+def _shift_years(found: ParsedTime, years: int) -> ParsedTime:
+    start, end = (add_units(moment, "year", years) for moment in (found.start, found.end))
+    return found._replace(start=start, end=end)
+
+
+def _hours_on_day(reader: TokenReader, day: TimePiece, times: TimePiece) -> TimePiece | None:
+    """Hours within the preceding day: yesterday between 2 and 4 pm."""
+    found = day.found
+    if found.granularity != "day" or found.end - found.start != _ONE_DAY:
+        return None
+    if times.found.cycle != "day" or times.opening not in ("between", "from"):
+        return None
+    gap = _words_between(reader, day, times)
+    if gap is None or not {"between", "from", ","}.issuperset(gap):
+        return None
+    midnight = times.found.start.replace(hour=0, minute=0)
+    try:
+        moved_there = _shift(times.found, found.start - midnight)
+    except OverflowError:
+        return None
+    return TimePiece(day.at, moved_there._replace(cycle=found.cycle), day.opening, "")

@@ -1,0 +1,358 @@
+"""Clean up: supersede duplicates, link similar memories, report expired ones, forget.
+
+Duplicates are found by min-hash sketches through an index: memories that share a band
+are compared, so the cost grows with the memories and what they share, not with the
+number of possible pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bethink.core.json_values import iso
+from bethink.core.text import caption, fold
+from bethink.ingest.admission import occurred_at_different_times
+from bethink.ingest.deduplication import minhash_sketch
+from bethink.ingest.facts.supersession import SUPERSEDED_SINCE
+from bethink.ingest.links import MAX_SIMILAR, MIN_COSINE, find_similar, similarity_link
+from bethink.maintain.job import (
+    EXCERPT_CHARACTERS,
+    Job,
+    JobContext,
+    Proposal,
+    batches,
+    exemption_reason,
+    heat_by_id,
+    iter_items,
+)
+from bethink.model import Item, Link, Node
+from bethink.retrieval.heat import COMPRESS_FROM, DROP_FROM, forgetting_risk
+
+# Their coming and going changes nothing about what is said; of any other word it may.
+_ARTICLES = {"a": "a", "an": "a", "the": "the"}
+# Before these an article tells: "few" is not "a few", "in charge" is not "in the charge".
+_ARTICLE_SENSITIVE = frozenset(
+    (
+        *("few", "little", "lot", "most", "more", "less", "least", "number", "one", "two", "three"),
+        *("other", "others", "who", "which", "same", "bit", "half", "second", "third", "only"),
+        *("bars", "bed", "case", "charge", "child", "church", "class", "college", "court", "day"),
+        *("front", "future", "heart", "hospital", "hour", "kind", "market", "minute", "office"),
+        *("place", "position", "possession", "power", "prison", "question", "school", "sea"),
+        *("service", "table", "time", "university", "way", "while", "whole", "work"),
+    )
+)
+# What a text may open with, followed by a mark: "FYI: ...".
+_GREETINGS = frozenset(("hi", "hello", "hey", "fyi", "btw", "note", "so"))
+_SENTENCE_ENDINGS = (".", "!", "?", ":")
+_BATCH = 200
+_WORD_CACHE_SIZE = 50_000
+_SAME_FIELDS = ("level", "layer", "topic", "speaker")
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicates:
+    """Supersede an older memory by a newer one that says the same.
+
+    Their cosine is at least ``min_cosine``, and the words are the same in the same order,
+    articles aside. Turns of conversations and pinned memories are left alone. The newer one
+    must be as trusted, and visible to everyone who sees the older.
+    """
+
+    min_cosine: float = 0.95
+    name: str = "duplicates"
+    ends_raw: bool = False
+    by_age: bool = False
+
+    def plan(self, work: JobContext) -> Iterator[Proposal]:
+        """Propose newest survivors first; stop at the limit of memories that may leave."""
+        gone: set[str] = set()
+        room = work.limit
+        looking = _DuplicateFinder(self, work)
+        for batch in batches(iter_items(work, levels=("item",)), _BATCH):
+            for newer, older in self._with_duplicates(batch, gone, looking, work):
+                if not older:
+                    continue
+                gone.update(item.id for item in older)
+                room -= len(older)
+                yield _duplicate_proposal(newer, older)
+                if room <= 0:
+                    return
+
+    def _with_duplicates(
+        self, batch: Sequence[Item], gone: set[str], looking: _DuplicateFinder, work: JobContext
+    ) -> Iterator[tuple[Item, list[Item]]]:
+        """Yield each memory with the older ones that it can replace."""
+        with work.store.snapshot():
+            found = [(item, looking.alike(item)) for item in batch if item.session is None]
+        found = [(item, like) for item, like in found if like]
+        near = _cosines(found, work)
+        for item, like in found:
+            if item.id in gone:
+                continue
+            close = [one for one in like if near.get((item.id, one.id), 1.0) >= self.min_cosine]
+            yield item, [one for one in close if one.id not in gone]
+
+
+class ComparedWord(NamedTuple):
+    """A normalised word, and the article before it, if any."""
+
+    article: str
+    word: str
+
+
+class _DuplicateFinder:
+    """Finds older duplicates, and caches the words it has read."""
+
+    def __init__(self, job: Job, work: JobContext) -> None:
+        self._job, self._work = job, work
+        self._read: dict[tuple[str, int], tuple[ComparedWord, ...]] = {}
+
+    def alike(self, newer: Item) -> list[Item]:
+        """Return older memories with the same words, among those that share a sketch band."""
+        bands = minhash_sketch(fold(newer.text))
+        if not bands:
+            return []
+        words = self._words(newer)
+        return [
+            older
+            for older in self._work.store.find_duplicates("", bands, self._work.scope)
+            if older.id != newer.id
+            and is_same_wording(words, self._words(older))
+            and _can_replace(newer, older)
+            and exemption_reason(older, self._job) is None
+        ]
+
+    def _words(self, item: Item) -> tuple[ComparedWord, ...]:
+        key = (item.id, item.rev)
+        if key not in self._read:
+            if len(self._read) >= _WORD_CACHE_SIZE:
+                self._read.clear()
+            self._read[key] = comparable_words(item.text)
+        return self._read[key]
+
+
+def _can_replace(newer: Item, older: Item) -> bool:
+    """Whether everyone who saw the older memory may get the newer one instead."""
+    if (older.stored_at, older.id) >= (newer.stored_at, newer.id) or older.session is not None:
+        return False
+    if any(getattr(newer, name) != getattr(older, name) for name in _SAME_FIELDS):
+        return False
+    if None not in (newer.subject, older.subject) and _fact_slot(newer) != _fact_slot(older):
+        return False
+    if newer.trust < older.trust or newer.classification > older.classification or newer.flags:
+        return False
+    if not set(newer.tags).issuperset(older.tags):
+        return False
+    same_time = not occurred_at_different_times(newer.occurred_at, older.occurred_at)
+    return same_time and _same_validity(newer, older)
+
+
+def _fact_slot(item: Item) -> tuple[str | None, str | None]:
+    return item.subject, item.attribute
+
+
+def _same_validity(newer: Item, older: Item) -> bool:
+    return (newer.valid_from, newer.valid_to) == (older.valid_from, older.valid_to)
+
+
+def comparable_words(text: str) -> tuple[ComparedWord, ...]:
+    """Split a text into words in order, each with the article before it."""
+    raw = text.split()
+    if len(raw) > 1 and raw[0][-1] in ",:" and fold(raw[0]) in _GREETINGS:
+        raw = raw[1:]
+    shouted = text.isupper()
+    words: list[ComparedWord] = []
+    article, opening = "", True
+    for written in raw:
+        word = _normalise_word(written, shouted=shouted)
+        # Capitals inside a sentence make it a name: "plan A", "The Hague".
+        is_article = written in _ARTICLES or (opening and written == "The")
+        if is_article and not article:
+            article, opening = _ARTICLES[word], False
+            continue
+        if article and word in _ARTICLE_SENSITIVE:
+            words.append(ComparedWord("", article))
+            article = ""
+        words.append(ComparedWord(article, word))
+        article, opening = "", written.endswith(_SENTENCE_ENDINGS)
+    return (*words, ComparedWord("", article)) if article else tuple(words)
+
+
+def _normalise_word(written: str, *, shouted: bool) -> str:
+    """Fold a word's case, unless its capitals are significant: "IT" is not "it"."""
+    folded = fold(written)
+    is_short = len(folded) > 1 and written.isupper() and not shouted
+    return folded.upper() if is_short else folded
+
+
+def is_same_wording(newer: Sequence[ComparedWord], older: Sequence[ComparedWord]) -> bool:
+    """Whether both have the same words in the same order.
+
+    An article may be missing in one of them, but "a" is not "the".
+    """
+    if not older or len(older) != len(newer):
+        return False
+    return all(
+        mine.word == other.word
+        and (mine.article == other.article or "" in (mine.article, other.article))
+        for mine, other in zip(newer, older, strict=True)
+    )
+
+
+def _cosines(
+    found: Sequence[tuple[Item, Sequence[Item]]], work: JobContext
+) -> dict[tuple[str, str], float]:
+    """Return the cosine of each pair where both have a vector."""
+    if work.embedder is None or not found:
+        return {}
+    ids = {one.id for item, like in found for one in (item, *like)}
+    made = work.store.embeddings(sorted(ids), work.embedder.model)
+    return {
+        (item.id, one.id): float(made[item.id].vector @ made[one.id].vector)
+        for item, like in found
+        for one in like
+        if item.id in made and one.id in made
+    }
+
+
+def _duplicate_proposal(newer: Item, older: Sequence[Item]) -> Proposal:
+    me = Node("item", newer.id)
+    return Proposal(
+        f"{newer.id} says what {', '.join(one.id for one in older)} said: "
+        f"{caption(newer.text, newer.speaker, limit=EXCERPT_CHARACTERS)}",
+        "a newer memory says the same",
+        parents=(newer.id,),
+        statuses=tuple((one.id, "superseded") for one in older),
+        links=tuple(
+            Link(
+                me,
+                Node("item", one.id),
+                "supersedes",
+                context=f"{SUPERSEDED_SINCE}{iso(newer.when)}",
+            )
+            for one in older
+        ),
+        seen={one.id: one.rev for one in (newer, *older)},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Relate:
+    """Add up to five ``similar_to`` links to each of the newest ``most`` memories."""
+
+    most: int = 2_000
+    name: str = "relate"
+    ends_raw: bool = False
+    by_age: bool = False
+
+    def plan(self, work: JobContext) -> Iterator[Proposal]:
+        """Propose a few hundred memories at a time, where links are missing."""
+        if work.embedder is None:
+            return
+        looked = 0
+        for batch in batches(iter_items(work, levels=("item",)), _BATCH):
+            links = _missing_links(batch, work)
+            if links:
+                yield Proposal(
+                    f"{len(links)} pairs of memories mean nearly the same",
+                    f"links {len(links)} pairs at a cosine of {MIN_COSINE} or more,"
+                    f" {MAX_SIMILAR} at most for each",
+                    links=tuple(links),
+                )
+            looked += len(batch)
+            if looked >= self.most:
+                return
+
+
+def _missing_links(batch: Sequence[Item], work: JobContext) -> list[Link]:
+    """Return the missing links between similar memories of a batch; each pair once."""
+    ctx = work.writing()
+    ids = [item.id for item in batch]
+    linked: dict[str, set[str]] = {item_id: set() for item_id in ids}
+    for link in work.store.links_of(ids):
+        for end, beyond in ((link.src.id, link.dst.id), (link.dst.id, link.src.id)):
+            if end in linked and link.src.kind == link.dst.kind == "item":
+                linked[end].add(beyond)
+    vectors = work.store.embeddings(ids, ctx.embedder.model) if ctx.embedder else {}
+    links: list[Link] = []
+    with work.store.snapshot():
+        for item in batch:
+            room = MAX_SIMILAR - len(linked[item.id])
+            found = (
+                find_similar(item, vectors.get(item.id), linked[item.id], ctx) if room > 0 else ()
+            )
+            for other in found[:room]:
+                links.append(similarity_link(item, other, ctx))
+                linked.get(other.id, set()).add(item.id)
+    return links
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """Report how many memories have passed their ``valid_to``, naming the first few.
+
+    Recall leaves them out anyway; nothing is changed.
+    """
+
+    shown: int = 5
+    name: str = "expire"
+    ends_raw: bool = False
+    by_age: bool = False
+
+    def plan(self, work: JobContext) -> Iterator[Proposal]:
+        """Propose a remark where there are any."""
+        past = [
+            item.id
+            for item in iter_items(work, include_expired=True)
+            if item.valid_to is not None and item.valid_to <= work.now
+        ]
+        if past:
+            some = ", ".join(past[: self.shown])
+            more = ", ..." if len(past) > self.shown else ""
+            yield Proposal(
+                f"no longer valid, so no longer recalled: {len(past)} ({some}{more})", ""
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Forget memories whose forgetting risk is ``drop_from`` or more, highest risk first.
+
+    The forget is soft. Pinned and protected memories, goals, caveats and verbatim episodes
+    stay. Memories between ``compress_from`` and that are only counted: they are for
+    consolidation.
+    """
+
+    drop_from: float = DROP_FROM
+    compress_from: float = COMPRESS_FROM
+    name: str = "forget"
+    ends_raw: bool = False
+    by_age: bool = True
+
+    def plan(self, work: JobContext) -> Iterator[Proposal]:
+        """Propose one memory at a time, so that a limit cuts exactly."""
+        with work.store.snapshot():
+            items = [item for item in iter_items(work) if exemption_reason(item, self) is None]
+            warm = heat_by_id(items, work)
+        risks = [
+            (forgetting_risk(warm[item.id][0], item.importance, warm[item.id][1]), item)
+            for item in items
+        ]
+        ripe = sorted(
+            ((risk, item) for risk, item in risks if risk >= self.drop_from),
+            key=lambda one: (-one[0], one[1].id),
+        )
+        between = sum(self.compress_from <= risk < self.drop_from for risk, _ in risks)
+        if between:
+            yield Proposal(f"{between:,} more could be consolidated", "")
+        for risk, item in ripe:
+            unused = warm[item.id][1]
+            why = f"risk {risk:.0f}: unused for {unused:.0f} days, importance {item.importance:g}"
+            yield Proposal(
+                f"{why}: {caption(item.text, item.speaker, limit=EXCERPT_CHARACTERS)}",
+                f"forgetting risk {risk:.0f}",
+                ends=(item.id,),
+                seen={item.id: item.rev},
+            )

@@ -1,0 +1,473 @@
+"""Consolidate memories into learnings and concepts, by rules or a language model."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import fmean
+from typing import NamedTuple
+
+from bethink.core.json_values import iso
+from bethink.core.text import caption, fold, sentences, shorten, strip_hidden, word_set
+from bethink.errors import ModelError
+from bethink.maintain.job import (
+    Job,
+    JobContext,
+    Proposal,
+    batches,
+    days_old,
+    exemption_reason,
+    heat_by_id,
+    is_made_by,
+    iter_items,
+)
+from bethink.model import Draft, Item
+from bethink.prompts import cited_ids, fill_prompt, load_passages
+
+RULES = "rules"
+TYPICAL_PREFIX = "Typical: "  # how the line begins that says what most of them say
+SECRET_CLASSIFICATION = 3  # never shown to a model
+EXEMPLARS = 3
+EXEMPLAR_CHARACTERS = 200
+DETAIL_CHARACTERS = 600
+BRIEF_CHARACTERS = 1_500
+BRIEF_MIN_CHARACTERS = 60
+_DETAIL = re.compile(r"\S*\d\S*|\S+[_/.:@#]\w\S*|[A-Z][\w'’-]*[A-Z]\w*|(?<=[a-z,;] )[A-Z]\w+")
+_TRIM = "\"'`()[]{}<>,;:!?…"
+_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_MAX_SENTENCES = 400
+
+
+class CondensedText(NamedTuple):
+    """One text for several memories, its author, and the ids of those it covers."""
+
+    text: str
+    made_by: str
+    holds: tuple[str, ...]
+    remark: str = ""
+
+
+def condense(subject: str, items: Sequence[Item], work: JobContext) -> CondensedText:
+    """Condense memories of one subject into one text, by the model if any, else by rules.
+
+    A model never sees secret memories, and its text is rejected where it adds numbers that
+    its sources do not hold.
+    """
+    if work.model is None or any(item.classification >= SECRET_CLASSIFICATION for item in items):
+        return condense_by_rules(subject, items)
+    try:
+        return _condense_by_model(subject, items, work)
+    except ModelError as error:
+        return condense_by_rules(subject, items)._replace(remark=f"by rules: {error.message}")
+
+
+def condense_by_rules(subject: str, items: Sequence[Item]) -> CondensedText:
+    """Condense by rules: a typical sentence, exemplars in full, the others in brief.
+
+    Names and numbers that this leaves out are appended, so that everything found by its
+    words before is still found by them.
+    """
+    chosen = exemplars(items)
+    first, last = min(item.when for item in items), max(item.when for item in items)
+    days = dict.fromkeys((f"{first:%Y-%m-%d}", f"{last:%Y-%m-%d}"))
+    lines = [f"{len(items)} memories about {subject}, {' to '.join(days)}."]
+    typical = central_sentence(items)
+    if typical:
+        lines.append(f"{TYPICAL_PREFIX}{typical}")
+    lines += [f"- {dated_excerpt(item)}" for item in chosen]
+    lines += _brief_lines([item for item in items if item not in chosen])
+    details = _missing_details(items, " ".join(lines))
+    if details:
+        lines.append(f"Also: {', '.join(details)}")
+    return CondensedText("\n".join(lines), RULES, tuple(item.id for item in items))
+
+
+def exemplars(items: Sequence[Item], count: int = EXEMPLARS) -> list[Item]:
+    """Return the most important memories, in the order of time."""
+    best = sorted(items, key=lambda item: (-item.importance, item.when, item.id))[:count]
+    return sorted(best, key=lambda item: (item.when, item.id))
+
+
+def dated_excerpt(item: Item, limit: int = EXEMPLAR_CHARACTERS) -> str:
+    """Format a memory on one line, with its day, cut at a word."""
+    line = " ".join(strip_hidden(item.text).split())
+    return f"{item.when:%Y-%m-%d}: {shorten(line, limit)}"
+
+
+def _brief_lines(items: Sequence[Item]) -> list[str]:
+    if not items:
+        return []
+    room = max(BRIEF_MIN_CHARACTERS, BRIEF_CHARACTERS // len(items))
+    in_order = sorted(items, key=lambda item: (item.when, item.id))
+    return [f"In brief: {'; '.join(_brief_caption(item, room) for item in in_order)}"]
+
+
+def _brief_caption(item: Item, room: int) -> str:
+    return caption(item.text, limit=room).rstrip(".")
+
+
+def central_sentence(items: Sequence[Item]) -> str:
+    """Return the sentence whose words most memories share; empty where none do."""
+    told = [(one, word_set(one)) for item in items for one in sentences(strip_hidden(item.text))]
+    told = told[:_MAX_SENTENCES]
+    holding = Counter(word for item in items for word in word_set(item.text))
+    best, most = "", 0.0
+    for sentence, words in told:
+        if len(words) < 3:
+            continue
+        shared = sum(holding[word] - 1 for word in words) / (len(words) + 4)
+        if shared > most:
+            best, most = sentence, shared
+    return shorten(" ".join(best.split()), EXEMPLAR_CHARACTERS)
+
+
+def _missing_details(items: Sequence[Item], said: str) -> list[str]:
+    """List names, numbers, paths and versions missing from the text, for search."""
+    there = fold(said)
+    kept: dict[str, str] = {}
+    room = DETAIL_CHARACTERS
+    for item in sorted(items, key=lambda one: (one.when, one.id)):
+        for detail in _DETAIL.findall(strip_hidden(item.text)):
+            shown = detail.strip(_TRIM).rstrip(".")
+            key = fold(shown)
+            if len(shown) < 2 or key in kept or key in there or len(shown) + 2 > room:
+                continue
+            kept[key] = shown
+            room -= len(shown) + 2
+    return list(kept.values())
+
+
+def _condense_by_model(subject: str, items: Sequence[Item], work: JobContext) -> CondensedText:
+    assert work.model is not None
+    passages = load_passages(work.store, [item.id for item in items])
+    prompt = fill_prompt("summarise", work.store.space, memories=passages)
+    answer = work.model.complete(prompt, budget=work.budget)
+    left_out = set(cited_ids(passages, answer["left_out"]))
+    holds = tuple(one for one in cited_ids(passages, answer["sources"]) if one not in left_out)
+    text = f"{answer['title'].strip()}\n{answer['learning'].strip()}"
+    by_id = {item.id: item for item in items}
+    held = [by_id[one] for one in holds if one in by_id]
+    if stray := next(unsupported_numbers(text, held), None):
+        told = condense_by_rules(subject, held or items)
+        return told._replace(remark=f"by rules: the model brought in {stray!r:.40}")
+    return CondensedText(text, work.model.name, holds)
+
+
+def unsupported_numbers(text: str, sources: Iterable[Item]) -> Iterator[str]:
+    """Yield numbers of a text that none of its sources holds."""
+    known = {
+        figure
+        for item in sources
+        for figure in _NUMBER.findall(f"{item.text} {item.when:%Y-%m-%d}")
+    }
+    parts = {part for figure in known for part in re.split(r"\D+", figure)}
+    for figure in _NUMBER.findall(text):
+        if figure not in known and not parts.issuperset(re.split(r"\D+", figure)):
+            yield figure
+
+
+_MAX_ENTITIES = 12
+_MAX_TAGS = 32
+
+
+class _LearningGroup(NamedTuple):
+    """The key of memories that may be consolidated together.
+
+    Includes classification and trust: consolidation changes neither.
+    """
+
+    entity: str
+    layer: str
+    classification: int
+    trust: int
+
+
+@dataclass(frozen=True, slots=True)
+class Consolidate:
+    """Consolidate cold memories of one entity and layer into one protected learning.
+
+    Takes memories in ``layers`` that are at least ``min_age_days`` old and cooler than
+    ``max_heat``, ``min_group`` or more about one entity. ``loose_kinds`` includes memories
+    of these kinds without a layer. Flagged memories (suspected prompt injection) are left
+    alone.
+    """
+
+    layers: tuple[str, ...] = ("context", "emotion", "implementation")
+    loose_kinds: tuple[str, ...] = ()
+    min_age_days: float = 7.0
+    max_heat: float = 30.0
+    min_group: int = 2
+    most_group: int = 40
+    name: str = "consolidate"
+    ends_raw: bool = False
+    by_age: bool = True
+
+    def plan(self, work: JobContext) -> Iterator[Proposal]:
+        """Propose the groups stored longest ago first."""
+        with work.store.snapshot():
+            grouped = self._find_groups(work)
+        size = min(self.most_group, work.limit)
+        for group, items in grouped:
+            for part in _group_parts(items, size, self.min_group):
+                proposal = _learning_proposal(group, part, self.min_group, work)
+                if proposal is not None:
+                    yield proposal
+
+    def _find_groups(self, work: JobContext) -> list[tuple[_LearningGroup, list[Item]]]:
+        found = [item for item in iter_items(work, levels=("item",)) if self._is_due(item, work)]
+        warm = heat_by_id(found, work)
+        cold = [item for item in found if warm[item.id][0] < self.max_heat]
+        grouped = _group_by_entity(cold)
+        kept = [(group, items) for group, items in grouped.items() if len(items) >= self.min_group]
+        return sorted(kept, key=lambda one: (one[1][0].stored_at, one[0]))
+
+    def _is_due(self, item: Item, work: JobContext) -> bool:
+        fits = item.layer in self.layers or (item.layer is None and item.kind in self.loose_kinds)
+        old = days_old(item, work) >= self.min_age_days
+        return (
+            fits and old and bool(item.entities) and not item.flags and not _is_exempt(item, self)
+        )
+
+
+def _is_exempt(item: Item, job: Job) -> bool:
+    return exemption_reason(item, job) is not None
+
+
+def _group_by_entity(items: Sequence[Item]) -> Mapping[_LearningGroup, list[Item]]:
+    """Group each memory by its most widely shared entity, oldest first."""
+    shared = Counter(group for item in items for group in _possible_groups(item))
+    grouped: defaultdict[_LearningGroup, list[Item]] = defaultdict(list)
+    for item in sorted(items, key=lambda one: (one.stored_at, one.id)):
+        grouped[min(_possible_groups(item), key=lambda group: (-shared[group], group))].append(item)
+    return grouped
+
+
+def _possible_groups(item: Item) -> list[_LearningGroup]:
+    layer = item.layer or f"({item.kind})"
+    return [_LearningGroup(one, layer, item.classification, item.trust) for one in item.entities]
+
+
+def _group_parts(items: Sequence[Item], size: int, least: int) -> Iterator[list[Item]]:
+    if size >= least:
+        yield from (part for part in batches(items, size) if len(part) >= least)
+
+
+def _learning_proposal(
+    group: _LearningGroup, items: Sequence[Item], least: int, work: JobContext
+) -> Proposal | None:
+    subject = entity_name(group.entity, work)
+    condensed = condense(f"{subject} ({group.layer})", items, work)
+    held = [item for item in items if item.id in condensed.holds]
+    if len(held) < least:
+        return None  # by a model's word they do not belong together
+    why = f"{len(held)} cold memories about {subject} in {group.layer}"
+    draft = Draft(
+        condensed.text,
+        kind="learning",
+        layer="learning",
+        topic=_shared_topic(held),
+        tags=_common_tags(held),
+        entities=_common_entities(held, group.entity, work),
+        classification=group.classification,
+        importance=min(0.89, max(fmean(item.importance for item in held), 0.55)),
+        emotion=fmean(item.emotion for item in held),
+        confidence=min(item.confidence for item in held),
+        occurred_at=min(item.when for item in held),
+        occurred_end=max(item.when for item in held),
+        metadata={
+            "made_by": condensed.made_by,
+            "count": len(held),
+            "period": [iso(min(item.when for item in held)), iso(max(item.when for item in held))],
+            "exemplars": [item.id for item in exemplars(held)],
+        },
+    )
+    return Proposal(
+        f"{why}; {condensed.remark}" if condensed.remark else why,
+        f"{len(held)} cold memories of one entity and layer",
+        ends=tuple(item.id for item in held),
+        successor=draft,
+        seen={item.id: item.rev for item in held},
+    )
+
+
+def entity_name(entity: str, work: JobContext) -> str:
+    """Return the name of an entity, by its id."""
+    key = entity.partition(":")[2]
+    found = (one.name for one in work.store.find_entities(key) if one.id == entity)
+    return next(found, key)
+
+
+def _common_entities(items: Sequence[Item], first: str, work: JobContext) -> tuple[str, ...]:
+    counted = Counter(entity for item in items for entity in item.entities)
+    best = sorted(counted, key=lambda one: (one != first, -counted[one], one))[:_MAX_ENTITIES]
+    return tuple(f"{one.partition(':')[0]}:{entity_name(one, work)}" for one in best)
+
+
+def _shared_topic(items: Sequence[Item]) -> str | None:
+    topics = {item.topic for item in items}
+    return topics.pop() if len(topics) == 1 else None
+
+
+def _common_tags(items: Sequence[Item]) -> tuple[str, ...]:
+    counted = Counter(tag for item in items for tag in item.tags)
+    return tuple(sorted(counted, key=lambda tag: (-counted[tag], tag))[:_MAX_TAGS])
+
+
+EntitySet = frozenset[str]
+_MAX_NAMED = 4
+_MAX_CHARACTERS = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Concepts:
+    """Cluster ``min_facts`` or more memories of these ``kinds`` by shared entities.
+
+    Single linkage: two join where their entity sets share ``min_jaccard`` of their union.
+    An entity in more than ``most_sets`` different sets does not discriminate and joins
+    none. A concept whose facts have changed is rebuilt and replaces the old one. The facts
+    stay as they are.
+    """
+
+    kinds: tuple[str, ...] = ("fact",)
+    min_jaccard: float = 0.5
+    min_facts: int = 2
+    most_facts: int = 40
+    most_sets: int = 200
+    name: str = "concepts"
+    ends_raw: bool = False
+    by_age: bool = False
+
+    def plan(self, work: JobContext) -> Iterator[Proposal]:
+        """Propose the clusters, largest first."""
+        with work.store.snapshot():
+            clusters = self._cluster_facts(work)
+            made = _existing_concepts(clusters, work)
+        for facts in clusters:
+            before = made.get(tuple(sorted(item.id for item in facts)), ())
+            yield _concept_proposal(facts, before, work)
+
+    def _cluster_facts(self, work: JobContext) -> list[list[Item]]:
+        facts = [
+            item
+            for item in iter_items(work, kinds=self.kinds)
+            if item.entities and not item.flags and item.level != "insight"
+        ]
+        by_kind: defaultdict[tuple[int, int], list[Item]] = defaultdict(list)
+        for item in sorted(facts, key=lambda one: (one.stored_at, one.id)):
+            # Nothing becomes more secret, or less trusted, by standing beside others.
+            by_kind[item.classification, item.trust].append(item)
+        found = [one for some in by_kind.values() for one in self._join_by_entities(some)]
+        kept = [one[-self.most_facts :] for one in found if len(one) >= self.min_facts]
+        return sorted(kept, key=lambda one: (-len(one), one[0].stored_at, one[0].id))
+
+    def _join_by_entities(self, facts: Sequence[Item]) -> list[list[Item]]:
+        sets: dict[EntitySet, None] = dict.fromkeys(frozenset(item.entities) for item in facts)
+        root = single_linkage(sets, self.min_jaccard, self.most_sets)
+        joined: defaultdict[EntitySet, list[Item]] = defaultdict(list)
+        for item in facts:
+            joined[root[frozenset(item.entities)]].append(item)
+        return list(joined.values())
+
+
+def single_linkage(
+    sets: Mapping[EntitySet, None], min_jaccard: float, most_sets: int
+) -> dict[EntitySet, EntitySet]:
+    """Map each set to the representative of its cluster (single linkage by Jaccard)."""
+    root = {one: one for one in sets}
+
+    def top(one: EntitySet) -> EntitySet:
+        while root[one] != one:
+            root[one] = root[root[one]]
+            one = root[one]
+        return one
+
+    holding: defaultdict[str, list[EntitySet]] = defaultdict(list)
+    for one in sets:
+        for entity in one:
+            holding[entity].append(one)
+    for entity in sorted(holding):
+        if len(holding[entity]) > most_sets:
+            continue
+        for one, other in combinations(holding[entity], 2):
+            if len(one & other) >= min_jaccard * len(one | other):
+                first, second = sorted((top(one), top(other)), key=sorted)
+                root[second] = first
+    return {one: top(one) for one in sets}
+
+
+def _existing_concepts(
+    clusters: Sequence[Sequence[Item]], work: JobContext
+) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """Map each cluster to the concepts that an earlier run made of any of its facts."""
+    ids = [item.id for facts in clusters for item in facts]
+    links = work.store.links_of(ids, ("derives_from",)) if ids else []
+    concepts = work.store.get(sorted({link.src.id for link in links}))
+    ours = {
+        key
+        for key, item in concepts.items()
+        if item.live_to is None and is_made_by(item, Concepts().name)
+    }
+    of_fact: defaultdict[str, set[str]] = defaultdict(set)
+    for link in links:
+        if link.src.id in ours:
+            of_fact[link.dst.id].add(link.src.id)
+    return {
+        tuple(sorted(item.id for item in facts)): tuple(
+            sorted({concept for item in facts for concept in of_fact[item.id]})
+        )
+        for facts in clusters
+    }
+
+
+def _concept_proposal(facts: Sequence[Item], before: tuple[str, ...], work: JobContext) -> Proposal:
+    entities = _most_common_entities(facts)
+    names = [entity_name(entity, work) for entity in entities[:_MAX_NAMED]]
+    title = f"Facts about {', '.join(names)}"
+    told = condense(title, facts, work)
+    made_by, text = (
+        (RULES, _list_facts(title, facts)) if told.made_by == RULES else (told.made_by, told.text)
+    )
+    draft = Draft(
+        text,
+        kind="concept",
+        topic=facts[0].topic if len({item.topic for item in facts}) == 1 else None,
+        entities=tuple(
+            f"{entity.partition(':')[0]}:{name}"
+            for entity, name in zip(entities, names, strict=False)
+        ),
+        confidence=min(item.confidence for item in facts),
+        importance=max(item.importance for item in facts) * 0.9,
+        metadata={"made_by": made_by, "count": len(facts)},
+    )
+    return Proposal(
+        f"{len(facts)} facts about {', '.join(names)}",
+        f"{len(facts)} facts that share their entities",
+        ends=before,
+        successor=draft,
+        parents=tuple(item.id for item in facts),
+        renews=True,
+        seen={item.id: item.rev for item in facts},
+    )
+
+
+def _most_common_entities(facts: Sequence[Item]) -> list[str]:
+    counted: defaultdict[str, int] = defaultdict(int)
+    for item in facts:
+        for entity in item.entities:
+            counted[entity] += 1
+    return sorted(counted, key=lambda one: (-counted[one], one))[:12]
+
+
+def _list_facts(title: str, facts: Sequence[Item]) -> str:
+    lines = [f"{title}:"]
+    room = _MAX_CHARACTERS
+    for item in facts:
+        line = f"- {dated_excerpt(item, 300)}"
+        room -= len(line) + 1
+        if room < 0:
+            break
+        lines.append(line)
+    return "\n".join(lines)

@@ -1,0 +1,150 @@
+"""Refresh entities: missing vectors, momenta, and extraction by a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bethink.ingest.links import entity_text
+from bethink.ingest.llm_extraction import EXTRACTED_EVENT, apply_extraction, extract_with_model
+from bethink.maintain.job import JobContext, Proposal, batches, iter_items
+
+_ENTITY_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedEntities:
+    """Create missing entity vectors, at most ``most``."""
+
+    most: int
+
+    def __call__(self, work: JobContext) -> None:
+        if work.embedder is None:
+            return
+        waiting = work.store.unembedded_entities(work.embedder.model, self.most)
+        for batch in batches(waiting, _ENTITY_BATCH):
+            made = work.embedder.embed([entity_text(entity) for entity in batch])
+            by_id = {entity.id: one for entity, one in zip(batch, made, strict=True)}
+            work.store.set_entity_embeddings(work.embedder.model, by_id)
+
+    def __str__(self) -> str:
+        return "makes the vectors that entities lack"
+
+
+@dataclass(frozen=True, slots=True)
+class StoreMomenta:
+    """Store the computed momenta of entities."""
+
+    values: tuple[tuple[str, float], ...]
+
+    def __call__(self, work: JobContext) -> None:
+        work.store.set_momenta(dict(self.values), work.now)
+
+    def __str__(self) -> str:
+        return f"keeps the momentum of {len(self.values):,} entities"
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshEntities:
+    """Refresh at most ``most`` entities in a run, the most mentioned first."""
+
+    most: int = 5_000
+    name: str = "entities"
+    ends_raw: bool = False
+    by_age: bool = False
+
+    def plan(self, work: JobContext) -> Iterator[Proposal]:
+        """Propose one action for the vectors and one for the momenta, where out of date."""
+        if work.embedder is not None:
+            lacking = len(work.store.unembedded_entities(work.embedder.model, self.most))
+            if lacking:
+                told = f"{lacking:,} entities lack a vector of {work.embedder.model}"
+                yield Proposal(told, "entities lack vectors", actions=(EmbedEntities(self.most),))
+        stale = tuple(self._stale_momenta(work))
+        if stale:
+            told = f"the momentum of {len(stale):,} entities is out of date"
+            yield Proposal(told, "momenta are out of date", actions=(StoreMomenta(stale),))
+
+    def _stale_momenta(self, work: JobContext) -> Iterator[tuple[str, float]]:
+        seen = 0
+        while seen < self.most:
+            page = work.store.entities(limit=min(_ENTITY_BATCH, self.most - seen), offset=seen)
+            if not page:
+                return
+            seen += len(page)
+            found = work.store.momenta([entity.id for entity in page], work.now)
+            yield from (
+                (key, momentum.value)
+                for key, momentum in sorted(found.items())
+                if momentum.worked_out
+            )
+
+
+_EXTRACTION_BATCH = 10
+_JOURNAL_LINES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractByModel:
+    """Extract from memories, one model request each.
+
+    Memories that were read before are not read again, so it is idempotent.
+    """
+
+    ids: tuple[str, ...]
+
+    def __call__(self, work: JobContext) -> None:
+        if work.model is None:
+            return
+        for item in work.store.get(self.ids).values():
+            if item.live_to is not None or was_read_by_model(item.id, work):
+                continue
+            reading = extract_with_model(item, work.model, work.budget, work.store)
+            # Whoever changed it while the model was reading, changed what was read.
+            now = work.store.get([item.id])[item.id]
+            if now.live_to is None and now.rev == item.rev:
+                ctx = work.writing()
+                apply_extraction(now, reading, work.model.name, ctx)
+                work.store.log(
+                    EXTRACTED_EVENT, item=item.id, actor=ctx.actor, detail="", now=work.now
+                )
+
+    def __str__(self) -> str:
+        return f"lets the model read {len(self.ids)} memories"
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """Extract from the newest ``most`` memories that no model has read; none without a model."""
+
+    most: int = 100
+    name: str = "extract"
+    ends_raw: bool = False
+    by_age: bool = False
+
+    def plan(self, work: JobContext) -> Iterator[Proposal]:
+        """Propose small batches, so that a failing model costs only one of them."""
+        if work.model is None:
+            return
+        waiting = (
+            item.id
+            for item in iter_items(work, levels=("item",))
+            if not was_read_by_model(item.id, work)
+        )
+        left = self.most
+        for batch in batches(waiting, _EXTRACTION_BATCH):
+            some = tuple(batch[:left])
+            left -= len(some)
+            if not some:
+                return
+            yield Proposal(
+                f"{len(some)} memories have not been read by a model",
+                f"reads {len(some)} memories",
+                actions=(ExtractByModel(some),),
+            )
+
+
+def was_read_by_model(item_id: str, work: JobContext) -> bool:
+    """Whether a model has read a memory."""
+    lines = work.store.changes(item=item_id, actor=None, limit=_JOURNAL_LINES)
+    return any(line.kind == EXTRACTED_EVENT for line in lines)

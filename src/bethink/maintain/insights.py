@@ -1,0 +1,569 @@
+"""The insight tree: leaves over memories of one subject, branches over leaves, a root.
+
+A run builds what is due on every level: a branch sees the leaves that existed when the
+run began, so a new subject reaches the root after three runs. Grouping depends on the
+memories only, not on the order they were stored in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bethink.core.text import caption, fold, strip_hidden, word_set
+from bethink.errors import ModelError
+from bethink.ingest.admission import DERIVED_SOURCE
+from bethink.maintain.consolidate import (
+    RULES,
+    SECRET_CLASSIFICATION,
+    TYPICAL_PREFIX,
+    entity_name,
+    unsupported_numbers,
+)
+from bethink.maintain.job import JobContext, Proposal, is_made_by, iter_items
+from bethink.model import Draft, Item
+from bethink.prompts import cited_ids, fill_prompt, load_passages
+from bethink.retrieval.provenance import content_digest, recorded_sources
+
+if TYPE_CHECKING:
+    from bethink.ports import Matrix
+
+
+_MAX_ITERATIONS = 10
+_HUB_SHARE = 0.6  # an entity that more than this share of all memories mention tells nothing
+
+
+class SubjectGroup(NamedTuple):
+    """What memories have in common: a topic, an entity or a kind.
+
+    Includes classification and trust, which grouping must not change.
+    """
+
+    subject: str
+    classification: int
+    trust: int
+
+    @property
+    def key(self) -> str:
+        return f"{self.subject}|{self.classification}|{self.trust}"
+
+    def admits(self, item: Item) -> bool:
+        """Whether a memory still belongs; a change of entities alone does not exclude it."""
+        kind, _, topic = self.subject.partition(":")
+        if kind == "topic" and item.topic != topic:
+            return False
+        return (item.classification, item.trust) == (self.classification, self.trust)
+
+
+def group_by_subject(items: Sequence[Item]) -> dict[SubjectGroup, list[Item]]:
+    """Group memories by subject, ordered by text, so that ids decide nothing."""
+    counted = Counter(entity for item in items for entity in item.entities)
+    ceiling = max(2.0, _HUB_SHARE * len(items))
+    groups: defaultdict[SubjectGroup, list[Item]] = defaultdict(list)
+    for item in sorted(items, key=lambda one: (one.text, one.when, one.id)):
+        subject = _subject_of(item, counted, ceiling)
+        groups[SubjectGroup(subject, item.classification, item.trust)].append(item)
+    return dict(sorted(groups.items()))
+
+
+def _subject_of(item: Item, counted: Mapping[str, int], ceiling: float) -> str:
+    """Return the memory's topic, else its most shared entity, else its kind."""
+    if item.topic:
+        return f"topic:{item.topic}"
+    telling = [entity for entity in item.entities if 2 <= counted[entity] <= ceiling]
+    if telling:
+        return min(telling, key=lambda entity: (-counted[entity], entity))
+    return f"kind:{item.kind}"
+
+
+def split_by_meaning(items: Sequence[Item], vectors: Matrix | None, most: int) -> list[list[int]]:
+    """Split memories into parts of at most ``most``; returns their indices.
+
+    By meaning where there are vectors (bisecting spherical 2-means), else by time.
+    """
+    if len(items) <= most:
+        return [list(range(len(items)))]
+    if vectors is None:
+        return _split_by_time(items, most)
+    parts: list[list[int]] = []
+    waiting = [list(range(len(items)))]
+    while waiting:
+        part = waiting.pop()
+        halves = _bisect(part, vectors) if len(part) > most else [part]
+        if len(halves) == 1 and len(part) > most:
+            halves = [part[:most], part[most:]]  # all alike: any cut is as good
+        parts += [half for half in halves if len(half) <= most]
+        waiting += [half for half in halves if len(half) > most]
+    return sorted(parts)
+
+
+def _split_by_time(items: Sequence[Item], most: int) -> list[list[int]]:
+    order = sorted(range(len(items)), key=lambda at: (items[at].when, items[at].text))
+    count = -(-len(items) // most)
+    size = -(-len(items) // count)
+    return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+def _bisect(part: Sequence[int], vectors: Matrix) -> list[list[int]]:
+    """Split into two parts around two centres that start as far apart as possible."""
+    import numpy as np  # start-up time: only maintenance needs it here
+
+    rows = vectors[list(part)]
+    middle = rows.mean(axis=0)
+    first = int((rows @ middle).argmin())
+    second = int((rows @ rows[first]).argmin())
+    centres = np.stack([rows[first], rows[second]])
+    sides = np.zeros(len(part), dtype=bool)
+    for _ in range(_MAX_ITERATIONS):
+        likeness = rows @ centres.T
+        now = likeness[:, 1] > likeness[:, 0]
+        if not now.any() or now.all():
+            break
+        if (now == sides).all():
+            break
+        sides = now
+        for side, rows_of in ((0, rows[~sides]), (1, rows[sides])):
+            total = rows_of.sum(axis=0)
+            centres[side] = total / (float(np.linalg.norm(total)) or 1.0)
+    halves = [[one for one, on in zip(part, sides, strict=True) if on == side] for side in (0, 1)]
+    return [half for half in halves if half]
+
+
+def similarity_matrix(items: Sequence[Item], vectors: Matrix | None) -> list[list[float]]:
+    """Return pairwise similarity: by vectors, or by the Jaccard similarity of words."""
+    if vectors is not None:
+        table: list[list[float]] = (vectors @ vectors.T).tolist()
+        return table
+    words = [word_set(item.text) for item in items]
+    return [[len(one & other) / (len(one | other) or 1) for other in words] for one in words]
+
+
+MAX_POINTS = 5
+POINT_CHARACTERS = 200
+_REDUNDANCY_PENALTY = 0.5  # how much a point loses for saying what another says
+_MAX_TITLE_WORDS = 3
+_MIN_LETTERS = 4  # letters of a word that may stand in a title
+# Words that stand in any text and so tell nothing of these.
+_COMMON_WORDS = word_set("""
+about above after again against ahead along already also although always among another around
+because been before being below between both cannot could does doing done down during each
+either else even ever every everybody everyone everything from further gets give given goes
+going gone have having here into itself just know known last later least less like made make
+makes many might more most much must near nearly never next nobody none nothing often once only
+other others over please quite rather really same seen shall should since some somebody someone
+something soon still such than that their them then there these they thing things this those
+though through today together tomorrow took toward towards under unless until upon used uses
+using very want wants well went were what when where whether which while whole whom whose will
+with within without would yesterday your
+monday tuesday wednesday thursday friday saturday sunday january february march april june july
+august september october november december
+""")
+_WORD = re.compile(r"\w+")
+
+
+class Point(NamedTuple):
+    """A sentence and the memories that support it, its own source first."""
+
+    text: str
+    sources: tuple[str, ...]
+
+
+def points_of(items: Sequence[Item], likeness: Sequence[Sequence[float]]) -> list[Point]:
+    """Choose the most central memories as points; each other memory supports one of them."""
+    chosen: list[int] = []
+    centrality = [sum(row) / len(row) for row in likeness]
+    while len(chosen) < min(MAX_POINTS, len(items)):
+        left = [at for at in range(len(items)) if at not in chosen]
+        chosen.append(
+            max(
+                left,
+                key=lambda at: (
+                    centrality[at]
+                    - _REDUNDANCY_PENALTY * max((likeness[at][one] for one in chosen), default=0),
+                    items[at].importance,
+                    items[at].text,
+                ),
+            )
+        )
+    bearing: dict[int, list[str]] = {at: [items[at].id] for at in chosen}
+    for at, item in enumerate(items):
+        if at not in bearing:
+            nearest = max(chosen, key=lambda one: (likeness[at][one], items[one].text))
+            bearing[nearest].append(item.id)
+    in_time = sorted(chosen, key=lambda at: (items[at].when, items[at].text))
+    return [Point(point_text(items[at]), tuple(bearing[at])) for at in in_time]
+
+
+def point_text(item: Item) -> str:
+    """Format a memory as one line with its day."""
+    return f"{item.when:%Y-%m-%d}: {caption(_main_text(item), limit=POINT_CHARACTERS)}"
+
+
+def _main_text(item: Item) -> str:
+    """Return a memory's text; of a learning only its typical sentence."""
+    said = strip_hidden(item.text)
+    if item.source_class != DERIVED_SOURCE:
+        return said
+    lines = said.split("\n")
+    typical = (
+        line.removeprefix(TYPICAL_PREFIX) for line in lines if line.startswith(TYPICAL_PREFIX)
+    )
+    return next(typical, said)
+
+
+class WordCounts(NamedTuple):
+    """The number of memories of a subject, and how many of them hold each word."""
+
+    memories: int
+    holding: Counter[str]
+
+
+def count_words(items: Sequence[Item]) -> WordCounts:
+    """Count the words of a subject, once: it may have thousands of memories and many titles."""
+    words = (word for item in items for word in word_set(_main_text(item)))
+    return WordCounts(len(items), Counter(words))
+
+
+def make_title(subject: str, items: Sequence[Item], all_counts: WordCounts) -> str:
+    """Build a title: the subject and the words that distinguish these memories from others.
+
+    ``all_counts`` are the word counts of these and the others together.
+    """
+    others = all_counts.memories - len(items)
+    if not others:
+        return subject
+    here = count_words(items).holding
+    passed_over = word_set(subject) | _COMMON_WORDS
+
+    def lead(word: str) -> float:
+        return here[word] / len(items) - (all_counts.holding[word] - here[word]) / others
+
+    telling = [
+        word
+        for word in here
+        if word.isalpha() and len(word) >= _MIN_LETTERS and word not in passed_over
+        if here[word] >= 2 and lead(word) > 0
+    ]
+    words = sorted(telling, key=lambda word: (-lead(word), word))[:_MAX_TITLE_WORDS]
+    return f"{subject}: {', '.join(original_spelling(words, items))}" if words else subject
+
+
+def original_spelling(words: Sequence[str], items: Sequence[Item]) -> list[str]:
+    """Return words as the memories spell them: Saskia, not saskia.
+
+    A capital at the beginning of a text does not count, unless the word is a name.
+    """
+    names = {entity.partition(":")[2] for item in items for entity in item.entities}
+    spelt: dict[str, Counter[str]] = {word: Counter() for word in words}
+    for item in items:
+        for at, found in enumerate(_WORD.findall(strip_hidden(item.text))):
+            word = fold(found)
+            if word in spelt and (at or word in names):
+                spelt[word][found] += 1
+    return [
+        min(forms.items(), key=lambda one: (-one[1], one[0]))[0] if forms else word
+        for word, forms in spelt.items()
+    ]
+
+
+LEAF, BRANCH, ROOT = "leaf", "branch", "root"
+NEEDS_WHOLE_MEMORY = "insights and threads are made of the whole memory, not of a part of it"
+_MAX_TEXT = 6_000  # characters
+_DATE_PREFIX = re.compile(r"\d{4}-\d{2}-\d{2}: ")
+
+
+@dataclass(frozen=True, slots=True)
+class Insights:
+    """Build and renew the insight tree.
+
+    From ``min_loose`` memories that no leaf holds, those with ``min_leaf`` of one subject
+    become leaves of at most ``most_leaf``. A branch is made over ``min_leaves`` leaves of a
+    subject and renewed after ``branch_after`` of them changed; a root over ``min_branches``
+    branches, single leaves included, and renewed after ``root_after``. A leaf whose
+    memories changed or were removed is renewed at once, or removed.
+    """
+
+    min_loose: int = 20
+    min_leaf: int = 10
+    most_leaf: int = 30
+    min_leaves: int = 2
+    branch_after: int = 3
+    min_branches: int = 2
+    root_after: int = 2
+    levels: tuple[str, ...] = ("item",)
+    name: str = "insights"
+    ends_raw: bool = False
+    by_age: bool = False
+
+    def plan(self, work: JobContext) -> Iterator[Proposal]:
+        """Propose leaves first, then the levels above the existing ones."""
+        if work.filters.narrows:
+            yield Proposal(NEEDS_WHOLE_MEMORY, "")
+            return
+        with work.store.snapshot():
+            items = {
+                item.id: item
+                for item in iter_items(work, levels=self.levels)
+                if not item.flags and not is_made_by(item, self.name)
+            }
+            tree = current_tree(work, self.name)
+        yield from self._plan_leaves(items, tree[LEAF], work)
+        yield from self._plan_level_above(tree[LEAF], tree[BRANCH], BRANCH, work)
+        yield from self._plan_level_above(self._root_children(tree), tree[ROOT], ROOT, work)
+
+    def _root_children(self, tree: Mapping[str, Sequence[Item]]) -> list[Item]:
+        """Return the children of the root: the branches, and leaves too few for one."""
+        counted = Counter(_group_of(leaf).key for leaf in tree[LEAF])
+        alone = [leaf for leaf in tree[LEAF] if counted[_group_of(leaf).key] < self.min_leaves]
+        return [*tree[BRANCH], *alone]
+
+    def _plan_leaves(
+        self, items: Mapping[str, Item], leaves: Sequence[Item], work: JobContext
+    ) -> Iterator[Proposal]:
+        held: set[str] = set()
+        stale: dict[str, list[tuple[Item, list[Item]]]] = defaultdict(list)
+        for leaf in leaves:
+            seen, group = recorded_sources(leaf), _group_of(leaf)
+            there = [items[one] for one in seen if one in items and group.admits(items[one])]
+            held.update(item.id for item in there)
+            if len(there) < len(seen) or any(
+                content_digest(item) != seen[item.id] for item in there
+            ):
+                stale[group.key].append((leaf, there))
+        loose = [item for item in items.values() if item.id not in held]
+        enough = len(loose) >= self.min_loose
+        for group, members in group_by_subject(list(items.values())).items():
+            waiting = [item for item in members if item.id not in held]
+            for leaf, there in stale.pop(group.key, ()):
+                yield self._renew_leaf(group, leaf, there, work)
+            if enough and len(waiting) >= self.min_leaf:
+                yield from self._plan_new_leaves(group, waiting, members, work)
+        for left in stale.values():
+            for leaf, there in left:
+                yield self._renew_leaf(_group_of(leaf), leaf, there, work)
+
+    def _plan_new_leaves(
+        self,
+        group: SubjectGroup,
+        waiting: Sequence[Item],
+        members: Sequence[Item],
+        work: JobContext,
+    ) -> Iterator[Proposal]:
+        vectors = vectors_of(waiting, work)
+        subject, everywhere = subject_name(group, work), count_words(members)
+        for part in split_by_meaning(waiting, vectors, self.most_leaf):
+            chosen = [waiting[at] for at in part]
+            yield _leaf_proposal(group, make_title(subject, chosen, everywhere), chosen, (), work)
+
+    def _renew_leaf(
+        self, group: SubjectGroup, leaf: Item, there: Sequence[Item], work: JobContext
+    ) -> Proposal:
+        if len(there) < 2:
+            rule = "what it was made of is gone"
+            return Proposal(f"{leaf.caption}: {rule}", rule, ends=(leaf.id,), renews=True)
+        subject = subject_name(group, work)
+        named = str(leaf.caption or subject)
+        # Its old name may not go on telling what its memories no longer say.
+        told = word_set(subject).union(*(word_set(item.text) for item in there))
+        title = named if word_set(named) <= told else subject
+        return _leaf_proposal(group, title, there, (leaf.id,), work)
+
+    def _plan_level_above(
+        self, below: Sequence[Item], there: Sequence[Item], kind: str, work: JobContext
+    ) -> Iterator[Proposal]:
+        """Propose branches over leaves of one subject, or the root over all branches."""
+        least, after = (
+            (self.min_leaves, self.branch_after)
+            if kind == BRANCH
+            else (self.min_branches, self.root_after)
+        )
+        groups: defaultdict[str, list[Item]] = defaultdict(list)
+        for item in below:
+            groups[_group_of(item).key if kind == BRANCH else _root_group(item).key].append(item)
+        known = {str(item.metadata.get("group")): item for item in there}
+        for older in there:
+            if older not in known.values():  # left beside its successor by a run cut off
+                rule = "it was made anew"
+                yield Proposal(f"{older.caption}: {rule}", rule, ends=(older.id,), renews=True)
+        for key in sorted(groups.keys() | known.keys()):
+            parts, before = groups.get(key, []), known.get(key)
+            if len(parts) < least:
+                if before is not None:
+                    rule = "what it was made of is gone"
+                    why = f"{before.caption}: {rule}"
+                    yield Proposal(why, rule, ends=(before.id,), renews=True)
+                continue
+            there_now = {item.id for item in parts}
+            seen = recorded_sources(before).keys() if before is not None else set()
+            changed, gone = len(there_now ^ seen), not seen <= there_now
+            if before is None or changed >= after or gone:
+                yield _parent_proposal(kind, key, parts, (before.id,) if before else (), work)
+
+
+def current_tree(work: JobContext, job: str) -> dict[str, list[Item]]:
+    """Return the current tree, level by level, each level in a fixed order."""
+    tree: dict[str, list[Item]] = {LEAF: [], BRANCH: [], ROOT: []}
+    for item in iter_items(work, levels=("insight",)):
+        if is_made_by(item, job) and item.kind in tree:
+            tree[item.kind].append(item)
+    return {kind: sorted(found, key=lambda one: one.id) for kind, found in tree.items()}
+
+
+def subject_name(group: SubjectGroup, work: JobContext) -> str:
+    """Return the display name of the group."""
+    kind, _, key = group.subject.partition(":")
+    if kind == "topic":
+        return key
+    if kind != "kind":
+        return entity_name(group.subject, work)
+    ending = f"{key[:-1]}ies" if key.endswith("y") else f"{key}s"
+    return ending[:1].upper() + ending[1:]
+
+
+def vectors_of(items: Sequence[Item], work: JobContext) -> Matrix | None:
+    """Return the memories' vectors; None where one is missing."""
+    if work.embedder is None:
+        return None
+    import numpy as np  # start-up time: only maintenance needs it here
+
+    ids = [item.id for item in items]
+    found = work.store.embeddings(ids, work.embedder.model)
+    if len(found) < len(ids):
+        return None
+    return np.stack([found[one].vector for one in ids]).astype(np.float32)
+
+
+def _group_of(insight: Item) -> SubjectGroup:
+    """Parse the group an insight was made of; fall back to its own fields."""
+    told = str(insight.metadata.get("group")).rsplit("|", 2)
+    if len(told) < 3 or not (told[1].isdigit() and told[2].isdigit()):
+        return SubjectGroup(f"kind:{insight.kind}", insight.classification, insight.trust)
+    return SubjectGroup(told[0], int(told[1]), int(told[2]))
+
+
+def _root_group(insight: Item) -> SubjectGroup:
+    """Return the group of a branch's root: one for each classification and trust."""
+    return _group_of(insight)._replace(subject="all")
+
+
+def _leaf_proposal(
+    group: SubjectGroup,
+    title: str,
+    items: Sequence[Item],
+    before: tuple[str, ...],
+    work: JobContext,
+) -> Proposal:
+    likeness = similarity_matrix(items, vectors_of(items, work))
+    points = points_of(items, likeness)
+    return _insight_proposal(LEAF, group.key, title, items, points, before, work)
+
+
+def _parent_proposal(
+    kind: str, key: str, parts: Sequence[Item], before: tuple[str, ...], work: JobContext
+) -> Proposal:
+    """Propose a branch or the root: each part with its newest point, in the order of time."""
+    in_time = sorted(parts, key=lambda one: (one.when, one.text))
+    subject = subject_name(_group_of(parts[0]), work) if kind == BRANCH else "What is known here"
+    points = [Point(_heading(part), (part.id,)) for part in in_time]
+    return _insight_proposal(kind, key, subject, in_time, points, before, work)
+
+
+def _heading(part: Item) -> str:
+    points = [line[2:] for line in part.text.split("\n") if line.startswith("- ")]
+    newest = points[-1] if points else ""
+    # What stands in a branch is headed already: the root says its own heading alone.
+    dated = _DATE_PREFIX.search(newest)
+    return f"{part.caption or part.kind}. {newest[dated.start() :] if dated else newest}".strip()
+
+
+def _insight_proposal(  # noqa: PLR0917 - everything an insight is made of
+    kind: str,
+    group: str,
+    title: str,
+    sources: Sequence[Item],
+    points: Sequence[Point],
+    before: tuple[str, ...],
+    work: JobContext,
+) -> Proposal:
+    made_by = RULES
+    if work.model is not None and not any(
+        item.classification >= SECRET_CLASSIFICATION for item in sources
+    ):
+        title, points, made_by = _points_by_model(kind, title, sources, points, work)
+    first, last = min(item.when for item in sources), max(item.when for item in sources)
+    text = "\n".join([f"{title}:", *(f"- {point.text}" for point in points)])[:_MAX_TEXT]
+    draft = Draft(
+        text,
+        level="insight",
+        kind=kind,
+        caption=title[:160],
+        topic=group.removeprefix("topic:").rsplit("|", 2)[0] if group[:6] == "topic:" else None,
+        occurred_at=first,
+        occurred_end=last,
+        confidence=fmean(item.confidence for item in sources),
+        importance=max(item.importance for item in sources) * 0.9,
+        metadata=_insight_metadata(group, sources, points, made_by),
+        key=_insight_key(kind, group, sources, before),
+    )
+    rule = f"{len(sources)} {'memories' if kind == LEAF else 'insights'} become one {kind}"
+    return Proposal(
+        f"{title}: {rule}",
+        rule,
+        ends=before,
+        successor=draft,
+        parents=tuple(item.id for item in sources),
+        renews=True,
+        seen={item.id: item.rev for item in sources},
+    )
+
+
+def _insight_key(kind: str, group: str, sources: Sequence[Item], before: tuple[str, ...]) -> str:
+    """Build the idempotency key: the same sources replacing the same insight give the same key.
+
+    Memories that return to an earlier text make a new insight, and what was undone is not
+    made again.
+    """
+    said = [kind, group, sorted((item.id, content_digest(item)) for item in sources), before]
+    digest = hashlib.sha256(json.dumps(said, ensure_ascii=False).encode()).hexdigest()
+    return f"insights:{digest}"
+
+
+def _insight_metadata(
+    group: str, sources: Sequence[Item], points: Sequence[Point], made_by: str
+) -> dict[str, Any]:
+    return {
+        "made_by": made_by,
+        "group": group,
+        # Pairs, not keys: an id that ends in "pwd" must not make its imprint a password.
+        "seen": [[item.id, content_digest(item)] for item in sources],
+        "points": [{"text": point.text, "sources": list(point.sources)} for point in points],
+    }
+
+
+def _points_by_model(
+    kind: str, title: str, sources: Sequence[Item], points: Sequence[Point], work: JobContext
+) -> tuple[str, Sequence[Point], str]:
+    """Let the model write title and points; use them where the sources support them."""
+    assert work.model is not None
+    passages = load_passages(work.store, [item.id for item in sources])
+    try:
+        prompt = fill_prompt(f"insight-{kind}", work.store.space, entries=passages)
+        answer = work.model.complete(prompt, budget=work.budget)
+    except ModelError:
+        return title, points, RULES
+    by_id = {item.id: item for item in sources}
+    written = []
+    for point in answer["points"]:
+        bearing = tuple(one for one in cited_ids(passages, point["sources"]) if one in by_id)
+        if bearing and not any(unsupported_numbers(point["text"], [by_id[one] for one in bearing])):
+            written.append(Point(" ".join(point["text"].split()), bearing))
+    named = " ".join(answer["name"].split())
+    if not written or any(unsupported_numbers(named, sources)):
+        return title, points, RULES
+    return named, written, work.model.name

@@ -1,0 +1,217 @@
+"""The interface of a maintenance job: its context, its proposals, access to memories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from bethink.core.ids import make_id
+from bethink.ingest.admission import DERIVED_SOURCE, WriteContext
+from bethink.model import Draft, Filters, Item, Link, Status
+from bethink.ports import Budget, Embedder, LanguageModel, Scope, Store, Usage
+from bethink.retrieval.heat import UseCounts, heat
+
+ACTOR = "maintain"
+SHARE = 0.02
+EXEMPT_LAYERS = frozenset({"goal", "caveat"})
+
+
+@dataclass(frozen=True, slots=True)
+class JobContext:
+    """What a job may use, and its limits.
+
+    ``filters`` select the memories it is about. ``limit`` is how many memories may leave
+    recall in the whole run; a larger proposal is rejected. ``shown`` is the highest
+    classification whose words a plan may repeat to its reader. ``model`` is None where
+    rules are used, which is the default.
+    """
+
+    store: Store
+    embedder: Embedder | None
+    now: datetime
+    limit: int
+    model: LanguageModel | None = None
+    budget: Budget = field(default_factory=Budget)
+    notes_dir: Path | None = None
+    notes_trust: int = 1
+    filters: Filters = field(default_factory=lambda: Filters(max_classification=3))
+    shown: int = 3
+    make_id: Callable[[datetime], str] = make_id
+
+    @property
+    def scope(self) -> Scope:
+        """The memories that jobs may see: live, active, valid now."""
+        return Scope(self.filters, self.now)
+
+    def writing(self) -> WriteContext:
+        """Build the context for the write pipeline, with maintenance as the actor."""
+        return WriteContext(self.store, self.embedder, self.now, ACTOR, self.make_id, deriving=True)
+
+
+class Action(Protocol):
+    """An idempotent side effect of a proposal.
+
+    It only changes what can be rebuilt from the memories, so it is not undone.
+    """
+
+    def __call__(self, work: JobContext) -> None: ...
+
+    def __str__(self) -> str:
+        """Describe the action, for the preview."""
+        ...
+
+
+class Proposal(NamedTuple):
+    """One change, as data.
+
+    It is applied as a whole or, if something changed meanwhile, not at all. ``ends`` leave
+    recall once ``successor`` can be recalled; ``statuses`` are set and ``links`` added. The
+    successor derives from ``parents`` or, without any, from ``ends``. ``why`` is for
+    people, ``rule`` says the same without a word of any memory: it goes into the journal.
+    ``renews`` means that what ends was made by the same job and is rebuilt: that neither
+    counts against the limit nor is exempt for being protected. ``seen`` are the revisions
+    the job read: if one is no longer live, nothing is applied. ``about`` are memories whose
+    words it repeats besides. One that is ``secret`` may be applied, but not read. An empty
+    proposal is a remark.
+    """
+
+    why: str
+    rule: str
+    ends: tuple[str, ...] = ()
+    successor: Draft | None = None
+    parents: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+    statuses: tuple[tuple[str, Status], ...] = ()
+    actions: tuple[Action, ...] = ()
+    renews: bool = False
+    seen: Mapping[str, int] = MappingProxyType({})
+    about: tuple[str, ...] = ()
+    secret: bool = False
+
+    @property
+    def text(self) -> str | None:
+        """The successor's text; None where the reader may not see it."""
+        return None if self.secret or self.successor is None else self.successor.text
+
+    @property
+    def action_texts(self) -> tuple[str, ...]:
+        """The actions as text; empty where the reader may not see them."""
+        return () if self.secret else tuple(str(deed) for deed in self.actions)
+
+    @property
+    def is_remark(self) -> bool:
+        """Whether it changes nothing and only reports something."""
+        return not (self.ends or self.successor or self.links or self.statuses or self.actions)
+
+    @property
+    def leaving(self) -> tuple[str, ...]:
+        """The memories that an ordinary recall will no longer return."""
+        judged = (item for item, status in self.statuses if status != "active")
+        return tuple(dict.fromkeys((*self.ends, *judged)))
+
+    @property
+    def lineage(self) -> tuple[str, ...]:
+        """The ids that the successor derives from."""
+        return self.parents or self.ends
+
+
+class Job(Protocol):
+    """A kind of maintenance: a frozen value with its parameters.
+
+    ``plan`` reads and proposes; it never writes, and the same memory gives the same
+    proposals.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def ends_raw(self) -> bool:
+        """Whether verbatim episodes may leave recall, which they otherwise never do."""
+        ...
+
+    @property
+    def by_age(self) -> bool:
+        """Whether it judges memories by age, so that a wrong clock does harm."""
+        ...
+
+    def plan(self, work: JobContext) -> Iterator[Proposal]: ...
+
+
+def is_made_by(item: Item, job: str) -> bool:
+    """Whether a job made a memory.
+
+    Any writer can put a job's name into metadata, but only maintenance writes derived
+    memories.
+    """
+    return item.source_class == DERIVED_SOURCE and item.metadata.get("job") == job
+
+
+def exemption_reason(item: Item, job: Job) -> str | None:
+    """Return why a job must not end a memory; None where it may."""
+    if item.pinned:
+        return "pinned"
+    if item.protected:
+        return "protected"
+    if item.layer in EXEMPT_LAYERS:
+        return f"a {item.layer}"
+    if item.level == "raw" and not job.ends_raw:
+        return "a verbatim episode"
+    return None
+
+
+PAGE_SIZE = 1_000
+DAY_S = 86_400.0
+EXCERPT_CHARACTERS = 80  # characters of a memory that a proposal shows of it
+
+T = TypeVar("T")
+
+
+def iter_items(work: JobContext, **narrower: Any) -> Iterator[Item]:
+    """Yield the memories a run is about, newest first, page by page.
+
+    ``narrower`` are further filters, each applied where the run leaves it open.
+    """
+    open_ = {name: value for name, value in narrower.items() if not getattr(work.filters, name)}
+    scope = Scope(replace(work.filters, **open_), work.now)
+    last: str | None = None
+    while page := work.store.browse(scope, limit=PAGE_SIZE, after=last):
+        yield from page
+        last = page[-1].id
+
+
+def days_old(item: Item, work: JobContext) -> float:
+    """Days since it was stored; never negative."""
+    return max(0.0, (work.now - item.stored_at).total_seconds() / DAY_S)
+
+
+def days_unused(item: Item, usage: Usage | None, work: JobContext) -> float:
+    """Days since it was last recalled or, if never, stored."""
+    last = usage.last_at if usage and usage.last_at else item.stored_at
+    return max(0.0, (work.now - last).total_seconds() / DAY_S)
+
+
+def heat_by_id(items: Sequence[Item], work: JobContext) -> dict[str, tuple[float, float]]:
+    """Return each item's heat and the days since its last use, by id."""
+    warm: dict[str, tuple[float, float]] = {}
+    for batch in batches(items, PAGE_SIZE):
+        used = work.store.usage([item.id for item in batch], work.now)
+        for item in batch:
+            usage = used.get(item.id)
+            unused = days_unused(item, usage, work)
+            seen = usage or Usage()
+            uses = UseCounts(seen.in_30_days, seen.in_90_days, seen.recalls)
+            warm[item.id] = (heat(uses, unused, item.importance), unused)
+    return warm
+
+
+def batches(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the values in lists of ``size``, the last one shorter."""
+    left = iter(values)
+    while batch := list(islice(left, size)):
+        yield batch

@@ -1,0 +1,268 @@
+"""The journal of maintenance runs, the lineage of memories, and the clock check.
+
+Journal lines are found by the id of the run. They hold ids, never a word of a memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bethink.ingest.admission import DERIVED_SOURCE
+from bethink.maintain.job import ACTOR, JobContext, Proposal
+from bethink.model import Item
+from bethink.ports import Store
+
+if TYPE_CHECKING:
+    from bethink.maintain.succession import Successor
+
+
+RUN_PREFIX = "run-"
+ALL_RUNS = "maintenance"
+_RUN_BEGAN, _STEP_DONE, _STORING_SUCCESSOR, _RUN_UNDONE = (
+    "maintenance",
+    "maintained",
+    "making",
+    "undone",
+)
+_MAX_LINES = 1_000_000
+
+
+class RunRecord(NamedTuple):
+    """A run: its id, when it began, and the number of proposals per job."""
+
+    run: str
+    at: datetime
+    jobs: Mapping[str, int]
+
+
+class RunTrail(NamedTuple):
+    """What a run did, oldest first: memories made and ended, statuses set, links added."""
+
+    made: tuple[str, ...]
+    ended: tuple[str, ...]
+    statuses: tuple[tuple[str, str, str], ...]
+    links: tuple[tuple[str, str, str], ...]
+    undone: bool
+
+
+def begin_run(jobs: Mapping[str, int], work: JobContext) -> str:
+    """Start a new run and record it."""
+    run = f"{RUN_PREFIX}{work.make_id(work.now)}"
+    _write_line(_RUN_BEGAN, ALL_RUNS, {"run": run, "jobs": dict(jobs)}, work)
+    return run
+
+
+def record_successor(run: str, item: str, work: JobContext) -> None:
+    """Record the id of a successor before it is stored, so that it is never lost."""
+    _write_line(_STORING_SUCCESSOR, run, {"makes": item}, work)
+
+
+class StepRecord(NamedTuple):
+    """A proposal about to be applied: its run and its job."""
+
+    run: str
+    job: str
+    proposal: Proposal
+
+
+def record_step(step: StepRecord, made: Successor | None, work: JobContext) -> None:
+    """Record what is about to change, and the previous state."""
+    proposal = step.proposal
+    items = work.store.get([item for item, _ in proposal.statuses])
+    known = {
+        (link.src.id, link.type, link.dst.id)
+        for link in work.store.links_of([link.src.id for link in proposal.links])
+    }
+    links = [(link.src.id, link.type, link.dst.id) for link in proposal.links]
+    detail = {
+        "job": step.job,
+        "why": proposal.rule,
+        "makes": made.id if made else None,
+        "ends": list(proposal.ends),
+        "judges": [[item, items[item].status, status] for item, status in proposal.statuses],
+        "links": [list(link) for link in links if link not in known],
+        "deeds": len(proposal.actions),
+    }
+    _write_line(
+        _STEP_DONE, step.run, {name: value for name, value in detail.items() if value}, work
+    )
+
+
+def record_status_changes(
+    run: str, changes: Sequence[tuple[str, str, str]], work: JobContext
+) -> None:
+    """Record which statuses are about to change: the old and the new one."""
+    _write_line(_STEP_DONE, run, {"judges": [list(one) for one in changes]}, work)
+
+
+def record_undo(run: str, work: JobContext) -> None:
+    """Record that a run was undone."""
+    _write_line(_RUN_UNDONE, run, {}, work)
+
+
+def run_trail(run: str, store: Store) -> RunTrail | None:
+    """Return what a run did; None where there was no such run."""
+    lines = store.changes(item=run, actor=None, limit=_MAX_LINES)
+    if not lines and all(begun.run != run for begun in recent_runs(store, _MAX_LINES)):
+        return None
+    told = [_parse_detail(line.detail) for line in reversed(lines)]
+    return RunTrail(
+        made=tuple(dict.fromkeys(one["makes"] for one in told if one.get("makes"))),
+        ended=tuple(dict.fromkeys(item for one in told for item in one.get("ends", ()))),
+        statuses=tuple(tuple(judged) for one in told for judged in one.get("judges", ())),
+        links=tuple(tuple(link) for one in told for link in one.get("links", ())),
+        undone=any(line.kind == _RUN_UNDONE for line in lines),
+    )
+
+
+def successors_in_run(run: str, store: Store) -> dict[str, str]:
+    """Map each memory that a run ended to its successor, if it has one."""
+    told = [
+        _parse_detail(line.detail) for line in store.changes(item=run, actor=None, limit=_MAX_LINES)
+    ]
+    return {
+        item: one.get("makes") or one["uses"]
+        for one in reversed(told)
+        if one.get("makes") or one.get("uses")
+        for item in one.get("ends", ())
+    }
+
+
+def recent_runs(store: Store, limit: int = 20) -> list[RunRecord]:
+    """Return the last runs, newest first."""
+    lines = store.changes(item=ALL_RUNS, actor=None, limit=limit)
+    told = [(line, _parse_detail(line.detail)) for line in lines if line.kind == _RUN_BEGAN]
+    return [RunRecord(detail["run"], line.at, detail["jobs"]) for line, detail in told]
+
+
+def last_user_write(store: Store) -> datetime | None:
+    """Return the time of the last change by an actor other than maintenance."""
+    limit = 64
+    while True:
+        lines = store.changes(item=None, actor=None, limit=limit)
+        for line in lines:
+            if line.actor != ACTOR:
+                return line.at
+        if len(lines) < limit:
+            return None
+        limit *= 4
+
+
+def _write_line(kind: str, item: str, detail: Mapping[str, Any], work: JobContext) -> None:
+    told = json.dumps(detail, ensure_ascii=False, separators=(",", ":"))
+    work.store.log(kind, item=item, actor=ACTOR, detail=told, now=work.now)
+
+
+def _parse_detail(detail: str) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(detail)
+    return told
+
+
+MAX_AHEAD = timedelta(days=1)
+
+
+def days_ahead(store: Store, now: datetime) -> float | None:
+    """Days the clock is ahead of the last write, if more than one; None otherwise.
+
+    Either nothing was written for so long, or the clock has jumped; the caller decides.
+    None also where nothing was ever written.
+    """
+    last = last_user_write(store)
+    if last is None or now - last <= MAX_AHEAD:
+        return None
+    return (now - last).total_seconds() / 86_400
+
+
+DERIVES = ("derives_from",)
+
+
+class RemovalImpact(NamedTuple):
+    """The consequences of removing some memories.
+
+    ``descendants`` derive from them alone or were made by maintenance; ``mixed`` were
+    written from them and from others; ``orphans`` left recall because a descendant
+    replaced them, and should return.
+    """
+
+    ids: tuple[str, ...]
+    descendants: tuple[str, ...]
+    mixed: tuple[str, ...]
+    orphans: tuple[str, ...]
+
+    @property
+    def removed_ids(self) -> tuple[str, ...]:
+        return (*self.ids, *self.descendants)
+
+
+def descendants_of(ids: Iterable[str], store: Store) -> list[str]:
+    """Return everything that derives from these memories, nearest first."""
+    seen = dict.fromkeys(ids)
+    found: list[str] = []
+    rim = list(seen)
+    while rim:
+        children = [child for child, _ in _children(rim, store) if child not in seen]
+        rim = list(dict.fromkeys(children))
+        seen.update(dict.fromkeys(rim))
+        found += rim
+    return found
+
+
+def removal_impact(ids: Iterable[str], store: Store) -> RemovalImpact:
+    """Find what derives from these memories, split by whether it can stay."""
+    first = tuple(dict.fromkeys(ids))
+    going = dict.fromkeys(first)
+    mixed: dict[str, None] = {}
+    rim = list(first)
+    while rim:
+        children = dict.fromkeys(child for child, _ in _children(rim, store))
+        items = store.get([child for child in children if child not in going])
+        rim = []
+        for child, item in items.items():
+            parents = _parents(child, item, store)
+            if item.source_class == DERIVED_SOURCE or parents <= going.keys():
+                going[child] = None
+                mixed.pop(child, None)
+                rim.append(child)
+            else:
+                mixed[child] = None
+    descendants = tuple(one for one in going if one not in first)
+    orphans = orphans_of(going, going.keys() | mixed.keys(), store)
+    return RemovalImpact(first, descendants, tuple(mixed), orphans)
+
+
+def _children(ids: Iterable[str], store: Store) -> list[tuple[str, str]]:
+    wanted = list(ids)
+    there = set(wanted)
+    return [
+        (link.src.id, link.dst.id)
+        for link in store.links_of(wanted, DERIVES)
+        if link.dst.id in there and link.src.kind == link.dst.kind == "item"
+    ]
+
+
+def _parents(child: str, item: Item, store: Store) -> set[str]:
+    links = store.links_of([child], DERIVES, incoming=False)
+    named = {item.parent} if item.parent else set()
+    return named | {link.dst.id for link in links if link.dst.kind == "item"}
+
+
+def orphans_of(children: Iterable[str], going: set[str], store: Store) -> tuple[str, ...]:
+    """Return memories that were replaced by one of the children and are not removed."""
+    wanted = set(children)
+    links = store.links_of(sorted(wanted), DERIVES, incoming=False)
+    parents = {link.dst.id for link in links if link.src.id in wanted} - going
+    places: dict[str, Mapping[str, str]] = {}
+    found = []
+    for item in store.get(sorted(parents)).values():
+        run = (item.ended_by or "").partition(":")[2]
+        if item.live_to is None or not run.startswith(RUN_PREFIX):
+            continue
+        # A later run may have used what an earlier one made: only the journal knows.
+        if run not in places:
+            places[run] = successors_in_run(run, store)
+        if places[run].get(item.id) in wanted:
+            found.append(item.id)
+    return tuple(sorted(found))

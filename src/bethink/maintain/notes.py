@@ -1,0 +1,369 @@
+"""Write daily, weekly and quarterly notes as Markdown, for people and for recall.
+
+The last line of a generated file is a stamp: its space, a hash of the text above and
+the ids of its memories. A file without a stamp, with another hash or of another space
+is not ours and is left alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from bethink.core.text import caption, shorten, strip_hidden
+from bethink.ingest.notes import (
+    NOTE_FOLDERS,
+    append_stamp,
+    body_digest,
+    encode_space,
+    period_of,
+    read_stamp,
+)
+from bethink.maintain.job import JobContext, Proposal, iter_items
+from bethink.model import Item
+
+# Neither followed nor waited for: a link may lead out of the folder, a pipe never ends.
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_MAX_BYTES = 4 * 1024 * 1024
+
+
+class Note(NamedTuple):
+    """A file of notes: its text, the part above the stamp, and the stamp's fields."""
+
+    text: str
+    body: str
+    sources: frozenset[str]
+    is_intact: bool
+    space: str = ""
+
+    def without(self, ids: AbstractSet[str]) -> str:
+        """Return the file without the lines that name one of these memories."""
+        kept = [line for line in self.body.split("\n") if not any(one in line for one in ids)]
+        left = sorted(self.sources - ids)
+        digest = body_digest(self.body)  # still not intact
+        return append_stamp("\n".join(kept), digest, self.space, left)
+
+
+def add_stamp(body: str, ids: Iterable[str], space: str) -> str:
+    """Append the stamp line to a body."""
+    return append_stamp(body, body_digest(body), encode_space(space), ids)
+
+
+def read_note(path: Path) -> Note | None:
+    """Read the note in a file; None where there is no file."""
+    try:
+        handle = os.open(path, _OPEN_FLAGS)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return Note("", "", frozenset(), is_intact=False)  # a link or the like: not ours
+    with os.fdopen(handle, "rb") as file:
+        text = file.read(_MAX_BYTES).decode(errors="replace")
+    stamp = read_stamp(text)
+    if stamp is None:
+        return Note(text, text, frozenset(), is_intact=False)
+    intact = body_digest(stamp.body) == stamp.digest
+    return Note(text, stamp.body, stamp.sources, intact, stamp.space)
+
+
+def may_overwrite(note: Note | None, space: str) -> bool:
+    """Whether a space may write the file: it is missing, or its own and unedited."""
+    return note is None or (note.is_intact and note.space == encode_space(space))
+
+
+def is_of_other_space(note: Note | None, space: str) -> bool:
+    """Whether a file was written for another space."""
+    return note is not None and note.space not in ("", encode_space(space))
+
+
+def write_note(path: Path, text: str) -> None:
+    """Write the note atomically (temporary file, fsync, rename), readable by the owner only."""
+    _make_private_folder(path.parent.parent)
+    _make_private_folder(path.parent)
+    remove_temp_file(path)
+    handle = os.open(_temp_path(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(text.encode())
+        file.flush()
+        os.fsync(file.fileno())
+    _temp_path(path).replace(path)
+
+
+def remove_note(path: Path) -> None:
+    """Delete a note."""
+    path.unlink(missing_ok=True)
+
+
+def remove_temp_file(path: Path) -> None:
+    """Delete the temporary file that an interrupted write left."""
+    _temp_path(path).unlink(missing_ok=True)
+
+
+def _temp_path(path: Path) -> Path:
+    return path.with_name(f".{path.name}.new")
+
+
+def _make_private_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        folder.mkdir(mode=0o700, parents=True)
+        folder.chmod(0o700)
+
+
+MAX_CLASSIFICATION = 1
+_ENTRY_CHARACTERS = 300
+_MAX_ENTRIES = {"daily": 500, "weekly": 20, "quarterly": 40}
+_KIND_WEIGHTS = {
+    "decision": 0.3,
+    "milestone": 0.3,
+    "event": 0.1,
+    "learning": 0.2,
+    "preference": 0.1,
+}
+
+
+class ComposedNote(NamedTuple):
+    """The text of a note, and the ids of the memories in it."""
+
+    text: str
+    sources: tuple[str, ...]
+
+
+def compose_note(name: str, items: Sequence[Item]) -> ComposedNote:
+    """Write one paragraph per memory, each with its id; conversations by their first turn."""
+    kind = name.partition("_")[0]
+    told = [item for item in items if item.level != "raw" or item.session is None]
+    chosen = sorted(told, key=lambda item: (-_weight(item), item.when, item.id))[
+        : _MAX_ENTRIES[kind]
+    ]
+    grouped: defaultdict[str, list[Item]] = defaultdict(list)
+    for item in sorted(chosen, key=lambda one: (one.when, one.id)):
+        grouped[item.topic or ""].append(item)
+    blocks = [f"# {name.partition('_')[2]}"]
+    for topic in sorted(grouped):
+        if topic:
+            blocks.append(f"## {_one_line(topic)}")
+        blocks += [_memory_entry(item, with_day=kind != "daily") for item in grouped[topic]]
+    talks = _group_conversations([item for item in items if item.level == "raw" and item.session])
+    blocks += [_conversation_entry(said, with_day=kind != "daily") for said in talks]
+    if kind != "daily" and len(told) > len(chosen):
+        blocks.append(_summary_line(told, chosen))
+    sources = (*(item.id for item in chosen), *(said[0].id for said in talks))
+    return ComposedNote("\n\n".join(blocks) + "\n", sources)
+
+
+def _weight(item: Item) -> float:
+    return item.importance + _KIND_WEIGHTS.get(item.kind, 0.0) + (1.0 if item.pinned else 0.0)
+
+
+def _memory_entry(item: Item, *, with_day: bool) -> str:
+    when = f"{item.when:%Y-%m-%d}" if with_day else f"{item.when:%H:%M}"
+    return f"- {when} {item.kind}: {shorten(_one_line(item.text), _ENTRY_CHARACTERS)} ({item.id})"
+
+
+def _conversation_entry(said: Sequence[Item], *, with_day: bool) -> str:
+    first = said[0]
+    when = f"{first.when:%Y-%m-%d} " if with_day else ""
+    opening = caption(first.text, first.speaker)
+    return f"- {when}conversation of {len(said)} turns: {opening} ({first.id})"
+
+
+def _group_conversations(turns: Sequence[Item]) -> list[list[Item]]:
+    """Group turns by conversation, in their order."""
+    sessions: defaultdict[str, list[Item]] = defaultdict(list)
+    for item in sorted(turns, key=lambda one: (one.when, one.seq or 0, one.id)):
+        sessions[str(item.session)].append(item)
+    return list(sessions.values())
+
+
+def _summary_line(told: Sequence[Item], chosen: Sequence[Item]) -> str:
+    kinds = Counter(item.kind for item in told)
+    counted = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    return f"In all {len(told)} memories, {len(chosen)} of them above: {counted}."
+
+
+def _one_line(text: str) -> str:
+    return " ".join(strip_hidden(text).split())
+
+
+_REMEDY = "give each space a notes_dir of its own"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteNote:
+    """Rewrite a note from the current memories; delete it where there are none.
+
+    The memories are read when it is written, not when it was planned.
+    """
+
+    name: str
+    without: frozenset[str] = frozenset()
+
+    def __call__(self, work: JobContext) -> None:
+        if work.notes_dir is None:
+            return
+        path = note_path(work.notes_dir, self.name)
+        while may_overwrite(read_note(path), work.store.space):
+            text, sources = _recompose_note(self.name, self.without, work)
+            if text:
+                write_note(path, text)
+            else:
+                remove_note(path)
+            if _are_all_live(sources, work):
+                return
+
+    def __str__(self) -> str:
+        return f"writes the note {self.name}"
+
+
+def _are_all_live(ids: Sequence[str], work: JobContext) -> bool:
+    """Whether no memory in a note was erased while it was being written."""
+    items = work.store.get(ids)
+    return all(one in items and items[one].live_to is None for one in ids)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteNotes:
+    """Write notes of past periods, from the start of the quarter ``days`` back.
+
+    All of a day, the most important of a week and of a quarter. Confidential memories are
+    left out, and so are memories trusted less than notes are: a file would raise their
+    trust.
+    """
+
+    days: int = 400
+    name: str = "notes"
+    ends_raw: bool = False
+    by_age: bool = False
+
+    def plan(self, work: JobContext) -> Iterator[Proposal]:
+        """Propose each file that is missing, out of date, or empty by now."""
+        if work.notes_dir is None or work.filters.narrows:
+            return  # a note of a part of the memory would pass for one of the whole
+        since = _period_start(note_names(work.now - timedelta(days=self.days))[2])
+        wanted: dict[str, list[Item]] = {}
+        for item in _eligible_items(iter_items(work, since=since), work):
+            for name in note_names(item.when):
+                if not _is_ongoing(name, work.now):
+                    wanted.setdefault(name, []).append(item)
+        names = sorted(wanted.keys() | set(_own_notes(work.notes_dir, work.store.space)))
+        taken = sum(_is_other_spaces_note(name, work) for name in names)
+        if taken:
+            yield Proposal(f"{taken:,} notes of another space are left alone: {_REMEDY}", "")
+        for name in names:
+            proposal = _note_proposal(name, wanted.get(name), since, work)
+            if proposal is not None:
+                yield proposal
+
+
+def note_names(when: datetime) -> tuple[str, str, str]:
+    """Return the names of the notes of a moment: its day's, its week's, its quarter's."""
+    day = when.astimezone(UTC).date()
+    year, week, _ = day.isocalendar()
+    return (
+        f"daily_{day.isoformat()}",
+        f"weekly_{year:04d}-W{week:02d}",
+        f"quarterly_{day.year:04d}-Q{(day.month + 2) // 3}",
+    )
+
+
+def note_path(folder: Path, name: str) -> Path:
+    """Return the path of a note."""
+    return folder / name.partition("_")[0] / f"{name}.md"
+
+
+def stamped_note(name: str, items: Sequence[Item], space: str) -> ComposedNote:
+    """Compose the whole stamped file; empty where there are no memories."""
+    if not items:
+        return ComposedNote("", ())
+    composed = compose_note(name, items)
+    return composed._replace(text=add_stamp(*composed, space))
+
+
+def rewrite_notes_without(gone: Iterable[Item], work: JobContext) -> tuple[str, ...]:
+    """Rewrite the notes that mention these memories, without them; return the notes' names.
+
+    ``gone`` are all revisions of the removed memories: one may have belonged to another day.
+    """
+    if work.notes_dir is None or not work.notes_dir.is_dir():
+        return ()
+    going = list(gone)
+    ids = frozenset(item.id for item in going)
+    told = []
+    for name in sorted({name for item in going for name in note_names(item.when)}):
+        path = note_path(work.notes_dir, name)
+        remove_temp_file(path)
+        note = read_note(path)
+        if note is None or not (ids & note.sources):
+            continue
+        if may_overwrite(note, work.store.space):
+            WriteNote(name, ids)(work)
+        else:
+            # Edited by hand: what is theirs stays, the lines of these memories go.
+            write_note(path, note.without(ids))
+        told.append(name)
+    return tuple(told)
+
+
+def _recompose_note(name: str, ids: AbstractSet[str], work: JobContext) -> ComposedNote:
+    period = period_of(name)
+    assert period is not None
+    inside = iter_items(work, since=period[0], until=period[1])
+    told = [item for item in _eligible_items(inside, work) if item.id not in ids]
+    return stamped_note(name, told, work.store.space)
+
+
+def _eligible_items(items: Iterable[Item], work: JobContext) -> Iterator[Item]:
+    for item in items:
+        ours = str(item.source).startswith("maintain:")
+        told = item.classification <= MAX_CLASSIFICATION and item.trust >= work.notes_trust
+        if told and not ours and not item.flags:
+            yield item
+
+
+def _period_start(name: str) -> datetime:
+    period = period_of(name)
+    assert period is not None
+    return period[0]
+
+
+def _is_ongoing(name: str, now: datetime) -> bool:
+    period = period_of(name)
+    return period is None or period[1] > now
+
+
+def _is_other_spaces_note(name: str, work: JobContext) -> bool:
+    assert work.notes_dir is not None
+    return is_of_other_space(read_note(note_path(work.notes_dir, name)), work.store.space)
+
+
+def _own_notes(folder: Path, space: str) -> Iterator[str]:
+    """Yield the names of unedited notes that maintenance wrote for this space."""
+    for kind in NOTE_FOLDERS:
+        place = folder / kind
+        for path in sorted(place.glob(f"{kind}_*.md")) if place.is_dir() else ():
+            note = read_note(path) if period_of(path.stem) is not None else None
+            if note is not None and may_overwrite(note, space):
+                yield path.stem
+
+
+def _note_proposal(
+    name: str, items: Sequence[Item] | None, since: datetime, work: JobContext
+) -> Proposal | None:
+    assert work.notes_dir is not None
+    period = period_of(name)
+    if period is None or period[0] < since:
+        return None  # further back than was looked
+    note = read_note(note_path(work.notes_dir, name))
+    text = stamped_note(name, items or (), work.store.space).text
+    if not may_overwrite(note, work.store.space) or (note.text if note else "") == text:
+        return None
+    count = len(items or ())
+    told = f"{name} tells of {count} {'memory' if count == 1 else 'memories'}"
+    rule = "a note is missing" if note is None else "a note is out of date"
+    return Proposal(told, rule, actions=(WriteNote(name),))

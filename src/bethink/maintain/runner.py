@@ -1,0 +1,315 @@
+"""Run maintenance: make a bounded plan, preview it, execute it, or undo a run.
+
+Nothing is hidden before its successor can be recalled, and nothing is deleted. An
+interrupted run leaves either nothing or a successor next to its originals; the next run
+finds that successor by its key and continues from there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from bethink.errors import ModelError, NotFound, Refused
+from bethink.maintain.job import ACTOR, Job, JobContext, Proposal, exemption_reason, is_made_by
+from bethink.maintain.journal import (
+    RunTrail,
+    StepRecord,
+    begin_run,
+    record_step,
+    record_undo,
+    run_trail,
+)
+from bethink.maintain.succession import Blocked, Successor, ensure_successor, find_successor
+from bethink.model import Item, Link, Node
+from bethink.ports import Progress
+
+
+class Step(NamedTuple):
+    """A proposal in the plan, and the revisions it is about."""
+
+    job: Job
+    proposal: Proposal
+    revisions: Mapping[str, int]
+
+
+class SkippedProposal(NamedTuple):
+    """A proposal that was not taken or could not be applied, and why."""
+
+    job: str
+    why: str
+    hindrance: str
+
+
+class Plan(NamedTuple):
+    """What a run will do: of ``live`` memories at most ``limit`` leave recall."""
+
+    live: int
+    limit: int
+    steps: tuple[Step, ...]
+    left: tuple[SkippedProposal, ...] = ()
+    remarks: tuple[SkippedProposal, ...] = ()
+
+    @property
+    def leaving(self) -> int:
+        """The number of memories that leave recall, not counting rebuilt ones."""
+        return sum(_leaving_count(step.proposal) for step in self.steps)
+
+    @property
+    def token(self) -> str:
+        """A hash of exactly this plan, which confirms that the caller has seen it."""
+        told = [
+            (step.job.name, step.proposal[1:6], sorted(step.revisions.items()))
+            for step in self.steps
+        ]
+        return hashlib.sha256(repr(told).encode()).hexdigest()[:12]
+
+
+class AppliedProposal(NamedTuple):
+    """A proposal that was applied: what it made, and what left recall."""
+
+    job: str
+    proposal: Proposal
+    successor: str | None
+    ended: tuple[str, ...]
+
+
+class Report(NamedTuple):
+    """The result of a run. ``run`` is the id for `bethink undo`; None if nothing was done."""
+
+    run: str | None
+    plan: Plan
+    done: tuple[AppliedProposal, ...] = ()
+    left: tuple[SkippedProposal, ...] = ()
+
+
+def make_plan(jobs: Iterable[Job], work: JobContext) -> Plan:
+    """Collect the jobs' proposals into a plan, within the limits; reads only."""
+    steps: list[Step] = []
+    left: list[SkippedProposal] = []
+    remarks: list[SkippedProposal] = []
+    taken: set[str] = set()
+    room = work.limit
+    for job in jobs:
+        try:
+            for proposed in job.plan(work):
+                if proposed.is_remark:
+                    remarks.append(SkippedProposal(job.name, proposed.why, ""))
+                    continue
+                step = _make_step(job, proposed, work)
+                if _is_already_done(step, work):
+                    continue
+                proposal = step.proposal
+                hindrance = _skip_reason(step, taken, work) or _limit_reason(proposal, room, work)
+                if hindrance is not None:
+                    left.append(SkippedProposal(job.name, proposal.why, hindrance))
+                    continue
+                steps.append(step)
+                taken.update(proposal.leaving)
+                room -= _leaving_count(proposal)
+        except ModelError as error:
+            left.append(SkippedProposal(job.name, "", f"a model failed: {error.message}"))
+    return Plan(work.store.count(), work.limit, tuple(steps), tuple(left), tuple(remarks))
+
+
+def execute_plan(plan: Plan, work: JobContext, *, progress: Progress | None = None) -> Report:
+    """Apply the plan, one proposal after the other, each checked again."""
+    if not plan.steps:
+        return Report(None, plan, left=plan.left)
+    run = begin_run(Counter(step.job.name for step in plan.steps), work)
+    done: list[AppliedProposal] = []
+    left = list(plan.left)
+    for number, step in enumerate(plan.steps, start=1):
+        try:
+            outcome = _apply_step(step, run, work)
+        except ModelError as error:  # what it left undone is still there for the next run
+            outcome = Blocked(f"a model failed: {error.message}")
+        if isinstance(outcome, AppliedProposal):
+            done.append(outcome)
+        else:
+            left.append(SkippedProposal(step.job.name, step.proposal.why, outcome.why))
+        if progress is not None:
+            progress(number, len(plan.steps))
+    return Report(run, plan, tuple(done), tuple(left))
+
+
+def _make_step(job: Job, proposal: Proposal, work: JobContext) -> Step:
+    wanted = list(dict.fromkeys((*proposal.leaving, *proposal.lineage)))
+    found = work.store.get(wanted)
+    revisions = {item.id: item.rev for item in found.values()} | dict(proposal.seen)
+    return Step(job, _hide_secret_text(proposal, work), revisions)
+
+
+def _hide_secret_text(proposal: Proposal, work: JobContext) -> Proposal:
+    """Hide the words of memories that the plan's reader may not see."""
+    touched = list(dict.fromkeys((*proposal.leaving, *proposal.lineage, *proposal.about)))
+    marks = [item.classification for item in work.store.get(touched).values()]
+    if proposal.successor is not None:
+        marks.append(proposal.successor.classification)
+    if max(marks, default=0) <= work.shown:
+        return proposal
+    return proposal._replace(why=proposal.rule, secret=True)
+
+
+def _leaving_count(proposal: Proposal) -> int:
+    return 0 if proposal.renews else len(proposal.leaving)
+
+
+def _limit_reason(proposal: Proposal, room: int, work: JobContext) -> str | None:
+    if _leaving_count(proposal) <= room:
+        return None
+    return f"at most {work.limit:,} memories may leave recall in one run"
+
+
+def _skip_reason(step: Step, taken: set[str], work: JobContext) -> str | None:
+    """Return why a proposal cannot be applied now; None where it can."""
+    proposal = step.proposal
+    if taken.intersection((*proposal.leaving, *proposal.lineage)):
+        return "another proposal of this run comes first"
+    changed = _change_since_plan(step, work)
+    if changed is not None or proposal.successor is None:
+        return changed
+    known = find_successor(step.job, proposal, work)
+    return known.why if isinstance(known, Blocked) else None
+
+
+def _is_already_done(step: Step, work: JobContext) -> bool:
+    """Whether an earlier run made the successor, and nothing else remains to do."""
+    proposal = step.proposal
+    if proposal.successor is None or proposal.leaving or proposal.actions or proposal.links:
+        return False
+    return isinstance(find_successor(step.job, proposal, work), Successor)
+
+
+def _change_since_plan(step: Step, work: JobContext) -> str | None:
+    """Return what changed since the plan was made; None if nothing did."""
+    proposal = step.proposal
+    wanted = list(dict.fromkeys((*proposal.leaving, *proposal.lineage)))
+    items = work.store.get(wanted)
+    for item_id in wanted:
+        item = items.get(item_id)
+        if item is None or item.live_to is not None:
+            return f"{item_id} is no longer there"
+        if item.rev != step.revisions.get(item_id):
+            return f"{item_id} was changed meanwhile"
+    for item_id in proposal.leaving:
+        reason = _exemption(items[item_id], step)
+        if reason is not None:
+            return f"{item_id} stays: {reason}"
+    return None
+
+
+def _exemption(item: Item, step: Step) -> str | None:
+    if not step.proposal.renews:
+        return exemption_reason(item, step.job)
+    if item.pinned:
+        return "pinned"
+    return None if is_made_by(item, step.job.name) else f"not made by {step.job.name}"
+
+
+def _apply_step(step: Step, run: str, work: JobContext) -> AppliedProposal | Blocked:
+    proposal, job = step.proposal, step.job
+    changed = _change_since_plan(step, work)
+    if changed is not None:
+        return Blocked(changed)
+    made: Successor | None = None
+    if proposal.successor is not None:
+        outcome = ensure_successor(job, proposal, run, work)
+        if isinstance(outcome, Blocked):
+            return outcome
+        made = outcome
+    record_step(StepRecord(run, job.name, proposal), made, work)
+    if proposal.links:
+        work.store.add_links(proposal.links, now=work.now)
+    ended = _retire_memories(step, run, work)
+    for deed in proposal.actions:
+        deed(work)
+    return AppliedProposal(job.name, proposal, made.id if made else None, tuple(ended))
+
+
+def _retire_memories(step: Step, run: str, work: JobContext) -> Sequence[str]:
+    """End memories and set statuses of unchanged revisions; return what left recall."""
+    proposal, actor = step.proposal, work.writing().actor
+    for status in dict.fromkeys(status for _, status in proposal.statuses):
+        ids = [item for item, wanted in proposal.statuses if wanted == status]
+        work.store.set_status(ids, status, actor=actor, now=work.now, only=step.revisions)
+    if not proposal.ends:
+        return proposal.leaving
+    return work.store.end(
+        proposal.ends,
+        how=f"{step.job.name}:{run}",
+        actor=actor,
+        now=work.now,
+        only=step.revisions,
+    )
+
+
+class UndoResult(NamedTuple):
+    """What undoing a run did or, with ``preview``, would do: ids by outcome."""
+
+    run: str
+    restored: tuple[str, ...]
+    ended: tuple[str, ...]
+    judged: tuple[tuple[str, str], ...]
+    unlinked: int
+    preview: bool
+
+
+def undo_run(run: str, work: JobContext, *, preview: bool = False) -> UndoResult:
+    """Restore everything a run ended, then remove what it made.
+
+    Later changes by others are kept. An interrupted undo can be repeated.
+    """
+    trail = run_trail(run, work.store)
+    if trail is None:
+        raise NotFound(f"there is no run {run!r}", remedy="bethink maintain --runs")
+    undone = _preview_undo(run, trail, work)
+    if not (undone.restored or undone.ended or undone.judged or undone.unlinked):
+        told = "was undone already" if trail.undone else "changed nothing that could be undone"
+        raise Refused(f"{run} {told}")
+    if not preview:
+        _apply_undo(undone, trail, work)
+    return undone._replace(preview=preview)
+
+
+def _preview_undo(run: str, trail: RunTrail, work: JobContext) -> UndoResult:
+    judged_ids = [item for item, _, _ in trail.statuses]
+    items = work.store.get([*trail.made, *trail.ended, *judged_ids])
+    restored = [
+        item_id
+        for item_id in trail.ended
+        if item_id in items
+        and items[item_id].live_to is not None
+        and (items[item_id].ended_by or "").endswith(f":{run}")
+    ]
+    ended = [one for one in trail.made if one in items and items[one].live_to is None]
+    judged = [
+        (item_id, before)
+        for item_id, before, after in trail.statuses
+        if item_id in items and items[item_id].live_to is None and items[item_id].status == after
+    ]
+    there = {
+        (link.src.id, link.type, link.dst.id)
+        for link in work.store.links_of([src for src, _, _ in trail.links], incoming=False)
+    }
+    unlinked = len(there.intersection(trail.links))
+    return UndoResult(run, tuple(restored), tuple(ended), tuple(judged), unlinked, preview=True)
+
+
+def _apply_undo(undone: UndoResult, trail: RunTrail, work: JobContext) -> None:
+    store, now = work.store, work.now
+    if undone.restored:
+        store.restore(undone.restored, actor=ACTOR, now=now)
+    for item_id, before in undone.judged:
+        store.set_status([item_id], before, actor=ACTOR, now=now)  # type: ignore[arg-type]
+    if undone.unlinked:
+        store.remove_links(
+            [Link(Node("item", src), Node("item", dst), kind) for src, kind, dst in trail.links],
+            actor=ACTOR,
+            now=now,
+        )
+    if undone.ended:
+        store.end(undone.ended, how=f"undone:{undone.run}", actor=ACTOR, now=now)
+    record_undo(undone.run, work)

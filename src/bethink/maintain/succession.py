@@ -1,0 +1,231 @@
+"""Store the successors of memories, and remove memories with all that derives from them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from bethink.errors import NotFound, Refused
+from bethink.ingest.admission import DERIVED_SOURCE
+from bethink.ingest.pipeline import remember
+from bethink.ingest.revision import bridge_supersession, find_reactivatable, reactivate_superseded
+from bethink.maintain.job import Job, JobContext, Proposal, is_made_by
+from bethink.maintain.journal import (
+    RemovalImpact,
+    begin_run,
+    descendants_of,
+    orphans_of,
+    record_status_changes,
+    record_successor,
+)
+from bethink.maintain.notes import rewrite_notes_without
+from bethink.model import Draft, Filters, Item, Link, Node
+from bethink.ports import EraseReceipt, Scope, Store, TextSearch
+
+QUARANTINED: Literal["quarantined"] = "quarantined"
+
+
+class EraseResult(NamedTuple):
+    """What an erase did: the receipt, rewritten notes, restored and quarantined memories.
+
+    Restored ones had been replaced by an erased one; quarantined ones may repeat what was
+    erased.
+    """
+
+    receipt: EraseReceipt
+    notes: tuple[str, ...]
+    restored: tuple[str, ...]
+    quarantined: tuple[str, ...]
+
+
+class RevokeResult(NamedTuple):
+    """What came from a source, what derives from that, and what happened to both."""
+
+    source: str
+    ids: tuple[str, ...]
+    descendants: tuple[str, ...]
+    restored: tuple[str, ...]
+    preview: bool
+    erased: EraseResult | None = None
+    run: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def erase(reach: RemovalImpact, work: JobContext, *, actor: str) -> EraseResult:
+    """Erase every byte of the memories and of what derives from them.
+
+    An interrupted erase can be repeated: restoring comes first, and the memories
+    themselves, by which everything else is found, are erased last.
+    """
+    doubtful = [*reach.mixed, *descendants_of(reach.mixed, work.store)]
+    doubtful = [one for one in dict.fromkeys(doubtful) if one not in reach.removed_ids]
+    restored = work.store.restore(reach.orphans, actor=actor, now=work.now)
+    restored += reactivate_superseded(list(reach.removed_ids), work.writing())
+    work.store.set_status(doubtful, QUARANTINED, actor=actor, now=work.now)
+    revisions = _all_revisions([*reach.removed_ids, *doubtful], work.store)
+    notes = rewrite_notes_without(revisions, work)
+    bridge_supersession(reach.removed_ids, work.writing())
+    receipt = work.store.erase(reach.removed_ids, actor=actor, now=work.now)
+    # Somebody may have written a note just before they were gone.
+    late = rewrite_notes_without(revisions, work)
+    return EraseResult(receipt, tuple(sorted({*notes, *late})), tuple(restored), tuple(doubtful))
+
+
+def revoke(
+    source: str, work: JobContext, *, actor: str, erasing: bool = False, preview: bool = False
+) -> RevokeResult:
+    """Take everything from a source, and all its descendants, out of recall.
+
+    Quarantined memories can still be looked at, and undoing the run restores them.
+    """
+    ids = tuple(work.store.from_source(source))
+    if not ids:
+        raise NotFound(f"nothing came from {source!r}", remedy="bethink show ID names a source")
+    descendants = tuple(descendants_of(ids, work.store))
+    going = (*ids, *descendants)
+    orphans = orphans_of(going, set(going), work.store)
+    would = RevokeResult(source, ids, descendants, orphans, preview)
+    if preview:
+        return would
+    if erasing:
+        done = erase(RemovalImpact(ids, descendants, (), orphans), work, actor=actor)
+        return would._replace(erased=done, notes=done.notes)
+    run = begin_run({"revoke": 1}, work)
+    before = {item.id: item.status for item in work.store.get(going).values()}
+    back = find_reactivatable(going, work.writing())
+    judged = [(one, before[one], QUARANTINED) for one in before]
+    record_status_changes(run, [*judged, *((one, "superseded", "active") for one in back)], work)
+    work.store.restore(orphans, actor=actor, now=work.now)
+    work.store.set_status(back, "active", actor=actor, now=work.now)
+    work.store.set_status(going, QUARANTINED, actor=actor, now=work.now)
+    return would._replace(
+        run=run, notes=rewrite_notes_without(_all_revisions(going, work.store), work)
+    )
+
+
+def _all_revisions(ids: Sequence[str], store: Store) -> list[Item]:
+    return [revision for one in ids for revision in store.history(one)]
+
+
+class Blocked(NamedTuple):
+    """Why a proposal was not applied."""
+
+    why: str
+
+
+class Successor(NamedTuple):
+    """The replacing memory, stored now or by an earlier run."""
+
+    id: str
+
+
+def successor_key(job: Job, proposal: Proposal, work: JobContext) -> str:
+    """Build the idempotency key: the same job over the same texts gives the same key."""
+    assert proposal.successor is not None
+    if proposal.successor.key is not None:
+        return proposal.successor.key
+    items = work.store.get(list(proposal.lineage))
+    said = sorted((item.id, item.text) for item in items.values())
+    digest = hashlib.sha256(json.dumps(said, ensure_ascii=False).encode()).hexdigest()
+    return f"{job.name}:{digest}"
+
+
+def find_successor(job: Job, proposal: Proposal, work: JobContext) -> Successor | Blocked | None:
+    """Return the successor that an earlier run made of the same memories, or None.
+
+    One that was undone or forgotten since is not made again.
+    """
+    used = work.store.find_key(successor_key(job, proposal, work))
+    if used is None:
+        return None
+    item = work.store.get([used[0]]).get(used[0])
+    if item is None or item.live_to is not None:
+        return Blocked("it was done before and undone")
+    if item.id in proposal.ends or not is_made_by(item, job.name):
+        return Blocked(f"{item.id} says the same already")
+    return Successor(item.id)
+
+
+def ensure_successor(
+    job: Job, proposal: Proposal, run: str, work: JobContext
+) -> Successor | Blocked:
+    """Store the successor unless it exists; Blocked where nothing may be hidden yet."""
+    known = find_successor(job, proposal, work)
+    if isinstance(known, Blocked):
+        return known
+    made = known or _store_successor(job, proposal, run, work)
+    if isinstance(made, Blocked):
+        return made
+    parents = work.store.get(list(proposal.lineage))
+    if len(parents) < len(proposal.lineage):
+        # Erased while the successor was on its way: it may repeat what is not to be.
+        work.store.erase([made.id], actor=work.writing().actor, now=work.now)
+        return Blocked("one of its memories was erased meanwhile")
+    me = Node("item", made.id)
+    links = [Link(me, Node("item", parent), "derives_from") for parent in proposal.lineage]
+    work.store.add_links(links, now=work.now)
+    return made if _is_recallable(made.id, work) else Blocked(f"{made.id} cannot be recalled yet")
+
+
+def _store_successor(
+    job: Job, proposal: Proposal, run: str, work: JobContext
+) -> Successor | Blocked:
+    draft = with_inherited_fields(job, proposal, run, work)
+    assert draft.id is not None
+    record_successor(run, draft.id, work)
+    try:
+        kept = remember([draft], work.writing())[0]
+    except Refused as error:
+        return Blocked(f"its text was refused: {error.message}")
+    if kept.id != draft.id:
+        # Somebody's own memory does not become a stand-in: it would go when that does.
+        return Blocked(f"{kept.id} says the same already")
+    return Successor(kept.id)
+
+
+def with_inherited_fields(job: Job, proposal: Proposal, run: str, work: JobContext) -> Draft:
+    """Return the draft with the fields inherited from its parents.
+
+    As secret as the most secret of them, as trusted as the least trusted (the write
+    pipeline enforces the trust itself).
+    """
+    assert proposal.successor is not None
+    parents = list(work.store.get(list(proposal.lineage)).values())
+    draft = proposal.successor
+    told: dict[str, Any] = {"made_by": "rules", **draft.metadata, "run": run, "job": job.name}
+    return draft._replace(
+        id=work.make_id(work.now),
+        key=successor_key(job, proposal, work),
+        source=f"maintain:{job.name}",
+        source_class=DERIVED_SOURCE,
+        derives_from=proposal.lineage,
+        metadata=told,
+        force=True,
+        **_inherited_fields(draft, parents),
+    )
+
+
+def _inherited_fields(draft: Draft, parents: list[Item]) -> dict[str, Any]:
+    return {
+        "trust": min([one.trust for one in parents], default=draft.trust),
+        "classification": max([draft.classification, *(one.classification for one in parents)]),
+        "integrity": min([draft.integrity, *(one.integrity for one in parents)]),
+        "credibility": max([one.credibility for one in parents], default=draft.credibility),
+        "pinned": False,
+    }
+
+
+def _is_recallable(item_id: str, work: JobContext) -> bool:
+    """Whether recall finds it by its words and, where there is a model, its vector."""
+    store = work.store
+    scope = Scope(Filters(ids=(item_id,), max_classification=3), work.now)
+    found = store.browse(scope, limit=1)
+    if not found:
+        return False
+    words = found[0].text[:500]
+    if store.terms(words) and not store.search_text(TextSearch(words, depth=1), scope).matches:
+        return False
+    embedder = work.embedder
+    return embedder is None or item_id in store.embeddings([item_id], embedder.model)

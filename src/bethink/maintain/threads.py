@@ -1,0 +1,450 @@
+"""Find threads: long-running topics, by anchor, links and time.
+
+Every run goes through all memories in the order of time: the same memories give the
+same threads, and forgotten or corrected memories leave them automatically.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from bethink.core.text import caption, strip_hidden
+from bethink.errors import NotFound
+from bethink.ingest.admission import DERIVED_SOURCE
+from bethink.maintain.consolidate import entity_name
+from bethink.maintain.insights import NEEDS_WHOLE_MEMORY, vectors_of
+from bethink.maintain.job import ACTOR, Action, JobContext, Proposal, iter_items
+from bethink.model import Item, Member, Thread, ThreadEvent
+from bethink.model.item import Lifecycle, Role, ThreadEventKind, ThreadKind, ThreadState
+
+if TYPE_CHECKING:
+    from bethink.ports import Vector
+
+
+DORMANT_AFTER = timedelta(days=14)
+CLOSED_AFTER = timedelta(days=45)
+
+_EVENT_BY_KIND: dict[str, ThreadEventKind] = {
+    "decision": "decision_made",
+    "question": "question_opened",
+    "milestone": "milestone_reached",
+    "resolution": "resolution_declared",
+    "outcome": "resolution_declared",
+}
+# The first that fits counts: what clears a blocker or solves a problem also names it.
+_EVENT_WORDS: dict[ThreadEventKind, str] = {
+    "blocker_cleared": r"\b(?:unblocked|no longer (?:blocked|waiting|stuck))\b",
+    "question_closed": (
+        r"\b(?:answered|turns out|it turned out|the answer is|root cause (?:was|is)|caused by)\b"
+    ),
+    "resolution_declared": r"\b(?:resolved|fixed|solved|closed the (?:issue|ticket|case))\b",
+    "blocker_added": r"\b(?:blocked (?:by|on)|wait(?:ing|s) (?:for|on)|stuck (?:on|with|at))\b",
+    "milestone_reached": (
+        r"\b(?:shipped|released|launched|went live|merged|completed|finished|migrated)\b"
+    ),
+    "setback": (
+        r"\b(?:failed|failing|outage|rolled back|regression|broke|broken|crash(?:ed|es)?"
+        r"|timed out)\b"
+    ),
+    "decision_made": r"\b(?:decided|we chose|agreed (?:to|on)|settled on|going with)\b",
+    "question_opened": r"\?\s*$",
+    "state_change": r"\b(?:moved to|switched (?:to|from)|is now|changed (?:to|from))\b",
+}
+_EVENT_PATTERNS = {kind: re.compile(words, re.IGNORECASE) for kind, words in _EVENT_WORDS.items()}
+# "Not yet fixed" tells of no resolution, "never shipped" of no milestone.
+_NEGATED = re.compile(
+    r"(?:\b(?:not|never|cannot|nor)|n['\u2019]t)\s+(?:(?:yet|been|be|fully|really|all)\s+)*$",
+    re.IGNORECASE,
+)
+_OUTCOME_EVENTS = frozenset(("resolution_declared", "milestone_reached", "question_closed"))
+
+
+def event_kind(item: Item, *, first: bool) -> ThreadEventKind:
+    """Return the kind of event a memory reports: from its kind, else from its words."""
+    if item.kind in _EVENT_BY_KIND:
+        return _EVENT_BY_KIND[item.kind]
+    for kind, pattern in _EVENT_PATTERNS.items():
+        if any(
+            not _NEGATED.search(item.text[: one.start()]) for one in pattern.finditer(item.text)
+        ):
+            return kind
+    return "observation" if first else "update"
+
+
+def member_role(item: Item, score: float, *, first: bool, match: float) -> Role:
+    """Return a member's role: the first triggers, outcomes conclude, good matches are core."""
+    if first:
+        return "trigger"
+    if event_kind(item, first=False) in _OUTCOME_EVENTS:
+        return "outcome"
+    return "core" if score >= match else "context"
+
+
+def thread_events(items: Sequence[Item]) -> tuple[ThreadEvent, ...]:
+    """Return the events, in the order of time."""
+    told = []
+    for number, item in enumerate(items):
+        kind = event_kind(item, first=number == 0)
+        meaningful = kind not in {"observation", "update"}
+        told.append(ThreadEvent(number, kind, item.when, item.id, meaningful=meaningful))
+    return tuple(told)
+
+
+def thread_state(events: Sequence[ThreadEvent], now: datetime, *, anchored: bool) -> ThreadState:
+    """Return the state: the last event about blockers and resolutions decides."""
+    for event in reversed(events):
+        if event.kind == "blocker_added":
+            return "blocked"
+        if event.kind == "resolution_declared":
+            return "resolved"
+        if event.kind in {"blocker_cleared", "setback", "question_opened"}:
+            break
+    if len(events) < 3 and not anchored:
+        return "uncertain"
+    return "stable" if now - events[-1].at >= DORMANT_AFTER else "ongoing"
+
+
+def thread_lifecycle(events: Sequence[ThreadEvent], state: ThreadState, now: datetime) -> Lifecycle:
+    """Return the lifecycle: dormant after two weeks, closed after six and a half.
+
+    A resolved thread closes once it is dormant.
+    """
+    quiet = now - max(event.at for event in events)
+    if quiet >= CLOSED_AFTER or (state == "resolved" and quiet >= DORMANT_AFTER):
+        return "closed"
+    return "dormant" if quiet >= DORMANT_AFTER else "active"
+
+
+def thread_kind(anchor: str | None, events: Sequence[ThreadEvent]) -> ThreadKind:
+    """Return the kind: people relate, setbacks make a case, tickets or projects work."""
+    if anchor is not None and anchor.startswith("person:"):
+        return "relationship"
+    if any(event.kind in {"setback", "blocker_added"} for event in events):
+        return "case"
+    works = ("ticket:", "project:", "file:", "tool:")
+    return "work" if anchor is not None and anchor.startswith(works) else "topic"
+
+
+GENERATED_PREFIX = "thread-"
+MAX_HEADLINE_CLASSIFICATION = 1  # the highest classification whose words may stand in a headline
+CAUSAL = ("causes", "caused_by")
+_DAY_S = 86_400.0
+_HUB_SHARE = 0.2
+_HEADLINE_CHARACTERS = 80  # characters
+_MAX_COMPARED = 40  # open threads that a memory is compared with
+
+
+@dataclass(frozen=True, slots=True)
+class PutThread:
+    """Store a whole thread; idempotent."""
+
+    thread: Thread
+
+    def __call__(self, work: JobContext) -> None:
+        try:
+            work.store.put_thread(self.thread, actor=ACTOR, now=work.now)
+        except NotFound:
+            return  # one of its memories was erased meanwhile; the next run looks again
+
+    def __str__(self) -> str:
+        return f"{self.thread.headline}: {len(self.thread.members)} memories"
+
+
+@dataclass(frozen=True, slots=True)
+class DropThread:
+    """Delete a thread that the memories no longer support."""
+
+    thread: str
+
+    def __call__(self, work: JobContext) -> None:
+        work.store.drop_thread(self.thread, actor=ACTOR, now=work.now)
+
+    def __str__(self) -> str:
+        return f"{self.thread} has ended"
+
+
+@dataclass(slots=True)
+class _GrowingThread:
+    """A thread under construction: its memories in the order of time, and shared data."""
+
+    anchor: str | None
+    items: list[Item] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    entities: Counter[str] = field(default_factory=Counter)
+    sum: Vector | None = None
+
+    def take(self, item: Item, score: float, vector: Vector | None) -> None:
+        self.items.append(item)
+        self.scores.append(score)
+        self.entities.update(item.entities)
+        if vector is not None:
+            self.sum = vector if self.sum is None else self.sum + vector
+
+
+@dataclass(frozen=True, slots=True)
+class FindThreads:
+    """Find threads by how strongly a memory belongs to each.
+
+    The strength is the best of: the same anchor (``explicit``), a causal link, nearness in
+    time among shared entities (``temporal``), similarity (``semantic``), shared entities
+    (``entity``); with a bonus where two of these are strong, and where entities support it.
+    From ``match`` it joins, unless another thread comes within ``margin``; two that reach
+    ``new`` with each other start one.
+    """
+
+    match: float = 0.78
+    new: float = 0.70
+    margin: float = 0.10
+    explicit: float = 0.95
+    temporal: float = 0.85
+    semantic: float = 0.75
+    entity: float = 0.55
+    several: float = 0.10
+    support: float = 0.05
+    near_days: float = 14.0
+    levels: tuple[str, ...] = ("item",)
+    name: str = "threads"
+    ends_raw: bool = False
+    by_age: bool = False
+
+    def plan(self, work: JobContext) -> Iterator[Proposal]:
+        """Propose every thread that is new, changed or gone."""
+        if work.filters.narrows:
+            yield Proposal(NEEDS_WHOLE_MEMORY, "")
+            return
+        with work.store.snapshot():
+            found = {thread.id: thread for thread in self._find_threads(work)}
+            before = {thread.id: thread for thread in generated_threads(work)}
+        for key in sorted(found.keys() | before.keys()):
+            if key not in found:
+                rule = "its memories no longer make a thread"
+                yield _thread_proposal(before[key], rule, DropThread(key))
+            elif not _is_stored(found[key], before.get(key)):
+                rule = f"{len(found[key].members)} memories of one thread"
+                yield _thread_proposal(found[key], rule, PutThread(found[key]))
+
+    def _find_threads(self, work: JobContext) -> Iterator[Thread]:
+        items = sorted(
+            # What was superseded is part of how it went: blocked first, then fixed.
+            (
+                one
+                for one in iter_items(work, levels=self.levels, include_superseded=True)
+                if not one.flags
+            ),
+            key=lambda one: (one.when, one.text, one.id),
+        )
+        finder = _ThreadFinder(self, items, work)
+        for item in items:
+            # What maintenance made tells of many days: it belongs by its name alone.
+            if item.source_class != DERIVED_SOURCE or anchor_of(item) is not None:
+                finder.place(item)
+        for thread in finder.threads:
+            if len(thread.items) >= 2:
+                yield self._closed(thread, work)
+
+    def _closed(self, thread: _GrowingThread, work: JobContext) -> Thread:
+        events = thread_events(thread.items)
+        state = thread_state(events, work.now, anchored=thread.anchor is not None)
+        members = tuple(
+            Member(
+                item.id,
+                member_role(item, score, first=at == 0, match=self.match),
+                round(min(1.0, score), 4),
+                item.stored_at,
+            )
+            for at, (item, score) in enumerate(zip(thread.items, thread.scores, strict=True))
+        )
+        return Thread(
+            id=_thread_id(thread),
+            headline=_headline(thread, work),
+            kind=thread_kind(thread.anchor, events),
+            anchor=thread.anchor,
+            lifecycle=thread_lifecycle(events, state, work.now),
+            state=state,
+            members=tuple(sorted(members)),
+            events=events,
+            created_at=thread.items[0].when,
+            updated_at=thread.items[-1].when,
+        )
+
+
+class _ThreadFinder:
+    """Assigns memories, one after the other, to the threads so far."""
+
+    def __init__(self, rules: FindThreads, items: Sequence[Item], work: JobContext) -> None:
+        self.threads: list[_GrowingThread] = []
+        self._rules = rules
+        self._hubs = _hub_entities(items)
+        self._vectors = _vectors_by_id(items, work)
+        self._causes = _causal_links(items, work)
+        self._of_item: dict[str, _GrowingThread] = {}
+        self._by_anchor: dict[str, _GrowingThread] = {}
+        self._by_entity: defaultdict[str, list[_GrowingThread]] = defaultdict(list)
+
+    def place(self, item: Item) -> None:
+        """Add a memory to the thread it belongs to, or to a new one."""
+        scored = sorted(
+            (
+                (self._membership_score(item, thread), -number, thread)
+                for number, thread in self._candidate_threads(item)
+            ),
+            key=lambda one: one[:2],
+            reverse=True,
+        )
+        best = scored[0] if scored else None
+        if best is not None and self._joins(best, scored[1:2]):
+            self._add_member(best[2], item, best[0])
+            return
+        anchor = anchor_of(item)
+        thread = _GrowingThread(None if anchor in self._by_anchor else anchor)
+        self.threads.append(thread)
+        self._add_member(thread, item, 1.0)
+
+    def _joins(
+        self,
+        best: tuple[float, int, _GrowingThread],
+        others: Sequence[tuple[float, int, _GrowingThread]],
+    ) -> bool:
+        rules = self._rules
+        score, _, thread = best
+        if score >= rules.explicit:
+            return True
+        least = rules.new if len(thread.items) == 1 else rules.match
+        return score >= least and all(score - other[0] >= rules.margin for other in others)
+
+    def _candidate_threads(self, item: Item) -> list[tuple[int, _GrowingThread]]:
+        """Return the threads it may belong to: by anchor, causal links and entities."""
+        near: dict[int, _GrowingThread] = {}
+        anchored = self._by_anchor.get(anchor_of(item) or "")
+        linked = [self._of_item.get(other) for other in self._causes.get(item.id, {})]
+        shared = [
+            thread
+            for entity in item.entities
+            if entity not in self._hubs
+            for thread in self._by_entity[entity][-_MAX_COMPARED:]
+        ]
+        for thread in (anchored, *linked, *shared):
+            if thread is not None:
+                near[id(thread)] = thread
+        return list(enumerate(near.values()))
+
+    def _membership_score(self, item: Item, thread: _GrowingThread) -> float:
+        rules = self._rules
+        anchor = anchor_of(item)
+        same = rules.explicit if anchor is not None and anchor == thread.anchor else 0.0
+        links = self._causes.get(item.id, {})
+        known = (one for one in thread.items if one.id in links) if links else ()
+        causal = max((links[one.id] for one in known), default=0.0)
+        telling = [entity for entity in item.entities if entity not in self._hubs]
+        shared = sum(entity in thread.entities for entity in telling)
+        overlap = shared / len(telling) if telling else 0.0
+        days = abs((item.when - thread.items[-1].when).total_seconds()) / _DAY_S
+        nearness = max(0.0, 1.0 - days / rules.near_days) if shared else 0.0
+        alike = max(0.0, self._similarity(item, thread))
+        families = (
+            causal, rules.temporal * nearness * overlap, rules.semantic * alike,
+            rules.entity * overlap,
+        )  # fmt: skip
+        strong = (causal >= 0.5) + (nearness >= 0.5) + (alike >= 0.5)
+        score = max(same, *families)
+        score += rules.several if strong >= 2 else 0.0
+        return score + (rules.support if overlap >= 0.5 else 0.0)
+
+    def _similarity(self, item: Item, thread: _GrowingThread) -> float:
+        vector = self._vectors.get(item.id)
+        if vector is None or thread.sum is None:
+            return 0.0
+        length = float(thread.sum @ thread.sum) ** 0.5
+        return float(vector @ thread.sum) / length if length else 0.0
+
+    def _add_member(self, thread: _GrowingThread, item: Item, score: float) -> None:
+        thread.take(item, score, self._vectors.get(item.id))
+        self._of_item[item.id] = thread
+        if thread.anchor is not None:
+            self._by_anchor.setdefault(thread.anchor, thread)
+        for entity in item.entities:
+            if entity not in self._hubs and thread not in self._by_entity[entity][-1:]:
+                self._by_entity[entity].append(thread)
+
+
+def anchor_of(item: Item) -> str | None:
+    """Return a memory's anchor: its topic, else a ticket it names."""
+    if item.topic:
+        return f"topic:{item.topic}"
+    return next((one for one in item.entities if one.startswith("ticket:")), None)
+
+
+def _thread_proposal(thread: Thread, rule: str, action: Action) -> Proposal:
+    members = tuple(member.item for member in thread.members)
+    return Proposal(thread.headline, rule, actions=(action,), about=members)
+
+
+def _is_stored(thread: Thread, before: Thread | None) -> bool:
+    """Whether the store has the same thread; the first creation time is kept."""
+    return before is not None and thread._replace(created_at=before.created_at) == before
+
+
+def generated_threads(work: JobContext) -> Iterator[Thread]:
+    """Yield the threads that this job made; threads stored by people are theirs."""
+    offset, page = 0, 200
+    while found := work.store.threads(limit=page, offset=offset):
+        yield from (thread for thread in found if thread.id.startswith(GENERATED_PREFIX))
+        offset += page
+
+
+def _hub_entities(items: Sequence[Item]) -> frozenset[str]:
+    counted = Counter(entity for item in items for entity in item.entities)
+    ceiling = max(8.0, _HUB_SHARE * len(items))
+    return frozenset(entity for entity, count in counted.items() if count > ceiling)
+
+
+def _vectors_by_id(items: Sequence[Item], work: JobContext) -> Mapping[str, Vector]:
+    vectors = vectors_of(items, work) if items else None
+    if vectors is None:
+        return {}
+    return {item.id: vector for item, vector in zip(items, vectors, strict=True)}
+
+
+def _causal_links(items: Sequence[Item], work: JobContext) -> dict[str, dict[str, float]]:
+    """Map each memory to those it caused or was caused by, with the strength."""
+    found: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    for link in work.store.links_of([item.id for item in items], CAUSAL):
+        if link.src.kind == link.dst.kind == "item":
+            strength = link.weight * link.confidence
+            found[link.src.id][link.dst.id] = strength
+            found[link.dst.id][link.src.id] = strength
+    return found
+
+
+def _thread_id(thread: _GrowingThread) -> str:
+    """Build a stable id from the anchor or, without one, the first memory."""
+    begun = thread.anchor or f"item:{thread.items[0].id}"
+    return GENERATED_PREFIX + hashlib.sha256(begun.encode()).hexdigest()[:16]
+
+
+def _headline(thread: _GrowingThread, work: JobContext) -> str:
+    kind, _, key = (thread.anchor or "").partition(":")
+    if kind == "topic":
+        return key
+    shown = next(
+        (one for one in thread.items if one.classification <= MAX_HEADLINE_CLASSIFICATION), None
+    )
+    if thread.anchor is not None:
+        return _ticket_headline(entity_name(thread.anchor, work), shown)
+    if shown is None:  # whoever lists threads may not be one who may read these
+        return f"memories since {thread.items[0].when:%Y-%m-%d}"
+    return caption(strip_hidden(shown.text), limit=_HEADLINE_CHARACTERS)
+
+
+def _ticket_headline(name: str, shown: Item | None) -> str:
+    """Format a ticket's name and subject, as the first memory gives it."""
+    if shown is None:
+        return name
+    about = caption(strip_hidden(shown.text), limit=_HEADLINE_CHARACTERS)
+    return about if about.casefold().startswith(name.casefold()) else f"{name}: {about}"

@@ -1,0 +1,288 @@
+"""Inputs and outputs: drafts and their results, queries and their answers."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+from bethink.model.evidence import Candidate, Pool
+from bethink.model.item import NO_METADATA, Level
+
+
+class Draft(NamedTuple):
+    """A memory to be stored, before the write pipeline has processed it.
+
+    Only ``text`` is required. ``key`` is an idempotency key: the same key again stores
+    nothing new. ``force`` stores text that looks like a pasted log. ``derives_from`` are the
+    ids of source memories: the new one is trusted no more than any of them.
+    """
+
+    text: str
+    level: Level = "item"
+    kind: str | None = None
+    layer: str | None = None
+    topic: str | None = None
+    tier: str | None = None
+    tags: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    caption: str | None = None
+    original: str | None = None
+    language: str | None = None
+    speaker: str | None = None
+    session: str | None = None
+    seq: int | None = None
+    parent: str | None = None
+    source: str = "user"
+    source_class: str = "user"
+    trust: int | None = None
+    integrity: int = 2
+    credibility: int = 6
+    classification: int = 1
+    emotion: float = 0.0
+    importance: float = 0.5
+    confidence: float = 1.0
+    pinned: bool = False
+    occurred_at: datetime | None = None
+    occurred_end: datetime | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    metadata: Mapping[str, Any] = NO_METADATA
+    id: str | None = None
+    key: str | None = None
+    force: bool = False
+    derives_from: tuple[str, ...] = ()
+
+
+class Collision(NamedTuple):
+    """An existing memory that conflicts with or resembles a new one, and the action taken.
+
+    It says the same (``exact``) or nearly so (``near``); its fact is replaced by the new
+    one (``supersedes``), or replaces it (``superseded``); it disagrees (``contradicts``); or
+    it covers much the same (``related``). ``similarity`` is the likeness or the confidence
+    of the judgement, ``resolve`` the command to undo or settle it.
+    """
+
+    id: str
+    kind: Literal["exact", "near", "supersedes", "superseded", "contradicts", "related"]
+    similarity: float
+    action: str
+    text: str
+    resolve: str = ""
+
+
+class Remembered(NamedTuple):
+    """The result of storing one draft."""
+
+    id: str
+    status: Literal["stored", "duplicate", "repeated"]
+    collisions: tuple[Collision, ...] = ()
+    redacted: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which memories may be recalled. Applied inside every search, before any cut.
+
+    Empty tuples and ``None`` mean no restriction. ``entities`` holds names or
+    ids, any of which must be mentioned; every one of ``tags`` must be present.
+    ``include_untopiced`` admits memories without a topic where ``topics`` are given.
+    ``bands`` are heat bands (hot, warm, cold, frozen); ``stored_by`` excludes memories
+    stored after that moment.
+    """
+
+    ids: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    tiers: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+    speakers: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    bands: tuple[str, ...] = ()
+    stored_by: datetime | None = None
+    min_trust: int = 0
+    max_classification: int = 2
+    include_superseded: bool = False
+    include_expired: bool = False
+    include_untopiced: bool = False
+
+    @property
+    def narrows(self) -> bool:
+        """Whether they select memories by content, not only by permission."""
+        return any(getattr(self, name) for name in _SELECTIVE_FILTERS)
+
+
+_SELECTIVE_FILTERS = (
+    *("ids", "levels", "kinds", "layers", "topics", "tiers", "tags", "entities", "sources"),
+    *("sessions", "speakers", "since", "until"),
+)
+
+
+def id_checksum(item_id: str) -> int:
+    """A short checksum of an id, for cursors."""
+    return zlib.crc32(item_id.encode())
+
+
+class Situation(NamedTuple):
+    """The caller's context: hour (0 to 23, UTC), weekday (Monday is 0) and topic.
+
+    None where it was not given.
+    """
+
+    hour: int | None = None
+    weekday: int | None = None
+    topic: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question with its time and limits. It carries the clock.
+
+    ``seen`` are checksums of memories that earlier pages returned; they are left out.
+    ``most`` limits single levels ("raw": 5) separately from ``k``. A query with an empty
+    ``text`` returns everything its filters admit, newest first.
+    """
+
+    text: str
+    now: datetime
+    as_of: datetime | None = None
+    filters: Filters = field(default_factory=Filters)
+    k: int = 10
+    max_tokens: int = 2000
+    offset: int = 0
+    track: bool = False
+    seen: frozenset[int] = frozenset()
+    most: tuple[tuple[str, int], ...] = ()
+    context: Situation = field(default_factory=Situation)
+
+    @property
+    def moment(self) -> datetime:
+        """The time the answer is for: ``as_of`` when given, else ``now``."""
+        return self.as_of or self.now
+
+
+class Step(NamedTuple):
+    """The result of one pipeline step, and its duration."""
+
+    name: str
+    seconds: float
+    pool: Pool
+    came_in: int = 0
+    status: Literal["ok", "skipped", "degraded"] = "ok"
+    note: str = ""
+
+
+class Degraded(NamedTuple):
+    """A part that failed, and why; the answer was made without it."""
+
+    part: str
+    reason: str
+
+
+class Page(NamedTuple):
+    """Which part of the answer this is and how to get the next one."""
+
+    offset: int
+    returned: int
+    total: int
+    has_more: bool
+    stopped_by: Literal["end", "k", "tokens"]
+    tokens: int
+    cursor: str | None = None
+
+
+class Caption(NamedTuple):
+    """The caption of a source that several hits came from."""
+
+    source: str
+    text: str
+    score: float
+    items: tuple[str, ...]
+
+
+class Relation(NamedTuple):
+    """A link that the reader of a hit should know, from the hit's side.
+
+    ``inbound`` links lead from the other memory to the hit.
+    """
+
+    item: str
+    type: str
+    other: str
+    text: str
+    inbound: bool = False
+
+
+class Timeline(NamedTuple):
+    """Hits of one subject in chronological order."""
+
+    subject: str
+    items: tuple[str, ...]
+
+
+class Run(NamedTuple):
+    """One run of the pipeline; ``cached`` where its answer came from the cache."""
+
+    id: str
+    started_at: datetime
+    completed_at: datetime
+    cached: bool = False
+
+
+AnswerStatus = Literal["found", "nothing_stored", "nothing_matched", "below_gate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """The answer to a query: hits, page, status and the trace of how they were found.
+
+    ``ways`` maps each channel's name to what it searches by: words, pieces of words,
+    meaning, names, time.
+    """
+
+    query: Query
+    profile: str
+    status: AnswerStatus
+    reason: str
+    hits: Pool
+    page: Page
+    warnings: tuple[str, ...] = ()
+    degraded: tuple[Degraded, ...] = ()
+    nearest_miss: Candidate | None = None
+    steps: tuple[Step, ...] = ()
+    captions: tuple[Caption, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    timelines: tuple[Timeline, ...] = ()
+    evidences: tuple[str, ...] = ()
+    ways: tuple[tuple[str, str], ...] = ()
+    strategy: Literal["simple", "deep"] = "simple"
+    run: Run | None = None
+
+    @property
+    def insights(self) -> Pool:
+        """The insights among the hits."""
+        return tuple(hit for hit in self.hits if hit.item.level == "insight")
+
+    @property
+    def items(self) -> Pool:
+        """The facts, notes and summaries among the hits."""
+        return tuple(hit for hit in self.hits if hit.item.level == "item")
+
+    @property
+    def raw(self) -> Pool:
+        """The verbatim episodes among the hits."""
+        return tuple(hit for hit in self.hits if hit.item.level == "raw")
+
+    def __bool__(self) -> bool:
+        return bool(self.hits)

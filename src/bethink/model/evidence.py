@@ -1,0 +1,87 @@
+"""Candidates of the pipeline: an item, its score, and the evidence that adds up to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import attrgetter, itemgetter
+from typing import Literal, NamedTuple
+
+from bethink.model.item import Item
+
+Op = Literal["seen", "add", "times", "set"]
+
+
+class Evidence(NamedTuple):
+    """One reason for a candidate's score.
+
+    ``seen`` reports a fact and leaves the score unchanged; the other operations change
+    it. ``via`` names the node through which a score arrived, ``rank`` the position a
+    retriever gave.
+    """
+
+    by: str
+    op: Op
+    value: float
+    why: str = ""
+    via: str | None = None
+    rank: int | None = None
+
+    def as_report(self) -> Evidence:
+        """The same evidence as a mere report.
+
+        Three times as fast as ``_replace``; a fusion calls it for everything any retriever found.
+        """
+        return Evidence(self.by, "seen", self.value, self.why, self.via, self.rank)
+
+
+def replay(evidence: Iterable[Evidence], start: float = 0.0) -> float:
+    """Compute the score of a chain of evidence, in order."""
+    score = start
+    for reason in evidence:
+        if reason.op == "add":
+            score += reason.value
+        elif reason.op == "times":
+            score *= reason.value
+        elif reason.op == "set":
+            score = reason.value
+    return score
+
+
+class Candidate(NamedTuple):
+    """An item in the pipeline, with its score and the evidence for it."""
+
+    item: Item
+    score: float = 0.0
+    evidence: tuple[Evidence, ...] = ()
+
+    def with_evidence(
+        self, by: str, op: Op, value: float, why: str = "", *, via: str | None = None
+    ) -> Candidate:
+        """A copy with one more piece of evidence. Nothing else may change a score."""
+        reason = Evidence(by, op, value, why, via)
+        return Candidate(self.item, replay((reason,), self.score), (*self.evidence, reason))
+
+    def reason(self, by: str) -> Evidence | None:
+        """The last evidence given by a retriever or stage, if any."""
+        for reason in reversed(self.evidence):
+            if reason.by == by:
+                return reason
+        return None
+
+
+Pool = tuple[Candidate, ...]
+
+
+def sort_by_score(candidates: Iterable[Candidate]) -> Pool:
+    """Sort by descending score, then by id, so that the order is deterministic."""
+    ranked = list(candidates)
+    # Two stable sorts by plain keys take half the time of one sort by a pair, and the
+    # first is only needed where scores are equal.
+    if len(set(map(_SCORE, ranked))) < len(ranked):
+        ranked.sort(key=_ITEM_ID)
+    ranked.sort(key=_SCORE, reverse=True)
+    return tuple(ranked)
+
+
+_ITEM_ID = attrgetter("item.id")
+_SCORE = itemgetter(1)

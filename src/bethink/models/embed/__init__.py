@@ -1,0 +1,1 @@
+"""Embedders: static token vectors, transformers, hashing, and served models."""

@@ -1,0 +1,436 @@
+"""Embedders behind a server (Ollama, OpenAI), with validation of every answer.
+
+Every failure is a ModelError with a sentence, so that memories are stored and queued and
+recalls answer without vectors. A server's error text is not repeated: it may come from
+anywhere and would be read by a language model.
+
+Cosines of two models cannot be compared: one may give 0.05 to unrelated texts, another 0.7.
+Where a stage judges a cosine by itself, it needs the model's similarity baseline.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from pathlib import Path
+from threading import Lock
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bethink.config.paths import cache_folder, make_private_folder
+from bethink.core.atomic_write import atomic_replace
+from bethink.core.lazy import Lazy
+from bethink.errors import ModelError
+from bethink.models.embed.static import StaticEmbedder
+from bethink.models.embed.tokenizers import require_encodable
+from bethink.models.http import (
+    CircuitBreaker,
+    HttpReply,
+    Url,
+    bearer_header,
+    check_status,
+    parse_base_url,
+    post_json,
+    post_with_retry,
+    read_timeout,
+    truncate_bytes,
+)
+from bethink.ports import Embedder, Embedding
+
+if TYPE_CHECKING:
+    from bethink.ports import Matrix
+
+
+BASELINES_FILE = "scales.json"
+# A measurement that failed must not hold up every question.
+_RETRY_AFTER_S = 300.0
+# Of a model that finds everything alike nothing could be judged: as good as that.
+_MAX_BASELINE = 0.99
+
+_log = logging.getLogger(__name__)
+
+SAMPLE_QUESTIONS = (
+    "Which port does the billing service listen on?",
+    "When is my sister's wedding?",
+    "Who repaired the roof last winter?",
+    "What did the dentist say about the wisdom tooth?",
+    "How long does the train to Lisbon take?",
+    "Where did we plant the apple trees?",
+    "Why was the release postponed?",
+    "What is the name of the neighbour's dog?",
+    "Which book did the reading group choose?",
+    "How much flour goes into the bread?",
+    "What colour will the kitchen be painted?",
+    "Did the violin teacher move to another school?",
+)
+SAMPLE_STATEMENTS = (
+    "The museum is closed on Mondays in the low season.",
+    "Our compiler warns about unused variables by default.",
+    "She scored twice in the second half and was named player of the match.",
+    "The bank raised the interest on savings by a quarter of a percent.",
+    "Glaciers in the valley have lost a third of their ice since the eighties.",
+    "He collects stamps from countries that no longer exist.",
+    "The hearing before the court was adjourned until further notice.",
+    "A battery of this kind survives about two thousand charging cycles.",
+    "Bees find their way home by the position of the sun.",
+    "The actor forgot his lines and the audience applauded all the same.",
+    "Customs officers seized forty crates at the border.",
+    "Their satellite sends a picture of the coast every ninety minutes.",
+)
+
+
+def measure_baseline(embedder: Embedder) -> float:
+    """Measure a model's mean cosine of unrelated questions and statements; deterministic."""
+    import numpy as np  # start-up time
+
+    asked = np.stack([embedder.embed_query(text).vector for text in SAMPLE_QUESTIONS])
+    return mean_cosine(asked, np.stack([one.vector for one in embedder.embed(SAMPLE_STATEMENTS)]))
+
+
+def mean_cosine(questions: Matrix, statements: Matrix) -> float:
+    """Return the mean cosine between two sets of unit vectors."""
+    return float((questions @ statements.T).mean())
+
+
+class SimilarityBaseline:
+    """A model's similarity baseline: measured once on this machine, then read from a file.
+
+    If measuring fails it raises ModelError, and for a while does so without trying again. If
+    the file cannot be written every process measures for itself.
+    """
+
+    def __init__(
+        self, model: Callable[[], str], measure: Callable[[], float], *, cache: Path | None = None
+    ) -> None:
+        """Set how to name and measure the model; neither is called yet.
+
+        ``cache`` is the file's folder; by default the user's cache folder.
+        """
+        self._model, self._measure, self._cache = model, measure, cache
+        self._value = Lazy(self._load_or_measure)
+        self._breaker = CircuitBreaker(limit=1, rest_s=_RETRY_AFTER_S)
+
+    def __call__(self) -> float:
+        """Return the usual cosine of two unrelated texts."""
+        return self._value() if self._value else self._breaker(self._value)
+
+    def _load_or_measure(self) -> float:
+        path = (self._cache or cache_folder() / "models") / BASELINES_FILE
+        known = _read_baselines(path)
+        model = self._model()
+        if model not in known:
+            known[model] = min(self._measure(), _MAX_BASELINE)
+            _write_baselines(path, known)
+        return known[model]
+
+
+def _read_baselines(path: Path) -> dict[str, float]:
+    """Read the known baselines; skip invalid entries of a damaged file."""
+    with suppress(OSError, ValueError, RecursionError):
+        kept = json.loads(path.read_bytes())
+        if isinstance(kept, dict):
+            return {name: value for name, value in kept.items() if _is_valid_baseline(value)}
+    return {}
+
+
+def _is_valid_baseline(value: object) -> bool:
+    return isinstance(value, float) and -1.0 <= value <= _MAX_BASELINE
+
+
+def _write_baselines(path: Path, known: dict[str, float]) -> None:
+    try:
+        make_private_folder(path.parent)
+        atomic_replace(path, json.dumps(known, indent=1, sort_keys=True).encode() + b"\n")
+    except OSError as error:
+        _log.debug("the scale of a model is not kept: %s", error)
+
+
+QUERY_VARIABLE = "BETHINK_QUERY_TIMEOUT_S"
+BATCH_VARIABLE = "BETHINK_BATCH_TIMEOUT_S"
+
+MAX_REPLY_BYTES = 50 << 20
+# A vector of some thousand numbers, each written out in full, fits three times.
+_REPLY_BYTES_PER_TEXT = 1 << 19
+_BATCH_TEXTS = 64
+# No vocabulary needs more than a token a byte, so this fits the usual 8,192 tokens.
+_MAX_TEXT_BYTES = 8000
+# What every model has room for, where even that was too long.
+_FALLBACK_TEXT_BYTES = 1000
+
+_TOO_LONG_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+
+
+class EmbeddingProtocol(NamedTuple):
+    """The request and response format of one kind of embedding server.
+
+    ``headers`` is called for every request, so that a key is stored nowhere else.
+    """
+
+    provider: str
+    url: Url
+    headers: Callable[[], Mapping[str, str]]
+    make_request: Callable[[str, Sequence[str]], Any]
+    read: Callable[[Any], list[Any]]
+    missing_model_remedy: str = ""
+    auth_remedy: str = ""
+
+
+class EmbedderTimeouts(NamedTuple):
+    """Timeouts for a query and for a batch, and the clock to measure them with."""
+
+    query_s: float = 2.0
+    batch_s: float = 30.0
+    clock: Callable[[], float] = monotonic
+    sleep: Callable[[float], None] = sleep
+
+
+class ServedEmbedder:
+    """Vectors from a server; its first answer fixes the number of dimensions.
+
+    Thread-safe; queries and memories are treated alike.
+    """
+
+    slow = True
+
+    def __init__(
+        self,
+        service: EmbeddingProtocol,
+        model: str,
+        *,
+        timeouts: EmbedderTimeouts | None = None,
+        breaker: CircuitBreaker | None = None,
+    ) -> None:
+        self._service, self._name = service, model
+        self._timeouts = timeouts or timeouts_from(os.environ)
+        self._breaker = breaker or CircuitBreaker()
+        self._counter = StaticEmbedder()
+        self._baseline = SimilarityBaseline(lambda: self.model, self._measure_baseline)
+        self._lock = Lock()
+        self._dim = 0
+
+    @property
+    def model(self) -> str:
+        """Provider, model and dimensions; requests the latter if they are not known yet."""
+        return f"{self._service.provider}:{self._name}:{self.dim}"
+
+    @property
+    def dim(self) -> int:
+        if not self._dim:
+            self._fetch_vectors(["dimensions"], self._timeouts.query_s)
+        return self._dim
+
+    @property
+    def unrelated(self) -> float:
+        """The usual cosine of unrelated texts, measured once on this machine.
+
+        One request within the query timeout; raises ModelError if it fails.
+        """
+        return self._baseline()
+
+    def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        """Return one embedding per text; zeros for an empty one. Uses the batch timeout."""
+        return self._embed_within(texts, self._timeouts.batch_s)
+
+    def embed_query(self, text: str) -> Embedding:
+        """Return the same vector as ``embed``, within the query timeout."""
+        return self._embed_within([text], self._timeouts.query_s)[0]
+
+    def count_tokens(self, text: str) -> int:
+        """Count as the default embedder does: a server would need a request."""
+        return self._counter.count_tokens(text)
+
+    def _measure_baseline(self) -> float:
+        vectors = self._fetch_vectors(
+            [*SAMPLE_QUESTIONS, *SAMPLE_STATEMENTS], self._timeouts.query_s
+        )
+        return mean_cosine(vectors[: len(SAMPLE_QUESTIONS)], vectors[len(SAMPLE_QUESTIONS) :])
+
+    def _embed_within(self, texts: Sequence[str], timeout_s: float) -> list[Embedding]:
+        import numpy as np  # start-up time
+
+        filled = [place for place, text in enumerate(texts) if require_encodable(text)]
+        made: dict[int, Embedding] = {}
+        for start in range(0, len(filled), _BATCH_TEXTS):
+            places = filled[start : start + _BATCH_TEXTS]
+            vectors = self._fetch_vectors([texts[place] for place in places], timeout_s)
+            made.update(zip(places, map(Embedding, vectors), strict=True))
+        return [
+            made[place] if place in made else Embedding(np.zeros(self.dim, dtype=np.float32))
+            for place in range(len(texts))
+        ]
+
+    def _fetch_vectors(self, texts: Sequence[str], timeout_s: float) -> Matrix:
+        short = [truncate_bytes(text, _MAX_TEXT_BYTES) for text in texts]
+        return self._breaker(lambda: self._request_vectors(short, timeout_s))
+
+    def _request_vectors(self, texts: Sequence[str], timeout_s: float) -> Matrix:
+        """Request unit vectors; on a size error, retry one by one, then truncated."""
+        import numpy as np  # start-up time
+
+        reply = self._post_texts(texts, timeout_s)
+        if reply.status in _TOO_LONG_STATUSES:
+            if len(texts) > 1:
+                return np.concatenate([self._request_vectors([text], timeout_s) for text in texts])
+            if texts[0] != (short := truncate_bytes(texts[0], _FALLBACK_TEXT_BYTES)):
+                return self._request_vectors([short], timeout_s)
+        self._check_status(reply.status)
+        return self._validate_vectors(reply, len(texts))
+
+    def _post_texts(self, texts: Sequence[str], timeout_s: float) -> HttpReply:
+        """Post the texts, with up to three attempts within the timeout."""
+        service, patience = self._service, self._timeouts
+        question = service.make_request(self._name, texts)
+        limit = min(MAX_REPLY_BYTES, _REPLY_BYTES_PER_TEXT * (1 + len(texts)))
+        return post_with_retry(
+            lambda left_s: post_json(
+                service.url, question, service.headers(), timeout_s=left_s, limit=limit
+            ),
+            patience.clock() + timeout_s,
+            server=self._server,
+            clock=patience.clock,
+            sleep=patience.sleep,
+        )
+
+    def _check_status(self, status: int) -> None:
+        service = self._service
+        check_status(
+            status,
+            self._server,
+            missing=self._name,
+            missing_remedy=service.missing_model_remedy,
+            auth_remedy=service.auth_remedy,
+        )
+
+    def _validate_vectors(self, reply: HttpReply, texts: int) -> Matrix:
+        import numpy as np  # start-up time
+
+        from bethink.models.embed.token_table import normalise
+
+        try:
+            matrix = np.array(self._service.read(reply.json()))
+        except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+            raise self._error("gave an answer without vectors") from error
+        if matrix.ndim != 2 or matrix.dtype.kind not in "fi" or not matrix.shape[1]:
+            raise self._error("gave something that is no vector")
+        if len(matrix) != texts:
+            raise self._error(f"gave {len(matrix)} vectors for {texts} texts")
+        if not np.isfinite(matrix).all():
+            raise self._error("gave values that are no finite numbers")
+        self._fix_dimensions(matrix.shape[1])
+        # Scaled first: float32 would not hold the squares of very large numbers.
+        peaks = np.abs(matrix).max(axis=1, keepdims=True)
+        return normalise((matrix / np.where(peaks > 0, peaks, 1)).astype(np.float32))
+
+    def _fix_dimensions(self, dim: int) -> None:
+        """Fix the dimensions at the first answer; refuse vectors of other dimensions."""
+        with self._lock:
+            self._dim = self._dim or dim
+        if dim != self._dim:
+            raise self._error(f"gave {dim} dimensions, {self._dim} before", "bethink reindex")
+
+    def _error(self, problem: str, remedy: str = "") -> ModelError:
+        return ModelError(f"{self._server} {problem}", remedy=remedy)
+
+    @property
+    def _server(self) -> str:
+        return f"{self._service.provider} at {self._service.url.host}"
+
+
+def timeouts_from(env: Mapping[str, str]) -> EmbedderTimeouts:
+    """Return the default timeouts, overridden by the environment."""
+    usual = EmbedderTimeouts()
+    return EmbedderTimeouts(
+        read_timeout(env, QUERY_VARIABLE, usual.query_s),
+        read_timeout(env, BATCH_VARIABLE, usual.batch_s),
+    )
+
+
+OLLAMA_HOST_VARIABLE = "OLLAMA_HOST"
+_OLLAMA_PORT = 11_434
+
+
+def open_ollama(
+    model: str, *, timeouts: EmbedderTimeouts | None = None, breaker: CircuitBreaker | None = None
+) -> ServedEmbedder:
+    """Create the embedder of a model that Ollama serves."""
+    url = ollama_url(os.environ)
+    service = EmbeddingProtocol(
+        provider="ollama",
+        url=url._replace(path=f"{url.path}/api/embed"),
+        headers=dict,
+        make_request=lambda name, texts: {"model": name, "input": list(texts)},
+        read=_read_ollama_vectors,
+        missing_model_remedy=f"ollama pull {model}",
+    )
+    return ServedEmbedder(service, model, timeouts=timeouts, breaker=breaker)
+
+
+def _read_ollama_vectors(answer: Any) -> list[Any]:
+    return list(answer["embeddings"])
+
+
+def ollama_url(env: Mapping[str, str]) -> Url:
+    """Return Ollama's URL: on this machine unless the environment says otherwise."""
+    given = env.get(OLLAMA_HOST_VARIABLE, "").strip() or "127.0.0.1"
+    if "://" in given:
+        url = parse_base_url(given, variable=OLLAMA_HOST_VARIABLE)
+    else:
+        # The variable tells the server where to listen, too, and there needs no scheme.
+        url = parse_base_url(f"http://{given}", variable=OLLAMA_HOST_VARIABLE)
+        has_port = given.partition("/")[0].rpartition("]")[2].rpartition(":")[1] == ":"
+        url = url if has_port else url._replace(port=_OLLAMA_PORT)
+    # Listening everywhere is being found here.
+    return url._replace(host={"0.0.0.0": "127.0.0.1", "::": "::1"}.get(url.host, url.host))  # noqa: S104
+
+
+OPENAI_BASE_VARIABLE = "OPENAI_BASE_URL"
+OPENAI_KEY_VARIABLE = "OPENAI_API_KEY"
+OPENAI_HOST = "api.openai.com"
+
+
+def open_openai(
+    model: str, *, timeouts: EmbedderTimeouts | None = None, breaker: CircuitBreaker | None = None
+) -> ServedEmbedder:
+    """Create the embedder of a model behind OpenAI's protocol."""
+    base = openai_base_url()
+    service = EmbeddingProtocol(
+        provider="openai",
+        url=base._replace(path=f"{base.path}/embeddings"),
+        headers=lambda: openai_headers(base),
+        make_request=lambda name, texts: {
+            "model": name,
+            "input": list(texts),
+            "encoding_format": "float",
+        },
+        read=_read_openai_vectors,
+        auth_remedy=f"look at {OPENAI_KEY_VARIABLE}",
+    )
+    return ServedEmbedder(service, model, timeouts=timeouts, breaker=breaker)
+
+
+def openai_base_url() -> Url:
+    """Return the server's URL: OpenAI itself unless the environment says otherwise."""
+    given = os.environ.get(OPENAI_BASE_VARIABLE, "").strip()
+    return parse_base_url(given or f"https://{OPENAI_HOST}/v1", variable=OPENAI_BASE_VARIABLE)
+
+
+def openai_headers(base: Url) -> Mapping[str, str]:
+    """Return the authorization header; a self-hosted server may need none."""
+    headers = bearer_header(os.environ, OPENAI_KEY_VARIABLE)
+    if base.host == OPENAI_HOST and not headers:
+        # Before any text leaves this machine.
+        raise ModelError(
+            f"{OPENAI_KEY_VARIABLE} is not set", remedy="set it, or " + OPENAI_BASE_VARIABLE
+        )
+    return headers
+
+
+def _read_openai_vectors(answer: Any) -> list[Any]:
+    rows = answer["data"]
+    if sorted(row["index"] for row in rows) != list(range(len(rows))):
+        raise ValueError("the vectors are not numbered")
+    return [row["embedding"] for row in sorted(rows, key=lambda row: int(row["index"]))]

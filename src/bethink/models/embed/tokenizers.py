@@ -1,0 +1,226 @@
+"""Tokenizers: byte-pair encoding and word pieces, with sentence boundaries.
+
+The byte-pair encoder works in the SentencePiece manner: every character is a piece, and the
+two neighbours whose union comes first in the vocabulary are merged, until none can be. A
+command that embeds one question needs it for some hundred characters; loading the full
+tokenizer library for that would cost more than all the rest.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from bethink.errors import BadText, ModelError
+
+
+def require_encodable(text: str) -> str:
+    """Return the text; raise BadText if it holds a lone surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BadText(
+            f"the text holds a lone surrogate at position {error.start}", remedy="remove it"
+        ) from error
+    return text
+
+
+SPACE_PIECE = "▁"
+_NO_MERGE = 1 << 62
+_MAX_CACHED_WORDS, _MAX_CACHED_WORD_LENGTH = 20_000, 40
+
+
+class BpeTokenizer:
+    """Byte-pair encoder for a vocabulary whose ids rank the merges.
+
+    It relies on three properties of such a vocabulary: no piece has a space after its first
+    character unless it is all spaces; runs of spaces merge after everything else; of two ways
+    to make the same piece the one with the lower ids goes first.
+    """
+
+    def __init__(self, vocabulary: Mapping[str, int]) -> None:
+        self._vocabulary = vocabulary
+        self._space_runs = len(vocabulary)
+        # The control and byte pieces come first and are never the result of a merge.
+        self._first_merged = vocabulary["<0xFF>"] + 1
+        self._cache: dict[str, tuple[str, ...]] = {}
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of the text's pieces."""
+        vocabulary = self._vocabulary
+        return [vocabulary[symbol] for symbol in self._symbols(text)]
+
+    def _symbols(self, text: str) -> Iterator[str]:
+        """Yield symbols word by word, each with its leading space; merge spare spaces last."""
+        spaces: list[str] = []
+        for word in text.replace(" ", SPACE_PIECE).split(SPACE_PIECE) if text else ():
+            first, *rest = self._encode_word(word)
+            if first == SPACE_PIECE:
+                spaces.append(first)
+            if rest or first != SPACE_PIECE:
+                yield from self._merge(spaces)
+                spaces = []
+                yield from rest if first == SPACE_PIECE else (first, *rest)
+        yield from self._merge(spaces)
+
+    def _encode_word(self, word: str) -> tuple[str, ...]:
+        """Return the symbols of a word after its space, from a cache for repeated words."""
+        known = self._cache.get(word)
+        if known is None:
+            known = tuple(self._merge([SPACE_PIECE, *self._spell_characters(word)]))
+            if len(self._cache) < _MAX_CACHED_WORDS and len(word) <= _MAX_CACHED_WORD_LENGTH:
+                self._cache[word] = known
+        return known
+
+    def _spell_characters(self, word: str) -> Iterator[str]:
+        for character in word:
+            if character in self._vocabulary:
+                yield character
+            else:
+                yield from (f"<0x{byte:02X}>" for byte in character.encode())
+
+    def _merge(self, symbols: list[str]) -> list[str]:
+        order = [self._merge_rank(left, right) for left, right in pairwise(symbols)]
+        while order and (best := min(order)) < _NO_MERGE:
+            at = order.index(best)
+            symbols[at : at + 2] = [symbols[at] + symbols[at + 1]]
+            del order[at]
+            if at:
+                order[at - 1] = self._merge_rank(symbols[at - 1], symbols[at])
+            if at < len(order):
+                order[at] = self._merge_rank(symbols[at], symbols[at + 1])
+        return symbols
+
+    def _merge_rank(self, left: str, right: str) -> int:
+        merged = self._vocabulary.get(left + right, 0)
+        if merged < self._first_merged:
+            return _NO_MERGE
+        if right[0] == SPACE_PIECE:
+            merged += self._space_runs
+        return merged << 32 | self._vocabulary[left] << 16 | self._vocabulary[right]
+
+
+def read_vocabulary(path: Path) -> dict[str, int]:
+    """Read the vocabulary of a tokenizer file without its (longer) list of merges."""
+    try:
+        raw = path.read_bytes()
+        start = raw.index(b'"vocab"')
+        text = raw[start : raw.index(b'"merges"', start)].decode()
+        vocabulary, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} is not a tokenizer file we can read: {error}") from error
+    return dict(vocabulary)
+
+
+# A shorter sentence ("Yes.", "e.g.") says too little and belongs to the one before.
+_MIN_SENTENCE_PIECES = 4
+_END_CHARACTERS = frozenset(".!?…")
+_CLOSING_CHARACTERS = frozenset("\"')]}”’»*_")
+_BREAK_CHARACTERS = frozenset("。！？")
+
+
+class TextPieces(NamedTuple):
+    """A text's word pieces, without special tokens, and their character spans."""
+
+    text: str
+    ids: list[int]
+    spans: list[tuple[int, int]]
+
+    def sentence_ends(self) -> list[int]:
+        """Return the position of the last piece of each sentence.
+
+        A full stop ends one where a space follows: "v2.3.1" has none.
+        """
+        ends: list[int] = []
+        start, stopped = 0, False
+        last = len(self.ids) - 1
+        for place, (begin, end) in enumerate(self.spans):
+            piece = self.text[begin:end]
+            stopped = piece in _END_CHARACTERS or (stopped and piece in _CLOSING_CHARACTERS)
+            gap = self.text[end : self.spans[place + 1][0]] if place < last else "\n"
+            if "\n" not in gap and piece not in _BREAK_CHARACTERS and not (stopped and gap):
+                continue
+            if place - start + 1 < _MIN_SENTENCE_PIECES and ends:
+                ends[-1] = place
+            else:
+                ends.append(place)
+            start, stopped = place + 1, False
+        return ends
+
+    def word_positions(self) -> list[int]:
+        """Return the positions of pieces with letters or digits; all, if there are none."""
+        places = [
+            place
+            for place, (begin, end) in enumerate(self.spans)
+            if any(map(str.isalnum, self.text[begin:end]))
+        ]
+        return places or list(range(len(self.ids)))
+
+    def locate(self, words: Sequence[str]) -> list[tuple[int, int]]:
+        """Return for each piece of each word the word's and the piece's position.
+
+        Words are searched in order, each after the previous one if it occurs there; a
+        word that does not occur in the text has no pieces.
+        """
+        begins = [begin for begin, _ in self.spans]
+        found: list[tuple[int, int]] = []
+        after = 0
+        for place, word in enumerate(words):
+            at = self.text.find(word, after)
+            at = self.text.find(word) if at < 0 else at
+            if at < 0:
+                continue
+            after = at + len(word)
+            pieces = range(bisect_left(begins, at), bisect_left(begins, after))
+            found += ((place, piece) for piece in pieces)
+        return found
+
+
+def split_windows(
+    piece_count: int, sentence_ends: Sequence[int], size: int
+) -> list[tuple[int, int]]:
+    """Split a row of pieces into windows of at most ``size``, between sentences if possible.
+
+    A cut that would leave a window less than half full goes through the sentence.
+    """
+    cuts = [0]
+    while cuts[-1] < piece_count:
+        start, limit = cuts[-1], cuts[-1] + size
+        between = bisect_left(sentence_ends, limit) - 1
+        fits = between >= 0 and sentence_ends[between] + 1 >= start + max(1, size // 2)
+        cuts.append(
+            piece_count if limit >= piece_count else sentence_ends[between] + 1 if fits else limit
+        )
+    return list(pairwise(cuts))
+
+
+class WordPieceTokenizer:
+    """A tokenizer read from a model's file, with its start and end token ids."""
+
+    def __init__(self, path: Path) -> None:
+        from tokenizers import Tokenizer  # start-up time: loads 75 ms of Rust tables
+
+        if not path.is_file():
+            raise ModelError(f"the model's file {path} is missing")
+        try:
+            self._tokenizer = Tokenizer.from_file(str(path))
+        except Exception as error:  # the library raises nothing narrower
+            raise ModelError(f"{path} is not a tokenizer: {error}") from error
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        # "[SEP]" in somebody's text is text, not an instruction to the tokenizer.
+        self._tokenizer.encode_special_tokens = True
+        around = self._tokenizer.encode("").ids
+        if len(around) != 2:
+            raise ModelError(f"{path} is not the tokenizer of a BERT encoder")
+        self.first, self.last = around
+
+    def __call__(self, text: str) -> TextPieces:
+        # One text at a time: the batch calls start a pool of threads that does not
+        # survive a fork and says so on stderr.
+        found = self._tokenizer.encode(text, add_special_tokens=False)
+        return TextPieces(text, found.ids, found.offsets)

@@ -1,0 +1,368 @@
+"""Client for language model servers: within a budget, with checked answers.
+
+Transient failures are retried; a server that does not answer is skipped for a while
+(circuit breaker); an answer that violates the schema is requested once more, with a
+description of the problem. The words of a server or a model are never part of an error:
+they may come from a memory and target the reader of the error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from time import monotonic, sleep
+from typing import Any, NamedTuple
+
+from bethink.errors import BadSetting, ModelError
+from bethink.models.http import (
+    CircuitBreaker,
+    HttpReply,
+    Url,
+    check_status,
+    post_json,
+    post_with_retry,
+    read_timeout,
+)
+from bethink.ports import Budget, BudgetSpent, Prompt, Unusable
+from bethink.ports.models import BudgetReservation
+from bethink.prompts.schema import SchemaViolation, validate, without_limits
+
+
+class CompletionRequest(NamedTuple):
+    """A completion request, before a server's protocol formats it.
+
+    ``schema`` is the complete schema, ``outline_schema`` the same without limits.
+    """
+
+    model: str
+    task: str
+    system: str
+    user: str
+    schema: Mapping[str, Any]
+    outline_schema: Mapping[str, Any]
+    output_tokens: int
+    input_tokens: int
+
+    def with_schema_in_text(self) -> CompletionRequest:
+        """Return the request with the schema in the text, for servers without schemas."""
+        schema = json.dumps(self.schema, ensure_ascii=False)
+        told = f"Answer with one JSON object of this JSON Schema and nothing else:\n{schema}"
+        return self._replace(system=f"{self.system}\n\n{told}")
+
+
+class Completion(NamedTuple):
+    """A completion: a text, or an object where the protocol returns one.
+
+    Token counts are None where the server did not report them.
+    """
+
+    content: str | dict[str, Any]
+    is_cut: bool = False
+    is_refused: bool = False
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+
+
+class ChatProtocol(NamedTuple):
+    """The request and response format of one kind of language model server.
+
+    ``request_formats`` are its ways of requesting JSON, the strictest first; a server that
+    rejects one is sent the next. ``headers`` is called for every request, so that a key is
+    stored nowhere else. ``read_completion`` raises ordinary Python errors on an invalid
+    answer.
+    """
+
+    provider: str
+    url: Url
+    headers: Callable[[], Mapping[str, str]]
+    request_formats: tuple[Callable[[CompletionRequest], dict[str, Any]], ...]
+    read: Callable[[Any], Completion]
+    missing_model_remedy: str = ""
+    auth_remedy: str = ""
+
+    @property
+    def who(self) -> str:
+        """The server's description for messages."""
+        return f"{self.provider} at {self.url.host}"
+
+
+def sum_usage(usage: Any, *names: str) -> int | None:
+    """Sum the token counts reported under these names; None if there are none."""
+    found = [usage[name] for name in names if usage.get(name) is not None]
+    sane = all(type(count) is int and 0 <= count < 1 << 32 for count in found)
+    return sum(found) if found and sane else None
+
+
+# Some servers hand on what a model thought first.
+_THINKING_BLOCK = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
+_CODE_FENCE = "```"
+
+
+def parse_object(text: str) -> dict[str, Any]:
+    """Parse the one JSON object of a text, without code fences; raise Misfit otherwise.
+
+    Strict: no NaN, no duplicate keys. The message never repeats the text.
+    """
+    thought = _THINKING_BLOCK.match(text)
+    text = text[thought.end() :] if thought else text
+    try:
+        made = json.loads(
+            _strip_code_fence(text), object_pairs_hook=_unique_keys, parse_constant=_refuse_constant
+        )
+    except json.JSONDecodeError as error:
+        raise SchemaViolation(
+            f"it is not JSON (line {error.lineno}, column {error.colno})"
+        ) from error
+    except SchemaViolation:
+        raise
+    except (ValueError, RecursionError) as error:  # numbers too long, brackets too deep
+        raise SchemaViolation("it is JSON beyond all measure") from error
+    if not isinstance(made, dict):
+        raise SchemaViolation("it is not one JSON object")
+    return made
+
+
+def _strip_code_fence(text: str) -> str:
+    """Return the content of the only code block; the text, if there is not exactly one.
+
+    Line by line: a pattern would take forever over many unclosed blocks.
+    """
+    lines = text.split("\n")
+    marks = [number for number, line in enumerate(lines) if line.startswith(_CODE_FENCE)]
+    if len(marks) != 2 or lines[marks[1]].strip() != _CODE_FENCE:
+        return text
+    return "\n".join(lines[marks[0] + 1 : marks[1]])
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise SchemaViolation("an object has the same key twice")
+    return made
+
+
+def _refuse_constant(name: str) -> None:
+    raise SchemaViolation(f"{name} is not a number")
+
+
+MAX_REPLY_BYTES = 4 << 20
+# English needs about four bytes a token, most other languages two to three.
+_BYTES_PER_TOKEN = 3
+
+
+def estimated_tokens(text: str) -> int:
+    """Estimate a text's tokens from its bytes, rather too high than too low."""
+    return -(-len(text.encode(errors="replace")) // _BYTES_PER_TOKEN)
+
+
+@dataclass(slots=True)
+class BilledRequest:
+    """A request charged to a budget; each call is one attempt.
+
+    ``completion`` is the result of the successful attempt. ``charge`` is the first attempt's
+    price, reserved by the caller.
+    """
+
+    protocol: ChatProtocol
+    body: dict[str, Any]
+    asked: CompletionRequest
+    budget: Budget
+    charge: BudgetReservation | None
+    connect_s: float
+    said: Completion | None = None
+
+    def __call__(self, left_s: float) -> HttpReply:
+        """Send the request once and record its cost."""
+        with self.charge or self._reserve_retry() as charge:
+            self.charge = None  # the next try pays for itself
+            headers = self.protocol.headers()
+            # Once it is on its way it may be read, whether or not an answer comes.
+            charge.commit(self.asked.input_tokens, 0)
+            reply = post_json(
+                self.protocol.url,
+                self.body,
+                headers,
+                timeout_s=left_s,
+                limit=MAX_REPLY_BYTES,
+                connect_s=self.connect_s,
+            )
+            if reply.status == HTTPStatus.OK:
+                self.said = self._parse_reply(reply)
+                charge.commit(*self._price(self.said))
+            else:
+                charge.commit(0, 0)
+        return reply
+
+    def _reserve_retry(self) -> BudgetReservation:
+        asked = self.asked
+        try:
+            return self.budget.reserve(asked.input_tokens, asked.output_tokens)
+        except BudgetSpent as spent:
+            # The server's fault: without its failing there would be no second try.
+            raise ModelError(
+                f"{self.protocol.who} failed, and the budget has no other try"
+            ) from spent
+
+    def _price(self, completion: Completion) -> tuple[int, int]:
+        written = (
+            completion.content if isinstance(completion.content, str) else str(completion.content)
+        )
+        return (
+            self.asked.input_tokens if completion.tokens_in is None else completion.tokens_in,
+            estimated_tokens(written) if completion.tokens_out is None else completion.tokens_out,
+        )
+
+    def _parse_reply(self, reply: HttpReply) -> Completion:
+        try:
+            return self.protocol.read(reply.json())
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as e:
+            raise ModelError(f"{self.protocol.who} gave something that is no answer") from e
+
+
+LLM_TIMEOUT_VARIABLE = "BETHINK_LLM_TIMEOUT_S"
+THINKING_VARIABLE = "BETHINK_LLM_THINKING_TOKENS"
+
+_MAX_ANSWERS = 2
+_MAX_THINKING_TOKENS = 100_000
+_FORMAT_REJECTED_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+class LlmTimeouts(NamedTuple):
+    """Timeouts to connect and to answer, the thinking token limit, and the clock."""
+
+    connect_s: float = 5.0
+    answer_s: float = 60.0
+    thinking_tokens: int = 0
+    clock: Callable[[], float] = monotonic
+    sleep: Callable[[float], None] = sleep
+
+
+class ServedLanguageModel:
+    """A language model behind a server; its answers follow the prompt's schema."""
+
+    def __init__(
+        self,
+        protocol: ChatProtocol,
+        model: str,
+        *,
+        timeouts: LlmTimeouts | None = None,
+        breaker: CircuitBreaker | None = None,
+    ) -> None:
+        self._protocol, self._model = protocol, model
+        self._timeouts = timeouts or llm_timeouts_from(os.environ)
+        self._breaker = breaker or CircuitBreaker()
+        self._known_format: int | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self._protocol.provider}:{self._model}"
+
+    def complete(self, prompt: Prompt, *, budget: Budget) -> dict[str, Any]:
+        """Return an object that matches the prompt's schema; one correction is allowed."""
+        problem, remedy = "", ""
+        for _ in range(_MAX_ANSWERS):
+            said = self._request_completion(self._make_request(prompt, problem), budget)
+            if said.is_refused:
+                raise Unusable(f"{self._protocol.who} refuses to answer {prompt.name!r}")
+            try:
+                return _validated_object(said, prompt)
+            except SchemaViolation as misfit:
+                problem = str(misfit)
+                remedy = f"{THINKING_VARIABLE} gives room to think first" if said.is_cut else ""
+        raise Unusable(
+            f"{self._protocol.who} gave no usable answer to {prompt.name!r}: {problem}",
+            remedy=remedy,
+        )
+
+    def _make_request(self, prompt: Prompt, problem: str) -> CompletionRequest:
+        # The wrong answer itself is not shown again: it may hold what a memory put there.
+        note = f"\n\nAn answer to this was not taken: {problem}. Answer anew." if problem else ""
+        system, user, schema = prompt.system, prompt.user + note, prompt.schema
+        return CompletionRequest(
+            self._model,
+            prompt.name,
+            system,
+            user,
+            schema,
+            without_limits(schema),
+            prompt.output_tokens + self._timeouts.thinking_tokens,
+            estimated_tokens(system + user + json.dumps(schema)),
+        )
+
+    def _request_completion(
+        self, completion_request: CompletionRequest, budget: Budget
+    ) -> Completion:
+        """Request a completion in the strictest format that the server supports."""
+        forms = (
+            range(len(self._protocol.request_formats))
+            if self._known_format is None
+            else (self._known_format,)
+        )
+        for form in forms:
+            # Before the breaker: a budget that is spent says nothing about the server.
+            with budget.reserve(
+                completion_request.input_tokens, completion_request.output_tokens
+            ) as charge:
+                body, connect_s = (
+                    self._protocol.request_formats[form](completion_request),
+                    self._timeouts.connect_s,
+                )
+                request = BilledRequest(
+                    self._protocol, body, completion_request, budget, charge, connect_s
+                )
+                wait_s = min(self._timeouts.answer_s, budget.seconds_left)
+                status = self._breaker(partial(self._send, request, wait_s))
+            if request.said is not None:
+                self._known_format = form
+                return request.said
+        raise ModelError(f"{self._protocol.who} answers {status} to {completion_request.task!r}")
+
+    def _send(self, request: BilledRequest, wait_s: float) -> int:
+        """Send with retry; return 200, or a status that rejects this request format."""
+        patience, dialect = self._timeouts, self._protocol
+        reply = post_with_retry(
+            request,
+            patience.clock() + wait_s,
+            server=dialect.who,
+            clock=patience.clock,
+            sleep=patience.sleep,
+        )
+        if reply.status not in _FORMAT_REJECTED_STATUSES:
+            check_status(
+                reply.status,
+                dialect.who,
+                missing=self._model,
+                missing_remedy=dialect.missing_model_remedy,
+                auth_remedy=dialect.auth_remedy,
+            )
+        return reply.status
+
+
+def _validated_object(completion: Completion, prompt: Prompt) -> dict[str, Any]:
+    if completion.is_cut:
+        raise SchemaViolation(f"it was longer than {prompt.output_tokens} tokens")
+    made = (
+        parse_object(completion.content)
+        if isinstance(completion.content, str)
+        else completion.content
+    )
+    validate(made, prompt.schema)
+    return made
+
+
+def llm_timeouts_from(env: Mapping[str, str]) -> LlmTimeouts:
+    """Return the default timeouts, overridden by the environment."""
+    usual, given = LlmTimeouts(), env.get(THINKING_VARIABLE, "").strip()
+    if given and not (given.isdecimal() and int(given[:9]) <= _MAX_THINKING_TOKENS):
+        raise BadSetting(
+            f"{THINKING_VARIABLE} is {given!r}, but must be a number up to {_MAX_THINKING_TOKENS:,}"
+        )
+    return LlmTimeouts(
+        answer_s=read_timeout(env, LLM_TIMEOUT_VARIABLE, usual.answer_s),
+        thinking_tokens=int(given or usual.thinking_tokens),
+    )

@@ -1,0 +1,202 @@
+"""Run ONNX graphs with ONNX Runtime; an exported graph is cached in a file."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from importlib.util import find_spec
+from itertools import groupby
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bethink.config.paths import cache_folder, make_private_folder
+from bethink.core.lazy import Lazy
+from bethink.errors import MissingExtra, ModelError
+from bethink.models.onnx_network import WEIGHTS_FILE, BertSizes, file_fingerprint, read_weights
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from bethink.ports import Matrix
+
+    RunBatch = Callable[[NDArray[np.int64]], NDArray[np.float32]]
+
+
+CPU_PROVIDER = "CPUExecutionProvider"
+# Hardware worth having, the best first.
+_ACCELERATORS = ("CUDAExecutionProvider", "CoreMLExecutionProvider")
+
+# Rows of one length go through a network together, up to so many tokens.
+_MAX_BATCH_TOKENS = 1024
+# From so many runs on several threads share them; each run gives the same bits anywhere.
+_MIN_PARALLEL_BATCHES = 8
+_MAX_THREADS = 4
+
+_log = logging.getLogger(__name__)
+
+
+class OnnxSession(NamedTuple):
+    """An open graph: its input names, its execution provider and a run function."""
+
+    inputs: tuple[str, ...]
+    hardware: str
+    run: Callable[[Mapping[str, Any]], Any]
+
+
+def require_library(library: str, purpose: str, extra: str) -> None:
+    """Raise MissingExtra where a library is not installed."""
+    if find_spec(library) is None:
+        raise MissingExtra(f"{library}, which {purpose},", extra=extra)
+
+
+def best_provider() -> str:
+    """Return the fastest execution provider that is available."""
+    import onnxruntime  # start-up time
+
+    there = onnxruntime.get_available_providers()
+    return next((name for name in _ACCELERATORS if name in there), CPU_PROVIDER)
+
+
+def open_session(graph: str | bytes, provider: str = CPU_PROVIDER) -> OnnxSession:
+    """Open a graph from a file name or bytes; raise ModelError where it is invalid."""
+    import onnxruntime  # start-up time
+    from onnxruntime.capi import onnxruntime_pybind11_state as states
+
+    # The library's errors have no class in common.
+    failures = (
+        states.EPFail, states.Fail, states.InvalidArgument, states.InvalidGraph,
+        states.InvalidProtobuf, states.NoModel, states.NoSuchFile, states.NotImplemented,
+        states.RuntimeException, RuntimeError, ValueError,
+    )  # fmt: skip
+    options = onnxruntime.SessionOptions()
+    # A thread pool of its own would not survive a fork; several callers still run at once.
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    # Some builds report their use to the maker; ours never phones anywhere.
+    onnxruntime.disable_telemetry_events()
+    providers = [provider] if provider == CPU_PROVIDER else [provider, CPU_PROVIDER]
+    try:
+        # Its own fallback would print to stdout, where our answers go.
+        session = onnxruntime.InferenceSession(
+            graph, options, providers=providers, enable_fallback=0
+        )
+    except failures as error:
+        raise ModelError(f"the model's graph cannot be loaded: {error}") from error
+
+    def run(given: Mapping[str, Any]) -> Any:
+        try:
+            return session.run(None, given)[0]
+        except failures as error:
+            raise ModelError(f"the model failed: {error}") from error
+
+    inputs = tuple(entry.name for entry in session.get_inputs())
+    return OnnxSession(inputs, session.get_providers()[0], run)
+
+
+def cached_session(
+    name: str, build: Callable[[], bytes], cache: Path | None, provider: str = CPU_PROVIDER
+) -> OnnxSession:
+    """Open the graph of that name from the cache; build and cache it the first time."""
+    kept = (cache or cache_folder() / "models") / name
+    if kept.is_file():
+        with suppress(ModelError):  # a damaged file is written anew
+            return open_session(str(kept), provider)
+    graph = build()
+    _write_cache_file(kept, graph)
+    return open_session(graph, provider)
+
+
+def run_batched(run: RunBatch, rows: Sequence[Sequence[int]]) -> list[Matrix]:
+    """Run the network on each row of token ids; return the outputs in order.
+
+    Rows of one length run together, so nothing is padded and a row gets the same bits in any
+    batch.
+    """
+    import numpy as np  # start-up time
+
+    batches = list(_batches_by_length(rows))
+
+    def together(batch: list[int]) -> NDArray[np.float32]:
+        return run(np.array([rows[place] for place in batch], dtype=np.int64))
+
+    made: dict[int, Matrix] = {}
+    for batch, states in zip(batches, _run_batches(together, batches), strict=True):
+        made.update(zip(batch, states, strict=True))
+    return [made[place] for place in range(len(rows))]
+
+
+def _batches_by_length(rows: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """Yield row positions in batches of equal length, up to the token limit."""
+    by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+    for length, same in groupby(by_length, key=lambda place: len(rows[place])):
+        places = list(same)
+        most = max(1, _MAX_BATCH_TOKENS // length)
+        yield from (places[start : start + most] for start in range(0, len(places), most))
+
+
+def _run_batches(
+    run: Callable[[list[int]], NDArray[np.float32]], batches: list[list[int]]
+) -> Iterator[NDArray[np.float32]]:
+    """Run the batches in order, on several threads where that pays off."""
+    threads = min(_MAX_THREADS, os.cpu_count() or 1)
+    if threads < 2 or len(batches) < _MIN_PARALLEL_BATCHES:
+        yield from map(run, batches)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(run, batches)
+
+
+def _write_cache_file(path: Path, content: bytes) -> None:
+    """Write the cache file atomically, readable by its owner only.
+
+    If it cannot be written the next process builds the graph again.
+    """
+    try:
+        make_private_folder(path.parent)
+        with NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            try:
+                file.write(content)
+            except OSError:
+                Path(file.name).unlink()
+                raise
+        Path(file.name).replace(path)
+    except OSError as error:
+        _log.debug("the graph is not kept: %s", error)
+
+
+TRANSFORMER_EXTRA = "transformer"
+# Goes up with every change of the graph that changes its vectors.
+GRAPH_VERSION = 1
+
+
+class OnnxEncoder:
+    """The network of a model folder. Loaded on first use; safe to share."""
+
+    def __init__(self, folder: Path, sizes: BertSizes, cache: Path | None = None) -> None:
+        """Set the model folder; ``cache`` defaults to the user's cache folder."""
+        self._folder, self._sizes, self._cache = folder, sizes, cache
+        self._session = Lazy(self._load)
+
+    def encode(self, rows: Sequence[Sequence[int]]) -> list[Matrix]:
+        """Return the contextual token vectors of each row: length × width."""
+        session = self._session()
+        return run_batched(lambda ids: session.run({"ids": ids}), rows)
+
+    def _load(self) -> OnnxSession:
+        require_library("onnxruntime", "the embedder runs on", TRANSFORMER_EXTRA)
+        name = f"{file_fingerprint(self._folder / WEIGHTS_FILE)}-{GRAPH_VERSION}.onnx"
+        return cached_session(name, self._build_graph, self._cache)
+
+    def _build_graph(self) -> bytes:
+        require_library("onnx", "writes the embedder's graph", TRANSFORMER_EXTRA)
+        from bethink.models.onnx_graph import (
+            build_encoder_graph,  # start-up time: once in a lifetime
+        )
+
+        _log.debug("writing the graph of %s", self._folder)
+        return build_encoder_graph(self._sizes, read_weights(self._folder))

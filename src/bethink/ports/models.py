@@ -1,0 +1,252 @@
+"""Ports of models: embedders, rerankers, language models and their budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, runtime_checkable
+
+from bethink.core.registry import implements
+from bethink.errors import ModelError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+    Matrix = NDArray[np.float32]
+
+
+class Embedding(NamedTuple):
+    """A unit vector of the whole text and, for late interaction, its tokens.
+
+    ``tokens`` is opaque to the store: only the embedder writes and reads it.
+    ``token_count`` is the text's length in tokens, 0 where the embedder does not report it.
+    """
+
+    vector: Vector
+    tokens: bytes = b""
+    token_count: int = 0
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors. Equal texts give equal vectors."""
+
+    @property
+    def model(self) -> str:
+        """Identifies the model and everything that changes its vectors."""
+        ...
+
+    @property
+    def dim(self) -> int: ...
+
+    def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        """One embedding per text. An empty text gives a zero vector."""
+        ...
+
+    def embed_query(self, text: str) -> Embedding: ...
+
+    def count_tokens(self, text: str) -> int:
+        """Approximate number of language-model tokens in the text."""
+        ...
+
+
+@runtime_checkable
+class LateInteraction(Protocol):
+    """An embedder that can also compare token by token."""
+
+    def word_tokens(
+        self, words: Sequence[str], question: str = ""
+    ) -> tuple[tuple[str, ...], Matrix]:
+        """The tokens of some words of a question: the word each belongs to, and its unit vector.
+
+        A contextual embedder reads the words in the question.
+        """
+        ...
+
+    def weighted(
+        self, words: Sequence[str], weights: Sequence[float], question: str = ""
+    ) -> Vector:
+        """The unit vector of a question with weighted words."""
+        ...
+
+    def best_sentences(self, query: Vector, memories: Sequence[bytes]) -> Vector:
+        """Per memory the best cosine of any of its sentences with the query.
+
+        Zeros for a memory without tokens.
+        """
+        ...
+
+    def best_matches(self, query: Matrix, memories: Sequence[bytes]) -> Matrix:
+        """Per memory (rows) the best cosine each query token (columns) finds in its tokens.
+
+        The input is each memory's ``Embedding.tokens``; zeros for a memory without tokens.
+        """
+        ...
+
+
+@runtime_checkable
+class CalibratedEmbedder(Protocol):
+    """An embedder that knows the baseline of its cosines.
+
+    Cosines of two models are not comparable; absolute thresholds need the baseline.
+    """
+
+    @property
+    def unrelated(self) -> float:
+        """The typical cosine of two unrelated texts."""
+        ...
+
+
+def is_slow(embedder: object) -> bool:
+    """Whether embedding a question is slow enough to be worth starting early.
+
+    An embedder that runs a network or calls a server has an attribute ``slow``.
+    """
+    return bool(getattr(embedder, "slow", False))
+
+
+def late_interaction(embedder: object) -> LateInteraction | None:
+    """The embedder as a LateInteraction, where it implements that."""
+    return embedder if implements(embedder, LateInteraction) else None
+
+
+Reranker = Callable[[str, Sequence[str]], Sequence[float]]
+
+
+class Unusable(ModelError):
+    """The model's answer does not match the schema. Another prompt may succeed."""
+
+
+class BudgetSpent(ModelError):
+    """The job's budget is exhausted. Nothing was sent."""
+
+
+class Prompt(NamedTuple):
+    """One completed prompt and the schema of its answer.
+
+    ``user`` holds all text from memories, fenced as data; ``system`` never does.
+    ``output_tokens`` is the maximum length of an answer.
+    """
+
+    name: str
+    version: int
+    system: str
+    user: str
+    schema: Mapping[str, Any]
+    output_tokens: int
+
+
+class LanguageModel(Protocol):
+    """Answers prompts with JSON objects. Thread-safe."""
+
+    @property
+    def name(self) -> str:
+        """Provider and model, as written in the setting ``llm``."""
+        ...
+
+    def complete(self, prompt: Prompt, *, budget: Budget) -> dict[str, Any]:
+        """Return an object that matches the prompt's schema.
+
+        Raises BudgetSpent before a request the budget does not cover, Unusable where the answer
+        does not match the schema, ModelError where there was no answer. A server's own words
+        are never part of the message.
+        """
+        ...
+
+
+class BudgetUsage(NamedTuple):
+    """What a job has used so far."""
+
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    seconds: float
+
+
+class Budget:
+    """The budget of one job over all its requests; the clock starts on creation.
+
+    A request is admitted only if its maximum cost is left. Tokens are the server's count or,
+    without one, an estimate. Thread-safe.
+    """
+
+    def __init__(
+        self,
+        *,
+        calls: int = 20,
+        tokens_in: int = 100_000,
+        tokens_out: int = 20_000,
+        seconds: float = 120.0,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._most = BudgetUsage(calls, tokens_in, tokens_out, seconds)
+        self._clock, self._start = clock, clock()
+        self._lock = Lock()
+        self._calls = self._tokens_in = self._tokens_out = 0
+
+    @property
+    def spent(self) -> BudgetUsage:
+        """What has been used; running requests count with their full reservation."""
+        with self._lock:
+            seconds = self._clock() - self._start
+            return BudgetUsage(self._calls, self._tokens_in, self._tokens_out, seconds)
+
+    @property
+    def seconds_left(self) -> float:
+        return self._most.seconds - (self._clock() - self._start)
+
+    def reserve(self, tokens_in: int, tokens_out: int) -> BudgetReservation:
+        """Reserve the maximum cost of one request; raise BudgetSpent if it is not left."""
+        with self._lock:
+            for have, most, what in (
+                (self._calls + 1, self._most.calls, "calls"),
+                (self._tokens_in + tokens_in, self._most.tokens_in, "tokens to read"),
+                (self._tokens_out + tokens_out, self._most.tokens_out, "tokens to write"),
+            ):
+                if have > most:
+                    raise BudgetSpent(f"the job's budget of {most:,} {what} is spent")
+            if self.seconds_left <= 0:
+                raise BudgetSpent(f"the job's budget of {self._most.seconds:g} s is spent")
+            self._add(1, tokens_in, tokens_out)
+        return BudgetReservation(self, tokens_in, tokens_out)
+
+    def adjust(self, calls: int, tokens_in: int, tokens_out: int) -> None:
+        """Add to the amount used, or return an unused reservation."""
+        with self._lock:
+            self._add(calls, tokens_in, tokens_out)
+
+    def _add(self, calls: int, tokens_in: int, tokens_out: int) -> None:
+        self._calls += calls
+        self._tokens_in += tokens_in
+        self._tokens_out += tokens_out
+
+
+class BudgetReservation:
+    """The reservation for one request. It is returned on exit, unless the request was sent."""
+
+    def __init__(self, budget: Budget, tokens_in: int, tokens_out: int) -> None:
+        self._budget, self._set_aside = budget, (tokens_in, tokens_out)
+        self._cost: tuple[int, int, int] = (0, 0, 0)
+        self._is_open = True
+
+    def commit(self, tokens_in: int, tokens_out: int) -> None:
+        """Record the actual cost of a request that was sent."""
+        self._cost = (1, tokens_in, tokens_out)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._is_open:
+            self._is_open = False
+            calls, tokens_in, tokens_out = self._cost
+            aside_in, aside_out = self._set_aside
+            self._budget.adjust(calls - 1, tokens_in - aside_in, tokens_out - aside_out)

@@ -1,0 +1,505 @@
+"""Port of a store: search, graph, threads, writes, files, notes, administration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from bethink.model import Entity, FileEdit, FileHistory, FileSnapshot, Item, Link, Status, Thread
+from bethink.ports.models import Embedding
+from bethink.ports.values import (
+    Activity,
+    CheckResult,
+    EntityListing,
+    EraseReceipt,
+    Event,
+    Momentum,
+    PutResult,
+    Record,
+    Scope,
+    ScoredEntity,
+    SearchResult,
+    SharedEntities,
+    TextSearch,
+    TrigramSearch,
+    Usage,
+    UsageDecay,
+    Word,
+    WordStatistics,
+)
+
+if TYPE_CHECKING:
+    from bethink.ports.models import Vector
+
+
+class ForgottenFiles(NamedTuple):
+    """The file records that were removed, or would be.
+
+    ``paths`` are those that may be named; ``out_of_reach`` lists where bytes remain.
+    """
+
+    edits: int = 0
+    snapshots: int = 0
+    paths: tuple[str, ...] = ()
+    preview: bool = False
+    out_of_reach: tuple[str, ...] = ()
+
+
+class FileStore(Protocol):
+    """File records: edits and snapshots."""
+
+    def note_edits(self, edits: Sequence[FileEdit], *, actor: str, now: datetime) -> int:
+        """Add edits, ignoring those already recorded; return how many were new."""
+        ...
+
+    def file_history(
+        self, part: str, *, intents: int = 10, items: int = 20, max_classification: int = 3
+    ) -> FileHistory:
+        """The history of all files whose path contains this text.
+
+        Edits reported in a memory above the classification are left out.
+        """
+        ...
+
+    def file_snapshot(self, path: str) -> FileSnapshot | None:
+        """The state of a file when it was last read, if it was."""
+        ...
+
+    def keep_file_snapshot(self, look: FileSnapshot) -> None: ...
+
+    def files_known(self, part: str) -> ForgottenFiles:
+        """How much `forget_files` would remove."""
+        ...
+
+    def forget_files(self, part: str, *, actor: str, now: datetime) -> ForgottenFiles:
+        """Remove every edit and snapshot of files whose path contains this text, down to the bytes.
+
+        The journal records how many, not which.
+        """
+        ...
+
+
+class NoteFile(NamedTuple):
+    """One note file: its stem, the half-open period it covers, and its modification time."""
+
+    name: str
+    start: datetime
+    end: datetime
+    modified: datetime
+
+
+class NoteStore(Protocol):
+    """Daily, weekly and quarterly notes. Thread-safe."""
+
+    def files(self, since: datetime | None, until: datetime | None) -> Sequence[NoteFile]:
+        """Files that cover any part of [since, until), newest first."""
+        ...
+
+    def read(self, file: NoteFile) -> Sequence[Item]:
+        """The paragraphs of a file as items, in order, with secrets redacted.
+
+        Raises Refused for a file that cannot be read as text.
+        """
+        ...
+
+    def find(self, item_id: str) -> Item | None:
+        """The paragraph with this id, if it still exists."""
+        ...
+
+
+class SearchStore(Protocol):
+    """Searches for items. Every search is exact within its scope.
+
+    Filters are applied before any cut, so fewer than ``depth`` matches means there are no more.
+    """
+
+    def search_text(self, search: TextSearch, scope: Scope) -> SearchResult:
+        """Items with any of the query's words, ranked by BM25. Any text is a valid query."""
+        ...
+
+    def search_substring(self, text: str, depth: int, scope: Scope) -> SearchResult:
+        """Items that contain parts of the query's words, or misspelt forms of them.
+
+        The score is the share of the query that was found, 0 to 1.
+        """
+        ...
+
+    def search_vector(self, vector: Vector, model: str, depth: int, scope: Scope) -> SearchResult:
+        """Nearest items by cosine among the vectors of ``model``; others are never compared.
+
+        Raises ModelError when there are vectors, but none of this model.
+        """
+        ...
+
+    def search_pieces(self, search: TrigramSearch, scope: Scope) -> SearchResult:
+        """Items that match trigrams of the query's words: infixes, z and y swapped, partial words.
+
+        The score is the share of the query that was found, 0 to 1. Of a word with very many
+        matches only the newest count.
+        """
+        ...
+
+    def search_signature(
+        self, text: str, depth: int, min_likeness: float, scope: Scope
+    ) -> SearchResult:
+        """Items with similar words, by 256-bit signatures.
+
+        The score is the share of equal bits, corrected for the question's length; 0.5 is chance.
+        """
+        ...
+
+    def search_time(
+        self,
+        start: datetime,
+        end: datetime,
+        depth: int,
+        scope: Scope,
+        *,
+        overlapping: bool = False,
+    ) -> SearchResult:
+        """Items that happened in [start, end); the middle of the window scores 1.
+
+        With ``overlapping`` also items that began before and lasted into it, ranked last.
+        """
+        ...
+
+    def search_entities(self, entities: Sequence[str], depth: int, scope: Scope) -> SearchResult:
+        """Items that mention the entities (ids); the score is the share mentioned."""
+        ...
+
+    def browse(self, scope: Scope, *, limit: int, after: str | None = None) -> list[Item]:
+        """Items by ``stored_at``, then id, newest first, one page at a time."""
+        ...
+
+    def around(self, item_id: str, *, window: int, scope: Scope) -> list[Item]:
+        """The items stored or said just before and after one, oldest first."""
+        ...
+
+    def terms(self, text: str) -> tuple[str, ...]:
+        """The index terms of a text."""
+        ...
+
+    def words(self, text: str) -> tuple[Word, ...]:
+        """The distinct words and names of a question, in order."""
+        ...
+
+    def statistics(self, terms: Iterable[str], *, as_of: datetime | None = None) -> WordStatistics:
+        """Document frequencies of index terms, now or at a moment, ended revisions included."""
+        ...
+
+
+class GraphStore(Protocol):
+    """Entities, links and usage."""
+
+    def find_entities(
+        self, text: str, limit: int = 8, *, as_of: datetime | None = None
+    ) -> list[Entity]:
+        """Entities whose name or alias occurs in the text, longest name first.
+
+        With ``as_of`` those known by then, with the mention counts of then.
+        """
+        ...
+
+    def entities(self, *, prefix: str = "", limit: int = 100, offset: int = 0) -> list[Entity]:
+        """Entities by number of mentions, highest first."""
+        ...
+
+    def near_entities(
+        self, vector: Vector, model: str, limit: int, *, as_of: datetime | None = None
+    ) -> list[ScoredEntity]:
+        """Entities by the cosine of "kind: name" with a vector of ``model``, nearest first.
+
+        Every entity with a vector of that model is compared.
+        """
+        ...
+
+    def entities_with(
+        self, words: Sequence[str], limit: int, *, as_of: datetime | None = None
+    ) -> list[ScoredEntity]:
+        """Entities whose id or name contains these lower-case words, most matching words first.
+
+        Words match as substrings, too.
+        """
+        ...
+
+    def mentioning(self, entities: Sequence[str], each: int, scope: Scope) -> dict[str, list[Item]]:
+        """For every entity (id) the items that mention it, newest first, at most ``each``."""
+        ...
+
+    def unembedded_entities(self, model: str, limit: int) -> list[Entity]:
+        """Entities without a vector of this model."""
+        ...
+
+    def lacking_vectors(self, entities: Sequence[str], model: str) -> list[str]:
+        """Those of the entities (ids, stored or not) that have no vector of this model."""
+        ...
+
+    def links_of(
+        self,
+        ids: Sequence[str],
+        types: Sequence[str] = (),
+        *,
+        incoming: bool = True,
+        as_of: datetime | None = None,
+    ) -> list[Link]:
+        """Links that leave and, with ``incoming``, enter these nodes.
+
+        With ``as_of`` those of today that already existed then.
+        """
+        ...
+
+    def edges(self, entities: Sequence[str], each: int, until: datetime) -> dict[str, list[Link]]:
+        """For every entity (id) its links with other entities that existed at a moment.
+
+        Newest first, at most ``each``.
+        """
+        ...
+
+    def add_links(
+        self, links: Sequence[Link], *, actor: str = "", now: datetime | None = None
+    ) -> None:
+        """Add links; the same ends and type again overwrite the weight.
+
+        The journal records it where ``actor`` is given.
+        """
+        ...
+
+    def remove_links(self, links: Sequence[Link], *, actor: str, now: datetime) -> int:
+        """Remove links by their ends and type; return how many existed."""
+        ...
+
+    def merge_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
+        """Transfer the names, mentions and edges of one entity (id) to another."""
+        ...
+
+    def split_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
+        """Undo a merge of two entities."""
+        ...
+
+    def siblings(
+        self,
+        ids: Sequence[str],
+        *,
+        most: int,
+        min_confidence: float,
+        as_of: datetime | None = None,
+    ) -> SharedEntities:
+        """Other items that mention the entities these items mention with enough confidence.
+
+        Entities mentioned by more than ``most`` items are hubs: reported and left out. With
+        ``as_of`` the result holds what mentioned them then, but also what only does so since.
+        """
+        ...
+
+    def activity(self, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
+        """Counts of memories about entities (ids) up to a moment; unknown ids are left out."""
+        ...
+
+    def momenta(self, entities: Sequence[str], now: datetime) -> dict[str, Momentum]:
+        """The momentum of entities (ids) at a moment; unknown ids are left out."""
+        ...
+
+    def list_entities(self, wanted: EntityListing, now: datetime) -> list[Entity]:
+        """Entities by 10 × momentum + 0.5 × memories − 2 × years since the last mention.
+
+        The momentum is current; memories are counted by layer and pinned.
+        """
+        ...
+
+    def usage(self, ids: Sequence[str], now: datetime) -> dict[str, Usage]:
+        """Usage of items up to a moment; items never used are left out."""
+        ...
+
+    def embeddings(
+        self, ids: Sequence[str], model: str, *, as_of: datetime | None = None
+    ) -> dict[str, Embedding]:
+        """The vectors of this model that items have, or had at a moment."""
+        ...
+
+
+class ThreadStore(Protocol):
+    """Long-running topics."""
+
+    def put_thread(self, thread: Thread, *, actor: str, now: datetime) -> None:
+        """Store a whole thread, replacing the one with its id.
+
+        Raises NotFound where it names a memory that does not exist.
+        """
+        ...
+
+    def drop_thread(self, thread_id: str, *, actor: str, now: datetime) -> None:
+        """Remove a thread; its memories stay."""
+        ...
+
+    def thread(self, thread_id: str) -> Thread | None: ...
+
+    def threads(self, *, limit: int = 100, offset: int = 0) -> list[Thread]:
+        """Threads by last update, newest first."""
+        ...
+
+    def threads_of(self, ids: Sequence[str]) -> list[Thread]:
+        """Threads that any of these items belongs to, by id."""
+        ...
+
+
+class WriteStore(Protocol):
+    """Writes. Each call is one transaction; when it returns, the change survives a crash."""
+
+    def put(self, records: Sequence[Record], *, actor: str, now: datetime) -> list[PutResult]:
+        """Store records in one transaction.
+
+        A turn without a number is appended to its session, and every turn is linked to the one
+        before it (``follows``).
+        """
+        ...
+
+    def find_duplicates(self, fingerprint: str, sketch: Sequence[int], scope: Scope) -> list[Item]:
+        """Live items with the same fingerprint or sharing a band of the sketch."""
+        ...
+
+    def other_names(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """For each normalized name that an entity has: all names of every such entity."""
+        ...
+
+    def slots(self, wanted: Sequence[tuple[str, str]], scope: Scope) -> list[Item]:
+        """Live items that state a fact of one of these subjects and attributes, newest first."""
+        ...
+
+    def find_key(self, key: str) -> tuple[str, str] | None:
+        """The item stored under an idempotency key, and its fingerprint."""
+        ...
+
+    def end(
+        self,
+        ids: Sequence[str],
+        *,
+        how: str,
+        actor: str,
+        now: datetime,
+        only: Mapping[str, int] | None = None,
+    ) -> list[str]:
+        """Soft-delete items: no longer recalled, still in the history. Return those ended.
+
+        ``only`` skips items that are no longer at the revision it gives for their id.
+        """
+        ...
+
+    def restore(self, ids: Sequence[str], *, actor: str, now: datetime) -> list[str]: ...
+
+    def set_status(
+        self,
+        ids: Sequence[str],
+        status: Status,
+        *,
+        actor: str,
+        now: datetime,
+        only: Mapping[str, int] | None = None,
+    ) -> None:
+        """Set the status of items' last revision, forgotten ones too; ``only`` as for `end`."""
+        ...
+
+    def erase(self, ids: Sequence[str], *, actor: str, now: datetime) -> EraseReceipt:
+        """Remove items, all their revisions and all derived data; no byte stays."""
+        ...
+
+    def note_use(
+        self, ids: Sequence[str], now: datetime, *, fading: UsageDecay | None = None
+    ) -> None:
+        """Count one recall and the items it returned; with ``fading`` apply usage decay."""
+        ...
+
+    def make_signatures(self, limit: int) -> int:
+        """Create missing signatures, at most ``limit``; return how many were created."""
+        ...
+
+    def set_momenta(self, values: Mapping[str, float], now: datetime) -> None:
+        """Store the computed momentum of entities (ids); unknown ids are ignored."""
+        ...
+
+    def unembedded(self, model: str, limit: int) -> list[Item]:
+        """Live items that have no vector of this model."""
+        ...
+
+    def set_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
+        """Add or replace vectors.
+
+        The first call for a new model makes it the current one; vectors of other models are
+        removed once none of them is needed.
+        """
+        ...
+
+    def set_entity_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
+        """Add or replace the vectors of entities (ids)."""
+        ...
+
+
+class StoreAdmin(Protocol):
+    """Administration of the store: lookup, journal, backup, checks."""
+
+    @property
+    def space(self) -> str: ...
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """While held, all reads of this thread see one moment; writes are not allowed."""
+        ...
+
+    def get(self, ids: Sequence[str], *, as_of: datetime | None = None) -> dict[str, Item]:
+        """Items by id, ended ones too (their ``live_to`` is set).
+
+        With ``as_of`` their state at that moment, including those ended by then.
+        """
+        ...
+
+    def resolve(self, part: str) -> list[str]:
+        """Ids that begin or end with these characters (at most ten)."""
+        ...
+
+    def history(self, item_id: str) -> list[Item]:
+        """All revisions of an item, oldest first."""
+        ...
+
+    def events(self, *, after: int = 0, limit: int = 100) -> list[Event]: ...
+
+    def from_source(self, source: str) -> list[str]:
+        """Ids of all items from a source or by that actor (``http:laptop``), forgotten ones too."""
+        ...
+
+    def changes(self, *, item: str | None, actor: str | None, limit: int) -> list[Event]:
+        """The last journal entries, newest first, optionally of one memory or one actor."""
+        ...
+
+    def log(self, kind: str, *, item: str | None, actor: str, detail: str, now: datetime) -> None:
+        """Append an entry to the journal."""
+        ...
+
+    def count(self) -> int:
+        """The number of live items."""
+        ...
+
+    def most_classified(self) -> int:
+        """The highest classification of everything a dump contains; 0 where it holds no item."""
+        ...
+
+    def stats(self) -> dict[str, Any]: ...
+
+    def generation(self) -> int:
+        """A number that changes with every write by any process; equal means equal content."""
+        ...
+
+    def dump(self) -> Iterator[dict[str, Any]]:
+        """All persistent data as JSON-ready records, in an order that `load` accepts."""
+        ...
+
+    def load(self, records: Iterable[Mapping[str, Any]], *, actor: str, now: datetime) -> int:
+        """Import a dump in one transaction. Known ids are left unchanged."""
+        ...
+
+    def check(self, *, repair: bool = False) -> list[CheckResult]: ...
+
+    def close(self) -> None: ...
+
+
+class Store(SearchStore, GraphStore, ThreadStore, WriteStore, FileStore, StoreAdmin, Protocol):
+    """The store of one space. Thread-safe."""

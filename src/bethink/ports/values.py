@@ -1,0 +1,240 @@
+"""Values that a store takes and returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from bethink.model import Entity, Filters, Item, Link
+from bethink.ports.models import Embedding
+
+
+class Scope(NamedTuple):
+    """What a search may see: the filters, and the moment at which they are evaluated.
+
+    Without ``as_of`` only live revisions are visible; with it, the revisions that
+    were live at that moment. Expiry is evaluated at ``moment``.
+    """
+
+    filters: Filters
+    moment: datetime
+    as_of: datetime | None = None
+
+
+class Match(NamedTuple):
+    """One item found, its score, and an explanation."""
+
+    item: Item
+    score: float
+    why: str = ""
+
+
+class SearchResult(NamedTuple):
+    """The result of a search, best first, with a note on how it was executed.
+
+    ``ceiling`` is the highest possible score for the question, 0 where the search has none:
+    it lets a retriever judge a score without comparing it to others.
+    """
+
+    matches: tuple[Match, ...]
+    note: str = ""
+    ceiling: float = 0.0
+
+
+class TextSearch(NamedTuple):
+    """A query of the word index.
+
+    ``about_weight`` weighs the context words of a memory (speaker, date, topic, tags)
+    against those of its text.
+    """
+
+    text: str
+    depth: int = 50
+    about_weight: float = 1.0
+    k1: float = 1.2
+    b: float = 0.75
+    postings_budget: int = 20_000
+
+
+class TrigramSearch(NamedTuple):
+    """A query of the trigram index.
+
+    It covers the texts and their context words or, with ``original``, the originals they
+    were translated from. At least ``min_share`` of the query must match.
+    """
+
+    text: str
+    depth: int
+    original: bool = False
+    min_share: float = 0.0
+
+
+class Word(NamedTuple):
+    """One word or name of a text as written, with its index terms.
+
+    ``common`` words are stop words.
+    """
+
+    shown: str
+    terms: tuple[str, ...]
+    common: bool = False
+
+
+class WordStatistics(NamedTuple):
+    """Document frequencies in this space: per term, the memories that hold it."""
+
+    documents: int
+    average_length: float
+    frequencies: Mapping[str, int]
+
+
+class Mention(NamedTuple):
+    """An entity mentioned by a memory, with the confidence.
+
+    ``embedding`` is the entity's own vector, by the same model as the memory's; None where
+    the store already has one.
+    """
+
+    entity: Entity
+    confidence: float = 1.0
+    embedding: Embedding | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One item with everything derived from it, written in one transaction.
+
+    ``about`` holds further searchable words; ``sketch`` the band hashes for near-duplicate
+    detection; ``model`` names the embedder of ``embedding``. With ``skip_duplicate`` the
+    store keeps a live item of the same fingerprint and level and drops this one.
+    ``item.rev`` above 1 replaces the live revision ``rev - 1`` of the same id.
+    ``supersedes`` are items, by id and revision, whose fact this one replaces: if still at
+    that revision, they leave recall when this one is stored.
+    """
+
+    item: Item
+    fingerprint: str
+    about: str = ""
+    sketch: tuple[int, ...] = ()
+    embedding: Embedding | None = None
+    model: str = ""
+    mentions: tuple[Mention, ...] = ()
+    links: tuple[Link, ...] = ()
+    key: str | None = None
+    skip_duplicate: bool = True
+    supersedes: Mapping[str, int] = field(default_factory=dict)
+
+
+class PutResult(NamedTuple):
+    """The outcome of storing a record: ``id`` is the item that now holds the content."""
+
+    id: str
+    outcome: Literal["stored", "duplicate", "repeated"]
+
+
+class EraseReceipt(NamedTuple):
+    """What an erase removed, as counts, and what it could not reach."""
+
+    ids: tuple[str, ...]
+    removed: Mapping[str, int]
+    out_of_reach: tuple[str, ...]
+
+
+class Event(NamedTuple):
+    """One journal entry. Never contains the content of a memory."""
+
+    seq: int
+    at: datetime
+    kind: str
+    item: str | None
+    actor: str
+    detail: str
+
+
+class CheckResult(NamedTuple):
+    """The result of one `doctor` check."""
+
+    name: str
+    ok: bool
+    detail: str
+    repaired: bool = False
+
+
+class UsageDecay(NamedTuple):
+    """How memories decay when not recalled, and recover when recalled.
+
+    Every ``interval`` recalls each memory loses ``rate``, except those recalled within
+    ``grace_s``; a returned one gains its entry in ``gains``, up to 1.
+    """
+
+    interval: int
+    rate: float
+    grace_s: float
+    gains: Mapping[str, float]
+
+
+class ScoredEntity(NamedTuple):
+    """An entity and its score: a cosine, or a number of matching words."""
+
+    entity: Entity
+    score: float
+
+
+class Usage(NamedTuple):
+    """Usage of a memory: total, recent, and the last timestamps (oldest first)."""
+
+    recalls: int = 0
+    last_at: datetime | None = None
+    stamps: tuple[datetime, ...] = ()
+    in_30_days: int = 0
+    in_90_days: int = 0
+    cited: int = 0
+
+
+class Sibling(NamedTuple):
+    """An item that shares an entity with another item, ``of``, with the confidence."""
+
+    of: str
+    entity: str
+    item: str
+    confidence: float
+
+
+class SharedEntities(NamedTuple):
+    """Items that share entities with some items, and the entities too frequent to count."""
+
+    siblings: tuple[Sibling, ...] = ()
+    hubs: tuple[str, ...] = ()
+
+
+class EntityListing(NamedTuple):
+    """Which entities to list, and which page; empty ``kinds`` means all.
+
+    Memories above the classification are not counted; entities only they mention are omitted.
+    """
+
+    prefix: str = ""
+    kinds: tuple[str, ...] = ()
+    min_memories: int = 1
+    limit: int = 30
+    offset: int = 0
+    max_classification: int = 3
+
+
+class Momentum(NamedTuple):
+    """The momentum of an entity, 0 to 10; ``worked_out`` if it was recomputed just now."""
+
+    value: float
+    worked_out: bool = False
+
+
+class Activity(NamedTuple):
+    """Recent activity of an entity: memories stored about it."""
+
+    in_1_day: int = 0
+    in_7_days: int = 0
+    in_all: int = 0
+    first_at: datetime | None = None
+    mean_importance: float = 0.5

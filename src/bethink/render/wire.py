@@ -1,0 +1,421 @@
+"""JSON for every surface: one shape for the CLI, the server and the inspector.
+
+Documented in ``docs/wire.md``. Values are strict JSON; times are ISO 8601 in UTC.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from bethink.core.json_values import Json, finite_or_none, iso
+from bethink.core.json_values import finite_or_none as _number
+from bethink.core.text import shorten, strip_hidden
+from bethink.model import (
+    Candidate,
+    Collision,
+    Degraded,
+    Entity,
+    Evidence,
+    FileHistory,
+    Filters,
+    Item,
+    Page,
+    Pool,
+    Recall,
+    Remembered,
+    Step,
+)
+from bethink.retrieval.explain import WhyNot, match_reasons, named_fields
+from bethink.retrieval.heat import pace_of
+
+if TYPE_CHECKING:
+    from bethink.api.file_reader import SmartRead
+    from bethink.model import Thread
+    from bethink.retrieval.provenance import InsightNode, Provenance
+
+
+MAX_STEPS = 32
+MAX_CANDIDATES = 8
+PREVIEW_CHARS = 160
+
+
+def trace_json(answer: Recall, *, candidates: int | None = MAX_CANDIDATES) -> Json:
+    """The trace of a recall as JSON: at most 32 steps with so many candidates each.
+
+    None shows all steps and candidates. ``truncated`` says whether anything was left out.
+    """
+    shown = answer.steps if candidates is None else answer.steps[:MAX_STEPS]
+    longest = max((len(step.pool) for step in shown), default=0)
+    run = answer.run
+    return {
+        "id": run.id if run else None,
+        "started_at": iso(run.started_at) if run else None,
+        "completed_at": iso(run.completed_at) if run else None,
+        "milliseconds": round(sum(step.seconds for step in answer.steps) * 1000, 3),
+        "strategy": answer.strategy,
+        "profile": answer.profile,
+        "cached": bool(run and run.cached),
+        "truncated": len(shown) < len(answer.steps)
+        or (candidates is not None and longest > candidates),
+        "steps": [step_json(step, candidates=candidates) for step in shown],
+        "merge": _merge_json(answer),
+        "final": {
+            "status": answer.status,
+            "insights": len(answer.insights),
+            "items": len(answer.items),
+            "raw": len(answer.raw),
+            "captions": len(answer.captions),
+            "evidences": len(answer.evidences),
+            "degraded": len(answer.degraded),
+        },
+    }
+
+
+def step_json(step: Step, *, candidates: int | None = MAX_CANDIDATES) -> Json:
+    """One step with the best candidates of its pool, including ranks and scores."""
+    return {
+        "step": step.name,
+        "status": step.status,
+        "milliseconds": round(step.seconds * 1000, 3),
+        "came_in": step.came_in,
+        "left": len(step.pool),
+        "note": step.note,
+        "candidates": _candidates_json(step.pool[:candidates]),
+    }
+
+
+def retriever_ranks(cand: Candidate) -> Json:
+    """Rank and score in every retriever that found the memory."""
+    return {
+        reason.by.removeprefix("channel."): {
+            "rank": reason.rank,
+            "score": finite_or_none(reason.value),
+        }
+        for reason in cand.evidence
+        if reason.by.startswith("channel.")
+    }
+
+
+def _candidates_json(pool: Pool) -> list[Json]:
+    return [
+        {
+            "rank": rank,
+            "id": cand.item.id,
+            "level": cand.item.level,
+            "score": finite_or_none(cand.score),
+            "text": shorten(
+                " ".join(strip_hidden(cand.item.text[: 4 * PREVIEW_CHARS]).split()), PREVIEW_CHARS
+            ),
+            "channels": retriever_ranks(cand),
+        }
+        for rank, cand in enumerate(pool, start=1)
+    ]
+
+
+def _merge_json(answer: Recall) -> Json:
+    """How many candidates the retrievers returned, and how many remained after fusion."""
+    asked = [s for s in answer.steps if s.name.startswith("channel.") and s.status == "ok"]
+    fused = next((step for step in answer.steps if step.name == "fuse"), None)
+    found = {cand.item.id for step in asked for cand in step.pool}
+    came_in = sum(len(step.pool) for step in asked)
+    return {
+        "channels": sum(bool(step.pool) for step in asked),
+        "came_in": came_in,
+        "duplicates": came_in - len(found),
+        "left": len(fused.pool) if fused else 0,
+    }
+
+
+_NO_ITEMS: Mapping[str, Item] = MappingProxyType({})
+_ITEM_TIMES = (
+    "stored_at", "occurred_at", "occurred_end", "valid_from", "valid_to",
+    "live_from", "live_to", "last_recalled_at",
+)  # fmt: skip
+_ITEM_FIELDS = (
+    "id", "rev", "text", "level", "kind", "layer", "topic", "tier", "caption", "original",
+    "language", "speaker", "session", "seq", "parent", "subject", "attribute", "source",
+    "source_class", "writer", "trust", "integrity", "credibility", "classification", "emotion",
+    "importance", "confidence", "relevance", "decay", "pinned", "protected", "ended_by", "status",
+    "tokens", "recalls",
+)  # fmt: skip
+
+
+def dumps(value: Any, *, indent: int | None = None) -> str:
+    """Strict JSON text: never NaN, never an unpaired surrogate."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+
+
+def item_json(item: Item) -> Json:
+    """A memory with all its fields."""
+    out: Json = {name: getattr(item, name) for name in _ITEM_FIELDS}
+    out.update({name: iso(getattr(item, name)) for name in _ITEM_TIMES})
+    out["tags"] = list(item.tags)
+    out["entities"] = list(item.entities)
+    out["flags"] = list(item.flags)
+    out["metadata"] = dict(item.metadata)
+    return out
+
+
+def evidence_json(reason: Evidence) -> Json:
+    out: Json = {
+        "by": reason.by,
+        "op": reason.op,
+        "value": _number(reason.value),
+        "why": reason.why,
+    }
+    if reason.via is not None:
+        out["via"] = reason.via
+    if reason.rank is not None:
+        out["rank"] = reason.rank
+    return out
+
+
+def hit_json(cand: Candidate, answer: Recall) -> Json:
+    """A hit: the memory, its score, match reasons, named numbers, evidence and channel ranks."""
+    return {
+        **item_json(cand.item),
+        "score": _number(cand.score),
+        "match_reasons": list(match_reasons(cand, answer)),
+        **_null_if_not_finite(named_fields(cand, answer)),
+        "evidence": [evidence_json(reason) for reason in cand.evidence],
+        "channels": retriever_ranks(cand),
+    }
+
+
+def recall_json(
+    answer: Recall, *, trace: bool = False, candidates: int | None = MAX_CANDIDATES
+) -> Json:
+    """The whole answer; ``candidates`` limits the candidates per step of a trace."""
+    query = answer.query
+    out: Json = {
+        "query": {
+            "text": query.text,
+            "now": iso(query.now),
+            "as_of": iso(query.as_of),
+            "k": query.k,
+            "most": dict(query.most),
+            "max_tokens": query.max_tokens,
+            "offset": query.offset,
+            "filters": filters_json(query.filters),
+        },
+        "profile": answer.profile,
+        "strategy": answer.strategy,
+        "status": answer.status,
+        "reason": answer.reason,
+        "insights": [hit_json(hit, answer) for hit in answer.insights],
+        "items": [hit_json(hit, answer) for hit in answer.items],
+        "raw": [hit_json(hit, answer) for hit in answer.raw],
+        "captions": [caption._asdict() for caption in answer.captions],
+        "timelines": [line._asdict() for line in answer.timelines],
+        "relations": [told._asdict() for told in answer.relations],
+        "evidences": list(answer.evidences),
+        "order": [hit.item.id for hit in answer.hits],
+        "warnings": list(answer.warnings),
+        "degraded": [degraded_json(part) for part in answer.degraded],
+        "nearest_miss": hit_json(answer.nearest_miss, answer) if answer.nearest_miss else None,
+        "page": page_json(answer.page),
+    }
+    if trace:
+        out["trace"] = trace_json(answer, candidates=candidates)
+    return out
+
+
+def filters_json(filters: Filters) -> Json:
+    """The filters that differ from the default."""
+    default = Filters()
+    out: Json = {}
+    for name in Filters.__dataclass_fields__:
+        value = getattr(filters, name)
+        if value != getattr(default, name):
+            is_time = isinstance(value, datetime)
+            out[name] = (
+                iso(value) if is_time else list(value) if isinstance(value, tuple) else value
+            )
+    return out
+
+
+def page_json(page: Page) -> Json:
+    return page._asdict()
+
+
+def degraded_json(part: Degraded) -> Json:
+    return {"part": part.part, "reason": part.reason}
+
+
+def remembered_json(result: Remembered) -> Json:
+    return {
+        "id": result.id,
+        "status": result.status,
+        "collisions": [collision_json(collision) for collision in result.collisions],
+        "redacted": list(result.redacted),
+        "entities": list(result.entities),
+        "flags": list(result.flags),
+        "pending": list(result.pending),
+    }
+
+
+def collision_json(collision: Collision) -> Json:
+    return collision._asdict()
+
+
+def entity_json(entity: Entity) -> Json:
+    return {
+        "id": entity.id,
+        "kind": entity.kind,
+        "name": entity.name,
+        "aliases": list(entity.aliases),
+        "mentions": entity.mentions,
+        "momentum": entity.momentum,
+        "pace": pace_of(entity.momentum),
+        "layers": dict(entity.layers),
+        "pinned": entity.pinned,
+        "last_seen_at": iso(entity.last_seen_at),
+    }
+
+
+def why_not_json(result: WhyNot) -> Json:
+    return {
+        "id": result.item.id,
+        "text": result.item.text,
+        "returned": result.returned,
+        "stage": result.stage,
+        "reason": result.reason,
+        "score": _number(result.score),
+        "needed": _number(result.needed),
+        "remedy": result.remedy,
+        "channels": [
+            {
+                "channel": look.channel,
+                "score": _number(look.score),
+                "needed": _number(look.needed),
+                "why": look.why,
+            }
+            for look in result.looks
+        ],
+    }
+
+
+def file_history_json(history: FileHistory, linked: Sequence[Item], preview: int) -> Json:
+    """The history of a file, with the memories linked to its edits."""
+    return {
+        "paths": list(history.paths),
+        "edits": history.edits,
+        "first_at": iso(history.first_at),
+        "last_at": iso(history.last_at),
+        "sessions": list(history.sessions),
+        "days": [one._asdict() for one in history.days],
+        "intents": [one._asdict() | {"last_at": iso(one.last_at)} for one in history.intents],
+        "memories": [
+            {"id": item.id, "text": item.text[:preview], "when": iso(item.when)} for item in linked
+        ],
+    }
+
+
+def smart_read_json(answer: SmartRead) -> Json:
+    """A file as it was read: whole, or only the changes."""
+    chunks = [
+        {name: value for name, value in chunk._asdict().items() if value is not None}
+        for chunk in answer.chunks
+    ]
+    return answer._asdict() | {
+        "chunks": chunks,
+        "removed": list(answer.removed),
+        "notes": list(answer.notes),
+    }
+
+
+def provenance_json(found: Provenance) -> Json:
+    """The provenance of a memory: every link on the path, nearest first."""
+    return {
+        "id": found.item.id,
+        "text": found.item.text,
+        "edges": [
+            {
+                "depth": edge.depth,
+                "from": edge.link.src._asdict(),
+                "type": edge.link.type,
+                "to": edge.link.dst._asdict(),
+                "weight": edge.link.weight,
+                "confidence": edge.link.confidence,
+                "text": edge.item.text if edge.item else None,
+                "again": edge.again,
+            }
+            for edge in found.edges
+        ],
+        "cut": found.cut,
+    }
+
+
+def thread_json(thread: Thread, items: Mapping[str, Item] = _NO_ITEMS) -> Json:
+    """A thread with its members and events; with the members' texts where they are given."""
+    members = [
+        {
+            "item": member.item,
+            "role": member.role,
+            "weight": member.weight,
+            **({"text": items[member.item].text} if member.item in items else {}),
+        }
+        for member in thread.members
+    ]
+    events = [event._asdict() | {"at": iso(event.at)} for event in thread.events]
+    return {
+        "id": thread.id,
+        "headline": thread.headline,
+        "kind": thread.kind,
+        "anchor": thread.anchor,
+        "lifecycle": thread.lifecycle,
+        "state": thread.state,
+        "created_at": iso(thread.created_at),
+        "updated_at": iso(thread.updated_at),
+        "members": members,
+        "events": events,
+    }
+
+
+def insight_json(branch: InsightNode) -> Json:
+    """An insight with its points, their sources, and the insights below it."""
+    item = branch.insight
+    return {
+        "id": item.id,
+        "kind": item.kind,
+        "title": item.caption,
+        "text": item.text,
+        "stale": branch.stale,
+        "trust": item.trust,
+        "confidence": item.confidence,
+        "made_by": item.metadata.get("made_by"),
+        "points": [
+            {
+                "text": point.text,
+                "sources": [{"id": one.id, "text": one.text} for one in point.sources],
+            }
+            for point in branch.points
+        ],
+        "below": [insight_json(one) for one in branch.below],
+    }
+
+
+def error_json(message: str, remedy: str, kind: str) -> Json:
+    return {"error": {"kind": kind, "message": message, "remedy": remedy}}
+
+
+def _null_if_not_finite(fields: Mapping[str, Any]) -> Json:
+    """Replace every number that JSON cannot represent by null."""
+    told: Json = {}
+    for name, value in fields.items():
+        if isinstance(value, Mapping):
+            told[name] = _null_if_not_finite(value)
+        else:
+            told[name] = _number(value) if isinstance(value, float) else value
+    return told
+
+
+def mapping_json(table: Mapping[str, Any]) -> Json:
+    """A mapping with its datetimes as ISO 8601."""
+    return {
+        name: iso(value) if isinstance(value, datetime) else value for name, value in table.items()
+    }

@@ -1,0 +1,1 @@
+"""Retrieval: the read pipeline, its profiles, retrievers and stages."""

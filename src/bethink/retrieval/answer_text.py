@@ -1,0 +1,249 @@
+"""Answers as text, section by section, for a model or a pipe.
+
+A memory's text is shown as data: on one line, so that nothing in it can pass for a heading
+or for another memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+from bethink.core.text import strip_hidden
+from bethink.model import Candidate, Item, Pool, Recall, Relation
+
+_PREVIEW_CHARS = 160  # characters of a memory that is only pointed at
+_MAX_ENTITY_IDS = 10  # memories named with an entity
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section of an answer's text, omitted where it would be empty.
+
+    ``levels`` selects the memories (where "show" is "memories"); all where none are named.
+    Style "block" gives a memory several lines, "line" one, "dated" its day and text,
+    "plain" its text alone.
+    ``by_topic`` groups them by topic, unless the query filters by one; ``kinds`` is the
+    order of kinds for a query without words.
+    """
+
+    heading: str = ""
+    show: Literal["memories", "captions", "entities", "timelines", "evidences", "warnings"] = (
+        "memories"
+    )
+    levels: tuple[str, ...] = ()
+    style: Literal["block", "line", "dated", "plain"] = "line"
+    mark: str = "•"
+    by_topic: bool = False
+    kinds: tuple[str, ...] = ()
+
+
+SECTIONS = (
+    Section("INSIGHTS:", levels=("insight",)),
+    Section("MEMORIES:", levels=("item",)),
+    Section("EPISODES:", levels=("raw",)),
+    Section("CAPTIONS:", show="captions"),
+    Section("TIMELINES:", show="timelines"),
+    Section("EVIDENCE:", show="evidences"),
+    Section("WARNINGS:", show="warnings"),
+)
+
+
+def render_text(answer: Recall, sections: Sequence[Section] = SECTIONS) -> str:
+    """Render an answer as text; ``Profile.text`` holds a profile's sections."""
+    parts = []
+    for section in sections or SECTIONS:
+        lines = list(_RENDERERS[section.show](answer, section))
+        if lines:
+            parts.append("\n".join([section.heading, *lines] if section.heading else lines))
+    if not answer.hits:
+        parts.insert(0, f"(nothing recalled: {_escape_line(answer.reason)})")
+    parts += [f"(without {part.part}: {_escape_line(part.reason)})" for part in answer.degraded]
+    return "\n\n".join(parts) + "\n"
+
+
+def _render_memories(answer: Recall, section: Section) -> Iterator[str]:
+    hits = tuple(
+        hit for hit in answer.hits if not section.levels or hit.item.level in section.levels
+    )
+    if section.kinds and not answer.query.text.strip():
+        yield from _render_groups(hits, answer, section, _kind_heading, _kind_order(section.kinds))
+    elif section.by_topic and not answer.query.filters.topics and _has_topics(hits):
+        yield from _render_groups(hits, answer, section, _topic_heading, _topic_order(hits))
+    else:
+        yield from _render_hits(hits, answer, section)
+
+
+def _render_hits(hits: Pool, answer: Recall, section: Section) -> Iterator[str]:
+    for hit in hits:
+        told = relations_of_hit(answer, hit)
+        yield from (
+            _render_block(hit, told)
+            if section.style == "block"
+            else _render_line(hit, told, section)
+        )
+
+
+def relations_of_hit(answer: Recall, hit: Candidate) -> list[Relation]:
+    """Contradictions and corrections of one of the hits."""
+    return [told for told in answer.relations if told.item == hit.item.id]
+
+
+def _render_groups(
+    hits: Pool,
+    answer: Recall,
+    section: Section,
+    heading: Callable[[Item], str],
+    place: Callable[[Item], object],
+) -> Iterator[str]:
+    # Stable: within its group a memory keeps its place.
+    ordered = sorted(hits, key=lambda hit: place(hit.item))  # type: ignore[arg-type,return-value]
+    for title, group in groupby(ordered, key=lambda hit: heading(hit.item)):
+        yield f"## {title}"
+        yield from _render_hits(tuple(group), answer, section)
+
+
+def _kind_heading(item: Item) -> str:
+    return _escape_line(item.kind)
+
+
+def _topic_heading(item: Item) -> str:
+    return f"Topic: {_escape_line(item.topic)}" if item.topic else "General"
+
+
+def _kind_order(kinds: Sequence[str]) -> Callable[[Item], tuple[int, str]]:
+    places = {kind: place for place, kind in enumerate(kinds)}
+    return lambda item: (places.get(item.kind, len(places)), item.kind)
+
+
+def _topic_order(hits: Pool) -> Callable[[Item], int]:
+    """Order topics by their best memory."""
+    places: dict[str | None, int] = {}
+    for place, hit in enumerate(hits):
+        places.setdefault(hit.item.topic, place)
+    return lambda item: places[item.topic]
+
+
+def _has_topics(hits: Pool) -> bool:
+    return any(hit.item.topic for hit in hits)
+
+
+def _render_line(hit: Candidate, relations: Sequence[Relation], section: Section) -> Iterator[str]:
+    item = hit.item
+    known = {"plain": [], "dated": [f"{item.when:%Y-%m-%d}"]}.get(section.style)
+    about = ", ".join(_item_labels(item) if known is None else known)
+    about = f"[{about}] " if about else ""
+    yield f"{section.mark} {about}{_escape_line(item.text)}"
+    yield from (f"  {line}" for line in relation_lines(relations))
+
+
+def _render_block(hit: Candidate, relations: Sequence[Relation]) -> Iterator[str]:
+    item = hit.item
+    about = [*_item_labels(item), f"confidence {item.confidence:.2f}", *_association_label(hit)]
+    title = item.caption or item.text
+    yield f"[{item.id}] {_escape_line(title)} ({', '.join(about)})"
+    if item.caption and item.caption != item.text:
+        yield f"  {_escape_line(item.text)}"
+    if not any(one.type == "contradicts" for one in relations):
+        yield "  Contradictions: (none)"
+    yield from (f"  {line}" for line in relation_lines(relations))
+    if item.entities:
+        yield f"  Entities: {', '.join(map(_escape_line, item.entities))}"
+    yield f"  Source: {_escape_line(item.source)}"
+
+
+def _item_labels(item: Item) -> Iterator[str]:
+    yield _escape_line(item.kind)
+    yield f"{item.when:%Y-%m-%d}"
+    if item.speaker:
+        yield _escape_line(item.speaker)
+    if item.trust == 0:
+        yield "untrusted source"
+    if item.flags:
+        yield f"flagged: {' '.join(map(_escape_line, item.flags))}"
+
+
+def _association_label(hit: Candidate) -> Iterator[str]:
+    """How a memory that no retriever found by itself entered the answer."""
+    if any(reason.by.startswith("channel.") for reason in hit.evidence):
+        return
+    last = next((reason for reason in reversed(hit.evidence) if reason.via), None)
+    if last is not None:
+        yield "via entity match" if last.by.startswith("entity") else "via association"
+
+
+def relation_lines(relations: Sequence[Relation]) -> Iterator[str]:
+    """Contradictions and corrections from the memory's side, one line each."""
+    for one in relations:
+        arrow, name = _RELATION_LABELS.get(
+            (one.type, one.inbound), ("←" if one.inbound else "→", "")
+        )
+        yield f"{arrow} {name or _escape_line(one.type)} [{one.other}]: {_preview(one.text)}"
+
+
+_RELATION_LABELS = {
+    ("contradicts", False): ("→", "contradicts"),
+    ("contradicts", True): ("←", "contradicted by"),
+    ("supersedes", False): ("→", "supersedes"),
+    ("supersedes", True): ("→", "SUPERSEDED BY"),
+}
+
+
+def _render_captions(answer: Recall, section: Section) -> Iterator[str]:
+    yield from (f"{section.mark} {_escape_line(caption.text)}" for caption in answer.captions)
+
+
+def _render_entities(answer: Recall, section: Section) -> Iterator[str]:
+    """Entities matched by the question, each with the memories found through it."""
+    met: dict[str, list[str]] = {}
+    asked = set(answer.query.filters.entities)
+    for hit in answer.hits:
+        through = {reason.via for reason in hit.evidence} | asked
+        for entity in hit.item.entities:
+            if entity in through:
+                met.setdefault(entity, []).append(f"[{hit.item.id}]")
+    for entity, ids in met.items():
+        yield f"{section.mark} {_escape_line(entity)}: {', '.join(ids[:_MAX_ENTITY_IDS])}"
+
+
+def _render_timelines(answer: Recall, section: Section) -> Iterator[str]:
+    days = {hit.item.id: f"{hit.item.when:%Y-%m-%d}" for hit in answer.hits}
+    for line in answer.timelines:
+        order = " → ".join(f"{days.get(item, '')} [{item}]".strip() for item in line.items)
+        yield f"{section.mark} {_escape_line(line.subject)}: {order}"
+
+
+def _render_evidences(answer: Recall, section: Section) -> Iterator[str]:
+    yield from (f"{section.mark} {_escape_line(told)}" for told in answer.evidences)
+
+
+def _render_warnings(answer: Recall, section: Section) -> Iterator[str]:
+    yield from (f"{section.mark} {_escape_line(told)}" for told in answer.warnings)
+
+
+_RENDERERS: dict[str, Callable[[Recall, Section], Iterator[str]]] = {
+    "memories": _render_memories,
+    "captions": _render_captions,
+    "entities": _render_entities,
+    "timelines": _render_timelines,
+    "evidences": _render_evidences,
+    "warnings": _render_warnings,
+}
+
+
+def _escape_line(text: str) -> str:
+    """A text on one line without hidden characters; line breaks are written as escapes."""
+    shown = strip_hidden(text).strip()
+    if "\n" in shown or "\t" in shown or "\u2028" in shown or "\u2029" in shown:
+        shown = shown.translate(_LINE_BREAK_ESCAPES)
+    return shown
+
+
+_LINE_BREAK_ESCAPES = str.maketrans({"\n": "\\n", "\t": "\\t", "\u2028": "\\n", "\u2029": "\\n"})
+
+
+def _preview(text: str) -> str:
+    shown = _escape_line(text)
+    return shown if len(shown) <= _PREVIEW_CHARS else shown[: _PREVIEW_CHARS - 1].rstrip() + "…"

@@ -1,0 +1,208 @@
+"""Sufficiency of the first answer, judged by rules or by a language model.
+
+The model's output is validated and only decides whether and with which words to search
+on. None of its text gets into an answer, and it cannot name a file, space or address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from bethink.core.text import has_substance, shorten
+from bethink.model import Candidate, Caption, Pool, Step
+from bethink.ports import Budget, LanguageModel, Unusable, Word
+from bethink.prompts import Passage, cited_ids, fill_prompt, load_passages
+from bethink.retrieval.context import Context
+from bethink.retrieval.deep import DeepSettings
+from bethink.retrieval.deep.expansion import Expansion
+from bethink.retrieval.query_analysis import (
+    answer_type_of,
+    content_terms,
+    expected_answer_types,
+    expects_several_answers,
+    is_multi_hop,
+    periods,
+)
+from bethink.retrieval.stages.adjust import speakers_of
+
+_MAX_EVIDENCES = 5
+_MAX_GAPS = 3
+_QUOTE_CHARS = 200
+
+
+class Verdict(NamedTuple):
+    """Whether the hits are sufficient, why, the gaps, and the ids of supporting memories."""
+
+    enough: bool
+    why: str
+    gaps: tuple[str, ...] = ()
+    evidences: tuple[str, ...] = ()
+
+
+def judge_by_rules(hits: Pool, ctx: Context, deep: DeepSettings) -> Verdict:
+    """Judge sufficiency conservatively, by rules.
+
+    Sufficient only where one memory holds all that the question names and provides the
+    expected answer type, and nothing indicates that several memories are needed.
+    """
+    looked = hits[: deep.look]
+    held = _held_words(looked, ctx)
+    missing = _missing_words(held, ctx)
+    evidences = tuple(cand.item.id for cand in covering_hits(looked, ctx))
+    if missing:
+        return Verdict(False, f"no hit holds {', '.join(missing)}", missing, evidences)
+    text = ctx.query.text
+    if expects_several_answers(text):
+        return Verdict(False, "it asks for several things", (), evidences)
+    if is_multi_hop(text):
+        return Verdict(False, "it leads over something in between", (), evidences)
+    return _judge_best_hit(looked, held, ctx, deep)._replace(evidences=evidences)
+
+
+def _judge_best_hit(
+    looked: Pool, held: Mapping[str, set[Word]], ctx: Context, deep: DeepSettings
+) -> Verdict:
+    if not looked:
+        return Verdict(False, "nothing was found")
+    best = looked[0]
+    share = _covered_share(held[best.item.id], ctx)
+    if share < deep.covered:
+        return Verdict(False, f"the best hit holds {share:.0%} of the question")
+    kinds = expected_answer_types(ctx.query.text)
+    if kinds and answer_type_of(best.item.text, kinds) is None:
+        return Verdict(False, f"the best hit does not tell {' or '.join(kinds)}")
+    if any(not when.start <= best.item.when < when.end for when in periods(ctx)):
+        return Verdict(False, "the best hit is of another time")
+    return Verdict(True, "the best hit holds all that the question names")
+
+
+def has_dominant_hit(steps: tuple[Step, ...], deep: DeepSettings) -> bool:
+    """Whether lexical scores clearly point to one memory, so that expansion could only mislead."""
+    for step in steps:
+        name = step.name.removeprefix("channel.")
+        if step.name == name or name not in deep.lex or not step.pool:
+            continue
+        second = step.pool[1].score if len(step.pool) > 1 else 0.0
+        if step.pool[0].score >= deep.strong and step.pool[0].score - second >= deep.lead:
+            return True
+    return False
+
+
+def covering_hits(hits: Pool, ctx: Context, max_hits: int = _MAX_EVIDENCES) -> Pool:
+    """The hits that together hold the question's words, each adding some; the best included."""
+    held = _held_words(hits, ctx)
+    seen: set[Word] = set()
+    chosen: list[Candidate] = []
+    for cand in hits:
+        if len(chosen) < max_hits and (not chosen or held[cand.item.id] - seen):
+            chosen.append(cand)
+            seen |= held[cand.item.id]
+    return tuple(chosen)
+
+
+def quote_hits(hits: Pool, ids: tuple[str, ...]) -> tuple[str, ...]:
+    """Quotes of the hits with these ids, in their own words."""
+    known = {cand.item.id: cand.item for cand in hits}
+    return tuple(
+        f"{key}: {shorten(' '.join(known[key].text.split()), _QUOTE_CHARS)}"
+        for key in ids
+        if key in known
+    )
+
+
+def _held_words(hits: Pool, ctx: Context) -> dict[str, set[Word]]:
+    """Which of the question's content terms each hit holds; its speaker counts as held."""
+    asked = [telling.word for telling in content_terms(ctx)]
+    names = speakers_of(hits)
+    held: dict[str, set[Word]] = {}
+    for cand in hits:
+        terms = set(ctx.store.terms(cand.item.text))
+        own = {
+            word
+            for word in asked
+            if terms.issuperset(word.terms)
+            or (names.get(word.shown.casefold()) or 0) == cand.item.speaker
+        }
+        held[cand.item.id] = own
+    return held
+
+
+def _missing_words(held: Mapping[str, set[Word]], ctx: Context) -> tuple[str, ...]:
+    known: set[Word] = set().union(*held.values())
+    lacking = [one for one in content_terms(ctx) if one.word not in known]
+    lacking.sort(key=lambda one: (-one.weight, one.word.shown))
+    return tuple(one.word.shown for one in lacking[:_MAX_GAPS])
+
+
+def _covered_share(held: set[Word], ctx: Context) -> float:
+    asked = content_terms(ctx)
+    total = sum(one.weight for one in asked)
+    return sum(one.weight for one in asked if one.word in held) / total if total else 0.0
+
+
+_EMPTY_PLACEHOLDER = "(nothing)"
+
+
+def judge_by_model(
+    model: LanguageModel,
+    hits: Pool,
+    captions: tuple[Caption, ...],
+    ctx: Context,
+    *,
+    budget: Budget,
+) -> Verdict:
+    """The model's verdict; "sufficient" without a supporting memory is rejected."""
+    store, query = ctx.store, ctx.query
+    passages = (
+        *load_passages(store, [cand.item.id for cand in hits], as_of=query.as_of),
+        *(Passage(store.space, "", caption.text) for caption in captions),
+    )
+    prompt = fill_prompt(
+        "sufficiency",
+        store.space,
+        question=query.text,
+        memories=passages,
+        today=query.moment.date(),
+    )
+    said = model.complete(prompt, budget=budget)
+    evidences = tuple(key for key in cited_ids(passages, said["evidences"]) if key)
+    gaps = tuple(said["gaps"])
+    if said["sufficient"] and gaps:
+        return Verdict(False, f"{model.name} says both enough and what is missing", gaps, evidences)
+    if said["sufficient"] and not evidences:
+        return Verdict(False, f"{model.name} says enough, but not by which memory")
+    return Verdict(said["sufficient"], f"so says {model.name}", gaps, evidences)
+
+
+def expand_by_model(
+    model: LanguageModel,
+    known: Pool,
+    verdict: Verdict,
+    ctx: Context,
+    *,
+    deep: DeepSettings,
+    budget: Budget,
+) -> tuple[Expansion, ...]:
+    """The model's query expansions; raises Unusable where none says anything new."""
+    store, query = ctx.store, ctx.query
+    ids = verdict.evidences or tuple(cand.item.id for cand in known)
+    read = load_passages(store, ids[: deep.feedback], as_of=query.as_of)
+    prompt = fill_prompt(
+        "expand",
+        store.space,
+        question=query.text,
+        known="\n".join(passage.text for passage in read) or _EMPTY_PLACEHOLDER,
+        gaps="\n".join(verdict.gaps) or _EMPTY_PLACEHOLDER,
+        today=query.moment.date(),
+    )
+    said = model.complete(prompt, budget=budget)["queries"]
+    same = query.text.casefold()
+    usable = [
+        Expansion(one["type"], " ".join(one["text"].split()), f"by {model.name}")
+        for one in said
+        if has_substance(one["text"]) and one["text"].strip().casefold() != same
+    ]
+    if said and not usable:
+        raise Unusable(f"{model.name} gave no search that says anything new")
+    return tuple(dict.fromkeys(usable))[: deep.most]

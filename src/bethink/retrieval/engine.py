@@ -1,0 +1,185 @@
+"""The read pipeline: from a query to an answer, top to bottom."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from bethink.core.registry import implements
+from bethink.core.text import has_substance
+from bethink.errors import StoreError
+from bethink.model import AnswerStatus, Candidate, Degraded, Pool, Recall
+from bethink.retrieval.context import (
+    Context,
+    PrefetchingRetriever,
+    Retriever,
+    SkippableRetriever,
+    Stage,
+)
+from bethink.retrieval.profile import SLOTS, Profile
+from bethink.retrieval.query_analysis import asks_only_for_time, periods
+from bethink.retrieval.retrievers import MATCH_KINDS
+from bethink.retrieval.stages.assemble import page_of, relations_of, warnings_for
+from bethink.retrieval.stages.rerank import Rerank
+from bethink.retrieval.trace import Trace
+
+
+def recall(profile: Profile, ctx: Context) -> Recall:
+    """Recall memories for the query, all read from one snapshot of the store.
+
+    With ``track`` the returned memories are marked as used: the only write of a recall.
+    """
+    if not ctx.query.text.strip():
+        profile, ctx = profile.for_browsing(), replace(ctx, reranker=None)
+    with ctx.store.snapshot():
+        answer = run_pipeline(profile, ctx)
+    # 11. Note what was returned as used.
+    return mark_used(profile, answer, ctx)
+
+
+def mark_used(profile: Profile, answer: Recall, ctx: Context) -> Recall:
+    """Record the hits as used if the query tracks use, and return the answer.
+
+    A store that cannot be written (busy, disk full) degrades the answer and does not fail it.
+    """
+    if not ctx.query.track:
+        return answer
+    try:
+        profile.track(answer.hits, ctx)
+    except StoreError as error:
+        missed = Degraded("track", error.message)
+        return replace(answer, degraded=(*answer.degraded, missed))
+    return answer
+
+
+def run_pipeline(profile: Profile, ctx: Context) -> Recall:
+    """Run the steps of the pipeline in order.
+
+    The order is fixed here; what each step does is defined by the profile. An empty slot
+    does nothing.
+    """
+    trace = Trace(ctx)
+
+    # 1. Look at the question: its words, and how telling each is in this space.
+    trace.run("plan", partial(_plan, profile, ctx))
+
+    # 2. Ask every channel; each answers with its own ranking.
+    found: dict[Retriever, Pool] = {}
+    for channel in profile.channels:
+        name = f"channel.{channel.name}"
+        if reason := _skip_reason(channel, found, ctx):
+            trace.skip(name, reason)
+        else:
+            found[channel] = trace.attempt(name, partial(channel, ctx))
+
+    # 3. Merge the rankings into one pool.
+    pool = trace.run("fuse", partial(profile.fuse, found, ctx))
+
+    # 4. Let the strongest wake what they are linked to and what was said beside them.
+    # 5. Weigh in what the words cannot say: age, importance, the caller's wish.
+    # 6. Read the best against the question.
+    # 7. Prefer new information over repetition.
+    for slot in ("expand", "adjust", "rerank", "diversify"):
+        for stage in _stages_of_slot(profile, slot, ctx):
+            pool = trace.run_stage(f"{slot}.{stage.name}", stage, pool)
+
+    # 8. Drop what is not relevant enough; perhaps that is everything.
+    offered = pool
+    for stage in profile.gate:
+        pool = trace.run_stage(f"gate.{stage.name}", stage, pool)
+
+    # 9. Keep what fits the caller's limits.
+    hits = trace.run("budget", partial(profile.budget, pool, ctx), pool)
+
+    # 10. Put the answer together, with what the reader should know beside the hits.
+    relations = relations_of(hits, ctx)
+    whole = replace(ctx, offered=offered)
+    beside = [
+        trace.run_assembler(f"assemble.{add.name}", partial(add, hits, whole), hits)
+        for add in profile.assemble
+    ]
+    status, reason = _answer_status(hits, pool, offered, ctx)
+    return Recall(
+        query=ctx.query,
+        profile=profile.name,
+        status=status,
+        reason=reason,
+        hits=hits,
+        page=page_of(pool, hits, ctx.query),
+        warnings=(*warnings_for(hits, relations), *(w for more in beside for w in more.warnings)),
+        degraded=tuple(trace.degraded),
+        nearest_miss=offered[0] if offered and not pool else None,
+        steps=tuple(trace.steps),
+        run=trace.finish(),
+        captions=tuple(caption for more in beside for caption in more.captions),
+        relations=relations,
+        timelines=tuple(timeline for more in beside for timeline in more.timelines),
+        ways=tuple(
+            (channel.name, MATCH_KINDS.get(type(channel).__name__, ""))
+            for channel in profile.channels
+        ),
+    )
+
+
+def _skip_reason(channel: Retriever, found: dict[Retriever, Pool], ctx: Context) -> str:
+    """The reason to skip a retriever; empty where it should run."""
+    if not _has_searchable_text(ctx):
+        return "there is nothing to look for"
+    return channel.skip(found, ctx) if implements(channel, SkippableRetriever) else ""
+
+
+def _has_searchable_text(ctx: Context) -> bool:
+    """Whether the query has content: empty text is allowed, punctuation alone is not."""
+    text = ctx.query.text
+    return not text.strip() or has_substance(text)
+
+
+def _stages_of_slot(profile: Profile, slot: str, ctx: Context) -> tuple[Stage, ...]:
+    """The stages of a slot. A configured reranker is added to a profile without a place for it."""
+    stages = profile.slot(slot)
+    if slot != "rerank" or ctx.reranker is None:
+        return stages
+    has_place = any(isinstance(stage, Rerank) for name in SLOTS for stage in profile.slot(name))
+    return stages if has_place else (*stages, Rerank())
+
+
+def _plan(profile: Profile, ctx: Context) -> Pool:
+    for channel in profile.channels:
+        if implements(channel, PrefetchingRetriever):
+            channel.begin(ctx)
+    frequencies = ctx.statistics().frequencies
+    telling = [word for word in ctx.words() if not word.common]
+    rare_first = sorted(telling, key=lambda word: (-ctx.idf(word), word.shown))
+    counts = [(word.shown, min(frequencies.get(t, 0) for t in word.terms)) for word in rare_first]
+    if counts:
+        ctx.remark("memories with " + ", ".join(f"{word}: {count}" for word, count in counts[:8]))
+    return ()
+
+
+def _answer_status(
+    hits: Pool, passed: Pool, offered: Pool, ctx: Context
+) -> tuple[AnswerStatus, str]:
+    """The answer's status and reason: found, or one of three ways of finding nothing."""
+    if hits:
+        return "found", f"{len(passed)} relevant of {len(offered)} considered"
+    if passed:
+        return "found", f"all {len(passed)} relevant memories lie before offset {ctx.query.offset}"
+    if not ctx.store.count():
+        return "nothing_stored", "nothing is stored in this space yet"
+    if not offered:
+        return "nothing_matched", _no_match_reason(ctx)
+    return "below_gate", _below_gate_reason(offered[0])
+
+
+def _no_match_reason(ctx: Context) -> str:
+    if not ctx.query.text.strip():
+        return "the filters leave no memory"
+    if not _has_searchable_text(ctx):
+        return "the question has no letter, digit or symbol in it"
+    if asks_only_for_time(ctx):
+        return f"no stored memory is of {' or '.join(one.said for one in periods(ctx))}"
+    return "no stored memory has anything to do with this question"
+
+
+def _below_gate_reason(best: Candidate) -> str:
+    return f"nothing relevant enough; the nearest miss is {best.item.id}"

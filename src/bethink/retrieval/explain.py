@@ -1,0 +1,270 @@
+"""Explanations: why a memory was returned, and why another was not.
+
+Match reasons are fixed words and fields that programs can rely on. All is derived from
+the evidence and the item, whichever profile answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bethink.core.text import fold
+from bethink.model import Candidate, Evidence, Item, Recall, replay
+from bethink.retrieval.context import Context, Retriever
+from bethink.retrieval.heat import band_of
+from bethink.retrieval.momentum import heat_of_items
+from bethink.retrieval.scope import rejection_reason
+
+ACTIVE_MOMENTUM = 5.0
+HIGH_IMPORTANCE = 0.8
+_COMPOSITE_PREFIX = "composite."
+_ENTITY_NAME_EVIDENCE = "entity_name"
+
+
+def match_reasons(cand: Candidate, answer: Recall) -> tuple[str, ...]:
+    """How a memory was found, then what else supports it."""
+    return (*_retrieval_reasons(cand, answer), *item_reasons(cand))
+
+
+def _retrieval_reasons(cand: Candidate, answer: Recall) -> tuple[str, ...]:
+    query, ways = answer.query, dict(answer.ways)
+    found = {ways.get(reason.by.removeprefix("channel.")) for reason in _retriever_evidence(cand)}
+    by_words = "words" in found
+    # Whoever holds the question word for word holds it as a piece of text, too.
+    asked = fold(query.text)
+    in_pieces = "pieces" in found or (by_words and asked != "" and asked in fold(cand.item.text))
+    by_name = (
+        "names" in found or bool(query.filters.entities) or bool(cand.reason(_ENTITY_NAME_EVIDENCE))
+    )
+    reasons = []
+    if by_words:
+        reasons.append("content_match_dual" if in_pieces else "content_match_fts")
+    if in_pieces and not by_name:
+        reasons.append("content_substring")
+    if by_name:
+        reasons.append("entity_name_match")
+    if "meaning" in found:
+        reasons.append("meaning_match")
+    if "time" in found:
+        reasons.append("time_match")
+    return tuple(reasons)
+
+
+def item_reasons(cand: Candidate) -> tuple[str, ...]:
+    """Reasons that do not depend on the question: heat, momentum, importance, a caveat."""
+    item = cand.item
+    reasons = []
+    heat, momentum = _reported_evidence(cand, "heat"), _reported_evidence(cand, "momentum")
+    band = band_of(heat.value) if heat else ""
+    if band in ("hot", "warm"):
+        reasons.append(f"heat:{band}")
+    if momentum is not None and momentum.value >= ACTIVE_MOMENTUM:
+        reasons.append("entity_active")
+    if item.pinned:
+        reasons.append("pinned")
+    elif item.importance >= HIGH_IMPORTANCE:
+        reasons.append("high_importance")
+    if item.protected and item.layer == "caveat":
+        reasons.append("caveat_protected")
+    return tuple(reasons)
+
+
+def named_fields(cand: Candidate, answer: Recall) -> dict[str, Any]:
+    """The numbers behind a rank, by name; None for what the profile did not compute."""
+    words = _best_rank_evidence(cand, "words", answer)
+    meaning = _best_rank_evidence(cand, "meaning", answer)
+    decay = cand.reason("decay")
+    heat, momentum = _reported_evidence(cand, "heat"), _reported_evidence(cand, "momentum")
+    return {
+        "bm25_rank": words.rank if words else None,
+        "vector_rank": meaning.rank if meaning else None,
+        "cosine": meaning.value if meaning else None,
+        "recency": decay.value if decay else None,
+        "heat": heat.value if heat else None,
+        "band": band_of(heat.value) if heat else None,
+        "momentum": momentum.value if momentum else None,
+        "breakdown": _composite_breakdown(cand),
+    }
+
+
+def _composite_breakdown(cand: Candidate) -> dict[str, float] | None:
+    """The contribution of each part of a composite score.
+
+    Relevance is the score up to and including its factor; the others are what they added.
+    """
+    parts: dict[str, float] = {}
+    for place, reason in enumerate(cand.evidence, 1):
+        if reason.by.startswith(_COMPOSITE_PREFIX):
+            part = reason.by.removeprefix(_COMPOSITE_PREFIX)
+            scaled = reason.op == "times"
+            parts[part] = replay(cand.evidence[:place]) if scaled else reason.value
+    return parts or None
+
+
+def _retriever_evidence(cand: Candidate) -> list[Evidence]:
+    return [reason for reason in cand.evidence if reason.by.startswith("channel.")]
+
+
+def _best_rank_evidence(cand: Candidate, way: str, answer: Recall) -> Evidence | None:
+    """The best-ranked evidence of the retrievers that work this way."""
+    ways = dict(answer.ways)
+    alike = [r for r in _retriever_evidence(cand) if ways.get(r.by.removeprefix("channel.")) == way]
+    return min(alike, key=lambda reason: reason.rank or 0, default=None)
+
+
+def _reported_evidence(cand: Candidate, by: str) -> Evidence | None:
+    return next((r for r in cand.evidence if r.by == by and r.op == "seen"), None)
+
+
+_OP_SIGNS = {"add": "+", "times": "×", "set": "=", "seen": "·"}
+
+
+def running_scores(cand: Candidate) -> list[tuple[Evidence, float]]:
+    """Each piece of evidence with the running score after it."""
+    score = 0.0
+    lines = []
+    for reason in cand.evidence:
+        score = replay((reason,), score)
+        lines.append((reason, score))
+    return lines
+
+
+def explain(cand: Candidate) -> str:
+    """Explain a score as plain text, one line per piece of evidence."""
+    lines = []
+    for reason, score in running_scores(cand):
+        why = " ".join(part for part in (reason.why, reason.via) if part)
+        place = f" (rank {reason.rank})" if reason.rank and "rank" not in why else ""
+        total = "        " if reason.op == "seen" else f"{score:8.4f}"
+        sign = _OP_SIGNS[reason.op]
+        lines.append(f"{total}  {sign} {reason.value:8.4f}  {reason.by:<20} {why}{place}".rstrip())
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieverView:
+    """How one retriever scores one memory, and the score needed to enter its pool."""
+
+    channel: str
+    score: float | None
+    needed: float | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """Where a memory dropped out of an answer, by how much, and how to include it."""
+
+    item: Item
+    returned: bool
+    stage: str
+    reason: str
+    score: float | None = None
+    needed: float | None = None
+    remedy: str = ""
+    looks: tuple[RetrieverView, ...] = ()
+
+
+def why_not(item: Item, answer: Recall, channels: Sequence[Retriever], ctx: Context) -> WhyNot:
+    """Trace one memory through the steps of a recall already run."""
+    rank = next((n for n, hit in enumerate(answer.hits, 1) if hit.item.id == item.id), 0)
+    if rank:
+        hit = answer.hits[rank - 1]
+        return WhyNot(item, True, "answer", f"it was returned, at rank {rank}", hit.score)
+    outside = rejection_reason(item, ctx.scope) or _band_mismatch(item, ctx)
+    if outside:
+        return WhyNot(item, False, "filters", outside, remedy="ask without that filter")
+    looks = tuple(_view_by_retriever(channel, item, answer, ctx) for channel in channels)
+    last = _last_step_with(item, answer)
+    if last < 0:
+        return _explain_never_found(item, looks)
+    return replace(_explain_dropped(item, answer, last), looks=looks)
+
+
+def _band_mismatch(item: Item, ctx: Context) -> str | None:
+    """The heat-band filter that excludes an item; it depends on use, not on the item alone."""
+    bands = ctx.query.filters.bands
+    own = heat_of_items([item], ctx)[item.id] if bands else None
+    if own is None or own.band in bands:
+        return None
+    return f"its heat is {own.heat:.1f} ({own.told}), not {' or '.join(bands)}"
+
+
+def _view_by_retriever(
+    channel: Retriever, item: Item, answer: Recall, ctx: Context
+) -> RetrieverView:
+    """How the retriever would score this memory if it were the only one in scope."""
+    step = next((s for s in answer.steps if s.name == f"channel.{channel.name}"), None)
+    if step is None or step.status != "ok":
+        return RetrieverView(channel.name, None, None, step.note if step else "not asked")
+    alone = replace(ctx.query, filters=replace(ctx.query.filters, ids=(item.id,)))
+    pool = channel(replace(ctx, query=alone, _once={}))
+    needed = step.pool[-1].score if step.pool else None
+    if not pool:
+        return RetrieverView(channel.name, None, needed, "finds nothing in it")
+    return RetrieverView(channel.name, pool[0].score, needed, pool[0].evidence[-1].why)
+
+
+def _last_step_with(item: Item, answer: Recall) -> int:
+    """Index of the last step whose pool held the memory; -1 where none did."""
+    held = [
+        number
+        for number, step in enumerate(answer.steps)
+        if any(cand.item.id == item.id for cand in step.pool)
+    ]
+    return held[-1] if held else -1
+
+
+def _explain_never_found(item: Item, looks: tuple[RetrieverView, ...]) -> WhyNot:
+    scored = [look for look in looks if look.score is not None]
+    if not scored:
+        reason = "no channel finds anything of the question in it"
+        return WhyNot(
+            item, False, "channels", reason, remedy="ask in the memory's own words", looks=looks
+        )
+    best = min(scored, key=lambda look: (look.needed or 0.0) - (look.score or 0.0))
+    return WhyNot(
+        item,
+        False,
+        f"channel.{best.channel}",
+        "others matched better and the channel passes on only its best",
+        best.score,
+        best.needed,
+        f"a greater depth for {best.channel}, or a more precise question",
+        looks,
+    )
+
+
+def _explain_dropped(item: Item, answer: Recall, last: int) -> WhyNot:
+    """Explain the drop at the step after the last one that held the memory."""
+    cand = next(c for c in answer.steps[last].pool if c.item.id == item.id)
+    later = [
+        step
+        for step in answer.steps[last + 1 :]
+        if not step.name.startswith("channel.") and step.status == "ok"
+    ]
+    step = later[0] if later else answer.steps[last]
+    needed = step.pool[-1].score if step.pool else None
+    reason, remedy = _drop_reason(step.name, cand, answer)
+    if step.name.startswith("gate.") and step.note:
+        reason = f"{reason}: {step.note}"  # a gate may judge by more than the score
+    return WhyNot(item, False, step.name, reason, cand.score, needed, remedy)
+
+
+def _drop_reason(step: str, cand: Candidate, answer: Recall) -> tuple[str, str]:
+    if step == "budget":
+        pool = next((s.pool for s in reversed(answer.steps) if s.name != "budget"), ())
+        rank = 1 + next((n for n, c in enumerate(pool) if c.item.id == cand.item.id), 0)
+        page = answer.page
+        if rank <= page.offset:
+            return f"rank {rank} lies before the offset {page.offset}", "a smaller --offset"
+        if page.stopped_by == "tokens":
+            return f"rank {rank}; the token budget was spent before it", "a larger --max-tokens"
+        return f"rank {rank} of {page.total}; only {answer.query.k} were asked for", "a larger -k"
+    if step.startswith("gate."):
+        return "not relevant enough to be told", "ask in the memory's own words"
+    if step.startswith("diversify."):
+        return "another memory in the answer says the same", "bethink show " + cand.item.id
+    return "others scored better", "a more precise question"

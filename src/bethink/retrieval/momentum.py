@@ -1,0 +1,82 @@
+"""Heat and entity momentum of the candidates, looked up once per recall."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from bethink.model import Item
+from bethink.ports import Momentum, Usage
+from bethink.retrieval.context import Context
+from bethink.retrieval.heat import Band, UseCounts, band_of, heat
+
+DAY_S = 86_400.0
+_HEAT_CACHE_KEY = "warmth"
+_MOMENTUM_CACHE_KEY = "momenta"
+
+
+class ItemHeat(NamedTuple):
+    """A memory's heat, 0 to 100, and its explanation; ``used`` if it was ever recalled."""
+
+    heat: float
+    used: bool
+    told: str
+
+    @property
+    def band(self) -> Band:
+        return band_of(self.heat)
+
+
+def heat_of_items(items: Iterable[Item], ctx: Context) -> dict[str, ItemHeat]:
+    """The heat of each item at the query's moment, by id.
+
+    Days count from the last use or, without one, from the time of storing.
+    """
+    known: dict[str, ItemHeat] = ctx.once(_HEAT_CACHE_KEY, dict)
+    asked = list(items)
+    strangers = [item for item in asked if item.id not in known]
+    if strangers:
+        used = ctx.usage([item.id for item in strangers])
+        known.update(
+            {item.id: _compute_item_heat(item, used.get(item.id), ctx) for item in strangers}
+        )
+    return {item.id: known[item.id] for item in asked}
+
+
+def _compute_item_heat(item: Item, usage: Usage | None, ctx: Context) -> ItemHeat:
+    used = usage or Usage()
+    since = (ctx.query.moment - (used.last_at or item.stored_at)).total_seconds() / DAY_S
+    uses = UseCounts(used.in_30_days, used.in_90_days, used.recalls)
+    value = heat(uses, since, item.importance)
+    told = f"recalled {used.recalls} times, {used.in_30_days} in 30 days" if usage else "never used"
+    return ItemHeat(value, usage is not None, f"{band_of(value)}: {told}")
+
+
+class EntityMomentum(NamedTuple):
+    """The entity of a memory with the highest momentum, 0 to 10."""
+
+    momentum: float
+    entity: str
+
+
+def top_momentum(items: Iterable[Item], ctx: Context) -> dict[str, EntityMomentum]:
+    """For each item its entity with the highest momentum; items without one are left out."""
+    asked = list(items)
+    known: dict[str, Momentum] = ctx.once(_MOMENTUM_CACHE_KEY, dict)
+    wanted = {entity for item in asked for entity in item.entities} - known.keys()
+    if wanted:
+        known.update(ctx.store.momenta(sorted(wanted), ctx.query.moment))
+    stirs = {}
+    for item in asked:
+        lively = [(known[entity].value, entity) for entity in item.entities if entity in known]
+        if lively:
+            stirs[item.id] = EntityMomentum(*max(lively))
+    return stirs
+
+
+def recomputed_momenta(items: Iterable[Item], ctx: Context) -> dict[str, float]:
+    """The momenta of these items' entities that were recomputed during this recall."""
+    known: dict[str, Momentum] = ctx.once(_MOMENTUM_CACHE_KEY, dict)
+    entities = {entity for item in items for entity in item.entities}
+    fresh = {entity: known[entity] for entity in sorted(entities & known.keys())}
+    return {entity: found.value for entity, found in fresh.items() if found.worked_out}

@@ -1,0 +1,381 @@
+"""Profiles: which retrievers and stages fill the slots, read from TOML.
+
+The slots and their order belong to the engine; a profile only fills them. Mistakes are
+reported on loading with file, key and allowed values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import tomllib
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bethink.config.aliases import Change, apply_change
+from bethink.config.paths import is_file
+from bethink.errors import BadProfile, BadSetting, NotFound
+from bethink.model import LEVELS
+from bethink.retrieval.answer_text import Section
+from bethink.retrieval.context import Assembler, Fusion, Retriever, Stage
+from bethink.retrieval.deep import DeepSettings
+from bethink.retrieval.retrievers import RETRIEVERS
+from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
+from bethink.retrieval.stages.assemble import Budget, Track
+from bethink.retrieval.stages.fusion import WeightedSum
+
+
+class Bounds(NamedTuple):
+    """The range a number may lie in; ``open`` excludes the lower bound itself."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    open: bool = False
+
+    def contains(self, value: float) -> bool:
+        """Whether a number lies within the bounds."""
+        return self.low <= value <= self.high and not (self.open and value == self.low)
+
+    def __str__(self) -> str:
+        """Description of the allowed numbers."""
+        if self.high < math.inf:
+            return f"from {self.low:g} to {self.high:g}"
+        return f"above {self.low:g}" if self.open else f"{self.low:g} or more"
+
+
+_ANY = Bounds()
+_ABOVE_ZERO = Bounds(0, open=True)
+_FROM_ZERO = Bounds(0)
+_SHARE = Bounds(0, 1)
+_FIELDS_BY_BOUNDS = (
+    (
+        _ABOVE_ZERO,
+        """depth half_life_days tokens before_days after_days top crowd count postings_budget k1
+        limit max_tokens oversample each wordless days""",
+    ),
+    (
+        _FROM_ZERO,
+        """k pool seeds steps hops floor tau_days most enough about_weight threshold decay_interval
+        grace_s""",
+    ),
+    (
+        _SHARE,
+        """b hub_share min_share unknown_share keyword_weight keep relevance min_coverage
+        decay_rate regain min_likeness""",
+    ),
+)
+_BOUNDS_BY_FIELD = {name: limits for limits, names in _FIELDS_BY_BOUNDS for name in names.split()}
+_BOUNDS_BY_SLOT_FIELD = {"budget.k": Bounds(1, 200), "channels.weight": _FROM_ZERO}
+
+
+def bounds_of(slot: str, name: str) -> Bounds:
+    """The bounds of a field in a slot; outside them recall would fail or be meaningless."""
+    return _BOUNDS_BY_SLOT_FIELD.get(f"{slot}.{name}") or _BOUNDS_BY_FIELD.get(name, _ANY)
+
+
+# Beside this file, packed into a wheel or not; importlib.resources costs 6 ms to load.
+_SHIPPED_FOLDER = Path(__file__).parent.parent / "profiles"
+SLOTS = ("expand", "adjust", "rerank", "diversify", "gate")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A pipeline configuration: retrievers, fusion and the stages of each slot. Frozen."""
+
+    name: str
+    channels: tuple[Retriever, ...]
+    fuse: Fusion
+    title: str = ""
+    expand: tuple[Stage, ...] = ()
+    adjust: tuple[Stage, ...] = ()
+    rerank: tuple[Stage, ...] = ()
+    diversify: tuple[Stage, ...] = ()
+    gate: tuple[Stage, ...] = ()
+    budget: Budget = dataclasses.field(default_factory=Budget)
+    assemble: tuple[Assembler, ...] = ()
+    track: Track = dataclasses.field(default_factory=Track)
+    text: tuple[Section, ...] = ()
+    untopiced: bool = False
+    deeper: str = ""
+    deep: DeepSettings | None = None
+
+    def slot(self, name: str) -> tuple[Stage, ...]:
+        """The stages in one of the slots."""
+        stages: tuple[Stage, ...] = getattr(self, name)
+        return stages
+
+    def for_browsing(self) -> Profile:
+        """The same profile for a query without words: the newest memories that pass the filters."""
+        empty: dict[str, Any] = dict.fromkeys(SLOTS, ())
+        from bethink.retrieval.retrievers.temporal import Newest  # start-up time: few ask so
+
+        return dataclasses.replace(
+            self, channels=(Newest(),), fuse=WeightedSum(scale="own"), **empty
+        )
+
+    def without(self, part: str) -> Profile:
+        """The same profile with one slot emptied, or one retriever or stage removed by name."""
+        if part in SLOTS:
+            emptied: dict[str, Any] = {part: (), "name": f"{self.name} without {part}"}
+            return dataclasses.replace(self, **emptied)
+        changes: dict[str, Any] = {
+            slot: tuple(stage for stage in self.slot(slot) if stage.name != part) for slot in SLOTS
+        }
+        changes["channels"] = tuple(channel for channel in self.channels if channel.name != part)
+        changed = dataclasses.replace(self, **changes)
+        if changed == self:
+            raise NotFound(f"profile {self.name} has no slot, channel or stage {part!r}")
+        return dataclasses.replace(changed, name=f"{self.name} without {part}")
+
+
+def profile_names(folders: Iterable[Path] = ()) -> dict[str, Path | None]:
+    """The names of all profiles, with the file of each user-defined one."""
+    names: dict[str, Path | None] = dict.fromkeys(_shipped_names())
+    for folder in folders:
+        if folder.is_dir():
+            names.update({path.stem: path for path in sorted(folder.glob("*.toml"))})
+    return names
+
+
+@cache
+def _shipped_names() -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in _SHIPPED_FOLDER.glob("*.toml")))
+
+
+def load_profile(
+    name: str, folders: Iterable[Path] = (), changes: Iterable[Change] = ()
+) -> Profile:
+    """Load a profile by name: the user's own first, then the shipped ones.
+
+    ``changes`` come from the variables and config files of its original system
+    (``ForeignConfig``).
+    """
+    folders = tuple(folders)
+    # Every recall comes here: looking for one file is a tenth of listing all.
+    if name in _shipped_names() and not any(is_file(at / f"{name}.toml") for at in folders):
+        return _load_shipped(name, tuple(changes))
+    known = profile_names(folders)
+    if name not in known:
+        near = _closest_name(name, known)
+        hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(sorted(known))}"
+        raise NotFound(f"there is no profile {name!r}", remedy=hint)
+    path = known[name]
+    if path is None:
+        return _load_shipped(name, tuple(changes))
+    return load_profile_file(path, changes)
+
+
+@cache
+def _load_shipped(name: str, changes: tuple[Change, ...] = ()) -> Profile:
+    text = _read_file(_SHIPPED_FOLDER / f"{name}.toml")
+    return parse_profile(text, name, f"profiles/{name}.toml", changes)
+
+
+def load_profile_file(path: Path, changes: Iterable[Change] = ()) -> Profile:
+    """Load a profile from a file; its name is the file's stem."""
+    return parse_profile(_read_file(path), path.stem, str(path), changes)
+
+
+def _read_file(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BadProfile(f"{path}: not UTF-8 text: {error.reason}") from error
+    except OSError as error:
+        raise BadProfile(f"{path} cannot be read: {error.strerror}") from error
+
+
+def parse_profile(text: str, name: str, where: str, changes: Iterable[Change] = ()) -> Profile:
+    """Parse a profile's TOML; ``where`` names the file in error messages."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadProfile(f"{where}: not valid TOML: {error}") from error
+    profile = _build_profile(table, name, where)
+    _check_after_names(table, [channel.name for channel in profile.channels], where)
+    for change in changes:
+        apply_change(table, change)
+        try:
+            profile = _build_profile(table, name, where)
+        except BadProfile as error:
+            raise BadSetting(f"{change.where}: {error.message}", remedy=error.remedy) from error
+    return profile
+
+
+def _build_profile(table: Mapping[str, Any], name: str, where: str) -> Profile:
+    allowed = (
+        *("title", "untopiced", "channels", "fuse", *SLOTS, "budget", "assemble", "track"),
+        *("text", "deeper", "deep"),
+    )
+    _refuse_unknown_keys(table, allowed, where)
+    channels = _build_parts(table, "channels", RETRIEVERS, where)
+    if not channels:
+        raise BadProfile(f"{where}: a profile needs at least one channel under [[channels]]")
+    names = [channel.name for channel in channels]
+    if len(set(names)) < len(names):
+        raise BadProfile(f"{where}: two channels have the same name; set `name` on one of them")
+    slots = {slot: _build_parts(table, slot, STAGES, where) for slot in SLOTS}
+    return Profile(
+        name=name,
+        title=_string_value(table, "title", where),
+        channels=channels,
+        fuse=_build_part(table.get("fuse", {"use": "rrf"}), "fuse", FUSIONS, where),
+        budget=_build_dataclass(Budget, table.get("budget", {}), "budget", where),
+        assemble=_build_parts(table, "assemble", ASSEMBLERS, where),
+        track=_build_dataclass(Track, table.get("track", {}), "track", where),
+        text=tuple(
+            _build_dataclass(Section, entry, f"text[{number}]", where)
+            for number, entry in enumerate(_table_list(table, "text", where))
+        ),
+        untopiced=_coerce(table.get("untopiced", False), bool, f"{where}: untopiced"),
+        deeper=_string_value(table, "deeper", where),
+        deep=_build_dataclass(DeepSettings, table["deep"], "deep", where)
+        if "deep" in table
+        else None,
+        **slots,
+    )
+
+
+def _check_after_names(table: Mapping[str, Any], names: list[str], where: str) -> None:
+    """Check that the retrievers named in ``after`` exist, by name or by family (`sf`)."""
+    known = {*names, *(name.partition(".")[0] for name in names)}
+    for number, entry in enumerate(table["channels"]):
+        named = entry.get("after", [])
+        for name in [named] if isinstance(named, str) else named:
+            # A part's own default may name a channel that a profile does without.
+            if name != RETRIEVERS[entry["use"]]().after:
+                mistake = f"{where}: channels[{number}].after: there is no channel {name!r}"
+                _require_one_of(name, sorted(known), mistake)
+
+
+def _build_parts(
+    table: Mapping[str, Any], key: str, parts: Mapping[str, Any], where: str
+) -> tuple[Any, ...]:
+    entries = _table_list(table, key, where)
+    return tuple(
+        _build_part(entry, f"{key}[{number}]", parts, where) for number, entry in enumerate(entries)
+    )
+
+
+def _table_list(table: Mapping[str, Any], key: str, where: str) -> list[Any]:
+    entries = table.get(key, [])
+    if not isinstance(entries, list):
+        raise BadProfile(f"{where}: {key} must be written as [[{key}]] tables")
+    return entries
+
+
+def _build_part(entry: Any, key: str, parts: Mapping[str, Any], where: str) -> Any:
+    if not isinstance(entry, dict) or not isinstance(entry.get("use"), str):
+        raise BadProfile(f'{where}: {key} must be a table with a `use = "..."`')
+    use = entry["use"]
+    _require_one_of(use, sorted(parts), f"{where}: {key}.use is {use!r}")
+    settings = {name: value for name, value in entry.items() if name != "use"}
+    return _build_dataclass(parts[use], settings, key, where)
+
+
+def _build_dataclass(part: Any, settings: Any, key: str, where: str) -> Any:
+    if not isinstance(settings, dict):
+        raise BadProfile(f"{where}: {key} must be a table")
+    hints = typing.get_type_hints(part)
+    fields = [field.name for field in dataclasses.fields(part)]
+    _refuse_unknown_keys(settings, fields, f"{where}: {key}")
+    values = {
+        name: _check_value_range(
+            name, _coerce(value, hints[name], f"{where}: {key}.{name}"), where, key
+        )
+        for name, value in settings.items()
+    }
+    return part(**values)
+
+
+def _check_value_range(name: str, value: Any, where: str, key: str) -> Any:
+    """Check a value against its bounds and level names, and return it."""
+    if name in _LEVEL_FIELDS and isinstance(value, tuple):
+        for level in (entry if isinstance(entry, str) else entry[0] for entry in value):
+            _require_one_of(level, LEVELS, f"{where}: {key}.{name}: {level!r} is no level")
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return value
+    allowed = bounds_of(key.partition("[")[0], name)
+    if not allowed.contains(value):
+        raise BadProfile(f"{where}: {key}.{name} is {value!r}, but must be {allowed}")
+    return value
+
+
+_LEVEL_FIELDS = frozenset({"levels", "faded", "most"})
+
+
+def _require_one_of(value: str, allowed: Iterable[str], mistake: str) -> None:
+    if value not in (known := tuple(allowed)):
+        raise BadProfile(mistake, remedy=f"allowed: {', '.join(known)}")
+
+
+def _coerce(value: Any, target_type: Any, where: str) -> Any:
+    """Convert a TOML value to the field's type; tables and lists become tuples."""
+    origin, args = typing.get_origin(target_type), typing.get_args(target_type)
+    if origin in (typing.Union, types.UnionType):
+        return _coerce(value, next(arg for arg in args if arg is not type(None)), where)
+    if origin is typing.Literal:
+        if value in args:
+            return value
+        raise BadProfile(f"{where} is {value!r}", remedy=f"allowed: {', '.join(map(str, args))}")
+    pairs = origin is tuple and typing.get_origin(args[0]) is tuple
+    if pairs and isinstance(value, dict):
+        number = typing.get_args(args[0])[-1]
+        return tuple(
+            sorted((name, _coerce(one, number, f"{where}.{name}")) for name, one in value.items())
+        )
+    if origin is tuple and isinstance(value, list) and not (pairs and value):
+        return tuple(_coerce(entry, args[0], where) for entry in value)
+    if target_type is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    is_number = not (target_type is int and isinstance(value, bool))
+    if (
+        isinstance(target_type, type)
+        and isinstance(value, target_type)
+        and _is_finite(value)
+        and is_number
+    ):
+        return value
+    expected = "a table" if pairs else _TYPE_NAMES.get(target_type, "a list")
+    raise BadProfile(f"{where} is {value!r}, but must be {expected}")
+
+
+_TYPE_NAMES = {
+    int: "a whole number",
+    float: "a finite number",
+    bool: "true or false",
+    str: "text in quotes",
+}
+
+
+def _is_finite(value: Any) -> bool:
+    return not isinstance(value, float) or value - value == 0
+
+
+def _closest_name(word: str, known: Iterable[str]) -> str | None:
+    from difflib import get_close_matches  # start-up time: only for mistakes
+
+    return next(iter(get_close_matches(word, list(known), n=1)), None)
+
+
+def _refuse_unknown_keys(table: Mapping[str, Any], allowed: Iterable[str], where: str) -> None:
+    for key in table:
+        if key not in allowed:
+            near = _closest_name(key, allowed)
+            hint = f"did you mean {near!r}? " if near else ""
+            raise BadProfile(
+                f"{where}: there is no setting {key!r}",
+                remedy=f"{hint}allowed: {', '.join(allowed)}",
+            )
+
+
+def _string_value(table: Mapping[str, Any], key: str, where: str) -> str:
+    value = table.get(key, "")
+    if not isinstance(value, str):
+        raise BadProfile(f"{where}: {key} is {value!r}, but must be a string")
+    return value

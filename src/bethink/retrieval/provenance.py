@@ -1,0 +1,236 @@
+"""Provenance of a memory: its links followed breadth first, and the insight tree."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from bethink.model import Filters, Item, Link, Node
+from bethink.ports import Scope, Store
+from bethink.retrieval.scope import rejection_reason
+
+# What a memory was made of, caused by, speaks about in code, replaces or resembles.
+PROVENANCE_LINK_TYPES = (
+    "derives_from", "caused_by", "causes", "references", "edits", "calls", "imports", "extends",
+    "implements", "instantiates", "supersedes", "contradicts", "part_of", "context_of", "implies",
+    "generalizes", "specializes", "correlates", "related_to", "similar_to",
+)  # fmt: skip
+MAX_EDGES = 200
+_CONSOLIDATED_BY_PREFIX = (
+    "consolidate:run-"  # how a memory ends that a learning tells of from then on
+)
+MAX_DEPTH = 16
+
+
+class ProvenanceEdge(NamedTuple):
+    """One link on the path, its depth, and the memory it leads to, if it may be seen.
+
+    ``again`` says that the node was visited before.
+    """
+
+    depth: int
+    link: Link
+    item: Item | None
+    again: bool = False
+
+
+class Provenance(NamedTuple):
+    """All links found, nearest first; ``cut`` says that there were more."""
+
+    item: Item
+    edges: tuple[ProvenanceEdge, ...]
+    cut: bool = False
+
+
+def provenance(
+    item: Item,
+    store: Store,
+    scope: Scope,
+    *,
+    depth: int = 4,
+    types: Sequence[str] = PROVENANCE_LINK_TYPES,
+    max_edges: int = MAX_EDGES,
+) -> Provenance:
+    """Follow a memory's links breadth first, visiting each memory once, so that cycles end."""
+    edges: list[ProvenanceEdge] = []
+    seen = {Node("item", item.id)}
+    frontier = [Node("item", item.id)]
+    for level in range(1, depth + 1):
+        links = _outgoing_links(frontier, store, types)
+        items = _visible_items(
+            [link.dst.id for link in links if link.dst.kind == "item"], store, scope
+        )
+        frontier = []
+        for link in links:
+            if link.dst.kind == "item" and link.dst.id not in items:
+                continue  # the asker may not know of it
+            if len(edges) == max_edges:
+                return Provenance(item, tuple(edges), cut=True)
+            edges.append(ProvenanceEdge(level, link, items.get(link.dst.id), link.dst in seen))
+            if link.dst not in seen:
+                seen.add(link.dst)
+                frontier.append(link.dst)
+    return Provenance(item, tuple(edges))
+
+
+def _outgoing_links(nodes: Sequence[Node], store: Store, types: Sequence[str]) -> list[Link]:
+    """The outgoing links of these nodes, ordered by node, then by type."""
+    if not nodes:
+        return []
+    place = {node: number for number, node in enumerate(nodes)}
+    rank = {name: number for number, name in enumerate(types)}
+    links = store.links_of([node.id for node in nodes], types, incoming=False)
+    own = [link for link in links if link.src in place]
+    return sorted(
+        own, key=lambda link: (place[link.src], rank.get(link.type, 0), link.dst.kind, link.dst.id)
+    )
+
+
+def _visible_items(ids: Sequence[str], store: Store, scope: Scope) -> dict[str, Item]:
+    """The items the caller may see; corrected, expired and consolidated ones are included."""
+    ceiling = scope.filters.max_classification
+    open_to = Filters(max_classification=ceiling, include_superseded=True, include_expired=True)
+    wide = Scope(open_to, scope.moment, scope.as_of)
+    items = store.get(sorted(set(ids)), as_of=scope.as_of)
+    return {
+        key: one
+        for key, one in items.items()
+        if rejection_reason(_as_live_if_consolidated(one), wide) is None
+    }
+
+
+def _as_live_if_consolidated(item: Item) -> Item:
+    """A consolidated memory as if it were still live."""
+    taken_up = (item.ended_by or "").startswith(_CONSOLIDATED_BY_PREFIX)
+    return item._replace(live_to=None) if taken_up else item
+
+
+_PAGE = 500
+_KINDS = ("root", "branch", "leaf")
+
+
+class InsightPoint(NamedTuple):
+    """A statement of an insight and those of its source memories that still exist."""
+
+    text: str
+    sources: tuple[Item, ...]
+
+
+class InsightNode(NamedTuple):
+    """An insight with the insights it was derived from.
+
+    ``stale`` says that one of its sources was changed, corrected or forgotten since.
+    """
+
+    insight: Item
+    points: tuple[InsightPoint, ...]
+    below: tuple[InsightNode, ...] = ()
+    stale: bool = False
+
+
+def insight_tree(store: Store, scope: Scope) -> list[InsightNode]:
+    """The insight forest, roots first; an insight under several parents appears under each."""
+    insights = {item.id: item for item in _browse_all(store, scope)}
+    links = store.links_of(sorted(insights), ("derives_from",), incoming=False)
+    made_of: defaultdict[str, list[str]] = defaultdict(list)
+    for link in links:
+        if link.src.kind == link.dst.kind == "item" and link.src.id in insights:
+            made_of[link.src.id].append(link.dst.id)
+    sources = _visible_sources(
+        store, {one for several in made_of.values() for one in several}, scope
+    )
+    covered = {one for several in made_of.values() for one in several if one in insights}
+
+    def branch(item: Item, above: frozenset[str]) -> InsightNode:
+        inner = [
+            insights[one]
+            for one in made_of[item.id]
+            if one in insights and one not in above | {item.id}
+        ]
+        return InsightNode(
+            item,
+            _points(item, made_of[item.id], sources),
+            tuple(branch(one, above | {item.id}) for one in _sorted_by_kind(inner)),
+            _is_stale(item, sources),
+        )
+
+    tops = _sorted_by_kind([item for key, item in insights.items() if key not in covered])
+    return [branch(item, frozenset()) for item in tops]
+
+
+def _browse_all(store: Store, scope: Scope) -> list[Item]:
+    found: list[Item] = []
+    last: str | None = None
+    while page := store.browse(scope, limit=_PAGE, after=last):
+        found += page
+        last = page[-1].id
+    return found
+
+
+def _visible_sources(store: Store, ids: set[str], scope: Scope) -> dict[str, Item]:
+    """The sources of insights that the caller is allowed to see."""
+    open_to = Filters(max_classification=scope.filters.max_classification, include_expired=True)
+    wide = Scope(open_to, scope.moment, scope.as_of)
+    items = store.get(sorted(ids), as_of=scope.as_of)
+    return {key: item for key, item in items.items() if rejection_reason(item, wide) is None}
+
+
+def _points(item: Item, made_of: list[str], sources: dict[str, Item]) -> tuple[InsightPoint, ...]:
+    told = item.metadata.get("points")
+    if not isinstance(told, list):
+        there = tuple(sources[one] for one in made_of if one in sources)
+        return (InsightPoint(item.text, there),)
+    return tuple(
+        InsightPoint(
+            str(one.get("text", "")),
+            tuple(
+                sources[key]
+                for key in _as_list(one.get("sources"))
+                if isinstance(key, str) and key in sources
+            ),
+        )
+        for one in told
+        if isinstance(one, dict)
+    )
+
+
+def _is_stale(item: Item, sources: dict[str, Item]) -> bool:
+    seen = recorded_sources(item)
+    return any(
+        key not in sources or content_digest(sources[key]) != was for key, was in seen.items()
+    )
+
+
+def recorded_sources(insight: Item) -> dict[str, str]:
+    """The recorded sources of an insight by id, each with the digest of the text read.
+
+    The metadata may come from anyone: malformed entries are ignored.
+    """
+    return {
+        pair[0]: pair[1]
+        for pair in _as_list(insight.metadata.get("seen"))
+        if isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, str) for one in pair)
+    }
+
+
+def _as_list(told: object) -> list[Any]:
+    return told if isinstance(told, list) else []
+
+
+def content_digest(item: Item) -> str:
+    """A digest of a memory's content, classification and trust.
+
+    An insight over it stays valid while the digest stays equal, whatever else changes.
+    """
+    said = f"{item.classification}|{item.trust}|{item.topic or ''}|{item.when:%Y-%m-%d}|{item.text}"
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+def _sorted_by_kind(items: list[Item]) -> list[Item]:
+    def place(item: Item) -> tuple[int, str, str]:
+        level = _KINDS.index(item.kind) if item.kind in _KINDS else len(_KINDS)
+        return (level, item.caption or item.text, item.id)
+
+    return sorted(items, key=place)

@@ -1,0 +1,517 @@
+"""Analyse a question: content terms, named times, expected answer type, requested kinds.
+
+A generic request names only a time ("what happened last week?", "what did we decide in
+May?"): the answer is everything of that time, decisions first where they are requested.
+Its word lists cover five languages, in lower case without diacritics.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import MAXYEAR, datetime, timedelta
+from functools import cache
+from typing import Literal, NamedTuple
+
+from bethink.core.text import shorten
+from bethink.lang.dates import EventPhrase, apply_bound, find_events, find_times
+from bethink.lang.dates.languages import detect_language, fold
+from bethink.model import Filters, Item
+from bethink.ports import TextSearch, Word
+from bethink.retrieval.context import Context
+
+_SEVERAL_ANSWERS = re.compile(
+    r"\b(?:both|all|each|every|list|together|in common|(?:types?|kinds?|sorts?) of"
+    r"|how many|how often|who (?:all|else)|what else)\b"
+    # "What activities does ...", "which of her books ...", "what are ...": a list is wanted.
+    r"|\b(?:what|which)(?: \w+){0,2}? \w+[^s\W]s\b"
+    r"|\b(?:what|which|who) (?:are|were|have|do)\b"
+    r"|\b(?:what|which|where|who)\b.*\b(?:has|have)\b",
+    re.IGNORECASE,
+)
+_MULTI_HOP = re.compile(
+    r"\b(?:who|whom|whose|which|that) \w+.*\b(?:who|whom|whose|which|that) \w+"
+    r"|\w(?:'s|’s) \w+(?:'s|’s) \w|\b\w+(?:'s|’s) (?:\w+ )?(?:suggestion|recommendation|advice)\b",
+    re.IGNORECASE,
+)
+_TIME_ORDER = re.compile(
+    r"\b(?:before|after|since|until|by the time|first|last|then)\b", re.IGNORECASE
+)
+_TIME_QUESTION = re.compile(
+    r"\b(?:when|what (?:date|day|month|year|time)|how long)\b", re.IGNORECASE
+)
+_QUESTION_SPLIT = re.compile(
+    r"\s*(?:[,;]?\s+and\s+(?=(?:what|who|when|where|which|why|how)\b)|[?;]\s+)", re.IGNORECASE
+)
+
+
+def expects_several_answers(text: str) -> bool:
+    """Whether one memory will hardly be the whole answer."""
+    return _SEVERAL_ANSWERS.search(text) is not None or len(split_question(text)) > 1
+
+
+def is_multi_hop(text: str) -> bool:
+    """Whether the question describes its subject through another one (multi-hop)."""
+    return _MULTI_HOP.search(text) is not None
+
+
+def is_temporal(text: str) -> bool:
+    """Whether the question asks for a time, or for what came before or after something."""
+    return _TIME_QUESTION.search(text) is not None or _TIME_ORDER.search(text) is not None
+
+
+def split_question(text: str) -> tuple[str, ...]:
+    """Split a compound question into its single questions."""
+    found = [part.strip(" ?;,.") for part in _QUESTION_SPLIT.split(text)]
+    return tuple(part for part in found if len(part.split()) > 1) or (text,)
+
+
+CHINESE = "chinese"
+ENGLISH = "english"
+PLAN_KINDS = ("task", "goal")
+
+_GENERIC_WORDS = {
+    ENGLISH: """happen happens happened happening occur occurs occurred take took taken place go
+        goes going went gone do does did done doing new news newest latest thing things work works
+        working worked all any anything every everything some something whatever else kind sort
+        change changes changed changing update updates updated say said tell tells told talk talks
+        talked speak spoke spoken discuss discussed discussion discussions mention mentioned ask
+        asked remember know known keep kept record recorded note notes noted memory memories entry
+        entries give gave show list look see saw find found overview summary summaries summarise
+        summarize recap digest highlights activity activities progress history event events
+        accomplish accomplished achieve achieved finish finished complete completed make made
+        anyone anybody far worth knowing important interesting since till within past ago""",
+    "german": """passiert passierte passierten geschehen geschah ereignet ereignisse los war waren
+        gab gibt gemacht getan neu neue neues neuigkeiten alles alle etwas irgendwas sonst sache
+        sachen ding dinge erzahl erzahle zeig zeige liste nenne gib ubersicht uberblick
+        zusammenfassung zusammengefasst besprochen gesprochen gesagt geredet diskutiert erwahnt
+        gefragt geandert verandert anderungen anderung gearbeitet erledigt geschafft fertig
+        weisst wissen erinnerst erinnerungen erinnerung notizen notiz habe hast habt sind ist sein
+        worden wurde wurden wir ich du ihr uns dir mir denn so da es dazu daruber daran gerade
+        zuletzt wichtiges wichtige gegangen""",
+    "spanish": """paso pasado ocurrio ocurrido sucedio sucedido hicimos hice hiciste hizo hicieron
+        hecho hemos he ha han hubo habia nuevo nueva nuevos nuevas novedades todo todos toda todas
+        algo cosa cosas trabajamos trabaje trabajado hablamos hablado dijimos dije dijo dicho
+        discutimos mencionamos cambio cambios cambiamos cambiado resumen lista listame muestra
+        muestrame dime cuentame dame sabes recuerdas recuerdos notas eventos terminamos terminado
+        nosotros yo tu salio""",
+    "french": """passe passes passee arrive arrives produit fait faits faite avons avez ont ai
+        nouveau nouveaux nouvelle nouvelles nouveautes tout toute tous toutes quelque chose choses
+        travaille parle dit discute mentionne change changes changement changements modifie resume
+        liste montre donne raconte sais souviens souvenirs notes evenements termine s est y t il
+        nous vous je tu quels quelles quel quelle qu tombe regle""",
+    CHINESE: """发生 什么 哪些 哪个 我们 你们 我 你 有 做 过 了 事情 事 干 吗 呢 的 在 是 里
+        讨论 谈 说 聊 提到 改变 变化 改 变 新 总结 概述 告诉 列出 所有 一切 都
+        记得 知道 些 完成 工作 出""",
+}
+_KIND_WORDS = {
+    ("decision",): {
+        ENGLISH: """decide decides decided deciding decision decisions choose chose chosen choice
+            choices agree agreed agreement agreements settle settled conclude concluded""",
+        "german": """entschieden entscheidung entscheidungen entschied entschlossen beschlossen
+            beschluss beschlusse vereinbart vereinbarung vereinbarungen festgelegt gewahlt""",
+        "spanish": """decidimos decidi decidio decidieron decidido decision decisiones acordamos
+            acordado acuerdo acuerdos elegimos""",
+        "french": "decide decidee decidees decision decisions convenu choisi accord accords",
+        CHINESE: "决定 决策 选择",
+    },
+    ("incident", "event", "resolution", "bug"): {
+        ENGLISH: """break breaks broke broken fail fails failed failing failure failures crash
+            crashes crashed incident incidents outage outages problem problems issue issues bug
+            bugs error errors trouble troubles wrong""",
+        "german": """kaputt kaputtgegangen schief schiefgegangen schiefgelaufen ausgefallen
+            ausfall ausfalle fehler fehlgeschlagen problem probleme vorfall vorfalle storung
+            storungen abgesturzt""",
+        "spanish": """fallo fallos fallaron rompio rompieron roto problema problemas incidente
+            incidentes error errores mal caida caidas""",
+        "french": """casse panne pannes incident incidents probleme problemes erreur erreurs
+            bogue bogues bug bugs plante echoue mal""",
+        CHINESE: "问题 故障 事故 错误 坏 失败 崩溃",
+    },
+    ("resolution",): {
+        ENGLISH: "fix fixes fixed solve solves solved resolve resolves resolved solution solutions",
+        "german": "behoben gelost losung losungen repariert korrigiert",
+        "spanish": "arreglamos arreglado solucionamos solucionado corregimos corregido resolvimos",
+        "french": "corrige repare resolu resolus solution solutions",
+        CHINESE: "修复 解决",
+    },
+    ("learning",): {
+        ENGLISH: "learn learns learned learnt learning learnings lesson lessons realise realised",
+        "german": "gelernt lehre lehren erkenntnis erkenntnisse",
+        "spanish": "aprendimos aprendido leccion lecciones",
+        "french": "appris lecon lecons",
+        CHINESE: "学到 学会 教训",
+    },
+    PLAN_KINDS: {
+        ENGLISH: "plan plans planned task tasks todo todos goal goals",
+        "german": "geplant plan plane aufgabe aufgaben ziel ziele vorgenommen",
+        "spanish": "planeamos plan planes tarea tareas objetivo objetivos",
+        "french": "prevu plan plans tache taches objectif objectifs",
+        CHINESE: "计划 任务 目标",
+    },
+}  # fmt: skip
+
+
+class KindRequest(NamedTuple):
+    """A category of memories that a question may request: their kinds, and its words."""
+
+    kinds: tuple[str, ...]
+    words: frozenset[str]
+
+
+@cache
+def kind_requests(language: str) -> tuple[KindRequest, ...]:
+    """The categories that can be requested in a language."""
+    return tuple(
+        KindRequest(kinds, frozenset(words[language].split()))
+        for kinds, words in _KIND_WORDS.items()
+    )
+
+
+@cache
+def generic_words(language: str) -> frozenset[str]:
+    """Generic request words, which say nothing about a memory's content."""
+    asked_for = (word for sort in kind_requests(language) for word in sort.words)
+    return frozenset((*_GENERIC_WORDS[language].split(), *asked_for))
+
+
+def is_generic_unspaced(chinese_run: str, times: Iterable[str]) -> bool:
+    """Whether a run of Chinese text holds nothing but times and generic request words."""
+    for phrase in (*times, *sorted(generic_words(CHINESE), key=len, reverse=True)):
+        chinese_run = chinese_run.replace(phrase, "")
+    return not chinese_run
+
+
+DAY_S = 86_400.0
+_TIME_SCAN_CHARS = 1_000  # characters of a memory in which a time is looked for
+
+AnswerType = Literal["a time", "a number", "a name"]
+
+_WHEN_QUESTION = re.compile(
+    r"\s*(?:when|since when|how long|what (?:date|year|month|day|time))\b", re.IGNORECASE
+)
+_NUMBER_QUESTION = re.compile(
+    r"\bhow (?:many|much|old|long|often|far|big|tall)\b"
+    r"|\bwhat (?:percentage|share|amount|number|total|time|price|size|version|port)\b",
+    re.IGNORECASE,
+)
+_NAME_QUESTION = re.compile(r"\b(?:who|whom|whose|where|which|name)\b", re.IGNORECASE)
+_ADVICE_REQUEST = re.compile(
+    r"\b(?:can|could|would|will) you (?:please )?(?:suggest|recommend|advise|propose)\b"
+    r"|\b(?:do|would) you (?:suggest|recommend)\b"
+    r"|^\s*(?:please )?(?:suggest|recommend|advise)\b"
+    r"|\bany (?:good )?(?:tips|advice|ideas?|suggestions?|recommendations?)\b"
+    r"|\bshould (?:I|we)\b",
+    re.IGNORECASE,
+)
+_TIME_ANSWER = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|weeks?|weekend|months?|years?|days?"
+    r"|morning|evening|night|recently|since|monday|tuesday|wednesday|thursday|friday|saturday"
+    r"|sunday|january|february|march|april|may|june|july|august|september|october|november"
+    r"|december|spring|summer|autumn|fall|winter|\d{4}|\d{1,2}(?:st|nd|rd|th))\b",
+    re.IGNORECASE,
+)
+_NUMBER_ANSWER = re.compile(r"\d")
+_NAME_ANSWER = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+")
+_ANSWER_PATTERNS = {"a time": _TIME_ANSWER, "a number": _NUMBER_ANSWER, "a name": _NAME_ANSWER}
+
+
+class ContentTerm(NamedTuple):
+    """A content word of the question with its weight: its inverse document frequency here."""
+
+    word: Word
+    weight: float
+
+
+def content_terms(ctx: Context) -> tuple[ContentTerm, ...]:
+    """The content terms of the question: its words without the stop words."""
+    return ctx.once(
+        "telling",
+        lambda: tuple(ContentTerm(word, ctx.idf(word)) for word in ctx.words() if not word.common),
+    )
+
+
+def unknown_weight(ctx: Context, understood_terms: frozenset[str] = frozenset()) -> float:
+    """Total weight of the question's content terms that no memory here holds.
+
+    Terms in ``understood_terms`` are left out of the sum.
+    """
+    known = ctx.statistics().frequencies
+    return sum(
+        telling.weight
+        for telling in content_terms(ctx)
+        if not all(map(known.get, telling.word.terms))
+        and not understood_terms.issuperset(telling.word.terms)
+    )
+
+
+def unknown_share(ctx: Context) -> float:
+    """Share of the question's content-term weight that no memory here holds."""
+    total = sum(telling.weight for telling in content_terms(ctx))
+    return unknown_weight(ctx) / total if total else 0.0
+
+
+def max_bm25_score(ctx: Context, k1: float = 1.2) -> float:
+    """The BM25 score of a memory that holds every content term of the question at its best.
+
+    A lexical retriever's score is normalised by it; boosts for full names are not included.
+    """
+    documents, _, frequencies = ctx.statistics()
+    terms = {term for telling in content_terms(ctx) for term in telling.word.terms}
+    held = (frequencies.get(term, 0) for term in sorted(terms))
+    return (k1 + 1.0) * math.fsum(
+        math.log(1.0 + (max(documents - df, 0) + 0.5) / (df + 0.5)) for df in held
+    )
+
+
+def expected_answer_types(text: str) -> tuple[AnswerType, ...]:
+    """The expected answer types of a question, if its wording shows them."""
+    kinds: list[AnswerType] = []
+    if _WHEN_QUESTION.match(text):
+        kinds.append("a time")
+    if _NUMBER_QUESTION.search(text):
+        kinds.append("a number")
+    if _NAME_QUESTION.search(text):
+        kinds.append("a name")
+    return tuple(kinds)
+
+
+def is_advice_request(text: str) -> bool:
+    """Whether the question asks for advice, for which known facts about the user may help."""
+    return _ADVICE_REQUEST.search(text) is not None
+
+
+def answer_type_of(text: str, kinds: tuple[AnswerType, ...]) -> AnswerType | None:
+    """Which of the expected answer types a memory's text could provide; None if none."""
+    return next((kind for kind in kinds if _ANSWER_PATTERNS[kind].search(text)), None)
+
+
+class Period(NamedTuple):
+    """A period of time that the question names, with its words.
+
+    ``confidence`` says how certain it is; ``event`` is the memory it was taken from where
+    the question names an event instead of a date.
+    """
+
+    start: datetime
+    end: datetime
+    said: str
+    confidence: float = 1.0
+    event: Item | None = None
+
+    def shown(self) -> str:
+        """Description for the trace."""
+        if self.event is None:
+            return f"the question names {self.said}"
+        memory = f"{self.event.id}, {self.event.when:%Y-%m-%d}: {shorten(self.event.text, 60)}"
+        return f'"{self.said}" is counted from a memory ({memory})'
+
+
+def periods(ctx: Context) -> tuple[Period, ...]:
+    """The periods of time the question names, relative to its own clock."""
+    return ctx.once("periods", lambda: _find_periods(ctx))
+
+
+def time_terms(ctx: Context) -> frozenset[str]:
+    """The index terms by which the question names times; empty where it names none."""
+    named = [period.said for period in periods(ctx) if period.event is None]
+    return ctx.once("time terms", lambda: frozenset(ctx.store.terms(" ".join(named))))
+
+
+def occurred_in_named_period(item: Item, ctx: Context) -> bool:
+    """Whether a memory dates from a period that the question names."""
+    return any(period.start <= item.when < period.end for period in periods(ctx))
+
+
+def mentions_named_period(item: Item, ctx: Context) -> bool:
+    """Whether a memory's text names a time within a period that the question names."""
+    told = [span.window() for span in find_times(item.text[:_TIME_SCAN_CHARS], item.when)]
+    return any(
+        period.start <= start and end <= period.end
+        for period in periods(ctx)
+        for start, end in told
+    )
+
+
+def time_only_filters(ctx: Context) -> Filters | None:
+    """Filters narrowed to the named time, for a question that names a time and nothing else.
+
+    The range runs from the start of the first period to the end of the last. None for any
+    other question, and for one about the future.
+    """
+    if not asks_only_for_time(ctx) or asks_about_future(ctx):
+        return None
+    named = periods(ctx)
+    return narrow_to_period(
+        ctx.query.filters, min(one.start for one in named), max(one.end for one in named)
+    )
+
+
+def narrow_to_period(filters: Filters, start: datetime, end: datetime) -> Filters:
+    """Narrow the filters to a period of time."""
+    since = max(filter(None, (filters.since, start)))
+    until = min(filter(None, (filters.until, end)))
+    return replace(filters, since=since, until=until)
+
+
+_LETTERS = re.compile(r"[^\W_]+")
+_HAN = re.compile("[\u4e00-\u9fff]")
+
+
+def asks_only_for_time(ctx: Context) -> bool:
+    """Whether a question names a time and no other content that a memory would have to hold.
+
+    Examples: "what happened last Tuesday?", "what did we decide in May?".
+    """
+    named = [period.said for period in periods(ctx) if period.event is None]
+    if not named:
+        return False
+    empty = ctx.once("only asking", lambda: _generic_words_of(ctx.query.text))
+    said = empty.union(*(_LETTERS.findall(fold(time)) for time in named))
+    return all(
+        said.issuperset(_LETTERS.findall(fold(telling.word.shown)))
+        or is_generic_unspaced(telling.word.shown, named)
+        for telling in content_terms(ctx)
+    )
+
+
+def asks_about_future(ctx: Context) -> bool:
+    """Whether a question names a future time or, if it asks for plans, one that is not over.
+
+    Knowledge of such a time was stored before it. "Since Monday" refers to the past.
+    """
+    planned = not set(PLAN_KINDS).isdisjoint(requested_kinds(ctx.query.text))
+    moment = ctx.query.moment
+    return any(
+        period.start > moment or (planned and period.end > moment and period.end.year < MAXYEAR)
+        for period in periods(ctx)
+    )
+
+
+def requested_kinds(text: str) -> tuple[str, ...]:
+    """The kinds of memories that a question requests by a word: decisions by "decide"."""
+    tongue = _detect_question_language(text)
+    found = (
+        sort.kinds
+        for sort in kind_requests(tongue.name)
+        if not sort.words.isdisjoint(tongue.words)
+        or (tongue.name == CHINESE and any(word in text for word in sort.words))
+    )
+    return tuple(dict.fromkeys(kind for kinds in found for kind in kinds))
+
+
+def is_english(text: str) -> bool:
+    """Whether a question is in English, as far as can be detected."""
+    return _detect_question_language(text).name == ENGLISH
+
+
+class _QuestionLanguage(NamedTuple):
+    """The language of a question, its words, and the stop words of that language."""
+
+    name: str
+    words: frozenset[str]
+    empty: frozenset[str]
+
+
+def _detect_question_language(text: str) -> _QuestionLanguage:
+    """Detect the language of a question; English unless it is another known one."""
+    words = frozenset(_LETTERS.findall(fold(text)))
+    language = detect_language(words, english=True)
+    if language is not None:
+        return _QuestionLanguage(language.name, words, language.common)
+    return _QuestionLanguage(CHINESE if _HAN.search(text) else ENGLISH, words, frozenset())
+
+
+def _generic_words_of(text: str) -> frozenset[str]:
+    tongue = _detect_question_language(text)
+    return generic_words(tongue.name) | tongue.empty
+
+
+def _find_periods(ctx: Context) -> tuple[Period, ...]:
+    text = ctx.query.text
+    spans = find_times(text, ctx.query.moment, lean="past", vague=True)
+    # Beside a date "recently" says nothing more.
+    surest = max((span.confidence for span in spans), default=1.0)
+    sure = [span for span in spans if span.confidence == surest]
+    named = [Period(*span.window(), span.text, span.confidence) for span in sure]
+    events = [_event_period(phrase, ctx) for phrase in find_events(text, spans)]
+    return (*named, *filter(None, events))
+
+
+_EVENT_KINDS = frozenset({"event", "milestone", "release", "incident", "resolution"})
+# What asks, plans or holds in general did not happen at a time, whenever it was told.
+_NON_EVENT_KINDS = frozenset(
+    {"question", "task", "goal", "directive", "preference", "caveat", "fact"}
+)
+_EVENT_DEPTH = 12
+_EVENT_POSTINGS = 2_000
+_EVENT_CONFIDENCE = 0.8
+_MIN_EVENT_SCORE_SHARE = 0.7
+
+
+def _event_period(phrase: EventPhrase, ctx: Context) -> Period | None:
+    """The period of the stored event that a phrase names; None where none fits."""
+    event = _find_event(phrase, ctx)
+    if event is None:
+        return None
+    start, end = _event_interval(event)
+    if phrase.bound in ("since", "after"):
+        end = start  # what followed it on the same day is meant as well
+        if start > ctx.query.moment:
+            return None
+    window = apply_bound(start, end, phrase.bound)
+    return Period(*window, phrase.said, _EVENT_CONFIDENCE, event)
+
+
+def _find_event(phrase: EventPhrase, ctx: Context) -> Item | None:
+    """The latest of the best memories that describe an event and hold all words of the phrase."""
+    # A turn of a conversation that speaks of an event is not the event.
+    filters = replace(ctx.query.filters, levels=ctx.query.filters.levels or ("item",))
+    scope = ctx.scope._replace(filters=filters)
+    search = TextSearch(phrase.phrase, _EVENT_DEPTH, postings_budget=_EVENT_POSTINGS)
+    matches = [
+        match
+        for match in ctx.store.search_text(search, scope).matches
+        if match.item.level != "raw"
+        and match.item.kind not in _NON_EVENT_KINDS
+        and (match.item.kind in _EVENT_KINDS or match.item.occurred_at is not None)
+    ]
+    held = [set(ctx.store.terms(match.item.text)) for match in matches]
+    for words in dict.fromkeys((phrase.phrase, phrase.core)):
+        telling = {
+            term for word in ctx.store.words(words) if not word.common for term in word.terms
+        }
+        fitting = [
+            m for m, there in zip(matches, held, strict=True) if telling and telling <= there
+        ]
+        if fitting:
+            events = [m for m in fitting if m.item.kind in _EVENT_KINDS] or fitting
+            least = max(match.score for match in events) * _MIN_EVENT_SCORE_SHARE
+            best = [match.item for match in events if match.score >= least]
+            return max(best, key=lambda item: (item.when, item.id))
+    return None
+
+
+def _event_interval(event: Item) -> tuple[datetime, datetime]:
+    """When an event happened: its stored time or, without one, the time its text names."""
+    if event.occurred_at is None:
+        told = find_times(event.text, event.stored_at, lean="past")
+        if len(told) == 1 and not told[0].bound:
+            return told[0].start, told[0].end
+    midnight = event.when.replace(hour=0, minute=0, second=0, microsecond=0)
+    return event.when, event.occurred_end or midnight + timedelta(days=1)
+
+
+def time_proximity(item: Item, period: Period, *, before_days: float, after_days: float) -> float:
+    """Proximity of a memory to a period: 1 inside, decaying outside.
+
+    The decay is slower after the period, since later memories may still refer to it.
+    """
+    moment = item.when
+    late = max(0.0, (moment - period.end).total_seconds() / DAY_S) if moment >= period.end else 0.0
+    early = (
+        max(0.0, (period.start - moment).total_seconds() / DAY_S) if moment < period.start else 0.0
+    )
+    return math.exp(-late / after_days - early / before_days)

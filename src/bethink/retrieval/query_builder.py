@@ -1,0 +1,294 @@
+"""Build a validated Query from a caller's text and options."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from bethink.core.text import find_unstorable
+from bethink.errors import BadText, Refused, TooLarge
+from bethink.lang.dates import parse_moment
+from bethink.model import (
+    LEVELS,
+    Filters,
+    Query,
+    Situation,
+    describe_layers,
+    find_layer,
+    id_checksum,
+)
+from bethink.ports import Store
+from bethink.retrieval.heat import BANDS
+
+MAX_QUERY_BYTES = 8 * 1024
+MAX_K = 200
+MAX_TOKENS = 1_000_000
+MAX_OFFSET = 100_000
+MAX_LIST_LENGTH = 100_000
+
+_SINGULAR_TO_PLURAL = {
+    "id": "ids", "level": "levels", "kind": "kinds", "layer": "layers", "topic": "topics",
+    "tier": "tiers", "tag": "tags", "entity": "entities", "source": "sources",
+    "session": "sessions", "speaker": "speakers", "band": "bands",
+}  # fmt: skip
+_TIME_FILTERS = ("since", "until", "stored_by")
+_WEEKDAYS = {
+    day: number for number, day in enumerate(("mon", "tue", "wed", "thu", "fri", "sat", "sun"))
+}
+_INT_FILTER_RANGES = {"min_trust": (0, 3), "max_classification": (0, 3)}
+_LIST_FILTERS = frozenset(_SINGULAR_TO_PLURAL.values())
+# Moment, checksum of the question, whether it was asked of the past, marks of what was seen.
+_CURSOR_FORMAT = "<qI?{}I"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class RecallRequest:
+    """The options of a recall; None takes the value of the setting or of the profile."""
+
+    text: str
+    k: int | None = None
+    max_tokens: int | None = None
+    offset: int = 0
+    cursor: str | None = None
+    as_of: datetime | str | None = None
+    track: bool = False
+    most: Mapping[str, int] | None = None
+    episode_k: int | None = None
+    context: Mapping[str, Any] | None = None
+
+
+class RecallDefaults(NamedTuple):
+    """Defaults where the caller gives no limit: the setting's, else the profile's."""
+
+    k: int
+    max_tokens: int
+    most: tuple[tuple[str, int], ...] = ()
+    wordless: int = 1
+
+
+def make_filters(where: Mapping[str, Any], now: datetime) -> Filters:
+    """Build filters from keywords; a single value may replace a list (``kind="decision"``)."""
+    known = {field.name for field in fields(Filters)}
+    values: dict[str, Any] = {}
+    for name, value in where.items():
+        key = _SINGULAR_TO_PLURAL.get(name, name)
+        if key not in known:
+            allowed = ", ".join(sorted(known | set(_SINGULAR_TO_PLURAL)))
+            raise Refused(f"there is no filter {name!r}", remedy=f"allowed: {allowed}")
+        if value is None:
+            continue
+        if key in _LIST_FILTERS:
+            values[key] = values.get(key, ()) + _canonical_values(
+                key, _parse_string_list(name, value)
+            )
+        elif key in _TIME_FILTERS:
+            values[key] = _parse_moment_filter(name, value, now)
+        elif key in _INT_FILTER_RANGES:
+            # SQLite finds every number smaller than a text: a ceiling would be none.
+            values[key] = int_in_range(name, value, *_INT_FILTER_RANGES[key])
+        elif isinstance(value, bool):
+            values[key] = value
+        else:
+            raise Refused(f"{name} is {value!r}, but must be true or false")
+    return Filters(**values)
+
+
+def validate_filters(filters: Filters, now: datetime) -> Filters:
+    """Validate filters that a caller built by the same rules as keywords."""
+    if not isinstance(filters, Filters):
+        raise Refused(f"filters must be Filters, not {type(filters).__name__}")
+    return make_filters(
+        {field.name: getattr(filters, field.name) for field in fields(filters)}, now
+    )
+
+
+def resolve_entity_filters(filters: Filters, store: Store) -> Filters:
+    """Add the ids of entities that filters name by name or alias, so that every step can match."""
+    if not filters.entities:
+        return filters
+    known = [entity.id for name in filters.entities for entity in store.find_entities(name)]
+    known += [link.src.id for link in store.links_of(known, ("same_as",))]  # merged into them
+    return replace(filters, entities=tuple(dict.fromkeys((*filters.entities, *known))))
+
+
+def _parse_moment_filter(name: str, value: object, now: datetime) -> datetime:
+    try:
+        return parse_moment(value, now)
+    except ValueError as error:
+        raise Refused(f"{name}: {error}") from error
+
+
+def _parse_string_list(name: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, Iterable) or isinstance(value, Mapping):
+        raise Refused(f"filter {name} takes text or a list of texts, not {value!r}")
+    entries = (value,) if isinstance(value, str) else tuple(value)
+    for entry in entries:
+        if not isinstance(entry, str):
+            raise Refused(f"filter {name} takes text, not {entry!r}")
+        _validate_text(entry, f"filter {name}", 1000)
+    return entries
+
+
+def _canonical_values(key: str, entries: tuple[str, ...]) -> tuple[str, ...]:
+    """The entries of a filter with a fixed set of values, as canonical names."""
+    if key == "layers":
+        return tuple(map(_canonical_layer, entries))
+    if key == "bands":
+        unknown = [entry for entry in entries if entry not in BANDS]
+        if unknown:
+            raise Refused(f"there is no band {unknown[0]!r}", remedy=f"allowed: {', '.join(BANDS)}")
+    return entries
+
+
+def _canonical_layer(name: str) -> str:
+    layer = find_layer(name)
+    if layer is None:
+        raise Refused(f"there is no layer {name!r}", remedy=f"allowed: {describe_layers()}")
+    return layer
+
+
+def build_query(
+    request: RecallRequest, filters: Filters, defaults: RecallDefaults, *, now: datetime
+) -> Query:
+    """Build a Query within the limits; a value over a limit is refused, never truncated."""
+    _validate_text(request.text, "the question", MAX_QUERY_BYTES)
+    wordless = not request.text.strip()
+    if wordless and not filters.narrows:
+        raise Refused(
+            "the question is empty",
+            remedy="say what you are looking for, or name an entity, a topic or another filter",
+        )
+    if wordless:
+        defaults = defaults._replace(most=())
+    as_of = _parse_moment_filter("as_of", request.as_of, now) if request.as_of is not None else None
+    seen: frozenset[int] = frozenset()
+    if request.cursor is not None:
+        begun, seen = _decode_cursor(request.cursor, request.text)
+        as_of = begun.as_of
+        if begun.stored_by is not None:
+            filters = replace(filters, stored_by=begun.stored_by)
+    return Query(
+        text=request.text,
+        now=_parse_moment_filter("now", now, now),
+        as_of=as_of,
+        filters=filters,
+        k=_result_limit(request, defaults, wordless=wordless),
+        max_tokens=int_in_range(
+            "max_tokens",
+            defaults.max_tokens if request.max_tokens is None else request.max_tokens,
+            1,
+            MAX_TOKENS,
+        ),
+        offset=int_in_range("offset", request.offset, 0, MAX_OFFSET),
+        track=request.track,
+        seen=seen,
+        most=_validate_level_limits({**dict(defaults.most), **_level_limits(request)}),
+        context=_parse_situation(request.context or {}),
+    )
+
+
+def _result_limit(request: RecallRequest, defaults: RecallDefaults, *, wordless: bool) -> int:
+    """The result limit; a multiple of it for a question without words."""
+    k = int_in_range("k", defaults.k if request.k is None else request.k, 1, MAX_K)
+    return min(MAX_K, k * defaults.wordless) if wordless else k
+
+
+def _parse_situation(given: Mapping[str, Any]) -> Situation:
+    """Parse the caller's context; a weekday is a number (Monday is 0) or a name."""
+    for name in given:
+        if name not in Situation._fields:
+            allowed = ", ".join(Situation._fields)
+            raise Refused(f"context has no {name!r}", remedy=f"allowed: {allowed}")
+    hour, weekday, topic = (given.get(name) for name in Situation._fields)
+    if isinstance(weekday, str):
+        weekday = _WEEKDAYS.get(weekday.strip().lower()[:3], weekday)
+    if topic is not None:
+        _validate_text(topic, "the context's topic", 1000)
+    return Situation(
+        None if hour is None else int_in_range("the context's hour", hour, 0, 23),
+        None if weekday is None else int_in_range("the context's weekday", weekday, 0, 6),
+        topic,
+    )
+
+
+def _level_limits(request: RecallRequest) -> dict[str, int]:
+    """The caller's limits per level; ``episode_k`` is another name for the raw level."""
+    apart = dict(request.most or {})
+    return apart if request.episode_k is None else {**apart, "raw": request.episode_k}
+
+
+def _validate_level_limits(limits: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    for level, number in limits.items():
+        if level not in LEVELS:
+            raise Refused(f"there is no level {level!r}", remedy=f"allowed: {', '.join(LEVELS)}")
+        int_in_range(f"most {level}", number, 0, MAX_K)
+    return tuple(sorted(limits.items()))
+
+
+class _CursorTime(NamedTuple):
+    """The time of the first page: ``as_of`` for a query of the past, else ``stored_by``."""
+
+    as_of: datetime | None
+    stored_by: datetime | None
+
+
+def encode_cursor(query: Query, returned: Iterable[str]) -> str:
+    """Encode the cursor of the next page.
+
+    The next page leaves out what was stored after the first page and what earlier pages
+    returned, so writes in between cannot repeat or hide a memory. Memories forgotten in
+    between are gone; corrected ones are shown as they are now.
+    """
+    begun = query.as_of or query.filters.stored_by or query.now
+    marks = sorted(query.seen | {id_checksum(item_id) for item_id in returned})
+    check = zlib.crc32(query.text.encode())
+    moment = (begun - _EPOCH) // timedelta(milliseconds=1)
+    body = struct.pack(
+        _CURSOR_FORMAT.format(len(marks)), moment, check, query.as_of is not None, *marks
+    )
+    return base64.urlsafe_b64encode(body).decode().rstrip("=")
+
+
+def _decode_cursor(cursor: str, text: str) -> tuple[_CursorTime, frozenset[int]]:
+    try:
+        body = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        layout = _CURSOR_FORMAT.format((len(body) - struct.calcsize(_CURSOR_FORMAT.format(0))) // 4)
+        milliseconds, check, in_past, *marks = struct.unpack(layout, body)
+        moment = _EPOCH + timedelta(milliseconds=milliseconds)
+    except (ValueError, OverflowError, struct.error) as error:
+        raise Refused("that is not a cursor of an earlier answer") from error
+    if check != zlib.crc32(text.encode()):
+        raise Refused("that cursor belongs to another question")
+    begun = _CursorTime(moment, None) if in_past else _CursorTime(None, moment)
+    return begun, frozenset(marks)
+
+
+def validated_text(text: str, what: str, limit: int) -> str:
+    """The text, if a store can keep it and it is within the limit in bytes; else raise."""
+    _validate_text(text, what, limit)
+    return text
+
+
+def _validate_text(text: str, what: str, limit: int) -> None:
+    if not isinstance(text, str):
+        raise BadText(f"{what} must be text, not {type(text).__name__}")
+    bad = find_unstorable(text)
+    if bad is not None:
+        position, name = bad
+        raise BadText(f"{what} holds {name} at position {position}")
+    size = len(text.encode())
+    if size > limit:
+        raise TooLarge(what, limit=limit, actual=size)
+
+
+def int_in_range(name: str, value: int, low: int, high: int) -> int:
+    """The number, if it is an integer in this range; else raise Refused."""
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise Refused(f"{name} is {value!r}, but must be a whole number from {low} to {high:,}")
+    return value

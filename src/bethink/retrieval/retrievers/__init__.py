@@ -1,0 +1,42 @@
+"""Registry of retrievers. A new one is a class, a line here and a row in the docs."""
+
+from __future__ import annotations
+
+from bethink.core.registry import Registry
+
+__all__ = ["MATCH_KINDS", "RETRIEVERS"]
+
+
+RETRIEVERS = Registry(
+    {
+        "lexical": "bethink.retrieval.retrievers.lexical:Lexical",
+        "substring": "bethink.retrieval.retrievers.lexical:Substring",
+        "dense": "bethink.retrieval.retrievers.dense:Dense",
+        "entity": "bethink.systems.linksee:Entities",
+        "temporal": "bethink.retrieval.retrievers.temporal:Temporal",
+        "newest": "bethink.retrieval.retrievers.temporal:Newest",
+        "trigram": "bethink.systems.abmind.retrievers:Trigram",
+        "signature": "bethink.systems.abmind.retrievers:Signature",
+        "notes": "bethink.systems.abmind.retrievers:NotesRetriever",
+        "edges": "bethink.systems.abmind.retrievers:Edges",
+        "keyword": "bethink.systems.memind.retrievers:Keyword",
+        "timed": "bethink.systems.memind.retrievers:Timed",
+        "window": "bethink.systems.memind.retrievers:Window",
+    },
+)
+
+# What a channel goes by, by its class, whatever a profile calls it: a reader of answers
+# may ask.
+MATCH_KINDS = {
+    "Lexical": "words",
+    "Keyword": "words",
+    "NotesRetriever": "words",
+    "Substring": "pieces",
+    "Trigram": "pieces",
+    "Dense": "meaning",
+    "Timed": "meaning",
+    "Entities": "names",
+    "Edges": "names",
+    "Temporal": "time",
+    "Window": "time",
+}

@@ -1,0 +1,77 @@
+"""Retrieve memories by vector similarity to the question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from bethink.errors import ModelError
+from bethink.model import Pool
+from bethink.ports import Scope, SearchResult, late_interaction
+from bethink.retrieval.context import Context, Retriever
+from bethink.retrieval.query_analysis import time_only_filters
+from bethink.retrieval.retrievers.ranking import ranked_pool, skip_if_filled
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """Nearest vectors by cosine similarity; drops everything at or below ``min_cosine``.
+
+    With ``weighted``, rare words of the question count for more in its vector. Only
+    ``levels`` are searched; all levels when empty. Skipped when the retrievers in
+    ``after`` found ``enough`` (0: as many as requested). Fetches ``oversample`` times
+    ``depth``, and no fewer than the query requests of these levels. With ``timely``, a
+    question that names a time and nothing else searches that time alone: memories of
+    other times could only displace the right ones.
+    """
+
+    depth: int = 50
+    oversample: int = 1
+    weight: float = 1.0
+    min_cosine: float = 0.0
+    weighted: bool = True
+    timely: bool = False
+    levels: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    enough: int = 0
+    name: str = "dense"
+
+    def begin(self, ctx: Context) -> None:
+        """Start embedding the question while other retrievers search, if that takes long."""
+        if not (self.weighted and late_interaction(ctx.embedder)):
+            ctx.prefetch_embedding()
+
+    def skip(self, found: Mapping[Retriever, Pool], ctx: Context) -> str:
+        if self.levels and self._requested_count(ctx) == 0:
+            return f"no {' or '.join(self.levels)} memories were asked for"
+        return skip_if_filled(found, self.after, self.enough, ctx)
+
+    def _requested_count(self, ctx: Context) -> int | None:
+        """Number of hits requested for its levels, if the query limits each of them separately."""
+        apart = dict(ctx.query.most)
+        if not apart.keys() >= set(self.levels):
+            return None
+        return sum(apart[level] for level in self.levels)
+
+    def _search_scope(self, ctx: Context) -> Scope:
+        scope = ctx.scope_for_levels(self.levels)
+        time = time_only_filters(ctx) if self.timely else None
+        if time is None:
+            return scope
+        filters = replace(scope.filters, since=time.since, until=time.until)
+        return scope._replace(filters=filters)
+
+    def __call__(self, ctx: Context) -> Pool:
+        if ctx.embedder is None:
+            raise ModelError("no embedder is configured", remedy="bethink config embedder")
+        vector = ctx.weighted_vector() if self.weighted else ctx.embedding().vector
+        if not vector.any():
+            ctx.remark("the question has no words the embedder knows")
+            return ()
+        ctx.remark(f"by {ctx.embedder.model}")
+        depth = ctx.candidate_limit(self.depth * self.oversample)
+        if self.levels:
+            depth = max(depth, self._requested_count(ctx) or 0)
+        found = ctx.store.search_vector(vector, ctx.embedder.model, depth, self._search_scope(ctx))
+        near = tuple(match for match in found.matches if match.score > self.min_cosine)
+        return ranked_pool(self.name, SearchResult(near, found.note), ctx)

@@ -1,0 +1,287 @@
+"""Adjust scores by age, importance, the caller's boost and the expected answer type."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from bethink.core.text import ROLES
+from bethink.model import Candidate, Item, Pool, sort_by_score
+from bethink.retrieval.context import Boost, Context
+from bethink.retrieval.query_analysis import (
+    answer_type_of,
+    asks_about_future,
+    asks_only_for_time,
+    expected_answer_types,
+    expects_several_answers,
+    periods,
+    requested_kinds,
+    time_proximity,
+)
+
+DAY_S = 86_400.0
+
+
+def age_days(item: Item, ctx: Context) -> float:
+    """Age in days by when it happened; 0 for something dated in the future."""
+    return max(0.0, (ctx.query.moment - item.when).total_seconds() / DAY_S)
+
+
+def describe_age(days: float) -> str:
+    """Format an age as people say it."""
+    if days < 1:
+        return "less than a day old"
+    unit, size = ("day", 1.0) if days < 60 else ("month", 30.4) if days < 730 else ("year", 365.25)
+    count = round(days / size)
+    return f"{count} {unit}{'s' if count != 1 else ''} old"
+
+
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """Exponential decay by age: × e^(−age / tau), never below ``floor``.
+
+    ``half_life_days`` is another way to give the same curve and takes precedence; 0 days
+    switches decay off. ``per_tool`` sets another pace for memories made by a tool.
+    """
+
+    tau_days: float = 7.0
+    half_life_days: float | None = None
+    floor: float = 0.0
+    per_tool: tuple[tuple[str, float], ...] = ()
+    name: str = "decay"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        paces = dict(self.per_tool)
+
+        def weigh(cand: Candidate) -> Candidate:
+            tau = paces.get(str(cand.item.metadata.get("tool", "")), self._time_constant())
+            if tau <= 0:
+                return cand
+            age = age_days(cand.item, ctx)
+            factor = max(self.floor, math.exp(-age / tau))
+            return cand.with_evidence(self.name, "times", factor, describe_age(age))
+
+        return sort_by_score(weigh(cand) for cand in pool)
+
+    def _time_constant(self) -> float:
+        if self.half_life_days is None:
+            return self.tau_days
+        return self.half_life_days / math.log(2)
+
+
+@dataclass(frozen=True, slots=True)
+class Recency:
+    """Boost recent memories by up to ``strength``; old ones are unchanged."""
+
+    half_life_days: float = 30.0
+    strength: float = 0.05
+    name: str = "recency"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        def weigh(cand: Candidate) -> Candidate:
+            age = age_days(cand.item, ctx)
+            factor = 1.0 + self.strength * 0.5 ** (age / self.half_life_days)
+            return cand.with_evidence(self.name, "times", factor, describe_age(age))
+
+        return sort_by_score(weigh(cand) for cand in pool)
+
+
+@dataclass(frozen=True, slots=True)
+class Importance:
+    """Boost important memories and penalise unimportant ones; 0.5 is neutral."""
+
+    strength: float = 0.1
+    name: str = "importance"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        def weigh(cand: Candidate) -> Candidate:
+            importance = 1.0 if cand.item.pinned else cand.item.importance
+            if importance == 0.5:
+                return cand
+            factor = 1.0 + self.strength * (2 * importance - 1)
+            why = "pinned" if cand.item.pinned else f"importance {importance:.2f}"
+            return cand.with_evidence(self.name, "times", factor, why)
+
+        return sort_by_score(weigh(cand) for cand in pool)
+
+
+@dataclass(frozen=True, slots=True)
+class CallerBoost:
+    """Multiply by the caller's own function: a factor, or a factor and its reason.
+
+    A value that is not a usable number changes nothing.
+    """
+
+    name: str = "boost"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        boost = ctx.boost
+        if boost is None:
+            return pool
+        return sort_by_score(_apply_boost(cand, boost, self.name) for cand in pool)
+
+
+def _apply_boost(cand: Candidate, boost: Boost, name: str) -> Candidate:
+    told = boost(cand.item)
+    said, why = told if isinstance(told, tuple) else (told, "asked for by the caller")
+    factor = float(said)
+    if not math.isfinite(factor) or factor < 0:
+        return cand.with_evidence(name, "times", 1.0, "the caller's boost was no usable number")
+    return cand if factor == 1.0 else cand.with_evidence(name, "times", factor, str(why))
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTypeBoost:
+    """Boost memories that could be the expected answer type.
+
+    A question for when, how many or who favours memories with a time, a number or a name;
+    one for what was decided favours decisions, strongly (``kind``) where it names nothing
+    else but a time. A memory that is itself a question is penalised (``asking``).
+    """
+
+    weight: float = 0.125
+    kind: float = 1.0
+    asking: float = -0.05
+    top: int = 30
+    name: str = "answer_kind"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        kinds, sorts = expected_answer_types(ctx.query.text), requested_kinds(ctx.query.text)
+        alone = bool(sorts) and asks_only_for_time(ctx) and not asks_about_future(ctx)
+        firmly, top = (self.kind, len(pool)) if alone else (self.weight, self.top)
+
+        def lean(cand: Candidate) -> Candidate:
+            kind = answer_type_of(cand.item.text, kinds)
+            if kind is not None:
+                cand = cand.with_evidence(self.name, "add", self.weight, f"tells {kind}")
+            if cand.item.kind in sorts:
+                cand = cand.with_evidence(self.name, "add", firmly, f"asked for: {cand.item.kind}")
+            if cand.item.text.rstrip().endswith("?"):
+                cand = cand.with_evidence(self.name, "add", self.asking, "asks rather than tells")
+            return cand
+
+        return sort_by_score([*map(lean, pool[:top]), *pool[top:]])
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakerBoost:
+    """Boost what a person said when the question names that person first.
+
+    With ``every``, wherever it names them; with ``several``, only where it asks for more
+    than one thing. Where it names nobody, "I" and "we" are the user of a chat, "you" the
+    assistant.
+    """
+
+    weight: float = 0.1
+    every: bool = False
+    several: bool = False
+    name: str = "speaker"
+
+    def skip(self, pool: Pool, ctx: Context) -> str:
+        if self.several and not expects_several_answers(ctx.query.text):
+            return "the question asks for one thing"
+        return ""
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        meant = speakers_named(pool, ctx)[: None if self.every else 1]
+        if not meant and (side := _chat_role(ctx.query.text)):
+            meant = (side,)
+        if not meant:
+            return pool
+        folded = {name.casefold() for name in meant}
+        return sort_by_score(
+            cand.with_evidence(self.name, "add", self.weight, f"said by {cand.item.speaker}")
+            if cand.item.speaker and cand.item.speaker.casefold() in folded
+            else cand
+            for cand in pool
+        )
+
+
+def speakers_of(pool: Pool) -> dict[str, str]:
+    """Map each name that a question may use to the speaker."""
+    return {
+        name: cand.item.speaker
+        for cand in pool
+        if cand.item.speaker
+        for name in names_of(cand.item.speaker)
+    }
+
+
+def speakers_named(pool: Pool, ctx: Context) -> tuple[str, ...]:
+    """Return the speakers that the question names, in its order."""
+    speakers = speakers_of(pool)
+    asked = (word.shown.casefold() for word in ctx.words())
+    return tuple(dict.fromkeys(speakers[word] for word in asked if word in speakers))
+
+
+def names_of(speaker: str) -> set[str]:
+    """Return the full and first name; empty for role names of chat programs."""
+    folded = speaker.casefold()
+    return set() if folded in ROLES else {folded, folded.split()[0]}
+
+
+def _chat_role(question: str) -> str | None:
+    """Return the chat role that a question without a name refers to."""
+    if _SECOND_PERSON.search(question):
+        return "assistant"
+    return "user" if _FIRST_PERSON.search(question) else None
+
+
+_SECOND_PERSON = re.compile(r"(?<!can )(?<!could )(?<!would )(?<!will )\byou\b", re.IGNORECASE)
+_FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine|we|our|us)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodBoost:
+    """Boost memories of the time a question names, or stored soon after it.
+
+    A wrong guess is harmless: it is a boost, not a filter.
+    """
+
+    weight: float = 0.3
+    before_days: float = 3.0
+    after_days: float = 7.0
+    name: str = "period"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        named = periods(ctx)
+        if not named:
+            return pool
+        for when in named:
+            ctx.remark(when.shown())
+
+        def lean(cand: Candidate) -> Candidate:
+            near = max(
+                time_proximity(
+                    cand.item, when, before_days=self.before_days, after_days=self.after_days
+                )
+                * when.confidence
+                for when in named
+            )
+            if near < 0.01:
+                return cand
+            return cand.with_evidence(
+                self.name, "add", self.weight * near, f"{near:.0%} in that time"
+            )
+
+        return sort_by_score(lean(cand) for cand in pool)
+
+
+@dataclass(frozen=True, slots=True)
+class LengthPenalty:
+    """Penalise long memories, which match words by chance: − weight × ln(tokens / ``tokens``)."""
+
+    weight: float = 0.075
+    tokens: int = 100
+    name: str = "length"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        def lean(cand: Candidate) -> Candidate:
+            over = cand.item.tokens / self.tokens
+            if over <= 1:
+                return cand
+            why = f"{cand.item.tokens} tokens long"
+            return cand.with_evidence(self.name, "add", -self.weight * math.log(over), why)
+
+        return sort_by_score(lean(cand) for cand in pool)

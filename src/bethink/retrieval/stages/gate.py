@@ -1,0 +1,259 @@
+"""Drop irrelevant candidates, or all of them when the memory has no answer."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import fsum
+from typing import NamedTuple
+
+from bethink.errors import ModelError
+from bethink.model import Candidate, Pool
+from bethink.ports import CalibratedEmbedder
+from bethink.retrieval.context import Context
+from bethink.retrieval.query_analysis import (
+    asks_about_future,
+    asks_only_for_time,
+    content_terms,
+    is_advice_request,
+    is_english,
+    mentions_named_period,
+    occurred_in_named_period,
+    time_terms,
+    unknown_weight,
+)
+from bethink.retrieval.stages.late_interaction import question_tokens, similarity_features
+
+_CALENDAR = frozenset(
+    ("january", "february", "march", "april", "may", "june", "july", "august", "september",
+     "october", "november", "december", "monday", "tuesday", "wednesday", "thursday", "friday",
+     "saturday", "sunday", "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct",
+     "nov", "dec", "mon", "tue", "wed", "thu", "fri", "sat", "sun")
+)  # fmt: skip
+# So many common English words make a question English: elsewhere capitals say other
+# things than that a word is a name.
+_MIN_ENGLISH_WORDS = 2
+_SENTENCE_START = re.compile(r"(?:^|[.!?:;\n])[^\w.!?:;\n]*([^\W_]+)")
+# So many of its names must be known where nothing but words speaks for an answer.
+_MAX_UNKNOWN_NAMES = 0.5
+# Where the scale begins of the embedder that the numbers below were measured with.
+_DEFAULT_BASELINE = 0.014
+# By whom a memory was found for the words it shares with the question.
+_LEXICAL_EVIDENCE = "channel.lexical"
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """Drop candidates below ``min_score``, or below ``min_share`` of the best."""
+
+    min_score: float = 0.0
+    min_share: float = 0.0
+    name: str = "threshold"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        if not pool:
+            return pool
+        floor = max(self.min_score, self.min_share * pool[0].score)
+        kept = tuple(cand for cand in pool if cand.score >= floor)
+        if len(kept) < len(pool):
+            ctx.remark(f"{len(pool) - len(kept)} below {floor:.4f}")
+        return kept
+
+
+class UnknownNames(NamedTuple):
+    """Names that no memory holds, and their share of the question's names."""
+
+    shown: tuple[str, ...] = ()
+    share: float = 0.0
+
+
+class AnswerConfidence(NamedTuple):
+    """Confidence that an answer exists, by component."""
+
+    alike: float
+    shared: float
+    lead: float
+    doubt: float
+
+    @property
+    def sum(self) -> float:
+        return self.alike + self.shared + self.lead - self.doubt
+
+    def __str__(self) -> str:
+        """Format the total and its components."""
+        parts = f"{self.alike:.2f} alike, {self.shared:.2f} for shared words, {self.lead:.2f} ahead"
+        return f"{self.sum:.2f} ({parts} of the rest, less {self.doubt:.2f} for strange words)"
+
+
+@dataclass(frozen=True, slots=True)
+class Abstain:
+    """Return nothing when the memory has no answer, and everything when it has one.
+
+    It has one when one of the ``top`` holds every content term of the question. A question
+    that names a time and nothing else is answered by memories of that time; a time still to
+    come may have been mentioned before. Otherwise the confidence must reach
+    ``min_confidence``: the best similarity of the whole (plain vectors) and of a
+    ``sentence``, the best share of the question's words in one memory (``shared``), and how
+    far the best leads the ``crowd`` (``lead``), less a doubt. Each word that no memory holds
+    adds its idf to the doubt (``strange_word``, at most ``most_strange`` in all): in a young
+    memory that is little. So does the share of its names that are unknown here
+    (``strange_names``). Where there are fewer than ``top``, the missing ones count with the
+    usual distance (``usual_lead``). Where none of the ``top`` has a vector, word coverage
+    decides.
+    """
+
+    min_confidence: float = 1.2
+    sentence: float = 0.75
+    shared: float = 1.25
+    lead: float = 1.5
+    usual_lead: float = 0.55
+    strange_word: float = 0.015
+    most_strange: float = 0.35
+    strange_names: float = 1.0
+    min_coverage: float = 0.5
+    top: int = 10
+    crowd: int = 40
+    name: str = "abstain"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        if not pool:
+            return pool
+        if asks_only_for_time(ctx):
+            ctx.remark("the question names a time and nothing else")
+            then = tuple(
+                cand
+                for cand in pool
+                if _is_of_named_time(cand, ctx) or _mentions_named_time(cand, ctx)
+            )
+            return pool if asks_about_future(ctx) and self._has_answer(pool, ctx) else then
+        return pool if self._has_answer(pool, ctx) else ()
+
+    def _has_answer(self, pool: Pool, ctx: Context) -> bool:
+        if self._is_confident(pool, ctx):
+            return True
+        if any(coverage(cand, ctx) == 1.0 for cand in pool[: self.top]):
+            ctx.remark("but a memory holds every telling word of the question")
+            return True
+        return False
+
+    def _is_confident(self, pool: Pool, ctx: Context) -> bool:
+        best = pool[: self.top]
+        strangers = unknown_names(ctx)
+        if strangers.shown:
+            ctx.remark(f"never heard of {', '.join(strangers.shown)}")
+        close = similarity_features(best, ctx)
+        if all(close[cand.item.id].vector is None for cand in best):
+            covered = max(coverage(cand, ctx) for cand in best)
+            ctx.remark(f"{covered:.0%} of the question's words; {self.min_coverage:.0%} needed")
+            return covered >= self.min_coverage and strangers.share < _MAX_UNKNOWN_NAMES
+        confidence = self._confidence(pool, strangers, ctx)
+        ctx.remark(f"confidence {confidence}; {self.min_confidence:.2f} needed")
+        return confidence.sum >= self.min_confidence
+
+    def _confidence(self, pool: Pool, strangers: UnknownNames, ctx: Context) -> AnswerConfidence:
+        crowd = pool[: self.crowd]
+        words = (cand.reason(_LEXICAL_EVIDENCE) for cand in crowd)
+        shared = max((reason.value for reason in words if reason is not None), default=0.0)
+        return AnswerConfidence(
+            alike=self._similarity(pool[: self.top], ctx),
+            shared=self.shared * shared,
+            lead=self.lead * self._mean_lead(crowd),
+            doubt=self._doubt(strangers, ctx),
+        )
+
+    def _similarity(self, best: Pool, ctx: Context) -> float:
+        close = [similarity_features(best, ctx)[cand.item.id] for cand in best]
+        plain = ctx.embedding().vector
+        whole = max(
+            (float(one.vector @ plain) for one in close if one.vector is not None), default=0.0
+        )
+        # An embedder that knows no sentences takes a memory for one.
+        by_sentence = question_tokens(ctx).matrix is not None
+        sentence = max(one.sentence for one in close) if by_sentence else whole
+        return _normalised_similarity(whole, sentence, self.sentence, ctx)
+
+    def _mean_lead(self, crowd: Pool) -> float:
+        behind = fsum(crowd[0].score - cand.score for cand in crowd)
+        missing = max(0, self.top - len(crowd))
+        return (behind + self.usual_lead * missing) / (len(crowd) + missing)
+
+    def _doubt(self, strangers: UnknownNames, ctx: Context) -> float:
+        # "Last Tuesday" is understood, whether or not a memory says so.
+        unknown = 0.0 if is_advice_request(ctx.query.text) else unknown_weight(ctx, time_terms(ctx))
+        words = min(self.strange_word * unknown, self.most_strange)
+        return words + self.strange_names * strangers.share
+
+
+def _is_of_named_time(cand: Candidate, ctx: Context) -> bool:
+    """Whether the temporal retriever found it, or would have."""
+    found = any(reason.by == "channel.temporal" for reason in cand.evidence)
+    return found or occurred_in_named_period(cand.item, ctx)
+
+
+def _mentions_named_time(cand: Candidate, ctx: Context) -> bool:
+    """Whether its text names the time, whenever it was stored."""
+    if time_terms(ctx) <= set(ctx.store.terms(cand.item.text)):
+        return True
+    return mentions_named_period(cand.item, ctx)
+
+
+def _normalised_similarity(whole: float, sentence: float, weight: float, ctx: Context) -> float:
+    """Combine both similarities on the default embedder's scale.
+
+    Measured as the distance from unrelated to identical texts.
+    """
+    stretch = (1.0 - _DEFAULT_BASELINE) / (1.0 - _similarity_baseline(ctx))
+    return 1.0 + weight - stretch * (1.0 - whole + weight * (1.0 - sentence))
+
+
+def _similarity_baseline(ctx: Context) -> float:
+    """Similarity of unrelated texts by this embedder; the default where it is unknown."""
+    embedder = ctx.embedder
+    try:
+        return embedder.unrelated if isinstance(embedder, CalibratedEmbedder) else _DEFAULT_BASELINE
+    except ModelError as error:
+        ctx.remark(f"judged as by the default embedder: {error.message}")
+        return _DEFAULT_BASELINE
+
+
+def coverage(cand: Candidate, ctx: Context) -> float:
+    """Share of the question's content terms that a memory holds, weighted by idf.
+
+    A memory of the time that the question names need not mention that time.
+    """
+    asked = content_terms(ctx)
+    if _is_of_named_time(cand, ctx):
+        times = time_terms(ctx)
+        asked = tuple(one for one in asked if not times.issuperset(one.word.terms))
+    total = sum(telling.weight for telling in asked)
+    spoken = f"{cand.item.speaker} {cand.item.text}" if cand.item.speaker else cand.item.text
+    there = set(ctx.store.terms(spoken))
+    held = [telling for telling in asked if there.issuperset(telling.word.terms)]
+    if len(held) == len(asked):
+        return 1.0 if asked else 0.0
+    return sum(telling.weight for telling in held) / total if total else 0.0
+
+
+def unknown_names(ctx: Context) -> UnknownNames:
+    """Return the question's names that no memory holds.
+
+    A name is a capitalised word of an English question that does not begin a sentence and
+    is no month or weekday. A request for advice names things still to come: an unknown name
+    there is no sign that nothing is known.
+    """
+    english = sum(word.common for word in ctx.words()) if is_english(ctx.query.text) else 0
+    if english < _MIN_ENGLISH_WORDS or is_advice_request(ctx.query.text):
+        return UnknownNames()
+    beginning = set(_SENTENCE_START.findall(ctx.query.text))
+    known = ctx.statistics().frequencies
+    names = [
+        word
+        for word in ctx.words()
+        if not word.common
+        and word.shown[:1].isupper()
+        and word.shown.isalnum()
+        and word.shown.casefold() not in _CALENDAR
+        and word.shown not in beginning
+    ]
+    strange = tuple(word.shown for word in names if not all(map(known.get, word.terms)))
+    return UnknownNames(strange, len(strange) / len(names)) if strange else UnknownNames()

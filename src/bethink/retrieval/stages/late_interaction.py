@@ -1,0 +1,254 @@
+"""Late interaction and vector similarity features, neighbour expansion, prefix collapse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from bethink.core.text import fold
+from bethink.errors import ModelError
+from bethink.model import Candidate, Evidence, Item, Pool, sort_by_score
+from bethink.ports import Embedding, late_interaction
+from bethink.retrieval.context import Context
+from bethink.retrieval.query_analysis import content_terms
+from bethink.retrieval.scope import rejection_reason
+
+if TYPE_CHECKING:
+    from bethink.ports import Matrix, Vector
+
+
+FOLLOWS = ("follows",)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOrder:
+    """The order of turns, as far as it has been looked up."""
+
+    before: dict[str, str] = field(default_factory=dict)
+    after: dict[str, str] = field(default_factory=dict)
+    known: set[str] = field(default_factory=set)
+
+    def neighbours(self, turn: str) -> list[str]:
+        """Return the turns right before and right after one."""
+        return [near for near in (self.before.get(turn), self.after.get(turn)) if near]
+
+
+def turn_order(ids: Iterable[str], ctx: Context) -> TurnOrder:
+    """Look up the order of these turns and their neighbours, once per recall."""
+    turns = ctx.once("turns", TurnOrder)
+    fresh = sorted(set(ids) - turns.known)
+    if fresh:
+        for link in ctx.links_of(fresh, FOLLOWS):
+            turns.before[link.src.id] = link.dst.id
+            turns.after[link.dst.id] = link.src.id
+        turns.known.update(fresh)
+    return turns
+
+
+class SimilarityFeatures(NamedTuple):
+    """Similarity features of one memory; all zero where it has no vector yet.
+
+    ``matches`` is the best similarity that each token of the question finds in it (MaxSim),
+    ``vector`` the memory's own vector.
+    """
+
+    cosine: float = 0.0
+    interaction: float = 0.0
+    sentence: float = 0.0
+    matches: tuple[float, ...] = ()
+    vector: Vector | None = None
+
+
+NO_FEATURES = SimilarityFeatures()
+
+
+def similarity_features(pool: Iterable[Candidate], ctx: Context) -> dict[str, SimilarityFeatures]:
+    """Compute features for memories that no earlier step has read; return all features."""
+    known: dict[str, SimilarityFeatures] = ctx.once("closeness", dict)
+    fresh = [cand.item for cand in pool if cand.item.id not in known]
+    if fresh:
+        known.update(_compute_features(fresh, ctx))
+    return known
+
+
+class QuestionTokens(NamedTuple):
+    """The tokens of the question's content terms, and the weight of each."""
+
+    weights: tuple[float, ...]
+    matrix: Matrix | None
+
+
+def question_tokens(ctx: Context) -> QuestionTokens:
+    """Return token weights that add up to 1; none where the embedder has no tokens."""
+    return ctx.once("question tokens", lambda: _weigh_question_tokens(ctx))
+
+
+def max_features(features: Iterable[SimilarityFeatures]) -> SimilarityFeatures:
+    """Return the maximum of each feature, to normalise the others by."""
+    read = list(features) or [NO_FEATURES]
+    return SimilarityFeatures(
+        max(one.cosine for one in read),
+        max(one.interaction for one in read),
+        max(one.sentence for one in read),
+    )
+
+
+def share_of_best(value: float, peak: float) -> float:
+    """Return a similarity as a share of the best; 0 if not positive."""
+    return value / peak if value > 0 and peak > 0 else 0.0
+
+
+def _compute_features(items: Sequence[Item], ctx: Context) -> dict[str, SimilarityFeatures]:
+    close = dict.fromkeys((item.id for item in items), NO_FEATURES)
+    if ctx.embedder is None:
+        return close
+    try:
+        # A server that is down may fail as soon as it is asked for its model.
+        stored = ctx.store.embeddings(list(close), ctx.embedder.model, as_of=ctx.query.as_of)
+        vector = ctx.weighted_vector() if stored else None
+    except ModelError as error:
+        # Without a vector of the question nothing can be read, and words must do.
+        ctx.remark(f"not read closely: {error.message}")
+        return close
+    if vector is not None:
+        cosines = [float(one.vector @ vector) for one in stored.values()]
+        close.update(_late_interaction_features(stored, cosines, ctx))
+    return close
+
+
+def _late_interaction_features(
+    stored: Mapping[str, Embedding], cosines: Sequence[float], ctx: Context
+) -> dict[str, SimilarityFeatures]:
+    """Add late interaction and the best sentence, where the embedder has tokens."""
+    embedder, (weights, matrix) = late_interaction(ctx.embedder), question_tokens(ctx)
+    if embedder is None or matrix is None:
+        return {
+            key: SimilarityFeatures(cosine, vector=stored[key].vector)
+            for key, cosine in zip(stored, cosines, strict=True)
+        }
+    payloads = [embedding.tokens for embedding in stored.values()]
+    sentences = embedder.best_sentences(ctx.weighted_vector(), payloads).tolist()
+    matches = embedder.best_matches(matrix, payloads)
+    read, rows = (matches @ weights).tolist(), matches.tolist()
+    return {
+        key: SimilarityFeatures(cosines[at], read[at], sentences[at], tuple(rows[at]), one.vector)
+        for at, (key, one) in enumerate(stored.items())
+    }
+
+
+def _weigh_question_tokens(ctx: Context) -> QuestionTokens:
+    embedder = late_interaction(ctx.embedder)
+    if embedder is None:
+        return QuestionTokens((), None)
+    asked = {telling.word.shown: telling.weight for telling in content_terms(ctx)}
+    owners, matrix = embedder.word_tokens(list(asked), ctx.query.text)
+    if not owners:
+        return QuestionTokens((), None)
+    total = sum(asked[owner] for owner in owners) or 1.0
+    return QuestionTokens(tuple(asked[owner] / total for owner in owners), matrix)
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourExpansion:
+    """Add the turns around the best ``seeds`` of a conversation.
+
+    The answer is often next to the words of the question. Added turns have no score yet;
+    later stages score them.
+    """
+
+    seeds: int = 30
+    steps: int = 2
+    name: str = "beside"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        edge = {cand.item.id for cand in pool[: self.seeds] if cand.item.session is not None}
+        known = {cand.item.id for cand in pool}
+        reached = set(edge)
+        for _ in range(self.steps):
+            turns = turn_order(edge, ctx)
+            edge = {near for turn in edge for near in turns.neighbours(turn)} - reached
+            reached |= edge
+        fetched = ctx.get(reached - known)
+        brought = [item for item in fetched.values() if rejection_reason(item, ctx.scope) is None]
+        return sort_by_score([*pool, *(Candidate(item) for item in brought)])
+
+
+@dataclass(frozen=True, slots=True)
+class LateInteractionScoring:
+    """Add similarity of the whole, of the words (late interaction) and of the best sentence.
+
+    Late interaction after Khattab & Zaharia, SIGIR 2020. Each counts as a share of the best
+    in the pool. The whole is only added where the dense retriever has not counted it.
+    """
+
+    whole: float = 0.13
+    words: float = 0.13
+    sentence: float = 0.1
+    name: str = "reading"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        close = similarity_features(pool, ctx)
+        peaks = max_features(close[cand.item.id] for cand in pool)
+        return sort_by_score(
+            self._add_similarity(cand, close[cand.item.id], peaks) for cand in pool
+        )
+
+    def _add_similarity(
+        self, cand: Candidate, close: SimilarityFeatures, peaks: SimilarityFeatures
+    ) -> Candidate:
+        counted = any(reason.by == "fuse.dense" for reason in cand.evidence)
+        score = cand.score
+        reasons = list(cand.evidence)
+        for part, weight, value, peak in (
+            ("whole", 0.0 if counted else self.whole, close.cosine, peaks.cosine),
+            ("words", self.words, close.interaction, peaks.interaction),
+            ("sentence", self.sentence, close.sentence, peaks.sentence),
+        ):
+            added = weight * share_of_best(value, peak)
+            if added:
+                score += added
+                reasons.append(Evidence(f"{self.name}.{part}", "add", added, f"{value:.2f} alike"))
+        return Candidate(cand.item, score, tuple(reasons))
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """Keep the best ``count`` candidates for the more expensive stages that follow."""
+
+    count: int = 60
+    name: str = "top"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        return pool[: ctx.candidate_limit(self.count)]
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixCollapse:
+    """Keep the best of memories with the same entities and the same first ``letters``.
+
+    Texts of fewer than ``shortest`` letters never count as the same. Coarser than
+    ``collapse``: memories that differ only further on are collapsed too.
+    """
+
+    letters: int = 120
+    shortest: int = 16
+    name: str = "openings"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        kept: dict[object, Candidate] = {}
+        for cand in pool:
+            opening = self._prefix_key(cand.item)
+            first = kept.get(opening)
+            if first is None:
+                kept[opening] = cand
+            else:
+                reason = Evidence(self.name, "seen", 1.0, "also begins", cand.item.id)
+                kept[opening] = first._replace(evidence=(*first.evidence, reason))
+        if len(kept) < len(pool):
+            ctx.remark(f"{len(pool) - len(kept)} that begin alike collapsed")
+        return tuple(kept.values())
+
+    def _prefix_key(self, item: Item) -> object:
+        start = fold(item.text)[: self.letters]
+        return item.id if len(start) < self.shortest else (frozenset(item.entities), start)

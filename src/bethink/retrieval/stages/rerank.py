@@ -1,0 +1,146 @@
+"""Rerank the best candidates against the question."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from bethink.errors import ModelError
+from bethink.model import Candidate, Item, Pool, sort_by_score
+from bethink.ports import late_interaction
+from bethink.retrieval.context import Context
+from bethink.retrieval.overlap import OverlapScorer, OverlapWeights, bm25_idf
+from bethink.retrieval.stages.late_interaction import similarity_features
+
+
+@dataclass(frozen=True, slots=True)
+class MaxSim:
+    """Late interaction (Khattab & Zaharia, SIGIR 2020) over the embedder's own tokens.
+
+    Every content term of the question takes its best match in the memory; rare words count
+    for more. ``weight`` × that mean is added, so earlier scores are never erased.
+    """
+
+    weight: float = 0.5
+    top: int = 50
+    name: str = "maxsim"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        if late_interaction(ctx.embedder) is None:
+            raise ModelError("the embedder in use cannot compare token by token")
+        close = similarity_features(pool[: self.top], ctx)
+
+        def judge(cand: Candidate) -> Candidate:
+            read = close[cand.item.id].interaction if cand.item.id in close else None
+            if read is None:
+                return cand
+            return cand.with_evidence(self.name, "add", self.weight * read, f"reads {read:.2f}")
+
+        return sort_by_score([*map(judge, pool[: self.top]), *pool[self.top :]])
+
+
+@dataclass(frozen=True, slots=True)
+class OverlapRerank:
+    """Deterministic reranker: shared words by idf, and the whole question as a phrase.
+
+    Σ (tf / length)·idf, + 0.1 for each distinct word, + 0.4 for the whole question,
+    − 0.01·ln(1 + length), + ``prior`` × the score so far. The idf comes from the index of
+    the whole space, which counts words by their stems.
+    """
+
+    prior: float = 0.5
+    per_word: float = 0.1
+    whole: float = 0.4
+    length_penalty: float = 0.01
+    top: int = 50
+    name: str = "overlap"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        question = OverlapScorer(ctx.query.text)
+        rarity = _question_idf(question, ctx)
+        weights = OverlapWeights(self.per_word, self.whole, self.length_penalty)
+
+        def read(cand: Candidate) -> Candidate:
+            value, words = question.shared(cand.item.text, rarity, weights)
+            why = f"shares {', '.join(words)}" if words else "shares no word"
+            cand = cand.with_evidence(self.name, "times", self.prior, "share of earlier steps")
+            return cand.with_evidence(self.name, "add", value, why)
+
+        rest = [cand.with_evidence(self.name, "times", self.prior) for cand in pool[self.top :]]
+        return sort_by_score([*map(read, pool[: self.top]), *rest])
+
+
+def _question_idf(question: OverlapScorer, ctx: Context) -> dict[str, float]:
+    """Return the idf of each word; 0 for one that the index does not keep."""
+    terms = {word: ctx.store.terms(word) for word in question.words}
+    documents, _, counts = ctx.counted({term for held in terms.values() for term in held})
+    return {
+        word: bm25_idf(documents, min((counts.get(term, 0) for term in held), default=documents))
+        for word, held in terms.items()
+    }
+
+
+# How much the first three and the first ten keep of what earlier steps found, and the rest.
+_KEEP_BY_RANK = ((3, 0.75), (10, 0.60))
+_KEEP_REST = 0.40
+
+
+@dataclass(frozen=True, slots=True)
+class Rerank:
+    """Apply any reranker: a cross-encoder, a server, a language model, the caller's function.
+
+    The new score is ``keep`` × the old plus (1 − ``keep``) × the reranker's 0 to 1. The old
+    one is first scaled so that the best is 1, unless ``scale`` is "own". With
+    ``keep_by_rank`` the first three keep 0.75, the first ten 0.6 and the rest 0.4. Skipped
+    without a reranker.
+    """
+
+    keep: float = 0.4
+    keep_by_rank: bool = False
+    scale: Literal["max", "own"] = "max"
+    top: int = 50
+    name: str = "read"
+
+    def skip(self, pool: Pool, ctx: Context) -> str:
+        """Return why the stage is skipped, or an empty string."""
+        return "" if ctx.reranker is not None else "no reranker is configured"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        if ctx.reranker is None:
+            raise ModelError("no reranker is configured")
+        best = pool[: self.top]
+        if not best:
+            return pool
+        scores = list(ctx.reranker(ctx.query.text, [_rerank_text(cand.item) for cand in best]))
+        if len(scores) != len(best):
+            raise ModelError(f"the reranker gave {len(scores)} scores for {len(best)} memories")
+        unit = 1 / best[0].score if self.scale == "max" and best[0].score > 0 else 1.0
+        read = [
+            self._blend_scores(cand, self._keep_share(rank), unit, _clamp_score(float(score)))
+            for rank, (cand, score) in enumerate(zip(best, scores, strict=True), 1)
+        ]
+        kept = self._keep_share(self.top + 1)
+        rest = [cand.with_evidence(self.name, "times", kept * unit) for cand in pool[self.top :]]
+        return sort_by_score([*read, *rest])
+
+    def _blend_scores(self, cand: Candidate, keep: float, unit: float, score: float) -> Candidate:
+        cand = cand.with_evidence(self.name, "times", keep * unit, "share of earlier steps")
+        return cand.with_evidence(self.name, "add", (1 - keep) * score, f"reads {score:.2f}")
+
+    def _keep_share(self, rank: int) -> float:
+        if not self.keep_by_rank:
+            return self.keep
+        return next((keep for last, keep in _KEEP_BY_RANK if rank <= last), _KEEP_REST)
+
+
+def _rerank_text(item: Item) -> str:
+    """Return the text to rerank: an episode's text; of other levels the title too."""
+    if item.level == "raw" or not item.caption or item.text.startswith(item.caption):
+        return item.text
+    return f"{item.caption}\n{item.text}"
+
+
+def _clamp_score(score: float) -> float:
+    """Clamp a reranker's score to 0..1; 0 if it is not finite."""
+    return min(1.0, max(0.0, score)) if math.isfinite(score) else 0.0

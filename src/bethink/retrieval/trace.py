@@ -1,0 +1,87 @@
+"""Trace of a recall: duration, result and failure of every step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from time import perf_counter
+
+from bethink.core.ids import make_id
+from bethink.core.registry import implements
+from bethink.errors import BethinkError, StoreError
+from bethink.model import Degraded, Pool, Run, Step
+from bethink.retrieval.context import AnswerExtras, Context, OptionalStage, Stage
+
+
+class Trace:
+    """Runs the steps of one pipeline and records each.
+
+    Values are frozen, so recording a step only stores references.
+    """
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._started_at = datetime.now(UTC)
+        self.steps: list[Step] = []
+        self.degraded: list[Degraded] = []
+
+    def finish(self) -> Run:
+        """The record of the whole run, ended now."""
+        return Run(make_id(self._started_at), self._started_at, datetime.now(UTC))
+
+    def run(self, name: str, step: Callable[[], Pool], came_in: Pool = ()) -> Pool:
+        """Run a step that must not fail; its pool is passed to the next one."""
+        start = perf_counter()
+        pool = step()
+        self._record_step(name, start, pool, came_in)
+        return pool
+
+    def attempt(self, name: str, step: Callable[[], Pool], fallback: Pool = ()) -> Pool:
+        """Run a step that may fail; the pipeline then continues with ``fallback``.
+
+        Only a failure of the store itself is fatal, since then no step could succeed.
+        """
+        start = perf_counter()
+        try:
+            pool = step()
+        except StoreError:
+            raise
+        except BethinkError as error:
+            reason = error.message if not error.remedy else f"{error.message} ({error.remedy})"
+            self.degraded.append(Degraded(name, reason))
+            self._ctx.pop_notes()
+            self.steps.append(
+                Step(name, perf_counter() - start, fallback, len(fallback), "degraded", reason)
+            )
+            return fallback
+        self._record_step(name, start, pool, fallback)
+        return pool
+
+    def run_stage(self, name: str, stage: Stage, pool: Pool) -> Pool:
+        """Run a stage on a pool; an optional stage that cannot run leaves the pool unchanged."""
+        if implements(stage, OptionalStage) and (reason := stage.skip(pool, self._ctx)):
+            self.skip(name, reason, pool)
+            return pool
+        return self.attempt(name, lambda: stage(pool, self._ctx), pool)
+
+    def run_assembler(
+        self, name: str, step: Callable[[], AnswerExtras], hits: Pool
+    ) -> AnswerExtras:
+        """Run an assembler; what it fails to add is left out."""
+        added = AnswerExtras()
+
+        def keep() -> Pool:
+            nonlocal added
+            added = step()
+            return hits
+
+        self.attempt(name, keep, hits)
+        return added
+
+    def skip(self, name: str, reason: str, pool: Pool = ()) -> None:
+        """Record a skipped step and the reason; ``pool`` passes unchanged."""
+        self.steps.append(Step(name, 0.0, pool, len(pool), "skipped", reason))
+
+    def _record_step(self, name: str, start: float, pool: Pool, came_in: Pool) -> None:
+        seconds = perf_counter() - start
+        self.steps.append(Step(name, seconds, pool, len(came_in), "ok", self._ctx.pop_notes()))

@@ -1,0 +1,161 @@
+"""MCP over streamable HTTP, as an ASGI application to be put behind the guard.
+
+Many clients never close their sessions. A caller that opens more than its share loses its
+least recently used session; a client that returns to it gets an error and starts a new one.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import replace
+from typing import Any
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.applications import Starlette
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from bethink.access.guard import MAX_BODY_BYTES, TOKEN_REQUIRED, Guard, GuardConfig
+from bethink.access.policy import Principal, permits, principal_of
+
+MAX_SESSIONS_PER_CALLER = 64
+
+
+class SessionTracker:
+    """The open sessions of every caller, in LRU order. Not thread-safe."""
+
+    def __init__(self, max_per_caller: int = MAX_SESSIONS_PER_CALLER) -> None:
+        self._max_per_caller = max_per_caller
+        # Of each session how many requests are under way.
+        self._by_caller: dict[str, OrderedDict[str, int]] = {}
+
+    def add(self, caller: str, session: str) -> None:
+        """Record a session that was opened."""
+        self._by_caller.setdefault(caller, OrderedDict())[session] = 0
+
+    def ended(self, caller: str, session: str) -> None:
+        """Remove a session."""
+        own = self._by_caller.get(caller, OrderedDict())
+        own.pop(session, None)
+        if not own:
+            self._by_caller.pop(caller, None)
+
+    @contextmanager
+    def in_use(self, caller: str, session: str | None) -> Iterator[None]:
+        """Mark a session as in use while a request of it is answered.
+
+        Unknown sessions, and those of other callers, are not recorded.
+        """
+        own = self._by_caller.get(caller, OrderedDict())
+        if session is None or session not in own:
+            yield
+            return
+        own[session] += 1
+        try:
+            yield
+        finally:
+            if session in own:
+                own[session] -= 1
+                own.move_to_end(session)
+
+    def eviction_candidate(self, caller: str) -> str | None:
+        """Return the caller's session to close; None if within the limit or all in use."""
+        own = self._by_caller.get(caller, OrderedDict())
+        if len(own) <= self._max_per_caller:
+            return None
+        return next((session for session, under_way in own.items() if not under_way), None)
+
+
+PATH = "/mcp"
+MAX_SESSIONS = 256
+IDLE_S = 1800.0
+_SESSION_HEADER = b"mcp-session-id"
+
+
+class StreamableEndpoint:
+    """The MCP endpoint. A session belongs to its caller, and each caller has a limit."""
+
+    def __init__(
+        self, server: Server[Any], *, max_per_caller: int = MAX_SESSIONS_PER_CALLER
+    ) -> None:
+        self._tracker = SessionTracker(max_per_caller)
+        self._manager = StreamableHTTPSessionManager(
+            server,
+            max_request_body_size=MAX_BODY_BYTES,
+            max_sessions=MAX_SESSIONS,
+            session_idle_timeout=IDLE_S,
+        )
+
+    def run(self) -> AbstractAsyncContextManager[None]:
+        """Return the context manager that keeps the session manager running."""
+        return self._manager.run()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        principal = principal_of(scope)
+        if not permits(principal, "mcp"):
+            await TOKEN_REQUIRED.answer(send)
+            return
+        scope["user"] = AuthenticatedUser(_access_token(principal))
+        caller, session = principal.key or principal.name, _session_header(scope["headers"])
+
+        async def noting(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                told = _session_header(message.get("headers", []))
+                if session is not None and scope["method"] == "DELETE":
+                    self._tracker.ended(caller, session)
+                elif session is None and told is not None:
+                    self._tracker.add(caller, told)
+            await send(message)
+
+        with self._tracker.in_use(caller, session):
+            await self._manager.handle_request(scope, receive, noting)
+        while (spare := self._tracker.eviction_candidate(caller)) is not None:
+            self._tracker.ended(caller, spare)
+            await self._end_session(spare, scope)
+
+    async def _end_session(self, session: str, scope: Scope) -> None:
+        """Close a session with the DELETE request that its client should have sent."""
+        goodbye = {**scope, "method": "DELETE", "headers": [(_SESSION_HEADER, session.encode())]}
+
+        async def nothing() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def unheard(_: Message) -> None:
+            """Nobody waits for the answer; a session that is gone by now is gone."""
+
+        await self._manager.handle_request(goodbye, nothing, unheard)
+
+
+def _session_header(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    found = (value for name, value in headers if name.lower() == _SESSION_HEADER)
+    return next((value.decode("latin-1") for value in found), None)
+
+
+def _access_token(principal: Principal) -> AccessToken:
+    """Convert a principal to the library's token, which it compares on every request."""
+    return AccessToken(
+        token="", client_id=principal.name, scopes=[principal.right.word], subject=principal.key
+    )
+
+
+def is_short_lived(scope: Any) -> bool:
+    """Check whether a request is short-lived: all but the client's open event stream."""
+    return not (scope["path"] == PATH and scope["method"] == "GET")
+
+
+def make_guarded_app(server: Server[Any], config: GuardConfig) -> Guard:
+    """Build an application with MCP only, behind a guard with these settings."""
+    endpoint = StreamableEndpoint(server)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with endpoint.run():
+            yield
+
+    app = Starlette(routes=[Route(PATH, endpoint)], lifespan=lifespan)
+    return Guard(app, replace(config, count_concurrency=is_short_lived))

@@ -1,0 +1,130 @@
+"""Opens the server's memory and loads its embedding model in the background."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
+
+from bethink.config.settings import Settings, load_settings
+from bethink.core.lazy import BackgroundCall, Lazy
+from bethink.errors import BadSetting, BethinkError, ModelError, StoreError
+
+if TYPE_CHECKING:
+    from bethink.memory import Memory
+    from bethink.ports import Embedding
+
+
+PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
+READ_WAIT_S = 3.0  # of a question; a memory to be stored waits for its vector longer
+WRITE_WAIT_S = 20.0
+CLOSE_WAIT_S = 2.0
+ACTOR = "mcp"
+
+
+def settings_for(space: str | None, env: Mapping[str, str] = os.environ) -> Settings:
+    """Load a server's settings: for the project its host names, else the working directory."""
+    named = env.get(PROJECT_VARIABLE)
+    if named and not Path(named).is_dir():
+        # Another project's memory would be worse than none.
+        raise BadSetting(f"{PROJECT_VARIABLE} is {named!r}, which is no folder")
+    settings = load_settings(Path(named) if named else None, env, {"space": space})
+    return settings if settings.given("actor") else replace(settings, actor=ACTOR)
+
+
+class LoadingEmbedder:
+    """Placeholder for an embedder that is still loading.
+
+    Answers come without dense retrieval and are marked as degraded; memories stored meanwhile
+    get their vectors later.
+    """
+
+    model = "loading"
+    dim = 0
+
+    def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        raise self._loading_error()
+
+    def embed_query(self, text: str) -> Embedding:
+        raise self._loading_error()
+
+    def count_tokens(self, text: str) -> int:
+        return -(-len(text.encode("utf-8", "replace")) // 4)
+
+    def _loading_error(self) -> ModelError:
+        return ModelError("the model is still loading", remedy="ask again in a few seconds")
+
+
+class MemoryLoader:
+    """One space's memory, open for as long as a server runs. Thread-safe."""
+
+    def __init__(self, settings: Settings, *, read_wait_s: float = READ_WAIT_S) -> None:
+        self.settings = settings
+        self._read_wait_s = read_wait_s
+        self._memory = Lazy(self._open)
+        self._loaded = Event()
+        self._reindex_due = Event()
+
+    def begin(self) -> None:
+        """Open the store and load the model in the background."""
+        BackgroundCall(self._load_model)
+
+    def memory(self, *, writing: bool = False) -> Memory:
+        """Return the memory, without its model if that takes too long to load."""
+        memory = self._memory()
+        if self._loaded.wait(WRITE_WAIT_S if writing else self._read_wait_s):
+            if self._reindex_due.is_set():
+                self._reindex_due.clear()
+                BackgroundCall(memory.reindex)
+            return memory
+        self._reindex_due.set()
+        return self._without_model(memory)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether loading has finished."""
+        return self._loaded.is_set()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the store is open."""
+        return bool(self._memory)
+
+    def close(self) -> None:
+        """Close the store if it was opened."""
+        give_up = monotonic() + CLOSE_WAIT_S
+        while self._memory:
+            try:
+                return self._memory().close()
+            except StoreError:
+                # A question that nobody waits for any more may be in the middle of it.
+                if monotonic() > give_up:
+                    raise
+                sleep(0.02)
+        return None
+
+    def _open(self) -> Memory:
+        from bethink.memory import Memory  # heavy: not before the server answers
+
+        return Memory.open(settings=self.settings)
+
+    def _load_model(self) -> None:
+        try:
+            memory = self._memory()
+            if memory.embedder is not None:
+                memory.embedder.embed_query("ready")
+        except BethinkError:
+            # Whoever asks for the memory meets the same error, and can tell somebody.
+            pass
+        finally:
+            self._loaded.set()
+
+    def _without_model(self, memory: Memory) -> Memory:
+        other = copy(memory)
+        other.embedder = LoadingEmbedder()
+        return other

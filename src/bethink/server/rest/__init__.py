@@ -1,0 +1,1 @@
+"""REST API over HTTP, served together with MCP behind one guard."""

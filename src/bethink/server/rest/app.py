@@ -1,0 +1,287 @@
+"""The ASGI application: REST and MCP over one memory behind one guard, with metrics."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from anyio import fail_after, to_thread
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from bethink.access.guard import MAX_BODY_BYTES, Guard, GuardConfig
+from bethink.access.policy import (
+    ANONYMOUS,
+    POLICY,
+    Principal,
+    Right,
+    permits,
+    principal_of,
+    require,
+)
+from bethink.core.json_values import Json
+from bethink.errors import BethinkError
+from bethink.memory import Memory
+from bethink.server.mcp.http import PATH as MCP_PATH
+from bethink.server.mcp.http import StreamableEndpoint, is_short_lived
+from bethink.server.mcp.manifest import ServerManifest
+from bethink.server.mcp.memory_loader import MemoryLoader
+from bethink.server.mcp.server import READ_TIMEOUT_S, make_server
+from bethink.server.rest.handlers import MAX_IMPORT_BYTES, run_import, start_export
+from bethink.server.rest.http_messages import (
+    bug_response,
+    error_response,
+    json_response,
+    read_arguments,
+    render_index,
+    routing_error_response,
+    timeout_response,
+)
+from bethink.server.rest.routes import (
+    PLAIN_ROUTES,
+    TOOL_ROUTES,
+    PlainRoute,
+    ToolRoute,
+    openapi_document,
+)
+from bethink.server.tools.calls import ToolExecutor, ToolRequest, hide_internal_errors
+from bethink.version import __version__
+
+METRICS_MEDIA = CONTENT_TYPE_PLAIN_0_0_4
+ROUTE_KEY = "bethink.route"  # under which a request's scope says which route it took
+_METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS")
+_LATENCY_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class Metrics:
+    """Prometheus metrics of one server, in a registry of its own; they never hold content."""
+
+    def __init__(self) -> None:
+        self._registry = own = CollectorRegistry()
+        self._requests = Counter(
+            "bethink_http_requests", "Requests answered.", ["route", "method", "status"],
+            registry=own,
+        )  # fmt: skip
+        self._seconds = Histogram(
+            "bethink_http_request_seconds", "How long requests took.", ["route"],
+            buckets=_LATENCY_BUCKETS, registry=own,
+        )  # fmt: skip
+        self._limited = Counter(
+            "bethink_rate_limited", "Requests refused for being too many.", registry=own
+        )
+        self._recalls = Counter(
+            "bethink_recalls", "Questions asked, by what came of them.", ["status"], registry=own
+        )
+        self._writes = Counter(
+            "bethink_writes", "Changes made, by operation.", ["operation"], registry=own
+        )
+        self._degraded = Counter(
+            "bethink_degraded", "Answers for which a part could not do its work.", ["part"],
+            registry=own,
+        )  # fmt: skip
+        version = Gauge("bethink_build_info", "The version.", ["version"], registry=own)
+        version.labels(__version__).set(1)
+
+    def text(self) -> bytes:
+        """Return all metrics in the Prometheus text format."""
+        return generate_latest(self._registry)
+
+    def observe_request(self, scope: MutableMapping[str, Any], status: int, seconds: float) -> None:
+        """Count a request; unknown routes share one label, so that labels stay bounded."""
+        route = scope.get(ROUTE_KEY, "other")
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        # Who went away before there was an answer has none.
+        self._requests.labels(route, method, str(status or "none")).inc()
+        if is_short_lived(scope):
+            self._seconds.labels(route).observe(seconds)
+        if status == 429:
+            self._limited.inc()
+
+    def count_write(self, operation: str) -> None:
+        """Count a change."""
+        self._writes.labels(operation).inc()
+
+    @contextmanager
+    def watch(self, request: ToolRequest, _: str) -> Iterator[Callable[[Json], None]]:
+        """Observe a tool call and count its result."""
+        yield lambda content: self._count_call(request, content)
+
+    def _count_call(self, request: ToolRequest, content: Json) -> None:
+        if request.tool.name == "recall":
+            self._recalls.labels(content["status"]).inc()
+            for part in content["degraded"]:
+                self._degraded.labels(part["part"]).inc()
+        elif not request.tool.reads:
+            self.count_write(request.tool.name)
+
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def make_app(
+    manifest: ServerManifest,
+    loader: MemoryLoader,
+    config: GuardConfig,
+    *,
+    timeout_s: float = READ_TIMEOUT_S,
+    tool_routes: Sequence[ToolRoute] = TOOL_ROUTES,
+) -> Guard:
+    """Build the application that `serve` runs: REST and MCP behind the guard."""
+    figures = Metrics()
+    calling = ToolExecutor(loader, [figures.watch], default_principal=ANONYMOUS)
+    rest = RestApi(calling, figures, timeout_s, tool_routes)
+    mcp = StreamableEndpoint(make_server(manifest, loader, timeout_s=timeout_s, executor=calling))
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with mcp.run():
+            yield
+
+    app = Starlette(
+        routes=[*rest.routes(), Route(MCP_PATH, _RoutedMcp(mcp))],
+        lifespan=lifespan,
+        exception_handlers={HTTPException: routing_error_response},
+    )
+    app.router.redirect_slashes = False
+    open_to_all = frozenset(
+        one.path for one in PLAIN_ROUTES if POLICY[one.operation] is Right.ANYONE
+    )
+    told = replace(
+        config,
+        max_body=_max_body,
+        count_concurrency=is_short_lived,
+        watch=figures.observe_request,
+        public_paths=open_to_all,
+    )
+    return Guard(app, told)
+
+
+class _RoutedMcp:
+    """The MCP endpoint, recording its route for the metrics."""
+
+    def __init__(self, app: StreamableEndpoint) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[ROUTE_KEY] = MCP_PATH
+        await self._app(scope, receive, send)
+
+
+def _max_body(scope: Scope, principal: Principal) -> int:
+    """Return the body limit: a larger one for imports by callers who may import."""
+    is_import = scope["path"] == "/v1/import" and permits(principal, "import")
+    return MAX_IMPORT_BYTES if is_import else MAX_BODY_BYTES
+
+
+class RestApi:
+    """Endpoints of the REST API."""
+
+    def __init__(
+        self,
+        executor: ToolExecutor,
+        metrics: Metrics,
+        timeout_s: float,
+        tool_routes: Sequence[ToolRoute],
+    ) -> None:
+        self._executor, self._request_metrics, self._timeout_s = executor, metrics, timeout_s
+        self._tool_routes = tool_routes
+        self._openapi_json, self._index_html = (
+            json_response(openapi_document()).body,
+            render_index(),
+        )
+
+    def routes(self) -> list[Route]:
+        """Return one route per path, with all its methods."""
+        found: dict[str, dict[str, Endpoint]] = {}
+        for way in self._tool_routes:
+            found.setdefault(way.path, {})[way.method] = partial(self._handle_tool, way)
+        for plain in PLAIN_ROUTES:
+            does = getattr(self, f"_{plain.operation}")
+            found.setdefault(plain.path, {})[plain.method] = partial(
+                self._handle_plain, plain, does
+            )
+        return [
+            Route(path, _dispatch(path, endpoints), methods=[*endpoints])
+            for path, endpoints in found.items()
+        ]
+
+    async def _handle_tool(self, route: ToolRoute, request: Request) -> Response:
+        """Call the tool of a route exactly as the MCP server would."""
+        tool, principal = route.tool, principal_of(request.scope)
+        try:
+            # First, so that who may not learns nothing about the arguments.
+            require(principal, tool.name)
+            told = await read_arguments(request, route)
+            asked = ToolRequest(tool, told, principal, client=principal.name, via="http")
+            work = partial(self._executor, asked, for_program=True)
+            # A write is not given up halfway: the store's own limits end it.
+            with fail_after(self._timeout_s if tool.reads else None):
+                reply = await to_thread.run_sync(work, abandon_on_cancel=tool.reads)
+        except BethinkError as error:
+            return error_response(error)
+        except TimeoutError:
+            return timeout_response(tool.name, self._timeout_s)
+        except Exception as error:  # noqa: BLE001 - the outermost loop of this surface
+            return bug_response(tool.name, error)
+        return json_response(reply.content)
+
+    async def _handle_plain(
+        self, route: PlainRoute, handler: Endpoint, request: Request
+    ) -> Response:
+        principal = principal_of(request.scope)
+        try:
+            require(principal, route.operation)
+            with hide_internal_errors(principal):
+                return await handler(request)
+        except BethinkError as error:
+            return error_response(error)
+        except Exception as error:  # noqa: BLE001 - the outermost loop of this surface
+            return bug_response(route.operation, error)
+
+    async def _health(self, _: Request) -> Response:
+        opening = self._executor.opening
+        well = opening.is_open or not opening.is_loaded
+        return json_response({"status": "ok" if well else "not ok"}, 200 if well else 503)
+
+    async def _ready(self, _: Request) -> Response:
+        opening = self._executor.opening
+        ready = opening.is_open and opening.is_loaded
+        return json_response({"status": "ok" if ready else "not ok"}, 200 if ready else 503)
+
+    async def _metrics(self, _: Request) -> Response:
+        return Response(self._request_metrics.text(), headers={"content-type": METRICS_MEDIA})
+
+    async def _openapi(self, _: Request) -> Response:
+        return Response(self._openapi_json, media_type="application/json")
+
+    async def _page(self, _: Request) -> Response:
+        return HTMLResponse(self._index_html)
+
+    async def _export(self, request: Request) -> Response:
+        return await start_export(await self._memory(request))
+
+    async def _import(self, request: Request) -> Response:
+        told = await run_import(request, await self._memory(request))
+        self._request_metrics.count_write("import")
+        return json_response(told)
+
+    async def _memory(self, request: Request) -> Memory:
+        principal = principal_of(request.scope)
+        return await to_thread.run_sync(partial(self._executor.memory_for, principal, writing=True))
+
+
+def _dispatch(path: str, endpoints: dict[str, Endpoint]) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        request.scope[ROUTE_KEY] = path
+        return await endpoints["GET" if request.method == "HEAD" else request.method](request)
+
+    return endpoint

@@ -1,0 +1,219 @@
+"""Handlers of operations that only the REST API has, with export and import."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+
+from anyio import CancelScope, to_thread
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from bethink.core.json_values import Json, parse_strict_json
+from bethink.errors import BadText, Forbidden, Refused
+from bethink.ingest.admission import make_draft
+from bethink.memory import Memory
+from bethink.model import Draft, Link, Remembered
+from bethink.render.wire import dumps, item_json, mapping_json, remembered_json
+from bethink.server.rest.http_messages import Malformed, WrongMedia, media_type
+from bethink.server.tools.answers import NOTICE, count_fitting, get_visible, memory_json, text_cost
+from bethink.server.tools.catalog import REMEMBER
+from bethink.server.tools.tool import Call, Reply, validate_arguments
+from bethink.server.tools.write import draft_fields
+
+_FILTERS = ("kind", "topic", "tag", "entity", "source", "session", "since", "until")
+_DEFAULT_PAGE = 50
+_DEFAULT_LINKS = 100
+
+
+def get_memory(call: Call) -> Reply:
+    """Handle `get_memory`: one memory with all its fields."""
+    item = get_visible(call.memory, call.told["id"])
+    return Reply(item.text, {"notice": NOTICE, "memory": item_json(item)})
+
+
+def list_memories(call: Call) -> Reply:
+    """Handle `list_memories`: a page of memories and the cursor of the next."""
+    most = call.told.get("limit", _DEFAULT_PAGE)
+    where = call.given(*_FILTERS)
+    found = call.memory.browse(limit=most, after=call.told.get("after"), **where)
+    # One in any case, as many as one answer should hold: texts come uncut.
+    items = found[: count_fitting(call, (text_cost(call, item.text) for item in found))]
+    cursor = items[-1].id if len(found) == most or len(items) < len(found) else None
+    memories = [memory_json(item) for item in items]
+    return Reply("", {"notice": NOTICE, "memories": memories, "cursor": cursor})
+
+
+def remember_many(call: Call) -> Reply:
+    """Handle `remember_many`: store each memory independently of refused ones."""
+    drafts = [_make_draft(call, told) for told in call.told["memories"]]
+    good = [draft for draft in drafts if isinstance(draft, Draft)]
+    answers = iter(call.memory.remember_each(good))
+    results = [
+        _result_json(draft if isinstance(draft, Refused) else next(answers)) for draft in drafts
+    ]
+    stored = sum(result["status"] == "stored" for result in results)
+    refused = sum(result["status"] == "refused" for result in results)
+    return Reply("", {"stored": stored, "refused": refused, "results": results})
+
+
+def _make_draft(call: Call, arguments: Json) -> Draft | Refused:
+    try:
+        one = replace(call, told=validate_arguments(arguments, REMEMBER.takes))
+        return make_draft(draft_fields(one))
+    except Refused as refused:
+        return refused
+
+
+def _result_json(found: Remembered | Refused) -> Json:
+    if isinstance(found, Refused):
+        error = {"kind": found.rule, "message": found.message, "remedy": found.remedy}
+        return {"status": "refused", "error": error}
+    return remembered_json(found)
+
+
+def restore(call: Call) -> Reply:
+    """Handle `restore`: restore forgotten memories."""
+    ids = [get_visible(call.memory, item_id).id for item_id in call.told["ids"]]
+    return Reply("", {"restored": call.memory.restore(*ids)})
+
+
+def links(call: Call) -> Reply:
+    """Handle `links`: a memory's links to others that the caller may see."""
+    item = get_visible(call.memory, call.told["id"])
+    found = call.memory.links(item.id)
+    offset, most = call.told.get("offset", 0), call.told.get("limit", _DEFAULT_LINKS)
+    others = call.memory.store.get(
+        sorted({end.id for link in found for end in (link.src, link.dst)})
+    )
+    ceiling = call.memory.settings.max_classification
+    told = [
+        _link_json(link)
+        for link in found
+        if all(
+            end.id in others and others[end.id].classification <= ceiling
+            for end in (link.src, link.dst)
+        )
+    ]
+    page = told[offset : offset + most]
+    return Reply("", {"links": page, "left_out": max(0, len(told) - offset - len(page))})
+
+
+def _link_json(link: Link) -> Json:
+    return {
+        "from": link.src._asdict(),
+        "type": link.type,
+        "to": link.dst._asdict(),
+        "weight": link.weight,
+        "confidence": link.confidence,
+        "source": link.source,
+    }
+
+
+def stats(call: Call) -> Reply:
+    """Handle `stats`: counts and sizes, without the path of the store."""
+    counted = {name: value for name, value in call.memory.stats().items() if name != "path"}
+    return Reply("", mapping_json(counted))
+
+
+def events(call: Call) -> Reply:
+    """Handle `events`: a page of the journal."""
+    found = call.memory.events(**call.given("after", "limit"))
+    return Reply("", {"events": [mapping_json(event._asdict()) for event in found]})
+
+
+NDJSON_MEDIA = "application/x-ndjson"
+MAX_IMPORT_BYTES = 64 << 20
+_CHUNK_BYTES = 1 << 16
+_SEND_TIMEOUT_S = 30.0
+
+
+async def start_export(memory: Memory) -> ExportResponse:
+    """Start an export and return its response; a store error is raised before any byte is sent.
+
+    It is all or nothing: if any memory is above the classification this server may show, it is
+    refused, because an incomplete copy would pass for a complete one.
+    """
+    if await to_thread.run_sync(memory.store.most_classified) > _ceiling(memory):
+        raise _classification_error(memory)
+    chunks = _export_chunks(memory)
+    return ExportResponse(await to_thread.run_sync(next, chunks, b""), chunks)
+
+
+def _ceiling(memory: Memory) -> int:
+    return memory.settings.max_classification
+
+
+def _classification_error(memory: Memory) -> Forbidden:
+    return Forbidden(
+        f"there are memories above classification {_ceiling(memory)}, which this server gives "
+        "to nobody",
+        scope="",
+        remedy="bethink export on its machine, or BETHINK_MAX_CLASSIFICATION=3 for the server",
+    )
+
+
+class ExportResponse(Response):
+    """A streamed export, aborted if the client stops reading.
+
+    An open reader of the store keeps its write-ahead log from being truncated.
+    """
+
+    def __init__(self, first: bytes, chunks: Generator[bytes, None, None]) -> None:
+        super().__init__(media_type=NDJSON_MEDIA)
+        del self.headers["content-length"]
+        self._first, self._chunks = first, chunks
+
+    async def __call__(self, _: Scope, __: Receive, send: Send) -> None:
+        chunk = self._first
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            while chunk:
+                async with asyncio.timeout(_SEND_TIMEOUT_S):
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                chunk = await to_thread.run_sync(next, self._chunks, b"")
+            await send({"type": "http.response.body"})
+        finally:
+            with CancelScope(shield=True):
+                await to_thread.run_sync(self._chunks.close)
+
+
+def _export_chunks(memory: Memory) -> Generator[bytes, None, None]:
+    parts: list[bytes] = []
+    size = 0
+    for record in memory.export():
+        if record.get("classification", 0) > _ceiling(memory):
+            raise _classification_error(memory)  # it came in the meantime: what is sent breaks off
+        parts.append(dumps(record).encode() + b"\n")
+        size += len(parts[-1])
+        if size >= _CHUNK_BYTES:
+            yield b"".join(parts)
+            parts, size = [], 0
+    if parts:
+        yield b"".join(parts)
+
+
+async def run_import(request: Request, memory: Memory) -> Json:
+    """Import an export and return how many memories were new."""
+    if media_type(request) != NDJSON_MEDIA:
+        raise WrongMedia(f"the body must be {NDJSON_MEDIA}", remedy=f"Content-Type: {NDJSON_MEDIA}")
+    body = await request.body()
+    count = await to_thread.run_sync(lambda: memory.import_(_parse_records(body)))
+    return {"stored": count}
+
+
+def _parse_records(body: bytes) -> Iterator[Json]:
+    for number, line in enumerate(body.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            value = parse_strict_json(line.decode())
+        except UnicodeDecodeError as error:
+            raise Malformed(f"line {number} is not UTF-8") from error
+        except Refused as error:
+            raise Malformed(f"line {number} is {error.message}") from error
+        if not isinstance(value, dict):
+            raise BadText(f"line {number} is no record of an export")
+        yield value

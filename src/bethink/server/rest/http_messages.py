@@ -1,0 +1,241 @@
+"""HTTP requests and responses: parsing of arguments, JSON and error responses, index page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bethink.access.policy import POLICY
+from bethink.core.json_values import Json, parse_strict_json
+from bethink.core.text import strip_hidden
+from bethink.errors import (
+    BadProfile,
+    BethinkError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    Refused,
+    StoreBusy,
+)
+from bethink.render.wire import dumps, error_json
+from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES, ToolRoute
+from bethink.server.tools.calls import log_bug
+from bethink.version import __version__
+
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;"
+    "color-scheme:light dark}code{font-family:ui-monospace,monospace}"
+    "td{padding:.15rem 1rem .15rem 0;vertical-align:top}"
+)
+
+
+def render_index() -> str:
+    """Render the index page: every route with its scope; it loads nothing from elsewhere."""
+    lines = [(way.method, way.path, way.tool.name, way.tool.title) for way in TOOL_ROUTES]
+    lines += [(plain.method, plain.path, plain.operation, plain.told) for plain in PLAIN_ROUTES]
+    lines.append(("POST", "/mcp", "mcp", "The Model Context Protocol."))
+    rows = "\n".join(
+        f"<tr><td><code>{method} {escape(path)}</code></td>"
+        f"<td>{POLICY[operation].word}</td><td>{escape(told)}</td></tr>"
+        for method, path, operation, told in lines
+    )
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Bethink</title>'
+        f"<style>{_STYLE}</style></head><body><h1>Bethink {__version__}</h1>"
+        "<p>A memory over HTTP. Who has a token sends it along: "
+        "<code>Authorization: Bearer rc_...</code>. The whole API is described in "
+        '<a href="/openapi.json">openapi.json</a>.</p>'
+        f"<table><tr><th>route</th><th>scope</th><th></th></tr>\n{rows}</table></body></html>"
+    )
+
+
+JSON_MEDIA = "application/json"
+_MAX_QUERY_FIELDS = 200
+
+
+class Malformed(BethinkError):
+    """The request cannot be parsed."""
+
+
+class WrongMedia(BethinkError):
+    """The body has a media type that the route does not accept."""
+
+
+async def read_arguments(request: Request, route: ToolRoute) -> Json:
+    """Read a tool's arguments from path, query string and body, not yet validated."""
+    placed = {name: request.path_params[name] for name in route.path_params}
+    given = _read_query(request, route) if route.method == "GET" else await _read_json_body(request)
+    twice = placed.keys() & given.keys()
+    if twice:
+        raise Refused(f"{min(twice)} stands in the path already", remedy="leave it out")
+    told = placed | given
+    for name in route.needs:
+        if not told.get(name):
+            raise Refused(f"the argument {name} is missing")
+    return told
+
+
+def media_type(request: Request) -> str:
+    """Return the media type of the body, without its parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def _read_json_body(request: Request) -> Json:
+    if request.url.query:
+        raise Malformed("arguments belong in the body", remedy="a JSON object")
+    body = await request.body()
+    if not body:
+        return {}
+    if media_type(request) != JSON_MEDIA:
+        raise WrongMedia(f"the body must be {JSON_MEDIA}", remedy=f"Content-Type: {JSON_MEDIA}")
+    try:
+        told = parse_strict_json(
+            body.decode("utf-8-sig")
+        )  # editors of Windows put a mark before it
+    except UnicodeDecodeError as error:
+        raise Malformed("the body is not UTF-8") from error
+    except Refused as error:
+        is_part = error.message.startswith("not ")
+        raise Malformed(f"the body is {error.message}" if is_part else error.message) from error
+    if not isinstance(told, dict):
+        raise Malformed("the body must be a JSON object")
+    return told
+
+
+def _read_query(request: Request, route: ToolRoute) -> Json:
+    known = route.tool.takes["properties"]
+    told: Json = {}
+    for short, value in _query_pairs(request):
+        name = route.aliases.get(short, short)
+        schema = known.get(name)
+        if schema is None or name in route.path_params:
+            allowed = sorted({*known, *route.aliases} - {*route.path_params})
+            raise Refused(
+                f"there is no argument {short!r:.60}", remedy=f"allowed: {', '.join(allowed)}"
+            )
+        if schema["type"] == "array":
+            told.setdefault(name, []).append(value)
+        elif name in told:
+            raise Refused(f"{name} is given twice")
+        else:
+            told[name] = _PARSERS[schema["type"]](value, name)
+    return told
+
+
+def _query_pairs(request: Request) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(
+            request.scope["query_string"].decode("ascii"),
+            keep_blank_values=True,
+            strict_parsing=False,
+            errors="strict",
+            max_num_fields=_MAX_QUERY_FIELDS,
+        )
+    except ValueError as error:
+        raise Malformed("the address is not UTF-8, or holds too many arguments") from error
+
+
+def _parse_integer(value: str, name: str) -> int:
+    if not (value.isascii() and value.removeprefix("-").isdigit() and len(value) < 20):
+        raise Refused(f"{name} is {value!r:.60}, but must be an integer")
+    return int(value)
+
+
+def _parse_number(value: str, name: str) -> float:
+    try:
+        return float(value)
+    except ValueError as error:
+        raise Refused(f"{name} is {value!r:.60}, but must be a number") from error
+
+
+def _parse_boolean(value: str, name: str) -> bool:
+    if value not in ("true", "false"):
+        raise Refused(f"{name} is {value!r:.60}, but must be true or false")
+    return value == "true"
+
+
+_PARSERS: dict[str, Callable[[str, str], Any]] = {
+    "integer": _parse_integer,
+    "number": _parse_number,
+    "boolean": _parse_boolean,
+    "string": lambda value, _: value,
+}
+
+# The first that fits; what is none of these is trouble of ours, not the caller's.
+_STATUSES: tuple[tuple[type[BethinkError], int], ...] = (
+    (Malformed, 400),
+    (WrongMedia, 415),
+    (Forbidden, 403),
+    (NotFound, 404),
+    (Conflict, 409),
+    (Refused, 422),
+    (BadProfile, 422),
+)
+_MAX_MESSAGE_CHARS = 500
+_ROUTES_REMEDY = "GET / lists the routes"
+_ROUTING_ERRORS = {
+    404: ("not_found", "there is nothing here", _ROUTES_REMEDY),
+    405: ("wrong_method", "this route takes another method", _ROUTES_REMEDY),
+}
+
+
+def json_response(
+    content: Json, status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
+    """Build a JSON response."""
+    return Response(
+        dumps(content).encode("utf-8", "replace"),
+        status,
+        headers=headers,
+        media_type="application/json",
+    )
+
+
+def error_response(error: BethinkError) -> Response:
+    """Build the response for an error: its status, message and remedy."""
+    status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 503)
+    headers = {"Retry-After": "1"} if isinstance(error, StoreBusy) else {}
+    if isinstance(error, Forbidden) and error.scope:
+        headers["WWW-Authenticate"] = (
+            f'Bearer realm="bethink", error="insufficient_scope", scope="{error.scope}"'
+        )
+    told = error_json(_one_line(error.message), _one_line(error.remedy), error_kind(error))
+    return json_response(told, status, headers)
+
+
+def error_kind(error: BethinkError) -> str:
+    """Return an error's kind as programs read it."""
+    if isinstance(error, Refused):
+        return error.rule
+    name = type(error).__name__
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)[1:]
+
+
+def timeout_response(name: str, timeout_s: float) -> Response:
+    """Build the response for a read that exceeded its timeout."""
+    told = f"{name} took longer than {timeout_s:g} seconds"
+    return json_response(error_json(told, "ask again, or a narrower question", "too_slow"), 503)
+
+
+def bug_response(where: str, error: Exception) -> Response:
+    """Build the response for an unexpected error: its type, not its message."""
+    return json_response(error_json(log_bug(where, error), "please report it", "bug"), 500)
+
+
+async def routing_error_response(_: Request, error: Exception) -> Response:
+    """Convert the router's own errors to our error format."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    kind, message, remedy = _ROUTING_ERRORS.get(status, ("refused", "that cannot be answered", ""))
+    headers: Any = error.headers if isinstance(error, HTTPException) else None
+    return json_response(error_json(message, remedy, kind), status, headers)
+
+
+def _one_line(text: str) -> str:
+    told = " ".join(strip_hidden(text.encode("utf-8", "replace").decode()).split())
+    return told if len(told) <= _MAX_MESSAGE_CHARS else told[: _MAX_MESSAGE_CHARS - 1] + "…"

@@ -1,0 +1,451 @@
+"""Routes of the REST API, its own operations, and the OpenAPI document made from them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from bethink.access.policy import ARGUMENT_OPERATIONS, POLICY, Right
+from bethink.core.json_values import Json
+from bethink.server.tools.catalog import (
+    CONSOLIDATE,
+    EXPLAIN,
+    FORGET,
+    HISTORY,
+    INSIGHTS,
+    LIST_ENTITIES,
+    MEMORY_SCHEMA,
+    NOTE_EDIT,
+    NOTICE_SCHEMA,
+    RECALL,
+    RECALL_FILE,
+    REMEMBER,
+    THREADS,
+    TIMELINE,
+    UNDO,
+    UPDATE_MEMORY,
+)
+from bethink.server.tools.tool import (
+    INTEGER,
+    NUMBER,
+    OBJECT,
+    STRING,
+    Tool,
+    arguments_schema,
+    array_schema,
+    integer_schema,
+    nullable,
+    object_schema,
+    string_list_schema,
+    string_schema,
+)
+from bethink.version import __version__
+
+MAX_BATCH = 500
+_ID = string_schema("The memory's id, or a part of it that only it has.", max_length=200)
+_BATCH_SCHEMA: Json = {
+    "type": "array",
+    "description": "The memories, each with the fields of `remember`.",
+    "items": REMEMBER.takes,
+    "maxItems": MAX_BATCH,
+}
+_NODE_SCHEMA = object_schema({"kind": STRING, "id": STRING})
+
+GET_MEMORY = Tool(
+    "get_memory",
+    "Get a memory",
+    "One memory with all that is known of it, by its id.",
+    arguments_schema({"id": _ID}, "id"),
+    object_schema(
+        {
+            "notice": NOTICE_SCHEMA,
+            "memory": object_schema({"id": STRING, "text": STRING, "rev": INTEGER}),
+        }
+    ),
+    "bethink.server.rest.handlers:get_memory",
+    reads=True,
+    idempotent=True,
+)
+
+LIST_MEMORIES = Tool(
+    "list_memories",
+    "List memories",
+    "What is stored, newest first, a page at a time; one of long texts ends early.",
+    arguments_schema(
+        {
+            "kind": string_schema("Only this kind."),
+            "topic": string_schema("Only this topic."),
+            "tag": string_schema("Only with this tag."),
+            "entity": string_schema("Only memories that mention it."),
+            "source": string_schema("Only from this source."),
+            "session": string_schema("Only of this conversation."),
+            "since": string_schema("Happened then or later.", max_length=100),
+            "until": string_schema("Happened before.", max_length=100),
+            "limit": integer_schema("At most so many; 50 unless told.", 1, 500),
+            "after": string_schema(
+                "The cursor of an earlier answer, for its next page.", max_length=200
+            ),
+        }
+    ),
+    object_schema(
+        {
+            "notice": NOTICE_SCHEMA,
+            "memories": array_schema(object_schema(MEMORY_SCHEMA)),
+            "cursor": nullable(STRING),
+        }
+    ),
+    "bethink.server.rest.handlers:list_memories",
+    reads=True,
+    idempotent=True,
+)
+
+REMEMBER_MANY = Tool(
+    "remember_many",
+    "Remember several things",
+    "Store up to 500 memories. Each is taken in or refused for itself; the answer says which.",
+    arguments_schema({"memories": _BATCH_SCHEMA}, "memories"),
+    object_schema(
+        {
+            "stored": INTEGER,
+            "refused": INTEGER,
+            "results": array_schema(
+                object_schema(
+                    {
+                        "id": STRING,
+                        "status": STRING,
+                        "error": object_schema(
+                            {"kind": STRING, "message": STRING, "remedy": STRING}
+                        ),
+                    },
+                    "id",
+                    "error",
+                ),
+                "In the order of the memories.",
+            ),
+        }
+    ),
+    "bethink.server.rest.handlers:remember_many",
+    idempotent=True,
+)
+
+RESTORE = Tool(
+    "restore",
+    "Bring memories back",
+    "Brings forgotten memories back. What was erased cannot be brought back.",
+    arguments_schema({"ids": string_list_schema("The memories, by id.", max_items=100)}, "ids"),
+    object_schema({"restored": array_schema(STRING)}),
+    "bethink.server.rest.handlers:restore",
+    idempotent=True,
+)
+
+LINKS = Tool(
+    "links",
+    "A memory's links",
+    "How a memory is linked to others: implies, contradicts, supersedes ...",
+    arguments_schema(
+        {
+            "id": _ID,
+            "limit": integer_schema("At most so many; 100 unless told.", 1, 1000),
+            "offset": integer_schema("Leave out the first so many.", 0, 100_000),
+        },
+        "id",
+    ),
+    object_schema(
+        {
+            "left_out": {"type": "integer", "description": "How many come after them."},
+            "links": array_schema(
+                object_schema(
+                    {
+                        "from": _NODE_SCHEMA,
+                        "type": STRING,
+                        "to": _NODE_SCHEMA,
+                        "weight": NUMBER,
+                        "confidence": NUMBER,
+                        "source": STRING,
+                    }
+                )
+            ),
+        }
+    ),
+    "bethink.server.rest.handlers:links",
+    reads=True,
+    idempotent=True,
+)
+
+STATS = Tool(
+    "stats",
+    "Counts and sizes",
+    "How many memories there are, and what is in use.",
+    arguments_schema({}),
+    object_schema({"space": STRING, "memories": INTEGER, "entities": INTEGER, "by_kind": OBJECT}),
+    "bethink.server.rest.handlers:stats",
+    reads=True,
+    idempotent=True,
+)
+
+EVENTS = Tool(
+    "events",
+    "The journal",
+    "Who did what to which memory, and when. It never holds what a memory says.",
+    arguments_schema(
+        {
+            "after": integer_schema("Behind this number.", 0, 2**53),
+            "limit": integer_schema("At most so many; 100 unless told.", 1, 1000),
+        }
+    ),
+    object_schema(
+        {
+            "events": array_schema(
+                object_schema(
+                    {
+                        "seq": INTEGER,
+                        "at": STRING,
+                        "kind": STRING,
+                        "item": nullable(STRING),
+                        "actor": STRING,
+                        "detail": STRING,
+                    }
+                )
+            )
+        }
+    ),
+    "bethink.server.rest.handlers:events",
+    reads=True,
+    idempotent=True,
+)
+
+_QUERY_ALIASES: Mapping[str, str] = {"q": "query"}
+
+
+class ToolRoute(NamedTuple):
+    """A route that calls a tool.
+
+    ``aliases`` are other names for arguments in a query string, ``required`` the arguments that
+    only this route requires.
+    """
+
+    method: str
+    path: str
+    tool: Tool
+    aliases: Mapping[str, str] = {}
+    needs: tuple[str, ...] = ()
+
+    @property
+    def path_params(self) -> tuple[str, ...]:
+        """The arguments that are part of the path."""
+        return tuple(part[1:-1] for part in self.path.split("/") if part.startswith("{"))
+
+
+TOOL_ROUTES = (
+    ToolRoute("POST", "/v1/recall", RECALL),
+    ToolRoute("GET", "/v1/recall", RECALL, _QUERY_ALIASES),
+    ToolRoute("POST", "/v1/explain", EXPLAIN),
+    ToolRoute("POST", "/v1/memories", REMEMBER),
+    ToolRoute("GET", "/v1/memories", LIST_MEMORIES),
+    ToolRoute("POST", "/v1/memories/batch", REMEMBER_MANY),
+    ToolRoute("GET", "/v1/memories/{id}", GET_MEMORY),
+    ToolRoute("PATCH", "/v1/memories/{id}", UPDATE_MEMORY),
+    ToolRoute("GET", "/v1/memories/{id}/history", HISTORY),
+    ToolRoute("GET", "/v1/memories/{id}/timeline", TIMELINE),
+    ToolRoute("GET", "/v1/memories/{id}/links", LINKS),
+    ToolRoute("GET", "/v1/memories/{id}/why", EXPLAIN, _QUERY_ALIASES),
+    ToolRoute("GET", "/v1/memories/{id}/why-not", EXPLAIN, _QUERY_ALIASES, ("query",)),
+    ToolRoute("POST", "/v1/forget", FORGET),
+    ToolRoute("POST", "/v1/restore", RESTORE),
+    ToolRoute("POST", "/v1/undo", UNDO),
+    ToolRoute("POST", "/v1/consolidate", CONSOLIDATE),
+    ToolRoute("GET", "/v1/entities", LIST_ENTITIES),
+    ToolRoute("GET", "/v1/threads", THREADS),
+    ToolRoute("GET", "/v1/threads/{id}", THREADS),
+    ToolRoute("GET", "/v1/insights", INSIGHTS),
+    ToolRoute("GET", "/v1/files", RECALL_FILE),
+    ToolRoute("POST", "/v1/files/edits", NOTE_EDIT),
+    ToolRoute("GET", "/v1/stats", STATS),
+    ToolRoute("GET", "/v1/events", EVENTS),
+)
+
+
+class PlainRoute(NamedTuple):
+    """A route without a tool: its policy row, its summary and its media type."""
+
+    method: str
+    path: str
+    operation: str
+    told: str
+    media: str
+
+
+PLAIN_ROUTES = (
+    PlainRoute("GET", "/v1/export", "export", "Everything, losslessly, a record a line.",
+          "application/x-ndjson"),
+    PlainRoute("POST", "/v1/import", "import", "Takes an export in, all of it or nothing.",
+          "application/json"),
+    PlainRoute("GET", "/health", "health", "Whether the server is well.", "application/json"),
+    PlainRoute("GET", "/ready", "ready", "Whether store and model are loaded.", "application/json"),
+    PlainRoute("GET", "/metrics", "metrics", "Figures for Prometheus.", "text/plain"),
+    PlainRoute("GET", "/openapi.json", "openapi", "This API, as OpenAPI 3.1.", "application/json"),
+    PlainRoute("GET", "/", "page", "A page for people.", "text/html"),
+)  # fmt: skip
+
+_ERROR_SCHEMA = object_schema(
+    {"error": object_schema({"kind": STRING, "message": STRING, "remedy": STRING})}
+)
+_ERROR_RESPONSES = {
+    "400": "The request cannot be read.",
+    "401": "No token, or none that opens this space.",
+    "403": "The token's scope is too small, or the page's origin is not allowed.",
+    "404": "There is no such memory.",
+    "408": "The request took too long to arrive.",
+    "409": "The key was used before for something else.",
+    "413": "Too large.",
+    "415": "The body is of another media type.",
+    "421": "The server does not answer to that name.",
+    "422": "An argument breaks a rule.",
+    "429": "Too many requests; Retry-After says when there is room again.",
+    "431": "The address and the headers are too long.",
+    "503": "The store is busy or cannot be used.",
+}
+
+
+def openapi_document() -> Json:
+    """Build the OpenAPI 3.1 document of the whole API."""
+    paths: Json = {}
+    for way in TOOL_ROUTES:
+        paths.setdefault(way.path, {})[way.method.lower()] = _tool_operation(way)
+    for plain in PLAIN_ROUTES:
+        paths.setdefault(plain.path, {})[plain.method.lower()] = _plain_operation(plain)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Bethink",
+            "version": __version__,
+            "description": "A memory that lasts: remember, recall, explain, correct, forget.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": {"Error": _ERROR_SCHEMA},
+            "responses": {
+                status: {
+                    "description": told,
+                    "content": {
+                        "application/json": {"schema": {"$ref": "#/components/schemas/Error"}}
+                    },
+                }
+                for status, told in _ERROR_RESPONSES.items()
+            },
+        },
+    }
+
+
+def _tool_operation(route: ToolRoute) -> Json:
+    tool = route.tool
+    made: Json = {
+        "operationId": _operation_id(route.method, route.path),
+        "summary": tool.title,
+        "description": f"{tool.description}\n\n{_scope_note(tool.name)}",
+        "parameters": _parameters(route),
+        "responses": _responses("application/json", tool.output_schema),
+    }
+    if route.method != "GET":
+        made["requestBody"] = {
+            "required": bool(_required(route)),
+            "content": {"application/json": {"schema": _body_schema(route)}},
+        }
+    return made
+
+
+def _operation_id(method: str, path: str) -> str:
+    """Return a route's operationId, usable as a function name: get_memories_id_history."""
+    return "_".join(re.findall(r"\w+", f"{method} {path.removeprefix('/v1')}".lower()))
+
+
+def _body_schema(route: ToolRoute) -> Json:
+    """Return the schema of the body: the tool's arguments without the path parameters."""
+    takes, needed = route.tool.takes, _required(route)
+    known = {
+        name: one if name in needed else _allow_null(one)
+        for name, one in takes["properties"].items()
+        if name not in route.path_params
+    }
+    made = {name: value for name, value in takes.items() if name != "required"}
+    return made | {"properties": known} | ({"required": needed} if needed else {})
+
+
+def _allow_null(schema: Json) -> Json:
+    """Allow null, which means that an argument was left out."""
+    told = nullable(schema)
+    return told | {"enum": [*told["enum"], None]} if "enum" in told else told
+
+
+def _required(route: ToolRoute) -> list[str]:
+    needed = [*route.tool.takes.get("required", ()), *route.needs]
+    return [name for name in needed if name not in route.path_params]
+
+
+def _parameters(route: ToolRoute) -> list[Json]:
+    known = route.tool.takes["properties"]
+    placed = [
+        {"name": name, "in": "path", "required": True, "schema": known[name]}
+        for name in route.path_params
+    ]
+    if route.method != "GET":
+        return placed
+    short = {name: brief for brief, name in route.aliases.items()}
+    needed = _required(route)
+    return placed + [
+        {
+            "name": short.get(name, name),
+            "in": "query",
+            "required": name in needed,
+            "description": one["description"],
+            "schema": one,
+        }
+        for name, one in known.items()
+        if name not in route.path_params
+    ]
+
+
+def _plain_operation(route: PlainRoute) -> Json:
+    made: Json = {
+        "operationId": route.operation,
+        "summary": route.told,
+        "description": _scope_note(route.operation),
+        "responses": _responses(route.media, _PLAIN_SCHEMAS.get(route.operation)),
+    }
+    if POLICY[route.operation] is Right.ANYONE:
+        made["security"] = []
+    if route.operation == "import":
+        content = {"application/x-ndjson": {"schema": {"type": "string"}}}
+        made["requestBody"] = {"required": True, "content": content}
+    return made
+
+
+_PLAIN_SCHEMAS: dict[str, Json] = {
+    "export": {"type": "string"},
+    "health": object_schema({"status": STRING}),
+    "ready": object_schema({"status": STRING}),
+    "import": object_schema({"stored": {"type": "integer"}}),
+    "openapi": {"type": "object"},
+}
+
+
+def _responses(media: str, schema: Json | None) -> Json:
+    content: Json = {media: {"schema": schema} if schema else {}}
+    told: Json = {"200": {"description": "Done.", "content": content}}
+    return told | {
+        status: {"$ref": f"#/components/responses/{status}"} for status in _ERROR_RESPONSES
+    }
+
+
+def _scope_note(operation: str) -> str:
+    told = f"Scope: {POLICY[operation].word}"
+    more = [
+        f"{argument}: {POLICY[f'{name} with {argument}'].word}"
+        for name, argument in sorted(ARGUMENT_OPERATIONS)
+        if name == operation
+    ]
+    return told + (f" (with {', '.join(more)})" if more else "") + "."

@@ -1,0 +1,152 @@
+"""Execution of tool calls: authorisation, journal actor, observers, error hiding.
+
+Log entries of bugs hold the place and the type of an error but not its message, which may
+contain stored memories. Over a network, internal errors are reported without paths.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from bethink.access.policy import OWNER, Principal, operation_of, require
+from bethink.core.json_values import Json
+from bethink.errors import (
+    BadProfile,
+    BadSetting,
+    BethinkError,
+    MissingExtra,
+    ModelError,
+    StoreBusy,
+    StoreError,
+)
+from bethink.server.mcp.memory_loader import MemoryLoader
+from bethink.server.telemetry import trace_call
+from bethink.server.tools.tool import Call, Reply, Tool, validate_arguments
+
+if TYPE_CHECKING:
+    from bethink.memory import Memory
+
+
+_log = logging.getLogger("bethink")
+
+
+def log_bug(where: str, error: Exception) -> str:
+    """Log the stack and type of an error without its message; return a message for the caller."""
+    frames = traceback.extract_tb(error.__traceback__)
+    way = " > ".join(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames)
+    _log.error("%s failed: %s at %s", where, type(error).__name__, way)
+    return f"a bug in Bethink: {type(error).__name__}"
+
+
+_INTERNAL_ERRORS = (StoreError, BadSetting, BadProfile, MissingExtra, ModelError)
+
+
+@contextmanager
+def hide_internal_errors(principal: Principal) -> Iterator[None]:
+    """Replace internal errors by generic ones, except for the owner; log the original."""
+    try:
+        yield
+    except _INTERNAL_ERRORS as error:
+        if principal is OWNER:
+            raise
+        _log.error("%s: %s", type(error).__name__, error.message)
+        raise _public_error(error) from error
+
+
+def _public_error(error: BethinkError) -> BethinkError:
+    if isinstance(error, StoreBusy):
+        return StoreBusy("others are writing to the store", remedy="try again")
+    if isinstance(error, StoreError):
+        return StoreError("the store cannot be used", remedy="bethink doctor, on the server")
+    if isinstance(error, ModelError):
+        return ModelError("a model failed", remedy="try again")
+    if isinstance(error, BadProfile):
+        return BadProfile("that profile cannot be used", remedy="another profile")
+    return BadSetting("the server is not set up for this", remedy="look at its log")
+
+
+def _ignore_progress(done: int, total: int) -> None:
+    """Ignore progress (the default callback)."""
+
+
+@dataclass(frozen=True)
+class ToolRequest:
+    """A tool call as received: the tool, its arguments, the caller and the surface."""
+
+    tool: Tool
+    arguments: Mapping[str, Any]
+    principal: Principal = OWNER
+    client: str = ""
+    via: str = "mcp"
+    progress: Callable[[int, int], None] = field(default=_ignore_progress)
+    supports_views: bool = False
+
+
+# Is told what is asked and of which space and, when there is one, what the answer holds.
+CallObserver = Callable[[ToolRequest, str], AbstractContextManager[Callable[[Json], None]]]
+
+
+class ToolExecutor:
+    """Executes every tool call, whichever surface it came through.
+
+    ``default_principal`` is the caller of requests that did not come over HTTP: the process that
+    started the server or, for a server that only listens on a network, ANONYMOUS.
+    """
+
+    def __init__(
+        self,
+        loader: MemoryLoader,
+        observers: Sequence[CallObserver] = (),
+        *,
+        default_principal: Principal = OWNER,
+    ) -> None:
+        self.opening, self.default_principal = loader, default_principal
+        self._observers = (trace_call, *observers)
+
+    def memory_for(self, principal: Principal, *, writing: bool = False) -> Memory:
+        """Return the memory with a principal as the actor of its journal."""
+        with hide_internal_errors(principal):
+            return with_actor(self.opening.memory(writing=writing), principal)
+
+    def __call__(self, request: ToolRequest, *, for_program: bool = False) -> Reply:
+        """Run a tool and return its reply, truncated for models unless ``for_program``."""
+        tool = request.tool
+        require(request.principal, operation_of(tool.name, request.arguments))
+        told = validate_arguments(request.arguments, tool.takes)
+        with ExitStack() as stack:
+            stack.enter_context(hide_internal_errors(request.principal))
+            opened = self.opening.memory(writing=not tool.reads)
+            memory = with_actor(opened, request.principal)
+            seen_by = (
+                request.client,
+                request.via,
+                request.progress,
+                request.supports_views,
+                for_program,
+            )
+            call = Call(memory, told, *seen_by)
+            space = memory.store.space
+            notes = [stack.enter_context(watch(request, space)) for watch in self._observers]
+            reply = tool.whole(call) if for_program else tool(call)
+            for note in notes:
+                note(reply.content)
+        return reply
+
+
+def with_actor(memory: Memory, principal: Principal) -> Memory:
+    """Return a copy of the memory whose journal names the remote principal as its actor.
+
+    An undo without an id takes back the last change of the same actor.
+    """
+    if principal is OWNER:
+        return memory
+    other = copy(memory)
+    actor = f"{memory.settings.actor}:{principal.name}"
+    other.settings = replace(memory.settings, actor=actor)
+    return other

@@ -1,0 +1,80 @@
+"""The tools as function definitions of a chat API, usable without a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from bethink.core.json_values import Json, parse_strict_json
+from bethink.errors import BethinkError, Refused
+from bethink.render.quoting import one_line
+from bethink.server.tools import select_tools
+from bethink.server.tools.tool import Call, validate_arguments
+
+if TYPE_CHECKING:
+    from bethink.memory import Memory
+
+
+VIA = "function"
+
+
+class Functions:
+    """The tools over one memory as functions of the OpenAI APIs, which many servers support.
+
+    Pass ``offered`` as ``tools`` in a request. `answer` runs what a model calls and returns the
+    message to send back. Needs no extra. ``tools`` names tools in addition to the seven default
+    ones; ``client`` is recorded in the source of every memory it writes.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        tools: Sequence[str] = (),
+        *,
+        api: Literal["chat", "responses"] = "chat",
+        client: str = "",
+    ) -> None:
+        self.memory, self._api, self._client = memory, api, client
+        self._tools = select_tools(tools)
+
+    @property
+    def offered(self) -> list[Json]:
+        """The function definitions for a request's ``tools``."""
+        told = [
+            {"name": tool.name, "description": tool.description, "parameters": tool.takes}
+            for tool in self._tools.values()
+        ]
+        if self._api == "responses":
+            # Not strict: most arguments may be left out, which strict functions do not know.
+            return [{"type": "function", "strict": False, **one} for one in told]
+        return [{"type": "function", "function": one} for one in told]
+
+    def answer(self, call: Any) -> Json:
+        """Run a call, an SDK object or its JSON, and return the message that answers it."""
+        told = call if isinstance(call, Mapping) else call.model_dump()
+        if self._api == "responses":
+            said = self.call(told["name"], told["arguments"])
+            return {"type": "function_call_output", "call_id": told["call_id"], "output": said}
+        function = told["function"]
+        said = self.call(function["name"], function["arguments"])
+        return {"role": "tool", "tool_call_id": told["id"], "content": said}
+
+    def call(self, name: str, arguments: str | Mapping[str, Any]) -> str:
+        """Run a tool and return its text; a model's mistake becomes a message to act on."""
+        try:
+            if name not in self._tools:
+                known = ", ".join(self._tools)
+                raise Refused(f"there is no function {name!r:.80}", remedy=f"one of {known}")
+            tool = self._tools[name]
+            told = validate_arguments(_parse_arguments(arguments), tool.takes)
+            return tool(Call(self.memory, told, self._client, VIA)).text
+        except BethinkError as error:
+            remedy = f". Try: {one_line(error.remedy, 1000)}" if error.remedy else ""
+            return f"error: {one_line(error.message, 500)}{remedy}"
+
+
+def _parse_arguments(arguments: str | Mapping[str, Any]) -> dict[str, Any]:
+    told = parse_strict_json(arguments or "{}") if isinstance(arguments, str) else arguments
+    if not isinstance(told, Mapping):
+        raise Refused("the arguments must be a JSON object")
+    return dict(told)

@@ -1,0 +1,263 @@
+"""Tool definitions as data: JSON Schemas, argument validation, Tool, Call and Reply."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bethink.core.json_values import Json
+from bethink.core.text import find_unstorable
+from bethink.errors import BadText, Refused, TooLarge
+
+if TYPE_CHECKING:
+    from bethink.memory import Memory
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+}
+_MAX_SHOWN_CHARS = 60  # characters of a wrong value that are worth repeating
+_MAX_SHOWN_BITS = 64  # of a whole number whose digits are worth writing out
+
+
+def string_schema(
+    description: str, *, max_length: int = 1000, choices: tuple[str, ...] = ()
+) -> Json:
+    """Schema of a string with a maximum length, or of one of several choices."""
+    limit: Json = {"enum": list(choices)} if choices else {"maxLength": max_length}
+    return {"type": "string", "description": description, **limit}
+
+
+def integer_schema(description: str, minimum: int, maximum: int) -> Json:
+    """Schema of an integer within bounds."""
+    return {"type": "integer", "description": description, "minimum": minimum, "maximum": maximum}
+
+
+def number_schema(description: str, minimum: float, maximum: float) -> Json:
+    """Schema of a number within bounds."""
+    return {"type": "number", "description": description, "minimum": minimum, "maximum": maximum}
+
+
+def boolean_schema(description: str) -> Json:
+    """Schema of a boolean that defaults to false."""
+    return {"type": "boolean", "description": description, "default": False}
+
+
+def string_list_schema(description: str, *, max_items: int) -> Json:
+    """Schema of a list of short strings."""
+    return {
+        "type": "array",
+        "description": description,
+        "items": {"type": "string", "maxLength": 1000},
+        "maxItems": max_items,
+    }
+
+
+def arguments_schema(properties: Json, *required: str) -> Json:
+    """Schema of a tool's arguments; unknown names are not allowed, to catch typos."""
+    made: Json = {"type": "object", "properties": properties, "additionalProperties": False}
+    return made | {"required": list(required)} if required else made
+
+
+def array_schema(item: Json, description: str = "") -> Json:
+    """Schema of a list in an answer."""
+    return {"type": "array", "items": item} | ({"description": description} if description else {})
+
+
+def object_schema(properties: Json, *optional: str) -> Json:
+    """Schema of an object in an answer; all properties but ``optional`` are required."""
+    needed = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, "required": needed}
+
+
+STRING: Json = {"type": "string"}
+INTEGER: Json = {"type": "integer"}
+NUMBER: Json = {"type": "number"}
+BOOLEAN: Json = {"type": "boolean"}
+OBJECT: Json = {"type": "object"}
+
+
+def nullable(schema: Json) -> Json:
+    """Return the schema with null allowed."""
+    return schema | {"type": [schema["type"], "null"]}
+
+
+def validate_arguments(given: Mapping[str, Any], schema: Json) -> dict[str, Any]:
+    """Return the arguments without nulls, or raise Refused with the rule that one breaks.
+
+    Null means that an argument was left out: many models send it so.
+    """
+    known = schema["properties"]
+    for name in given:
+        if name not in known:
+            raise Refused(
+                f"there is no argument {_describe_value(name)}",
+                remedy=f"allowed: {', '.join(known)}",
+            )
+    told = {name: value for name, value in given.items() if value is not None}
+    for name in schema.get("required", ()):
+        if name not in told:
+            raise Refused(f"the argument {name} is missing", remedy=known[name]["description"])
+    for name, value in told.items():
+        _check_value(value, known[name], name)
+    return told
+
+
+def _check_value(value: Any, schema: Json, name: str) -> None:
+    kind = schema["type"]
+    if not isinstance(value, _TYPES[kind]) or isinstance(value, bool) != (kind == "boolean"):
+        article = "an" if kind[0] in "aio" else "a"
+        raise Refused(f"{name} is {_describe_value(value)}, but must be {article} {kind}")
+    if kind in _CHECKS:
+        _CHECKS[kind](value, schema, name)
+
+
+def _check_text(value: str, schema: Json, name: str) -> None:
+    found = find_unstorable(value)
+    if found is not None:
+        raise BadText(f"{name} holds a {found[1]} at character {found[0] + 1}", remedy="remove it")
+    allowed = schema.get("enum")
+    if allowed is not None and value not in allowed:
+        raise Refused(f"{name} is {_describe_value(value)}", remedy=f"one of {', '.join(allowed)}")
+    if len(value) > schema.get("maxLength", math.inf):
+        limit = schema["maxLength"]
+        raise TooLarge(name, limit=limit, actual=len(value), unit="characters")
+
+
+def _check_number(value: float, schema: Json, name: str) -> None:
+    least, most = schema["minimum"], schema["maximum"]
+    if not least <= value <= most:  # NaN is not within any bounds
+        raise Refused(f"{name} is {_describe_value(value)}, but must be from {least:,} to {most:,}")
+
+
+def _check_list(value: list[Any], schema: Json, name: str) -> None:
+    if len(value) > schema["maxItems"]:
+        raise TooLarge(name, limit=schema["maxItems"], actual=len(value), unit="entries")
+    for place, entry in enumerate(value):
+        _check_value(entry, schema["items"], f"{name}[{place}]")
+
+
+_CHECKS: dict[str, Callable[[Any, Json, str], None]] = {
+    "string": _check_text,
+    "integer": _check_number,
+    "number": _check_number,
+    "array": _check_list,
+}
+
+
+def _describe_value(value: Any) -> str:
+    """Return a short description of a wrong value, however large or deep it is."""
+    if isinstance(value, list | dict):
+        return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value):,}"
+    if isinstance(value, int) and value.bit_length() > _MAX_SHOWN_BITS:
+        return "a number beyond all bounds"
+    told = repr(value)
+    return told if len(told) <= _MAX_SHOWN_CHARS else told[: _MAX_SHOWN_CHARS - 1] + "…"
+
+
+class Reply(NamedTuple):
+    """A tool's answer: text for the model, structured content, and metadata for a view."""
+
+    text: str
+    content: Json
+    meta: Json | None = None
+
+
+def _ignore_progress(done: int, total: int) -> None:
+    """Ignore progress (the default callback)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool: the memory it may use, its validated arguments and its caller.
+
+    It has no space: the server decides that, and no argument can change it. ``supports_views``
+    says that the host draws views, which need more data than a model; ``for_program`` that a
+    program reads the answer, which gets more of it than a model.
+    """
+
+    memory: Memory
+    told: Mapping[str, Any]
+    client: str = ""
+    via: str = "mcp"
+    progress: Callable[[int, int], None] = field(default=_ignore_progress)
+    supports_views: bool = False
+    whole: bool = False
+
+    @property
+    def source(self) -> str:
+        """The default source of what the call writes."""
+        return f"{self.via}:{self.client}" if self.client else self.via
+
+    def given(self, *names: str) -> dict[str, Any]:
+        """Return those of the named arguments that were given."""
+        return {name: self.told[name] for name in names if name in self.told}
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool definition with its JSON Schemas and the handler behind it.
+
+    ``handler`` is "module:function", below ``tools`` unless the module has a dot, and is imported
+    when the tool is called. Texts in the answer are cut at ``max_text`` characters; a tool with a
+    budget of its own has None. ``view`` is the URI of the page that displays the answer, for
+    hosts that support views.
+    """
+
+    name: str
+    title: str
+    description: str
+    takes: Json
+    output_schema: Json
+    home: str
+    reads: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    max_text: int | None = 2000
+    view: str = ""
+
+    def definition(self, *, supports_views: bool = False) -> Json:
+        """Return the entry in `tools/list`, with its view only for hosts that support views."""
+        told: Json = {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.takes,
+            "outputSchema": self.output_schema,
+            "annotations": {
+                "title": self.title,
+                "readOnlyHint": self.reads,
+                "destructiveHint": self.destructive,
+                "idempotentHint": self.idempotent,
+                "openWorldHint": False,
+            },
+        }
+        if not (self.view and supports_views):
+            return told
+        # The second name is the one that hosts knew before the extension was settled.
+        return told | {"_meta": {"ui": {"resourceUri": self.view}, "ui/resourceUri": self.view}}
+
+    def whole(self, call: Call) -> Reply:
+        """Run the tool and return the reply with uncut texts: for programs, not for models."""
+        from importlib import import_module  # start-up time: lists are asked for first
+
+        module, _, function = self.home.partition(":")
+        made: Reply = getattr(import_module(module), function)(call)
+        return made
+
+    def __call__(self, call: Call) -> Reply:
+        from bethink.server.tools.answers import (
+            sanitize,  # start-up time: lists are asked for first
+        )
+
+        made = self.whole(call)
+        return made._replace(
+            content=sanitize(made.content, self.max_text), meta=sanitize(made.meta, self.max_text)
+        )

@@ -1,0 +1,1 @@
+"""Storage adapters and the text analysis, ranking and signatures they share."""

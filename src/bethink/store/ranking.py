@@ -1,0 +1,167 @@
+"""Exact BM25 over a memory's index words: the same score on every backend.
+
+Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with the idf
+that is never negative, ln(1 + (N - n + 0.5) / (n + 0.5)). Two columns: a word in
+``about`` counts ``about_weight`` times. A name written in full earns the idf of its
+parts once more, so that ``parse_config`` outranks a scattered parse and config; written
+as one word it counts as its parts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bethink.ports import TextSearch, WordStatistics
+
+
+class QueryTerm(NamedTuple):
+    """A word or name of a query, in index terms.
+
+    ``terms`` are what the index makes of ``words``; they are adjacent where the name is
+    written in full. ``joined`` is the index term of the name written as one word, "" when
+    there is none.
+    """
+
+    shown: str
+    words: tuple[str, ...]
+    terms: tuple[str, ...]
+    joined: str = ""
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it has more than one term to match."""
+        return len(self.terms) > 1 or bool(self.joined)
+
+
+class DocumentScore(NamedTuple):
+    """A memory's score, the weighted count of each query term, the names held in full."""
+
+    score: float
+    frequencies: Mapping[str, float]
+    names: tuple[QueryTerm, ...]
+
+
+def idf(documents: int, frequency: int) -> float:
+    """Return the inverse document frequency of a word in ``frequency`` of ``documents``."""
+    rest = max(documents - frequency, 0)
+    return math.log(1.0 + (rest + 0.5) / (frequency + 0.5))
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedQuery:
+    """A query weighted by the rarity of its terms, ready to score memories."""
+
+    wanted: tuple[QueryTerm, ...]
+    names: tuple[QueryTerm, ...]
+    weights: Mapping[str, float]
+    average_length: float
+    k1: float
+    b: float
+    about_weight: float
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the column in which a word occurs makes no difference."""
+        return self.about_weight == 1.0 and not self.names
+
+    @property
+    def ceiling(self) -> float:
+        """The highest score any memory could reach."""
+        words = {term for unit in self.wanted for term in unit.terms}
+        return (self.k1 + 1.0) * math.fsum(self.weights[term] for term in words) + math.fsum(
+            map(self._name_bonus, self.names)
+        )
+
+    def score(self, text: Sequence[str], about: Sequence[str], length: int) -> DocumentScore:
+        """Score a memory by its index words; ``length`` is how many it has."""
+        weights = self.weights
+        counts: dict[str, float] = {}
+        for term in filter(weights.__contains__, text):
+            counts[term] = counts.get(term, 0.0) + 1.0
+        for term in filter(weights.__contains__, about):
+            counts[term] = counts.get(term, 0.0) + self.about_weight
+        names = self._matched_names(counts, text, about) if self.names else ()
+        relative = length / self.average_length if self.average_length else 1.0
+        norm = self.k1 * (1.0 - self.b + self.b * relative)
+        most = self.k1 + 1.0
+        total = 0.0
+        # In the query's order, so that equal counts add up to equal sums.
+        for term, weight in weights.items():
+            count = counts.get(term)
+            if count:
+                total += weight * count * most / (count + norm)
+        for unit in names:
+            total += self._name_bonus(unit)
+        return DocumentScore(total, counts, names)
+
+    def why(self, scored: DocumentScore) -> str:
+        """Describe which words of the query a memory holds, as they were written."""
+        counts = scored.frequencies
+        held: dict[str, None] = {}
+        for unit in self.wanted:
+            if len(unit.terms) == 1 or unit in scored.names:
+                if unit in scored.names or counts.get(unit.terms[0]):
+                    held[unit.shown] = None
+            else:
+                parts = zip(unit.words, unit.terms, strict=True)
+                held.update((word, None) for word, term in parts if counts.get(term))
+        return f"matches {', '.join(held)}" if held else ""
+
+    def _matched_names(
+        self, counts: dict[str, float], text: Sequence[str], about: Sequence[str]
+    ) -> tuple[QueryTerm, ...]:
+        """Return the names written in full; a name in one word counts as its parts."""
+        held = tuple(unit for unit in self.names if _holds_name(unit, counts, text, about))
+        for unit in held:
+            for term in unit.terms:
+                counts[term] = max(counts.get(term, 0.0), counts.get(unit.joined, 0.0))
+        return held
+
+    def _name_bonus(self, unit: QueryTerm) -> float:
+        return sum(self.weights[term] for term in unit.terms)
+
+
+def weight_query(
+    wanted: Sequence[QueryTerm], statistics: WordStatistics, search: TextSearch
+) -> WeightedQuery:
+    """Build a weighted query from its terms and their document frequencies."""
+    weights = {
+        term: idf(statistics.documents, statistics.frequencies.get(term, 0))
+        for unit in wanted
+        for term in unit.terms
+    }
+    for unit in wanted:
+        if unit.joined:
+            # Counted, but worth nothing by itself: it stands for the parts.
+            weights.setdefault(unit.joined, 0.0)
+    return WeightedQuery(
+        wanted=tuple(wanted),
+        names=tuple(unit for unit in wanted if unit.is_name),
+        weights=weights,
+        average_length=statistics.average_length,
+        k1=search.k1,
+        b=search.b,
+        about_weight=search.about_weight,
+    )
+
+
+def _holds_name(
+    unit: QueryTerm, counts: Mapping[str, float], text: Sequence[str], about: Sequence[str]
+) -> bool:
+    """Whether a name is written in full, as one word or with its parts adjacent."""
+    if unit.joined and counts.get(unit.joined):
+        return True
+    if len(unit.terms) < 2 or not all(counts.get(term) for term in unit.terms):
+        return False
+    return _has_adjacent(unit.terms, text) or _has_adjacent(unit.terms, about)
+
+
+def _has_adjacent(terms: tuple[str, ...], words: Sequence[str]) -> bool:
+    first, width = terms[0], len(terms)
+    return any(
+        words[at] == first and tuple(words[at : at + width]) == terms
+        for at in range(len(words) - width + 1)
+    )

@@ -1,0 +1,309 @@
+"""Integrity checks with repair of derived data, and statistics of a space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+
+from bethink.errors import StoreDamaged
+from bethink.ports import CheckResult
+from bethink.store.sqlite import entities as entity_index
+from bethink.store.sqlite import erase, lifecycle
+from bethink.store.sqlite.db import history as journal
+from bethink.store.sqlite.db import history as standing
+from bethink.store.sqlite.db.connection import Connections, generation
+from bethink.store.sqlite.db.lock import FILE_MODE, is_private
+from bethink.store.sqlite.db.opening import schema_version
+from bethink.store.sqlite.db.rows import SELECT_CONTENT, content_hash
+from bethink.store.sqlite.db.sql_functions import from_ms_or_none, to_ms
+from bethink.store.sqlite.search import staged as signatures
+from bethink.store.sqlite.search import word_index as words
+from bethink.store.sqlite.search.vectors import VectorIndex
+
+_SIDE_FILES = ("", "-wal", "-shm", ".lock")
+_MAX_LISTED = 10
+_SELECT_HASHES = f"SELECT id, rev, content_hash, {SELECT_CONTENT} FROM item"
+_COUNT_UNINDEXED = """
+    SELECT count(*) FROM item WHERE rid NOT IN (SELECT id FROM words_docsize)
+"""
+_COUNT_ORPHANED_INDEX_ENTRIES = """
+    SELECT count(*) FROM words_docsize WHERE id NOT IN (SELECT rid FROM item)
+"""
+_EXTRA_LIVE_REVISIONS = """
+    SELECT DISTINCT earlier.id FROM item AS earlier
+    JOIN item AS later ON later.id = earlier.id AND later.rev > earlier.rev
+    WHERE earlier.live_to IS NULL
+"""
+_VECTORS_WITHOUT_ROW = "SELECT count(*) FROM vector WHERE rid NOT IN (SELECT rid FROM item)"
+_ORPHANED_MEMBERS = """
+    SELECT thread, item FROM thread_member
+    WHERE NOT EXISTS (SELECT 1 FROM item WHERE item.id = thread_member.item)
+    UNION SELECT thread, item FROM thread_event WHERE item IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM item WHERE item.id = thread_event.item)
+"""
+_EMPTY_THREADS = """
+    SELECT id FROM thread WHERE NOT EXISTS (SELECT 1 FROM thread_member WHERE thread = thread.id)
+"""
+
+_UNSUPERSEDED = """
+    SELECT i.id FROM item AS i WHERE i.live_to IS NULL AND i.status = 'superseded'
+    AND NOT EXISTS (SELECT 1 FROM link AS l WHERE l.dst = i.id AND l.dst_kind = 'item'
+        AND l.src_kind = 'item' AND l.type = 'supersedes') ORDER BY i.id
+"""
+_DOCTOR_ACTOR = "doctor"
+
+Problem = str
+
+
+class _Check(NamedTuple):
+    """One integrity check: finds problems, and repairs them where possible."""
+
+    name: str
+    ok_message: str
+    look: Callable[[apsw.Connection], Problem]
+    repair: Callable[[apsw.Connection], None] | None = None
+    writes: bool = False
+
+
+def run_checks(
+    connections: Connections, vectors: VectorIndex, *, repair: bool
+) -> list[CheckResult]:
+    """Run all checks; return one finding each, also for those that passed."""
+    findings = []
+    for one in _checks(vectors):
+        alone = repair or one.writes
+        try:
+            with (
+                connections.writing(commit=repair)
+                if alone
+                else connections.read_transaction() as db
+            ):
+                findings.append(_run_check(db, one, repair=repair))
+        except StoreDamaged as error:
+            findings.append(CheckResult(one.name, False, error.message))
+    findings.append(_check_erasures(connections, repair=repair))
+    if connections.path is not None:
+        findings.append(_check_modes(connections.path, repair=repair))
+    return findings
+
+
+def _checks(vectors: VectorIndex) -> Iterator[_Check]:
+    # First what can be made anew: SQLite counts a broken index among the file's faults.
+    # FTS5 compares itself with the rows in the manner of a write.
+    good = "the index holds what the rows say"
+    yield _Check("words", good, _check_words, words.rebuild_word_index, writes=True)
+    yield _Check("vectors", "bits and vectors agree", _vector_check(vectors), vectors.rebuild)
+    good = "every text has its own"
+    yield _Check("signatures", good, _check_signatures, signatures.rebuild_signatures)
+    good = "as long as their model's, and of entities that are there"
+    yield _Check(
+        "entity vectors",
+        good,
+        entity_index.verify_entity_vectors,
+        entity_index.drop_invalid_vectors,
+    )
+    yield _Check("file", "SQLite finds no fault in it", _check_file, _rebuild_indexes)
+    yield _Check("references", "all of them lead somewhere", _check_references)
+    yield _Check("content", "every revision is as it was written", _check_contents)
+    yield _Check("revisions", "at most the last of each memory is live", _check_revisions)
+    good = "what is told of each ends with what holds"
+    yield _Check("standings", good, standing.verify_status_history, standing.repair_status_history)
+    good = "each has a memory that superseded it"
+    yield _Check("superseded", good, _check_superseded, _reactivate_unsuperseded)
+    yield _Check("journal", "the chain is unbroken", _check_journal)
+
+
+def _run_check(db: apsw.Connection, check: _Check, *, repair: bool) -> CheckResult:
+    problem = _find_problem(db, check)
+    if not problem:
+        return CheckResult(check.name, True, check.ok_message)
+    if not repair or check.repair is None:
+        return CheckResult(check.name, False, problem)
+    check.repair(db)
+    after = _find_problem(db, check)
+    if after:
+        return CheckResult(check.name, False, f"{problem}; still after a repair: {after}")
+    return CheckResult(check.name, True, f"{problem}; rebuilt", repaired=True)
+
+
+def _find_problem(db: apsw.Connection, check: _Check) -> Problem:
+    try:
+        return check.look(db)
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        return f"cannot be read: {error}"
+
+
+def _check_file(db: apsw.Connection) -> Problem:
+    lines = [row[0] for row in db.execute("PRAGMA integrity_check(20)")]
+    return "" if lines == ["ok"] else _summarise(lines)
+
+
+def _rebuild_indexes(db: apsw.Connection) -> None:
+    db.execute("REINDEX")
+
+
+def _check_references(db: apsw.Connection) -> Problem:
+    broken = [f"{row[0]} {row[1]} -> {row[2]}" for row in db.execute("PRAGMA foreign_key_check")]
+    # Memories have many rows each, so no foreign key can hold what belongs to a thread.
+    broken += [f"thread {row[0]} -> memory {row[1]}" for row in db.execute(_ORPHANED_MEMBERS)]
+    broken += [f"thread {row[0]} has no member" for row in db.execute(_EMPTY_THREADS)]
+    return _summarise(broken)
+
+
+def _check_contents(db: apsw.Connection) -> Problem:
+    changed = [
+        f"{item} (revision {rev})"
+        for item, rev, expected, *content in db.execute(_SELECT_HASHES)
+        if content_hash(content) != expected
+    ]
+    return f"not as it was written: {_summarise(changed)}" if changed else ""
+
+
+def _check_revisions(db: apsw.Connection) -> Problem:
+    wrong = [row[0] for row in db.execute(_EXTRA_LIVE_REVISIONS)]
+    return f"more than the last revision is live: {_summarise(wrong)}" if wrong else ""
+
+
+def _check_superseded(db: apsw.Connection) -> Problem:
+    alone = [row[0] for row in db.execute(_UNSUPERSEDED)]
+    return f"superseded, but by nothing: {_summarise(alone)}" if alone else ""
+
+
+def _reactivate_unsuperseded(db: apsw.Connection) -> None:
+    alone = [row[0] for row in db.execute(_UNSUPERSEDED)]
+    now = to_ms(datetime.now(UTC))
+    lifecycle.set_status(db, alone, "active", actor=_DOCTOR_ACTOR, now=now)
+
+
+def _check_words(db: apsw.Connection) -> Problem:
+    problems = words.verify_word_index(db)
+    missing, extra = db.execute(_COUNT_UNINDEXED).get, db.execute(_COUNT_ORPHANED_INDEX_ENTRIES).get
+    if missing:
+        problems.append(f"{missing} revisions are not in the index")
+    if extra:
+        problems.append(f"{extra} index entries have no revision")
+    return _summarise(problems)
+
+
+def _vector_check(vectors: VectorIndex) -> Callable[[apsw.Connection], Problem]:
+    def look(db: apsw.Connection) -> Problem:
+        problems = vectors.verify(db)
+        stray = db.execute(_VECTORS_WITHOUT_ROW).get
+        if stray:
+            problems = [*problems, f"{stray} vectors belong to no revision"]
+        return _summarise(problems)
+
+    return look
+
+
+def _check_signatures(db: apsw.Connection) -> Problem:
+    return _summarise(signatures.verify_signatures(db))
+
+
+def _check_journal(db: apsw.Connection) -> Problem:
+    return journal.find_break(journal.read_chained(db), journal.head(db))
+
+
+def _check_erasures(connections: Connections, *, repair: bool) -> CheckResult:
+    with connections.read_transaction() as db:
+        pending = erase.is_scrub_pending(db)
+    if not pending:
+        return CheckResult("erasures", True, "nothing erased is left in the file")
+    problem = "something erased may still stand in free space or in the log"
+    if not repair:
+        return CheckResult("erasures", False, problem)
+    left = erase.scrub(connections)
+    with connections.read_transaction() as db:
+        if erase.is_scrub_pending(db):
+            return CheckResult("erasures", False, f"{problem}: {_summarise(left)}")
+    return CheckResult("erasures", True, f"{problem}; cleaned", repaired=True)
+
+
+def _check_modes(path: Path, *, repair: bool) -> CheckResult:
+    files = [path.with_name(path.name + rest) for rest in _SIDE_FILES]
+    open_to_others = [file for file in files if file.exists() and not is_private(file)]
+    if not open_to_others:
+        return CheckResult("permissions", True, "only the owner can read the files")
+    problem = f"others can read {_summarise([file.name for file in open_to_others])}"
+    if not repair:
+        return CheckResult("permissions", False, problem)
+    for file in open_to_others:
+        file.chmod(FILE_MODE)
+    return CheckResult("permissions", True, f"{problem}; closed to them", repaired=True)
+
+
+def _summarise(things: Sequence[str]) -> str:
+    shown = ", ".join(things[:_MAX_LISTED])
+    more = len(things) - _MAX_LISTED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+_COUNTS = {
+    "memories": "SELECT count(*) FROM item WHERE live_to IS NULL",
+    "forgotten": "SELECT count(DISTINCT id) FROM item"
+    " WHERE id NOT IN (SELECT id FROM item WHERE live_to IS NULL)",
+    "revisions": "SELECT count(*) FROM item",
+    "entities": "SELECT count(*) FROM entity",
+    "links": "SELECT count(*) FROM link",
+    "threads": "SELECT count(*) FROM thread",
+    "words": "SELECT count(*) FROM term",
+    "vectors": "SELECT count(*) FROM vector",
+    "unembedded": "SELECT count(*) FROM item"
+    " WHERE live_to IS NULL AND rid NOT IN (SELECT rid FROM vector)",
+    "erased": "SELECT count(*) FROM tombstone",
+    "events": "SELECT count(*) FROM event",
+}
+_GROUPED_COLUMNS = ("level", "kind", "layer", "tier", "status", "source_class")
+_MODELS = """
+    SELECT m.name, count(v.rid) FROM model AS m LEFT JOIN vector AS v ON v.mid = m.mid
+    GROUP BY m.mid ORDER BY m.name
+"""
+_STORED_SPAN = "SELECT min(stored_at), max(stored_at) FROM item WHERE live_to IS NULL"
+
+
+def count_live(db: apsw.Connection) -> int:
+    """Return the number of live items."""
+    return int(db.execute(_COUNTS["memories"]).get)
+
+
+def max_classification(db: apsw.Connection) -> int:
+    """Return the highest classification of any revision, of forgotten items too."""
+    return int(db.execute("SELECT coalesce(max(classification), 0) FROM item").get)
+
+
+def space_stats(db: apsw.Connection, connections: Connections, space: str) -> dict[str, Any]:
+    """Return all counts, sizes and versions of a space, by name."""
+    first, last = db.execute(_STORED_SPAN).get
+    return {
+        "space": space,
+        "path": None if connections.path is None else str(connections.path),
+        "sqlite": apsw.sqlite_lib_version(),
+        "schema": schema_version(db),
+        "generation": generation(db),
+        "bytes": _size_in_bytes(db, connections),
+        "oldest": from_ms_or_none(first),
+        "newest": from_ms_or_none(last),
+        **{name: db.execute(sql).get for name, sql in _COUNTS.items()},
+        **{f"by_{column}": _count_by(db, column) for column in _GROUPED_COLUMNS},
+        "models": dict(db.execute(_MODELS)),
+    }
+
+
+def _count_by(db: apsw.Connection, column: str) -> dict[str, int]:
+    sql = (
+        f"SELECT {column}, count(*) FROM item WHERE live_to IS NULL AND {column} IS NOT NULL"
+        f" GROUP BY {column} ORDER BY count(*) DESC, {column}"
+    )
+    return dict(db.execute(sql))
+
+
+def _size_in_bytes(db: apsw.Connection, connections: Connections) -> int:
+    if connections.path is None:
+        pages = db.execute("PRAGMA page_count").get
+        return int(pages * db.execute("PRAGMA page_size").get)
+    files = (connections.path.with_name(connections.path.name + rest) for rest in ("", "-wal"))
+    return sum(file.stat().st_size for file in files if file.exists())

@@ -1,0 +1,1 @@
+"""Database plumbing: connections, locks, opening and migration, rows, history."""

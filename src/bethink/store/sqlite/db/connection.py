@@ -1,0 +1,419 @@
+"""Connections to one space, one for each thread, and translation of SQLite errors."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import apsw
+
+from bethink.errors import BadText, BethinkError, Refused, StoreBusy, StoreDamaged, StoreError
+from bethink.store.sqlite.db.lock import (
+    TIMEOUT_S,
+    FileLock,
+    ThreadLock,
+    WriteLock,
+    has_content,
+    hold_lock,
+    wal_path,
+)
+from bethink.store.sqlite.db.sql_functions import heat_band
+
+# Constraint failures that the caller's values cause; the others would be ours.
+_CALLER_CONSTRAINTS = frozenset(
+    {apsw.SQLITE_CONSTRAINT_CHECK, apsw.SQLITE_CONSTRAINT_DATATYPE, apsw.SQLITE_CONSTRAINT_NOTNULL}
+)
+
+
+@contextmanager
+def translate_errors(name: str) -> Iterator[None]:
+    """Translate apsw errors to our own; ``name`` is the file's name for messages."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise _to_own_error(name, error) from error
+    except UnicodeEncodeError as error:
+        bad = error.object[error.start : error.end]
+        raise BadText(f"{bad!a} is half a character and cannot be kept") from error
+    except OverflowError as error:
+        raise Refused(f"a number does not fit into the store: {error}") from error
+
+
+class _ErrorRule(NamedTuple):
+    """Which of our errors some driver errors become."""
+
+    errors: tuple[type[apsw.Error], ...]
+    error_type: type[BethinkError]
+    message: str
+    remedy: str
+
+
+_RULES = (
+    _ErrorRule(
+        (apsw.BusyError, apsw.LockedError, apsw.ProtocolError),
+        StoreBusy,
+        "{name} stayed locked by another program",
+        "close what else has it open, then try again",
+    ),
+    _ErrorRule(
+        (apsw.CorruptError, apsw.NotADBError, apsw.FormatError),
+        StoreDamaged,
+        "{name} is damaged: {error}",
+        "bethink doctor shows what can be mended",
+    ),
+    _ErrorRule(
+        (apsw.FullError,),
+        StoreError,
+        "{name} could not be written, the disk is full; nothing was saved",
+        "free some space and try again",
+    ),
+    _ErrorRule(
+        (apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError),
+        StoreError,
+        "{name} may not be written: {error}",
+        "check the permissions of the file and its folder",
+    ),
+    _ErrorRule(
+        (apsw.CantOpenError,),
+        StoreError,
+        "{name} cannot be opened: {error}",
+        "check that it is a file and that its folder is yours",
+    ),
+    _ErrorRule(
+        (apsw.IOError,),
+        StoreError,
+        "{name} could not be read or written: {error}; nothing was saved",
+        "check the disk, then run bethink doctor",
+    ),
+    _ErrorRule(
+        (apsw.TooBigError,),
+        Refused,
+        "a value is too large for the store",
+        "split it into smaller parts",
+    ),
+    _ErrorRule(
+        (apsw.ConnectionClosedError, apsw.CursorClosedError),
+        StoreError,
+        "{name} was closed",
+        "open it again",
+    ),
+    _ErrorRule(
+        (apsw.ThreadingViolationError,),
+        StoreError,
+        "{name} is still in use by another thread",
+        "close it when that is done",
+    ),
+)
+
+
+def _to_own_error(name: str, error: apsw.Error) -> BethinkError:
+    if getattr(error, "extendedresult", 0) in _CALLER_CONSTRAINTS:
+        return Refused(f"a value is outside what a memory may hold: {error}")
+    for rule in _RULES:
+        if isinstance(error, rule.errors):
+            return rule.error_type(rule.message.format(name=name, error=error), remedy=rule.remedy)
+    return StoreError(f"{name} failed: {error}")
+
+
+APPLICATION_ID = 0x52434C54  # "RCLT"
+
+_PRAGMAS = """
+PRAGMA synchronous=FULL;
+PRAGMA foreign_keys=ON;
+PRAGMA secure_delete=ON;
+PRAGMA temp_store=MEMORY;
+PRAGMA trusted_schema=OFF;
+PRAGMA cache_size=-8192;
+PRAGMA journal_size_limit=16777216;
+"""
+_STATEMENT_CACHE_SIZE = 250
+_READ_WRITE = apsw.SQLITE_OPEN_READWRITE
+# What SQLite says where no log can be made beside a file, the first two of a full disk.
+WRITE_ERRORS = (apsw.IOError, apsw.FullError)
+WAL_ERRORS = (*WRITE_ERRORS, apsw.CantOpenError, apsw.ReadOnlyError)
+_BUMP_GENERATION = "UPDATE meta SET value = value + 1 WHERE name = 'generation'"
+Row = tuple[Any, ...]
+Bindings = Sequence[int | float | str | bytes | None]
+
+_memory_db_numbers = itertools.count(1)
+
+# SQLite before these releases can lose commits when a write and a checkpoint meet in
+# WAL mode; 3.52.0 was withdrawn.
+_FIXED_VERSION = (3, 51, 3)
+_FIXED_BRANCHES = {(3, 44): 6, (3, 50): 7}
+_WITHDRAWN_VERSION = (3, 52, 0)
+
+
+def is_safe_sqlite(release: str) -> bool:
+    """Whether this SQLite release keeps committed writes in WAL mode."""
+    numbers = tuple(int(part) for part in release.split("."))[:3]
+    if numbers == _WITHDRAWN_VERSION:
+        return False
+    patch = _FIXED_BRANCHES.get((numbers[0], numbers[1]))
+    return numbers >= _FIXED_VERSION or (patch is not None and numbers[2] >= patch)
+
+
+def require_safe_sqlite(version: str) -> None:
+    """Raise StoreError for a SQLite that may lose committed writes."""
+    if not is_safe_sqlite(version):
+        raise StoreError(
+            f"SQLite {version} can lose committed writes (its WAL-reset bug)",
+            remedy="pip install -U 'apsw>=3.51.3'",
+        )
+
+
+class Connections:
+    """A pool of connections to one space's database, one per thread of this process."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.lock: WriteLock
+        if path is None:
+            # Shared by name within the process; gone with its last connection.
+            self._target = f"file:/bethink-{os.getpid()}-{next(_memory_db_numbers)}?vfs=memdb"
+            self._flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+            self._flags |= apsw.SQLITE_OPEN_URI
+            self.lock = ThreadLock()
+        else:
+            self._target = str(path)
+            self._flags = _READ_WRITE
+            self.lock = FileLock(path.with_name(f"{path.name}.lock"))
+        self._process = os.getpid()
+        self._local = threading.local()
+        self._guard = threading.Lock()
+        self._open: list[tuple[threading.Thread | None, apsw.Connection]] = []
+        self._closed = False
+        self._unwritable = ""
+        self._was_unwritable = False
+        # Those that look at the file alone, and how it was before they did.
+        self._alone = WeakKeyDictionary[apsw.Connection, tuple[int, ...]]()
+
+    @property
+    def name(self) -> str:
+        """The file's name for messages."""
+        return "the space in memory" if self.path is None else str(self.path)
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the file can only be read, see `set_read_only`."""
+        return bool(self._unwritable)
+
+    def set_read_only(self, reason: str) -> None:
+        """Read only the database file, without creating a log, until one can be created."""
+        self._unwritable = reason
+        self._was_unwritable = True
+        with self._guard:
+            for _, db in self._open:
+                db.close()
+            self._open = []
+            self._local = threading.local()
+
+    def for_thread(self) -> apsw.Connection:
+        """Return the connection of the calling thread."""
+        if os.getpid() != self._process:
+            raise StoreError(
+                f"{self.name} was opened before the process was forked",
+                remedy="open it again in the new process",
+            )
+        db: apsw.Connection | None = getattr(self._local, "db", None)
+        is_free = self._was_unwritable and db is not None and db.get_autocommit()
+        if db is not None and is_free and db.readonly("main"):
+            # It would show pages of before, or none of a log that others have begun since.
+            self.disconnect(db)
+            db = self._local.db = None
+        if db is None:
+            db = self._local.db = self.connect(threading.current_thread())
+        return db
+
+    def _retry_writable(self) -> None:
+        """Check whether the file is writable now and, if not, choose how to read it.
+
+        It is read with a log that another process has made, else as an immutable file.
+        """
+        assert self.path is not None
+        try:
+            with closing(apsw.Connection(str(self.path), flags=_READ_WRITE)) as trial:
+                # Only the write lock's holder may move the log into the file.
+                trial.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                trial.set_busy_timeout(int(TIMEOUT_S * 1000))
+                trial.execute("PRAGMA user_version").fetchall()
+                if not trial.readonly("main"):
+                    self._unwritable = ""
+            self._target, self._flags = str(self.path), _READ_WRITE
+        except WAL_ERRORS:
+            if has_content(wal_path(self.path)):
+                raise
+            self._target = f"{self.path.as_uri()}?mode=ro&immutable=1"
+            self._flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+
+    @contextmanager
+    def detect_concurrent_write(self, db: apsw.Connection) -> Iterator[None]:
+        """Raise StoreBusy if another process wrote the file during the block.
+
+        A file that cannot be written here has no lock to keep other writers away.
+        """
+        try:
+            yield
+        except (apsw.Error, StoreError) as error:
+            self._require_unchanged(db, error)
+            raise
+        self._require_unchanged(db)
+
+    def _require_unchanged(self, db: apsw.Connection, error: Exception | None = None) -> None:
+        if db in self._alone and self._alone[db] != self._file_state():
+            told = f"{self.name} was written while it was read"
+            raise StoreBusy(told, remedy="try again") from error
+
+    def _file_state(self) -> tuple[int, ...]:
+        """Return a value that changes whenever the file is written."""
+        assert self.path is not None
+        try:
+            found = self.path.stat()
+        except OSError:
+            return ()  # what is wrong with it SQLite says
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    def connect(self, owner: threading.Thread | None = None) -> apsw.Connection:
+        """Open a further connection, closed with the others or with its owner thread."""
+        with translate_errors(self.name), self._guard:
+            if self._closed:
+                raise StoreError(f"{self.name} was closed", remedy="open it again")
+            state: tuple[int, ...] = ()
+            if self._unwritable:
+                state = self._file_state()
+                self._retry_writable()
+            db = apsw.Connection(
+                self._target, flags=self._flags, statementcachesize=_STATEMENT_CACHE_SIZE
+            )
+            db.set_busy_timeout(int(TIMEOUT_S * 1000))
+            db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+            db.execute(_PRAGMAS)
+            db.create_scalar_function("heat_band", heat_band, 5, deterministic=True)
+            if state and db.open_flags & apsw.SQLITE_OPEN_URI:
+                self._alone[db] = state
+            self._open.append((owner, db))
+            # After opening, so that a dead thread's is never the last: the last one
+            # to close moves the log into the file, which needs the write lock.
+            self._close_dead_threads()
+        return db
+
+    def disconnect(self, db: apsw.Connection) -> None:
+        """Close one connection that `connect` returned."""
+        with translate_errors(self.name), self._guard:
+            self._open = [(owner, other) for owner, other in self._open if other is not db]
+            db.close()
+
+    @contextmanager
+    def read_transaction(self) -> Iterator[apsw.Connection]:
+        """Open a transaction in which all statements see the same state of the store."""
+        if self.path is None:
+            # In memory readers would block writers at commit, and the other way round.
+            with hold_lock(self.lock, self.name), self._snapshot() as db:
+                yield db
+        else:
+            with self._snapshot() as db:
+                yield db
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[apsw.Connection]:
+        with translate_errors(self.name):
+            db = self.for_thread()
+            if not db.get_autocommit():
+                yield db
+                return
+            db.execute("BEGIN")
+            try:
+                with self.detect_concurrent_write(db):
+                    yield db
+            finally:
+                if not db.get_autocommit():
+                    db.execute("COMMIT")
+
+    @contextmanager
+    def writing(self, *, commit: bool = True) -> Iterator[apsw.Connection]:
+        """Open a write transaction: all of it is committed or nothing.
+
+        When the block ends without an error, what was written survives a crash. Without
+        ``keep`` it is rolled back.
+        """
+        self._require_writable()
+        with translate_errors(self.name), hold_lock(self.lock, self.name):
+            db = self.for_thread()
+            if not db.get_autocommit():
+                raise StoreError(
+                    "nothing can be written while a snapshot is held or a write is under way",
+                    remedy="write after it",
+                )
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                before = db.total_changes()
+                yield db
+                if db.total_changes() != before:
+                    db.execute(_BUMP_GENERATION)
+                db.execute("COMMIT" if commit else "ROLLBACK")
+            except BaseException:
+                # Some errors (a full disk) have already undone the transaction.
+                if not db.get_autocommit():
+                    db.execute("ROLLBACK")
+                raise
+
+    def _require_writable(self) -> None:
+        if self._unwritable:
+            self.for_thread()  # looks again
+        if self._unwritable:
+            raise StoreError(
+                f"{self.name} cannot be written, {self._unwritable}; nothing was saved",
+                remedy="free some space, or make it writable, then try again",
+            )
+
+    def close(self) -> None:
+        """Close every thread's connection; may be called again."""
+        with translate_errors(self.name), self._guard:
+            self._closed = True
+            if not self._open or os.getpid() != self._process:
+                return
+            locked = not self._unwritable and self._try_lock()
+            try:
+                while self._open:
+                    _, db = self._open[-1]
+                    if not locked:
+                        # Somebody is writing: they move the log into the file later.
+                        db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                    db.close()
+                    self._open.pop()
+            finally:
+                if locked:
+                    self.lock.release()
+
+    def _try_lock(self) -> bool:
+        if self.path is not None and not self.path.parent.exists():
+            return False
+        try:
+            return self.lock.acquire(0)
+        except StoreError:
+            return False  # a file system that is read-only: there is nothing to move either
+
+    def _close_dead_threads(self) -> None:
+        living = []
+        for owner, db in self._open:
+            if owner is None or owner.is_alive():
+                living.append((owner, db))
+            else:
+                db.close()
+        self._open = living
+
+
+def select(db: apsw.Connection, sql: str, values: Bindings = ()) -> list[Row]:
+    """Return all rows of a query. The driver cannot tell its column types."""
+    return db.execute(sql, values).fetchall()
+
+
+def generation(db: apsw.Connection) -> int:
+    """Return how many transactions have written so far."""
+    return int(db.execute("SELECT value FROM meta WHERE name = 'generation'").get)

@@ -1,0 +1,271 @@
+"""Private files, and the write lock: one writer among all threads and processes.
+
+SQLite's own busy wait polls and is unfair: with sixteen writers one may wait many
+seconds. The kernel queues waiters for a file lock, and releases the lock of a process
+that dies. The lock is on a file of its own, since closing any handle of the database
+file would drop the locks that SQLite holds there.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from bethink.errors import StoreBusy, StoreError
+
+FILE_MODE = 0o600
+FOLDER_MODE = 0o700
+
+
+def make_private_folder(path: Path) -> None:
+    """Create the folder and its missing parents, accessible to the owner alone.
+
+    An existing folder is left as it is: it may not be ours.
+    """
+    missing = []
+    folder = path
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    try:
+        for folder in reversed(missing):
+            # Two processes may make the same folder at once; both are content.
+            folder.mkdir(FOLDER_MODE, exist_ok=True)
+            folder.chmod(FOLDER_MODE)
+    except OSError as error:
+        raise StoreError(
+            f"the folder {path} cannot be made: {error.strerror}",
+            remedy="choose a folder that is yours",
+        ) from error
+
+
+def make_private_file(path: Path) -> bool:
+    """Create an empty private file; return False when it exists already."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _CLOEXEC, FILE_MODE)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise _open_error(path, error) from error
+    os.close(handle)
+    # The umask may have taken the owner's own bits away.
+    path.chmod(FILE_MODE)
+    return True
+
+
+def open_private(path: Path) -> int:
+    """Open a private file, creating it if needed; return the file descriptor."""
+    try:
+        return os.open(path, os.O_RDWR | _CLOEXEC)
+    except FileNotFoundError:
+        make_private_file(path)
+    except OSError as error:
+        raise _open_error(path, error) from error
+    try:
+        return os.open(path, os.O_RDWR | _CLOEXEC)
+    except OSError as error:
+        raise _open_error(path, error) from error
+
+
+def has_content(path: Path) -> bool:
+    """Whether the file exists and is not empty."""
+    return path.exists() and path.stat().st_size > 0
+
+
+def wal_path(path: Path) -> Path:
+    """Return the path of a database's write-ahead log."""
+    return path.with_name(f"{path.name}-wal")
+
+
+def is_private(path: Path) -> bool:
+    """Whether group and others have no access. Always true where modes mean nothing."""
+    if os.name != "posix":
+        return True
+    return not stat.S_IMODE(path.stat().st_mode) & 0o077
+
+
+_CLOEXEC: int = getattr(os, "O_CLOEXEC", 0)
+
+
+def _open_error(path: Path, error: OSError) -> StoreError:
+    return StoreError(
+        f"{path} cannot be opened: {error.strerror}",
+        remedy="check the permissions of the file and its folder",
+    )
+
+
+TIMEOUT_S = 30.0
+
+
+class WriteLock(Protocol):
+    """The lock held around every write transaction, every checkpoint and the last close."""
+
+    def acquire(self, timeout_s: float) -> bool:
+        """Acquire the lock; return False when it timed out."""
+        ...
+
+    def release(self) -> None: ...
+
+
+@contextmanager
+def hold_lock(lock: WriteLock, name: str, timeout_s: float = TIMEOUT_S) -> Iterator[None]:
+    """Hold the lock during the block; raise StoreBusy on timeout."""
+    if not lock.acquire(timeout_s):
+        raise StoreBusy(
+            f"{name} was being written by others for {timeout_s:.0f} seconds",
+            remedy="try again, or stop the other program",
+        )
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class ThreadLock:
+    """The lock of a space in memory, which no other process uses; reentrant."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def acquire(self, timeout_s: float) -> bool:
+        return self._lock.acquire(timeout=timeout_s)
+
+    def release(self) -> None:
+        self._lock.release()
+
+
+class FileLock:
+    """The lock of a space in a file, held on a side file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._turn = threading.Lock()
+        self._handle = -1
+
+    def acquire(self, timeout_s: float) -> bool:
+        deadline = time.monotonic() + timeout_s
+        if not self._turn.acquire(timeout=timeout_s):
+            return False
+        try:
+            handle = self._lock_file(deadline)
+        except BaseException:
+            self._turn.release()
+            raise
+        if handle is None:
+            self._turn.release()
+            return False
+        self._handle = handle
+        return True
+
+    def release(self) -> None:
+        handle, self._handle = self._handle, -1
+        # Closing the only handle of this opening of the file unlocks it.
+        os.close(handle)
+        self._turn.release()
+
+    def _lock_file(self, deadline: float) -> int | None:
+        # A new opening each time: a wait that was given up must not end up sharing
+        # the lock of a later one.
+        handle = open_private(self._path)
+        try:
+            if _try_lock(handle):
+                return handle
+            got = _wait_for_lock(handle, deadline - time.monotonic())
+        except OSError as error:
+            os.close(handle)
+            raise StoreError(
+                f"{self._path} cannot be locked: {error.strerror}",
+                remedy="keep spaces on a disk that knows file locks",
+            ) from error
+        return handle if got else None
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    _PAUSE_S = 0.005
+
+    def _try_lock(handle: int) -> bool:
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def _wait_for_lock(handle: int, timeout_s: float) -> bool:
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            time.sleep(_PAUSE_S)
+            if _try_lock(handle):
+                return True
+        os.close(handle)
+        return False
+
+else:
+    import fcntl
+
+    def _try_lock(handle: int) -> bool:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _wait_for_lock(handle: int, timeout_s: float) -> bool:
+        if timeout_s <= 0:
+            os.close(handle)
+            return False
+        wait = _Wait(handle)
+        threading.Thread(target=wait.wait_in_queue, name="bethink-lock", daemon=True).start()
+        try:
+            return wait.finish(timeout_s)
+        except BaseException:
+            if wait.give_up():
+                os.close(handle)
+            raise
+
+    class _Wait:
+        """A place in the kernel's lock queue, taken by a thread that may be abandoned.
+
+        There is no way to wait for a file lock with a time limit, so a thread waits without
+        one. Whichever comes second, the lock or the caller's timeout, cleans up.
+        """
+
+        def __init__(self, handle: int) -> None:
+            self._handle = handle
+            self._settle = threading.Lock()
+            self._over = threading.Event()
+            self._given_up = False
+            self._error: OSError | None = None
+
+        def wait_in_queue(self) -> None:
+            try:
+                fcntl.flock(self._handle, fcntl.LOCK_EX)
+            except OSError as error:
+                self._error = error
+            with self._settle:
+                if self._given_up:
+                    os.close(self._handle)
+                else:
+                    self._over.set()
+
+        def finish(self, timeout_s: float) -> bool:
+            """Wait for the lock; on timeout the waiting thread keeps the handle."""
+            if not self._over.wait(timeout_s):
+                return self.give_up()
+            if self._error is not None:
+                raise self._error
+            return True
+
+        def give_up(self) -> bool:
+            """Leave the handle to the waiting thread, unless the lock came at the last moment."""
+            with self._settle:
+                self._given_up = not self._over.is_set()
+                return not self._given_up

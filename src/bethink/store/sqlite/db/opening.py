@@ -1,0 +1,277 @@
+"""Open a space: recognise the file, create it if it is new, migrate its schema."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from bethink.core.atomic_write import fsync_folder
+from bethink.errors import NotFound, SchemaTooNew, StoreDamaged, StoreError
+from bethink.store.sqlite.db.connection import (
+    APPLICATION_ID,
+    WAL_ERRORS,
+    WRITE_ERRORS,
+    Connections,
+    require_safe_sqlite,
+    translate_errors,
+)
+from bethink.store.sqlite.db.lock import (
+    has_content,
+    hold_lock,
+    make_private_file,
+    make_private_folder,
+    wal_path,
+)
+
+SCHEMA_VERSION = 2
+_MIGRATIONS_FOLDER = Path(__file__).parent / "migrations"
+
+
+class Migration(NamedTuple):
+    """The SQL that leads from schema ``version - 1`` to ``version``."""
+
+    version: int
+    sql: str
+
+
+def migrations(folder: Path = _MIGRATIONS_FOLDER) -> tuple[Migration, ...]:
+    """Return all migrations, in order, from the numbered files."""
+    files = sorted(folder.glob("[0-9]*.sql"))
+    return tuple(Migration(int(file.stem), file.read_text(encoding="utf-8")) for file in files)
+
+
+def schema_version(db: apsw.Connection) -> int:
+    """Return the schema version of the file; 0 for a new one."""
+    return int(db.execute("PRAGMA user_version").get)
+
+
+def require_supported_schema(found: int, name: str, known: int = SCHEMA_VERSION) -> None:
+    """Raise SchemaTooNew for a file that a newer version has changed."""
+    if found > known:
+        raise SchemaTooNew(
+            f"{name} was written by a newer Bethink (schema {found}, this one knows {known})",
+            remedy="pip install -U bethink",
+        )
+
+
+def migrate(db: apsw.Connection, path: Path | None, steps: Sequence[Migration]) -> Path | None:
+    """Run the missing migrations under the write lock; return the backup it made.
+
+    Each step is one transaction with its version number, so that a crash leaves the file at
+    one version or the next. A file with memories is copied first.
+    """
+    found = schema_version(db)
+    missing = [step for step in steps if step.version > found]
+    if not missing:
+        return None
+    copy = _backup(db, path, found) if path is not None and found > 0 else None
+    for step in missing:
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            db.execute(step.sql)
+            db.execute(f"PRAGMA user_version = {step.version:d}")
+            db.execute("COMMIT")
+        except BaseException:
+            if not db.get_autocommit():
+                db.execute("ROLLBACK")
+            raise
+    return copy
+
+
+def backups(path: Path) -> list[Path]:
+    """Return the backups of this file made before migrations."""
+    return sorted(path.parent.glob(f"{_escape_glob(path.name)}.v*.bak"))
+
+
+def _backup(db: apsw.Connection, path: Path, version: int) -> Path:
+    copy = path.with_name(f"{path.name}.v{version}.bak")
+    unfinished = path.with_name(f"{copy.name}.part")
+    unfinished.unlink(missing_ok=True)
+    # SQLite copies into an empty file that is there, and so keeps its mode.
+    make_private_file(unfinished)
+    db.execute("VACUUM INTO ?", (str(unfinished),))
+    unfinished.replace(copy)
+    return copy
+
+
+def _escape_glob(name: str) -> str:
+    """Escape a name to a glob pattern that matches only itself."""
+    return "".join(f"[{char}]" if char in "*?[" else char for char in name)
+
+
+_RETRY_DELAYS_S = (0.01, 0.05, 0.1, 0.2)
+
+
+def open_space(path: Path | None, *, create: bool) -> Connections:
+    """Open a space and bring its schema to the version of this release.
+
+    A file of another program is refused and left exactly as it was.
+    """
+    require_safe_sqlite(apsw.sqlite_lib_version())
+    if path is not None:
+        path = path.absolute()
+        with _translate_os_errors(path):
+            is_there = has_content(path)
+            if not create and not is_there:
+                raise NotFound(f"there is no space at {path}", remedy="bethink spaces lists them")
+            make_private_folder(path.parent)
+    connections = Connections(path)
+    try:
+        with translate_errors(connections.name):
+            _prepare_space(connections)
+    except BaseException:
+        connections.close()
+        raise
+    return connections
+
+
+@contextmanager
+def _translate_os_errors(path: Path) -> Iterator[None]:
+    """Translate OSError for a path to StoreError."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be opened: {(error.strerror or str(error)).lower()}",
+            remedy="check that its folder is yours",
+        ) from error
+
+
+def _prepare_space(connections: Connections) -> None:
+    path = connections.path
+    if path is None:
+        migrate(connections.for_thread(), None, migrations())
+        return
+    if not has_content(path):
+        with hold_lock(connections.lock, connections.name):
+            # Others may have waited for the lock to do the same.
+            if not has_content(path):
+                _create_space(path)
+    _require_own_file(path)
+    found = _read_schema_version(connections, path)
+    require_supported_schema(found, connections.name)
+    if connections.is_read_only and found == SCHEMA_VERSION:
+        return
+    db = connections.for_thread()
+    if found < SCHEMA_VERSION or db.execute("PRAGMA journal_mode").get != "wal":
+        with hold_lock(connections.lock, connections.name):
+            require_supported_schema(schema_version(db), connections.name)
+            db.execute("PRAGMA journal_mode = WAL")
+            migrate(db, path, migrations())
+
+
+def _read_schema_version(connections: Connections, path: Path) -> int:
+    """Return the file's schema version; open it read-only where it cannot be written.
+
+    That is where no log can be created next to it (a full disk, a read-only file system)
+    and none is needed.
+    """
+    try:
+        with translate_errors(connections.name):
+            return schema_version(connections.for_thread())
+    except StoreError as error:
+        why = _unwritable_reason(path.parent)
+        if not why and isinstance(error.__cause__, WRITE_ERRORS):
+            why = str(error.__cause__)
+        if not why or not isinstance(error.__cause__, WAL_ERRORS) or has_content(wal_path(path)):
+            raise
+        connections.set_read_only(why)
+    found = schema_version(connections.for_thread())
+    if found < SCHEMA_VERSION:
+        raise StoreError(
+            f"{path} must be brought up to date, and cannot be written",
+            remedy="free some space, or make it writable",
+        )
+    return found
+
+
+def _unwritable_reason(folder: Path) -> str:
+    """Return why a folder cannot be written, where the system says so; else ""."""
+    if not hasattr(os, "statvfs"):
+        return ""
+    room = os.statvfs(folder)
+    if room.f_flag & os.ST_RDONLY:
+        return "its file system is read-only"
+    if room.f_bavail == 0:
+        return "the disk is full"
+    return "" if os.access(folder, os.W_OK) else "its folder may not be written"
+
+
+def _create_space(path: Path) -> None:
+    """Create the file under a temporary name and rename it when it is complete.
+
+    The rename is atomic, so that no process sees half a space.
+    """
+    log = wal_path(path)
+    if has_content(log):
+        # SQLite would throw the log of an empty file away, and with it the memories.
+        raise StoreDamaged(
+            f"{path} is empty or missing, although its log {log.name} is not",
+            remedy="put the file back from a backup; the log was left as it is",
+        )
+    unfinished = path.with_name(f"{path.name}.new")
+    for rest in ("", "-wal", "-shm", "-journal"):
+        unfinished.with_name(unfinished.name + rest).unlink(missing_ok=True)
+    make_private_file(unfinished)
+    db = apsw.Connection(str(unfinished), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
+        db.execute("PRAGMA journal_mode = WAL")
+        migrate(db, None, migrations())
+        # Closing would do the same, but keep silent about a full disk.
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        db.close()
+    unfinished.replace(path)
+    fsync_folder(path.parent)
+
+
+def _require_own_file(path: Path) -> None:
+    """Raise StoreDamaged for a file that is not a space, without touching it.
+
+    Reads through SQLite: a handle of our own, once closed, would drop the locks that other
+    connections of this process hold on the file. ``immutable`` makes SQLite read the file
+    alone and create no log. It takes no lock either, so it may read the file while another
+    process checkpoints; then it retries.
+    """
+    for wait_s in (*_RETRY_DELAYS_S, None):
+        try:
+            found = _application_id(path)
+            break
+        except (apsw.NotADBError, apsw.CorruptError) as error:
+            if wait_s is None:
+                raise StoreDamaged(
+                    f"{path} is not a database", remedy="choose another file; it was left as it is"
+                ) from error
+            time.sleep(wait_s)
+    if found != APPLICATION_ID:
+        raise StoreDamaged(
+            f"{path} is a database of another program",
+            remedy="choose another file; it was left as it is",
+        )
+
+
+def _application_id(path: Path) -> int:
+    try:
+        return _read_application_id(path, "mode=ro&immutable=1")
+    except (apsw.NotADBError, apsw.CorruptError):
+        if not has_content(wal_path(path)):
+            raise
+        # A process killed while it wrote its log into the file leaves one that is whole
+        # only together with that log.
+        return _read_application_id(path, "mode=ro")
+
+
+def _read_application_id(path: Path, how: str) -> int:
+    uri = f"{path.as_uri()}?{how}"
+    db = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    try:
+        return int(db.execute("PRAGMA application_id").get)
+    finally:
+        db.close()

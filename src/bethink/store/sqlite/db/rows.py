@@ -1,0 +1,578 @@
+"""Rows of the item table, the Items they map to, and the fields of export records."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache, partial
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import apsw
+
+from bethink.core.text import find_unstorable
+from bethink.errors import Refused
+from bethink.model import (
+    LEVELS,
+    LIFECYCLES,
+    NO_METADATA,
+    ROLES,
+    THREAD_EVENT_KINDS,
+    THREAD_KINDS,
+    THREAD_STATES,
+    Item,
+)
+from bethink.ports import Record
+from bethink.store.sqlite.db.connection import Row, generation, select
+from bethink.store.sqlite.db.history import STATUS_AT
+from bethink.store.sqlite.db.sql_functions import (
+    DAY_MS,
+    USED_IN_ALL,
+    USED_LAST,
+    from_ms,
+    to_ms,
+    to_ms_or_none,
+)
+
+
+class FieldType(NamedTuple):
+    """A field's type: its description, conversion to JSON, and checked conversion back.
+
+    ``read`` raises ValueError or TypeError for an invalid value.
+    """
+
+    words: str
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+class Field(NamedTuple):
+    """A field of a record; ``column`` is its SQL name where that differs."""
+
+    name: str
+    kind: FieldType
+    needed: bool = True
+    column: str = ""
+
+
+def _identity(value: Any) -> Any:
+    return value
+
+
+def _parse_text(value: Any) -> str:
+    if not isinstance(value, str) or find_unstorable(value):
+        raise ValueError
+    return value
+
+
+def _parse_name(value: Any) -> str:
+    if not _parse_text(value):
+        raise ValueError
+    return str(value)
+
+
+def _parse_int(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**63:
+        raise ValueError
+    return value
+
+
+def _parse_real(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError
+    if not math.isfinite(value):
+        raise ValueError
+    return float(value) + 0.0
+
+
+def _parse_flag(value: Any) -> int:
+    if not isinstance(value, bool):
+        raise TypeError
+    return int(value)
+
+
+def _parse_time(value: Any) -> int:
+    moment = datetime.fromisoformat(_parse_text(value))
+    if moment.tzinfo is None:
+        raise ValueError
+    return to_ms(moment)
+
+
+def _format_time(ms: int) -> str:
+    return from_ms(ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _parse_texts(value: Any) -> str:
+    if not isinstance(value, list):
+        raise TypeError
+    return _compact_json([_parse_text(part) for part in value])
+
+
+def _parse_times(value: Any) -> str:
+    if not isinstance(value, list):
+        raise TypeError
+    return _compact_json([_parse_time(part) for part in value])
+
+
+def _format_times(stored: str) -> list[str]:
+    return [_format_time(ms) for ms in json.loads(stored)]
+
+
+def _parse_regained(value: Any) -> str:
+    if not isinstance(value, list):
+        raise TypeError
+    return _compact_json(
+        [[_parse_time(at), _parse_real(left), _parse_time(since)] for at, left, since in value]
+    )
+
+
+def _format_regained(stored: str) -> list[list[Any]]:
+    told = json.loads(stored)
+    return [[_format_time(at), left, _format_time(since)] for at, left, since in told]
+
+
+def _parse_ints(value: Any) -> list[int]:
+    if not isinstance(value, list):
+        raise TypeError
+    return [_parse_int(part) for part in value]
+
+
+def _parse_object(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        raise TypeError
+    written = json.dumps(dict(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _parse_text(written)
+
+
+def _compact_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _range(low: int, high: int) -> FieldType:
+    def read(value: Any) -> int:
+        if not low <= _parse_int(value) <= high:
+            raise ValueError
+        return int(value)
+
+    return FieldType(f"a whole number from {low} to {high}", _identity, read)
+
+
+def _one_of(*allowed: str) -> FieldType:
+    def read(value: Any) -> str:
+        if value not in allowed:
+            raise ValueError
+        return str(value)
+
+    return FieldType(f"one of {', '.join(allowed)}", _identity, read)
+
+
+def _or_null(kind: FieldType) -> FieldType:
+    return FieldType(
+        f"{kind.words} or null",
+        lambda value: None if value is None else kind.write(value),
+        lambda value: None if value is None else kind.read(value),
+    )
+
+
+def _parse_digits(value: Any) -> str:
+    if not (_parse_text(value).isascii() and value.isdigit() and len(value) < 16):
+        raise ValueError
+    return str(value)
+
+
+_DIGITS = FieldType("a whole number as a text", _identity, _parse_digits)
+TEXT = FieldType("a text", _identity, _parse_text)
+NAME = FieldType("a text that is not empty", _identity, _parse_name)
+WHOLE = FieldType("a whole number", _identity, _parse_int)
+COUNT = FieldType("a whole number from 1 up", _identity, _range(1, 2**63 - 1).read)
+REAL = FieldType("a number", _identity, _parse_real)
+FLAG = FieldType("true or false", bool, _parse_flag)
+TIME = FieldType("a time with its zone, like 2026-01-31T08:00:00Z", _format_time, _parse_time)
+TEXTS = FieldType("a list of texts", json.loads, _parse_texts)
+TIMES = FieldType("a list of times", _format_times, _parse_times)
+REGAINED = FieldType("a list of [time, number, time]", _format_regained, _parse_regained)
+WHOLES = FieldType("a list of whole numbers", json.loads, _parse_ints)
+OBJECT = FieldType("an object", json.loads, _parse_object)
+
+ITEM = (
+    Field("id", NAME),
+    Field("rev", COUNT),
+    Field("level", _one_of(*LEVELS)),
+    Field("kind", TEXT),
+    Field("layer", _or_null(TEXT), needed=False),
+    Field("topic", _or_null(TEXT), needed=False),
+    Field("tier", TEXT),
+    Field("text", TEXT),
+    Field("about", TEXT),
+    Field("original", _or_null(TEXT), needed=False),
+    Field("caption", _or_null(TEXT), needed=False),
+    Field("language", _or_null(TEXT), needed=False),
+    Field("speaker", _or_null(TEXT), needed=False),
+    Field("session", _or_null(TEXT), needed=False),
+    Field("seq", _or_null(WHOLE), needed=False),
+    Field("parent", _or_null(NAME), needed=False),
+    Field("subject", _or_null(TEXT), needed=False),
+    Field("attribute", _or_null(TEXT), needed=False),
+    Field("source", TEXT),
+    Field("source_class", TEXT),
+    Field("writer", TEXT),
+    Field("trust", _range(0, 3)),
+    Field("integrity", _range(0, 4)),
+    Field("credibility", _range(0, 6)),
+    Field("classification", _range(0, 3)),
+    Field("emotion", REAL),
+    Field("importance", REAL),
+    Field("confidence", REAL),
+    Field("relevance", REAL),
+    Field("pinned", FLAG),
+    Field("protected", FLAG),
+    Field("occurred_at", _or_null(TIME), needed=False),
+    Field("occurred_end", _or_null(TIME), needed=False),
+    Field("stored_at", TIME),
+    Field("valid_from", _or_null(TIME), needed=False),
+    Field("valid_to", _or_null(TIME), needed=False),
+    Field("live_from", TIME),
+    Field("tokens", WHOLE),
+    Field("tags", TEXTS),
+    Field("entities", TEXTS),
+    Field("flags", TEXTS),
+    Field("metadata", OBJECT),
+    Field("fingerprint", NAME),
+)
+"""An item's content, in the order of ``rows.CONTENT``."""
+
+ITEM_STATE = (
+    Field("live_to", _or_null(TIME), needed=False),
+    Field("ended_by", _or_null(TEXT), needed=False),
+    Field("status", _one_of("active", "superseded", "quarantined")),
+    Field("content_hash", _or_null(NAME), needed=False),
+)
+SKETCH = Field("sketch", WHOLES)
+ENTITY = (
+    Field("id", NAME),
+    Field("kind", TEXT),
+    Field("name", TEXT),
+    Field("momentum", REAL),
+    Field("momentum_at", _or_null(TIME), needed=False),
+    Field("created_at", TIME),
+    Field("last_seen_at", _or_null(TIME), needed=False),
+)
+ALIAS = (Field("alias", NAME), Field("entity", NAME))
+LINK = (
+    Field("src_kind", NAME),
+    Field("src", NAME),
+    Field("relation", NAME, column="type"),
+    Field("dst_kind", NAME),
+    Field("dst", NAME),
+    Field("weight", REAL),
+    Field("confidence", REAL),
+    Field("context", _or_null(TEXT), needed=False),
+    Field("source", TEXT),
+    Field("created_at", TIME),
+)
+STATUS_CHANGE = (
+    Field("id", NAME),
+    Field("at", TIME),
+    Field("status", _one_of("active", "superseded", "quarantined")),
+)
+THREAD = (
+    Field("id", NAME),
+    Field("kind", _one_of(*THREAD_KINDS)),
+    Field("anchor", _or_null(TEXT), needed=False),
+    Field("headline", TEXT),
+    Field("lifecycle", _one_of(*LIFECYCLES)),
+    Field("state", _one_of(*THREAD_STATES)),
+    Field("created_at", TIME),
+    Field("updated_at", TIME),
+)
+THREAD_MEMBER = (
+    Field("thread", NAME),
+    Field("item", NAME),
+    Field("role", _one_of(*ROLES)),
+    Field("weight", REAL),
+    Field("added_at", TIME),
+)
+THREAD_EVENT = (
+    Field("thread", NAME),
+    Field("seq", WHOLE),
+    Field("kind", _one_of(*THREAD_EVENT_KINDS)),
+    Field("item", _or_null(NAME), needed=False),
+    Field("at", TIME),
+    Field("meaningful", FLAG),
+)
+USAGE = (
+    Field("id", NAME),
+    Field("recalls", WHOLE),
+    Field("last_at", _or_null(TIME), needed=False),
+    Field("stamps", TIMES),
+    Field("decay", REAL),
+    Field("decay_at", _or_null(TIME), needed=False),
+    Field("regained", _or_null(REGAINED), needed=False),
+)
+TICK = (
+    Field("number", COUNT),
+    Field("at", TIME),
+    Field("amount", REAL),
+    Field("total", REAL),
+)
+COUNTER = (Field("name", _one_of("recalls")), Field("value", _DIGITS))
+USAGE_DAY = (Field("id", NAME), Field("day", WHOLE), Field("recalls", WHOLE))
+FILE_EDIT = (
+    Field("path", NAME),
+    Field("operation", NAME),
+    Field("at", TIME),
+    Field("intent", TEXT),
+    Field("session", TEXT),
+    Field("turn", TEXT),
+    Field("item", _or_null(NAME), needed=False),
+)
+KEY = (Field("key", NAME), Field("id", NAME), Field("fingerprint", NAME), Field("at", TIME))
+TOMBSTONE = (Field("id", NAME), Field("at", TIME), Field("actor", TEXT))
+EVENT = (
+    Field("seq", COUNT),
+    Field("at", TIME),
+    Field("kind", NAME),
+    Field("item", _or_null(NAME), needed=False),
+    Field("actor", TEXT),
+    Field("detail", TEXT),
+    Field("chain", NAME),
+)
+
+# What a revision says: these columns never change, and the content hash covers them.
+CONTENT = (
+    *("id", "rev", "level", "kind", "layer", "topic", "tier", "text", "about", "original"),
+    *("caption", "language", "speaker", "session", "seq", "parent", "subject", "attribute"),
+    *("source", "source_class", "writer", "trust", "integrity", "credibility"),
+    *("classification", "emotion", "importance", "confidence", "relevance", "pinned"),
+    *("protected", "occurred_at", "occurred_end", "stored_at", "valid_from", "valid_to"),
+    *("live_from", "tokens", "tags", "entities", "flags", "metadata", "fingerprint"),
+)
+# Where the columns that are indexed, and the entities, stand among them.
+WORDS_SLICE = slice(CONTENT.index("text"), CONTENT.index("original") + 1)
+ENTITIES_INDEX = CONTENT.index("entities")
+# What may change about a revision, and what is computed from it.
+STATE_COLUMNS = ("rid", "live_to", "ended_by", "status", "length", "content_hash")
+
+INSERT_ITEM = (
+    f"INSERT INTO item ({', '.join((*CONTENT, *STATE_COLUMNS))})"
+    f" VALUES ({', '.join('?' * (len(CONTENT) + len(STATE_COLUMNS)))})"
+)
+SELECT_CONTENT = ", ".join(CONTENT)
+
+# How much of a memory is left: the ticks from `decay_at` on, or since it was stored, come
+# off. Where nothing ever ticked, which is nearly everywhere, no tick is looked for.
+DECAY = """
+    CASE WHEN EXISTS (SELECT 1 FROM tick) THEN max(0.0, round(coalesce(u.decay, 1.0)
+        - (SELECT total FROM tick ORDER BY number DESC LIMIT 1)
+        + coalesce((SELECT t.total FROM tick AS t WHERE t.at < coalesce(u.decay_at, i.stored_at)
+            ORDER BY t.at DESC LIMIT 1), 0.0), 9))
+    ELSE coalesce(u.decay, 1.0) END
+"""
+# The same at the moment `m`, from what the memory had regained by then: known of the last
+# twenty times. Where it has regained more often since, it counts as if it never had before.
+_LAST_TICK = "SELECT t.total FROM tick AS t WHERE t.at BOUND ORDER BY t.at DESC LIMIT 1"
+_DECAY_STATE_AS_OF = """
+    (SELECT r.value FROM json_each(u.regained) AS r WHERE r.value ->> 0 <= m.at
+    ORDER BY r.key DESC LIMIT 1)
+"""
+_DECAY_AS_OF = f"""
+    (SELECT max(0.0, round(coalesce(was.told ->> 1, 1.0) - max(0.0,
+        coalesce(({_LAST_TICK.replace("BOUND", "<= m.at")}), 0.0)
+        - coalesce(({_LAST_TICK.replace("BOUND", "< coalesce(was.told ->> 2, i.stored_at)")}),
+            0.0)), 9))
+    FROM m CROSS JOIN (SELECT {_DECAY_STATE_AS_OF} AS told FROM m) AS was)
+"""
+# In the order of Item's fields, so that a row is nearly an Item already.
+SELECT_ITEM = f"""
+    i.rid, i.id, i.text, i.stored_at, i.source, i.source_class, i.writer, i.rev, i.level,
+    i.kind, i.layer, i.topic, i.tier, i.tags, i.entities, i.caption, i.original, i.language,
+    i.speaker, i.session, i.seq, i.parent, i.subject, i.attribute, i.trust, i.integrity,
+    i.credibility, i.classification, i.emotion, i.importance, i.confidence, i.relevance,
+    {DECAY}, i.pinned, i.protected, i.occurred_at, i.occurred_end,
+    i.valid_from, i.valid_to, i.live_from, i.live_to, i.ended_by, i.status, i.tokens,
+    i.content_hash, i.flags, coalesce(u.recalls, 0), u.last_at, i.metadata
+"""
+_SELECT_ITEM_AS_OF = (
+    SELECT_ITEM.replace(DECAY, _DECAY_AS_OF)
+    .replace("i.status", f"(SELECT {STATUS_AT.replace('MOMENT', 'm.at')} FROM m)")
+    .replace("coalesce(u.recalls, 0)", f"(SELECT {USED_IN_ALL} FROM m)")
+    .replace("u.last_at, i.metadata", f"(SELECT {USED_LAST} FROM m), i.metadata")
+)
+_FIELDS = Item._fields
+_TIME_FIELDS = tuple(
+    _FIELDS.index(name)
+    for name in (
+        *("stored_at", "occurred_at", "occurred_end", "valid_from", "valid_to"),
+        *("live_from", "live_to", "last_recalled_at"),
+    )
+)
+_LIST_FIELDS = tuple(_FIELDS.index(name) for name in ("tags", "entities", "flags"))
+_FLAG_FIELDS = tuple(_FIELDS.index(name) for name in ("pinned", "protected"))
+_FROM_ROW_IDS = (
+    " FROM json_each(?) AS wanted CROSS JOIN item AS i ON i.rid = wanted.value"
+    " LEFT JOIN usage AS u ON u.id = i.id"
+)
+_MAX_CACHED_ITEMS = 4096
+ReadItems = Callable[[apsw.Connection, Sequence[int]], dict[int, Item]]
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+class ItemSelection(NamedTuple):
+    """The start of a statement that reads items, and its first values."""
+
+    sql: str
+    values: tuple[int, ...] = ()
+
+
+def item_selection(as_of_ms: int | None) -> ItemSelection:
+    """Select items as they are or, with a moment, as they were.
+
+    Status, usage and decay are then those of the moment.
+    """
+    if as_of_ms is None:
+        return ItemSelection(f"SELECT {SELECT_ITEM}")
+    return ItemSelection(
+        f"WITH m (at, day) AS (SELECT ?, ?) SELECT {_SELECT_ITEM_AS_OF}",
+        (as_of_ms, as_of_ms // DAY_MS),
+    )
+
+
+class NewRow(NamedTuple):
+    """A revision ready to be inserted."""
+
+    rid: int
+    content: Row
+    live_to: int | None
+    ended_by: str | None
+    status: str
+    length: int
+
+    def values(self) -> Row:
+        """Return the values in the order of INSERT_ITEM."""
+        ending = (self.live_to, self.ended_by, self.status, self.length)
+        return (*self.content, self.rid, *ending, content_hash(self.content))
+
+
+def content_hash(content: Sequence[Any]) -> str:
+    """Return the SHA-256 of the content columns, in their order, as one JSON array."""
+    return hashlib.sha256(to_json(content).encode()).hexdigest()
+
+
+def to_content(record: Record, live_from: int) -> Row:
+    """Return the content columns of a record, as stored in the file."""
+    item = record.item
+    return (
+        *(item.id, item.rev, item.level, item.kind, item.layer, item.topic, item.tier),
+        *(item.text, record.about, item.original, item.caption, item.language, item.speaker),
+        *(item.session, item.seq, item.parent, item.subject, item.attribute),
+        *(item.source, item.source_class, item.writer),
+        *(item.trust, item.integrity, item.credibility, item.classification),
+        *(_normalise_zero(item.emotion), _normalise_zero(item.importance)),
+        *(_normalise_zero(item.confidence), _normalise_zero(item.relevance)),
+        *(int(item.pinned), int(item.protected)),
+        *(to_ms_or_none(item.occurred_at), to_ms_or_none(item.occurred_end)),
+        to_ms(item.stored_at),
+        *(to_ms_or_none(item.valid_from), to_ms_or_none(item.valid_to)),
+        *(live_from, item.tokens),
+        *(to_json(item.tags), to_json(entity_ids(record)), to_json(item.flags)),
+        *(metadata_json(item.metadata), record.fingerprint),
+    )
+
+
+def _normalise_zero(value: float) -> float:
+    # SQLite keeps no negative zero, and the hash is over what it keeps.
+    return float(value) + 0.0
+
+
+def entity_ids(record: Record) -> tuple[str, ...]:
+    """Return the entities of a record: those the item names and those mentioned."""
+    mentioned = (mention.entity.id for mention in record.mentions)
+    return tuple(dict.fromkeys((*record.item.entities, *mentioned)))
+
+
+def to_json(values: Sequence[Any]) -> str:
+    """Encode values as the file stores them, in canonical form."""
+    return _ENCODER.encode(values) if values else "[]"
+
+
+def metadata_json(metadata: Mapping[str, Any]) -> str:
+    if not metadata:
+        return "{}"
+    try:
+        return json.dumps(
+            dict(metadata), ensure_ascii=False, separators=(",", ":"), allow_nan=False
+        )
+    except (TypeError, ValueError) as error:
+        raise Refused(f"the metadata cannot be written as JSON: {error}") from error
+
+
+def to_item(row: Row) -> Item:
+    """Convert a row of SELECT_ITEM to an item."""
+    values: list[Any] = list(row[1:])
+    for place in _TIME_FIELDS:
+        if values[place] is not None:
+            values[place] = _cached_time(values[place])
+    for place in _LIST_FIELDS:
+        if values[place] != "[]":
+            values[place] = _cached_texts(values[place])
+        else:
+            values[place] = ()
+    for place in _FLAG_FIELDS:
+        values[place] = values[place] == 1
+    written = values[-1]
+    values[-1] = NO_METADATA if written == "{}" else MappingProxyType(json.loads(written))
+    return Item(*values)
+
+
+# Items of one batch share times, and many share tags and entities.
+_cached_time = lru_cache(maxsize=8192)(from_ms)
+
+
+@lru_cache(maxsize=4096)
+def _cached_texts(written: str) -> tuple[str, ...]:
+    return tuple(json.loads(written))
+
+
+def read_items(
+    db: apsw.Connection, rids: Iterable[int], as_of_ms: int | None = None
+) -> dict[int, Item]:
+    """Return items by row id, as they are or were. Unknown ids are left out."""
+    start, values = item_selection(as_of_ms)
+    wanted = json.dumps(list(rids))
+    return {row[0]: to_item(row) for row in select(db, start + _FROM_ROW_IDS, (*values, wanted))}
+
+
+class HydrateRows:
+    """Cache of items by row id until the next write.
+
+    Several searches of one recall find much the same rows. Not for use inside a write
+    transaction, whose rows are not visible yet.
+    """
+
+    def __init__(self) -> None:
+        self._kept: tuple[tuple[int, int | None], dict[int, Item]] = ((-1, None), {})
+
+    def at(self, moment: datetime | None) -> ReadItems:
+        """Return a function that reads items as of the moment; as they are without one."""
+        return partial(self._read, then=to_ms_or_none(moment))
+
+    def _read(
+        self, db: apsw.Connection, rids: Sequence[int], *, then: int | None
+    ) -> dict[int, Item]:
+        kept = self._entry_for((generation(db), then))
+        missing = [rid for rid in rids if rid not in kept]
+        if missing:
+            kept.update(read_items(db, missing, then))
+        return {rid: kept[rid] for rid in rids if rid in kept}
+
+    def _entry_for(self, wanted: tuple[int, int | None]) -> dict[int, Item]:
+        state, kept = self._kept
+        if state != wanted or len(kept) > _MAX_CACHED_ITEMS:
+            # A new dict, not a cleared one: a thread that still looks at an older
+            # state of the store goes on filling the dict of that state.
+            kept = {}
+            self._kept = (wanted, kept)
+        return kept

@@ -1,0 +1,99 @@
+"""Times as the file stores them (milliseconds since 1970, UTC), and SQL functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from bethink.errors import Refused
+from bethink.retrieval.heat import BANDS_NEEDING_USE, UseCounts, band_of, heat
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+DAY_MS = 86_400_000
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def to_ms(moment: datetime) -> int:
+    """Return the millisecond a moment falls into; reject one without a time zone."""
+    if moment.tzinfo is None:
+        raise Refused(
+            f"the time {moment.isoformat()} has no time zone",
+            remedy="say which, for example +00:00",
+        )
+    return (moment - EPOCH) // _MILLISECOND
+
+
+def ceil_ms(moment: datetime) -> int:
+    """Return the first whole millisecond at or after a moment, for `>=` and `<`."""
+    return -((EPOCH - moment) // _MILLISECOND) if moment.tzinfo is not None else to_ms(moment)
+
+
+def to_ms_or_none(moment: datetime | None) -> int | None:
+    return None if moment is None else to_ms(moment)
+
+
+def from_ms(ms: int) -> datetime:
+    # Through timedelta, not a float of seconds: exact up to the year 9999.
+    return EPOCH + timedelta(milliseconds=ms)
+
+
+def from_ms_or_none(ms: int | None) -> datetime | None:
+    return None if ms is None else EPOCH + timedelta(milliseconds=ms)
+
+
+# Of a memory's usage `u`, up to the moment `m` (its millisecond `at` and its `day`).
+# The stamps are of the last twenty uses: of what was used more often since, the days know.
+_RECALLS_OF_DAYS = "SELECT sum(d.recalls) FROM usage_day AS d WHERE d.id = u.id AND d.day <= m.day"
+_LATER_USES = "(SELECT count(*) FROM json_each(u.stamps) AS s WHERE s.value > m.at)"
+_LATER_USES_THAT_DAY = f"""
+    CASE WHEN u.last_at > m.at THEN (SELECT count(*) FROM json_each(u.stamps) AS s
+        WHERE s.value > m.at AND s.value < (m.day + 1) * {DAY_MS}) ELSE 0 END
+"""
+USED_IN_ALL = f"""
+    CASE WHEN u.last_at <= m.at THEN u.recalls
+    WHEN u.recalls <= 20 OR {_LATER_USES} < 20 THEN coalesce(max(0, u.recalls - {_LATER_USES}), 0)
+    ELSE coalesce(({_RECALLS_OF_DAYS}), 0) END
+"""
+USED_LAST = f"""
+    CASE WHEN u.last_at <= m.at THEN u.last_at ELSE coalesce(
+        (SELECT max(s.value) FROM json_each(u.stamps) AS s WHERE s.value <= m.at),
+        CASE WHEN {USED_IN_ALL} > 0 THEN
+            (SELECT max(d.day) * {DAY_MS} FROM usage_day AS d WHERE d.id = u.id AND d.day <= m.day)
+        END) END
+"""
+USED_IN_30 = (
+    f"max(0, coalesce(({_RECALLS_OF_DAYS} AND d.day > m.day - 30), 0) - {_LATER_USES_THAT_DAY})"
+)
+USED_IN_90 = (
+    f"max(0, coalesce(({_RECALLS_OF_DAYS} AND d.day > m.day - 90), 0) - {_LATER_USES_THAT_DAY})"
+)
+
+_HEAT_BAND = f"""
+    (SELECT heat_band(
+        coalesce({USED_IN_30}, 0), coalesce({USED_IN_90}, 0), coalesce({USED_IN_ALL}, 0),
+        m.at - coalesce({USED_LAST}, i.stored_at), i.importance)
+    FROM (SELECT ? AS at, ? AS day) AS m LEFT JOIN usage AS u ON u.id = i.id)
+"""
+_IN_BANDS = f"{_HEAT_BAND} IN (SELECT value FROM json_each(?))"
+_IN_BANDS_IF_USED = f"""
+    CASE WHEN EXISTS (SELECT 1 FROM usage AS x WHERE x.id = i.id) THEN {_IN_BANDS} ELSE 0 END
+"""
+
+
+def heat_band_condition(bands: Iterable[str]) -> str:
+    """Return SQL that tests ``item AS i`` for heat bands; binds at, day and the bands.
+
+    Most memories were never used: where only use makes a band, they are skipped.
+    """
+    return _IN_BANDS_IF_USED if BANDS_NEEDING_USE.issuperset(bands) else _IN_BANDS
+
+
+def heat_band(*values: Any) -> str:
+    """SQL function: an item's heat band.
+
+    From its uses in 30 days, in 90 and ever, the milliseconds since the last use, and its
+    importance.
+    """
+    *uses, since_ms, importance = values
+    return band_of(heat(UseCounts(*uses), since_ms / DAY_MS, importance))

@@ -1,0 +1,445 @@
+"""Entities by vector and by name, the items that mention them, merging and splitting.
+
+Names and vectors of all entities are cached in memory until a version counter in the
+file says that an entity was added, removed or re-embedded.
+
+A merged entity keeps its row and, marked, its links; a link ``same_as`` records where
+everything went. The journal only records that it happened, because a name is content.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, NamedTuple
+
+import apsw
+
+from bethink.errors import NotFound, Refused
+from bethink.model import Entity, Item
+from bethink.ports import Embedding, Mention, Scope, ScoredEntity
+from bethink.store.sqlite.db import history as journal
+from bethink.store.sqlite.db.connection import Connections, select
+from bethink.store.sqlite.db.history import AS_OF_CTE, columns_as_of, entities_created_after
+from bethink.store.sqlite.db.rows import HydrateRows
+from bethink.store.sqlite.db.sql_functions import to_ms, to_ms_or_none
+from bethink.store.sqlite.links import ENTITY_COLUMNS, to_entity
+from bethink.store.sqlite.search.lexical import ItemLoader, as_table
+from bethink.store.sqlite.search.scope import compile_scope
+
+if TYPE_CHECKING:
+    from bethink.ports import Matrix, Vector
+
+
+_SELECT_VERSION = "SELECT value FROM meta WHERE name = 'entities'"
+_BUMP_VERSION = "UPDATE meta SET value = value + 1 WHERE name = 'entities'"
+_ADD_VECTOR = "INSERT OR REPLACE INTO entity_vector (entity, model, data) VALUES (?, ?, ?)"
+_SELECT_NAMES = "SELECT id, name FROM entity ORDER BY id"
+_VECTORS_OF_MODEL = """
+    SELECT entity, data FROM entity_vector WHERE model = ? AND length(data) = ? ORDER BY entity
+"""
+_ENTITIES_BY_ID = (
+    f"SELECT {ENTITY_COLUMNS} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
+)
+_ENTITIES_BY_ID_AS_OF = f"""
+    {AS_OF_CTE} SELECT {columns_as_of(ENTITY_COLUMNS)}
+    FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
+"""
+_EXISTING_IDS = "SELECT e.id FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
+_COUNT_EXISTING = "SELECT count(*) FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
+_UNEMBEDDED = f"""
+    SELECT {ENTITY_COLUMNS} FROM entity AS e
+    WHERE NOT EXISTS (SELECT 1 FROM entity_vector AS v WHERE v.entity = e.id AND v.model = ?)
+    ORDER BY e.id LIMIT ?
+"""
+_EMBEDDED_IDS = """
+    SELECT v.entity FROM carray(?) AS w
+    CROSS JOIN entity_vector AS v ON v.entity = w.value WHERE v.model = ?
+"""
+# Vectors of one model are of one length; two bytes a number.
+_INVALID_VECTORS = """
+    entity NOT IN (SELECT id FROM entity) OR length(data) <> coalesce(
+        (SELECT 2 * m.dim FROM model AS m WHERE m.name = entity_vector.model), length(data))
+    OR length(data) = 0 OR length(data) % 2 = 1
+"""
+# The link of a live revision 'mentions'; earlier ones know their entities themselves.
+_MENTIONING = """
+    SELECT i.rid FROM link AS l CROSS JOIN item AS i ON i.id = l.src
+    WHERE l.dst = ? AND l.type IN (TYPES) AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+    AND LIVING AND (PREDICATE) ORDER BY l.created_at DESC, l.src DESC LIMIT ?
+"""
+_MENTIONING_NOW = _MENTIONING.replace("TYPES", "'mentions'").replace("LIVING", "1")
+_MENTIONING_AS_OF = _MENTIONING.replace("TYPES", "'mentions', 'mentioned'").replace(
+    "LIVING", "instr(i.entities, json_quote(l.dst)) > 0"
+)
+
+
+class _NameTable(NamedTuple):
+    """Every entity's id and name in one text, and the offset of each."""
+
+    version: str
+    ids: tuple[str, ...]
+    text: str
+    starts: tuple[int, ...]
+
+
+class _VectorTable(NamedTuple):
+    """The unit vectors of one model, one a row."""
+
+    version: str
+    model: str
+    dim: int
+    ids: tuple[str, ...]
+    rows: Matrix
+
+
+class EntityIndex:
+    """The entities of one store, cached in memory as far as they were needed."""
+
+    def __init__(self) -> None:
+        self._names: _NameTable | None = None
+        self._vectors: _VectorTable | None = None
+
+    def near(
+        self,
+        db: apsw.Connection,
+        vector: Vector,
+        model: str,
+        limit: int,
+        as_of_ms: int | None = None,
+    ) -> list[ScoredEntity]:
+        """Return the nearest by cosine, ties by id; as of a moment, of those known then."""
+        import numpy as np  # start-up time: only a profile that asks for it
+
+        kept = self._load_vectors(db, model, len(vector))
+        length = float(np.sqrt(np.einsum("i,i->", vector, vector)))
+        if not kept.ids or limit < 1 or length == 0.0:
+            return []
+        # Not a matrix product, whose sums depend on where in the matrix a row stands.
+        cosines = np.einsum("ij,j->i", kept.rows, vector) / length
+        order = np.argsort(-cosines, kind="stable")
+        strangers = entities_created_after(db, as_of_ms)
+        known = (place for place in order.tolist() if kept.ids[place] not in strangers)
+        nearest = {kept.ids[place]: float(cosines[place]) for place in islice(known, limit)}
+        found = read_entities(db, nearest, as_of_ms)
+        return [ScoredEntity(found[key], near) for key, near in nearest.items() if key in found]
+
+    def named(
+        self, db: apsw.Connection, words: Sequence[str], limit: int, as_of_ms: int | None = None
+    ) -> list[ScoredEntity]:
+        """Return those whose id or name holds most of the words; the more mentioned first."""
+        names = self._load_names(db)
+        held: Counter[str] = Counter()
+        for word in dict.fromkeys(words):
+            held.update(_ids_with_word(names, word))
+        for stranger in entities_created_after(db, as_of_ms) & held.keys():
+            del held[stranger]
+        if not held or limit < 1:
+            return []
+        # All that tie with the last one that fits, since mentions decide among them.
+        least = sorted(held.values(), reverse=True)[:limit][-1]
+        found = read_entities(db, [key for key, count in held.items() if count >= least], as_of_ms)
+        ranked = sorted(found.values(), key=lambda one: (-held[one.id], -one.mentions, one.id))
+        return [ScoredEntity(entity, float(held[entity.id])) for entity in ranked[:limit]]
+
+    def _load_names(self, db: apsw.Connection) -> _NameTable:
+        version, kept = _entities_version(db), self._names
+        if kept is None or kept.version != version:
+            rows = select(db, _SELECT_NAMES)
+            texts = [f"{key} {name}".lower().replace("\n", " ") for key, name in rows]
+            starts = tuple(accumulate((len(text) + 1 for text in texts), initial=0))[:-1]
+            kept = _NameTable(version, tuple(key for key, _ in rows), "\n".join(texts), starts)
+            if not _is_writing(db):
+                self._names = kept
+        return kept
+
+    def _load_vectors(self, db: apsw.Connection, model: str, dim: int) -> _VectorTable:
+        version, kept = _entities_version(db), self._vectors
+        if kept is None or kept[:3] != (version, model, dim):
+            rows = select(db, _VECTORS_OF_MODEL, (model, 2 * dim))
+            ids = tuple(key for key, _ in rows)
+            kept = _VectorTable(version, model, dim, ids, _unit_rows(rows, dim))
+            if not _is_writing(db):
+                self._vectors = kept
+        return kept
+
+
+def _ids_with_word(names: _NameTable, word: str) -> Iterable[str]:
+    """Yield every entity whose id or name contains the word, once."""
+    at = names.text.find(word)
+    while at >= 0:
+        place = bisect_right(names.starts, at) - 1
+        yield names.ids[place]
+        if place + 1 == len(names.starts):
+            return
+        at = names.text.find(word, names.starts[place + 1])
+
+
+def _unit_rows(rows: Sequence[tuple[str, bytes]], dim: int) -> Matrix:
+    import numpy as np  # start-up time: only a profile that asks for it
+
+    from bethink.store.sqlite.search import vector_index as bits
+
+    wide = bits.float16_to_float32(bits.from_stored_rows((stored for _, stored in rows), dim))
+    lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+    lengths[lengths == 0.0] = 1.0
+    wide /= lengths[:, None]
+    return wide
+
+
+def read_entities(
+    db: apsw.Connection, ids: Iterable[str], as_of_ms: int | None = None
+) -> dict[str, Entity]:
+    """Return entities by id; unknown ids are left out."""
+    wanted = tuple(ids)
+    if not wanted:
+        return {}
+    if as_of_ms is None:
+        rows = select(db, _ENTITIES_BY_ID, (as_table(wanted),))
+    else:
+        rows = select(db, _ENTITIES_BY_ID_AS_OF, (as_of_ms, as_table(wanted)))
+    return {row[0]: to_entity(row) for row in rows}
+
+
+def latest_mentions(
+    db: apsw.Connection, entities: Sequence[str], each: int, scope: Scope, hydrate: ItemLoader
+) -> dict[str, list[Item]]:
+    """Return for every entity the latest items in scope that mention it."""
+    predicate = compile_scope(scope)
+    sql = (_MENTIONING_NOW if scope.as_of is None else _MENTIONING_AS_OF).replace(
+        "PREDICATE", predicate.sql
+    )
+    found = {}
+    for entity in dict.fromkeys(entities):
+        rids = [rid for (rid,) in select(db, sql, (entity, *predicate.values, each))]
+        items = hydrate(db, rids)
+        found[entity] = [items[rid] for rid in rids if rid in items]
+    return found
+
+
+def unembedded_entities(db: apsw.Connection, model: str, limit: int) -> list[Entity]:
+    """Return entities without a vector of this model."""
+    return [to_entity(row) for row in select(db, _UNEMBEDDED, (model, limit))]
+
+
+def ids_without_vector(db: apsw.Connection, ids: Sequence[str], model: str) -> list[str]:
+    """Return those of the ids, known here or not, that have no vector of this model."""
+    wanted = tuple(dict.fromkeys(ids))
+    if not wanted:
+        return []
+    have = {key for (key,) in select(db, _EMBEDDED_IDS, (as_table(wanted), model))}
+    return [key for key in wanted if key not in have]
+
+
+def set_entity_embeddings(
+    db: apsw.Connection, model: str, embeddings: Mapping[str, Embedding]
+) -> None:
+    """Store vectors of entities, replacing other models'. Unknown ids are left out."""
+    if not embeddings:
+        return
+    from bethink.store.sqlite.search import vector_index as bits  # NumPy
+
+    known = [key for (key,) in select(db, _EXISTING_IDS, (as_table(tuple(embeddings)),))]
+    if known:
+        vectors = [embeddings[key].vector for key in known]
+        stored = bits.to_float16_rows(vectors, len(vectors[0]))
+        rows = zip(known, stored, strict=True)
+        db.executemany(_ADD_VECTOR, [(key, model, row.tobytes()) for key, row in rows])
+        bump_entities_version(db)
+
+
+def mention_embeddings(mentions: Iterable[Mention]) -> dict[str, Embedding]:
+    """Return the vectors that came with mentions."""
+    return {
+        mention.entity.id: mention.embedding
+        for mention in mentions
+        if mention.embedding is not None
+    }
+
+
+def all_exist(db: apsw.Connection, ids: Iterable[str]) -> bool:
+    """Whether the store has every one of these entities."""
+    wanted = tuple(dict.fromkeys(ids))
+    return not wanted or db.execute(_COUNT_EXISTING, (as_table(wanted),)).get == len(wanted)
+
+
+def verify_entity_vectors(db: apsw.Connection) -> str:
+    """Describe problems of the entity vectors; "" when there are none."""
+    faulty = select(
+        db, f"SELECT entity FROM entity_vector WHERE {_INVALID_VECTORS} ORDER BY entity"
+    )
+    return f"{len(faulty):,} cannot be compared: {faulty[0][0]} and others" if faulty else ""
+
+
+def drop_invalid_vectors(db: apsw.Connection) -> None:
+    """Remove vectors that cannot be compared; a reindex makes them again."""
+    db.execute(f"DELETE FROM entity_vector WHERE {_INVALID_VECTORS}")
+    bump_entities_version(db)
+
+
+def bump_entities_version(db: apsw.Connection) -> None:
+    """Record that entities were added, removed or re-embedded."""
+    db.execute(_BUMP_VERSION)
+
+
+def _entities_version(db: apsw.Connection) -> str:
+    return str(db.execute(_SELECT_VERSION).get)
+
+
+def _is_writing(db: apsw.Connection) -> bool:
+    """Whether the transaction writes: uncommitted versions may be rolled back and reused."""
+    return db.txn_state("main") == apsw.SQLITE_TXN_WRITE
+
+
+class EntityQueriesMixin:
+    """Mixin of `SqliteStore`: entity queries over its connections."""
+
+    _connections: Connections
+    _hydrate: HydrateRows
+    _entities: EntityIndex
+
+    def near_entities(
+        self, vector: Vector, model: str, limit: int, *, as_of: datetime | None = None
+    ) -> list[ScoredEntity]:
+        with self._connections.read_transaction() as db:
+            return self._entities.near(db, vector, model, limit, to_ms_or_none(as_of))
+
+    def entities_with(
+        self, words: Sequence[str], limit: int, *, as_of: datetime | None = None
+    ) -> list[ScoredEntity]:
+        with self._connections.read_transaction() as db:
+            return self._entities.named(db, words, limit, to_ms_or_none(as_of))
+
+    def mentioning(self, entities: Sequence[str], each: int, scope: Scope) -> dict[str, list[Item]]:
+        with self._connections.read_transaction() as db:
+            return latest_mentions(db, entities, each, scope, self._hydrate.at(scope.as_of))
+
+    def unembedded_entities(self, model: str, limit: int) -> list[Entity]:
+        with self._connections.read_transaction() as db:
+            return unembedded_entities(db, model, limit)
+
+    def lacking_vectors(self, entities: Sequence[str], model: str) -> list[str]:
+        with self._connections.read_transaction() as db:
+            return ids_without_vector(db, entities, model)
+
+    def set_entity_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
+        with self._connections.writing() as db:
+            set_entity_embeddings(db, model, embeddings)
+
+
+_EXISTING_PAIR = "SELECT id FROM entity WHERE id IN (?, ?)"
+_ALIASES_OF = "SELECT alias FROM alias WHERE entity = ? ORDER BY alias"
+_ADD_ALIAS = "INSERT OR IGNORE INTO alias (alias, entity) VALUES (?, ?)"
+_DROP_ALIAS = "DELETE FROM alias WHERE alias = ? AND entity = ?"
+_DROP_ALIASES = "DELETE FROM alias WHERE entity = ?"
+_DROP_VECTOR = "DELETE FROM entity_vector WHERE entity = ?"
+_ADD_SAME_AS = """
+    INSERT OR REPLACE INTO link (src_kind, src, type, dst_kind, dst, context, source, created_at)
+    VALUES ('entity', ?, 'same_as', 'entity', ?, ?, 'caller', ?)
+"""
+_SELECT_SAME_AS = "SELECT context FROM link WHERE src = ? AND type = 'same_as' AND dst = ?"
+_MERGED_INTO = (
+    "SELECT dst, context FROM link WHERE src = ? AND type = 'same_as' AND src_kind = 'entity'"
+)
+_IS_MERGED = "SELECT 1 FROM link WHERE src = ? AND type = 'same_as' AND src_kind = 'entity'"
+_DROP_SAME_AS = "DELETE FROM link WHERE src = ? AND type = 'same_as' AND dst = ?"
+_COPY_MENTIONS = """
+    INSERT OR IGNORE INTO link
+        (src_kind, src, type, dst_kind, dst, weight, confidence, source, created_at)
+    SELECT src_kind, src, type, dst_kind, ?2, weight, confidence, 'same_as:' || ?1, created_at
+    FROM link WHERE dst = ?1 AND type = 'mentions' AND src_kind = 'item' AND dst_kind = 'entity'
+"""
+_MARK_MENTIONS = """
+    UPDATE OR REPLACE link SET type = 'mentioned', context = 'same_as'
+    WHERE dst = ? AND type = 'mentions' AND src_kind = 'item' AND dst_kind = 'entity'
+"""
+_UNMARK_MENTIONS = """
+    UPDATE OR REPLACE link SET type = 'mentions', context = NULL
+    WHERE dst = ? AND type = 'mentioned' AND context = 'same_as' AND src_kind = 'item'
+"""
+_COPY_EDGES = """
+    INSERT OR IGNORE INTO link
+        (src_kind, src, type, dst_kind, dst, weight, confidence, context, source, created_at)
+    SELECT 'entity', iif(src = ?1, ?2, src), type, 'entity', iif(dst = ?1, ?2, dst),
+        weight, confidence, context, 'same_as:' || ?1, created_at
+    FROM link WHERE (src = ?1 OR dst = ?1) AND src_kind = 'entity' AND dst_kind = 'entity'
+    AND type <> 'same_as' AND src <> ?2 AND dst <> ?2
+"""
+_DROP_COPIES = "DELETE FROM link WHERE (src = ?2 OR dst = ?2) AND source = 'same_as:' || ?1"
+_RECOUNT_PAIR = """
+    UPDATE entity SET mentions = (
+        SELECT count(*) FROM link AS l JOIN item AS i ON i.id = l.src AND i.live_to IS NULL
+        WHERE l.dst = entity.id AND l.type = 'mentions' AND l.src_kind = 'item'
+        AND l.dst_kind = 'entity')
+    WHERE id IN (?, ?)
+"""
+
+
+class EntityMergeMixin:
+    """Mixin of `SqliteStore`: merge two entities that are one, and split them again."""
+
+    _connections: Connections
+
+    def merge_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
+        with self._connections.writing() as db:
+            _merge(db, kept, gone, to_ms(now))
+            line = journal.Line("merged", None, "two entities")
+            journal.write(db, [line], actor=actor, at=to_ms(now))
+
+    def split_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
+        with self._connections.writing() as db:
+            _split(db, kept, gone)
+            line = journal.Line("split", None, "two entities")
+            journal.write(db, [line], actor=actor, at=to_ms(now))
+
+
+def _merge(db: apsw.Connection, kept: str, gone: str, now: int) -> None:
+    known = {row[0] for row in select(db, _EXISTING_PAIR, (kept, gone))}
+    for entity in (kept, gone):
+        if entity not in known:
+            raise NotFound(f"no memory speaks of {entity!r}")
+        if select(db, _IS_MERGED, (entity,)):
+            raise Refused(f"{entity} is merged into another already")
+    if kept == gone:
+        raise Refused(f"{kept} cannot be merged with itself")
+    names = [row[0] for row in select(db, _ALIASES_OF, (gone,))]
+    taken = {row[0] for row in select(db, _ALIASES_OF, (kept,))}
+    db.executemany(_ADD_ALIAS, [(name, kept) for name in names])
+    told = json.dumps({"names": names, "shared": sorted(taken & set(names))}, ensure_ascii=False)
+    db.execute(_DROP_ALIASES, (gone,))
+    db.execute(_COPY_MENTIONS, (gone, kept))
+    db.execute(_MARK_MENTIONS, (gone,))
+    db.execute(_COPY_EDGES, (gone, kept))
+    db.execute(_DROP_VECTOR, (gone,))
+    db.execute(_ADD_SAME_AS, (gone, kept, told, now))
+    db.execute(_RECOUNT_PAIR, (kept, gone))
+    bump_entities_version(db)
+
+
+def remove_merged_names(db: apsw.Connection, gone: str) -> None:
+    """Remove the names that an erased entity gave to the entity it was merged into."""
+    for kept, context in select(db, _MERGED_INTO, (gone,)):
+        told = json.loads(context)
+        own = [(name, kept) for name in told["names"] if name not in told["shared"]]
+        db.executemany(_DROP_ALIAS, own)
+
+
+def _split(db: apsw.Connection, kept: str, gone: str) -> None:
+    rows = select(db, _SELECT_SAME_AS, (gone, kept))
+    if not rows:
+        raise NotFound(f"{gone} was not merged into {kept}")
+    if select(db, _IS_MERGED, (kept,)):
+        raise Refused(f"{kept} is merged into another itself", remedy="split that first")
+    told = json.loads(rows[0][0])
+    db.executemany(_ADD_ALIAS, [(name, gone) for name in told["names"]])
+    own = [(name, kept) for name in told["names"] if name not in told["shared"]]
+    db.executemany(_DROP_ALIAS, own)
+    db.execute(_DROP_COPIES, (gone, kept))
+    db.execute(_UNMARK_MENTIONS, (gone,))
+    db.execute(_DROP_SAME_AS, (gone, kept))
+    db.execute(_RECOUNT_PAIR, (kept, gone))
+    bump_entities_version(db)

@@ -1,0 +1,334 @@
+"""Erase items, their revisions and all derived data, down to the bytes in the file."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import apsw
+
+from bethink.core.text import word_set
+from bethink.model import Status
+from bethink.ports import EraseReceipt
+from bethink.store.sqlite import lifecycle
+from bethink.store.sqlite.db import history as journal
+from bethink.store.sqlite.db.connection import Connections, select, translate_errors
+from bethink.store.sqlite.db.lock import TIMEOUT_S, hold_lock
+from bethink.store.sqlite.db.opening import backups
+from bethink.store.sqlite.db.rows import SELECT_CONTENT, content_hash
+from bethink.store.sqlite.db.sql_functions import to_ms
+from bethink.store.sqlite.entities import bump_entities_version, remove_merged_names
+from bethink.store.sqlite.lifecycle import adjust_mention_counts, to_json_ids
+from bethink.store.sqlite.search import browse as look
+from bethink.store.sqlite.search import staged as signatures
+from bethink.store.sqlite.search import word_index as words
+from bethink.store.sqlite.search.vectors import VectorIndex
+
+_SELECT_ROWS = """
+    SELECT i.rid, i.text, i.about, i.original, i.entities, i.live_to IS NULL, i.id
+    FROM json_each(?) AS wanted CROSS JOIN item AS i ON i.id = wanted.value
+"""
+_DROP_LINKS = """
+    DELETE FROM link
+    WHERE (src_kind = 'item' AND src = ?1) OR (dst_kind = 'item' AND dst = ?1)
+"""
+# What entities have to do with each other, where this memory said so.
+_DROP_EDGES = """
+    DELETE FROM link
+    WHERE src_kind = 'entity' AND dst_kind = 'entity' AND (context = ?1 OR source = ?1)
+"""
+# What hangs on an id, removed in this order; counted under these names.
+_DELETE_BY_ID = (
+    ("links", _DROP_LINKS),
+    ("links", _DROP_EDGES),
+    ("status changes", "DELETE FROM status_change WHERE id = ?"),
+    ("usage", "DELETE FROM usage WHERE id = ?"),
+    ("usage days", "DELETE FROM usage_day WHERE id = ?"),
+    ("thread memberships", "DELETE FROM thread_member WHERE item = ?"),
+    ("thread events", "DELETE FROM thread_event WHERE item = ?"),
+    ("file edits", "DELETE FROM file_edit WHERE item = ?"),
+    ("idempotency keys", "DELETE FROM idempotency WHERE id = ?"),
+    ("revisions", "DELETE FROM item WHERE id = ?"),
+)
+_CHILDREN = "SELECT DISTINCT id FROM item WHERE parent IN (SELECT value FROM json_each(?))"
+_SELECT_ORPHANS = f"SELECT rid, {SELECT_CONTENT} FROM item WHERE parent = ?"
+_UNPARENT = "UPDATE item SET parent = NULL, content_hash = ? WHERE rid = ?"
+_SELECT_DERIVED = """
+    SELECT DISTINCT src FROM link WHERE dst_kind = 'item' AND src_kind = 'item'
+    AND type = 'derives_from' AND dst IN (SELECT value FROM json_each(?))
+"""
+_SELECT_THREADS = """
+    SELECT DISTINCT thread FROM thread_member WHERE item IN (SELECT value FROM json_each(?))
+"""
+_SELECT_MENTIONS = """
+    SELECT dst FROM link WHERE src_kind = 'item' AND dst_kind = 'entity'
+    AND src IN (SELECT value FROM json_each(?))
+"""
+_COUNT_VECTORS = "SELECT count(*) FROM vector WHERE rid IN (SELECT value FROM json_each(?))"
+_THREAD_HAS_MEMBERS = "SELECT EXISTS (SELECT 1 FROM thread_member WHERE thread = ?)"
+_SELECT_THREAD = "SELECT headline, anchor FROM thread WHERE id = ?"
+_CLEAR_HEADLINE = "UPDATE thread SET headline = ? WHERE id = ?"
+ERASED_HEADLINE = "(its headline was erased)"
+_IS_MENTIONED = """
+    SELECT EXISTS (SELECT 1 FROM link WHERE dst = ? AND dst_kind = 'entity' AND src_kind = 'item')
+"""
+_DROP_ENTITY_LINKS = """
+    DELETE FROM link
+    WHERE (src_kind = 'entity' AND src = ?1) OR (dst_kind = 'entity' AND dst = ?1)
+"""
+# An edge between entities names the memory it came from.
+_DROP_SOURCED_EDGES = """
+    DELETE FROM link
+    WHERE src = ?1 AND src_kind = 'entity' AND dst_kind = 'entity'
+    AND EXISTS (SELECT 1 FROM json_each(?2) AS gone WHERE gone.value IN (link.context, link.source))
+"""
+_DELETE_ENTITY = (
+    ("aliases", "DELETE FROM alias WHERE entity = ?"),
+    ("entity vectors", "DELETE FROM entity_vector WHERE entity = ?"),
+    ("links", _DROP_ENTITY_LINKS),
+    ("entities", "DELETE FROM entity WHERE id = ?"),
+)
+_INSERT_TOMBSTONE = "INSERT OR IGNORE INTO tombstone (id, at, actor) VALUES (?, ?, ?)"
+# Set with the erase itself and cleared when the bytes are gone, so that a crash in
+# between is made good later: 'file' while it must be rebuilt, then 'log'.
+_SELECT_PENDING = "SELECT value FROM meta WHERE name = 'unscrubbed'"
+_SET_PENDING = "INSERT OR REPLACE INTO meta (name, value) VALUES ('unscrubbed', 'file')"
+_SET_PENDING_LOG = "UPDATE meta SET value = 'log' WHERE name = 'unscrubbed'"
+_CLEAR_PENDING = "DELETE FROM meta WHERE name = 'unscrubbed'"
+_SCRUB_ATTEMPTS = 5
+_ATTEMPT_TIMEOUT_MS = 400
+
+
+def erase_items(
+    db: apsw.Connection, vectors: VectorIndex, ids: Sequence[str], *, actor: str, now: int
+) -> EraseReceipt:
+    """Remove items and what only they brought along, in the caller's transaction.
+
+    The bytes may remain in free space and in the log until `scrub` has run.
+    """
+    rows = select(db, _SELECT_ROWS, (to_json_ids(ids),))
+    found = list(dict.fromkeys(row[6] for row in rows))
+    if not found:
+        return EraseReceipt((), {}, ())
+    wanted = to_json_ids(found)
+    left_over = _derived_memories(db, wanted, set(found))
+    threads = [row[0] for row in select(db, _SELECT_THREADS, (wanted,))]
+    rids = [row[0] for row in rows]
+    entities = {entity for row in rows for entity in json.loads(row[4])}
+    entities |= {row[0] for row in select(db, _SELECT_MENTIONS, (wanted,))}
+    removed: Counter[str] = Counter()
+    removed["parent pointers"] = _clear_parents(db, found)
+    words.unindex_rows(db, [words.IndexRow(*row[:4]) for row in rows])
+    removed["vectors"] = db.execute(_COUNT_VECTORS, (json.dumps(rids),)).get
+    vectors.remove(db, rids)
+    removed["signatures"] = signatures.remove_signatures(db, rids)
+    for rid in rids:
+        removed["sketches"] += _delete(db, "DELETE FROM sketch WHERE rid = ?", rid)
+    adjust_mention_counts(db, [row[6] for row in rows if row[5]], -1)
+    for item in found:
+        for name, sql in _DELETE_BY_ID:
+            removed[name] += _delete(db, sql, item)
+        db.execute(_INSERT_TOMBSTONE, (item, now, actor))
+    removed["links"] += _drop_sourced_edges(db, entities, wanted)
+    _delete_unmentioned_entities(db, sorted(entities), removed)
+    said = " ".join(f"{row[1]} {row[2]}" for row in rows)
+    left_over += _clean_threads(db, threads, _ErasedContent(said, entities), removed)
+    db.execute(_SET_PENDING)
+    journal.write(db, (journal.Line("erased", item) for item in found), actor=actor, at=now)
+    counts = {name: count for name, count in sorted(removed.items()) if count}
+    return EraseReceipt(tuple(found), counts, tuple(left_over))
+
+
+def _delete(db: apsw.Connection, sql: str, value: int | str) -> int:
+    db.execute(sql, (value,))
+    return db.changes()
+
+
+def _clear_parents(db: apsw.Connection, erased: Sequence[str]) -> int:
+    """Clear the parent of remaining items; the pointer is content, so their hash changes."""
+    place = SELECT_CONTENT.split(", ").index("parent")
+    count = 0
+    for parent in erased:
+        for rid, *content in select(db, _SELECT_ORPHANS, (parent,)):
+            content[place] = None
+            db.execute(_UNPARENT, (content_hash(content), rid))
+            count += 1
+    return count
+
+
+def _derived_memories(db: apsw.Connection, wanted: str, erased: set[str]) -> list[str]:
+    """List memories made from the erased ones; they may repeat their content."""
+    rows = [*select(db, _CHILDREN, (wanted,)), *select(db, _SELECT_DERIVED, (wanted,))]
+    children = sorted({row[0] for row in rows} - erased)
+    return [f"memory {child} was made from it and stays" for child in children]
+
+
+def _drop_sourced_edges(db: apsw.Connection, entities: set[str], erased: str) -> int:
+    """Remove edges between entities that the erased memories are the source of."""
+    count = 0
+    for entity in sorted(entities):
+        db.execute(_DROP_SOURCED_EDGES, (entity, erased))
+        count += db.changes()
+    return count
+
+
+def _delete_unmentioned_entities(
+    db: apsw.Connection, entities: Sequence[str], removed: Counter[str]
+) -> None:
+    """Remove entities that no other memory, live or past, mentions."""
+    for entity in entities:
+        if not db.execute(_IS_MENTIONED, (entity,)).get:
+            remove_merged_names(db, entity)
+            for name, sql in _DELETE_ENTITY:
+                removed[name] += _delete(db, sql, entity)
+    if removed["entities"]:
+        bump_entities_version(db)
+
+
+class _ErasedContent(NamedTuple):
+    """The words of the erased memories and the entities they mention."""
+
+    words: str
+    entities: set[str]
+
+
+def _clean_threads(
+    db: apsw.Connection, threads: Sequence[str], erased: _ErasedContent, removed: Counter[str]
+) -> list[str]:
+    """Remove threads that are empty now; clear erased words from others' headlines."""
+    staying = []
+    said = word_set(erased.words)
+    for thread in threads:
+        if db.execute(_THREAD_HAS_MEMBERS, (thread,)).get:
+            headline, anchor = db.execute(_SELECT_THREAD, (thread,)).get
+            if any(len(word) > 3 and word in said for word in word_set(headline)):
+                db.execute(_CLEAR_HEADLINE, (ERASED_HEADLINE, thread))
+                removed["thread headlines"] += 1
+            else:
+                staying.append(f"thread {thread} keeps its headline")
+            if anchor and any(entity in anchor for entity in erased.entities):
+                db.execute("UPDATE thread SET anchor = NULL WHERE id = ?", (thread,))
+                removed["thread anchors"] += 1
+            continue
+        removed["thread events"] += _delete(db, "DELETE FROM thread_event WHERE thread = ?", thread)
+        removed["threads"] += _delete(db, "DELETE FROM thread WHERE id = ?", thread)
+    return staying
+
+
+def mark_scrub_pending(db: apsw.Connection) -> None:
+    """Record that bytes of something removed still have to be scrubbed."""
+    db.execute(_SET_PENDING)
+
+
+def is_scrub_pending(db: apsw.Connection) -> bool:
+    """Whether an erase has yet to scrub the file, after a crash or because of a reader."""
+    return bool(select(db, _SELECT_PENDING))
+
+
+def scrub(
+    connections: Connections, *, timeout_s: float = TIMEOUT_S, attempts: int = _SCRUB_ATTEMPTS
+) -> tuple[str, ...]:
+    """Rebuild the file from the remaining rows, then truncate the log; return what remains.
+
+    ``secure_delete`` alone is not enough: when SQLite balances a tree it leaves old copies
+    of rows that moved in the free part of the page they came from, and a later delete does
+    not know of them.
+    """
+    if connections.path is None:
+        with connections.writing() as db:
+            db.execute(_CLEAR_PENDING)
+        return ()
+    with translate_errors(connections.name):
+        left = _vacuum(connections, timeout_s) or _truncate_log(connections, timeout_s, attempts)
+    return (*left, *(f"the copy {copy.name}" for copy in backups(connections.path)))
+
+
+def _vacuum(connections: Connections, timeout_s: float) -> tuple[str, ...]:
+    db = connections.for_thread()
+    with hold_lock(connections.lock, connections.name, timeout_s):
+        if select(db, _SELECT_PENDING) != [("file",)]:
+            return ()
+        try:
+            # Beside the file, not in memory, where a large space may not fit.
+            db.execute("PRAGMA temp_store = FILE")
+            db.execute("VACUUM")
+        except apsw.FullError:
+            return (f"free space in {connections.name}: no room on the disk to rebuild it",)
+        finally:
+            db.execute("PRAGMA temp_store = MEMORY")
+        db.execute(_SET_PENDING_LOG)
+    return ()
+
+
+def _truncate_log(connections: Connections, timeout_s: float, attempts: int) -> tuple[str, ...]:
+    db = connections.for_thread()
+    for _ in range(attempts):
+        # Let go of in between, so that others can write while a reader is in the way.
+        with hold_lock(connections.lock, connections.name, timeout_s):
+            if _checkpoint(db):
+                db.execute(_CLEAR_PENDING)
+                return ()
+    return (f"the log {connections.name}-wal: it is being read; the next opening clears it",)
+
+
+def _checkpoint(db: apsw.Connection) -> bool:
+    db.set_busy_timeout(_ATTEMPT_TIMEOUT_MS)
+    try:
+        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    except apsw.BusyError:
+        return False
+    finally:
+        db.set_busy_timeout(int(TIMEOUT_S * 1000))
+    return True
+
+
+class RemovalMixin:
+    """Mixin of `SqliteStore`: end, restore, set the status of and erase items."""
+
+    _connections: Connections
+    _vectors: VectorIndex
+
+    def end(
+        self,
+        ids: Sequence[str],
+        *,
+        how: str,
+        actor: str,
+        now: datetime,
+        only: Mapping[str, int] | None = None,
+    ) -> list[str]:
+        with self._connections.writing() as db:
+            unchanged = ids if only is None else lifecycle.filter_unchanged(db, ids, only)
+            return lifecycle.end_items(db, unchanged, how=how, actor=actor, now=to_ms(now))
+
+    def restore(self, ids: Sequence[str], *, actor: str, now: datetime) -> list[str]:
+        with self._connections.writing() as db:
+            return lifecycle.restore_items(db, self._vectors, ids, actor=actor, now=to_ms(now))
+
+    def set_status(
+        self,
+        ids: Sequence[str],
+        status: Status,
+        *,
+        actor: str,
+        now: datetime,
+        only: Mapping[str, int] | None = None,
+    ) -> None:
+        with self._connections.writing() as db:
+            unchanged = ids if only is None else lifecycle.filter_unchanged(db, ids, only)
+            lifecycle.set_status(db, unchanged, status, actor=actor, now=to_ms(now))
+
+    def erase(self, ids: Sequence[str], *, actor: str, now: datetime) -> EraseReceipt:
+        with self._connections.writing() as db:
+            receipt = erase_items(db, self._vectors, ids, actor=actor, now=to_ms(now))
+        if not receipt.ids:
+            return receipt
+        left = scrub(self._connections)
+        return receipt._replace(out_of_reach=(*receipt.out_of_reach, *left))
+
+    def from_source(self, source: str) -> list[str]:
+        with self._connections.read_transaction() as db:
+            return look.ids_from_source(db, source)

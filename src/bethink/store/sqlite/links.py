@@ -1,0 +1,307 @@
+"""The graph of a space: entities and their names, links, and edges between entities."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from bethink.core.text import fold
+from bethink.model import Entity, Link, Node
+from bethink.ports import Match, Mention, SearchResult
+from bethink.store.analysis import unspaced_runs
+from bethink.store.sqlite.db.connection import select
+from bethink.store.sqlite.db.history import AS_OF_CTE, columns_as_of
+from bethink.store.sqlite.db.sql_functions import from_ms, from_ms_or_none, to_ms
+from bethink.store.sqlite.search.lexical import ItemLoader, as_table
+from bethink.store.sqlite.search.scope import Predicate
+
+MAX_NAME_WORDS = 4  # words
+MAX_UNSPACED_LENGTH = 8  # letters
+MAX_TEXT_WORDS = 500  # of a text in which names are looked for
+
+ENTITY_COLUMNS = """
+    e.id, e.kind, e.name, e.mentions, e.momentum, e.momentum_at, e.last_seen_at,
+    (SELECT json_group_array(a.alias ORDER BY a.alias) FROM alias AS a WHERE a.entity = e.id)
+"""
+_ADD_ENTITY = """
+    INSERT INTO entity (id, kind, name, created_at, last_seen_at) VALUES (?1, ?2, ?3, ?4, ?4)
+    ON CONFLICT (id) DO UPDATE SET last_seen_at = max(coalesce(last_seen_at, ?4), ?4)
+"""
+_ADD_ALIAS = "INSERT INTO alias (alias, entity) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_ADD_MENTION = """
+    INSERT INTO link
+        (src_kind, src, type, dst_kind, dst, weight, confidence, source, created_at)
+    VALUES ('item', ?1, 'mentions', 'entity', ?2, 1.0, ?3, 'rule', ?4)
+    ON CONFLICT DO NOTHING
+"""
+_RAISE_CONFIDENCE = """
+    UPDATE link SET confidence = max(confidence, ?3)
+    WHERE src = ?1 AND type = 'mentions' AND dst = ?2
+    AND src_kind = 'item' AND dst_kind = 'entity'
+"""
+_ADD_LINK = """
+    INSERT INTO link
+        (src_kind, src, type, dst_kind, dst, weight, confidence, context, source, created_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (src, type, dst, src_kind, dst_kind) DO UPDATE SET
+        weight = excluded.weight, confidence = excluded.confidence,
+        context = excluded.context, source = excluded.source
+"""
+_REMOVE_LINK = """
+    DELETE FROM link WHERE src_kind = ? AND src = ? AND type = ? AND dst_kind = ? AND dst = ?
+"""
+LINK_COLUMNS = """
+    l.src_kind, l.src, l.dst_kind, l.dst, l.type, l.weight, l.confidence, l.context,
+    l.source, l.created_at
+"""
+_WORD_PIECE = re.compile(r"\w+(?:[-.'’]\w+)*")
+_POSSESSIVE = re.compile(r"['’]s?$")
+
+
+_BY_NAME = """
+    SELECT max(length(n.alias)) AS found, COLUMNS
+    FROM carray(?) AS w
+    CROSS JOIN alias AS n ON n.alias = w.value
+    CROSS JOIN entity AS e ON e.id = n.entity
+    WHERE KNOWN GROUP BY e.id ORDER BY found DESC, HELD DESC, e.id LIMIT ?
+"""
+_BY_NAME_NOW = (
+    _BY_NAME.replace("COLUMNS", ENTITY_COLUMNS).replace("KNOWN", "1").replace("HELD", "e.mentions")
+)
+_BY_NAME_AS_OF = (
+    f"{AS_OF_CTE} {_BY_NAME}".replace("COLUMNS", columns_as_of(ENTITY_COLUMNS))
+    .replace("KNOWN", "e.created_at <= (SELECT at FROM m)")
+    .replace("HELD", "held")
+)
+
+
+def find_entities(
+    db: apsw.Connection, text: str, limit: int, as_of_ms: int | None = None
+) -> list[Entity]:
+    """Return entities whose name or alias occurs in the text, longest name first."""
+    names = tuple(dict.fromkeys(_candidate_names(text)))
+    if not names or limit < 1:
+        return []
+    if as_of_ms is None:
+        rows = select(db, _BY_NAME_NOW, (as_table(names), limit))
+    else:
+        rows = select(db, _BY_NAME_AS_OF, (as_of_ms, as_table(names), limit))
+    return [to_entity(row[1:]) for row in rows]
+
+
+def list_entities(db: apsw.Connection, prefix: str, limit: int, offset: int) -> list[Entity]:
+    """Return entities with a name that starts with the prefix, most mentioned first."""
+    start = normalise_alias(prefix)
+    named = "WHERE e.id IN (SELECT entity FROM alias WHERE alias >= ? AND alias < ?)"
+    rows = select(
+        db,
+        f"SELECT {ENTITY_COLUMNS} FROM entity AS e {named if start else ''}"
+        " ORDER BY e.mentions DESC, e.id LIMIT ? OFFSET ?",
+        # The last character there is: all that begins so comes before it.
+        (*((start, f"{start}\U0010ffff") if start else ()), max(limit, 0), max(offset, 0)),
+    )
+    return [to_entity(row) for row in rows]
+
+
+def links_of(
+    db: apsw.Connection,
+    ids: Sequence[str],
+    types: Sequence[str],
+    incoming: bool,
+    as_of_ms: int | None = None,
+) -> list[Link]:
+    """Return links that leave these nodes and, with ``incoming``, enter them; each once.
+
+    As of a moment only those made by then.
+    """
+    if not ids:
+        return []
+    asked = as_table(tuple(dict.fromkeys(ids)))
+    of_type = "AND l.type IN (SELECT value FROM json_each(?))" if types else ""
+    known = "" if as_of_ms is None else "AND l.created_at <= ?"
+    ends = ("src", "dst") if incoming else ("src",)
+    sql = " UNION ".join(
+        f"SELECT {LINK_COLUMNS} FROM carray(?) AS w"
+        f" CROSS JOIN link AS l ON l.{end} = w.value {of_type} {known}"
+        for end in ends
+    )
+    one: tuple[Any, ...] = (asked, *([json.dumps(list(types))] if types else ()))
+    if as_of_ms is not None:
+        one = (*one, as_of_ms)
+    rows = select(db, f"{sql} ORDER BY src, type, dst, src_kind, dst_kind", one * len(ends))
+    return [to_link(row) for row in rows]
+
+
+def add_links(db: apsw.Connection, links: Sequence[Link], now: datetime) -> None:
+    """Add links; the same ends and type again overwrite all but the creation time."""
+    db.executemany(
+        _ADD_LINK,
+        (
+            (
+                *(link.src.kind, link.src.id, link.type, link.dst.kind, link.dst.id),
+                *(link.weight, link.confidence, link.context, link.source),
+                to_ms(link.created_at or now),
+            )
+            for link in links
+        ),
+    )
+
+
+def remove_links(db: apsw.Connection, links: Sequence[Link]) -> list[Link]:
+    """Remove links by their ends and type; return those that existed."""
+    gone = []
+    for link in links:
+        ends = (link.src.kind, link.src.id, link.type, link.dst.kind, link.dst.id)
+        db.execute(_REMOVE_LINK, ends)
+        if db.changes():
+            gone.append(link)
+    return gone
+
+
+def add_mentions(
+    db: apsw.Connection, item_id: str, mentions: Sequence[Mention], now: datetime
+) -> None:
+    """Link an item to the entities it mentions, creating those that are new.
+
+    ``entity.mentions`` counts the items; the same mention again counts once.
+    """
+    at = to_ms(now)
+    for entity, confidence, _ in mentions:
+        db.execute(_ADD_ENTITY, (entity.id, entity.kind, entity.name, at))
+        aliases = {normalise_alias(name) for name in (entity.name, *entity.aliases)}
+        db.executemany(_ADD_ALIAS, ((alias, entity.id) for alias in sorted(aliases) if alias))
+        db.execute(_ADD_MENTION, (item_id, entity.id, confidence, at))
+        if db.changes():
+            db.execute("UPDATE entity SET mentions = mentions + 1 WHERE id = ?", (entity.id,))
+        else:
+            db.execute(_RAISE_CONFIDENCE, (item_id, entity.id, confidence))
+
+
+def search_entities(
+    db: apsw.Connection,
+    entities: Sequence[str],
+    depth: int,
+    predicate: Predicate,
+    hydrate: ItemLoader,
+) -> SearchResult:
+    """Return items that mention the entities; the score is the share of them, ties by id."""
+    asked = tuple(dict.fromkeys(entities))
+    if not asked or depth < 1:
+        return SearchResult(())
+    # A link 'mentions' is of the live revision; an earlier one knows its entities itself.
+    rows = select(
+        db,
+        f"""
+        SELECT i.rid, json_group_array(l.dst ORDER BY l.dst) AS held
+        FROM carray(?) AS w
+        CROSS JOIN link AS l ON l.dst = w.value AND l.type IN ('mentions', 'mentioned')
+            AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+        CROSS JOIN item AS i ON i.id = l.src
+        WHERE CASE WHEN i.live_to IS NULL THEN l.type = 'mentions'
+            ELSE instr(i.entities, json_quote(l.dst)) > 0 END
+            AND ({predicate.sql})
+        GROUP BY i.rid ORDER BY count(*) DESC, i.id LIMIT ?""",
+        (as_table(asked), *predicate.values, depth),
+    )
+    names: dict[str, str] = dict(
+        select(
+            db,
+            "SELECT e.id, e.name FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value",
+            (as_table(asked),),
+        )
+    )
+    items = hydrate(db, [rid for rid, _ in rows])
+    matches = []
+    for rid, held in rows:
+        if rid in items:
+            found = json.loads(held)
+            why = f"mentions {', '.join(names.get(entity, entity) for entity in found)}"
+            matches.append(Match(items[rid], len(found) / len(asked), why))
+    return SearchResult(tuple(matches), f"{len(asked)} entities asked for", 1.0)
+
+
+def normalise_alias(name: str) -> str:
+    """Return the form in which names are compared."""
+    return fold(name) or " ".join(name.casefold().split())
+
+
+def _candidate_names(text: str) -> Iterator[str]:
+    """Yield every run of up to four words that could be a name, in alias form."""
+    words = fold(text).split()[:MAX_TEXT_WORDS]
+    for at, word in enumerate(words):
+        for length in range(1, MAX_NAME_WORDS + 1):
+            run = words[at : at + length]
+            if len(run) == length:
+                head, last = run[:-1], run[-1]
+                trimmed = _POSSESSIVE.sub("", last.rstrip("?"))
+                for end in dict.fromkeys((last, trimmed)):
+                    yield " ".join((*head, end))
+        for piece in _WORD_PIECE.findall(word):
+            yield _POSSESSIVE.sub("", piece)
+        for run_of_letters in unspaced_runs(word):
+            yield from _substrings(run_of_letters[:MAX_TEXT_WORDS])
+
+
+def _substrings(run: str) -> Iterator[str]:
+    for start in range(len(run)):
+        for end in range(start + 1, min(start + MAX_UNSPACED_LENGTH, len(run)) + 1):
+            yield run[start:end]
+
+
+def to_entity(row: Sequence[Any]) -> Entity:
+    identity, kind, name, mentions, momentum, momentum_at, last_seen_at, aliases = row
+    own = normalise_alias(name)
+    return Entity(
+        id=identity,
+        kind=kind,
+        name=name,
+        aliases=tuple(alias for alias in json.loads(aliases) if alias != own),
+        mentions=mentions,
+        momentum=momentum,
+        momentum_at=from_ms_or_none(momentum_at),
+        last_seen_at=from_ms_or_none(last_seen_at),
+    )
+
+
+def to_link(row: Sequence[Any]) -> Link:
+    """Convert a row of LINK_COLUMNS to a link."""
+    src_kind, src, dst_kind, dst, kind, weight, confidence, context, source, created_at = row
+    return Link(
+        src=Node(src_kind, src),
+        dst=Node(dst_kind, dst),
+        type=kind,
+        weight=weight,
+        confidence=confidence,
+        context=context,
+        source=source,
+        created_at=from_ms(created_at),
+    )
+
+
+# An entity is at the end of a link from every memory that mentions it; the index on
+# (dst, type) holds all that is asked here, so those are passed over without a look-up.
+_EDGES_OF_ENTITY = f"""
+    SELECT {LINK_COLUMNS} FROM (
+        SELECT * FROM link WHERE src = ?1 AND src_kind = 'entity' AND dst_kind = 'entity'
+        UNION
+        SELECT * FROM link WHERE dst = ?1 AND src_kind = 'entity' AND dst_kind = 'entity'
+    ) AS l
+    WHERE l.created_at <= ?2
+    ORDER BY l.created_at DESC, l.src, l.type, l.dst LIMIT ?3
+"""
+
+
+def edges_of(
+    db: apsw.Connection, entities: Sequence[str], each: int, until: datetime
+) -> dict[str, list[Link]]:
+    """Return for every entity the edges from and to it, newest first."""
+    at = to_ms(until)
+    return {
+        entity: [to_link(row) for row in select(db, _EDGES_OF_ENTITY, (entity, at, max(each, 0)))]
+        for entity in dict.fromkeys(entities)
+    }

@@ -1,0 +1,374 @@
+"""Put records in: decide what becomes of each, then write all in one transaction.
+
+Turns of a session get their sequence number and the link to the turn before inside the
+write transaction, so that several writers to one session never give the same number,
+and a late turn is put in its place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import apsw
+
+from bethink.errors import Conflict, Refused
+from bethink.model import Item
+from bethink.ports import Embedding, PutResult, Record
+from bethink.store.analysis import extra_index_words
+from bethink.store.sqlite import entities as entity_index
+from bethink.store.sqlite import links as graph
+from bethink.store.sqlite.db import history as journal
+from bethink.store.sqlite.db import history as standing
+from bethink.store.sqlite.db.connection import select
+from bethink.store.sqlite.db.rows import INSERT_ITEM, NewRow, entity_ids, to_content
+from bethink.store.sqlite.db.sql_functions import from_ms
+from bethink.store.sqlite.search import staged as signatures
+from bethink.store.sqlite.search import word_index as words
+from bethink.store.sqlite.search.vectors import VectorIndex
+
+_MAX_SEQ = 2**63 - 1  # the largest number a column holds
+_SELECT_MAX_SEQ = "SELECT max(seq) FROM item WHERE session = ? AND live_to IS NULL"
+_ADJACENT_TURN = """
+    SELECT id FROM item
+    WHERE session = ? AND live_to IS NULL AND (seq, id) {side} (?, ?) AND id <> ?
+    ORDER BY seq {order}, id {order} LIMIT 1
+"""
+_PREVIOUS_TURN = _ADJACENT_TURN.format(side="<", order="DESC")
+_NEXT_TURN = _ADJACENT_TURN.format(side=">", order="ASC")
+_LINK_FOLLOWS = """
+    INSERT INTO link (src_kind, src, type, dst_kind, dst, source, created_at)
+    VALUES ('item', ?, 'follows', 'item', ?, 'rule', ?) ON CONFLICT DO NOTHING
+"""
+_UNLINK_FOLLOWS = """
+    DELETE FROM link WHERE src = ? AND type = 'follows' AND src_kind = 'item'
+    AND dst_kind = 'item'
+"""
+
+
+def assign_turn_numbers(db: apsw.Connection, records: Sequence[Record]) -> list[Record]:
+    """Number the turns of a session that have no number after its last one."""
+    highest: dict[str, int] = {}
+    done = []
+    for record in records:
+        item = record.item
+        if item.session is None or item.rev > 1:
+            done.append(record)
+            continue
+        if item.session not in highest:
+            found = db.execute(_SELECT_MAX_SEQ, (item.session,)).get
+            highest[item.session] = -1 if found is None else int(found)
+        place = highest[item.session] + 1 if item.seq is None else item.seq
+        if place > _MAX_SEQ:
+            raise Refused(f"the session {item.session!r} has no number left for another turn")
+        highest[item.session] = max(highest[item.session], place)
+        same = item.seq == place
+        done.append(record if same else replace(record, item=item._replace(seq=place)))
+    return done
+
+
+def link_turns(db: apsw.Connection, stored: Iterable[Item], now: int) -> None:
+    """Link each new turn to the one before it, and the one after to it."""
+    turns = [item for item in stored if item.session is not None and item.rev == 1]
+    new = {item.id for item in turns}
+    for item in turns:
+        here = (item.session, item.seq, item.id, item.id)
+        for (before,) in select(db, _PREVIOUS_TURN, here):
+            db.execute(_LINK_FOLLOWS, (item.id, before, now))
+        for (after,) in select(db, _NEXT_TURN, here):
+            if after not in new:  # a new one links itself
+                db.execute(_UNLINK_FOLLOWS, (after,))
+                db.execute(_LINK_FOLLOWS, (after, item.id, now))
+
+
+_SELECT_LATEST = """
+    SELECT i.id, i.rid, i.rev, i.live_from, i.live_to, i.fingerprint, i.level, i.entities
+    FROM json_each(?) AS wanted
+    CROSS JOIN item AS i
+        ON i.id = wanted.value AND i.rev = (SELECT max(rev) FROM item WHERE id = wanted.value)
+"""
+_SELECT_SAME_CONTENT = """
+    SELECT i.fingerprint, i.level, i.id, i.classification, i.trust FROM json_each(?) AS wanted
+    CROSS JOIN item AS i ON i.fingerprint = wanted.value AND i.live_to IS NULL
+    WHERE i.status = 'active' AND (i.valid_to IS NULL OR i.valid_to > ?)
+    ORDER BY i.rid
+"""
+_SELECT_KEYS = """
+    SELECT key, id, fingerprint FROM idempotency
+    WHERE key IN (SELECT value FROM json_each(?))
+"""
+_SELECT_ERASED = "SELECT id FROM tombstone WHERE id IN (SELECT value FROM json_each(?))"
+_NEXT_RID = "SELECT coalesce(max(rid), 0) + 1 FROM item"
+END_REVISION = "UPDATE item SET live_to = ?, ended_by = ? WHERE rid = ?"
+ADD_SKETCH = "INSERT OR IGNORE INTO sketch (band, rid) VALUES (?, ?)"
+_ADD_KEY = "INSERT INTO idempotency (key, id, fingerprint, at) VALUES (?, ?, ?, ?)"
+# An entity that only earlier revisions speak of stays linked to them.
+_MARK_PAST_MENTION = """
+    UPDATE OR REPLACE link SET type = 'mentioned' WHERE src = ? AND type = 'mentions' AND dst = ?
+    AND src_kind = 'item' AND dst_kind = 'entity'
+"""
+_ADD_NAMED_MENTION = """
+    INSERT OR IGNORE INTO link (src_kind, src, type, dst_kind, dst, source, created_at)
+    SELECT 'item', ?, 'mentions', 'entity', id, 'caller', ? FROM entity WHERE id = ?
+"""
+_DROP_PAST_MENTION = """
+    DELETE FROM link WHERE src = ? AND type = 'mentioned' AND dst = ?
+    AND src_kind = 'item' AND dst_kind = 'entity'
+"""
+_ADJUST_MENTION_COUNT = "UPDATE entity SET mentions = mentions + ? WHERE id = ?"
+
+
+@dataclass(slots=True)
+class _Revision:
+    """The latest revision of an item, stored already or about to be."""
+
+    rid: int
+    rev: int
+    live_from: int
+    live_to: int | None
+    content: tuple[str, str]  # fingerprint and level
+    entities: tuple[str, ...]
+    record: Record | None = None
+
+
+class _ExistingItem(NamedTuple):
+    """An item that holds the same content already."""
+
+    id: str
+    classification: int
+    trust: int
+
+    def can_replace(self, item: Item) -> bool:
+        """Whether all readers of the item see this one, and trust it as much."""
+        return self.classification <= item.classification and self.trust >= item.trust
+
+
+class _KeyUse(NamedTuple):
+    id: str
+    fingerprint: str
+
+
+def put_records(
+    db: apsw.Connection, vectors: VectorIndex, records: Sequence[Record], *, actor: str, now: int
+) -> list[PutResult]:
+    """Store the new ones among the records; all of them or, on an error, none."""
+    records = assign_turn_numbers(db, [_with_index_forms(record) for record in records])
+    plan = _PutPlan(db, records, now)
+    kept = [plan.take(record) for record in records]
+    plan.carry_out(db, vectors, actor)
+    return kept
+
+
+def _with_index_forms(record: Record) -> Record:
+    """Add the further word forms by which the index finds the record."""
+    forms = extra_index_words(f"{record.item.text} {record.about}")
+    return replace(record, about=f"{record.about} {forms}".strip()) if forms else record
+
+
+def next_rid(db: apsw.Connection) -> int:
+    """Return the row id for the next revision."""
+    return int(db.execute(_NEXT_RID).get)
+
+
+class _PutPlan:
+    """The outcome of a batch. Records see those before them in the same batch."""
+
+    def __init__(self, db: apsw.Connection, records: Sequence[Record], now: int) -> None:
+        self._now = now
+        self._rid = next_rid(db)
+        self._new: list[_Revision] = []
+        self._split: dict[int, words.RowTerms] = {}
+        self._closed: list[tuple[int, str, int]] = []
+        self._dropped: list[tuple[str, str]] = []
+        self._new_keys: list[tuple[str, str, str, int]] = []
+        ids = _json_list(record.item.id for record in records)
+        self._latest = {
+            row[0]: _Revision(
+                row[1], row[2], row[3], row[4], (row[5], row[6]), tuple(json.loads(row[7]))
+            )
+            for row in select(db, _SELECT_LATEST, (ids,))
+        }
+        self._erased = {row[0] for row in select(db, _SELECT_ERASED, (ids,))}
+        self._contents: defaultdict[tuple[str, str], list[_ExistingItem]] = defaultdict(list)
+        prints = _json_list(record.fingerprint for record in records)
+        for fingerprint, level, *holder in select(db, _SELECT_SAME_CONTENT, (prints, now)):
+            self._contents[fingerprint, level].append(_ExistingItem(*holder))
+        keys = _json_list(record.key for record in records if record.key is not None)
+        self._keys = {row[0]: _KeyUse(*row[1:]) for row in select(db, _SELECT_KEYS, (keys,))}
+
+    def take(self, record: Record) -> PutResult:
+        """Decide what becomes of a record."""
+        used = self._keys.get(record.key) if record.key is not None else None
+        if used is not None:
+            if used.fingerprint != record.fingerprint:
+                raise Conflict(
+                    f"the key {record.key!r} was used before for other content ({used.id})",
+                    remedy="use a new key for a new memory",
+                )
+            return PutResult(used.id, "repeated")
+        content = (record.fingerprint, record.item.level)
+        same = [held for held in self._contents[content] if held.can_replace(record.item)]
+        if same and record.skip_duplicate and record.item.rev == 1:
+            self._record_key(record, same[0].id)
+            return PutResult(same[0].id, "duplicate")
+        self._add(record, content)
+        self._record_key(record, record.item.id)
+        return PutResult(record.item.id, "stored")
+
+    def _add(self, record: Record, content: tuple[str, str]) -> None:
+        item = record.item
+        before = self._latest.get(item.id)
+        self._require_next_revision(item, before)
+        # Never before the revision it replaces, even if the clock went back.
+        begin = self._now if before is None else max(self._now, before.live_from)
+        held = entity_ids(record)
+        if before is not None:
+            self._end_revision(item.id, before, begin)
+            gone = set(before.entities) - set(held)
+            self._dropped += [(item.id, entity) for entity in before.entities if entity in gone]
+        new = _Revision(self._rid, item.rev, begin, None, content, held, record)
+        self._rid += 1
+        self._new.append(new)
+        self._latest[item.id] = new
+        self._contents[content].append(_ExistingItem(item.id, item.classification, item.trust))
+
+    def _require_next_revision(self, item: Item, before: _Revision | None) -> None:
+        if item.id in self._erased:
+            raise Refused(f"{item.id} was erased; an erased id is never used again")
+        live = before.rev if before is not None and before.live_to is None else 0
+        if before is not None and live == 0:
+            raise Conflict(f"{item.id} was forgotten", remedy=f"bethink restore {item.id}")
+        if item.rev != live + 1:
+            found = f"its revision is {live}" if live else "it is not there"
+            raise Conflict(
+                f"{item.id} cannot become revision {item.rev}: {found}",
+                remedy="read it again and repeat the change",
+            )
+
+    def _end_revision(self, item_id: str, before: _Revision, moment: int) -> None:
+        before.live_to = moment
+        if before.record is None:
+            self._closed.append((moment, "revised", before.rid))
+        holders = self._contents[before.content]
+        holders[:] = [held for held in holders if held.id != item_id]
+
+    def _record_key(self, record: Record, item_id: str) -> None:
+        if record.key is not None:
+            self._keys[record.key] = _KeyUse(item_id, record.fingerprint)
+            self._new_keys.append((record.key, item_id, record.fingerprint, self._now))
+
+    def carry_out(self, db: apsw.Connection, vectors: VectorIndex, actor: str) -> None:
+        """Write everything that was decided."""
+        # First, since an item has one live revision at any time.
+        db.executemany(END_REVISION, self._closed)
+        self._insert_rows(db)
+        self._index_rows(db, vectors)
+        self._write_links(db)
+        db.executemany(_ADD_KEY, self._new_keys)
+        journal.write(db, map(_journal_line, self._new), actor=actor, at=self._now)
+
+    def _insert_rows(self, db: apsw.Connection) -> None:
+        db.executemany(INSERT_ITEM, (self._row(db, new).values() for new in self._new))
+        db.executemany(
+            ADD_SKETCH,
+            ((band, new.rid) for new in self._new for band in _record(new).sketch),
+        )
+        # What is new and active stands as everything does that nothing is told of.
+        statuses = ((new, _record(new).item.status) for new in self._new)
+        standing.record_status_changes(
+            db,
+            (
+                standing.StatusChange(_record(new).item.id, new.live_from, status)
+                for new, status in statuses
+                if status != "active" or new.rev > 1
+            ),
+        )
+
+    def _row(self, db: apsw.Connection, new: _Revision) -> NewRow:
+        record = _record(new)
+        content = to_content(record, new.live_from)
+        ended_by = None if new.live_to is None else "revised"
+        split = self._split[new.rid] = words.split_row(db, _index_row(new))
+        return NewRow(new.rid, content, new.live_to, ended_by, record.item.status, split.length)
+
+    def _index_rows(self, db: apsw.Connection, vectors: VectorIndex) -> None:
+        texts = [_index_row(new) for new in self._new]
+        words.index_rows(db, texts, [self._split[row.rid] for row in texts])
+        signatures.add_signatures(
+            db,
+            [
+                (row.rid, signatures.content_terms(row.text, self._split[row.rid].text, db))
+                for row in texts
+            ],
+        )
+        by_model: dict[str, list[tuple[int, Embedding]]] = {}
+        for new in self._new:
+            record = _record(new)
+            if record.embedding is not None:
+                if not record.model:
+                    raise Refused(f"the vector of {record.item.id} does not say its model")
+                by_model.setdefault(record.model, []).append((new.rid, record.embedding))
+        for model, rows in by_model.items():
+            vectors.add(db, model, rows)
+
+    def _write_links(self, db: apsw.Connection) -> None:
+        now = from_ms(self._now)
+        mentions = [mention for new in self._new for mention in _record(new).mentions]
+        is_new = not entity_index.all_exist(db, (mention.entity.id for mention in mentions))
+        for item, entity in self._dropped:
+            db.execute(_MARK_PAST_MENTION, (item, entity))
+            db.execute(_ADJUST_MENTION_COUNT, (-db.changes(), entity))
+        for new in self._new:
+            record = _record(new)
+            if record.mentions:
+                graph.add_mentions(db, record.item.id, record.mentions, now)
+            self._link_named_entities(db, new)
+            if new.rev > 1:
+                again = ((record.item.id, entity) for entity in new.entities)
+                db.executemany(_DROP_PAST_MENTION, again)
+            if record.links:
+                graph.add_links(db, record.links, now)
+        if is_new:
+            entity_index.bump_entities_version(db)
+        self._embed_entities(db)
+
+    def _embed_entities(self, db: apsw.Connection) -> None:
+        by_model: dict[str, dict[str, Embedding]] = {}
+        for new in self._new:
+            record = _record(new)
+            came = entity_index.mention_embeddings(record.mentions)
+            if came and record.model:
+                by_model.setdefault(record.model, {}).update(came)
+        for model, vectors in by_model.items():
+            entity_index.set_entity_embeddings(db, model, vectors)
+        link_turns(db, (_record(new).item for new in self._new), self._now)
+
+    def _link_named_entities(self, db: apsw.Connection, new: _Revision) -> None:
+        """Link entities that the item names by id only."""
+        record = _record(new)
+        for entity in record.item.entities:
+            db.execute(_ADD_NAMED_MENTION, (record.item.id, self._now, entity))
+            db.execute(_ADJUST_MENTION_COUNT, (db.changes(), entity))
+
+
+def _record(new: _Revision) -> Record:
+    assert new.record is not None
+    return new.record
+
+
+def _index_row(new: _Revision) -> words.IndexRow:
+    record = _record(new)
+    return words.IndexRow(new.rid, record.item.text, record.about, record.item.original)
+
+
+def _journal_line(new: _Revision) -> journal.Line:
+    if new.rev == 1:
+        return journal.Line("stored", _record(new).item.id)
+    return journal.Line("revised", _record(new).item.id, f"revision {new.rev}")
+
+
+def _json_list(values: Iterable[str]) -> str:
+    return json.dumps(list(dict.fromkeys(values)), ensure_ascii=False)

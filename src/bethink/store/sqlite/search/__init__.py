@@ -1,0 +1,1 @@
+"""Searches of the SQLite store: lexical, fuzzy, by vector, by signature, by time."""

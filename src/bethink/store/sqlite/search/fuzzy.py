@@ -1,0 +1,296 @@
+"""Fuzzy search: misspelt words and parts of words.
+
+A word that is rare in the index is expanded to the terms it resembles (by the
+vocabulary's trigrams) and also looked for as a substring (by the memories' trigrams). A
+memory scores the share of the query that it holds, each word weighted by its idf and by
+its spelling similarity.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+
+import apsw
+
+from bethink.ports import Match, SearchResult, WordStatistics
+from bethink.store.analysis import (
+    MIN_PART_LENGTH,
+    PART_SIMILARITY,
+    best_substring_match,
+    fold,
+    max_edits,
+    one_edit_variants,
+    spelling_similarity,
+    trigrams,
+)
+from bethink.store.ranking import idf
+from bethink.store.sqlite.search.lexical import (
+    MAX_TERMS,
+    CandidateRequest,
+    CandidateRow,
+    ItemLoader,
+    ParsedQuery,
+    document_frequencies,
+    gather_candidates,
+    make_plan,
+    parse_query,
+    tokenizer,
+    word_statistics,
+    words_and_terms,
+)
+from bethink.store.sqlite.search.scope import Predicate
+
+POSTINGS_BUDGET = 20_000
+RARE_DOCUMENTS = 2  # memories; a word in so few may itself be a slip
+MAX_EXPANSIONS = 8
+MAX_TRIGRAM_CANDIDATES = 300  # terms that share trigrams, looked at for each word
+MAX_EDIT_SEARCH_LENGTH = 8  # letters; longer words keep a trigram whatever the slip
+MAX_WORD_LENGTH = 40
+SimilarTerm = tuple[str, float, int]  # a term, how alike it is, and how many memories hold it
+MAX_ROWS_READ = 2_000  # memories read for a word too short to tell by its trigrams
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzyTerm:
+    """A word of the query: the terms it may match with their similarity, and its weight."""
+
+    word: str
+    term: str
+    weight: float
+    readings: Mapping[str, float]
+    hardly_known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzyMatch:
+    """How a memory matches a word: similarity, and the term or substring matched."""
+
+    likeness: float
+    term: str = ""
+    inside: str = ""
+
+
+def search_substring(
+    db: apsw.Connection, text: str, depth: int, predicate: Predicate, hydrate: ItemLoader
+) -> SearchResult:
+    """Search memories for the query's words, similar spellings and parts of words."""
+    reading = parse_query(db, text)
+    then = predicate.then
+    asked = _expand_query(db, reading, then) if reading.wanted else _literal_query(text)
+    rows = {row.rid: row for row in _candidates_by_terms(db, asked, depth, predicate)}
+    pieces: dict[int, dict[str, FuzzyMatch]] = {}
+    for word in asked:
+        for row, held in _candidates_by_substring(db, word, max(200, 2 * depth), predicate):
+            rows.setdefault(row.rid, row)
+            pieces.setdefault(row.rid, {})[word.word] = held
+    judged = _score(db, asked, rows.values(), pieces)[: max(depth, 0)]
+    items = hydrate(db, [row.rid for row, _, _ in judged])
+    matches = tuple(
+        Match(items[row.rid], score, _describe_matches(db, row, held))
+        for row, score, held in judged
+        if row.rid in items
+    )
+    otherwise = [word.word for word in asked if word.hardly_known]
+    note = f"read otherwise: {', '.join(otherwise)}" if otherwise else "all words are known"
+    return SearchResult(matches, note, 1.0 if asked else 0.0)
+
+
+def _literal_query(text: str) -> list[FuzzyTerm]:
+    """Search a query without a word, like ``=>`` or an emoji, literally."""
+    piece = "".join(text.split()).replace("\0", "")[:MAX_WORD_LENGTH]
+    return [FuzzyTerm(piece, "", 1.0, {}, hardly_known=True)] if piece else []
+
+
+def _expand_query(
+    db: apsw.Connection, reading: ParsedQuery, as_of_ms: int | None
+) -> list[FuzzyTerm]:
+    known = word_statistics(db, reading.spelling, as_of_ms)
+    asked: dict[str, FuzzyTerm] = {}
+    for unit in reading.wanted:
+        for word, term in zip(unit.words, unit.terms, strict=True):
+            if term not in asked and len(asked) < MAX_TERMS:
+                alike = partial(_similar_terms, db, term, as_of_ms)
+                asked[term] = _expand_term(word, term, unit.joined, known, alike)
+    return list(asked.values())
+
+
+def _expand_term(
+    word: str,
+    term: str,
+    joined: str,
+    known: WordStatistics,
+    find_alike: Callable[[], list[SimilarTerm]],
+) -> FuzzyTerm:
+    """Expand a word to similar terms. Its weight is the idf of the likeliest one."""
+    readings = {term: 1.0} if known.frequencies[term] else {}
+    if joined and known.frequencies[joined]:
+        readings[joined] = 1.0
+    hardly_known = known.frequencies[term] <= RARE_DOCUMENTS and len(word) >= 3
+    frequency = known.frequencies[term]
+    if hardly_known and len(term) <= MAX_WORD_LENGTH:
+        alike = find_alike()
+        readings = {**{other: near for other, near, _ in alike}, **readings}
+        if not frequency and alike:
+            frequency = alike[0][2]
+    return FuzzyTerm(word, term, idf(known.documents, frequency), readings, hardly_known)
+
+
+def _similar_terms(db: apsw.Connection, term: str, as_of_ms: int | None) -> list[SimilarTerm]:
+    """Return the terms a word may be a misspelling or compound of."""
+    parts = {
+        term[start:end]
+        for start in range(len(term))
+        for end in range(start + MIN_PART_LENGTH, len(term) + 1)
+    }
+    slips = (
+        one_edit_variants(term) if max_edits(term) and len(term) <= MAX_EDIT_SEARCH_LENGTH else ()
+    )
+    found = {t: df for t, df in document_frequencies(db, {*parts, *slips}).items() if df}
+    found.update(_sharing_trigrams(db, term))
+    if as_of_ms is not None:
+        known = word_statistics(db, found, as_of_ms).frequencies
+        found = {t: df for t, df in known.items() if df}
+    judged = ((other, spelling_similarity(term, other), df) for other, df in found.items())
+    # A term that holds the word as a part is left to the memories' own trigrams.
+    alike = [
+        (other, near, df)
+        for other, near, df in judged
+        if other != term and (near > PART_SIMILARITY or (near > 0.0 and other in parts))
+    ]
+    alike.sort(key=lambda found: (-found[1], -found[2], found[0]))
+    return alike[:MAX_EXPANSIONS]
+
+
+def _sharing_trigrams(db: apsw.Connection, term: str) -> dict[str, int]:
+    shared = trigrams(term)
+    if not shared or not max_edits(term):
+        return {}
+    lookups = " UNION ALL ".join(
+        ["SELECT rowid AS tid FROM vocabulary WHERE vocabulary MATCH ?"] * len(shared)
+    )
+    return dict(
+        db.execute(
+            f"""
+            SELECT t, df FROM (
+                SELECT tid, count(*) AS shared FROM ({lookups})
+                GROUP BY tid ORDER BY shared DESC, tid LIMIT {MAX_TRIGRAM_CANDIDATES}
+            ) JOIN term USING (tid)""",
+            [_quote_fts5(trigram) for trigram in shared],
+        )
+    )
+
+
+def _candidates_by_terms(
+    db: apsw.Connection, query: Sequence[FuzzyTerm], depth: int, predicate: Predicate
+) -> list[CandidateRow]:
+    """Return candidates by index terms, the likeliest expansions included."""
+    tokens = tokenizer(db)
+    spelling: dict[str, str] = {}
+    for word in query:
+        for term in word.readings:
+            # An e brings the stemmer back to stems that it would cut once more.
+            spelled = next((s for s in (term, f"{term}e") if tokens(s) == [term]), None)
+            if spelled is not None:
+                spelling[term] = spelled
+    known = word_statistics(db, spelling, predicate.then)
+    plan = make_plan(known.frequencies, documents=known.documents, budget=POSTINGS_BUDGET)
+    return gather_candidates(db, CandidateRequest(plan, spelling, 1.0, depth, predicate))
+
+
+def _candidates_by_substring(
+    db: apsw.Connection, query_term: FuzzyTerm, wanted: int, predicate: Predicate
+) -> Iterator[tuple[CandidateRow, FuzzyMatch]]:
+    """Yield memories whose text or original contains the word, newest first."""
+    piece = unicodedata.normalize("NFC", query_term.word)[:MAX_WORD_LENGTH]
+    shared = trigrams(piece)
+    if not query_term.hardly_known or not shared:
+        return
+    cursor = db.execute(
+        f"""
+        SELECT i.original, i.rid, i.id, i.text, i.about, i.length
+        FROM grams AS g CROSS JOIN item AS i ON i.rid = g.rowid
+        WHERE grams MATCH ? AND ({predicate.sql}) ORDER BY g.rowid DESC""",
+        (" AND ".join(map(_quote_fts5, shared)), *predicate.values),
+    )
+    # Three letters are a single trigram: most of what it finds is inside other words.
+    looked_at = islice(cursor, MAX_ROWS_READ) if len(piece) < MIN_PART_LENGTH else cursor
+    for original, *columns in looked_at:
+        row = CandidateRow(*columns)
+        held = best_substring_match(fold(query_term.word), fold(f"{row.text}\n{original or ''}"))
+        if held is None:
+            continue
+        worth, inside = held
+        yield row, FuzzyMatch(worth, inside=inside)
+        wanted -= 1
+        if not wanted:
+            return
+
+
+def _score(
+    db: apsw.Connection,
+    query: Sequence[FuzzyTerm],
+    rows: Iterable[CandidateRow],
+    pieces: Mapping[int, Mapping[str, FuzzyMatch]],
+) -> list[tuple[CandidateRow, float, list[tuple[FuzzyTerm, FuzzyMatch]]]]:
+    """Score each memory by the share of the query it holds, with its matches; best first."""
+    tokens = tokenizer(db)
+    total = sum(word.weight for word in query)
+    judged = []
+    for row in rows:
+        present = {*tokens(row.text), *tokens(row.about)}
+        held = [
+            (word, found)
+            for word in query
+            if (found := _best_match(word, present, pieces.get(row.rid, {}).get(word.word)))
+        ]
+        score = sum(word.weight * found.likeness for word, found in held) / total if held else 0.0
+        if score > 0.0:
+            judged.append((row, score, held))
+    judged.sort(key=lambda found: (-found[1], found[0].id))
+    return judged
+
+
+def _best_match(
+    query_term: FuzzyTerm, present: set[str], piece: FuzzyMatch | None
+) -> FuzzyMatch | None:
+    found = [
+        FuzzyMatch(near, term) for term, near in query_term.readings.items() if term in present
+    ]
+    if piece is not None:
+        found.append(piece)
+    return max(found, key=lambda held: held.likeness, default=None)
+
+
+def _describe_matches(
+    db: apsw.Connection, row: CandidateRow, held: Sequence[tuple[FuzzyTerm, FuzzyMatch]]
+) -> str:
+    as_written = [word.word for word, found in held if found.likeness == 1.0]
+    reasons = [f"matches {', '.join(as_written)}"] if as_written else []
+    for word, found in held:
+        if found.likeness == 1.0:
+            continue
+        other = found.inside or _surface_form(db, row, found.term)
+        if found.likeness > PART_SIMILARITY:
+            reasons.append(f"misspelt: '{word.word}' read as '{other}'")
+        elif found.inside:
+            reasons.append(f"'{word.word}' is part of '{other}'")
+        else:
+            reasons.append(f"'{other}' is part of '{word.word}'")
+    return "; ".join(reasons)
+
+
+def _surface_form(db: apsw.Connection, row: CandidateRow, term: str) -> str:
+    """Return the word of a memory that the index stores as this term."""
+    for text in (row.text, row.about):
+        for word, found in words_and_terms(db, text):
+            if found == term:
+                return word
+    return term
+
+
+def _quote_fts5(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'

@@ -1,0 +1,186 @@
+"""Compile a scope to SQL: the condition that every search puts on visible rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from bethink.core.text import fold
+from bethink.model import LEVELS, Filters
+from bethink.ports import Scope
+from bethink.store.sqlite.db.history import END_OF_TIME, IDS_WITH_STATUS_AT
+from bethink.store.sqlite.db.sql_functions import (
+    DAY_MS,
+    ceil_ms,
+    heat_band_condition,
+    to_ms,
+    to_ms_or_none,
+)
+
+SqlValue = int | float | str
+
+_DEFAULT_FILTERS = Filters()
+
+# Filters that name the allowed values of one column.
+_VALUE_FILTERS = (
+    ("ids", "id"),
+    ("levels", "level"),
+    ("kinds", "kind"),
+    ("layers", "layer"),
+    ("topics", "topic"),
+    ("tiers", "tier"),
+    ("sources", "source"),
+    ("sessions", "session"),
+    ("speakers", "speaker"),
+)
+_EVENT_TIME = "coalesce(i.occurred_at, i.stored_at)"
+_HAS_ALL_TAGS = (
+    "NOT EXISTS (SELECT 1 FROM json_each(?) AS wanted"
+    " WHERE wanted.value NOT IN (SELECT value FROM json_each(i.tags)))"
+)
+_NAMED_ENTITIES = (
+    "SELECT e.id FROM entity AS e JOIN json_each(?) AS n"
+    " ON n.value = e.id OR n.value = substr(e.id, instr(e.id, ':') + 1)"
+    " UNION SELECT a.entity FROM alias AS a JOIN json_each(?) AS n ON n.value = a.alias"
+)
+# The links are those of the live revision; earlier ones know their entities themselves.
+_MENTIONS_NOW = (
+    "i.id IN (SELECT l.src FROM link AS l WHERE l.type = 'mentions'"
+    f" AND l.src_kind = 'item' AND l.dst_kind = 'entity' AND l.dst IN ({_NAMED_ENTITIES}))"
+)
+_MENTIONS_AS_OF = (
+    f"EXISTS (SELECT 1 FROM json_each(i.entities) AS m WHERE m.value IN ({_NAMED_ENTITIES}))"
+)
+
+
+class Condition(NamedTuple):
+    """A condition over ``item AS i`` with its bound values, in the order of its marks."""
+
+    sql: str
+    values: tuple[SqlValue, ...] = ()
+
+
+class Predicate(NamedTuple):
+    """The SQL condition of a scope.
+
+    ``plain`` says that the filters are the default ones, so nearly all live rows pass.
+    ``among`` is a weaker condition by which an index finds the rows where they are few.
+    ``as_of_ms`` is the moment in the past in milliseconds, if there is one.
+    """
+
+    sql: str
+    values: tuple[SqlValue, ...]
+    plain: bool
+    among: Condition | None = None
+    then: int | None = None
+
+
+class _Conditions:
+    """Collect conditions and their values."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.values: list[SqlValue] = []
+
+    def add(self, sql: str, *values: SqlValue) -> None:
+        self.parts.append(sql)
+        self.values.extend(values)
+
+
+def compile_scope(scope: Scope) -> Predicate:
+    """Compile a scope to a condition on one row.
+
+    Its text depends only on which filters are set, so that prepared statements are reused.
+    """
+    filters = scope.filters
+    where = _Conditions()
+    _add_liveness(where, scope)
+    _add_validity(where, scope)
+    where.add("i.classification <= ?", filters.max_classification)
+    if filters.min_trust > _DEFAULT_FILTERS.min_trust:
+        where.add("i.trust >= ?", filters.min_trust)
+    _add_times(where, filters)
+    for name, column in _VALUE_FILTERS:
+        allowed: tuple[str, ...] = getattr(filters, name)
+        if allowed:
+            one_of = f"i.{column} IN (SELECT value FROM json_each(?))"
+            if name == "topics" and filters.include_untopiced:
+                one_of = f"(i.topic IS NULL OR {one_of})"
+            where.add(one_of, _json(allowed))
+    if filters.tags:
+        where.add(_HAS_ALL_TAGS, _json(filters.tags))
+    if filters.entities:
+        named = _json({*filters.entities, *map(fold, filters.entities)})
+        where.add(_MENTIONS_NOW if scope.as_of is None else _MENTIONS_AS_OF, named, named)
+    if filters.bands:
+        moment = to_ms(scope.moment)
+        where.add(
+            heat_band_condition(filters.bands), moment, moment // DAY_MS, _json(filters.bands)
+        )
+    plain = scope.as_of is None and filters == _DEFAULT_FILTERS
+    among = _index_condition(filters) if scope.as_of is None else None
+    return Predicate(
+        " AND ".join(where.parts), tuple(where.values), plain, among, to_ms_or_none(scope.as_of)
+    )
+
+
+def _index_condition(filters: Filters) -> Condition | None:
+    """Return the time or level filter in the form its index has.
+
+    Few memories may match or nearly all, which SQLite cannot know: the caller counts first.
+    """
+    times = _Conditions()
+    _add_times(times, filters)
+    if times.parts:
+        return Condition(" AND ".join(times.parts), tuple(times.values))
+    levels = set(filters.levels)
+    if not levels or not levels < set(LEVELS):
+        return None
+    names = ", ".join(f"'{level}'" for level in sorted(levels))
+    return Condition(f"i.level || '' IN ({names}) AND i.live_to IS NULL")
+
+
+def _add_liveness(where: _Conditions, scope: Scope) -> None:
+    if scope.as_of is not None:
+        _add_past_liveness(where, to_ms(scope.as_of), scope.filters)
+        return
+    where.add("i.live_to IS NULL")
+    if scope.filters.include_superseded:
+        where.add("i.status IN ('active', 'superseded')")
+    else:
+        where.add("(i.status = 'active' OR (i.status = 'superseded' AND i.pinned))")
+
+
+def _add_past_liveness(where: _Conditions, as_of_ms: int, filters: Filters) -> None:
+    """Add what was live and had the required status.
+
+    Few memories were ever anything but active: these are found once, instead of reading
+    each row's history.
+    """
+    where.add("i.live_from <= ? AND (i.live_to IS NULL OR i.live_to > ?)", as_of_ms, as_of_ms)
+    where.add(f"i.id NOT IN ({IDS_WITH_STATUS_AT})", as_of_ms, "quarantined")
+    where.add(f"i.id NOT IN ({IDS_WITH_STATUS_AT})", END_OF_TIME, "quarantined")
+    if not filters.include_superseded:
+        where.add(f"(i.pinned OR i.id NOT IN ({IDS_WITH_STATUS_AT}))", as_of_ms, "superseded")
+
+
+def _add_times(where: _Conditions, filters: Filters) -> None:
+    if filters.since is not None:
+        where.add(f"{_EVENT_TIME} >= ?", ceil_ms(filters.since))
+    if filters.until is not None:
+        where.add(f"{_EVENT_TIME} < ?", ceil_ms(filters.until))
+    if filters.stored_by is not None:
+        where.add("i.stored_at <= ?", to_ms(filters.stored_by))
+
+
+def _add_validity(where: _Conditions, scope: Scope) -> None:
+    if scope.filters.include_expired:
+        return
+    moment = to_ms(scope.moment)
+    where.add("(i.valid_to IS NULL OR i.valid_to > ?)", moment)
+    where.add("(i.valid_from IS NULL OR i.valid_from <= ?)", moment)
+
+
+def _json(values: Iterable[str]) -> str:
+    return json.dumps(sorted(values), ensure_ascii=False)

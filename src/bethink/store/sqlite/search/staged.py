@@ -1,0 +1,562 @@
+"""Staged search: trigram pieces of words, SimHash signatures, edges between entities.
+
+Each word of the query is looked for as typed, also inside other words, ignoring
+accents. If that finds nothing, with z and y swapped, which change places between
+keyboards. If that finds nothing either, a long word is cut into overlapping windows of
+half its length: words that share a stem, a compound's part or most of a misspelling
+share one. The memories' trigrams find the candidates, their texts decide.
+
+A signature is one row per revision, derived from the text alone, so an export has none.
+Rows are read once and cached: rows added later have a higher row id and are read then,
+and ``meta`` counts other changes to the table. Runs inside the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import apsw
+
+from bethink.model import Link
+from bethink.ports import Match, Scope, SearchResult, TrigramSearch
+from bethink.store.analysis import (
+    PART_SIMILARITY,
+    STOP_WORDS,
+    best_substring_match,
+    extra_index_words,
+    fold,
+    query_units,
+    trigrams,
+)
+from bethink.store.ranking import idf
+from bethink.store.sqlite import links as edges
+from bethink.store.sqlite.db.connection import Connections, select
+from bethink.store.sqlite.db.rows import HydrateRows
+from bethink.store.sqlite.search.lexical import (
+    MAX_QUERY_LENGTH,
+    ItemLoader,
+    as_table,
+    tokenizer,
+    word_statistics,
+)
+from bethink.store.sqlite.search.scope import Predicate, compile_scope
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+MAX_QUERY_WORDS = 8
+MIN_WORD_LENGTH = 3
+MAX_WORD_LENGTH = 40
+MIN_WINDOWED_LENGTH = 7  # letters; shorter words have no window that says anything
+MAX_ROWS_PER_WORD = 500  # memories read for one word, the newest
+MAX_MATCHING_TERMS = 32  # index words that hold a piece
+SWAP_SIMILARITY = 0.9
+MIN_COVERAGE = 0.5
+_SWAP_Z_AND_Y = str.maketrans("zyZY", "yzYZ")
+
+
+class _QueryWord(NamedTuple):
+    piece: str
+    weight: float
+
+
+class _TextRow(NamedTuple):
+    rid: int
+    id: str
+    text: str
+
+
+class _PieceMatch(NamedTuple):
+    worth: float
+    why: str
+
+
+def search_pieces(
+    db: apsw.Connection, search: TrigramSearch, predicate: Predicate, hydrate: ItemLoader
+) -> SearchResult:
+    """Search memories for pieces of the query's words; the score is the share, 0 to 1."""
+    asked = _query_words(db, search.text, predicate.then)
+    total = sum(word.weight for word in asked)
+    scores: dict[int, float] = {}
+    reasons: dict[int, list[str]] = {}
+    ids: dict[int, str] = {}
+    for word in asked:
+        for row, held in _find_word(db, word.piece, search, predicate):
+            ids[row.rid] = row.id
+            scores[row.rid] = scores.get(row.rid, 0.0) + word.weight * held.worth / total
+            reasons.setdefault(row.rid, []).append(held.why)
+    good = (rid for rid, score in scores.items() if score >= search.min_share)
+    best = sorted(good, key=lambda rid: (-scores[rid], ids[rid]))[: max(search.depth, 0)]
+    items = hydrate(db, best)
+    matches = tuple(
+        Match(items[rid], scores[rid], "; ".join(reasons[rid])) for rid in best if rid in items
+    )
+    where = "originals" if search.original else "texts"
+    return SearchResult(
+        matches, f"{len(asked)} words looked for in the {where}", 1.0 if asked else 0.0
+    )
+
+
+def _query_words(db: apsw.Connection, text: str, as_of_ms: int | None) -> list[_QueryWord]:
+    """Return the first few words to look for, each weighted by its rarest part's idf."""
+    tokens = tokenizer(db)
+    clean = text[:MAX_QUERY_LENGTH].replace("\0", " ").encode("utf-8", "ignore").decode()
+    units = [unit for unit in query_units(clean) if not unit.common]
+    terms = {term for unit in units for word in unit.words for term in tokens(word)}
+    known = word_statistics(db, terms, as_of_ms)
+    found: dict[str, _QueryWord] = {}
+    for unit in units:
+        piece = fold(unit.shown)[:MAX_WORD_LENGTH]
+        if len(piece) >= MIN_WORD_LENGTH and len(found) < MAX_QUERY_WORDS:
+            counts = [known.frequencies[term] for word in unit.words for term in tokens(word)]
+            found.setdefault(piece, _QueryWord(piece, idf(known.documents, min(counts, default=0))))
+    return list(found.values())
+
+
+def _find_word(
+    db: apsw.Connection, piece: str, search: TrigramSearch, predicate: Predicate
+) -> list[tuple[_TextRow, _PieceMatch]]:
+    """Return the memories that hold a word, by the first method that finds any."""
+    whole = [
+        (row, _PieceMatch(worth, _describe_match(piece, inside)))
+        for row, worth, inside in _substring_matches(db, piece, search, predicate)
+    ]
+    swapped = piece.translate(_SWAP_Z_AND_Y)
+    if whole or swapped == piece:
+        return whole or _window_matches(db, piece, search, predicate)
+    other = [
+        (
+            row,
+            _PieceMatch(SWAP_SIMILARITY * worth, f"'{piece}' read as '{inside}', z and y swapped"),
+        )
+        for row, worth, inside in _substring_matches(db, swapped, search, predicate)
+    ]
+    return other or _window_matches(db, piece, search, predicate)
+
+
+def _describe_match(piece: str, inside: str) -> str:
+    return f"holds {piece}" if inside == piece else f"'{piece}' is part of '{inside}'"
+
+
+def _substring_matches(
+    db: apsw.Connection, piece: str, search: TrigramSearch, predicate: Predicate
+) -> Iterator[tuple[_TextRow, float, str]]:
+    for row in _candidate_rows(db, [piece], search, predicate):
+        held = best_substring_match(piece, fold(row.text))
+        if held is not None:
+            yield (row, *held)
+
+
+def _window_matches(
+    db: apsw.Connection, piece: str, search: TrigramSearch, predicate: Predicate
+) -> list[tuple[_TextRow, _PieceMatch]]:
+    cut = word_windows(piece)
+    found = []
+    for row in _candidate_rows(db, cut, search, predicate) if cut else ():
+        # Of words that hold as much the shortest: it has the least besides.
+        covered, _, word = max(
+            ((_coverage(piece, cut, word), -len(word), word) for word in _split_words(row.text)),
+            default=(0.0, 0, ""),
+        )
+        if covered:
+            found.append(
+                (row, _PieceMatch(PART_SIMILARITY * covered, f"'{piece}' is much like '{word}'"))
+            )
+    return found
+
+
+def word_windows(word: str) -> list[str]:
+    """Split a word into overlapping windows of half its length, at least four letters.
+
+    Steps are half a window; a short word has none.
+    """
+    if len(word) < MIN_WINDOWED_LENGTH:
+        return []
+    length = max(len(word) // 2, 4)
+    last = len(word) - length
+    starts = [*range(0, last, max(length // 2, 1)), last]
+    return [word[at : at + length] for at in starts]
+
+
+def _split_words(text: str) -> set[str]:
+    words = "".join(char if char.isalnum() else " " for char in fold(text)).split()
+    return set(words)
+
+
+def _coverage(query_word: str, cut: Sequence[str], word: str) -> float:
+    """Return the share of the query word that a memory's word covers.
+
+    By the common prefix or, without one, by the windows it holds. A suffix alone says
+    little, so without a common prefix more than half must be covered.
+    """
+    letters: set[int] = set()
+    for window in cut:
+        if window in word:
+            at = query_word.find(window)
+            letters.update(range(at, at + len(window)))
+    if not letters:
+        return 0.0
+    alike = next(
+        (at for at, (one, other) in enumerate(zip(query_word, word, strict=False)) if one != other),
+        min(len(query_word), len(word)),
+    )
+    if alike >= len(cut[0]):
+        return max(len(letters), alike) / max(len(query_word), len(word))
+    share = len(letters) / len(query_word)
+    return share if share > MIN_COVERAGE else 0.0
+
+
+def _candidate_rows(
+    db: apsw.Connection, pieces: Sequence[str], search: TrigramSearch, predicate: Predicate
+) -> Iterator[_TextRow]:
+    """Yield memories in scope that may hold one of the pieces, newest first."""
+    wanted = " OR ".join(f"({' AND '.join(map(_quote_fts5, trigrams(piece)))})" for piece in pieces)
+    columns = "i.original" if search.original else "i.text || char(10) || i.about"
+    there = "AND i.original IS NOT NULL" if search.original else ""
+    sources = ["SELECT rowid FROM grams WHERE grams MATCH ?"]
+    values = [wanted]
+    beside = "" if search.original else _about_query(db, pieces)
+    if beside:
+        sources.append("SELECT rowid FROM words WHERE words MATCH ?")
+        values.append(beside)
+    cursor = db.execute(
+        f"""
+        SELECT i.rid, i.id, {columns} FROM ({" UNION ".join(sources)}) AS g
+        CROSS JOIN item AS i ON i.rid = g.rowid
+        WHERE ({predicate.sql}) {there} ORDER BY i.rid DESC LIMIT {MAX_ROWS_PER_WORD}""",
+        (*values, *predicate.values),
+    )
+    return map(_TextRow._make, cursor)
+
+
+def _about_query(db: apsw.Connection, pieces: Iterable[str]) -> str:
+    """Return an FTS5 query for the ``about`` words (tags, topic, names) holding a piece.
+
+    The trigram index has only texts, but the vocabulary has its own.
+    """
+    tokens = tokenizer(db)
+    terms: dict[str, None] = {}
+    for piece in pieces:
+        matching = db.execute(
+            "SELECT t FROM term WHERE tid IN"
+            f" (SELECT rowid FROM vocabulary WHERE vocabulary MATCH ? LIMIT {MAX_MATCHING_TERMS})",
+            (" AND ".join(map(_quote_fts5, trigrams(piece))),),
+        )
+        terms.update((term, None) for (term,) in matching if piece in term)
+    # An e brings the stemmer back to stems that it would cut once more.
+    spelled = (next((s for s in (t, f"{t}e") if tokens(s) == [t]), None) for t in terms)
+    known = [_quote_fts5(word) for word in islice(filter(None, spelled), MAX_MATCHING_TERMS)]
+    return f"about : ({' OR '.join(known)})" if known else ""
+
+
+def _quote_fts5(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+_ADD_SIGNATURE = "INSERT OR REPLACE INTO signature (rid, bits, counts) VALUES (?, ?, ?)"
+_COPY_SIGNATURE = (
+    "INSERT INTO signature (rid, bits, counts) SELECT ?, bits, counts FROM signature WHERE rid = ?"
+)
+_SELECT_MISSING = (
+    "SELECT i.rid, i.text FROM item AS i LEFT JOIN signature AS s USING (rid) WHERE s.rid IS NULL"
+)
+_COUNT_ORPHANED = "SELECT count(*) FROM signature WHERE rid NOT IN (SELECT rid FROM item)"
+_SELECT_ALL = (
+    "SELECT i.rid, i.text, s.bits, s.counts FROM item AS i JOIN signature AS s USING (rid)"
+)
+_SELECT_CHANGES = "SELECT value FROM meta WHERE name = 'signature_changes'"
+_BUMP_CHANGES = """
+    INSERT INTO meta (name, value) VALUES ('signature_changes', '1') ON CONFLICT (name)
+    DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)
+"""
+_BATCH = 500
+
+
+class SignatureQuery(NamedTuple):
+    """A signature search: a text, the maximum number of results, the minimum similarity."""
+
+    text: str
+    depth: int
+    least: float
+
+
+def content_terms(text: str, tokens: Sequence[str], db: apsw.Connection) -> list[str]:
+    """Return the content terms of a text, each once; ``tokens`` are all its index terms.
+
+    Scripts without spaces add their bigrams, accented words their plain forms.
+    """
+    if not text.isascii():
+        tokens = (*tokens, *tokenizer(db)(extra_index_words(text)))
+    silent = _stop_terms()
+    return [term for term in dict.fromkeys(tokens) if term not in silent]
+
+
+@lru_cache(maxsize=1)
+def _stop_terms() -> frozenset[str]:
+    """Return the stop words as index terms."""
+    db = apsw.Connection(":memory:")
+    try:
+        return STOP_WORDS.union(tokenizer(db)(" ".join(sorted(STOP_WORDS))))
+    finally:
+        db.close()
+
+
+def add_signatures(db: apsw.Connection, rows: Sequence[tuple[int, Sequence[str]]]) -> None:
+    """Store the signatures of new revisions, given by row id and content terms."""
+    from bethink.store.signature import sign_texts  # NumPy
+
+    made = sign_texts([terms for _, terms in rows])
+    db.executemany(
+        _ADD_SIGNATURE,
+        [
+            (rid, one.bits.tobytes(), _pack_counts(one.counts))
+            for (rid, _), one in zip(rows, made, strict=True)
+        ],
+    )
+
+
+def copy_signature(db: apsw.Connection, rid: int, old_rid: int) -> None:
+    """Copy the signatures of an earlier revision with the same text."""
+    db.execute(_COPY_SIGNATURE, (rid, old_rid))
+
+
+def remove_signatures(db: apsw.Connection, rids: Iterable[int]) -> int:
+    """Remove signatures; return how many there were."""
+    before = db.total_changes()
+    db.executemany("DELETE FROM signature WHERE rid = ?", [(rid,) for rid in rids])
+    removed = db.total_changes() - before
+    if removed:
+        db.execute(_BUMP_CHANGES)
+    return removed
+
+
+def sign_missing(db: apsw.Connection, limit: int) -> int:
+    """Sign revisions that have no signature, ``limit`` at most; return how many."""
+    rows = select(db, f"{_SELECT_MISSING} ORDER BY i.rid LIMIT ?", (limit,))
+    if rows:
+        _sign_texts(db, rows)
+        db.execute(_BUMP_CHANGES)
+    return len(rows)
+
+
+def rebuild_signatures(db: apsw.Connection) -> None:
+    """Rebuild all signatures from the texts."""
+    db.execute("DELETE FROM signature")
+    while sign_missing(db, _BATCH):
+        pass
+    db.execute(_BUMP_CHANGES)
+
+
+def verify_signatures(db: apsw.Connection) -> list[str]:
+    """Return the problems of the signatures, as messages."""
+    from bethink.store.signature import sign_texts  # NumPy
+
+    tokens = tokenizer(db)
+    problems = []
+    missing = db.execute(f"SELECT count(*) FROM ({_SELECT_MISSING})").get
+    if missing:
+        problems.append(f"{missing:,} revisions have no signature: bethink reindex makes them")
+    if stray := db.execute(_COUNT_ORPHANED).get:
+        problems.append(f"{stray:,} signatures belong to no revision")
+    wrong = 0
+    cursor = db.execute(_SELECT_ALL)
+    while rows := list(islice(cursor, _BATCH)):
+        made = sign_texts([content_terms(row[1], tokens(row[1]), db) for row in rows])
+        for (_, _, bits, counts), one in zip(rows, made, strict=True):
+            wrong += (one.bits.tobytes(), _pack_counts(one.counts)) != (bits, counts)
+    if wrong:
+        problems.append(f"{wrong:,} signatures do not fit their text")
+    return problems
+
+
+def _sign_texts(db: apsw.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+    tokens = tokenizer(db)
+    add_signatures(db, [(rid, content_terms(text, tokens(text), db)) for rid, text in rows])
+
+
+def _pack_counts(counts: Sequence[int]) -> bytes:
+    """Pack word counts, two bytes each; a text has fewer than that can count."""
+    return b"".join(count.to_bytes(2, "little") for count in counts)
+
+
+class _CachedSignatures(NamedTuple):
+    """All signatures up to a row id, as of so many changes to the table."""
+
+    changes: int
+    last: int
+    rids: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    bits: NDArray[np.uint64]
+
+
+class SignatureIndex:
+    """Search the signatures of one store; what was read is cached for the next search."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: _CachedSignatures | None = None
+        self._missing: tuple[object, int] = (None, 0)
+
+    def search(
+        self, db: apsw.Connection, query: SignatureQuery, predicate: Predicate, hydrate: ItemLoader
+    ) -> SearchResult:
+        """Return memories in scope with similar words, best first, ties by id."""
+        terms = content_terms(query.text, tokenizer(db)(query.text), db)
+        if not terms or query.depth < 1:
+            return SearchResult((), "the question has no word that says something")
+        kept = self._read(db)
+        near = _similar_rows(kept, terms, query.least)
+        visible = _rows_in_scope(db, near, predicate)
+        ranked = sorted((-near[rid], visible[rid], rid) for rid in visible)[: query.depth]
+        items = hydrate(db, [rid for _, _, rid in ranked])
+        matches = tuple(
+            Match(items[rid], -negative, f"{-negative:.0%} alike by its words' signature")
+            for negative, _, rid in ranked
+            if rid in items
+        )
+        note = f"{len(kept.rids):,} signatures compared"
+        if missing := self._count_missing(db, kept):
+            note += f"; {missing:,} memories have none yet: bethink reindex makes them"
+        return SearchResult(matches, note, 1.0)
+
+    def _read(self, db: apsw.Connection) -> _CachedSignatures:
+        changes = int(db.execute(_SELECT_CHANGES).get or 0)
+        with self._lock:
+            kept = self._kept
+        if kept is None or kept.changes != changes:
+            kept = _empty_cache(changes)
+        rows = select(
+            db, "SELECT rid, bits, counts FROM signature WHERE rid > ? ORDER BY rid", (kept.last,)
+        )
+        if rows:
+            kept = _append_rows(kept, rows)
+            # What a write has not committed may be undone, and its row ids used again.
+            if db.txn_state("main") != apsw.SQLITE_TXN_WRITE:
+                with self._lock:
+                    self._kept = kept
+        return kept
+
+    def _count_missing(self, db: apsw.Connection, kept: _CachedSignatures) -> int:
+        state = (kept.changes, kept.last, db.execute("SELECT max(rid) FROM item").get)
+        if self._missing[0] != state:
+            sql = f"SELECT count(*) FROM ({_SELECT_MISSING} AND i.live_to IS NULL)"
+            self._missing = (state, db.execute(sql).get)
+        return self._missing[1]
+
+
+def _empty_cache(changes: int) -> _CachedSignatures:
+    import numpy as np  # start-up time: most recalls ask no signatures
+
+    from bethink.store.signature import SIGNATURE_BYTES
+    from bethink.store.sqlite.search.vector_index import to_bit_columns
+
+    none = np.empty(0, np.int64)
+    return _CachedSignatures(
+        changes, -1, none, none, to_bit_columns(np.empty((0, SIGNATURE_BYTES), np.uint8))
+    )
+
+
+def _append_rows(kept: _CachedSignatures, rows: Sequence[tuple[Any, ...]]) -> _CachedSignatures:
+    import numpy as np  # as above
+
+    from bethink.store.signature import SIGNATURE_BYTES
+    from bethink.store.sqlite.search.vector_index import to_bit_columns
+
+    bits = np.frombuffer(b"".join(row[1] for row in rows), np.uint8).reshape(-1, SIGNATURE_BYTES)
+    counts = np.frombuffer(b"".join(row[2] for row in rows), "<u2").astype(np.int64)
+    each = np.array([len(row[1]) // SIGNATURE_BYTES for row in rows])
+    rids = np.repeat(np.array([row[0] for row in rows], np.int64), each)
+    return _CachedSignatures(
+        kept.changes,
+        rows[-1][0],
+        np.concatenate([kept.rids, rids]),
+        np.concatenate([kept.counts, counts]),
+        np.concatenate([kept.bits, to_bit_columns(bits)], axis=1),
+    )
+
+
+def _similar_rows(
+    kept: _CachedSignatures, terms: Sequence[str], min_similarity: float
+) -> dict[int, float]:
+    """Return rows that are similar enough, each with its best signature's similarity."""
+    import numpy as np  # as above
+
+    from bethink.store.signature import query_sums, signature_similarity
+
+    if not len(kept.rids):
+        return {}
+    agreement = _agreement(query_sums(terms).astype(np.float32), kept.bits)
+    alike = signature_similarity(agreement, kept.counts, len(terms))
+    near: dict[int, float] = {}
+    for place in np.flatnonzero(alike >= min_similarity).tolist():
+        rid, value = int(kept.rids[place]), float(alike[place])
+        near[rid] = max(value, near.get(rid, 0.0))
+    return near
+
+
+def _agreement(question: NDArray[np.float32], signs: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Return the cosine of a query's sums, four bits a number, with each column of signs."""
+    import numpy as np  # as above
+
+    from bethink.store.signature import SIGNATURE_BITS
+    from bethink.store.sqlite.search import vector_index as bits
+
+    dots = np.zeros(signs.shape[1])
+    levels = np.zeros(SIGNATURE_BITS)
+    for place, plane in enumerate(reversed(bits.query_bit_planes(question))):
+        dots += 2**place * (SIGNATURE_BITS / 2 - bits.hamming_distances(plane, signs))
+        levels += 2**place * (np.unpackbits(plane) - 0.5)
+    agreement: NDArray[np.float64] = dots / np.sqrt(SIGNATURE_BITS * float(levels @ levels))
+    return agreement
+
+
+def _rows_in_scope(
+    db: apsw.Connection, near: dict[int, float], predicate: Predicate
+) -> dict[int, str]:
+    import numpy as np  # as above
+
+    if not near:
+        return {}
+    rows = select(
+        db,
+        "SELECT i.rid, i.id FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value"
+        f" WHERE {predicate.sql}",
+        (as_table(np.array(list(near), np.int64)), *predicate.values),
+    )
+    return dict(rows)
+
+
+class StagedSearchMixin:
+    """Mixin of `SqliteStore`: piece search, signature search and entity edges."""
+
+    _connections: Connections
+    _hydrate: HydrateRows
+    _signatures: SignatureIndex
+
+    def search_pieces(self, search: TrigramSearch, scope: Scope) -> SearchResult:
+        with self._connections.read_transaction() as db:
+            return search_pieces(db, search, compile_scope(scope), self._hydrate.at(scope.as_of))
+
+    def search_signature(
+        self, text: str, depth: int, min_likeness: float, scope: Scope
+    ) -> SearchResult:
+        asked = SignatureQuery(text, depth, min_likeness)
+        with self._connections.read_transaction() as db:
+            return self._signatures.search(
+                db, asked, compile_scope(scope), self._hydrate.at(scope.as_of)
+            )
+
+    def make_signatures(self, limit: int) -> int:
+        with self._connections.writing() as db:
+            return sign_missing(db, limit)
+
+    def edges(self, entities: Sequence[str], each: int, until: datetime) -> dict[str, list[Link]]:
+        with self._connections.read_transaction() as db:
+            return edges.edges_of(db, entities, each, until)

@@ -1,0 +1,211 @@
+"""The vector index of a store: add, remove, search and check embeddings.
+
+Importing this costs nothing; NumPy is loaded by the first call that needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import apsw
+
+from bethink.errors import ModelError
+from bethink.ports import Embedding, SearchResult
+from bethink.store.sqlite.db.connection import generation, select
+from bethink.store.sqlite.search.lexical import ItemLoader, as_table, word_statistics
+from bethink.store.sqlite.search.scope import Predicate
+
+if TYPE_CHECKING:
+    from bethink.ports import Vector
+    from bethink.store.sqlite.search.vector_index import StoredModel
+    from bethink.store.sqlite.search.vector_scan import ChunkCache
+
+
+MAX_CACHED_EMBEDDINGS = 4096  # embeddings, some 6 MB
+_SELECT_UNEMBEDDED = """
+    SELECT i.rid FROM item AS i
+    WHERE i.live_to IS NULL
+    AND NOT EXISTS (SELECT 1 FROM vector AS v WHERE v.rid = i.rid AND v.mid = ?)
+    ORDER BY i.rid LIMIT ?
+"""
+_SELECT_OF_OTHER_MODELS = """
+    SELECT v.rid FROM vector AS v CROSS JOIN item AS i ON i.rid = v.rid
+    WHERE v.mid = ? AND i.live_to IS NULL ORDER BY v.slot LIMIT ?
+"""
+_SELECT_EMBEDDINGS = """
+    SELECT i.id, v.data, v.tokens
+    FROM carray(?) AS w
+    CROSS JOIN item AS i ON i.id = w.value AND LIVE
+    CROSS JOIN vector AS v ON v.rid = i.rid AND v.mid = ?
+"""
+_EMBEDDINGS_NOW = _SELECT_EMBEDDINGS.replace("LIVE", "i.live_to IS NULL")
+_EMBEDDINGS_AS_OF = _SELECT_EMBEDDINGS.replace(
+    "LIVE", "i.live_from <= ? AND (i.live_to IS NULL OR i.live_to > ?)"
+)
+
+
+class VectorIndex:
+    """The vectors of one store.
+
+    Writes happen inside the caller's transaction; chunks that were read are cached for the
+    next search, by any thread.
+    """
+
+    def __init__(self) -> None:
+        self._missing: tuple[object, int] = (None, 0)
+        self._embeddings: tuple[object, dict[str, Embedding]] = (None, {})
+
+    @cached_property
+    def _cache(self) -> ChunkCache:
+        from bethink.store.sqlite.search.vector_scan import ChunkCache  # NumPy
+
+        return ChunkCache()
+
+    def add(self, db: apsw.Connection, model: str, rows: Sequence[tuple[int, Embedding]]) -> None:
+        """Store the vectors of memories (by row id), replacing earlier ones."""
+        from bethink.store.sqlite.search import vector_index as chunks  # NumPy
+
+        chunks.append_vectors(db, model, rows)
+
+    def remove(self, db: apsw.Connection, rids: Sequence[int]) -> None:
+        """Remove the vectors of these rows, as far as they have any."""
+        if rids:
+            from bethink.store.sqlite.search import vector_index as chunks  # NumPy
+
+            chunks.remove_vectors(db, rids)
+
+    def search(  # noqa: PLR0917 - the port's parameters
+        self,
+        db: apsw.Connection,
+        vector: Vector,
+        model: str,
+        depth: int,
+        predicate: Predicate,
+        hydrate: ItemLoader,
+    ) -> SearchResult:
+        """Return the nearest memories in scope by cosine, among the vectors of this model."""
+        from bethink.store.sqlite.search import vector_scan as nearest  # NumPy
+
+        known = _model_in_use(db, model, dim=len(vector))
+        if known is None:
+            return SearchResult((), "no vectors are stored")
+        if not vector.any():
+            return SearchResult((), "the question has no vector")
+        stored = self._cache.read(db, known)
+        found = nearest.search_vectors(
+            db, self._cache.scan(stored, vector), depth, predicate, hydrate
+        )
+        missing = self._count_missing(db, known, stored.chunks)
+        if missing:
+            return found._replace(note=f"{found.note}; {missing:,} memories have no vector yet")
+        return found
+
+    def embeddings(
+        self, db: apsw.Connection, ids: Sequence[str], model: str, as_of: int | None = None
+    ) -> dict[str, Embedding]:
+        """Return the embeddings of these items' live revisions, or of those live then."""
+        from bethink.store.sqlite.search import vector_index as bits  # NumPy
+        from bethink.store.sqlite.search import vector_index as chunks
+
+        known = chunks.find_model(db, model)
+        if known is None or not ids:
+            return {}
+        kept = self._cached_embeddings(db, known.mid) if as_of is None else {}
+        missing = tuple(item for item in ids if item not in kept)
+        if missing:
+            sql, then = (
+                (_EMBEDDINGS_NOW, ()) if as_of is None else (_EMBEDDINGS_AS_OF, (as_of,) * 2)
+            )
+            rows = select(db, sql, (as_table(missing), *then, known.mid))
+            vectors = bits.from_stored_rows((stored for _, stored, _ in rows), known.dim).astype(
+                "f4"
+            )
+            kept.update(
+                (item, Embedding(vectors[place], tokens))
+                for place, (item, _, tokens) in enumerate(rows)
+            )
+        return {item: kept[item] for item in ids if item in kept}
+
+    def _cached_embeddings(self, db: apsw.Connection, mid: int) -> dict[str, Embedding]:
+        """Return the embeddings that earlier calls read, as long as there was no write since."""
+        state = (mid, generation(db))
+        of, kept = self._embeddings
+        # What a write has not committed may be undone, and its generation used again.
+        if db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
+            return {}
+        if of != state or len(kept) > MAX_CACHED_EMBEDDINGS:
+            kept = {}
+            self._embeddings = (state, kept)
+        return kept
+
+    def unembedded(self, db: apsw.Connection, model: str, limit: int) -> list[int]:
+        """Return rows of live items without a vector of this model, at most ``limit``."""
+        stored = select(db, "SELECT mid, name, slots FROM model")
+        rids: list[int] = []
+        for mid, name, _ in stored:
+            if name != model and len(rids) < limit:
+                rids += (
+                    rid for (rid,) in select(db, _SELECT_OF_OTHER_MODELS, (mid, limit - len(rids)))
+                )
+        if len(rids) >= limit or word_statistics(db, ()).documents <= sum(row[2] for row in stored):
+            return rids
+        mid = next((mid for mid, name, _ in stored if name == model), 0)
+        return [rid for (rid,) in select(db, _SELECT_UNEMBEDDED, (mid, limit))]
+
+    def drop_other_models(self, db: apsw.Connection, model: str) -> None:
+        """Remove the vectors of all models but this one."""
+        from bethink.store.sqlite.search import vector_index as chunks  # NumPy
+
+        for other in chunks.stored_models(db):
+            if other.name != model:
+                chunks.drop_model(db, other)
+
+    def rebuild(self, db: apsw.Connection) -> None:
+        """Rebuild the chunks from the stored vectors."""
+        from bethink.store.sqlite.search import vector_index as chunks  # NumPy
+
+        chunks.rebuild_chunks(db)
+
+    def verify(self, db: apsw.Connection) -> list[str]:
+        """Return the inconsistencies between vectors and chunks, as messages."""
+        from bethink.store.sqlite.search import vector_index as chunks  # NumPy
+
+        return chunks.verify_chunks(db)
+
+    def _count_missing(self, db: apsw.Connection, model: StoredModel, chunks: object) -> int:
+        """Count live items without a vector of the model, once for each state."""
+        documents = word_statistics(db, ()).documents
+        if documents <= model.slots:
+            return 0
+        state = (model, documents, chunks)
+        if self._missing[0] != state:
+            count = db.execute(f"SELECT count(*) FROM ({_SELECT_UNEMBEDDED})", (model.mid, -1)).get
+            self._missing = (state, count)
+        return self._missing[1]
+
+
+def _model_in_use(db: apsw.Connection, name: str, dim: int) -> StoredModel | None:
+    """Return the stored model of that name; raise ModelError if others are in use.
+
+    Vectors of another model cannot be compared, and while some are left a search of the
+    rest would miss their memories.
+    """
+    from bethink.store.sqlite.search import vector_index as chunks  # NumPy
+
+    known = [model for model in chunks.stored_models(db) if model.slots]
+    mine = next((model for model in known if model.name == name), None)
+    others = [model for model in known if model is not mine]
+    if others:
+        raise ModelError(
+            f"the vectors of {others[0].slots:,} memories were made by {others[0].name},"
+            f" the embedder in use is {name}",
+            remedy="bethink reindex",
+        )
+    if mine is not None and mine.dim != dim:
+        raise ModelError(
+            f"the question's vector has {dim} dimensions, those of {name} here have {mine.dim}",
+            remedy="bethink reindex",
+        )
+    return mine

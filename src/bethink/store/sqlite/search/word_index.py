@@ -1,0 +1,260 @@
+"""The word index: kept in step with the memories, verified and rebuilt.
+
+Three contentless FTS5 tables (``words``, ``grams``, ``vocabulary``) and two counts: how
+many memories hold a term (``term.df``), and how many memories and index words there are
+(``meta``). Everything here runs inside the caller's transaction.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Self
+
+import apsw
+
+from bethink.store.sqlite.search.fuzzy import search_substring
+from bethink.store.sqlite.search.lexical import (
+    MAX_TERM_LENGTH,
+    index_terms,
+    query_words_of,
+    search_text,
+    tokenizer,
+    word_statistics,
+)
+
+__all__ = [
+    "IndexRow",
+    "RowTerms",
+    "index_rows",
+    "index_terms",
+    "query_words_of",
+    "rebuild_word_index",
+    "row_length",
+    "search_substring",
+    "search_text",
+    "split_row",
+    "unindex_rows",
+    "verify_word_index",
+    "word_statistics",
+]
+
+
+_INDEX_TABLES = ("words", "grams", "vocabulary")
+
+
+class IndexRow(NamedTuple):
+    """The columns of a memory's row that the word index takes, exactly as stored."""
+
+    rid: int
+    text: str
+    about: str
+    original: str | None
+
+
+class RowTerms(NamedTuple):
+    """The index terms of a memory's row."""
+
+    text: list[str]
+    about: list[str]
+
+    @property
+    def length(self) -> int:
+        """How many there are: the row's ``length`` column."""
+        return len(self.text) + len(self.about)
+
+
+def split_row(db: apsw.Connection, row: IndexRow) -> RowTerms:
+    """Split the row's texts into index terms."""
+    tokens = tokenizer(db)
+    return RowTerms(tokens(row.text), tokens(row.about))
+
+
+def index_rows(
+    db: apsw.Connection, rows: Sequence[IndexRow], known: Sequence[RowTerms] = ()
+) -> None:
+    """Add memories to the word index; ``known`` are their index terms, if at hand."""
+    db.executemany(
+        "INSERT INTO words (rowid, text, about) VALUES (?, ?, ?)",
+        ((row.rid, row.text, row.about) for row in rows),
+    )
+    db.executemany(
+        "INSERT INTO grams (rowid, text, original) VALUES (?, ?, ?)",
+        ((row.rid, row.text, row.original) for row in rows),
+    )
+    frequencies, length = _count_terms(known or [split_row(db, row) for row in rows])
+    _add_terms(db, frequencies)
+    _add_to_counters(db, documents=len(rows), total_length=length)
+
+
+def unindex_rows(db: apsw.Connection, rows: Sequence[IndexRow]) -> None:
+    """Remove memories from the word index, with all words that only they held.
+
+    The rows must be those given to `index_rows`: FTS5 finds what to remove by the text.
+    """
+    _enable_secure_delete(db)
+    db.executemany(
+        "INSERT INTO words (words, rowid, text, about) VALUES ('delete', ?, ?, ?)",
+        ((row.rid, row.text, row.about) for row in rows),
+    )
+    db.executemany(
+        "INSERT INTO grams (grams, rowid, text, original) VALUES ('delete', ?, ?, ?)",
+        ((row.rid, row.text, row.original) for row in rows),
+    )
+    frequencies, length = _count_terms([split_row(db, row) for row in rows])
+    _remove_terms(db, frequencies)
+    _add_to_counters(db, documents=-len(rows), total_length=-length)
+
+
+def row_length(db: apsw.Connection, row: IndexRow) -> int:
+    """Return how many index terms a memory has: its ``length`` column."""
+    return split_row(db, row).length
+
+
+def rebuild_word_index(db: apsw.Connection) -> None:
+    """Rebuild the whole word index from the memories."""
+    _enable_secure_delete(db)
+    _repair_lengths(db)
+    db.execute("INSERT INTO words (words) VALUES ('rebuild')")
+    db.execute("INSERT INTO grams (grams) VALUES ('rebuild')")
+    db.execute("DELETE FROM term")
+    with _counted_terms(db) as counted:
+        db.execute(f"INSERT INTO term (t, df) {counted.select}", (MAX_TERM_LENGTH,))
+    db.execute("INSERT INTO vocabulary (vocabulary) VALUES ('rebuild')")
+    documents, total = _recount(db)
+    _set_counters(db, {"documents": documents, "total_length": total})
+
+
+def verify_word_index(db: apsw.Connection) -> list[str]:
+    """Return the problems of the word index, as messages; needs a write transaction."""
+    problems = [
+        f"the index '{table}' does not agree with the stored texts"
+        for table in _INDEX_TABLES
+        if not _is_consistent(db, table)
+    ]
+    # A damaged index can stop its own listing of terms with the same error.
+    if "the index 'words' does not agree with the stored texts" not in problems:
+        with _counted_terms(db) as counted:
+            wrong = counted.differences()
+        if wrong:
+            problems.append(f"{wrong:,} words are counted wrongly")
+    stored = word_statistics(db, ())
+    documents, total = _recount(db)
+    if stored.documents != documents:
+        problems.append(f"{stored.documents:,} memories are counted, {documents:,} are there")
+    if round(stored.average_length * stored.documents) != total:
+        problems.append("the total length of the memories is counted wrongly")
+    return problems
+
+
+def _count_terms(rows: Iterable[RowTerms]) -> tuple[Counter[str], int]:
+    """Return how many of the rows hold each term, and how many index terms they have."""
+    frequencies: Counter[str] = Counter()
+    length = 0
+    for row in rows:
+        length += row.length
+        frequencies.update(
+            {term for term in (*row.text, *row.about) if len(term) <= MAX_TERM_LENGTH}
+        )
+    return frequencies, length
+
+
+def _add_terms(db: apsw.Connection, frequencies: Mapping[str, int]) -> None:
+    counted = db.executemany(
+        "INSERT INTO term (t, df) VALUES (?, ?)"
+        " ON CONFLICT (t) DO UPDATE SET df = df + excluded.df RETURNING tid, t, df",
+        frequencies.items(),
+    )
+    new = [(tid, term) for tid, term, df in counted if df == frequencies[term]]
+    db.executemany("INSERT INTO vocabulary (rowid, t) VALUES (?, ?)", new)
+
+
+def _remove_terms(db: apsw.Connection, frequencies: Mapping[str, int]) -> None:
+    counted = db.executemany(
+        "UPDATE term SET df = df - ? WHERE t = ? RETURNING tid, t, df",
+        ((count, term) for term, count in frequencies.items()),
+    )
+    gone = [(tid, term) for tid, term, df in counted if df <= 0]
+    db.executemany(
+        "INSERT INTO vocabulary (vocabulary, rowid, t) VALUES ('delete', ?, ?)",
+        gone,
+    )
+    db.executemany("DELETE FROM term WHERE tid = ?", ((tid,) for tid, _ in gone))
+
+
+def _enable_secure_delete(db: apsw.Connection) -> None:
+    """Make FTS5 remove entries from its pages at once, not when segments are merged."""
+    for table in _INDEX_TABLES:
+        if db.execute(f"SELECT v FROM {table}_config WHERE k = 'secure-delete'").get != 1:
+            db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('secure-delete', 1)")
+
+
+def _add_to_counters(db: apsw.Connection, **changes: int) -> None:
+    db.executemany(
+        "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name)"
+        " DO UPDATE SET value = CAST(CAST(value AS INTEGER) + excluded.value AS TEXT)",
+        ((name, str(change)) for name, change in changes.items()),
+    )
+
+
+def _set_counters(db: apsw.Connection, counters: Mapping[str, int]) -> None:
+    db.executemany(
+        "INSERT INTO meta (name, value) VALUES (?, ?)"
+        " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        ((name, str(value)) for name, value in counters.items()),
+    )
+
+
+def _recount(db: apsw.Connection) -> tuple[int, int]:
+    """Count memories and their index terms from the rows."""
+    documents, total = db.execute("SELECT count(*), total(length) FROM item").get
+    return documents, int(total)
+
+
+def _repair_lengths(db: apsw.Connection) -> None:
+    wrong = []
+    for rid, text, about, length in db.execute("SELECT rid, text, about, length FROM item"):
+        true = row_length(db, IndexRow(rid, text, about, None))
+        if true != length:
+            wrong.append((true, rid))
+    db.executemany("UPDATE item SET length = ? WHERE rid = ?", wrong)
+
+
+def _is_consistent(db: apsw.Connection, table: str) -> bool:
+    """Whether FTS5 finds its table complete and equal to its rows."""
+    try:
+        db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
+    except apsw.CorruptError:
+        return False
+    return True
+
+
+class _counted_terms:  # noqa: N801 - used like a function, as context managers are
+    """The terms with their counts as the word index itself has them."""
+
+    select = "SELECT term, doc FROM temp.counted_term WHERE length(term) <= ?"
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+
+    def __enter__(self) -> Self:
+        self._db.execute(
+            "CREATE VIRTUAL TABLE temp.counted_term USING fts5vocab ('main', 'words', 'row')"
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._db.execute("DROP TABLE temp.counted_term")
+
+    def differences(self) -> int:
+        """Return how many terms have another count in ``term``, or none."""
+        wrong: int = self._db.execute(
+            f"""
+            SELECT count(DISTINCT term) FROM (
+                SELECT * FROM ({self.select} EXCEPT SELECT t, df FROM term)
+                UNION ALL
+                SELECT * FROM (SELECT t AS term, df FROM term EXCEPT {self.select})
+            )""",
+            (MAX_TERM_LENGTH, MAX_TERM_LENGTH),
+        ).get
+        return wrong

@@ -1,0 +1,428 @@
+"""Export and import of a space: JSON records, each checked, all of them or none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import apsw
+
+from bethink.errors import Refused
+from bethink.store.sqlite.db import history as journal
+from bethink.store.sqlite.db import history as standing
+from bethink.store.sqlite.db import rows as fields
+from bethink.store.sqlite.db.connection import Connections, generation, translate_errors
+from bethink.store.sqlite.db.rows import (
+    CONTENT,
+    ENTITIES_INDEX,
+    INSERT_ITEM,
+    WORDS_SLICE,
+    Field,
+    NewRow,
+    content_hash,
+)
+from bethink.store.sqlite.entities import bump_entities_version
+from bethink.store.sqlite.put import ADD_SKETCH, next_rid
+from bethink.store.sqlite.search import staged as signatures
+from bethink.store.sqlite.search import word_index as words
+from bethink.store.sqlite.usage import ImportedTicks
+
+EXPORT_FORMAT = 1
+
+# Each kind of record, its fields, and where they stand, in an order `load` accepts:
+# what is pointed at comes before what points.
+_TABLES_BEFORE_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
+    ("entity", fields.ENTITY, "entity ORDER BY id"),
+    ("alias", fields.ALIAS, "alias ORDER BY alias, entity"),
+)
+_TABLES_AFTER_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
+    ("link", fields.LINK, "link ORDER BY src, type, dst, src_kind, dst_kind"),
+    ("status_change", fields.STATUS_CHANGE, "status_change ORDER BY id, at"),
+    ("thread", fields.THREAD, "thread ORDER BY id"),
+    ("thread_member", fields.THREAD_MEMBER, "thread_member ORDER BY thread, item"),
+    ("thread_event", fields.THREAD_EVENT, "thread_event ORDER BY thread, seq"),
+    ("tick", fields.TICK, "tick ORDER BY number"),
+    ("counter", fields.COUNTER, "meta WHERE name = 'recalls'"),
+    ("usage", fields.USAGE, "usage ORDER BY id"),
+    ("usage_day", fields.USAGE_DAY, "usage_day ORDER BY id, day"),
+    ("file_edit", fields.FILE_EDIT, "file_edit ORDER BY number"),
+    ("key", fields.KEY, "idempotency ORDER BY key"),
+    ("tombstone", fields.TOMBSTONE, "tombstone ORDER BY id"),
+    ("event", fields.EVENT, "event ORDER BY seq"),
+)
+# The order of storing is kept: the first revision of each item says where it stands.
+_SELECT_ITEMS = f"""
+    SELECT {", ".join(f"i.{name}" for name in CONTENT)},
+        i.live_to, i.ended_by, i.status, i.content_hash,
+        (SELECT json_group_array(band ORDER BY band) FROM sketch WHERE rid = i.rid)
+    FROM item AS first JOIN item AS i ON i.id = first.id
+    WHERE first.rid = (SELECT min(rid) FROM item WHERE id = first.id)
+    ORDER BY first.rid, i.rev
+"""
+
+
+def dump_records(connections: Connections, space: str) -> Iterator[dict[str, Any]]:
+    """Yield the records of one snapshot of the store, unaffected by concurrent writes."""
+    with translate_errors(connections.name), _open_snapshot(connections) as db:
+        yield {"type": "bethink", "version": EXPORT_FORMAT, "space": space}
+        for kind, layout, table in _TABLES_BEFORE_ITEMS:
+            yield from _table_records(db, kind, layout, table)
+        yield from _item_records(db)
+        for kind, layout, table in _TABLES_AFTER_ITEMS:
+            yield from _table_records(db, kind, layout, table)
+
+
+@contextmanager
+def _open_snapshot(connections: Connections) -> Iterator[apsw.Connection]:
+    """Open a separate connection, so that the caller may write while reading the records."""
+    if connections.path is None:
+        copy = apsw.Connection(":memory:")
+        with connections.read_transaction() as db, copy.backup("main", db, "main") as work:
+            work.step()
+        try:
+            yield copy
+        finally:
+            copy.close()
+        return
+    db = connections.connect()
+    try:
+        db.execute("BEGIN")
+        # The moment that is shown is that of the first look, which is now.
+        with connections.detect_concurrent_write(db):
+            generation(db)
+            yield db
+    finally:
+        connections.disconnect(db)
+
+
+def _table_records(
+    db: apsw.Connection, kind: str, layout: Sequence[Field], table: str
+) -> Iterator[dict[str, Any]]:
+    columns = ", ".join(field.column or field.name for field in layout)
+    for row in db.execute(f"SELECT {columns} FROM {table}"):
+        yield _to_record(kind, layout, row)
+
+
+def _item_records(db: apsw.Connection) -> Iterator[dict[str, Any]]:
+    layout = (*fields.ITEM, *fields.ITEM_STATE)
+    for *row, sketch in db.execute(_SELECT_ITEMS):
+        record = _to_record("item", layout, row)
+        bands = json.loads(sketch)
+        if bands:
+            record["sketch"] = bands
+        yield record
+
+
+def _to_record(kind: str, layout: Sequence[Field], row: Sequence[Any]) -> dict[str, Any]:
+    record = {"type": kind}
+    for field, value in zip(layout, row, strict=True):
+        if value is not None:
+            record[field.name] = field.kind.write(value)
+    return record
+
+
+_ITEM_LAYOUT = (*fields.ITEM, *fields.ITEM_STATE, fields.SKETCH._replace(needed=False))
+_LAYOUTS: dict[str, Sequence[Field]] = {
+    "item": _ITEM_LAYOUT,
+    "entity": fields.ENTITY,
+    "alias": fields.ALIAS,
+    "link": fields.LINK,
+    "status_change": fields.STATUS_CHANGE,
+    "thread": fields.THREAD,
+    "thread_member": fields.THREAD_MEMBER,
+    "thread_event": fields.THREAD_EVENT,
+    "tick": fields.TICK,
+    "counter": fields.COUNTER,
+    "usage": fields.USAGE,
+    "usage_day": fields.USAGE_DAY,
+    "file_edit": fields.FILE_EDIT,
+    "key": fields.KEY,
+    "tombstone": fields.TOMBSTONE,
+    "event": fields.EVENT,
+}
+_TABLE_NAMES = {"key": "idempotency", "counter": "meta"}
+_BATCH = 500
+_ITEM_KNOWN_OR_ERASED = """
+    SELECT EXISTS (SELECT 1 FROM item WHERE id = ?1)
+        OR EXISTS (SELECT 1 FROM tombstone WHERE id = ?1)
+"""
+_ITEM_EXISTS = "SELECT EXISTS (SELECT 1 FROM item WHERE id = ?)"
+_ENTITY_EXISTS = "SELECT EXISTS (SELECT 1 FROM entity WHERE id = ?)"
+_THREAD_EXISTS = "SELECT EXISTS (SELECT 1 FROM thread WHERE id = ?)"
+_RECOUNT_MENTIONS = """
+    UPDATE entity SET mentions = (
+        SELECT count(*) FROM link AS l
+        JOIN item AS i ON i.id = l.src AND i.live_to IS NULL
+        WHERE l.dst = entity.id AND l.type = 'mentions'
+        AND l.src_kind = 'item' AND l.dst_kind = 'entity')
+    WHERE id IN (SELECT value FROM json_each(?))
+"""
+
+Row = tuple[Any, ...]
+
+
+def load_records(
+    db: apsw.Connection, records: Iterable[Mapping[str, Any]], *, actor: str, now: int
+) -> int:
+    """Import records; return how many memories came in. Known or erased ones are skipped."""
+    loading = _Loader(db)
+    for number, record in enumerate(records, 1):
+        loading.take(number, record)
+    return loading.finish(actor, now)
+
+
+def _refuse(number: int, what: str, remedy: str = "") -> NoReturn:
+    raise Refused(f"line {number}: {what}; nothing was imported", remedy=remedy)
+
+
+def _insert_statement(kind: str) -> str:
+    layout = _LAYOUTS[kind]
+    columns = ", ".join(field.column or field.name for field in layout)
+    marks = ", ".join("?" * len(layout))
+    return f"INSERT OR IGNORE INTO {_TABLE_NAMES.get(kind, kind)} ({columns}) VALUES ({marks})"
+
+
+_INSERTS = {kind: _insert_statement(kind) for kind in _LAYOUTS if kind != "item"}
+
+
+def _parse_record(number: int, kind: str, record: Mapping[str, Any]) -> Row:
+    """Return the record's values in the order of its fields."""
+    layout = _LAYOUTS[kind]
+    values = []
+    for field in layout:
+        if field.name in record:
+            try:
+                values.append(field.kind.read(record[field.name]))
+            except (TypeError, ValueError):
+                _refuse(number, f"{kind}.{field.name} must be {field.kind.words}")
+        elif field.needed:
+            _refuse(number, f"{kind}.{field.name} is missing")
+        else:
+            values.append(None)
+    unknown = record.keys() - {field.name for field in layout} - {"type"}
+    if unknown:
+        _refuse(number, f"{kind}.{min(unknown)} is not a field of version {EXPORT_FORMAT}")
+    return tuple(values)
+
+
+class _Loader:
+    """The state of one import: what was stored, and what waits to be referenced."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._rid = next_rid(db)
+        self._came: dict[str, None] = {}
+        self._left: set[str] = set()
+        self._last: tuple[str, int, int | None] = ("", 0, 0)
+        self._rows: list[tuple[NewRow, list[int]]] = []
+        self._entities: dict[str, Row] = {}
+        self._aliases: dict[str, list[Row]] = {}
+        self._touched: set[str] = set()
+        self._threads: dict[str, Row] = {}
+        self._begun: set[str] = set()
+        self._fading = ImportedTicks()
+        # A journal cannot be merged into another without breaking its chain.
+        self._takes_events = journal.head(db)[0] == 0
+        self._chain = ""
+        self._events = 0
+
+    def take(self, number: int, record: Mapping[str, Any]) -> None:
+        """Check one record and store it, if it is new here."""
+        if not isinstance(record, Mapping):
+            _refuse(number, "this is not an object")
+        kind = record.get("type")
+        if number == 1:
+            _require_header(number, record)
+            return
+        if not isinstance(kind, str) or kind not in _LAYOUTS:
+            _refuse(number, f"type must be one of {', '.join(_LAYOUTS)}, not {kind!r}")
+        row = _parse_record(number, kind, record)
+        if kind != "item":
+            self._flush()
+        take = getattr(self, f"_take_{kind}")
+        take(number, row)
+
+    def _take_item(self, number: int, row: Row) -> None:
+        content = row[: len(CONTENT)]
+        live_to, ended_by, status, given_hash, sketch = row[len(CONTENT) :]
+        self._require_order(number, content[0], content[1], live_to)
+        if given_hash is not None and given_hash != content_hash(content):
+            _refuse(
+                number,
+                "item.content_hash does not fit the content: the line was changed",
+                remedy="put the line right, or remove content_hash to take it as it is",
+            )
+        if content[0] in self._left:
+            return
+        length = words.row_length(self._db, words.IndexRow(self._rid, *content[WORDS_SLICE]))
+        new = NewRow(self._rid, content, live_to, ended_by, status, length)
+        self._rid += 1
+        self._rows.append((new, sketch or []))
+        self._touched.update(json.loads(content[ENTITIES_INDEX]))
+        if len(self._rows) >= _BATCH:
+            self._flush()
+
+    def _require_order(self, number: int, item: str, rev: int, live_to: int | None) -> None:
+        last, last_rev, last_live_to = self._last
+        if item == last:
+            if rev <= last_rev:
+                _refuse(number, f"item.rev must be above {last_rev}, the revision before it")
+            if last_live_to is None:
+                _refuse(number, "item.rev: a revision follows one that has not ended")
+        elif item in self._came or item in self._left:
+            _refuse(number, f"item.id: the revisions of {item} must stand together")
+        elif self._db.execute(_ITEM_KNOWN_OR_ERASED, (item,)).get:
+            self._left.add(item)
+        else:
+            self._came[item] = None
+        self._last = (item, rev, live_to)
+
+    def _flush(self) -> None:
+        if not self._rows:
+            return
+        rows, self._rows = self._rows, []
+        self._db.executemany(INSERT_ITEM, (new.values() for new, _ in rows))
+        self._db.executemany(
+            ADD_SKETCH, ((band, new.rid) for new, sketch in rows for band in sketch)
+        )
+        texts = [words.IndexRow(new.rid, *new.content[WORDS_SLICE]) for new, _ in rows]
+        split = [words.split_row(self._db, row) for row in texts]
+        words.index_rows(self._db, texts, split)
+        signatures.add_signatures(
+            self._db,
+            [
+                (row.rid, signatures.content_terms(row.text, own.text, self._db))
+                for row, own in zip(texts, split, strict=True)
+            ],
+        )
+        for entity in sorted(self._touched & self._entities.keys()):
+            self._require_entity(entity)
+
+    def _take_entity(self, number: int, row: Row) -> None:
+        self._entities[row[0]] = row
+
+    def _take_alias(self, number: int, row: Row) -> None:
+        self._aliases.setdefault(row[1], []).append(row)
+
+    def _require_entity(self, entity: str) -> bool:
+        """Store an entity of the export once something refers to it.
+
+        The name of an entity that only erased memories mentioned must not come back.
+        """
+        self._touched.add(entity)
+        row = self._entities.pop(entity, None)
+        if row is None:
+            return bool(self._db.execute(_ENTITY_EXISTS, (entity,)).get)
+        self._db.execute(_INSERTS["entity"], row)
+        self._db.executemany(_INSERTS["alias"], self._aliases.pop(entity, []))
+        return True
+
+    def _take_link(self, number: int, row: Row) -> None:
+        ends = [(row[0], row[1]), (row[3], row[4])]
+        items = [name for kind, name in ends if kind == "item"]
+        if items and not any(item in self._came for item in items):
+            return
+        if all(self._item_exists(item) for item in items) and all(
+            self._require_entity(name) for kind, name in ends if kind == "entity"
+        ):
+            self._db.execute(_INSERTS["link"], row)
+
+    def _item_exists(self, item: str) -> bool:
+        return item in self._came or bool(self._db.execute(_ITEM_EXISTS, (item,)).get)
+
+    def _take_status_change(self, number: int, row: Row) -> None:
+        if row[0] in self._came:
+            self._db.execute(_INSERTS["status_change"], row)
+
+    def _take_thread(self, number: int, row: Row) -> None:
+        if not self._db.execute(_THREAD_EXISTS, (row[0],)).get:
+            self._threads[row[0]] = row
+
+    def _take_thread_member(self, number: int, row: Row) -> None:
+        """Store a member; the first stored member also stores its thread.
+
+        A headline whose memories were all erased must not come back.
+        """
+        if not self._item_exists(row[1]):
+            return
+        if row[0] in self._threads:
+            self._db.execute(_INSERTS["thread"], self._threads.pop(row[0]))
+            self._begun.add(row[0])
+        if row[0] in self._begun:
+            self._db.execute(_INSERTS["thread_member"], row)
+
+    def _take_thread_event(self, number: int, row: Row) -> None:
+        if row[0] in self._begun and (row[3] is None or self._item_exists(row[3])):
+            self._db.execute(_INSERTS["thread_event"], row)
+
+    def _take_tick(self, number: int, row: Row) -> None:
+        self._fading.take(row)
+        if self._takes_events:
+            self._db.execute(_INSERTS["tick"], row)
+
+    def _take_counter(self, number: int, row: Row) -> None:
+        if self._takes_events:
+            self._db.execute(_INSERTS["counter"], row)
+
+    def _take_usage(self, number: int, row: Row) -> None:
+        if row[0] in self._came:
+            self._db.execute(_INSERTS["usage"], row)
+
+    def _take_usage_day(self, number: int, row: Row) -> None:
+        if row[0] in self._came:
+            self._db.execute(_INSERTS["usage_day"], row)
+
+    def _take_file_edit(self, number: int, row: Row) -> None:
+        """Store an edit; one that belongs to a memory only comes with it."""
+        if row[-1] is None or row[-1] in self._came:
+            self._db.execute(_INSERTS["file_edit"], row)
+
+    def _take_key(self, number: int, row: Row) -> None:
+        if row[1] in self._came:
+            self._db.execute(_INSERTS["key"], row)
+
+    def _take_tombstone(self, number: int, row: Row) -> None:
+        if not self._item_exists(row[0]):
+            self._db.execute(_INSERTS["tombstone"], row)
+
+    def _take_event(self, number: int, row: Row) -> None:
+        line = journal.ChainedLine(*row)
+        self._events += 1
+        if line.seq != self._events:
+            _refuse(number, f"event.seq must be {self._events}: lines are missing")
+        expected = journal.chain_hash(self._chain, line[:-1])
+        if line.chain != expected:
+            _refuse(number, "event.chain does not fit: the journal was changed")
+        self._chain = expected
+        if self._takes_events:
+            journal.append_chained(self._db, [line])
+
+    def finish(self, actor: str, now: int) -> int:
+        """Store what still waits, correct counts and write the journal."""
+        self._flush()
+        standing.complete_status_history(self._db, list(self._came))
+        self._db.execute(
+            _RECOUNT_MENTIONS, (json.dumps(sorted(self._touched), ensure_ascii=False),)
+        )
+        if self._touched:
+            bump_entities_version(self._db)
+        if not self._takes_events:
+            # The ticks of another space are not ours: what came keeps what was left of it.
+            self._fading.apply(self._db, list(self._came), now)
+        lines = (journal.Line("imported", item) for item in self._came)
+        journal.write(self._db, lines, actor=actor, at=now)
+        return len(self._came)
+
+
+def _require_header(number: int, record: Mapping[str, Any]) -> None:
+    if record.get("type") != "bethink":
+        _refuse(number, 'an export begins with {"type": "bethink", ...}')
+    version = record.get("version")
+    if version != EXPORT_FORMAT:
+        _refuse(
+            number,
+            f"this version reads exports of version {EXPORT_FORMAT}, not {version!r}",
+            remedy="pip install -U bethink",
+        )

@@ -1,0 +1,411 @@
+"""Usage of memories, their decay by ticks, and the momentum of entities.
+
+A tick takes the same amount from every memory, so no row is updated when one is
+written: how far a memory has decayed is the sum of the ticks since its last recall
+(``DECAY``).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import apsw
+
+from bethink.model import Entity
+from bethink.ports import Activity, EntityListing, Momentum, Usage, UsageDecay
+from bethink.retrieval.heat import QUIET_AFTER, ActivityCounts, is_stale, momentum
+from bethink.store.sqlite.db.connection import select
+from bethink.store.sqlite.db.history import (
+    AS_OF_CTE,
+    LAST_SEEN,
+    MENTION_LINK,
+    MENTIONED_AT_REVISION,
+    is_past,
+)
+from bethink.store.sqlite.db.rows import DECAY
+from bethink.store.sqlite.db.sql_functions import (
+    DAY_MS,
+    USED_IN_30,
+    USED_IN_90,
+    USED_IN_ALL,
+    USED_LAST,
+    from_ms,
+    from_ms_or_none,
+    to_ms,
+)
+from bethink.store.sqlite.links import ENTITY_COLUMNS, normalise_alias, to_entity
+from bethink.store.sqlite.search.lexical import as_table
+
+_SELECT_DECAY = f"""
+    SELECT i.id, {DECAY} FROM carray(?) AS w
+    CROSS JOIN item AS i ON i.id = w.value
+        AND i.rev = (SELECT max(rev) FROM item WHERE id = w.value)
+    LEFT JOIN usage AS u ON u.id = i.id
+"""
+_SELECT_DECAY_SINCE = """
+    SELECT i.id, coalesce(u.decay, 1.0), coalesce(u.decay_at, i.stored_at)
+    FROM carray(?) AS w
+    CROSS JOIN item AS i ON i.id = w.value
+        AND i.rev = (SELECT max(rev) FROM item WHERE id = w.value)
+    LEFT JOIN usage AS u ON u.id = i.id
+"""
+_SET_DECAY = """
+    INSERT INTO usage (id, decay, decay_at, regained)
+        VALUES (?1, ?2, ?3, json_array(json_array(?4, ?2, ?3)))
+    ON CONFLICT (id) DO UPDATE SET decay = ?2, decay_at = ?3, regained = json_insert(
+        CASE WHEN json_array_length(regained) >= 20 THEN json_remove(regained, '$[0]')
+        ELSE coalesce(regained, '[]') END, '$[#]', json_array(?4, ?2, ?3))
+"""
+_LAST_TICK = "SELECT number, at, total FROM tick ORDER BY number DESC LIMIT 1"
+_INSERT_TICK = "INSERT INTO tick (number, at, amount, total) VALUES (?, ?, ?, ?)"
+_COUNT_RECALL = """
+    INSERT INTO meta (name, value) VALUES ('recalls', '1')
+    ON CONFLICT (name) DO UPDATE SET value = value + 1 RETURNING value
+"""
+
+
+def apply_decay(db: apsw.Connection, ids: Sequence[str], now: int, fading: UsageDecay) -> None:
+    """Count one recall: returned memories regain strength; every interval, a tick follows."""
+    number, last, total = next(iter(select(db, _LAST_TICK)), (0, now - 1, 0.0))
+    _restore_strength(db, ids, now, max(now + int(fading.grace_s * 1000), last + 1), fading)
+    if fading.interval < 1:
+        return
+    count = int(db.execute(_COUNT_RECALL).get)
+    if count % fading.interval == 0:
+        # Never before the last one, even if the clock went back.
+        at = max(now, last + 1)
+        db.execute(_INSERT_TICK, (number + 1, at, fading.rate, total + fading.rate))
+
+
+class ImportedTicks:
+    """The ticks of another space, and the decay they leave on memories imported from it."""
+
+    def __init__(self) -> None:
+        self._ticks: list[tuple[int, float]] = []
+
+    def take(self, tick: Sequence[Any]) -> None:
+        """Add one tick: its number, moment, amount and total."""
+        self._ticks.append((tick[1], tick[2]))
+
+    def apply(self, db: apsw.Connection, ids: Sequence[str], now: int) -> None:
+        """Store the remaining strength of each memory; only ticks from now on apply to it."""
+        if not ids or not (self._ticks or select(db, _LAST_TICK)):
+            return
+        rows = select(db, _SELECT_DECAY_SINCE, (as_table(tuple(ids)),))
+        db.executemany(
+            _SET_DECAY,
+            [(item, self._remaining(left, since), now, now) for item, left, since in rows],
+        )
+
+    def _remaining(self, at_first: float, since: int) -> float:
+        gone = sum(amount for at, amount in self._ticks if at >= since)
+        return max(0.0, round(at_first - gone, 9))
+
+
+def _restore_strength(
+    db: apsw.Connection, ids: Sequence[str], now: int, safe_until: int, fading: UsageDecay
+) -> None:
+    if not ids:
+        return
+    rows = select(db, _SELECT_DECAY, (as_table(tuple(dict.fromkeys(ids))),))
+    db.executemany(
+        _SET_DECAY,
+        [
+            (item, max(0.0, min(1.0, left + fading.gains.get(item, 0.0))), safe_until, now)
+            for item, left in rows
+        ],
+    )
+
+
+MAX_IMPORTANCE_SAMPLE = 200
+
+_SELECT_USAGE = f"""
+    SELECT u.id, {USED_IN_ALL}, {USED_LAST}, u.stamps, {USED_IN_30}, {USED_IN_90}
+    FROM (SELECT ? AS at, ? AS day) AS m
+    CROSS JOIN carray(?) AS w CROSS JOIN usage AS u ON u.id = w.value
+"""
+# Seen are mentions, whether or not the memory is still there; a live one says how
+# important it was. Of a flood the newest tell enough.
+_MENTION_LINK = """
+    l.dst = w.value AND l.type = 'mentions' AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+    AND l.created_at <= m.at
+"""
+# The same of the past, by what the revisions of then spoke of.
+_SELECT_ACTIVITY_AS_OF = f"""
+    {AS_OF_CTE} SELECT e.id, e.created_at, l.created_at, i.importance,
+        i.live_to IS NULL OR i.live_to > m.at
+    FROM m CROSS JOIN carray(?) AS w
+    CROSS JOIN entity AS e ON e.id = w.value AND e.created_at <= m.at
+    CROSS JOIN link AS l ON l.dst = e.id AND {MENTION_LINK}
+    CROSS JOIN item AS i ON i.id = l.src AND i.rev = (
+        SELECT max(r.rev) FROM item AS r WHERE r.id = l.src AND r.live_from <= m.at)
+    WHERE {MENTIONED_AT_REVISION} ORDER BY e.id, l.created_at DESC
+"""
+_SELECT_ACTIVITY = f"""
+    SELECT e.id, e.created_at,
+        (SELECT count(*) FROM link AS l WHERE {_MENTION_LINK} AND l.created_at > m.at - {DAY_MS}),
+        (SELECT count(*) FROM link AS l WHERE {_MENTION_LINK} AND l.created_at > m.at - {7 * DAY_MS}),
+        e.mentions - (SELECT count(*) FROM link AS l
+            WHERE l.dst = w.value AND l.type = 'mentions' AND l.created_at > m.at),
+        (SELECT avg(importance) FROM (SELECT i.importance FROM link AS l
+            CROSS JOIN item AS i ON i.id = l.src AND i.live_to IS NULL
+            WHERE {_MENTION_LINK} AND l.created_at > m.at - {7 * DAY_MS}
+            ORDER BY l.created_at DESC LIMIT {MAX_IMPORTANCE_SAMPLE}))
+    FROM (SELECT ? AS at) AS m
+    CROSS JOIN carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
+    WHERE e.created_at <= m.at
+"""
+
+
+def read_usage(db: apsw.Connection, ids: Sequence[str], now: datetime) -> dict[str, Usage]:
+    """Return the usage of items; those never used are left out."""
+    if not ids:
+        return {}
+    at = to_ms(now)
+    rows = select(db, _SELECT_USAGE, (at, at // DAY_MS, as_table(tuple(dict.fromkeys(ids)))))
+    return {
+        item: Usage(
+            recalls,
+            from_ms_or_none(last),
+            tuple(from_ms(stamp) for stamp in json.loads(stamps) if stamp <= at),
+            lately,
+            quarter,
+        )
+        for item, recalls, last, stamps, lately, quarter in rows
+        if recalls
+    }
+
+
+def read_activity(
+    db: apsw.Connection, entities: Sequence[str], now: datetime
+) -> dict[str, Activity]:
+    """Return how many memories were stored about each entity, and when.
+
+    The cost is that of the last week; what came before is already counted.
+    """
+    if not entities:
+        return {}
+    at, asked = to_ms(now), as_table(tuple(dict.fromkeys(entities)))
+    if is_past(db, at):
+        rows = select(db, _SELECT_ACTIVITY_AS_OF, (at, asked))
+        return {
+            entity: _activity_as_of([_PastMention(*row) for row in seen], at)
+            for entity, seen in groupby(rows, itemgetter(0))
+        }
+    return {
+        entity: Activity(day, week, max(count, week), from_ms(first), 0.5 if mean is None else mean)
+        for entity, first, day, week, count, mean in select(db, _SELECT_ACTIVITY, (at, asked))
+    }
+
+
+class _PastMention(NamedTuple):
+    """A memory that mentioned an entity as of a moment in the past; the latest come first."""
+
+    entity: str
+    first_at: int
+    at: int
+    importance: float
+    was_there: int
+
+
+def _activity_as_of(seen: Sequence[_PastMention], at: int) -> Activity:
+    week = [one for one in seen if at - 7 * DAY_MS < one.at <= at]
+    day = sum(one.at > at - DAY_MS for one in week)
+    judged = [one.importance for one in week if one.was_there][:MAX_IMPORTANCE_SAMPLE]
+    mean = math.fsum(judged) / len(judged) if judged else 0.5
+    there = sum(one.was_there for one in seen)
+    return Activity(day, len(week), max(there, len(week)), from_ms(seen[0].first_at), mean)
+
+
+DAY_S = 86_400.0
+YEAR_DAYS = 365.25
+# With so many entities stirring, what was worked out before has to do for the others.
+MAX_COMPUTED = 5_000
+# A week without news is always worth the same: no need to look.
+_DORMANT_MOMENTUM = momentum(ActivityCounts(), 1.0)
+
+_STATE_COLUMNS = "e.id, e.mentions, e.momentum, e.momentum_at, e.last_seen_at"
+_STATE_BY_ID = f"""
+    SELECT {_STATE_COLUMNS} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
+    WHERE e.created_at <= ?
+"""
+_STATE_BY_ID_AS_OF = f"{AS_OF_CTE} {_STATE_BY_ID.replace('e.last_seen_at', LAST_SEEN)}"
+# How many live memories above a classification mention each entity: seldom many.
+_HIDDEN_CTE = """
+    WITH hidden (entity, times) AS MATERIALIZED (
+        SELECT l.dst, count(*) FROM item AS i
+        CROSS JOIN link AS l ON l.src = i.id AND l.type = 'mentions'
+            AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+        WHERE i.live_to IS NULL AND i.classification > ? GROUP BY l.dst
+    )
+"""
+_LISTING_COLUMNS = (
+    "e.id, e.mentions - coalesce(h.times, 0) AS seen, e.momentum, e.momentum_at, e.last_seen_at"
+)
+_LISTING_FROM = "entity AS e LEFT JOIN hidden AS h ON h.entity = e.id"
+# Not one that no memory which may be seen speaks of, and a secret one does or did.
+_IS_VISIBLE = """
+    (seen > 0 OR NOT EXISTS (
+        SELECT 1 FROM link AS l CROSS JOIN item AS i ON i.id = l.src AND i.classification > ?
+        WHERE l.dst = e.id AND l.type = 'mentions' AND l.src_kind = 'item'
+    ))
+"""
+_ENTITIES_BY_ID = (
+    f"SELECT {ENTITY_COLUMNS} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
+)
+_COUNT_LAYERS = """
+    SELECT l.dst, i.layer, count(*), sum(i.pinned) FROM carray(?) AS w
+    CROSS JOIN link AS l ON l.dst = w.value AND l.type = 'mentions'
+        AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+    CROSS JOIN item AS i ON i.id = l.src AND i.live_to IS NULL AND i.classification <= ?
+    GROUP BY l.dst, i.layer ORDER BY l.dst, i.layer
+"""
+_SET_MOMENTUM = "UPDATE entity SET momentum = ?, momentum_at = ? WHERE id = ?"
+
+
+class EntityState(NamedTuple):
+    """The momentum columns of an entity's row."""
+
+    id: str
+    mentions: int
+    momentum: float
+    momentum_at: int | None
+    last_seen_at: int | None
+
+
+class EntityCounts(NamedTuple):
+    """How many memories of an entity are in each layer, and how many are pinned."""
+
+    layers: tuple[tuple[str, int], ...] = ()
+    pinned: int = 0
+
+
+def read_momenta(db: apsw.Connection, ids: Sequence[str], now: datetime) -> dict[str, Momentum]:
+    """Return the momentum of each entity: the stored one if recent, else computed."""
+    if not ids:
+        return {}
+    at, asked = to_ms(now), as_table(tuple(dict.fromkeys(ids)))
+    rows = (
+        select(db, _STATE_BY_ID_AS_OF, (at, asked, at))
+        if is_past(db, at)
+        else select(db, _STATE_BY_ID, (asked, at))
+    )
+    return _compute_momenta(db, [EntityState(*row) for row in rows], now)
+
+
+def write_momenta(db: apsw.Connection, values: Mapping[str, float], now: datetime) -> None:
+    """Store computed momenta."""
+    at = to_ms(now)
+    db.executemany(_SET_MOMENTUM, [(value, at, entity) for entity, value in sorted(values.items())])
+
+
+def rank_entities(db: apsw.Connection, listing: EntityListing, now: datetime) -> list[Entity]:
+    """Return entities by momentum, number of memories and recency, with their counts."""
+    found = [*_recent_entities(db, listing, now), *_dormant_entities(db, listing, now)]
+    going_on = _compute_momenta(db, found, now)
+    ranked = sorted(found, key=lambda one: (-_rank_score(one, going_on[one.id].value, now), one.id))
+    page = {one.id: one for one in ranked[listing.offset : listing.offset + listing.limit]}
+    if not page:
+        return []
+    rows = select(db, _ENTITIES_BY_ID, (as_table(tuple(page)),))
+    entities = {row[0]: to_entity(row) for row in rows}
+    counts = _count_layers(db, tuple(page), listing.max_classification)
+    return [
+        entities[key]._replace(
+            mentions=one.mentions, momentum=going_on[key].value, **counts[key]._asdict()
+        )
+        for key, one in page.items()
+    ]
+
+
+def _recent_entities(
+    db: apsw.Connection, listing: EntityListing, now: datetime
+) -> list[EntityState]:
+    """Return entities mentioned in the last week, the latest first."""
+    where, values = _listing_condition(listing)
+    sql = f"""
+        {_HIDDEN_CTE} SELECT {_LISTING_COLUMNS} FROM {_LISTING_FROM} WHERE {where} AND e.last_seen_at >= ?
+        ORDER BY e.last_seen_at DESC, e.id
+    """
+    return [EntityState(*row) for row in select(db, sql, (*values, to_ms(now - QUIET_AFTER)))]
+
+
+def _dormant_entities(
+    db: apsw.Connection, listing: EntityListing, now: datetime
+) -> list[EntityState]:
+    """Return as many of the others, all of one momentum, as could be on the page."""
+    where, values = _listing_condition(listing)
+    sql = f"""
+        {_HIDDEN_CTE} SELECT {_LISTING_COLUMNS} FROM {_LISTING_FROM}
+        WHERE {where} AND coalesce(e.last_seen_at, 0) < ?
+        ORDER BY 0.5 * seen + 2.0 * coalesce(e.last_seen_at, 0) / ? DESC, e.id LIMIT ?
+    """
+    rest = (to_ms(now - QUIET_AFTER), YEAR_DAYS * DAY_MS, listing.offset + listing.limit)
+    return [EntityState(*row) for row in select(db, sql, (*values, *rest))]
+
+
+def _listing_condition(listing: EntityListing) -> tuple[str, list[int | str]]:
+    """Return the condition on entities and its values, those of the hidden CTE first."""
+    ceiling = listing.max_classification
+    where = ["seen >= ?", _IS_VISIBLE]
+    values: list[int | str] = [ceiling, listing.min_memories, ceiling]
+    start = normalise_alias(listing.prefix)
+    if listing.kinds:
+        where.append("e.kind IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(listing.kinds))
+    if start:
+        where.append("e.id IN (SELECT entity FROM alias WHERE alias >= ? AND alias < ?)")
+        # The last character there is: all that begins so comes before it.
+        values += [start, f"{start}\U0010ffff"]
+    return " AND ".join(where), values
+
+
+def _compute_momenta(
+    db: apsw.Connection, entities: Iterable[EntityState], now: datetime
+) -> dict[str, Momentum]:
+    found: dict[str, Momentum] = {}
+    stirring: list[EntityState] = []
+    for one in entities:
+        seen = from_ms_or_none(one.last_seen_at)
+        if seen is None or now - seen > QUIET_AFTER:
+            found[one.id] = Momentum(
+                _DORMANT_MOMENTUM, worked_out=one.momentum != _DORMANT_MOMENTUM
+            )
+        elif not is_stale(from_ms_or_none(one.momentum_at), seen, now):
+            found[one.id] = Momentum(one.momentum)
+        else:
+            stirring.append(one)
+    lately = read_activity(db, [one.id for one in stirring[:MAX_COMPUTED]], now)
+    for one in stirring:
+        known = lately.get(one.id)
+        found[one.id] = (
+            Momentum(_momentum_of(known, now), worked_out=True) if known else Momentum(one.momentum)
+        )
+    return found
+
+
+def _momentum_of(seen: Activity, now: datetime) -> float:
+    observed = (now - (seen.first_at or now)).total_seconds() / DAY_S
+    happened = ActivityCounts(seen.in_1_day, seen.in_7_days, seen.in_all)
+    return momentum(happened, observed, seen.mean_importance)
+
+
+def _rank_score(one: EntityState, momentum_now: float, now: datetime) -> float:
+    """Return the list rank: 10 × momentum, 0.5 a memory, minus 2 for every year unseen."""
+    years = (now - from_ms(one.last_seen_at or 0)).total_seconds() / DAY_S / YEAR_DAYS
+    return 10.0 * momentum_now + 0.5 * one.mentions - 2.0 * years
+
+
+def _count_layers(db: apsw.Connection, ids: Sequence[str], ceiling: int) -> dict[str, EntityCounts]:
+    counts = dict.fromkeys(ids, EntityCounts())
+    for entity, layer, count, pins in select(db, _COUNT_LAYERS, (as_table(tuple(ids)), ceiling)):
+        layers, pinned = counts[entity]
+        in_layer = () if layer is None else ((layer, count),)
+        counts[entity] = EntityCounts((*layers, *in_layer), pinned + pins)
+    return counts

@@ -1,0 +1,1 @@
+"""Emulations of five published memory systems, each a profile over the same engine."""

@@ -1,0 +1,1 @@
+"""abmind: a staged pipeline of retrievers and many small adjustments."""

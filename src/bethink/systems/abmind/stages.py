@@ -1,0 +1,499 @@
+"""Stages of the abmind profile: priority fusion, fitness factors, boosts, timelines."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import combinations, pairwise
+from typing import Literal
+
+from bethink.core.text import word_set
+from bethink.model import Candidate, Evidence, Item, Pool, Timeline, sort_by_score
+from bethink.retrieval.context import AnswerExtras, Context, Retriever
+from bethink.retrieval.query_analysis import max_bm25_score
+from bethink.retrieval.stages.adjust import DAY_S, age_days, describe_age
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityFusion:
+    """Score a memory by the first retriever of ``order`` that found it, times its weight.
+
+    What later ones saw is kept as evidence. A name in ``order`` covers a retriever and all
+    below it as one group: of "sf.porter" and "sf.trigram" the better one counts. Retrievers
+    that are not named come last, by name. ``pool`` limits the result; 0 returns everything.
+    """
+
+    order: tuple[str, ...] = ()
+    pool: int = 0
+    name: str = "priority"
+
+    def __call__(self, found: Mapping[Retriever, Pool], ctx: Context) -> Pool:
+        items: dict[str, Item] = {}
+        seen: dict[str, list[Evidence]] = {}
+        best: dict[str, tuple[tuple[int, float, str], Evidence]] = {}
+        for channel in sorted(found, key=lambda channel: (self._rank_of(channel), channel.name)):
+            for cand in found[channel]:
+                key, own = cand.item.id, cand.evidence[-1]
+                value = channel.weight * max(0.0, own.value)
+                share = Evidence(f"fuse.{channel.name}", "add", value, f"rank {own.rank}")
+                claim = ((self._rank_of(channel), -value, channel.name), share)
+                items.setdefault(key, cand.item)
+                seen.setdefault(key, []).append(own.as_report())
+                best[key] = min(claim, best.get(key, claim), key=lambda one: one[0])
+        merged = sort_by_score(
+            Candidate(item, best[key][1].value, (*seen[key], best[key][1]))
+            for key, item in items.items()
+        )
+        return merged[: ctx.candidate_limit(self.pool)] if self.pool else merged
+
+    def _rank_of(self, channel: Retriever) -> int:
+        for place, name in enumerate(self.order):
+            if channel.name == name or channel.name.startswith(f"{name}."):
+                return place
+        return len(self.order)
+
+
+CandidateAdjuster = Callable[[Candidate], Candidate]
+
+
+def found_by(cand: Candidate, channels: tuple[str, ...]) -> bool:
+    """Whether one of these retrievers found the candidate."""
+    return any(
+        reason.by == f"channel.{name}" or reason.by.startswith(f"channel.{name}.")
+        for name in channels
+        for reason in cand.evidence
+    )
+
+
+def adjust_found(pool: Pool, channels: tuple[str, ...], judge: CandidateAdjuster) -> Pool:
+    """Apply the adjuster to candidates that these retrievers found."""
+    return sort_by_score(
+        judge(cand) if not channels or found_by(cand, channels) else cand for cand in pool
+    )
+
+
+def multiply(by: str, cand: Candidate, factor: float, why: str) -> Candidate:
+    """Multiply the candidate's score; a factor of 1 adds no evidence."""
+    return cand if factor == 1.0 else cand.with_evidence(by, "times", factor, why)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Convert scores between shares of the best possible score and raw BM25.
+
+    For stages whose parameters are meant for one scale or the other.
+    """
+
+    to: Literal["bm25", "share"] = "bm25"
+    channels: tuple[str, ...] = ()
+    name: str = "scale"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        reach = max_bm25_score(ctx) if pool else 0.0
+        if reach <= 0.0:
+            return pool
+        factor = reach if self.to == "bm25" else 1.0 / reach
+        why = f"{'as' if self.to == 'bm25' else 'as a share of'} BM25, {reach:.2f} at most"
+        return adjust_found(
+            pool, self.channels, lambda cand: multiply(self.name, cand, factor, why)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Emotion:
+    """Add a bonus for strong emotion of either sign.
+
+    ``weight`` × |emotion|, or × ln(1 + |emotion|) with the ``curve`` "log".
+    """
+
+    weight: float = 0.02
+    curve: Literal["linear", "log"] = "linear"
+    channels: tuple[str, ...] = ()
+    name: str = "emotion"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        return adjust_found(pool, self.channels, self._add_emotion)
+
+    def _add_emotion(self, cand: Candidate) -> Candidate:
+        strength = abs(cand.item.emotion)
+        if not strength:
+            return cand
+        felt = math.log1p(strength) if self.curve == "log" else strength
+        return cand.with_evidence(
+            self.name, "add", self.weight * felt, _describe_emotion(cand.item)
+        )
+
+
+def _describe_emotion(item: Item) -> str:
+    return f"emotion {item.emotion:+g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """× (1 + ``weight`` × number of earlier recalls)."""
+
+    weight: float = 0.1
+    channels: tuple[str, ...] = ()
+    name: str = "recalled"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        def judge(cand: Candidate) -> Candidate:
+            count = cand.item.recalls
+            often = f"{count} time{'s' if count != 1 else ''}"
+            return multiply(self.name, cand, 1.0 + self.weight * count, f"recalled {often}")
+
+        return adjust_found(pool, self.channels, judge)
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """× (1 + ``weight``) for memories marked as relevant (`bethink boost`)."""
+
+    weight: float = 0.2
+    channels: tuple[str, ...] = ()
+    name: str = "relevance"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        def judge(cand: Candidate) -> Candidate:
+            factor = 1.0 + self.weight if cand.item.relevance > 0 else 1.0
+            return multiply(self.name, cand, factor, f"found relevant: {cand.item.relevance:+g}")
+
+        return adjust_found(pool, self.channels, judge)
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """× (``floor`` + (1 − ``floor``) × trust / 3): from unknown to owner."""
+
+    floor: float = 0.5
+    channels: tuple[str, ...] = ()
+    name: str = "trust"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        def judge(cand: Candidate) -> Candidate:
+            trust = cand.item.trust
+            factor = self.floor + (1.0 - self.floor) * trust / 3.0
+            return multiply(self.name, cand, factor, f"trust {trust} of 3")
+
+        return adjust_found(pool, self.channels, judge)
+
+
+@dataclass(frozen=True, slots=True)
+class Credibility:
+    """× ``factor`` for grade ``most`` or better, of 0 confirmed to 6 unknown."""
+
+    factor: float = 1.25
+    most: int = 2
+    channels: tuple[str, ...] = ()
+    name: str = "credibility"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        def judge(cand: Candidate) -> Candidate:
+            grade = cand.item.credibility
+            factor = self.factor if grade <= self.most else 1.0
+            return multiply(self.name, cand, factor, f"credibility {grade}")
+
+        return adjust_found(pool, self.channels, judge)
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """× the factor of the memory's tier; 1 for tiers that are not named."""
+
+    factors: tuple[tuple[str, float], ...] = (("core", 1.3),)
+    channels: tuple[str, ...] = ()
+    name: str = "tier"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        factors = dict(self.factors)
+
+        def judge(cand: Candidate) -> Candidate:
+            tier = cand.item.tier
+            return multiply(self.name, cand, factors.get(tier, 1.0), f"tier {tier}")
+
+        return adjust_found(pool, self.channels, judge)
+
+
+@dataclass(frozen=True, slots=True)
+class Fading:
+    """Linear decay: × max(``floor``, 1 − age / ``days``) × (1 + ``emotion`` × |emotion|).
+
+    Memories with strong emotion fade less.
+    """
+
+    days: float = 365.0
+    floor: float = 0.3
+    emotion: float = 0.1
+    channels: tuple[str, ...] = ()
+    name: str = "fading"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        def judge(cand: Candidate) -> Candidate:
+            age = age_days(cand.item, ctx)
+            left = max(self.floor, 1.0 - age / self.days)
+            felt = 1.0 + self.emotion * abs(cand.item.emotion)
+            why = describe_age(age) + (f", {_describe_emotion(cand.item)}" if felt != 1.0 else "")
+            return multiply(self.name, cand, left * felt, why)
+
+        return adjust_found(pool, self.channels, judge)
+
+
+GENERAL = "general"
+WEEKEND_FROM = 5  # Monday is 0
+
+
+def part_of_day(hour: int) -> str:
+    """Part of the day: morning from 6, afternoon from 12, evening from 18, night from 23."""
+    for name, start, end in (("morning", 6, 12), ("afternoon", 12, 18), ("evening", 18, 23)):
+        if start <= hour < end:
+            return name
+    return "night"
+
+
+@dataclass(frozen=True, slots=True)
+class Unconfirmed:
+    """× ``factor`` for candidates of the retrievers ``of`` that ``by`` did not find.
+
+    Applies only when ``by`` ran and found anything. Compares with everything it found,
+    whether others had found it before or not.
+    """
+
+    of: tuple[str, ...] = ()
+    by: str = "dense"
+    factor: float = 0.5
+    name: str = "unconfirmed"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        if not any(found_by(cand, (self.by,)) for cand in pool):
+            return pool
+
+        def judge(cand: Candidate) -> Candidate:
+            if found_by(cand, (self.by,)):
+                return cand
+            return multiply(self.name, cand, self.factor, f"not confirmed by {self.by}")
+
+        return adjust_found(pool, self.of, judge) if self.of else pool
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Add a bonus where a memory fits the moment of the question.
+
+    ``hour`` for the same part of the day, ``weekday`` for the same day of the week (half
+    for the same kind of day), ``topic`` for the current topic. The caller gives the moment
+    (``recall(context={"hour": 9, "topic": "auth"})``); missing parts default to the
+    query's own hour and weekday, and no topic. Times are in UTC.
+    """
+
+    hour: float = 0.02
+    weekday: float = 0.015
+    topic: float = 0.03
+    name: str = "moment"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        around = ctx.query.context
+        hour = ctx.query.moment.hour if around.hour is None else around.hour
+        weekday = ctx.query.moment.weekday() if around.weekday is None else around.weekday
+
+        def judge(cand: Candidate) -> Candidate:
+            when = cand.item.when
+            part = part_of_day(hour)
+            if self.hour and part_of_day(when.hour) == part:
+                cand = cand.with_evidence(self.name, "add", self.hour, f"{part}, like now")
+            cand = self._same_day(cand, when, weekday)
+            topic = cand.item.topic
+            if self.topic and topic and topic == around.topic != GENERAL:
+                cand = cand.with_evidence(self.name, "add", self.topic, f"topic {topic}")
+            return cand
+
+        return sort_by_score(map(judge, pool))
+
+    def _same_day(self, cand: Candidate, when: datetime, weekday: int) -> Candidate:
+        if not self.weekday:
+            return cand
+        if when.weekday() == weekday:
+            return cand.with_evidence(self.name, "add", self.weekday, "same day of the week")
+        kinds = [day >= WEEKEND_FROM for day in (when.weekday(), weekday)]
+        if kinds[0] != kinds[1]:
+            return cand
+        kind = "weekend" if kinds[0] else "working day"
+        return cand.with_evidence(self.name, "add", self.weekday / 2, f"{kind}, like now")
+
+
+@dataclass(frozen=True, slots=True)
+class Spacing:
+    """× a factor for memories recalled repeatedly at intervals (spacing effect).
+
+    ``long_factor`` from an average interval of ``long_days``, ``short_factor`` from
+    ``short_days``. Uses the last twenty recalls; one recall has no interval.
+    """
+
+    long_days: float = 7.0
+    long_factor: float = 1.3
+    short_days: float = 1.0
+    short_factor: float = 1.15
+    name: str = "spacing"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        usage = ctx.usage([cand.item.id for cand in pool])
+
+        def judge(cand: Candidate) -> Candidate:
+            used = usage.get(cand.item.id)
+            days = mean_interval_days(used.stamps) if used else None
+            if days is None or days < self.short_days:
+                return cand
+            factor = self.long_factor if days >= self.long_days else self.short_factor
+            return multiply(self.name, cand, factor, f"recalled every {days:.1f} days")
+
+        return sort_by_score(map(judge, pool))
+
+
+def mean_interval_days(stamps: tuple[datetime, ...]) -> float | None:
+    """Mean time between recalls in days; None for fewer than two."""
+    if len(stamps) < 2:
+        return None
+    gaps = [(later - sooner).total_seconds() for sooner, later in pairwise(sorted(stamps))]
+    return sum(gaps) / len(gaps) / DAY_S
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Adjust by feedback: metadata ``cited`` and ``rejected`` count how a memory fared.
+
+    Adds ``weight`` × (cited − rejected) / recalls within ``least`` and ``most``; ×
+    ``ignored`` for one recalled ``often`` times in thirty days and never cited. A memory
+    without these counts is unchanged.
+    """
+
+    weight: float = 0.15
+    least: float = -0.1
+    most: float = 0.15
+    often: int = 5
+    ignored: float = 0.85
+    name: str = "quality"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        usage = ctx.usage([cand.item.id for cand in pool])
+
+        def judge(cand: Candidate) -> Candidate:
+            used = usage.get(cand.item.id)
+            counted = [_metadata_count(cand, name) for name in ("cited", "rejected")]
+            if used is None or not used.recalls or counted == [None, None]:
+                return cand
+            cited, rejected = (count or 0.0 for count in counted)
+            fared = self.weight * (cited - rejected) / used.recalls
+            bonus = min(self.most, max(self.least, fared))
+            why = f"cited {cited:g}, rejected {rejected:g} of {used.recalls}"
+            cand = cand.with_evidence(self.name, "add", bonus, why) if bonus else cand
+            if used.in_30_days >= self.often and not cited:
+                return multiply(self.name, cand, self.ignored, "often recalled, never cited")
+            return cand
+
+        return sort_by_score(map(judge, pool))
+
+
+def _metadata_count(cand: Candidate, name: str) -> float | None:
+    value = cand.item.metadata.get(name)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return max(0.0, float(value)) if math.isfinite(value) else None
+
+
+_MENTION = re.compile(r"(?<!\w)@(\w[\w.-]*)")
+_CAPITALISED = re.compile(r"\b[A-Z]\w+(?: [A-Z]\w+)*")
+
+
+def primary_entity(item: Item) -> str | None:
+    """Return the entity that a memory is mainly about.
+
+    The first @reference of its text, else its first known entity, else its first
+    capitalised words.
+    """
+    if mark := _MENTION.search(item.text):
+        return mark[1].casefold()
+    if item.entities:
+        return item.entities[0].partition(":")[2]
+    named = _CAPITALISED.search(item.text)
+    return named[0].casefold() if named else None
+
+
+@dataclass(frozen=True, slots=True)
+class Timelines:
+    """Group hits about one entity into timelines.
+
+    One per topic with at least ``least`` hits; and one across topics for an entity with
+    ``least_across`` hits in two topics or more.
+    """
+
+    least: int = 2
+    least_across: int = 3
+    name: str = "timelines"
+
+    def __call__(self, hits: Pool, ctx: Context) -> AnswerExtras:
+        by_entity: dict[str, list[Item]] = {}
+        for hit in hits:
+            entity = primary_entity(hit.item)
+            if entity is not None:
+                by_entity.setdefault(entity, []).append(hit.item)
+        lines: list[Timeline] = []
+        for entity in sorted(by_entity):
+            lines += self._timelines_of(entity, by_entity[entity])
+        return AnswerExtras(timelines=tuple(lines))
+
+    def _timelines_of(self, entity: str, items: list[Item]) -> list[Timeline]:
+        topics: dict[str, list[Item]] = {}
+        for item in items:
+            topics.setdefault(item.topic or GENERAL, []).append(item)
+        lines = [
+            _timeline(f"{entity} in {topic}", together)
+            for topic, together in sorted(topics.items())
+            if len(together) >= self.least
+        ]
+        if len(topics) > 1 and len(items) >= self.least_across:
+            lines.append(_timeline(f"{entity} across {', '.join(sorted(topics))}", items))
+        return lines
+
+
+def _timeline(subject: str, items: list[Item]) -> Timeline:
+    ordered = sorted(items, key=lambda item: (item.when, item.id))
+    felt = [item.emotion for item in ordered]
+    arc = f" (emotion {' → '.join(f'{one:+g}' for one in felt)})" if any(felt) else ""
+    return Timeline(subject + arc, tuple(item.id for item in ordered))
+
+
+@dataclass(frozen=True, slots=True)
+class Interference:
+    """Warn of two hits of one topic that are nearly but not quite the same.
+
+    They share more than ``share`` of the shorter one's words: one may be an older state of
+    the other.
+    """
+
+    share: float = 0.6
+    shortest_word: int = 3
+    name: str = "interference"
+
+    def __call__(self, hits: Pool, ctx: Context) -> AnswerExtras:
+        words = {hit.item.id: self._compared_words(hit.item.text) for hit in hits}
+        warnings = [
+            f"{one.id} and {other.id} say nearly the same, but not quite;"
+            f" both are about {one.topic or GENERAL}"
+            for one, other in combinations((hit.item for hit in hits), 2)
+            if (one.topic or GENERAL) == (other.topic or GENERAL)
+            and one.text != other.text
+            and self._interfere(words[one.id], words[other.id])
+        ]
+        return AnswerExtras(warnings=tuple(warnings))
+
+    def _compared_words(self, text: str) -> frozenset[str]:
+        words = word_set(text)
+        return frozenset(
+            word for word in words if len(word) >= self.shortest_word or not word.isascii()
+        )
+
+    def _interfere(self, one: frozenset[str], other: frozenset[str]) -> bool:
+        smaller = min(len(one), len(other))
+        return smaller > 0 and len(one & other) / smaller > self.share

@@ -1,0 +1,189 @@
+"""Parts of the linksee profile: the entity retriever and the heat and momentum stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bethink.model import Candidate, Evidence, Item, Pool, sort_by_score
+from bethink.retrieval.context import Context
+from bethink.retrieval.heat import pace_of
+from bethink.retrieval.momentum import EntityMomentum, ItemHeat, heat_of_items, top_momentum
+from bethink.retrieval.retrievers.ranking import ranked_pool
+
+
+@dataclass(frozen=True, slots=True)
+class Entities:
+    """Memories about the entities named in the question.
+
+    Entities that more than ``hub_share`` of all memories mention do not discriminate and
+    are left out.
+    """
+
+    depth: int = 50
+    weight: float = 1.0
+    limit: int = 5
+    hub_share: float = 0.2
+    name: str = "entity"
+
+    def __call__(self, ctx: Context) -> Pool:
+        known = ctx.find_entities(self.limit)
+        ceiling = max(8.0, self.hub_share * ctx.statistics().documents)
+        telling = [entity for entity in known if entity.mentions <= ceiling]
+        hubs = [entity.name for entity in known if entity.mentions > ceiling]
+        if hubs:
+            ctx.remark(f"too common to tell memories apart: {', '.join(hubs)}")
+        if not telling:
+            return ()
+        ctx.remark(f"named: {', '.join(entity.name for entity in telling)}")
+        ids = [entity.id for entity in telling]
+        return ranked_pool(self.name, ctx.store.search_entities(ids, self.depth, ctx.scope), ctx)
+
+
+PINNED_IMPORTANCE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """Boost memories in use by up to ``strength``; never-used ones are unchanged."""
+
+    strength: float = 0.1
+    name: str = "heat"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        warmth = heat_of_items((cand.item for cand in pool), ctx)
+
+        def weigh(cand: Candidate) -> Candidate:
+            own = warmth[cand.item.id]
+            noted = with_heat(cand, own)
+            if not own.used or not own.heat:
+                return noted
+            factor = 1.0 + self.strength * own.heat / 100
+            return noted.with_evidence(self.name, "times", factor, own.told)
+
+        return sort_by_score(weigh(cand) for cand in pool)
+
+
+@dataclass(frozen=True, slots=True)
+class Momentum:
+    """Boost memories about currently active entities by up to ``strength``.
+
+    Memories without a known entity are unchanged.
+    """
+
+    strength: float = 0.1
+    name: str = "momentum"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        stirs = top_momentum((cand.item for cand in pool), ctx)
+
+        def weigh(cand: Candidate) -> Candidate:
+            stir = stirs.get(cand.item.id)
+            if stir is None:
+                return cand
+            factor = 1.0 + self.strength * stir.momentum / 10
+            noted = with_momentum(cand, stir)
+            return noted.with_evidence(self.name, "times", factor, pace_of(stir.momentum))
+
+        return sort_by_score(weigh(cand) for cand in pool)
+
+
+class CompositeWeights(NamedTuple):
+    """The weight of each component of a composite score."""
+
+    relevance: float
+    heat: float
+    momentum: float
+    importance: float
+
+
+# By how many words a question has, the sharper it is the more relevance counts.
+_SHORT_QUERY_WEIGHTS, _LONG_QUERY_WEIGHTS = (
+    CompositeWeights(0.60, 0.18, 0.12, 0.10),
+    CompositeWeights(0.72, 0.12, 0.08, 0.08),
+)
+_LONG_QUERY_WORDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Composite:
+    """Weighted sum of relevance, heat, momentum and importance, each 0 to 1.
+
+    Relevance is the score so far as a share of the best. A memory without an entity has no
+    momentum; a pinned one has an importance of at least 0.9. ``by_words`` uses other
+    weights: 0.60, 0.18, 0.12, 0.10 for a question of one or two content terms, 0.72, 0.12,
+    0.08, 0.08 for a longer one.
+    """
+
+    relevance: float = 0.45
+    heat: float = 0.25
+    momentum: float = 0.15
+    importance: float = 0.15
+    by_words: bool = False
+    name: str = "composite"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        if not pool:
+            return pool
+        warmth = heat_of_items((cand.item for cand in pool), ctx)
+        stirs = top_momentum((cand.item for cand in pool), ctx)
+        shares, best = self._choose_weights(ctx), pool[0].score
+        return sort_by_score(
+            self._compose(cand, warmth[cand.item.id], stirs.get(cand.item.id), shares, best)
+            for cand in pool
+        )
+
+    def _choose_weights(self, ctx: Context) -> CompositeWeights:
+        if not self.by_words:
+            return CompositeWeights(self.relevance, self.heat, self.momentum, self.importance)
+        asked = sum(not word.common for word in ctx.words()) or len(ctx.words())
+        shares = _LONG_QUERY_WEIGHTS if asked >= _LONG_QUERY_WORDS else _SHORT_QUERY_WEIGHTS
+        ctx.remark(f"weights for {asked} words: {', '.join(f'{share:g}' for share in shares)}")
+        return shares
+
+    def _compose(
+        self,
+        cand: Candidate,
+        warmth: ItemHeat,
+        stir: EntityMomentum | None,
+        shares: CompositeWeights,
+        best: float,
+    ) -> Candidate:
+        relevance = cand.score / best if best > 0 else 0.0
+        factor = shares.relevance / best if best > 0 else 0.0
+        noted = with_heat(cand, warmth)
+        if stir is not None:
+            noted = with_momentum(noted, stir)
+        composed = noted.with_evidence(
+            f"{self.name}.relevance", "times", factor, f"{relevance:.2f}"
+        )
+        for part, share, value in (
+            ("heat", shares.heat, warmth.heat / 100),
+            ("momentum", shares.momentum, stir.momentum / 10 if stir else 0.0),
+            ("importance", shares.importance, importance_of(cand.item)),
+        ):
+            why = f"{value:.2f} × {share:g}"
+            composed = composed.with_evidence(f"{self.name}.{part}", "add", share * value, why)
+        return composed
+
+
+def importance_of(item: Item) -> float:
+    """Importance of a memory, 0 to 1; at least 0.9 if pinned."""
+    return max(item.importance, PINNED_IMPORTANCE) if item.pinned else item.importance
+
+
+def with_heat(cand: Candidate, warmth: ItemHeat) -> Candidate:
+    """Return the candidate with its heat recorded as evidence, once."""
+    return _with_evidence(cand, Evidence("heat", "seen", warmth.heat, warmth.told))
+
+
+def with_momentum(cand: Candidate, stir: EntityMomentum) -> Candidate:
+    """Return the candidate with its most active entity's momentum as evidence, once."""
+    pace = pace_of(stir.momentum)
+    return _with_evidence(cand, Evidence("momentum", "seen", stir.momentum, pace, stir.entity))
+
+
+def _with_evidence(cand: Candidate, fact: Evidence) -> Candidate:
+    if any(reason.by == fact.by and reason.op == "seen" for reason in cand.evidence):
+        return cand
+    return Candidate(cand.item, cand.score, (*cand.evidence, fact))

@@ -1,0 +1,1 @@
+"""Memind: SIMPLE and DEEP retrieval over insights, items and threads."""

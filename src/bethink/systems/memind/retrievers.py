@@ -1,0 +1,148 @@
+"""Retrievers of the memind profile: keywords, time-weighted vectors and time windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bethink.errors import ModelError
+from bethink.model import Item, Pool
+from bethink.ports import Match, SearchResult, TextSearch
+from bethink.retrieval.context import Context, Retriever
+from bethink.retrieval.query_analysis import Period, periods
+from bethink.retrieval.retrievers.ranking import ranked_pool
+from bethink.retrieval.time_decay import TimeDecay, time_factor
+
+
+@dataclass(frozen=True, slots=True)
+class Keyword:
+    """BM25 mapped to 0..1 as s / (1 + s), independent of the question's best possible score.
+
+    Only ``levels`` are searched; all levels when empty.
+    """
+
+    depth: int = 15
+    weight: float = 1.0
+    about_weight: float = 1.0
+    postings_budget: int = 20_000
+    levels: tuple[str, ...] = ()
+    name: str = "keyword"
+
+    def __call__(self, ctx: Context) -> Pool:
+        search = TextSearch(
+            ctx.query.text,
+            ctx.candidate_limit(self.depth),
+            about_weight=self.about_weight,
+            postings_budget=self.postings_budget,
+        )
+        found = ctx.store.search_text(search, ctx.scope_for_levels(self.levels))
+        squeezed = tuple(
+            match._replace(score=abs(match.score) / (1.0 + abs(match.score)))
+            for match in found.matches
+        )
+        return ranked_pool(self.name, found._replace(matches=squeezed), ctx)
+
+
+_MAX_WIDENING = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Nearest vectors, cosine times a time factor; nothing below ``min_score``.
+
+    Fetches ``candidates`` × ``depth`` first, and up to 16 times as many while another one
+    could still qualify: the time factor never raises a score, so cosines say when to stop.
+    """
+
+    depth: int = 15
+    weight: float = 1.0
+    min_score: float = 0.1
+    candidates: int = 2
+    per_day: float = 0.0019
+    floor: float = 0.7
+    outside_per_day: float = 0.023
+    outside_floor: float = 0.3
+    weighted: bool = False
+    levels: tuple[str, ...] = ()
+    name: str = "timed"
+
+    def __call__(self, ctx: Context) -> Pool:
+        if ctx.embedder is None:
+            raise ModelError("no embedder is configured", remedy="bethink config embedder")
+        vector = ctx.weighted_vector() if self.weighted else ctx.embedding().vector
+        if not vector.any():
+            ctx.remark("the question has no words the embedder knows")
+            return ()
+        depth, model, scope = (
+            ctx.candidate_limit(self.depth),
+            ctx.embedder.model,
+            ctx.scope_for_levels(self.levels),
+        )
+        looked = depth * max(1, self.candidates)
+        most = _MAX_WIDENING * looked
+        while True:
+            found = ctx.store.search_vector(vector, model, looked, scope)
+            best = self._score_matches(found, ctx)[:depth]
+            ended = len(found.matches) < looked or looked >= most
+            if ended or self._is_settled(best, depth, found.matches[-1].score):
+                return ranked_pool(self.name, SearchResult(tuple(best), found.note), ctx)
+            looked *= 4
+
+    def _score_matches(self, found: SearchResult, ctx: Context) -> list[Match]:
+        curve = TimeDecay(self.per_day, self.floor, self.outside_per_day, self.outside_floor)
+        judged = []
+        for item, cosine, _ in found.matches:
+            factor, why = time_factor(item, ctx, curve)
+            if cosine * factor >= self.min_score and cosine > 0:
+                told = f"cosine {cosine:.3f} × {factor:.3f}, {why}"
+                judged.append(Match(item, cosine * factor, told))
+        return sorted(judged, key=lambda match: (-match.score, match.item.id))
+
+    def _is_settled(self, best: list[Match], depth: int, next_cosine: float) -> bool:
+        """Whether no memory that was not fetched could be among the best."""
+        return next_cosine < self.min_score or (len(best) == depth and best[-1].score > next_cosine)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Memories that happened in, or continued into, a time the question names.
+
+    The middle of that time scores 1, its edges and what began before it 0. Skipped when
+    the question names no time.
+    """
+
+    depth: int = 100
+    weight: float = 1.0
+    levels: tuple[str, ...] = ()
+    name: str = "window"
+
+    def skip(self, found: Mapping[Retriever, Pool], ctx: Context) -> str:
+        return "" if periods(ctx) else "the question names no time"
+
+    def __call__(self, ctx: Context) -> Pool:
+        named = periods(ctx)
+        scope = ctx.scope_for_levels(self.levels)
+        best: dict[str, Match] = {}
+        for period in named:
+            found = ctx.store.search_time(
+                period.start, period.end, self.depth, scope, overlapping=True
+            )
+            for item, _, why in found.matches:
+                known, score = best.get(item.id), _centre_score(item, period)
+                if known is None or score > known.score:
+                    best[item.id] = Match(item, score, f"{why}, of {period.said}")
+        if named:
+            ctx.remark("; ".join(_describe_period(period) for period in named))
+        matches = sorted(best.values(), key=lambda match: (-match.score, match.item.id))
+        return ranked_pool(self.name, SearchResult(tuple(matches[: self.depth])), ctx)
+
+
+def _centre_score(item: Item, period: Period) -> float:
+    """Score 1 in the middle of the period, falling to 0 at its edges and beyond."""
+    half = (period.end - period.start) / 2
+    away = abs(item.when - (period.start + half))
+    return max(0.0, 1.0 - away / half) if half else 0.0
+
+
+def _describe_period(period: Period) -> str:
+    return f"{period.said}: from {period.start:%Y-%m-%d %H:%M} to {period.end:%Y-%m-%d %H:%M}"

@@ -1,0 +1,1 @@
+"""siftcoder: reciprocal rank fusion with time decay. It needs no part of its own."""

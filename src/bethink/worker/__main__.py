@@ -1,0 +1,25 @@
+"""Entry point of the worker process: ``python -m bethink.worker``."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+
+from bethink.worker.files import WorkerPaths
+from bethink.worker.process import run_detached
+
+
+def main() -> int:
+    """Parse the worker's paths from the arguments and start it."""
+    words = ArgumentParser(prog="python -m bethink.worker")
+    words.add_argument("--folder", type=Path, required=True)
+    words.add_argument("--state", type=Path, required=True)
+    words.add_argument("--key", required=True)
+    words.add_argument("--idle", type=int, required=True)
+    given = words.parse_args()
+    return run_detached(WorkerPaths(given.folder, given.state, given.key), given.idle)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

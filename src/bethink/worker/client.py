@@ -1,0 +1,310 @@
+"""Client of the worker: start it, query it, queue jobs, stop it.
+
+Every failure falls back to working without the worker. Imports nothing heavy: a call
+that the worker answers must not pay for what it saves.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from threading import Thread
+from typing import Any
+
+from bethink.config.settings import Settings
+from bethink.core.json_values import Json
+from bethink.errors import BethinkError
+from bethink.worker import should_use_worker
+from bethink.worker.codec import settings_to_json
+from bethink.worker.files import WorkerPaths, is_locked, lock_holder, worker_paths
+from bethink.worker.operations import environment_hash
+from bethink.worker.spool import QueuedJob, Spool
+from bethink.worker.transport import (
+    MAX_REPLY_BYTES,
+    MAX_REQUEST_BYTES,
+    FrameError,
+    connect,
+    own_handshake,
+    receive_message,
+    send_message,
+)
+
+__all__ = ["control_worker", "enqueue_job", "ensure_worker", "request_worker", "should_use_worker"]
+
+
+# What the process that starts says: its worker listens, or one was there already.
+EXIT_READY = 0
+EXIT_NOT_STARTED = 3
+_START_POLL_S = 0.004
+
+
+def start_worker(paths: WorkerPaths, idle_s: int, *, wait_s: float) -> bool:
+    """Start a worker unless there is one; return whether it is listening.
+
+    With ``wait_s`` 0 it does not wait. Two concurrent starts give one worker: the kernel
+    grants the lock to one of them.
+    """
+    if not sys.executable:
+        return False
+    words = [
+        *(sys.executable, "-P", "-m", "bethink.worker"),
+        *("--folder", str(paths.folder), "--state", str(paths.state)),
+        *("--key", paths.key, "--idle", str(idle_s)),
+    ]
+    try:
+        return _spawn(words, paths, wait_s)
+    except OSError:
+        return False  # not allowed, or no room for another process: then without
+
+
+if sys.platform == "win32":
+    import subprocess
+
+    _started: list[subprocess.Popen[bytes]] = []
+
+    def _spawn(words: list[str], place: WorkerPaths, wait_s: float) -> bool:
+        """Start the process, which opens the socket, forks the worker and exits.
+
+        Once it has exited, a worker is listening, and it is not our child.
+        """
+        flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
+        nothing = subprocess.DEVNULL
+        _started.append(
+            subprocess.Popen(  # noqa: S603 - our own program, by its whole path
+                words, stdin=nothing, stdout=nothing, stderr=nothing, creationflags=flags
+            )
+        )
+        deadline = time.monotonic() + wait_s
+        while time.monotonic() < deadline and _started[-1].poll() is None:
+            if place.socket_path.exists():
+                return True
+            time.sleep(_START_POLL_S)
+        return place.socket_path.exists()
+
+else:
+
+    def _spawn(words: list[str], _: WorkerPaths, wait_s: float) -> bool:
+        """Start the process, which opens the socket, forks the worker and exits.
+
+        Once it has exited, a worker is listening, and it is not our child.
+        """
+        nothing = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
+        pid = os.posix_spawn(words[0], words, os.environ, file_actions=nothing)
+        if wait_s <= 0:
+            Thread(target=_end_of, args=(pid, 0), name="bethink-starting", daemon=True).start()
+            return False
+        deadline = time.monotonic() + wait_s
+        while time.monotonic() < deadline:
+            code = _end_of(pid, os.WNOHANG)
+            if code is not None:
+                return code == EXIT_READY
+            time.sleep(_START_POLL_S)
+        Thread(target=_end_of, args=(pid, 0), name="bethink-starting", daemon=True).start()
+        return False
+
+    def _end_of(pid: int, options: int) -> int | None:
+        """Exit code of a process that we started; None while it is running."""
+        try:
+            ended, status = os.waitpid(pid, options)
+        except ChildProcessError:
+            return EXIT_READY  # somebody else has waited for it; calling will show
+        return os.waitstatus_to_exitcode(status) if ended else None
+
+
+REPLY_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 12.0
+_WAKE_TIMEOUT_S = 0.25
+_HANG_THRESHOLD_S = 5.0  # who waited less long cannot know
+NoteCallback = Callable[[str], None]
+
+# What a worker that is there may say instead of an answer.
+OTHER_VERSION = "version"
+OTHER_ENVIRONMENT = "environment"
+
+
+def _ignore_note(message: str) -> None:
+    """Ignore the note; callers usually need not know why the worker was not used."""
+
+
+def request_worker(
+    kind: str,
+    payload: Json,
+    *,
+    settings: Settings,
+    deadline_s: float = REPLY_TIMEOUT_S,
+    start: bool = True,
+    note: NoteCallback = _ignore_note,
+    place: WorkerPaths | None = None,
+) -> Any:
+    """Send a request and return the worker's answer, or None: then do the work here.
+
+    For reads only: the work may have been done although no answer came. Without ``start``
+    only a running worker is used. ``note`` receives the reason for None.
+    """
+    if settings.worker == "off":
+        return None
+    deadline = time.monotonic() + deadline_s
+    place = place or worker_paths()
+    try:
+        request = {
+            "kind": kind,
+            "settings": settings_to_json(settings),
+            "environment": environment_hash(settings),
+            "payload": payload,
+        }
+        reply = _exchange(request, place, deadline)
+        if start and (reply is None or reply.get("no") == OTHER_VERSION):
+            patience_s = min(START_TIMEOUT_S, deadline - time.monotonic())
+            if start_worker(place, settings.worker_idle, wait_s=patience_s):
+                reply = _exchange(request, place, deadline)
+    except TimeoutError:
+        note(f"the worker has not answered for {deadline_s:g} seconds")
+        if deadline_s >= _HANG_THRESHOLD_S:
+            _stop_if_hung(place, note)
+        return None
+    except (OSError, FrameError, BethinkError) as error:
+        note(f"the worker was not to be asked: {error}")
+        return None
+    if reply is None:
+        note("no worker could be started" if start else "there is no worker")
+        return None
+    if "answer" not in reply:
+        note(f"the worker would not: {reply.get('told', reply.get('no', 'nothing said'))}")
+        return None
+    return reply["answer"]
+
+
+def enqueue_job(
+    kind: str,
+    payload: Json,
+    *,
+    settings: Settings,
+    note: NoteCallback = _ignore_note,
+    place: WorkerPaths | None = None,
+) -> bool:
+    """Queue a job for the worker; return True once it is durable on disk.
+
+    The job will run at least once, perhaps more often, so it must be idempotent. False
+    where it is not stored, or where no worker seems to run the queue: then do it here.
+    Does not wait for the worker; if there is none, one is started.
+    """
+    if settings.worker == "off":
+        return False
+    place = place or worker_paths()
+    spool = Spool(place.spool)
+    try:
+        handed = QueuedJob(kind, settings_to_json(settings), payload, environment_hash(settings))
+        spool.put(handed)
+    except (OSError, BethinkError) as error:
+        note(f"nothing could be handed over: {error}")
+        return False
+    reply = _wake_worker(handed, place)
+    if "answer" in reply:
+        return True
+    if reply.get("no") == OTHER_ENVIRONMENT:
+        note("the worker's models would be asked in another environment")
+        return False
+    start_worker(place, settings.worker_idle, wait_s=0)
+    if spool.is_stalled():
+        note("nobody works off what was handed over")
+        return False
+    return True
+
+
+def _wake_worker(job: QueuedJob, place: WorkerPaths) -> Json:
+    """Notify the worker of a queued job; empty where there is none."""
+    told = {"kind": "wake", "settings": job.settings, "environment": job.environment}
+    try:
+        return _exchange(told, place, time.monotonic() + _WAKE_TIMEOUT_S) or {}
+    except (OSError, FrameError):
+        return {}
+
+
+def control_worker(kind: str, place: WorkerPaths | None = None, *, deadline_s: float = 2.0) -> Any:
+    """Send ``ping``, ``status`` or ``stop`` to a running worker; None if there is none.
+
+    Never starts a worker.
+    """
+    try:
+        reply = _exchange({"kind": kind}, place or worker_paths(), time.monotonic() + deadline_s)
+    except (OSError, FrameError):
+        return None
+    return None if reply is None else reply.get("answer")
+
+
+def ensure_worker(settings: Settings, place: WorkerPaths | None = None) -> Json | None:
+    """Start a worker unless there is one; return its status, None if none starts."""
+    place = place or worker_paths()
+    found = control_worker("status", place)
+    if found is None and start_worker(place, settings.worker_idle, wait_s=START_TIMEOUT_S):
+        # It listens, and has still to load what it needs for an answer.
+        found = control_worker("status", place, deadline_s=START_TIMEOUT_S)
+    return found if isinstance(found, dict) else None
+
+
+def _stop_if_hung(place: WorkerPaths, note: NoteCallback) -> None:
+    """Stop a worker that does not answer a ping.
+
+    A busy worker answers at once. One that does not would cost every caller the same
+    timeout; the next caller starts another.
+    """
+    if control_worker("ping", place) is None:
+        # only a worker that hangs needs it
+
+        stop_worker(place)
+        note("the worker hung, and was ended")
+
+
+def _exchange(request: Json, place: WorkerPaths, deadline: float) -> Json | None:
+    """Send one request and return the reply; None where no worker is listening."""
+    try:
+        sock = connect(place, deadline)
+    except (FileNotFoundError, ConnectionRefusedError):
+        return None
+    with sock:
+        send_message(sock, {"hello": own_handshake(), **request}, MAX_REQUEST_BYTES, deadline)
+        return receive_message(sock, MAX_REPLY_BYTES, deadline)
+
+
+_STOP_POLL_S = 0.01
+_STOP_TIMEOUT_S, _SIGTERM_TIMEOUT_S, _SIGKILL_TIMEOUT_S = 8.0, 1.0, 2.0
+
+
+def stop_worker(place: WorkerPaths | None = None) -> bool | None:
+    """Stop the worker and wait until it has exited.
+
+    None if there was none, False if it is still running.
+    """
+    place = place or worker_paths()
+    listened = control_worker("stop", place) is not None
+    if not listened and not is_locked(place.lock):
+        return None
+    if listened and _wait_until_unlocked(place, _STOP_TIMEOUT_S):
+        return True
+    kill = getattr(signal, "SIGKILL", signal.SIGTERM)
+    return _signal_and_wait(place, signal.SIGTERM, _SIGTERM_TIMEOUT_S) or _signal_and_wait(
+        place, kill, _SIGKILL_TIMEOUT_S
+    )
+
+
+def _signal_and_wait(place: WorkerPaths, signal_number: int, timeout_s: float) -> bool:
+    """Signal the process recorded in the lock, and wait for the lock to be released."""
+    pid = lock_holder(place.lock)
+    if pid is not None:
+        try:
+            os.kill(pid, signal_number)
+        except ProcessLookupError:
+            return True  # gone just now
+    return _wait_until_unlocked(place, timeout_s)
+
+
+def _wait_until_unlocked(place: WorkerPaths, timeout_s: float) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while is_locked(place.lock):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_STOP_POLL_S)
+    return True

@@ -1,0 +1,206 @@
+"""The operations a worker performs; callers without a worker use the same functions."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bethink.config.settings import Settings
+from bethink.core.json_values import Json
+from bethink.errors import MissingExtra, ModelError, Refused
+from bethink.model import NO_METADATA, Recall
+from bethink.models import embedder_provider
+from bethink.models.rerank import reranker_provider
+from bethink.retrieval.answer_text import Section
+from bethink.retrieval.explain import WhyNot
+from bethink.worker.codec import decode, encode
+
+if TYPE_CHECKING:
+    from bethink.memory import Memory
+
+
+def environment_hash(settings: Settings, env: Mapping[str, str] = os.environ) -> str:
+    """Hash the environment variables that the configured models read.
+
+    Empty where they read none. A request made with one API key must not be paid for with
+    another.
+    """
+    reads = _variable_prefixes(settings)
+    if not reads:
+        return ""
+    told = sorted(f"{name}={value}" for name, value in env.items() if name.startswith(reads))
+    return hashlib.sha256("\n".join(told).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _variable_prefixes(settings: Settings) -> tuple[str, ...]:
+    found = [embedder_provider(settings.embedder), reranker_provider(settings.reranker)]
+    reads = [first for provider in found if provider is not None for first in provider.reads]
+    if settings.llm != "none":
+        from bethink.models.llm import llm_provider  # start-up time: most use none
+
+        language = llm_provider(settings.llm)
+        reads += language.reads if language is not None else ()
+    return tuple(reads)
+
+
+_MAINTENANCE_STEPS = 20  # of maintenance in the background, at a time
+
+
+class QueryRequest(NamedTuple):
+    """A query as the command line sends it.
+
+    ``options`` are JSON values that the facade takes by these names; ``steps`` includes
+    the trace steps, which are long.
+    """
+
+    text: str
+    profile: str | None = None
+    options: Mapping[str, Any] = NO_METADATA
+    now: datetime | None = None
+    steps: bool = False
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """Keyword arguments for the facade."""
+        given = {name: _lists_to_tuples(value) for name, value in self.options.items()}
+        return given if self.now is None else {**given, "now": self.now}
+
+
+class RecallReply(NamedTuple):
+    """An answer, and the profile's text layout."""
+
+    answer: Recall
+    sections: tuple[Section, ...] = ()
+
+
+class CompareReply(NamedTuple):
+    """The answers of several profiles to one query."""
+
+    answers: tuple[Recall, ...]
+
+
+def recall(memory: Memory, request: QueryRequest) -> RecallReply:
+    """Run a recall."""
+    profile = memory.profile(request.profile)
+    answer = memory.recall(request.text, profile=profile, **request.keywords)
+    return RecallReply(_without_steps(answer, request), profile.text)
+
+
+def why_not(memory: Memory, request: QueryRequest, item_id: str) -> WhyNot:
+    """Explain why a memory was not recalled."""
+    return memory.why_not(item_id, request.text, profile=request.profile, **request.keywords)
+
+
+def compare(memory: Memory, request: QueryRequest, profiles: tuple[str, ...]) -> CompareReply:
+    """Run a query with several profiles; the built-in ones if none are named."""
+    shipped = [name for name, file in memory.profiles().items() if file is None]
+    answers = memory.compare(request.text, profiles or shipped, **request.keywords)
+    return CompareReply(tuple(_without_steps(answer, request) for answer in answers.values()))
+
+
+def _without_steps(answer: Recall, request: QueryRequest) -> Recall:
+    return answer if request.steps else replace(answer, steps=())
+
+
+def _lists_to_tuples(value: Any) -> Any:
+    """Turn JSON lists back into tuples."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _recall_job(memory: Memory, payload: Json) -> Json:
+    asked = _decode_request(payload)
+    if asked.options.get("track", memory.settings.track):
+        # Done twice it would count twice, and who asks cannot know whether it was done.
+        raise Refused("a recall that is noted as a use is not for the worker")
+    keywords = {**asked.options, "track": False}
+    return encode(recall(memory, asked._replace(options=keywords)))
+
+
+def _decode_request(payload: Json) -> QueryRequest:
+    """Decode the request; refuse a reranker that needs the caller's environment."""
+    asked = decode(payload, QueryRequest)
+    provider = reranker_provider(str(asked.options.get("reranker", "")))
+    if provider is not None and provider.reads:
+        raise Refused("that reranker is to be asked in the environment of who asks")
+    return asked
+
+
+def _why_not_job(memory: Memory, payload: Json) -> Json:
+    return encode(why_not(memory, _decode_request(payload), _require_text(payload, "id")))
+
+
+def _compare_job(memory: Memory, payload: Json) -> Json:
+    names = payload.get("profiles")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise Refused("profiles must be a list of names")
+    return encode(compare(memory, _decode_request(payload), tuple(names)))
+
+
+def _prompt_job(memory: Memory, payload: Json) -> Any:
+    from bethink.agents.prompt import prompt_context  # only hooks ask for it
+
+    return prompt_context(memory, payload)
+
+
+def _briefing_job(memory: Memory, payload: Json) -> Any:
+    from bethink.agents.briefing import briefing  # only hooks ask for it
+
+    return briefing(memory, payload)
+
+
+def _capture_job(memory: Memory, payload: Json) -> Json:
+    from bethink.agents.capture import capture  # only hooks ask for it
+
+    path = Path(_require_text(payload, "transcript"))
+    session, host = _require_text(payload, "session"), _require_text(payload, "host")
+    return capture(memory, path, session=session, host=host)._asdict()
+
+
+def _edits_job(memory: Memory, payload: Json) -> Json:
+    from bethink.agents.capture import capture_edits  # only hooks ask for it
+
+    path = Path(_require_text(payload, "transcript"))
+    return {"edits": capture_edits(memory, path, session=_require_text(payload, "session"))}
+
+
+def _warm_up_job(memory: Memory, _: Json) -> Json:
+    """Load the models, so that the next request need not wait for them."""
+    try:
+        if memory.embedder is not None:
+            memory.embedder.embed_query("ready")
+        if memory.reranker is not None:
+            memory.reranker("ready", ["ready"])
+    except (ModelError, MissingExtra) as error:
+        return {"loaded": False, "told": error.message}
+    return {"loaded": True}
+
+
+def _maintenance_job(memory: Memory, _: Json) -> Json:
+    report = memory.maintain_due(most_steps=_MAINTENANCE_STEPS)
+    return {"run": report.run if report is not None else None}
+
+
+def _require_text(payload: Json, name: str) -> str:
+    value = payload.get(name)
+    if not isinstance(value, str) or not value:
+        raise Refused(f"{name} must be a text")
+    return value
+
+
+# Of one memory, by what was sent; the answer must be JSON.
+JOBS: Mapping[str, Callable[[Any, Json], Any]] = {
+    "recall": _recall_job,
+    "why-not": _why_not_job,
+    "compare": _compare_job,
+    "prompt": _prompt_job,
+    "brief": _briefing_job,
+    "capture": _capture_job,
+    "edits": _edits_job,
+    "warm": _warm_up_job,
+    "maintain": _maintenance_job,
+}

@@ -1,0 +1,485 @@
+"""The worker: a pool of open memories, and the loop that answers requests."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import sys
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any
+
+from bethink.config.spaces import resolve_space
+from bethink.core.json_values import Json, iso
+from bethink.core.lazy import BackgroundCall
+from bethink.errors import BethinkError, Refused, StoreBusy
+from bethink.models import open_embedder
+from bethink.version import __version__
+from bethink.worker.client import OTHER_ENVIRONMENT
+from bethink.worker.codec import DecodeError, settings_from_json
+from bethink.worker.files import LogFile, WorkerPaths
+from bethink.worker.operations import JOBS, environment_hash
+from bethink.worker.spool import JobOutcome, QueuedJob, Spool, SpoolWorker
+from bethink.worker.transport import (
+    MAX_REPLY_BYTES,
+    MAX_REQUEST_BYTES,
+    FrameError,
+    Listener,
+    authorize_caller,
+    own_handshake,
+    parse_handshake,
+    receive_message,
+    send_message,
+)
+
+if TYPE_CHECKING:
+    from bethink.config.settings import Settings
+    from bethink.memory import Memory
+    from bethink.ports import Embedder
+
+
+MAX_OPEN_MEMORIES = 4
+_MAX_MODELS = 2
+
+
+@dataclass(slots=True)
+class _PooledMemory:
+    """An open memory, the identity of its file, and its number of users."""
+
+    memory: Memory
+    path: Path
+    file: tuple[int, int] | None
+    users: int = 0
+    stale: bool = False
+
+
+class MemoryPool:
+    """An LRU pool of open memories, keyed by the caller's settings. Thread-safe."""
+
+    def __init__(self, max_open: int = MAX_OPEN_MEMORIES) -> None:
+        self._max_open = max_open
+        self._pooled: OrderedDict[str, _PooledMemory] = OrderedDict()
+        self._models: OrderedDict[str, Embedder | None] = OrderedDict()
+        self._lock = Lock()
+        # Apart, for a store may take its time to open, and those that are open need not wait.
+        self._open_lock = Lock()
+
+    @contextmanager
+    def borrow(self, settings_json: Json) -> Iterator[Memory]:
+        """Lend the memory for a caller's settings; it stays open meanwhile."""
+        kept = self._acquire(settings_json)
+        try:
+            yield kept.memory
+        finally:
+            self._release(kept)
+
+    def spaces(self) -> list[str]:
+        """The files of the open spaces, each once."""
+        with self._lock:
+            return sorted({str(kept.path) for kept in self._pooled.values()})
+
+    def settings(self) -> list[tuple[Json, Settings]]:
+        """The settings of the open memories, least recently used first."""
+        with self._lock:
+            return [(json.loads(key), kept.memory.settings) for key, kept in self._pooled.items()]
+
+    def evict_replaced(self) -> None:
+        """Evict memories whose file was removed or replaced."""
+        with self._lock:
+            for kept in self._pooled.values():
+                kept.stale = _file_identity(kept.path) != kept.file
+            self._evict_stale()
+
+    def close(self) -> None:
+        """Close the unused memories; the rest ends with the process."""
+        with self._lock:
+            for kept in self._pooled.values():
+                kept.stale = True
+            self._evict_stale()
+
+    def _acquire(self, settings_json: Json) -> _PooledMemory:
+        key = json.dumps(settings_json, sort_keys=True)
+        kept = self._find_open(key)
+        if kept is None:
+            with self._open_lock:
+                kept = self._find_open(key) or self._add(key, self._open_memory(settings_json))
+        return kept
+
+    def _find_open(self, key: str) -> _PooledMemory | None:
+        """Return the open memory for a key, if its file is still the same."""
+        with self._lock:
+            kept = self._pooled.get(key)
+            if kept is None:
+                return None
+            if _file_identity(kept.path) != kept.file:
+                kept.stale = True
+                self._evict_stale()
+                return None
+            kept.users += 1
+            self._pooled.move_to_end(key)
+            return kept
+
+    def _add(self, key: str, pooled: _PooledMemory) -> _PooledMemory:
+        with self._lock:
+            pooled.users += 1
+            self._pooled[key] = pooled
+            for old in list(self._pooled.values())[: -self._max_open]:
+                old.stale = True
+            self._evict_stale()
+            return pooled
+
+    def _release(self, pooled: _PooledMemory) -> None:
+        with self._lock:
+            pooled.users -= 1
+            if pooled.stale and not pooled.users:
+                pooled.memory.close()
+                self._evict_stale()
+
+    def _evict_stale(self) -> None:
+        """Remove stale memories from the pool; those in use are closed on release."""
+        for key in [key for key, kept in self._pooled.items() if kept.stale]:
+            kept = self._pooled.pop(key)
+            if not kept.users:
+                kept.memory.close()
+
+    def _open_memory(self, settings_json: Json) -> _PooledMemory:
+        from bethink.memory import Memory  # heavy: not before somebody asks
+
+        settings = settings_from_json(settings_json)
+        path = resolve_space(None, settings).path
+        memory = Memory.open(settings=settings, embedder=self._shared_embedder(settings.embedder))
+        return _PooledMemory(memory, path, _file_identity(path))
+
+    def _shared_embedder(self, name: str) -> Embedder | None:
+        """Return one embedder for all spaces that use it, so that it is loaded once."""
+        if name not in self._models:
+            self._models[name] = open_embedder(name)
+            while len(self._models) > _MAX_MODELS:
+                self._models.popitem(last=False)
+        self._models.move_to_end(name)
+        return self._models[name]
+
+
+def _file_identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - on every question
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+_TICK_S = 1.0
+_MAX_CALLERS = 64
+_THREADS = 4
+_CALLER_TIMEOUT_S = 5.0  # for a caller to say what it wants, and to take the answer
+_SHUTDOWN_TIMEOUT_S = 5.0
+_CALLER_JOIN_TIMEOUT_S = 1.0
+_ACCEPT_RETRY_S = 0.1
+_IDLE_BEFORE_MAINTENANCE_S = 20.0  # of nothing to do before maintenance
+_MAINTAIN_EVERY_S = 60.0
+_IDLE_REASON = "idle"
+_PRELOADED_MODULES = (
+    "bethink.memory",
+    "numpy",
+    "tokenizers",
+    "bethink.store.sqlite.search.vector_index",
+)
+
+
+class WorkerServer:
+    """One worker, from its first caller to its exit."""
+
+    def __init__(
+        self,
+        place: WorkerPaths,
+        listener: Listener,
+        *,
+        idle_s: float,
+        log: LogFile,
+        jobs: Mapping[str, Callable[[Any, Json], Any]] = JOBS,
+    ) -> None:
+        self._paths, self._listener, self._log, self._jobs = place, listener, log, jobs
+        self._idle_s = idle_s
+        self._handshake = own_handshake()
+        self._socket_identity = _socket_file_identity(place)
+        self._memories = MemoryPool()
+        self._spool = Spool(place.spool)
+        self._spool_worker = SpoolWorker(self._spool, self._run_queued_job, log)
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="bethink-worker")
+        self._callers: list[Thread] = []
+        self._wake_socket, self._wake_sender = socket.socketpair()
+        self._wake_sender.setblocking(False)
+        self._since = datetime.now(UTC)
+        self._lock = Lock()
+        self._last = self._maintained = time.monotonic()
+        self._active = self._done = self._failed = 0
+        self._stop_reason = ""
+
+    def run(self) -> None:
+        """Serve until there is a reason to stop."""
+        self._log(f"listening, version {__version__}, idle limit {self._idle_s:.0f} s")
+        self._spool_worker.begin()
+        BackgroundCall(_preload_modules)
+        while not self._stop_reason:
+            ready, _, _ = select.select(
+                [self._listener.sock, self._wake_socket], [], [], self._poll_interval()
+            )
+            if self._listener.sock in ready:
+                self._accept()
+            self._check_idle()
+        self._shut_down()
+
+    def request_stop(self, reason: str) -> None:
+        """Stop the loop; safe to call from any thread and from a signal handler."""
+        self._stop_reason = self._stop_reason or reason
+        with suppress(OSError):  # rung often enough already
+            self._wake_sender.send(b"!")
+
+    def _poll_interval(self) -> float:
+        return min(_TICK_S, max(self._idle_s / 4, 0.05))
+
+    def _accept(self) -> None:
+        try:
+            sock, _ = self._listener.sock.accept()
+        except OSError as error:
+            self._log(f"a call that could not be taken: {error}")
+            time.sleep(_ACCEPT_RETRY_S)  # no descriptor is left, perhaps: not in a tight loop
+            return
+        caller = Thread(target=self._serve_caller, args=(sock,), name="bethink-caller", daemon=True)
+        self._callers = [one for one in self._callers if one.is_alive()]
+        if len(self._callers) >= _MAX_CALLERS:
+            sock.close()  # too many at once: they do it themselves
+            return
+        try:
+            caller.start()
+        except RuntimeError as error:
+            self._log(f"a call that could not be taken: {error}")
+            sock.close()
+        else:
+            self._callers.append(caller)
+
+    def _serve_caller(self, sock: socket.socket) -> None:
+        try:
+            with sock:
+                deadline = time.monotonic() + _CALLER_TIMEOUT_S
+                authorize_caller(sock, self._listener, deadline)
+                reply = self._reply(receive_message(sock, MAX_REQUEST_BYTES, deadline))
+                send_message(sock, reply, MAX_REPLY_BYTES, time.monotonic() + _CALLER_TIMEOUT_S)
+        except (OSError, FrameError) as error:
+            self._log(f"a caller was lost: {error}")
+
+    def _reply(self, request: Json) -> Json:
+        """Reply to a caller. Any caller may request a stop, even one of another version."""
+        if request.get("kind") == "stop":
+            self.request_stop("asked to end")
+            return {"answer": {"pid": os.getpid()}}
+        hello = parse_handshake(request.get("hello"))
+        if hello is None:
+            return {"no": "hello", "told": "whoever calls must say who it is"}
+        if hello != self._handshake:
+            self._remove_socket()
+            self.request_stop("another version called")
+            return {"no": "version", "told": f"the worker is of version {__version__}"}
+        return self._answer(str(request.get("kind")), request)
+
+    def _answer(self, kind: str, request: Json) -> Json:
+        if kind == "ping":
+            return {"answer": {"pid": os.getpid(), "version": __version__}}
+        if kind == "status":
+            return {"answer": self._status()}
+        if kind == "wake" and not self._stop_reason:
+            self._spool_worker.wake()
+            return {"answer": {}} if _environment_matches(request) else {"no": OTHER_ENVIRONMENT}
+        return self._submit_job(kind, request)
+
+    def _submit_job(self, kind: str, request: Json) -> Json:
+        if kind not in self._jobs:
+            return {"no": "kind", "told": f"a worker cannot {kind!r:.40}"}
+        if self._stop_reason:
+            return {"no": "ending", "told": "the worker is ending"}
+        settings, payload = request.get("settings"), request.get("payload")
+        if not isinstance(settings, dict) or not isinstance(payload, dict):
+            return {"no": "request", "told": "settings and payload must be objects"}
+        environment = str(request.get("environment"))
+        try:
+            work = self._pool.submit(
+                self._run_job, kind, settings, payload, environment=environment
+            )
+        except RuntimeError:  # the pool takes nothing new since a moment ago
+            return {"no": "ending", "told": "the worker is ending"}
+        return work.result()
+
+    def _run_job(
+        self,
+        kind: str,
+        settings: Json,
+        payload: Json,
+        *,
+        environment: str | None = None,
+        counts_as_activity: bool = True,
+    ) -> Json:
+        """Run one job and count it; an exception becomes a reply.
+
+        Only a job that ``counts_as_activity`` resets the idle timer.
+        """
+        with self._lock:
+            self._active += 1
+        reply: Json
+        try:
+            reply = {"answer": self._execute(kind, settings, payload, environment)}
+        except StoreBusy as error:
+            reply = {"no": "busy", "told": str(error)}
+        except (BethinkError, DecodeError, OSError) as error:
+            reply = {"no": "failed", "told": str(error)}
+        except Exception as error:  # noqa: BLE001 - the outermost loop: a bug ends one job
+            reply = {"no": "failed", "told": f"a bug in Bethink: {type(error).__name__}"}
+            self._log(f"{kind}: {type(error).__name__} at {_error_location(error)}")
+        with self._lock:
+            self._active -= 1
+            self._last = time.monotonic() if counts_as_activity else self._last
+            self._done += "answer" in reply
+            self._failed += "answer" not in reply
+        return reply
+
+    def _execute(self, kind: str, settings: Json, payload: Json, environment: str | None) -> Any:
+        with self._memories.borrow(settings) as memory:
+            self._idle_s = memory.settings.worker_idle
+            if environment not in (None, environment_hash(memory.settings)):
+                raise Refused("its models would be asked in another environment")
+            return self._jobs[kind](memory, payload)
+
+    def _run_queued_job(self, job: QueuedJob) -> JobOutcome:
+        if not _environment_matches(job._asdict()):
+            return "not here"  # a worker that its caller starts will do it, or the caller
+        reply = self._run_job(job.kind, job.settings, job.payload)
+        if "answer" in reply:
+            return "done"
+        self._log(f"{job.kind} failed, try {job.tries}: {reply['no']}")
+        return "busy" if reply["no"] == "busy" else "failed"
+
+    def _status(self) -> Json:
+        return {
+            "pid": os.getpid(),
+            "version": __version__,
+            "since": iso(self._since),
+            "idle_s": round(0.0 if self._active else time.monotonic() - self._last, 1),
+            "idle_limit_s": self._idle_s,
+            "spaces": self._memories.spaces(),
+            "jobs": {
+                "done": self._done,
+                "failed": self._failed,
+                "active": self._active,
+                "queued": len(self._spool.waiting()),
+                "given_up": len(self._spool.failed()),
+            },
+            "memory_bytes": _process_memory_bytes(),
+        }
+
+    def _check_idle(self) -> None:
+        """Stop if idle or replaced; run maintenance when there is nothing else to do."""
+        idle_s = time.monotonic() - self._last
+        self._memories.evict_replaced()
+        if _socket_file_identity(self._paths) != self._socket_identity:
+            self.request_stop(self._stop_reason or "the door is gone")
+        elif idle_s > self._idle_s and not (
+            self._active or self._spool_worker.busy or self._has_callers()
+        ):
+            self.request_stop(_IDLE_REASON)
+        elif idle_s > min(_IDLE_BEFORE_MAINTENANCE_S, self._idle_s / 2) and not self._active:
+            self._maintain()
+
+    def _has_callers(self) -> bool:
+        """Whether a caller is connected."""
+        return any(caller.is_alive() for caller in self._callers)
+
+    def _maintain(self) -> None:
+        """Run a small share of maintenance for memories whose settings allow it."""
+        if time.monotonic() - self._maintained < min(_MAINTAIN_EVERY_S, self._idle_s / 2):
+            return
+        self._maintained = time.monotonic()
+        for told, settings in self._memories.settings():
+            if settings.maintain_in_background:
+                self._pool.submit(self._run_job, "maintain", told, {}, counts_as_activity=False)
+
+    def _remove_socket(self) -> None:
+        """Remove the socket, so that the next caller starts another worker."""
+        if _socket_file_identity(self._paths) == self._socket_identity:
+            self._paths.socket_path.unlink(missing_ok=True)
+
+    def _shut_down(self) -> None:
+        self._log(f"ending: {self._stop_reason}")
+        self._remove_socket()
+        self._listener.sock.close()
+        self._pool.shutdown(wait=False)
+        deadline = time.monotonic() + _SHUTDOWN_TIMEOUT_S
+        # Handed over at the last moment: the door is closed, so there will be no more.
+        self._spool_worker.end(_SHUTDOWN_TIMEOUT_S, skip_queued=self._stop_reason != _IDLE_REASON)
+        while self._active and time.monotonic() < deadline:
+            time.sleep(0.01)
+        # What is answered is also told; who has said nothing so far is not waited for long.
+        deadline = time.monotonic() + _CALLER_JOIN_TIMEOUT_S
+        for caller in self._callers:
+            caller.join(max(deadline - time.monotonic(), 0.0))
+        self._memories.close()
+        self._wake_socket.close()
+        self._wake_sender.close()
+
+
+def _environment_matches(request: Json) -> bool:
+    """Whether the worker's environment equals the caller's for the configured models."""
+    wanted = request.get("environment")
+    if not wanted:
+        return True  # of models that read none of it
+    try:
+        return bool(wanted == environment_hash(settings_from_json(request.get("settings"))))
+    except BethinkError:
+        return True  # what is amiss with the settings is told by who uses them
+
+
+def _preload_modules() -> None:
+    """Import the modules that every memory needs, so that the first caller waits less."""
+    for name in _PRELOADED_MODULES:
+        import_module(name)
+
+
+def _socket_file_identity(place: WorkerPaths) -> tuple[int, int] | None:
+    """Device and inode of the socket file, to detect a replacement."""
+    try:
+        found = place.socket_path.lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _error_location(error: BaseException) -> str:
+    """Module and line where an error was raised; never any value."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return "?"
+    return f"{trace.tb_frame.f_globals.get('__name__', '?')}:{trace.tb_lineno}"
+
+
+def _process_memory_bytes() -> int | None:
+    """Resident memory in bytes, or its peak; None where it is not available."""
+    if sys.platform == "win32":
+        return None
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+    except OSError:
+        import resource  # not everywhere there are such files
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,264 @@
+"""Connections to the worker: handshake, length-prefixed JSON frames, sockets.
+
+A Unix socket only its user can reach or, without Unix sockets, a loopback port with a
+shared secret in a file. Any user may connect to a port, and after a crash any program
+may have taken it, so each side proves that it can read the file before anything else
+is sent; the secret itself is never sent.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import secrets
+import socket
+import struct
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bethink.core.json_values import Json
+from bethink.version import __version__
+from bethink.worker.files import WorkerPaths, installation_id, require_private
+
+PROTOCOL_VERSION = 1
+
+
+class Handshake(NamedTuple):
+    """Versions that a worker and its caller must agree on."""
+
+    protocol: int
+    version: str
+    installation: str
+
+
+def own_handshake() -> Handshake:
+    """Return the handshake of this process."""
+    return Handshake(PROTOCOL_VERSION, __version__, installation_id())
+
+
+def parse_handshake(value: object) -> Handshake | None:
+    """Parse the handshake of the other side; None if it is invalid."""
+    if not isinstance(value, list) or len(value) != len(Handshake._fields):
+        return None
+    protocol, *texts = value
+    if type(protocol) is not int or not all(isinstance(text, str) for text in texts):
+        return None
+    return Handshake(protocol, *texts)
+
+
+MAX_REQUEST_BYTES = 1 << 20  # bytes of a request
+MAX_REPLY_BYTES = 1 << 26
+_LENGTH_PREFIX = struct.Struct(">I")
+_RECV_BYTES = 1 << 16
+
+
+class FrameError(Exception):
+    """An invalid message: too long, cut short, not JSON, or not an object."""
+
+
+def encode_frame(message: Json, max_bytes: int) -> bytes:
+    """Encode a message as a length-prefixed frame."""
+    try:
+        body = json.dumps(message, separators=(",", ":")).encode()
+    except (TypeError, ValueError) as error:
+        raise FrameError(f"a message that JSON cannot tell: {error}") from error
+    if len(body) > max_bytes:
+        raise FrameError(f"a message of {len(body):,} bytes; the limit is {max_bytes:,}")
+    return _LENGTH_PREFIX.pack(len(body)) + body
+
+
+def send_message(sock: socket.socket, message: Json, max_bytes: int, deadline: float) -> None:
+    """Send a message completely, or raise by the deadline (of ``time.monotonic``)."""
+    sock.settimeout(_seconds_left(deadline))
+    sock.sendall(encode_frame(message, max_bytes))
+
+
+def receive_message(sock: socket.socket, max_bytes: int, deadline: float) -> Json:
+    """Receive the next message of at most ``max_bytes``, or raise by the deadline."""
+    (length,) = _LENGTH_PREFIX.unpack(_receive_exactly(sock, _LENGTH_PREFIX.size, deadline))
+    if length > max_bytes:
+        raise FrameError(f"a message of {length:,} bytes; the limit is {max_bytes:,}")
+    return parse_message(_receive_exactly(sock, length, deadline))
+
+
+def parse_message(body: bytes) -> Json:
+    """Parse a JSON object; raise FrameError for anything else."""
+    try:
+        value: Any = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise FrameError("a message that is not JSON") from error
+    if not isinstance(value, dict):
+        raise FrameError("a message that is no object")
+    return value
+
+
+def _receive_exactly(sock: socket.socket, size: int, deadline: float) -> bytes:
+    parts = bytearray()
+    while len(parts) < size:
+        sock.settimeout(_seconds_left(deadline))
+        part = sock.recv(min(size - len(parts), _RECV_BYTES))
+        if not part:
+            raise FrameError("the other side hung up in the middle of a message")
+        parts += part
+    return bytes(parts)
+
+
+def _seconds_left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("no time left")
+    return left
+
+
+HOST = "127.0.0.1"
+_NONCE_BYTES = 16
+_PROOF_BYTES = 32
+_MAX_PORT_FILE_BYTES = 1 << 12  # bytes of the file
+
+
+def listen_on_loopback(port_file: Path) -> tuple[socket.socket, bytes]:
+    """Open a loopback socket; write its port and secret to a file of the owner."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        sock.bind((HOST, 0))
+        sock.listen()
+        secret = secrets.token_bytes(_PROOF_BYTES)
+        told = f'{{"port": {sock.getsockname()[1]}, "secret": "{secret.hex()}"}}'
+        handle = os.open(port_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(told)
+    except OSError:
+        sock.close()
+        raise
+    return sock, secret
+
+
+def connect_to_loopback(port_file: Path, deadline: float) -> socket.socket:
+    """Connect to the process that proves it knows the secret in the file."""
+    port, secret = _read_port_file(port_file)
+    sock = socket.create_connection((HOST, port), max(deadline - time.monotonic(), 0.001))
+    try:
+        theirs = _receive_handshake_bytes(sock, _NONCE_BYTES, deadline)
+        ours = secrets.token_bytes(_NONCE_BYTES)
+        sock.sendall(ours + _hmac_proof(secret, b"caller", theirs, ours))
+        if not hmac.compare_digest(
+            _receive_handshake_bytes(sock, _PROOF_BYTES, deadline),
+            _hmac_proof(secret, b"worker", theirs, ours),
+        ):
+            raise PermissionError("whoever has the port now is not the worker")
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def authenticate_caller(sock: socket.socket, secret: bytes, deadline: float) -> None:
+    """Authenticate a caller on the worker's side; the caller proves itself first."""
+    ours = secrets.token_bytes(_NONCE_BYTES)
+    sock.sendall(ours)
+    said = _receive_handshake_bytes(sock, _NONCE_BYTES + _PROOF_BYTES, deadline)
+    theirs, proof = said[:_NONCE_BYTES], said[_NONCE_BYTES:]
+    if not hmac.compare_digest(proof, _hmac_proof(secret, b"caller", ours, theirs)):
+        raise PermissionError("a caller that does not know the secret")
+    sock.sendall(_hmac_proof(secret, b"worker", ours, theirs))
+
+
+def _read_port_file(port_file: Path) -> tuple[int, bytes]:
+    with port_file.open("rb") as file:
+        body = file.read(_MAX_PORT_FILE_BYTES)
+    try:
+        told = parse_message(body)
+        port, secret = told["port"], bytes.fromhex(told["secret"])
+    except (FrameError, KeyError, TypeError, ValueError) as error:
+        raise ConnectionError(f"{port_file} does not say where the worker is") from error
+    if type(port) is not int or not 0 < port < 65_536 or len(secret) != _PROOF_BYTES:
+        raise ConnectionError(f"{port_file} does not say where the worker is")
+    return port, secret
+
+
+def _hmac_proof(secret: bytes, role: bytes, worker_nonce: bytes, caller_nonce: bytes) -> bytes:
+    return hmac.digest(secret, role + worker_nonce + caller_nonce, "sha256")
+
+
+def _receive_handshake_bytes(sock: socket.socket, size: int, deadline: float) -> bytes:
+    got = b""
+    while len(got) < size:
+        sock.settimeout(max(deadline - time.monotonic(), 0.001))
+        part = sock.recv(size - len(got))
+        if not part:
+            raise ConnectionError("the other side hung up")
+        got += part
+    return got
+
+
+_BACKLOG = 64
+_PEER_CREDENTIALS = struct.Struct("3i")  # process, user, group
+
+
+class Listener(NamedTuple):
+    """A listening socket; ``secret`` is what a caller over a port must know."""
+
+    sock: socket.socket
+    secret: bytes = b""
+
+
+def listen(paths: WorkerPaths) -> Listener:
+    """Open the worker's socket.
+
+    Only the holder of the lock may: a socket left by a killed worker is removed.
+    """
+    paths.socket_path.unlink(missing_ok=True)
+    if not paths.unix:
+        return Listener(*listen_on_loopback(paths.socket_path))
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        before = os.umask(0o177)
+        try:
+            sock.bind(str(paths.socket_path))
+        finally:
+            os.umask(before)
+        sock.listen(_BACKLOG)
+    except OSError:
+        sock.close()
+        raise
+    return Listener(sock)
+
+
+def connect(paths: WorkerPaths, deadline: float) -> socket.socket:
+    """Connect to the worker; raise OSError where there is none to trust."""
+    require_private(paths.folder)
+    if not paths.unix:
+        return connect_to_loopback(paths.socket_path, deadline)
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.settimeout(max(deadline - time.monotonic(), 0.001))
+        sock.connect(str(paths.socket_path))
+        require_same_user(sock)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def authorize_caller(sock: socket.socket, listener: Listener, deadline: float) -> None:
+    """Raise OSError where the caller is not authorized."""
+    if listener.secret:
+        authenticate_caller(sock, listener.secret, deadline)
+    else:
+        require_same_user(sock)
+
+
+def require_same_user(sock: socket.socket) -> None:
+    """Raise PermissionError where the peer runs as another user.
+
+    Checked by the kernel's peer credentials; without them, the private folder protects.
+    """
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return
+    raw = sock.getsockopt(socket.SOL_SOCKET, option, _PEER_CREDENTIALS.size)
+    _, user, _ = _PEER_CREDENTIALS.unpack(raw)
+    if user != os.geteuid():
+        raise PermissionError(f"the other end belongs to user {user}")

@@ -1,7 +1,0 @@
-"""Lets ``python -m recollect`` stand for the ``recollect`` script."""
-
-import sys
-
-from recollect.cli import main
-
-sys.exit(main())

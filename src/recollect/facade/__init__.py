@@ -1,1 +1,0 @@
-"""The parts of the facade: what `Memory` can do, a subject to a file."""

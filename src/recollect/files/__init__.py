@@ -1,1 +1,0 @@
-"""Memory of files: reading only what changed, inside allowed folders only."""

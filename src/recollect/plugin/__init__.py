@@ -1,1 +1,0 @@
-"""Putting the memory into an agent: what is installed where, and the hooks a host calls."""

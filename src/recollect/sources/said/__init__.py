@@ -1,1 +1,0 @@
-"""What somebody said in a session, told apart from what hosts and Recollect put there."""

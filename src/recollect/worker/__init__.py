@@ -1,1 +1,0 @@
-"""A local process that keeps what is slow to start: asked over a socket, never relied on."""
