@@ -50,8 +50,9 @@ _RANKINGS = ("golden/test_rankings.py", "property/test_engine_laws.py")
 _MEMORY = ("unit/test_memory.py", "unit/test_recall_edges.py")
 AREAS = {
     "engine": Area(
-        sources=("engine.py", "context.py", "trace.py", "profile.py", "asking.py", "asked.py",
-                 "scope.py", "explain.py"),
+        sources=("retrieval/engine.py", "retrieval/context.py", "retrieval/trace.py",
+                 "retrieval/profile.py", "retrieval/query_builder.py",
+                 "retrieval/query_analysis.py", "retrieval/scope.py", "retrieval/explain.py"),
         near=("unit/test_recall_edges.py", "unit/test_asking.py", "unit/test_profile.py",
               "unit/test_explain.py", "unit/test_wordless.py", *_RANKINGS, *_MEMORY),
         wide=("unit/test_stages.py", "unit/test_once_found.py", "unit/test_dates_in_questions.py",
@@ -61,11 +62,11 @@ AREAS = {
               "conformance/systems"),
     ),
     "stages": Area(
-        sources=("stages", "channels"),
+        sources=("retrieval/stages", "retrieval/retrievers"),
         near=("unit/test_stages.py", "unit/test_gate.py", "unit/test_reranking.py", *_RANKINGS,
               *_MEMORY),
         wide=("conformance/systems", "conformance/test_stage_laws.py",
-              "conformance/test_channel_laws.py", "unit/test_threads.py", "unit/test_warmth.py",
+              "conformance/test_channel_laws.py", "unit/test_threads.py",
               "unit/test_once_found.py", "unit/test_dates_in_questions.py",
               "unit/test_explain.py", "property/test_as_of.py", "golden/test_year.py"),
     ),
