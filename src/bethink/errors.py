@@ -88,13 +88,17 @@ class BadSetting(BethinkError):
     """A setting that cannot be read."""
 
 
+def install_command(extra: str = "") -> str:
+    """Return what installs Bethink, or one of its extras: from the checkout until a release."""
+    wanted = f"'.[{extra}]'" if extra else "."
+    return f"pip install {wanted} (in the folder of the Bethink checkout)"
+
+
 class MissingExtra(BethinkError):
     """An optional part is not installed."""
 
     def __init__(self, what: str, *, extra: str, remedy: str = "") -> None:
-        super().__init__(
-            f"{what} is not installed", remedy=remedy or f"pip install 'bethink[{extra}]'"
-        )
+        super().__init__(f"{what} is not installed", remedy=remedy or install_command(extra))
 
 
 class ModelError(BethinkError):

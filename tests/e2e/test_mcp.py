@@ -185,5 +185,5 @@ def test_without_the_library_it_says_what_to_install(tmp_path: Path) -> None:
     )  # fmt: skip
 
     assert ran.returncode == 2
-    assert "bethink[mcp]" in ran.stderr
+    assert "pip install '.[mcp]'" in ran.stderr
     assert ran.stdout == ""

@@ -320,6 +320,6 @@ def test_without_the_libraries_it_says_what_to_install(tmp_path: Path) -> None:
 
     served, made = told.values()
     assert served.returncode == 2
-    assert "bethink[serve]" in served.stderr
+    assert "pip install '.[serve]'" in served.stderr
     assert "Traceback" not in served.stderr
     assert made.returncode == 0

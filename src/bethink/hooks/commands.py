@@ -15,7 +15,7 @@ from bethink.cli.app import App, confirm
 from bethink.cli.options import command, pass_app
 from bethink.cli.output import bold, dim, green, plural, printable, red, yellow
 from bethink.config.paths import find_project, home_folder, working_folder
-from bethink.errors import NotFound
+from bethink.errors import NotFound, install_command
 from bethink.hooks.dispatch import EVENTS, main
 from bethink.hooks.install.hosts import HOSTS, Installation, InstallRequest, own_command
 from bethink.hooks.install.plan import (
@@ -221,7 +221,7 @@ def _note_extra(app: App) -> None:
     from importlib.util import find_spec  # only here
 
     if find_spec("mcp") is None:
-        app.note(yellow("the server needs an extra: "), "pip install 'bethink[mcp]'")
+        app.note(yellow("the server needs an extra: "), install_command("mcp"))
 
 
 def _plan_json(host: str, wanted: Installation, plan: Plan, *, done: bool) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from bethink.core.json_values import Json
+from bethink.errors import install_command
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource
@@ -135,7 +136,7 @@ def start_tracing(note: Callable[[str], None], env: Mapping[str, str] = os.envir
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ModuleNotFoundError:
-        note("spans are not sent: pip install 'bethink[otel]'")
+        note(f"spans are not sent: {install_command('otel')}")
         return
     if isinstance(trace.get_tracer_provider(), TracerProvider):
         return  # somebody's own, for example opentelemetry-instrument's

@@ -118,4 +118,4 @@ def test_a_missing_library_is_named_with_its_extra(folder, tmp_path, library):
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
-    assert "is not installed | pip install 'bethink[transformer]'" in done.stdout, done.stderr
+    assert "is not installed | pip install '.[transformer]'" in done.stdout, done.stderr

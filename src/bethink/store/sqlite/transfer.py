@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import apsw
 
-from bethink.errors import Refused
+from bethink.errors import Refused, install_command
 from bethink.store.sqlite.db import history as journal
 from bethink.store.sqlite.db import history as standing
 from bethink.store.sqlite.db import rows as fields
@@ -424,5 +424,5 @@ def _require_header(number: int, record: Mapping[str, Any]) -> None:
         _refuse(
             number,
             f"this version reads exports of version {EXPORT_FORMAT}, not {version!r}",
-            remedy="pip install -U bethink",
+            remedy=f"Update the checkout, then: {install_command()}",
         )

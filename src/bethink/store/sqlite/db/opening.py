@@ -12,7 +12,13 @@ from typing import NamedTuple
 import apsw
 
 from bethink.core.atomic_write import fsync_folder
-from bethink.errors import NotFound, SchemaTooNew, StoreDamaged, StoreError
+from bethink.errors import (
+    NotFound,
+    SchemaTooNew,
+    StoreDamaged,
+    StoreError,
+    install_command,
+)
 from bethink.store.sqlite.db.connection import (
     APPLICATION_ID,
     WAL_ERRORS,
@@ -56,7 +62,7 @@ def require_supported_schema(found: int, name: str, known: int = SCHEMA_VERSION)
     if found > known:
         raise SchemaTooNew(
             f"{name} was written by a newer Bethink (schema {found}, this one knows {known})",
-            remedy="pip install -U bethink",
+            remedy=f"Update the checkout, then: {install_command()}",
         )
 
 
