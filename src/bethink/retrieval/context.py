@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from bethink.core.lazy import BackgroundCall
 from bethink.errors import ModelError
@@ -33,6 +34,19 @@ Boost = Callable[[Item], float | tuple[float, str]]
 DEEP_PAGING_FROM = 50
 
 
+@dataclass(slots=True)
+class _Cache:
+    """What one recall has computed so far; ``shared`` holds the values of `PerRecall`."""
+
+    notes: list[str] = field(default_factory=list)
+    prefetched: BackgroundCall[Embedding] | None = None
+    embedding: Embedding | None = None
+    weighted_vector: Vector | None = None
+    words: tuple[Word, ...] | None = None
+    statistics: WordStatistics | None = None
+    shared: dict[PerRecall[Any], Any] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """The query and the services a step may use. Built once per recall.
@@ -47,7 +61,11 @@ class Context:
     boost: Boost | None = None
     offered: Pool = ()
     notes: NoteStore | None = None
-    _once: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _cache: _Cache = field(default_factory=_Cache, repr=False, compare=False)
+
+    def for_query(self, query: Query) -> Context:
+        """The same services for another query, with nothing computed yet."""
+        return replace(self, query=query, _cache=_Cache())
 
     @property
     def scope(self) -> Scope:
@@ -94,44 +112,43 @@ class Context:
         asked = self.query.k + self.query.offset + len(self.query.seen)
         return default if asked <= DEEP_PAGING_FROM else max(default, 2 * asked)
 
-    def once(self, name: str, make: Callable[[], T]) -> T:
-        """Compute a value on first use and share it between the steps of this recall."""
-        if name not in self._once:
-            self._once[name] = make()
-        value: T = self._once[name]
-        return value
-
     def remark(self, text: str) -> None:
         """Add a note about the running step to the trace."""
-        remarks: list[str] = self.once("remarks", list)
-        remarks.append(text)
+        self._cache.notes.append(text)
 
     def pop_notes(self) -> str:
         """Return and clear the notes of the running step."""
-        return "; ".join(self._once.pop("remarks", ()))
+        notes = "; ".join(self._cache.notes)
+        self._cache.notes.clear()
+        return notes
 
     def embedding(self) -> Embedding:
         """The query's embedding. Raises ModelError where there is no embedder."""
         embedder = self.embedder
         if embedder is None:
             raise ModelError("no embedder is configured")
-        begun: BackgroundCall[Embedding] | None = self._once.get("embedding begun")
-        if begun is not None:
-            return self.once("embedding", begun.result)
-        return self.once("embedding", lambda: embedder.embed_query(self.query.text))
+        cache = self._cache
+        if cache.embedding is None:
+            begun = cache.prefetched
+            cache.embedding = begun.result() if begun else embedder.embed_query(self.query.text)
+        return cache.embedding
 
     def prefetch_embedding(self) -> None:
         """Start embedding the query in the background, where the embedder is slow.
 
         The result is dropped if no step uses it.
         """
-        embedder, text = self.embedder, self.query.text
-        if embedder is not None and is_slow(embedder) and "embedding" not in self._once:
-            self.once("embedding begun", lambda: BackgroundCall(lambda: embedder.embed_query(text)))
+        embedder, text, cache = self.embedder, self.query.text, self._cache
+        started = cache.embedding is not None or cache.prefetched is not None
+        if embedder is not None and is_slow(embedder) and not started:
+            cache.prefetched = BackgroundCall(lambda: embedder.embed_query(text))
 
     def weighted_vector(self) -> Vector:
         """The query's vector with words weighted by idf, where the embedder supports it."""
-        return self.once("weighted vector", self._compute_weighted_vector)
+        cache = self._cache
+        if cache.weighted_vector is None:
+            cache.weighted_vector = self._compute_weighted_vector()
+        return cache.weighted_vector
 
     def _compute_weighted_vector(self) -> Vector:
         embedder, words = late_interaction(self.embedder), self.words()
@@ -142,11 +159,17 @@ class Context:
 
     def words(self) -> tuple[Word, ...]:
         """The query's words and names, in order."""
-        return self.once("words", lambda: self.store.words(self.query.text))
+        cache = self._cache
+        if cache.words is None:
+            cache.words = self.store.words(self.query.text)
+        return cache.words
 
     def statistics(self) -> WordStatistics:
         """Document frequencies of the query's words in this space."""
-        return self.once("statistics", self._compute_statistics)
+        cache = self._cache
+        if cache.statistics is None:
+            cache.statistics = self._compute_statistics()
+        return cache.statistics
 
     def _compute_statistics(self) -> WordStatistics:
         return self.counted({term for word in self.words() for term in word.terms})
@@ -156,6 +179,28 @@ class Context:
         documents, _, frequencies = self.statistics()
         held = min((frequencies.get(term, 0) for term in word.terms), default=documents)
         return math.log(1.0 + (documents - held + 0.5) / (held + 0.5))
+
+
+class PerRecall(Generic[T]):
+    """A function of the context whose value is computed once per recall and shared.
+
+    Written as a decorator by the step that owns the value:
+
+    >>> @PerRecall
+    ... def question_length(ctx: Context) -> int:
+    ...     return len(ctx.query.text)
+    """
+
+    def __init__(self, compute: Callable[[Context], T]) -> None:
+        self._compute = compute
+        update_wrapper(self, compute)
+
+    def __call__(self, ctx: Context) -> T:
+        shared = ctx._cache.shared  # noqa: SLF001 - the two are halves of one thing
+        if self not in shared:
+            shared[self] = self._compute(ctx)
+        value: T = shared[self]
+        return value
 
 
 class Retriever(Protocol):

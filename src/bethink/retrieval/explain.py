@@ -200,7 +200,7 @@ def _view_by_retriever(
     if step is None or step.status != "ok":
         return RetrieverView(channel.name, None, None, step.note if step else "not asked")
     alone = replace(ctx.query, filters=replace(ctx.query.filters, ids=(item.id,)))
-    pool = channel(replace(ctx, query=alone, _once={}))
+    pool = channel(ctx.for_query(alone))
     needed = step.pool[-1].score if step.pool else None
     if not pool:
         return RetrieverView(channel.name, None, needed, "finds nothing in it")

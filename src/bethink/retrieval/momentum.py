@@ -7,12 +7,10 @@ from typing import NamedTuple
 
 from bethink.model import Item
 from bethink.ports import Momentum, Usage
-from bethink.retrieval.context import Context
+from bethink.retrieval.context import Context, PerRecall
 from bethink.retrieval.heat import Band, UseCounts, band_of, heat
 
 DAY_S = 86_400.0
-_HEAT_CACHE_KEY = "warmth"
-_MOMENTUM_CACHE_KEY = "momenta"
 
 
 class ItemHeat(NamedTuple):
@@ -27,12 +25,15 @@ class ItemHeat(NamedTuple):
         return band_of(self.heat)
 
 
+_known_heat: PerRecall[dict[str, ItemHeat]] = PerRecall(lambda _: {})
+
+
 def heat_of_items(items: Iterable[Item], ctx: Context) -> dict[str, ItemHeat]:
     """The heat of each item at the query's moment, by id.
 
     Days count from the last use or, without one, from the time of storing.
     """
-    known: dict[str, ItemHeat] = ctx.once(_HEAT_CACHE_KEY, dict)
+    known = _known_heat(ctx)
     asked = list(items)
     strangers = [item for item in asked if item.id not in known]
     if strangers:
@@ -59,10 +60,13 @@ class EntityMomentum(NamedTuple):
     entity: str
 
 
+_known_momenta: PerRecall[dict[str, Momentum]] = PerRecall(lambda _: {})
+
+
 def top_momentum(items: Iterable[Item], ctx: Context) -> dict[str, EntityMomentum]:
     """For each item its entity with the highest momentum; items without one are left out."""
     asked = list(items)
-    known: dict[str, Momentum] = ctx.once(_MOMENTUM_CACHE_KEY, dict)
+    known = _known_momenta(ctx)
     wanted = {entity for item in asked for entity in item.entities} - known.keys()
     if wanted:
         known.update(ctx.store.momenta(sorted(wanted), ctx.query.moment))
@@ -76,7 +80,7 @@ def top_momentum(items: Iterable[Item], ctx: Context) -> dict[str, EntityMomentu
 
 def recomputed_momenta(items: Iterable[Item], ctx: Context) -> dict[str, float]:
     """The momenta of these items' entities that were recomputed during this recall."""
-    known: dict[str, Momentum] = ctx.once(_MOMENTUM_CACHE_KEY, dict)
+    known = _known_momenta(ctx)
     entities = {entity for item in items for entity in item.entities}
     fresh = {entity: known[entity] for entity in sorted(entities & known.keys())}
     return {entity: found.value for entity, found in fresh.items() if found.worked_out}

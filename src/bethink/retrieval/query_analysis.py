@@ -20,7 +20,7 @@ from bethink.lang.dates import EventPhrase, apply_bound, find_events, find_times
 from bethink.lang.dates.languages import detect_language, fold
 from bethink.model import Filters, Item
 from bethink.ports import TextSearch, Word
-from bethink.retrieval.context import Context
+from bethink.retrieval.context import Context, PerRecall
 
 _SEVERAL_ANSWERS = re.compile(
     r"\b(?:both|all|each|every|list|together|in common|(?:types?|kinds?|sorts?) of"
@@ -225,12 +225,10 @@ class ContentTerm(NamedTuple):
     weight: float
 
 
+@PerRecall
 def content_terms(ctx: Context) -> tuple[ContentTerm, ...]:
     """The content terms of the question: its words without the stop words."""
-    return ctx.once(
-        "telling",
-        lambda: tuple(ContentTerm(word, ctx.idf(word)) for word in ctx.words() if not word.common),
-    )
+    return tuple(ContentTerm(word, ctx.idf(word)) for word in ctx.words() if not word.common)
 
 
 def unknown_weight(ctx: Context, understood_terms: frozenset[str] = frozenset()) -> float:
@@ -309,15 +307,17 @@ class Period(NamedTuple):
         return f'"{self.said}" is counted from a memory ({memory})'
 
 
+@PerRecall
 def periods(ctx: Context) -> tuple[Period, ...]:
     """The periods of time the question names, relative to its own clock."""
-    return ctx.once("periods", lambda: _find_periods(ctx))
+    return _find_periods(ctx)
 
 
+@PerRecall
 def time_terms(ctx: Context) -> frozenset[str]:
     """The index terms by which the question names times; empty where it names none."""
     named = [period.said for period in periods(ctx) if period.event is None]
-    return ctx.once("time terms", lambda: frozenset(ctx.store.terms(" ".join(named))))
+    return frozenset(ctx.store.terms(" ".join(named)))
 
 
 def occurred_in_named_period(item: Item, ctx: Context) -> bool:
@@ -368,7 +368,7 @@ def asks_only_for_time(ctx: Context) -> bool:
     named = [period.said for period in periods(ctx) if period.event is None]
     if not named:
         return False
-    empty = ctx.once("only asking", lambda: _generic_words_of(ctx.query.text))
+    empty = _generic_words(ctx)
     said = empty.union(*(_LETTERS.findall(fold(time)) for time in named))
     return all(
         said.issuperset(_LETTERS.findall(fold(telling.word.shown)))
@@ -424,8 +424,9 @@ def _detect_question_language(text: str) -> _QuestionLanguage:
     return _QuestionLanguage(CHINESE if _HAN.search(text) else ENGLISH, words, frozenset())
 
 
-def _generic_words_of(text: str) -> frozenset[str]:
-    tongue = _detect_question_language(text)
+@PerRecall
+def _generic_words(ctx: Context) -> frozenset[str]:
+    tongue = _detect_question_language(ctx.query.text)
     return generic_words(tongue.name) | tongue.empty
 
 

@@ -64,7 +64,7 @@ class ExpansionRetriever:
         ctx.remark(self.asked.shown())
         query = replace(ctx.query, text=self.asked.text, filters=filters)
         # Words and vector of another question: nothing that is known of the first holds.
-        pool = self.by(replace(ctx, query=query, _once={}))
+        pool = self.by(ctx.for_query(query))
         return tuple(_relabel_evidence(cand, f"channel.{self.name}") for cand in pool)
 
 

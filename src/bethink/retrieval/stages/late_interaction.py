@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from bethink.core.text import fold
 from bethink.errors import ModelError
 from bethink.model import Candidate, Evidence, Item, Pool, sort_by_score
 from bethink.ports import Embedding, late_interaction
-from bethink.retrieval.context import Context
+from bethink.retrieval.context import Context, PerRecall
 from bethink.retrieval.query_analysis import content_terms
 from bethink.retrieval.scope import rejection_reason
 
@@ -34,9 +33,12 @@ class TurnOrder:
         return [near for near in (self.before.get(turn), self.after.get(turn)) if near]
 
 
+_known_turns: PerRecall[TurnOrder] = PerRecall(lambda _: TurnOrder())
+
+
 def turn_order(ids: Iterable[str], ctx: Context) -> TurnOrder:
     """Look up the order of these turns and their neighbours, once per recall."""
-    turns = ctx.once("turns", TurnOrder)
+    turns = _known_turns(ctx)
     fresh = sorted(set(ids) - turns.known)
     if fresh:
         for link in ctx.links_of(fresh, FOLLOWS):
@@ -63,9 +65,12 @@ class SimilarityFeatures(NamedTuple):
 NO_FEATURES = SimilarityFeatures()
 
 
+_known_features: PerRecall[dict[str, SimilarityFeatures]] = PerRecall(lambda _: {})
+
+
 def similarity_features(pool: Iterable[Candidate], ctx: Context) -> dict[str, SimilarityFeatures]:
     """Compute features for memories that no earlier step has read; return all features."""
-    known: dict[str, SimilarityFeatures] = ctx.once("closeness", dict)
+    known = _known_features(ctx)
     fresh = [cand.item for cand in pool if cand.item.id not in known]
     if fresh:
         known.update(_compute_features(fresh, ctx))
@@ -79,9 +84,10 @@ class QuestionTokens(NamedTuple):
     matrix: Matrix | None
 
 
+@PerRecall
 def question_tokens(ctx: Context) -> QuestionTokens:
     """Return token weights that add up to 1; none where the embedder has no tokens."""
-    return ctx.once("question tokens", lambda: _weigh_question_tokens(ctx))
+    return _weigh_question_tokens(ctx)
 
 
 def max_features(features: Iterable[SimilarityFeatures]) -> SimilarityFeatures:
@@ -221,34 +227,3 @@ class TopK:
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         return pool[: ctx.candidate_limit(self.count)]
-
-
-@dataclass(frozen=True, slots=True)
-class PrefixCollapse:
-    """Keep the best of memories with the same entities and the same first ``letters``.
-
-    Texts of fewer than ``shortest`` letters never count as the same. Coarser than
-    ``collapse``: memories that differ only further on are collapsed too.
-    """
-
-    letters: int = 120
-    shortest: int = 16
-    name: str = "openings"
-
-    def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        kept: dict[object, Candidate] = {}
-        for cand in pool:
-            opening = self._prefix_key(cand.item)
-            first = kept.get(opening)
-            if first is None:
-                kept[opening] = cand
-            else:
-                reason = Evidence(self.name, "seen", 1.0, "also begins", cand.item.id)
-                kept[opening] = first._replace(evidence=(*first.evidence, reason))
-        if len(kept) < len(pool):
-            ctx.remark(f"{len(pool) - len(kept)} that begin alike collapsed")
-        return tuple(kept.values())
-
-    def _prefix_key(self, item: Item) -> object:
-        start = fold(item.text)[: self.letters]
-        return item.id if len(start) < self.shortest else (frozenset(item.entities), start)
