@@ -52,6 +52,7 @@ layers: $(VENV)/.dev-installed
 ## Write the pages that come from the code, such as the command reference.
 reference: $(VENV)/.dev-installed
 	$(BIN)/python tools/docs.py
+	$(BIN)/python tools/recording.py
 
 ## Build the documentation site into site/; a broken link or a stale page is an error.
 docs: $(VENV)/.dev-installed

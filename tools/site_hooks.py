@@ -31,13 +31,13 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     """Point relative links at pages of the site, and else at the repository."""
     here = page.file.src_uri
     origin = _ORIGINS.get(here, f"docs/{here}")
 
     def replace(match: re.Match[str]) -> str:
-        target = link_target(origin, here, match[1], config["repo_url"])
+        target = link_target(origin, here, match[1], config["extra"]["repository"])
         return f"]({target}{match[2] or ''})"
 
     parts = _FENCED.split(markdown)
@@ -46,7 +46,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     )
 
 
-def link_target(origin: str, here: str, link: str, repo_url: str) -> str:
+def link_target(origin: str, here: str, link: str, repository: str) -> str:
     """Return where a link of the file ``origin``, shown as the page ``here``, leads."""
     path = posixpath.normpath(posixpath.join(posixpath.dirname(origin), link))
     page = COPIED.get(path)
@@ -59,4 +59,4 @@ def link_target(origin: str, here: str, link: str, repo_url: str) -> str:
     if not (ROOT / path).exists():
         return link  # MkDocs reports it
     kind = "tree" if (ROOT / path).is_dir() else "blob"
-    return f"{repo_url}/{kind}/main/{path}"
+    return f"{repository}/{kind}/main/{path}"

@@ -1,0 +1,225 @@
+"""The pages about the project: changelog, architecture, glossary, recording, site, workflows."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import bethink
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "bethink"
+OLD_NAME = "recol" + "lect"
+CHANGES = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+LARGEST_MAP = 10 * 1024
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def tracked() -> list[Path]:
+    """The files of the repository; of an unpacked distribution, all that is there."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("not a checkout")
+    return [ROOT / name for name in listed.stdout.split("\0") if name]
+
+
+def test_the_old_name_is_in_the_changelog_alone() -> None:
+    """Nothing was released under it, so nothing else needs it."""
+    named = [
+        str(path.relative_to(ROOT))
+        for path in tracked()
+        if path.is_file()
+        and path.name != "CHANGELOG.md"
+        and (
+            OLD_NAME in path.name.lower()
+            or OLD_NAME.encode() in path.read_bytes().lower()
+        )
+    ]  # fmt: skip
+
+    assert named == []
+
+
+def test_the_changelog_keeps_its_form() -> None:
+    """Unreleased first, then versions from newest to oldest; only the six kinds of change, once."""
+    text = read("CHANGELOG.md")
+    versions = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    numbers = [
+        re.fullmatch(r"\[(\d+)\.(\d+)\.(\d+)\]( - \d{4}-\d\d-\d\d)?", one) for one in versions[1:]
+    ]
+
+    assert versions[0] == "[Unreleased]"
+    assert all(numbers)
+    keys = [tuple(int(part) for part in one.groups()[:3]) for one in numbers if one]
+    assert keys == sorted(keys, reverse=True)
+    assert bethink.__version__.startswith(".".join(str(part) for part in keys[0]))
+    for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        kinds = re.findall(r"^### (.*)$", section, re.MULTILINE)
+        assert kinds
+        assert len(kinds) == len(set(kinds))
+        assert set(kinds) <= CHANGES
+
+
+def test_every_change_is_an_entry_of_a_kind() -> None:
+    """Lists only, and no entry longer than a few lines."""
+    text = read("CHANGELOG.md")
+    below = text[text.index("## [Unreleased]") :].splitlines()
+    for line in below:
+        assert not line or line.startswith(("## ", "### ", "- ")), line
+        assert len(line) <= 400, line
+
+
+def packages() -> set[str]:
+    return {
+        path.name for path in SOURCE.iterdir() if path.is_dir() and not path.name.startswith("_")
+    }
+
+
+def test_the_map_is_short_and_names_every_package() -> None:
+    """And no package that is not there."""
+    text = read("ARCHITECTURE.md")
+    table = text[text.index("## Packages") : text.index("## Rules that are checked")]
+    rows = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+
+    assert len(text.encode()) <= LARGEST_MAP
+    assert sorted(rows) == sorted(packages())
+
+
+@pytest.mark.parametrize(
+    "named", sorted(set(re.findall(r"`([\w/]+/[\w./]*)`", read("ARCHITECTURE.md"))))
+)
+def test_every_path_on_the_map_is_there(named: str) -> None:
+    """In the source, in the store's folder, or in the repository."""
+    homes = (SOURCE, SOURCE / "store" / "sqlite", ROOT)
+
+    assert any((home / named).exists() for home in homes)
+
+
+def test_the_map_names_the_layers() -> None:
+    """Every package and module of the contract in pyproject.toml."""
+    contracts = tomllib.loads(read("pyproject.toml"))["tool"]["importlinter"]["contracts"]
+    named = {
+        name.strip().removeprefix("bethink.")
+        for layer in contracts[0]["layers"]
+        for name in re.split(r"[|:]", layer)
+    }
+    text = read("ARCHITECTURE.md")
+
+    assert [name for name in sorted(named - {"version"}) if f"`{name}" not in text] == []
+
+
+def test_the_tree_is_printed() -> None:
+    """Every module with its first line."""
+    ran = subprocess.run(
+        [sys.executable, ROOT / "tools" / "docs.py", "--tree"],
+        capture_output=True, text=True, encoding="utf-8", check=True,
+    )  # fmt: skip
+
+    assert "engine.py" in ran.stdout
+    assert not re.search(r"^\s*\w+\.py\s*$", ran.stdout, re.MULTILINE)
+
+
+GLOSSARY = read("docs/glossary.md")
+WORDS = re.findall(r"^\| \*\*(.+?)\*\* \| (.+) \|$", GLOSSARY, re.MULTILINE)
+
+
+def test_the_glossary_is_in_order_and_short() -> None:
+    """Alphabetical, each word once, at most three sentences."""
+    words = [word for word, _ in WORDS]
+
+    assert words == sorted(set(words))
+    assert [word for word, text in WORDS if len(re.findall(r"[.:] [A-Z]", text)) > 2] == []
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in bethink.__all__ if isinstance(getattr(bethink, name), type)]
+)
+def test_every_public_class_is_in_the_glossary(name: str) -> None:
+    """Errors apart, which their own page explains."""
+    if issubclass(getattr(bethink, name), Exception):
+        return
+
+    assert f"`{name}`" in GLOSSARY
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal is needed")
+def test_the_recording_shows_what_the_commands_print() -> None:
+    """Word for word; `make recording` writes it anew."""
+    ran = subprocess.run(
+        [sys.executable, ROOT / "tools" / "recording.py", "--check"],
+        capture_output=True, text=True, encoding="utf-8", check=False,
+    )  # fmt: skip
+
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_the_recorded_commands_are_those_of_the_readme() -> None:
+    """The picture shows the first minute."""
+    shown = re.findall(r"^    '(bethink .*)':", read("tools/recording.py"), re.MULTILINE)
+    first = re.search(r"```console\n(.*?)```", read("README.md"), re.DOTALL)
+
+    assert first is not None
+    assert shown == [line.removeprefix("$ ") for line in first[1].splitlines()]
+    assert len(shown) == 5
+
+
+def test_the_recording_fetches_nothing() -> None:
+    """No font and no picture of another host."""
+    assert "url(" not in re.sub(r"url\(#[\w-]+\)", "", read("docs/assets/terminal.svg"))
+
+
+def test_readme_begins_with_the_two_commands() -> None:
+    """The set-up is in the first screen."""
+    head = "\n".join(read("README.md").splitlines()[:20])
+
+    assert "make demo" in head
+    assert "make test" in head
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md", "CHANGELOG.md"]
+)
+def test_links_of_root_pages_lead_somewhere(page: str) -> None:
+    """Those of docs/ are checked by the strict build of the site."""
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)", read(page)):
+        assert (ROOT / link).exists(), link
+
+
+def test_nothing_tells_to_install_from_an_index() -> None:
+    """Until there is a release, the name on PyPI may be anybody's."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *SOURCE.rglob("*.py")]
+    named = [
+        f"{page.name}: {match[0]}"
+        for page in pages
+        for match in re.finditer(
+            r"(pip|pipx|uv tool) install (-U )?'?bethink\b.*", page.read_text(encoding="utf-8")
+        )
+    ]
+
+    assert named == []
+
+
+def test_workflows_run_what_the_checks_run() -> None:
+    """Every supported Python on three platforms; a release is tested before it is published."""
+    test = yaml.safe_load(read(".github/workflows/test.yml"))["jobs"]
+    release = yaml.safe_load(read(".github/workflows/release.yml"))["jobs"]
+    classifiers = tomllib.loads(read("pyproject.toml"))["project"]["classifiers"]
+    versions = [one.split(" :: ")[2] for one in classifiers if re.search(r":: 3\.\d+$", one)]
+
+    assert test["test"]["strategy"]["matrix"]["python"] == versions
+    assert len(test["test"]["strategy"]["matrix"]["os"]) == 3
+    ran = [step.get("run", "") for step in test["check"]["steps"]]
+    for command in ("ruff check .", "mypy", "lint-imports", "python -m mkdocs build --strict"):
+        assert command in ran
+    assert release["publish"]["needs"] == "test-wheel"
+    assert release["publish"]["permissions"] == {"id-token": "write"}
