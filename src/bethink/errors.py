@@ -1,4 +1,4 @@
-"""Exception hierarchy. Every error is one sentence and, where possible, a remedy.
+"""Exception hierarchy. Each has a one-sentence message and usually a remedy.
 
 BethinkError
 ├── Refused            the input breaks a rule; nothing was stored or searched
@@ -10,6 +10,7 @@ BethinkError
 ├── Forbidden          the caller may not do this (``scope`` is the one it needs)
 ├── BadProfile         a profile that cannot be read (file, key and allowed values)
 ├── BadSetting         a setting that cannot be read
+│   └── BadPlugin      an installed plug-in cannot be loaded (names the distribution)
 ├── MissingExtra       an optional part is not installed; names the extra
 ├── ModelError         an embedder, reranker or language model failed; the answer degrades
 └── StoreError         the store cannot do it
@@ -86,6 +87,10 @@ class BadProfile(BethinkError):
 
 class BadSetting(BethinkError):
     """A setting that cannot be read."""
+
+
+class BadPlugin(BadSetting):
+    """An installed plug-in that cannot be loaded."""
 
 
 def install_command(extra: str = "") -> str:

@@ -11,13 +11,13 @@ from datetime import date
 import pytest
 
 from bethink.errors import BadSetting, ModelError
-from bethink.models.llm import LLM_PROVIDERS, open_llm
+from bethink.models.llm import LLMS, open_llm
 from bethink.ports import Budget, BudgetSpent, LanguageModel, Prompt, Unusable
 from bethink.prompts import Passage, fill_prompt, template_names
 from bethink.testing import ScriptedModel
 from language_server import BROKEN, INJECTED, WRONG, LanguageServer, sample, talking
 
-SUBJECTS = [*LLM_PROVIDERS, "scripted"]
+SUBJECTS = [*LLMS, "scripted"]
 HEAVY = ("numpy", "tokenizers", "apsw", "rich", "http.client", "ssl")
 
 
@@ -74,7 +74,7 @@ def test_there_is_none_unless_it_is_asked_for():
     assert caught.value.remedy == "allowed: none, openai:MODEL, anthropic:MODEL, ollama:MODEL"
 
 
-@pytest.mark.parametrize("provider", LLM_PROVIDERS)
+@pytest.mark.parametrize("provider", LLMS)
 def test_opening_asks_nobody_and_loads_nothing(provider):
     """Neither a library nor a server is needed to open a model."""
     code = (
@@ -156,7 +156,7 @@ def test_threads_share_one(model, server):
     assert answers == [{"score": 5}] * 24
 
 
-@pytest.mark.parametrize("provider", LLM_PROVIDERS)
+@pytest.mark.parametrize("provider", LLMS)
 @pytest.mark.parametrize("fault", ["HTML", "nothing in it", "orders", "orders in JSON"])
 def test_nobodys_words_are_repeated(server, provider, fault):
     """An error never holds what a server or a model said."""

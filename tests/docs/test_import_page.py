@@ -13,7 +13,7 @@ import pytest
 import foreign
 from bethink import Memory
 from bethink.cli import main
-from bethink.importers import SOURCES, STREAMS
+from bethink.importers import IMPORTERS, STREAMS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "import.md").read_text(encoding="utf-8")
 ROWS = dict(re.findall(r"^\| `([\w-]+)` \| .+? \| `(bethink import .+?)` \|$", PAGE, re.MULTILINE))
@@ -42,7 +42,7 @@ MAKERS: dict[str, Callable[[Path], Path]] = {
 
 def test_every_source_has_its_row() -> None:
     """And no row is of one that there is not."""
-    assert list(ROWS) == [*SOURCES, *STREAMS]
+    assert list(ROWS) == [*IMPORTERS, *STREAMS]
 
 
 @pytest.mark.parametrize("kind", ROWS)

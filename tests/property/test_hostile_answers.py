@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bethink.models.llm import LLM_PROVIDERS, open_llm
+from bethink.models.llm import LLMS, open_llm
 from bethink.ports import Budget, Unusable
 from bethink.prompts import Passage, fill_prompt
 from bethink.prompts.schema import validate
@@ -59,7 +59,7 @@ def server() -> Iterator[LanguageServer]:
         yield running
 
 
-@pytest.mark.parametrize("provider", LLM_PROVIDERS)
+@pytest.mark.parametrize("provider", LLMS)
 @settings(
     deadline=None, max_examples=170, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -23,7 +23,7 @@ from bethink.models.rerank import open_reranker
 from bethink.ports import Clock, Embedder, LanguageModel, NoteStore, Reranker, Store
 from bethink.retrieval.context import Context
 from bethink.retrieval.profile import Profile, load_profile, profile_names
-from bethink.store.sqlite import SqliteStore
+from bethink.store import DEFAULT_STORE, find_store
 
 NOTE_ID_PREFIX = "note:"
 
@@ -238,31 +238,34 @@ class MemoryBase:
         llm: str | LanguageModel | None = None,
         settings: Settings | None = None,
         clock: Clock = utc_now,
+        store: str = DEFAULT_STORE,
     ) -> Self:
         """Open the memory of a space, creating it if it does not exist.
 
         Without a name it is the project's own, found from the working directory.
-        ``":memory:"`` lives only as long as the object; ``path`` names a file.
+        ``":memory:"`` lives only as long as the object; ``path`` names a file. ``store`` is
+        "sqlite" or the name of an installed store.
         """
         settings = settings or load_settings()
         notes_dir = settings.notes_dir
+        made = find_store(store)
         if space == ":memory:":
-            store = SqliteStore.open(None, space="memory")
+            opened = made.open(None, space="memory")
         elif path is not None:
-            store = SqliteStore.open(Path(path), space=space or Path(path).stem)
+            opened = made.open(Path(path), space=space or Path(path).stem)
         else:
             ref = resolve_space(space, settings)
-            store = SqliteStore.open(ref.path, space=ref.name)
+            opened = made.open(ref.path, space=ref.name)
             notes_dir = notes_dir or data_dir(settings) / ref.name / "notes"
         chosen = embedder if embedder is not None else settings.embedder
         model = open_embedder(chosen) if isinstance(chosen, str) else chosen
         language = settings.llm if llm is None else llm
         mind = _open_llm(language) if isinstance(language, str) else language
         return cls(
-            store,
+            opened,
             embedder=model,
             reranker=resolve_reranker(
-                settings.reranker if reranker is None else reranker, mind, store
+                settings.reranker if reranker is None else reranker, mind, opened
             ),
             llm=mind,
             settings=settings,
@@ -296,7 +299,12 @@ class MemoryBase:
         if isinstance(wanted, Profile):
             return wanted
         name = wanted or self.settings.profile
-        return load_profile(name, self._folders, self.settings.changes(name))
+        return load_profile(
+            name,
+            self._folders,
+            self.settings.changes(name),
+            trusted=self.settings.own_profile_folder(),
+        )
 
     def profiles(self) -> dict[str, Path | None]:
         """List the available profiles, and the file of each that is the user's own."""

@@ -3,64 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 
 import click
 
 from bethink.cli.help import OPTION_HELP, PROGRAM, overview
 from bethink.cli.options import general_options
+from bethink.core.registry import Registry
 
-COMMANDS = {
-    "remember": "bethink.cli.write:remember",
-    "recall": "bethink.cli.recall:recall",
-    "why-not": "bethink.cli.recall:why_not",
-    "compare": "bethink.cli.recall:compare",
-    "demo": "bethink.demo:demo",
-    "show": "bethink.cli.browse:show",
-    "list": "bethink.cli.browse:list_memories",
-    "timeline": "bethink.cli.browse:timeline",
-    "why": "bethink.cli.browse:why",
-    "history": "bethink.cli.browse:history",
-    "entities": "bethink.cli.links:entities",
-    "events": "bethink.cli.browse:events",
-    "threads": "bethink.cli.browse:threads",
-    "thread": "bethink.cli.browse:thread",
-    "insights": "bethink.cli.browse:insights",
-    "recall-file": "bethink.cli.files:recall_file",
-    "read-smart": "bethink.cli.files:read_smart",
-    "note-edit": "bethink.cli.files:note_edit",
-    "forget-file": "bethink.cli.files:forget_file",
-    "stats": "bethink.cli.health:stats",
-    "link": "bethink.cli.links:link",
-    "unlink": "bethink.cli.links:unlink",
-    "links": "bethink.cli.links:links",
-    "update": "bethink.cli.write:update",
-    "boost": "bethink.cli.links:boost",
-    "demote": "bethink.cli.links:demote",
-    "forget": "bethink.cli.forget:forget",
-    "restore": "bethink.cli.forget:restore",
-    "undo": "bethink.cli.forget:undo",
-    "revoke": "bethink.cli.maintenance:revoke",
-    "import": "bethink.cli.transfer:import_memories",
-    "export": "bethink.cli.transfer:export",
-    "install": "bethink.hooks.commands:install",
-    "uninstall": "bethink.hooks.commands:uninstall",
-    "hook": "bethink.hooks.commands:hook",
-    "mcp": "bethink.server.mcp.command:mcp_command",
-    "serve": "bethink.server.rest.commands:serve",
-    "token": "bethink.server.rest.commands:token",
-    "worker": "bethink.cli.maintenance:worker",
-    "eval": "bethink.eval.commands:eval_command",
-    "tune": "bethink.eval.commands:tune_command",
-    "spaces": "bethink.cli.config:spaces",
-    "profiles": "bethink.cli.profiles:profiles",
-    "config": "bethink.cli.config:config",
-    "maintain": "bethink.cli.maintenance:maintain",
-    "doctor": "bethink.cli.health:doctor",
-    "reindex": "bethink.cli.health:reindex",
-    "completion": "bethink.cli.health:completion",
-    "version": "bethink.cli.health:version",
-}
+COMMANDS: Registry[click.Command] = Registry(
+    "command",
+    {
+        "remember": "bethink.cli.write:remember",
+        "recall": "bethink.cli.recall:recall",
+        "why-not": "bethink.cli.recall:why_not",
+        "compare": "bethink.cli.recall:compare",
+        "demo": "bethink.demo:demo",
+        "show": "bethink.cli.browse:show",
+        "list": "bethink.cli.browse:list_memories",
+        "timeline": "bethink.cli.browse:timeline",
+        "why": "bethink.cli.browse:why",
+        "history": "bethink.cli.browse:history",
+        "entities": "bethink.cli.links:entities",
+        "events": "bethink.cli.browse:events",
+        "threads": "bethink.cli.browse:threads",
+        "thread": "bethink.cli.browse:thread",
+        "insights": "bethink.cli.browse:insights",
+        "recall-file": "bethink.cli.files:recall_file",
+        "read-smart": "bethink.cli.files:read_smart",
+        "note-edit": "bethink.cli.files:note_edit",
+        "forget-file": "bethink.cli.files:forget_file",
+        "stats": "bethink.cli.health:stats",
+        "link": "bethink.cli.links:link",
+        "unlink": "bethink.cli.links:unlink",
+        "links": "bethink.cli.links:links",
+        "update": "bethink.cli.write:update",
+        "boost": "bethink.cli.links:boost",
+        "demote": "bethink.cli.links:demote",
+        "forget": "bethink.cli.forget:forget",
+        "restore": "bethink.cli.forget:restore",
+        "undo": "bethink.cli.forget:undo",
+        "revoke": "bethink.cli.maintenance:revoke",
+        "import": "bethink.cli.transfer:import_memories",
+        "export": "bethink.cli.transfer:export",
+        "install": "bethink.hooks.commands:install",
+        "uninstall": "bethink.hooks.commands:uninstall",
+        "hook": "bethink.hooks.commands:hook",
+        "mcp": "bethink.server.mcp.command:mcp_command",
+        "serve": "bethink.server.rest.commands:serve",
+        "token": "bethink.server.rest.commands:token",
+        "worker": "bethink.cli.maintenance:worker",
+        "eval": "bethink.eval.commands:eval_command",
+        "tune": "bethink.eval.commands:tune_command",
+        "spaces": "bethink.cli.config:spaces",
+        "profiles": "bethink.cli.profiles:profiles",
+        "config": "bethink.cli.config:config",
+        "maintain": "bethink.cli.maintenance:maintain",
+        "doctor": "bethink.cli.health:doctor",
+        "reindex": "bethink.cli.health:reindex",
+        "completion": "bethink.cli.health:completion",
+        "version": "bethink.cli.health:version",
+    },
+)
 
 
 class LazyGroup(click.Group):
@@ -70,11 +73,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, function = COMMANDS[cmd_name].partition(":")
-        command: click.Command = getattr(import_module(module), function)
-        return command
+        return COMMANDS.get(cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -88,15 +87,15 @@ class LazyGroup(click.Group):
 
 
 def _unknown_command_message(name: str) -> str:
-    from difflib import get_close_matches  # only a mistake needs it
+    from difflib import get_close_matches  # only needed for an unknown command
 
     near = get_close_matches(name, COMMANDS, n=1)
-    return f"there is no command {name!r}" + (f"; did you mean {near[0]}?" if near else "")
+    return f"unknown command {name!r}" + (f"; did you mean {near[0]}?" if near else "")
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        from bethink.version import __version__  # asked for here only
+        from bethink.version import __version__  # needed here only
 
         click.echo(f"{PROGRAM} {__version__}")
         ctx.exit()
@@ -126,10 +125,10 @@ def reference_page() -> str:
     """Return the `--help` output of every command and subcommand as one page."""
     parts = [
         "# The command line",
-        f"```text\n{overview().strip()}\n```",
+        f"```text\n{overview(every_command=True).strip()}\n```",
     ]
-    for path, told in _help_pages(bethink, root_context()):
-        parts.append(f"## {path}\n\n```text\n{told.strip()}\n```")
+    for path, text in _help_pages(bethink, root_context()):
+        parts.append(f"## {path}\n\n```text\n{text.strip()}\n```")
     return "\n\n".join(parts) + "\n"
 
 
@@ -146,7 +145,7 @@ def root_context(width: int = _WIDTH) -> click.Context:
 def _help_pages(group: click.Group, ctx: click.Context) -> Iterator[tuple[str, str]]:
     for name in group.list_commands(ctx):
         command = group.get_command(ctx, name)
-        assert command is not None, "every command that is listed is there"
+        assert command is not None, "every listed command exists"
         inner = click.Context(command, parent=ctx, info_name=name, terminal_width=_WIDTH)
         yield inner.command_path, command.get_help(inner)
         if isinstance(command, click.Group):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def profiles(ctx: click.Context) -> int:
     """List the profiles and show what they do.
 
-    A profile defines which channels search and what fills each slot of the pipeline. A
+    A profile defines which retrievers search and what fills each slot of the pipeline. A
     TOML file in .bethink/profiles of a project, or in profiles of the settings folder,
     adds one.
     """
@@ -44,7 +44,7 @@ def profiles(ctx: click.Context) -> int:
 
 
 def _list_profiles(app: App) -> int:
-    from bethink.retrieval.profile import profile_names  # help does without
+    from bethink.retrieval.profile import profile_names  # not needed for help
 
     named = profile_names(app.settings.profile_folders())
     titles = {name: _profile_title(app, name) for name in named}
@@ -63,7 +63,7 @@ def _list_profiles(app: App) -> int:
             ]
         )
         return 0
-    heads = [Column(""), Column("profile"), Column("what it does", wide=True), Column("from")]
+    heads = [Column(""), Column("profile"), Column("description", wide=True), Column("from")]
     rows = [
         ("*" if name == current else "", bold(name), titles[name], dim(str(file or "built in")))
         for name, file in named.items()
@@ -74,7 +74,7 @@ def _list_profiles(app: App) -> int:
 
 def _profile_title(app: App, name: str) -> Styled:
     """Title of a profile; a broken one must not hide the others."""
-    from bethink.errors import BadProfile, BadSetting  # help does without
+    from bethink.errors import BadProfile, BadSetting  # not needed for help
 
     try:
         return Styled(_load_profile(app, name).title, "")
@@ -83,9 +83,14 @@ def _profile_title(app: App, name: str) -> Styled:
 
 
 def _load_profile(app: App, name: str) -> Profile:
-    from bethink.retrieval.profile import load_profile  # help does without
+    from bethink.retrieval.profile import load_profile  # not needed for help
 
-    return load_profile(name, app.settings.profile_folders(), app.settings.changes(name))
+    return load_profile(
+        name,
+        app.settings.profile_folders(),
+        app.settings.changes(name),
+        trusted=app.settings.own_profile_folder(),
+    )
 
 
 @command("show", examples=["bethink profiles show siftcoder"])
@@ -94,8 +99,8 @@ def _load_profile(app: App, name: str) -> Profile:
 def show(app: App, name: str) -> None:
     """Draw the pipeline of a profile.
 
-    From the question down to the answer: every slot in order, the parts in it, and the
-    settings of each part.
+    From the query to the answer: every slot in order, the parts in it, and the settings of
+    each part.
     """
     profile = _load_profile(app, name)
     for change in app.settings.changes(name):
@@ -109,17 +114,17 @@ def show(app: App, name: str) -> None:
 profiles.add_command(show)
 
 _STAGE_SLOTS = (
-    ("expand", "wake what is linked"),
-    ("adjust", "weigh what words cannot say"),
-    ("rerank", "read the best closely"),
-    ("diversify", "prefer new over repeated"),
-    ("gate", "drop what is not relevant enough"),
+    ("expand", "add linked memories"),
+    ("adjust", "adjust scores by time, use and context"),
+    ("rerank", "score the best hits again"),
+    ("diversify", "prefer hits that add something new"),
+    ("gate", "drop irrelevant hits"),
 )
 _FINAL_SLOTS = (
-    ("budget", "keep what fits"),
-    ("assemble", "add what belongs beside"),
-    ("track", "note what was returned, if asked"),
-    ("text", "tell it, if asked for text"),
+    ("budget", "keep what fits the limits"),
+    ("assemble", "add supporting memories"),
+    ("track", "record usage, if enabled"),
+    ("text", "format the answer as text, if requested"),
 )
 
 
@@ -128,10 +133,10 @@ def print_pipeline(out: Printer, profile: Profile) -> None:
     out.block(dim(profile.title), first=(bold(profile.name), "  "), indent=len(profile.name) + 2)
     out.line()
     out.line("  question")
-    for slot, told, parts in _pipeline_slots(profile):
+    for slot, purpose, parts in _pipeline_slots(profile):
         if parts:
             out.line("     │")
-            out.line("     ├─ ", cyan(f"{slot:<10}"), dim(told))
+            out.line("     ├─ ", cyan(f"{slot:<10}"), dim(purpose))
             for part in parts:
                 _draw_part(out, part)
         else:
@@ -169,13 +174,13 @@ _TRUNK, _LABEL = 10, 13  # columns before a part's name, and its own
 
 
 def _pipeline_slots(profile: Profile) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
-    yield "channels", "search, each in its own way", profile.channels
-    yield "fuse", "make one ranking of theirs", (profile.fuse,)
-    for slot, told in _STAGE_SLOTS:
-        yield slot, told, profile.slot(slot)
-    for slot, told in _FINAL_SLOTS:
+    yield "channels", "retrievers: each searches in its own way", profile.channels
+    yield "fuse", "combine their rankings into one", (profile.fuse,)
+    for slot, purpose in _STAGE_SLOTS:
+        yield slot, purpose, profile.slot(slot)
+    for slot, purpose in _FINAL_SLOTS:
         parts = getattr(profile, slot)
-        yield slot, told, parts if isinstance(parts, tuple) else (parts,)
+        yield slot, purpose, parts if isinstance(parts, tuple) else (parts,)
 
 
 def _part_settings(part: Any) -> list[str]:
@@ -184,21 +189,21 @@ def _part_settings(part: Any) -> list[str]:
     Starts with ``use=`` where the part's name differs from its registered name.
     """
     use = _registered_name(part)
-    told = [f"use={use}"] if use not in ("", getattr(part, "name", "")) else []
+    settings = [f"use={use}"] if use not in ("", getattr(part, "name", "")) else []
     for field in dataclasses.fields(part):
         value = getattr(part, field.name)
         if field.name not in ("name", "heading") and value not in ((), None):
-            told.append(f"{field.name}={_format_setting_value(value)}")
-    return told
+            settings.append(f"{field.name}={_format_setting_value(value)}")
+    return settings
 
 
 def _registered_name(part: Any) -> str:
     """The name a profile writes after ``use`` for this part."""
-    from bethink.retrieval.retrievers import RETRIEVERS  # help does without
+    from bethink.retrieval.retrievers import RETRIEVERS  # not needed for help
     from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
 
-    tables: tuple[Mapping[str, Any], ...] = (RETRIEVERS, FUSIONS, STAGES, ASSEMBLERS)
-    return next((use for table in tables for use, kind in table.items() if kind is type(part)), "")
+    names = (table.name_of(type(part)) for table in (RETRIEVERS, FUSIONS, STAGES, ASSEMBLERS))
+    return next(filter(None, names), "")
 
 
 def _format_setting_value(value: Any) -> str:

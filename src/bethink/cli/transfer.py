@@ -21,7 +21,7 @@ from bethink.cli.app import App, progress
 from bethink.cli.options import command, pass_app
 from bethink.cli.output import dim, green, plural, red, yellow
 from bethink.errors import Refused
-from bethink.importers import KINDS
+from bethink.importers import IMPORTERS, KINDS
 
 if TYPE_CHECKING:
     from bethink.importers.importer import Import
@@ -45,7 +45,7 @@ def export(app: App, file: str) -> None:
     without loss. FILE is replaced only when all is written, and only you can read it; -
     or nothing writes to standard output.
     """
-    from bethink.render.wire import dumps  # needed here only
+    from bethink.render.wire import dumps  # only for this command
 
     count = 0
     with app.open() as memory, _open_output(file) as out, progress(app, "exporting") as advance:
@@ -71,7 +71,7 @@ def _open_output(name: str) -> Iterator[TextIO]:
         with path.open("w", encoding="utf-8") as out:
             yield out
     else:
-        # A linked file is a choice of the user's: the target changes, the link stays.
+        # A symbolic link is the user's choice: replace its target, keep the link.
         with _atomic_writer(Path(os.path.realpath(path))) as out:
             yield out
 
@@ -92,8 +92,22 @@ def _atomic_writer(path: Path) -> Iterator[TextIO]:
         raise
 
 
-_MAX_REFUSALS_SHOWN = 20  # refusals listed for people; --json has more
+_MAX_REFUSALS_SHOWN = 20  # --json lists more
 _MAX_KINDS_SHOWN = 8
+
+if TYPE_CHECKING:
+    _Choice = click.Choice[str]
+else:
+    _Choice = click.Choice  # not generic at run time before click 8.2
+
+
+class _ImporterName(_Choice):
+    """A built-in kind of source, or the name of an installed importer."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices and value in IMPORTERS:
+            return str(value)
+        return super().convert(value, param, ctx)
 
 
 @command(
@@ -107,23 +121,25 @@ _MAX_KINDS_SHOWN = 8
     ],
 )
 @click.argument("path", metavar="PATH")
-@click.option("--from", "--format", "kind", type=click.Choice(KINDS), default="auto",
-              show_default=True, help="What is there. docs/import.md tells of each.",
+@click.option("--from", "--format", "kind", type=_ImporterName(KINDS), default="auto",
+              show_default=True, help="Format; docs/import.md describes each.",
               metavar="KIND")  # fmt: skip
-@click.option("-n", "--dry-run", is_flag=True, help="Store nothing; say what would happen.")
-@click.option("--kind", "sort", metavar="TEXT", help="For memories that name none.")
-@click.option("--topic", metavar="TEXT", help="For memories that name none.")
-@click.option("--tag", "tags", multiple=True, metavar="TEXT", help="For memories that name none.")
-@click.option("--session", metavar="NAME", help="For memories that name none.")
-@click.option("--source", metavar="TEXT", help="For memories that name none; else the file.")
-@click.option("--source-class", metavar="TEXT", help="For memories that name none; else import.")
+@click.option("-n", "--dry-run", is_flag=True, help="Store nothing; show what would happen.")
+@click.option("--kind", "sort", metavar="TEXT", help="Default kind.")
+@click.option("--topic", metavar="TEXT", help="Default topic.")
+@click.option("--tag", "tags", multiple=True, metavar="TEXT", help="Default tag; may be repeated.")
+@click.option("--session", metavar="NAME", help="Default session.")
+@click.option("--source", metavar="TEXT", help="Default source; the file if omitted.")
+@click.option("--source-class", metavar="TEXT", help="Default source class; import if omitted.")
 @click.option("--trust", type=click.IntRange(0, 3), metavar="0-3",
-              help="For memories that name none.")  # fmt: skip
+              help="Default trust.")  # fmt: skip
 @click.option("--level", type=click.Choice(["raw", "item", "insight"]),
-              help="For memories that name none.")  # fmt: skip
+              help="Default level.")  # fmt: skip
 @click.option("--classification", type=click.IntRange(0, 3), metavar="0-3",
-              help="For memories that name none.")  # fmt: skip
-@click.option("--force", is_flag=True, default=None, help="Even what looks like a pasted log.")
+              help="Default classification.")  # fmt: skip
+@click.option(
+    "--force", is_flag=True, default=None, help="Store even what looks like a pasted log."
+)
 @pass_app
 def import_memories(app: App, /, path: str, kind: str, *, dry_run: bool, **defaults: Any) -> int:
     """Store many memories from a file, or from another tool.
@@ -134,20 +150,20 @@ def import_memories(app: App, /, path: str, kind: str, *, dry_run: bool, **defau
     string), text (one memory per paragraph), lines (one per line); bethink (an earlier
     export, imported as a whole or not at all). auto detects it. Refused entries are
     reported, all others are stored; importing again stores nothing twice, and a changed
-    entry becomes a new revision.
+    entry becomes a new revision. Defaults apply to entries without that field.
     """
-    from bethink.importers.importer import Import  # help does without
+    from bethink.importers.importer import Import  # not needed for help
 
-    given = {name: value for name, value in defaults.items() if value not in (None, ())}
-    if "sort" in given:
-        given["kind"] = given.pop("sort")
+    fields = {name: value for name, value in defaults.items() if value not in (None, ())}
+    if "sort" in fields:
+        fields["kind"] = fields.pop("sort")
     with _open_target_memory(app, dry_run=dry_run) as memory:
-        under_way = Import(memory, path, kind, preview=dry_run, given=given)
+        running_import = Import(memory, path, kind, preview=dry_run, given=fields)
         try:
             with progress(app, "importing") as advance:
-                tally = under_way.run(advance)
+                tally = running_import.run(advance)
         except KeyboardInterrupt:
-            _report_interrupted(app, under_way)
+            _report_interrupted(app, running_import)
             raise
     return _report_import(app, tally, announce_format=kind == "auto")
 
@@ -156,7 +172,7 @@ def _open_target_memory(app: App, *, dry_run: bool) -> Memory:
     """Open the memory to fill; a dry run for a new space uses an in-memory one."""
     if not dry_run or app.where().path.exists():
         return app.open()
-    from bethink.memory import Memory  # the heavy part
+    from bethink.memory import Memory  # slow to import
 
     return Memory.open(":memory:", settings=app.settings)
 
@@ -165,7 +181,7 @@ def _report_interrupted(app: App, running_import: Import) -> None:
     tally = running_import.tally
     if not tally.preview and (tally.stored or tally.updated):
         done = plural(tally.stored + tally.updated, "memory")
-        app.note(f"{done} stored so far; the same command goes on from there")
+        app.note(f"{done} stored so far; run the same command again to continue")
 
 
 def _report_import(app: App, tally: Tally, *, announce_format: bool) -> int:
@@ -175,7 +191,7 @@ def _report_import(app: App, tally: Tally, *, announce_format: bool) -> int:
         _print_export_summary(app, tally)
     else:
         if announce_format:
-            app.note(dim(f"this is {tally.kind}"))
+            app.note(dim(f"detected format: {tally.kind}; --from overrides it"))
         _print_tally(app, tally)
     if tally.n_refused:
         return 2
@@ -183,17 +199,17 @@ def _report_import(app: App, tally: Tally, *, announce_format: bool) -> int:
 
 
 def _print_export_summary(app: App, tally: Tally) -> None:
-    doing = "would take in" if tally.preview else "took in"
-    known = f", {tally.repeated:,} known already" if tally.repeated else ""
-    app.out.line(green(f"{doing} {plural(tally.stored, 'memory')} of an export{known}"))
+    action = "would import" if tally.preview else "imported"
+    known = f", {tally.repeated:,} already known" if tally.repeated else ""
+    app.out.line(green(f"{action} {plural(tally.stored, 'memory')} from an export{known}"))
 
 
 def _print_tally(app: App, tally: Tally) -> None:
     if not tally.read:
-        app.note("there is nothing in it")
+        app.note("nothing to import")
         return
-    look = yellow if tally.n_refused else green
-    app.out.line(look(", ".join(_count_phrases(tally))))
+    style = yellow if tally.n_refused else green
+    app.out.line(style(", ".join(_count_phrases(tally))))
     if tally.preview:
         _print_preview(app, tally)
     for refusal in tally.refused[:_MAX_REFUSALS_SHOWN]:
@@ -205,16 +221,16 @@ def _print_tally(app: App, tally: Tally) -> None:
             dim(f"  and {tally.n_refused - _MAX_REFUSALS_SHOWN:,} more; --json lists them")
         )
     if tally.stored and not tally.preview and ":" in tally.source:
-        app.note(dim(f"take it back: bethink revoke --source {quote(tally.source)}"))
+        app.note(dim(f"undo: bethink revoke --source {quote(tally.source)}"))
 
 
 def _count_phrases(tally: Tally) -> list[str]:
-    doing = "would store" if tally.preview else "stored"
-    parts = [f"{doing} {plural(tally.stored, 'memory')}"]
+    action = "would store" if tally.preview else "stored"
+    parts = [f"{action} {plural(tally.stored, 'memory')}"]
     parts += [f"{tally.updated:,} changed"] if tally.updated else []
-    parts += [f"{tally.known:,} known already"] if tally.known else []
+    parts += [f"{tally.known:,} already known"] if tally.known else []
     parts += [f"{plural(tally.links, 'link')}"] if tally.links else []
-    parts += [f"{tally.redacted:,} with secrets taken out"] if tally.redacted else []
+    parts += [f"{tally.redacted:,} with secrets removed"] if tally.redacted else []
     parts += [f"{tally.n_refused:,} refused"] if tally.n_refused else []
     return parts
 
@@ -223,8 +239,8 @@ def _print_preview(app: App, tally: Tally) -> None:
     kinds = tally.kinds.most_common(_MAX_KINDS_SHOWN)
     if kinds:
         more = len(tally.kinds) - len(kinds)
-        told = ", ".join(f"{count:,} {name}" for name, count in kinds)
-        app.out.line(dim(f"  {told}{f' and {more} other kinds' if more else ''}"))
+        counts = ", ".join(f"{count:,} {name}" for name, count in kinds)
+        app.out.line(dim(f"  {counts}{f' and {more} other kinds' if more else ''}"))
     for glimpse in tally.first:
         app.out.line(dim(f"  {glimpse.where}  "), glimpse.text)
 

@@ -25,6 +25,7 @@ from bethink.config.paths import (
     project_files,
     working_folder,
 )
+from bethink.core.registry import plugins
 from bethink.errors import BadSetting
 
 __all__ = [
@@ -102,6 +103,10 @@ class Settings:
         """The changes that a profile's original system makes by its variables and config files."""
         return tuple(one for one in self.theirs.changes(profile) if one.verb != "setting")
 
+    def own_profile_folder(self) -> Path | None:
+        """The user's own folder of profiles; only these may name classes to import."""
+        return self.config and self.config / "profiles"
+
     def profile_folders(self) -> tuple[Path, ...]:
         """Folders of user-defined profiles; the project's comes last and wins."""
         roots = (self.config, self.project and self.project / PROJECT_FOLDER)
@@ -118,6 +123,7 @@ class Setting(NamedTuple):
     limits: tuple[int, int] | None = None
     pattern: re.Pattern[str] | None = None
     providers: tuple[str, ...] = ()
+    plugins: str = ""  # the entry-point group that adds to the allowed names
 
     @property
     def variable(self) -> str:
@@ -157,15 +163,18 @@ SETTINGS: tuple[Setting, ...] = (
         "embedder", str, "what makes vectors of texts; none searches by words alone",
         allowed=("wordllama", "hash", "transformer", "none"),
         providers=("transformer", "sentence-transformers", "ollama", "openai"),
+        plugins="bethink.embedders",
     ),
     Setting(
         "reranker", str, "what reads the best memories against the question; none leaves that out",
         allowed=("overlap", "cross-encoder", "llm", "none"),
         providers=("cross-encoder", "http", "https"),
+        plugins="bethink.rerankers",
     ),
     Setting(
         "llm", str, "the language model that jobs ask; none leaves them to rules",
         allowed=("none",), providers=("openai", "anthropic", "ollama"),
+        plugins="bethink.llms",
     ),
     Setting("profile", str, "how to recall when no profile is named"),
     Setting("k", int, "how many memories a recall returns at most", limits=(1, 200)),
@@ -243,7 +252,11 @@ def validate_value(setting: Setting, value: Any, where: str) -> Any:
 
 def _is_allowed(setting: Setting, value: Any) -> bool:
     if setting.allowed:
-        return value in setting.allowed or is_provider_model(setting, value)
+        return (
+            value in setting.allowed
+            or is_provider_model(setting, value)
+            or _is_plugin_model(setting, value)
+        )
     if setting.limits:
         return bool(setting.limits[0] <= value <= setting.limits[1])
     if setting.pattern:
@@ -254,6 +267,13 @@ def _is_allowed(setting: Setting, value: Any) -> bool:
 def is_provider_model(setting: Setting, value: Any) -> bool:
     provider, _, model = str(value).partition(":")
     return provider in setting.providers and bool(model.strip()) and model.isprintable()
+
+
+def _is_plugin_model(setting: Setting, value: Any) -> bool:
+    name, colon, argument = str(value).partition(":")
+    if not setting.plugins or not name or (colon and not argument.strip()):
+        return False
+    return str(value).isprintable() and name in plugins(setting.plugins)
 
 
 def _bad_value(setting: Setting, value: Any, where: str) -> BadSetting:
@@ -365,7 +385,8 @@ def refuse_in_project(name: str, value: Any, where: str) -> None:
     A project may come from strangers: it must not decide about the user's own memory, nor
     choose the server or model folder its texts are sent to.
     """
-    sent_on = is_provider_model(find_setting(name), value)
+    setting = find_setting(name)
+    sent_on = bool(setting.plugins) and value not in setting.allowed
     somebodys = name == "space" and _PRIVATE_SPACE.fullmatch(str(value))
     if name in USER_ONLY_SETTINGS or somebodys or sent_on:
         raise BadSetting(

@@ -1,6 +1,6 @@
-"""Registries of parts: classes by name, each imported on first use.
+"""Registries: parts by name, imported on first use, and the plug-ins that add to them.
 
-A profile uses a few of many parts, and a recall from the command line loads no others.
+A profile uses a few of many parts, and a recall from the command line imports no others.
 """
 
 from __future__ import annotations
@@ -8,35 +8,126 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
+
+from bethink.errors import BadPlugin
+
+if TYPE_CHECKING:  # start-up time: importlib.metadata costs more than a recall
+    from importlib.metadata import EntryPoint
 
 P = TypeVar("P")
+T = TypeVar("T")
 
 
-class Registry(Mapping[str, Any]):
-    """A registry of classes by name that imports each one on first use.
+class Registry(Mapping[str, T], Generic[T]):
+    """Parts of one kind by name: built-in ones and those of installed plug-ins.
 
-    ``locations`` maps a name to "module:Class", relative to the package.
+    ``parts`` maps a name to a part or to the "package.module:Attribute" that holds it.
+    ``group`` is the entry-point group of plug-ins, read only for a name that is not built in
+    and when all names are listed. A plug-in cannot replace a built-in part. ``adapt`` turns
+    what a plug-in offers into a part.
     """
 
-    def __init__(self, locations: Mapping[str, str]) -> None:
-        self._homes = dict(locations)
-        self._loaded: dict[str, Any] = {}
+    def __init__(
+        self,
+        kind: str,
+        parts: Mapping[str, str | T],
+        *,
+        group: str = "",
+        adapt: Callable[[Any], T] | None = None,
+    ) -> None:
+        self.kind = kind
+        self.group = group
+        self._parts = dict(parts)
+        self._adapt = adapt
+        self._loaded: dict[str, T] = {}
 
-    def __getitem__(self, name: str) -> Any:
+    @property
+    def builtin(self) -> tuple[str, ...]:
+        """The names of the built-in parts."""
+        return tuple(self._parts)
+
+    def __getitem__(self, name: str) -> T:
         if name not in self._loaded:
-            module, _, part = self._homes[name].partition(":")
-            self._loaded[name] = getattr(import_module(module), part)
+            self._loaded[name] = self._load(name)
         return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._homes
+        return name in self._parts or (isinstance(name, str) and name in self._plugins())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._homes)
+        yield from self._parts
+        yield from (name for name in self._plugins() if name not in self._parts)
 
     def __len__(self) -> int:
-        return len(self._homes)
+        return sum(1 for _ in self)
+
+    def name_of(self, part: object) -> str | None:
+        """The name of a part, found without importing the others; None where it has none."""
+        module = getattr(part, "__module__", "")
+        location = f"{module}:{getattr(part, '__qualname__', '')}"
+        known = (name for name, one in self._parts.items() if one is part or one == location)
+        found = next(known, None)
+        if found is not None or not self.group or module.partition(".")[0] == "bethink":
+            return found
+        return next((name for name, one in self._plugins().items() if one.value == location), None)
+
+    def shadowed(self) -> list[str]:
+        """One sentence for every plug-in that offers the name of a built-in part."""
+        return [
+            f"the plug-in {_distribution(entry)} offers a {self.kind} {name!r}, "
+            f"which is built in; the built-in one is used"
+            for name, entry in self._plugins().items()
+            if name in self._parts
+        ]
+
+    def _plugins(self) -> dict[str, EntryPoint]:
+        return plugins(self.group) if self.group else {}
+
+    def _load(self, name: str) -> T:
+        if name in self._parts:
+            part = self._parts[name]
+            return cast("T", import_object(part)) if isinstance(part, str) else part
+        entry = self._plugins()[name]
+        try:
+            made = entry.load()
+            return self._adapt(made) if self._adapt else cast("T", made)
+        except Exception as error:
+            raise BadPlugin(
+                f"the {self.kind} {name!r} of the plug-in {_distribution(entry)} "
+                f"cannot be loaded: {type(error).__name__}: {error}",
+                remedy=f"update or uninstall {_distribution(entry)}",
+            ) from error
+
+
+def import_object(location: str) -> Any:
+    """Import the object at "package.module:Attribute"."""
+    module, _, attribute = location.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def location_of(part: object) -> str | None:
+    """The "package.module:Attribute" of a class; None where it cannot be imported by it."""
+    location = f"{getattr(part, '__module__', '')}:{getattr(part, '__qualname__', '')}"
+    try:
+        return location if import_object(location) is part else None
+    except (ImportError, AttributeError, ValueError):
+        return None
+
+
+@cache
+def plugins(group: str) -> dict[str, EntryPoint]:
+    """The entry points of a group by name; of two with one name, the first distribution's."""
+    from importlib.metadata import entry_points  # start-up time, see above
+
+    found: dict[str, EntryPoint] = {}
+    for entry in sorted(entry_points(group=group), key=lambda one: (one.name, _distribution(one))):
+        found.setdefault(entry.name, entry)
+    return found
+
+
+def _distribution(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else entry.value
 
 
 def implements(part: object, protocol: Callable[..., P]) -> TypeGuard[P]:

@@ -30,24 +30,25 @@ def dataset_options(function: F) -> F:
         click.argument("dataset", type=click.Choice(DATASET_NAMES)),
         click.argument("path", type=_FILE, required=False),
         click.option("--level", type=click.Choice(["turn", "session"]), default="turn",
-                     show_default=True, help="What counts as found: the turn or its session."),
+                     show_default=True, help="Unit that counts as found: the turn or its session."),
         click.option("--protocol", type=click.Choice(["official", "all"]), default="official",
                      show_default=True,
                      help="LongMemEval: user turns and no abstention questions, or everything."),
-        click.option("--pooled", is_flag=True, help="All conversations in one space."),
+        click.option("--pooled", is_flag=True, help="Put all conversations into one space."),
         click.option("--captions/--no-captions", default=True,
-                     help="LoCoMo: with the captions of shared pictures, as its authors do."),
-        click.option("--split", metavar="NAME", help="BEIR: which qrels; test unless told."),
+                     help="LoCoMo: include the captions of shared pictures, as its authors do."),
+        click.option("--split", metavar="NAME", help="BEIR: name of the qrels; default test."),
         click.option("--corpus", type=_FILE, metavar="FILE",
-                     help="jsonl: the memories; without it the questions go to --space."),
+                     help="jsonl: file of the memories; without it the space is used."),
         click.option("--limit", type=click.IntRange(0), default=0, metavar="N",
                      help="Only the first N conversations or haystacks."),
         click.option("--seed", type=int, default=7, show_default=True, metavar="N",
-                     help="For everything drawn by chance."),
-        click.option("--embedder", metavar="NAME", help="Instead of the configured one."),
-        click.option("--in-memory", is_flag=True, help="Spaces without files."),
+                     help="Random seed."),
+        click.option("--embedder", metavar="NAME",
+                     help="Embedder to use instead of the configured one."),
+        click.option("--in-memory", is_flag=True, help="Use spaces without files."),
         click.option("--cache", type=_FILE, metavar="DIR",
-                     help="Keep the filled spaces there for the next run."),
+                     help="Keep the filled spaces in DIR for the next run."),
     ]  # fmt: skip
     for decorate in reversed(decorators):
         function = decorate(function)
@@ -55,7 +56,7 @@ def dataset_options(function: F) -> F:
 
 
 def open_selected_dataset(app: App, options: dict[str, Any]) -> Dataset:
-    from bethink.errors import Refused  # help does without
+    from bethink.errors import Refused  # not needed for help
     from bethink.eval.datasets import DatasetOptions, open_dataset
 
     name = options["dataset"]
@@ -72,7 +73,7 @@ def open_selected_dataset(app: App, options: dict[str, Any]) -> Dataset:
     dataset = open_dataset(name, reading)
     if found and not found.path.exists():
         raise Refused(
-            f"there is no space {found.name} to ask",
+            f"there is no space {found.name}",
             remedy="name one with --space, or give the memories with --corpus FILE",
         )
     return dataset
@@ -80,7 +81,7 @@ def open_selected_dataset(app: App, options: dict[str, Any]) -> Dataset:
 
 def builtin_cases(dataset: Dataset) -> list[Case]:
     """The built-in cases, as foreign questions for every other data set."""
-    from bethink.eval.datasets import DatasetOptions, open_dataset  # help does without
+    from bethink.eval.datasets import DatasetOptions, open_dataset  # not needed for help
 
     if dataset.name == "builtin":
         return []
@@ -88,56 +89,61 @@ def builtin_cases(dataset: Dataset) -> list[Case]:
 
 
 def load_profiles(app: App, names: str) -> dict[str, Profile]:
-    from bethink.errors import Refused  # help does without
+    from bethink.errors import Refused  # not needed for help
 
     found: dict[str, Profile] = {}
     for name in split_names(names):
         profile = (
-            _profile_from_file(Path(name))
+            _profile_from_file(app, Path(name))
             if name.endswith(".toml")
             else _profile_by_name(app, name)
         )
         if profile.name in found:
-            raise Refused(f"two of the profiles are called {profile.name!r}")
+            raise Refused(f"two profiles are called {profile.name!r}")
         found[profile.name] = profile
     if not found:
-        raise Refused("no profile is named")
+        raise Refused("no profile was given")
     return found
 
 
-def _profile_from_file(file: Path) -> Profile:
-    from bethink.errors import Refused  # help does without
+def _profile_from_file(app: App, file: Path) -> Profile:
+    from bethink.errors import Refused  # not needed for help
     from bethink.retrieval.profile import load_profile_file
 
     if not file.is_file():
         raise Refused(f"there is no file {file}")
-    return load_profile_file(file)
+    return load_profile_file(file, trusted=app.settings.own_profile_folder())
 
 
 def _profile_by_name(app: App, name: str) -> Profile:
-    from bethink.errors import NotFound, Refused  # help does without
+    from bethink.errors import NotFound, Refused  # not needed for help
     from bethink.retrieval.profile import load_profile
 
     try:
-        return load_profile(name, app.settings.profile_folders(), app.settings.changes(name))
+        return load_profile(
+            name,
+            app.settings.profile_folders(),
+            app.settings.changes(name),
+            trusted=app.settings.own_profile_folder(),
+        )
     except NotFound as error:
-        # Of what was asked for, not of what was measured: exit code 1 says that it got worse.
+        # A usage error: exit code 1 is reserved for a regression.
         raise Refused(error.message, remedy=error.remedy) from error
 
 
 def require_writable(*files: Path | None) -> None:
     """Refuse output files that cannot be written, before the long run starts."""
-    from bethink.errors import Refused  # help does without
+    from bethink.errors import Refused  # not needed for help
 
     for file in filter(None, files):
         if not file.absolute().parent.is_dir():
-            raise Refused(f"{file} cannot be written: there is no folder {file.parent}")
+            raise Refused(f"cannot write {file}: there is no folder {file.parent}")
         if file.is_dir():
-            raise Refused(f"{file} cannot be written: it is a folder")
+            raise Refused(f"cannot write {file}: it is a folder")
 
 
 def make_space_provider(app: App, options: dict[str, Any]) -> SpaceProvider:
-    from bethink.eval.spaces import SpaceProvider  # help does without
+    from bethink.eval.spaces import SpaceProvider  # not needed for help
 
     return SpaceProvider(
         app.settings,
@@ -171,16 +177,18 @@ EXIT_REGRESSED = 1
     default="default",
     show_default=True,
     metavar="A,B,...",
-    help="Profiles by name or TOML file; the first is what the others are compared to.",
+    help="Profiles by name or TOML file; the others are compared to the first.",
 )
-@click.option("--ablate", is_flag=True, help="Also without each part of the first profile.")
-@click.option("--parts", default="", metavar="A,B,...", help="Also without these parts only.")
+@click.option(
+    "--ablate", is_flag=True, help="Also run the first profile without each of its parts."
+)
+@click.option("--parts", default="", metavar="A,B,...", help="Like --ablate, for these parts only.")
 @click.option(
     "--abstention",
     type=click.Choice(["off", "easy", "hard"]),
     default="easy",
     show_default=True,
-    help="Questions of other conversations; hard replaces names.",
+    help="Add questions of other conversations; hard replaces names in them.",
 )
 @click.option(
     "--strangers",
@@ -188,11 +196,13 @@ EXIT_REGRESSED = 1
     default=200,
     show_default=True,
     metavar="N",
-    help="How many such questions in all.",
+    help="Number of such questions.",
 )
-@click.option("-k", type=click.IntRange(1, 200), metavar="N", help="How many to ask for.")
-@click.option("--html", type=_FILE, metavar="FILE", help="Write a page with plots.")
-@click.option("--save", type=_FILE, metavar="FILE", help="Keep the report for --against.")
+@click.option(
+    "-k", type=click.IntRange(1, 200), metavar="N", help="Number of results per question."
+)
+@click.option("--html", type=_FILE, metavar="FILE", help="Write an HTML page with plots.")
+@click.option("--save", type=_FILE, metavar="FILE", help="Save the report for --against.")
 @click.option("--against", type=_FILE, metavar="FILE", help="Compare with a saved report.")
 @click.option(
     "--tolerance",
@@ -200,27 +210,27 @@ EXIT_REGRESSED = 1
     default=0.0,
     show_default=True,
     metavar="X",
-    help="A loss of at most so much is borne.",
+    help="Maximum loss that is not reported as worse.",
 )
 @pass_app
-def eval_command(app: App, /, **given: Any) -> int:  # fmt: skip
+def eval_command(app: App, /, **options: Any) -> int:  # fmt: skip
     """Measure recall quality.
 
     Stores the memories of DATASET, runs its questions with every profile and prints
-    quality with intervals, abstention, speed, cost, and the contribution of each channel
+    quality with intervals, abstention, speed, cost, and the contribution of each retriever
     and stage. PATH is the data set's file or folder; builtin needs none. Exit code 1 when
     --against finds something significantly worse.
     """
-    from bethink.eval.report import compare_reports, read_report  # help does without
+    from bethink.eval.report import compare_reports, read_report  # not needed for help
 
-    require_writable(given["html"], given["save"])
-    earlier = read_report(given["against"]) if given["against"] else None
-    report = _measure(app, given)
+    require_writable(options["html"], options["save"])
+    earlier = read_report(options["against"]) if options["against"] else None
+    report = _measure(app, options)
     if earlier is not None:
         report["against"] = compare_reports(
-            report, earlier, file=str(given["against"]), tolerance=given["tolerance"]
+            report, earlier, file=str(options["against"]), tolerance=options["tolerance"]
         )
-    _write_files(app, report, given)
+    _write_files(app, report, options)
     _print_report(app, report)
     return EXIT_REGRESSED if earlier is not None and report["against"]["worse"] else 0
 
@@ -228,7 +238,7 @@ def eval_command(app: App, /, **given: Any) -> int:  # fmt: skip
 def _measure(app: App, options: dict[str, Any]) -> dict[str, Any]:
     from bethink.eval.report import build_report
     from bethink.eval.runner import RunPlan, run_evaluation
-    from bethink.eval.tune import ablations  # help does without
+    from bethink.eval.tune import ablations  # not needed for help
 
     dataset = open_selected_dataset(app, options)
     profiles = load_profiles(app, options["profiles"])
@@ -241,7 +251,7 @@ def _measure(app: App, options: dict[str, Any]) -> dict[str, Any]:
         strangers=options["strangers"],
         k=options["k"] or 0,
     )
-    with progress(app, "asking", unit="questions") as advance:
+    with progress(app, "evaluating", unit="questions") as advance:
         measured = run_evaluation(
             dataset,
             profiles,
@@ -254,21 +264,21 @@ def _measure(app: App, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write_files(app: App, report: dict[str, Any], options: dict[str, Any]) -> None:
-    from bethink.eval.html import html_page  # help does without
+    from bethink.eval.html import html_page  # not needed for help
     from bethink.render.wire import dumps
 
     if options["html"]:
         options["html"].write_text(html_page(report), encoding="utf-8")
-        app.note(f"the page is {options['html']}")
+        app.note(f"wrote {options['html']}")
     if options["save"]:
         options["save"].write_text(dumps(report) + "\n", encoding="utf-8")
-        app.note(f"the report is {options['save']}")
+        app.note(f"wrote {options['save']}")
 
 
 def _print_report(app: App, report: dict[str, Any]) -> None:
     from bethink.eval.tables import (
         headline,
-        print_tables,  # help does without
+        print_tables,  # not needed for help
         report_tables,
         unresolved_lines,
     )
@@ -296,22 +306,22 @@ def _print_report(app: App, report: dict[str, Any]) -> None:
     default="default",
     show_default=True,
     metavar="NAME",
-    help="Where to begin: a profile by name or TOML file.",
+    help="Profile to start from, by name or TOML file.",
 )
-@click.option("--out", type=_FILE, required=True, metavar="FILE", help="The new profile.")
+@click.option("--out", type=_FILE, required=True, metavar="FILE", help="File for the new profile.")
 @click.option(
     "--settings",
     "patterns",
     default="",
     metavar="A,B,...",
-    help="Only settings that fit, for example 'rerank.*,channels.*.weight'.",
+    help="Only settings that match, for example 'rerank.*,channels.*.weight'.",
 )
 @click.option(
     "--metrics",
     default="recall@10,ndcg@10",
     show_default=True,
     metavar="A,B,...",
-    help="What to raise; several are averaged.",
+    help="Metrics to maximise; several are averaged.",
 )
 @click.option(
     "--trials",
@@ -319,7 +329,7 @@ def _print_report(app: App, report: dict[str, Any]) -> None:
     default=60,
     show_default=True,
     metavar="N",
-    help="At most so many profiles are tried.",
+    help="Maximum number of trials.",
 )
 @click.option(
     "--minutes",
@@ -327,7 +337,7 @@ def _print_report(app: App, report: dict[str, Any]) -> None:
     default=10.0,
     show_default=True,
     metavar="N",
-    help="At most so long.",
+    help="Maximum duration.",
 )
 @click.option(
     "--holdout",
@@ -335,40 +345,40 @@ def _print_report(app: App, report: dict[str, Any]) -> None:
     default=0.4,
     show_default=True,
     metavar="SHARE",
-    help="The share of the questions that the search never sees.",
+    help="Share of the questions held out from the search.",
 )
 @pass_app
-def tune_command(app: App, /, **given: Any) -> int:  # fmt: skip
+def tune_command(app: App, /, **options: Any) -> int:  # fmt: skip
     """Tune a profile's parameters.
 
-    Varies the numeric settings of a profile's channels and stages, keeps what helps on
+    Varies the numeric settings of a profile's retrievers and stages, keeps what helps on
     the training questions, and reports the held-out ones separately. The gate is not
     tuned: a search for recall alone would always open it. Reports when the gain may be
     noise.
     """
     from bethink.eval.tune import (
-        profile_toml,  # help does without
+        profile_toml,  # not needed for help
         tune_verdict,
     )
 
-    require_writable(given["out"])
-    dataset = open_selected_dataset(app, given)
-    start, result = _tune(app, dataset, given)
-    origin = f"Tuned from {start.name} on {dataset.title}, seed {given['seed']}"
+    require_writable(options["out"])
+    dataset = open_selected_dataset(app, options)
+    start, result = _tune(app, dataset, options)
+    origin = f"Tuned from {start.name} on {dataset.title}, seed {options['seed']}"
     remarks = [f"{origin}, {result.trials} trials.", tune_verdict(result)]
-    given["out"].write_text(profile_toml(result.profile, remarks), encoding="utf-8")
-    _print_tuned(app, result, dataset.title, given)
+    options["out"].write_text(profile_toml(result.profile, remarks), encoding="utf-8")
+    _print_tuned(app, result, dataset.title, options)
     return 0
 
 
 def _tune(app: App, dataset: Dataset, options: dict[str, Any]) -> tuple[Profile, TuneResult]:
-    from contextlib import ExitStack  # help does without
+    from contextlib import ExitStack  # not needed for help
 
     from bethink.eval.runner import DEFAULT_DEPTH
     from bethink.eval.tune import SearchOptions, tunable_parameters, tune
 
     start = next(iter(load_profiles(app, options["profile"]).values()))
-    turned = tunable_parameters(start, split_names(options["patterns"]))
+    parameters = tunable_parameters(start, split_names(options["patterns"]))
     search = SearchOptions(
         metrics=split_names(options["metrics"]),
         trials=options["trials"],
@@ -377,18 +387,18 @@ def _tune(app: App, dataset: Dataset, options: dict[str, Any]) -> tuple[Profile,
         seed=options["seed"],
         k=DEFAULT_DEPTH[dataset.level],
     )
-    shelf = make_space_provider(app, options)
+    provider = make_space_provider(app, options)
     with ExitStack() as stack:
         samples = []
         for case in dataset.cases():
-            filled = stack.enter_context(shelf.open(dataset.name, case))
+            filled = stack.enter_context(provider.open(dataset.name, case))
             samples += [(filled, question) for question in filled.questions]
-        with progress(app, "trying", unit="profiles") as advance:
-            return start, tune(start, turned, samples, search, advance)
+        with progress(app, "tuning", unit="profiles") as advance:
+            return start, tune(start, parameters, samples, search, advance)
 
 
 def _print_tuned(app: App, result: TuneResult, title: str, options: dict[str, Any]) -> None:
-    from bethink.eval.tables import print_tables  # help does without
+    from bethink.eval.tables import print_tables  # not needed for help
     from bethink.eval.tune import tune_result_json, tune_result_tables, tune_verdict
 
     if app.json:
@@ -398,7 +408,7 @@ def _print_tuned(app: App, result: TuneResult, title: str, options: dict[str, An
     print_tables(app.out, tune_result_tables(result, options["metrics"]))
     app.out.line()
     app.out.line(tune_verdict(result))
-    app.out.line(f"the profile is {options['out']}")
+    app.out.line(f"wrote {options['out']}")
     folders = [folder.absolute() for folder in app.settings.profile_folders()]
     if folders and options["out"].absolute().parent not in folders:
-        app.note(f"in {folders[-1]} it can be used by name: --profile {options['out'].stem}")
+        app.note(f"move it to {folders[-1]} to use it by name: --profile {options['out'].stem}")

@@ -12,7 +12,7 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from random import Random
@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from bethink.core.registry import Registry, location_of
 from bethink.errors import BadProfile, Refused
 from bethink.eval.case import Question
 from bethink.eval.metrics import Difference, Values, get_metric, paired_difference
@@ -53,7 +54,7 @@ def ablations(profile: Profile, label: str, only: Sequence[str] = ()) -> dict[st
         if part not in there:
             raise Refused(
                 f"profile {label} has no part {part!r}",
-                remedy=f"there are: {', '.join(dict.fromkeys(there))}",
+                remedy=f"available: {', '.join(dict.fromkeys(there))}",
             )
     variants: dict[str, Profile] = {}
     seen = {profile}
@@ -76,7 +77,7 @@ def removable_parts(profile: Profile) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-# The gate trades recall for silence; a search that only sees recall would open it.
+# The gate trades recall for abstention; a search for recall alone would open it.
 TUNED_SLOTS = tuple(slot for slot in SLOTS if slot != "gate")
 RANGE_FACTOR = 4.0
 _SIGNIFICANT_DIGITS = 3
@@ -141,7 +142,7 @@ def tunable_parameters(profile: Profile, only: Sequence[str] = ()) -> list[Param
     ]
     if not chosen:
         there = ", ".join(knob.name for knob in found) or "none"
-        raise Refused("no setting fits", remedy=f"there are: {there}")
+        raise Refused("no setting matches", remedy=f"available: {there}")
     return chosen
 
 
@@ -193,11 +194,11 @@ def retriever_statistics(results: Sequence[QuestionResult]) -> list[dict[str, An
     """
     judged = [one for one in results if one.relevant]
     names = dict.fromkeys(step.name for one in judged for step in one.looks if step.is_channel)
-    wanted = sum(len(one.relevant) for one in judged)
-    return [_retriever_row(name, judged, wanted) for name in names]
+    relevant = sum(len(result.relevant) for result in judged)
+    return [_retriever_row(name, judged, relevant) for name in names]
 
 
-def _retriever_row(name: str, judged: Sequence[QuestionResult], wanted: int) -> dict[str, Any]:
+def _retriever_row(name: str, judged: Sequence[QuestionResult], relevant: int) -> dict[str, Any]:
     own = [(one, step) for one in judged for step in one.looks if step.name == name]
     unique = [
         (one, unit) for one, step in own for unit in step.places if _found_only_by(unit, step, one)
@@ -211,9 +212,9 @@ def _retriever_row(name: str, judged: Sequence[QuestionResult], wanted: int) -> 
         "degraded": sum(step.status == "degraded" for _, step in own),
         "returned": _mean(step.left for _, step in own),
         "found": found,
-        "found_share": found / wanted if wanted else None,
+        "found_share": found / relevant if relevant else None,
         "unique": len(unique),
-        "unique_share": len(unique) / wanted if wanted else None,
+        "unique_share": len(unique) / relevant if relevant else None,
         "unique_answered": answered,
         "dead": not found,
         "milliseconds": 1000 * _mean(step.seconds for _, step in own),
@@ -304,10 +305,10 @@ def profile_toml(profile: Profile, comments: Sequence[str] = ()) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _format_block(head: str, part: Any, table: Mapping[str, Any]) -> str:
-    use = next((name for name, kind in table.items() if type(part) is kind), None)
+def _format_block(head: str, part: Any, table: Registry[Any]) -> str:
+    use = table.name_of(type(part)) or location_of(type(part))
     if use is None:
-        raise BadProfile(f"{type(part).__name__} has no name that a profile could use")
+        raise BadProfile(f"{type(part).__name__} is not registered under a name")
     return "\n".join([head, f"use = {_format_value(use)}", *_format_settings(part)])
 
 
@@ -326,7 +327,7 @@ def _format_value(value: Any) -> str:
     if isinstance(value, float) and math.isfinite(value):
         return repr(value)
     if isinstance(value, str):
-        # A JSON string is a TOML string, but for one character.
+        # A JSON string is a TOML string except for one character.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, tuple) and value and all(_is_pair(entry) for entry in value):
         return (
@@ -336,7 +337,7 @@ def _format_value(value: Any) -> str:
         )
     if isinstance(value, tuple):
         return "[" + ", ".join(map(_format_value, value)) + "]"
-    raise BadProfile(f"{value!r} cannot be written as TOML")
+    raise BadProfile(f"{value!r} has no TOML form")
 
 
 def _is_pair(entry: Any) -> bool:
@@ -395,7 +396,7 @@ def split_samples(
     if len(train) < 2 or len(held_out) < 2:
         raise Refused(
             f"{len(shuffled)} answerable questions are too few to split",
-            remedy="give more questions, or another --holdout",
+            remedy="add questions, or change --holdout",
         )
     return train, held_out
 
@@ -551,10 +552,10 @@ def tune_verdict(result: TuneResult) -> str:
     """State in one sentence whether the new profile is worth keeping."""
     gain = result.held_out
     if not result.changes:
-        return "No better numbers were found; the profile is the one it was."
+        return "No improvement was found; the profile is unchanged."
     if result.is_noise:
         return (
-            f"On the {gain.n:,} held-out questions the change of {gain.value:+.3f} cannot be told "
-            "from noise: keep the old profile, or give more questions."
+            f"On the {gain.n:,} held-out questions the change of {gain.value:+.3f} may be "
+            "noise: keep the old profile, or add questions."
         )
     return f"On the {gain.n:,} held-out questions it gains {gain.value:+.3f} (p {gain.p:.3f})."

@@ -7,12 +7,15 @@ source reads.
 
 from __future__ import annotations
 
+from typing import Any
+
 from bethink.core.registry import Registry
 
-SOURCES = Registry(
+IMPORTERS: Registry[Any] = Registry(
+    "importer",
     {
         "mcp-memory": "bethink.importers.mcp_memory:McpMemory",
-        "mem0": "mem0:Mem0",
+        "mem0": "bethink.importers.mem0:Mem0",
         "remind": "bethink.importers.remind:Remind",
         "claude-mem": "bethink.importers.claude_mem:ClaudeMem",
         "basic-memory": "bethink.importers.basic_memory:BasicMemory",
@@ -21,8 +24,10 @@ SOURCES = Registry(
         "claude": "bethink.importers.chat_exports:ClaudeAi",
         "markdown": "bethink.importers.markdown:Markdown",
     },
+    group="bethink.importers",
 )
 # Read from a stream, so that they can also be piped in.
 STREAMS = ("jsonl", "text", "lines", "bethink")
 AUTO = "auto"
-KINDS = (AUTO, *SOURCES, *STREAMS)
+# Without plug-ins: reading their names takes longer than showing help.
+KINDS = (AUTO, *IMPORTERS.builtin, *STREAMS)

@@ -96,9 +96,9 @@ def _parse_iso_time(text: str) -> datetime | None:
 
 def entity_name_of(kind: object, name: object) -> str:
     """Return an entity as drafts name it, ``kind:name``; empty where it has no name."""
-    told, called = line_of(kind).lower().replace("_", " "), line_of(name)
-    ours = told if told in ENTITY_KINDS else _ENTITY_KIND_ALIASES.get(told, "other")
-    return f"{ours}:{called}" if called else ""
+    own_kind, own_name = line_of(kind).lower().replace("_", " "), line_of(name)
+    mapped_kind = own_kind if own_kind in ENTITY_KINDS else _ENTITY_KIND_ALIASES.get(own_kind, "other")
+    return f"{mapped_kind}:{own_name}" if own_name else ""
 
 
 def metadata_of(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,7 +162,7 @@ class ReadProgress:
     unit: str = "bytes"
 
 
-class Source(Protocol):
+class Importer(Protocol):
     """The protocol of a reader of another tool's data."""
 
     def __init__(self, path: Path, gauge: ReadProgress) -> None: ...
@@ -208,13 +208,13 @@ def split_text(text: str, limit: int = MAX_TEXT_BYTES) -> list[str]:
 
 
 def _fits(text: str, limit: int) -> bool:
-    # Counting bytes costs a copy, so only texts that could be too long are counted.
+    # Encoding costs a copy, so only texts that may be too long are counted.
     return len(text) * 4 <= limit or len(text.encode("utf-8", "surrogatepass")) <= limit
 
 
 def _cut_position(text: str, limit: int) -> int:
     """Return where to cut: as late as fits, at the best end in the later half; else anywhere."""
-    # As many characters as there is room for; a part of one at the end is left off.
+    # As many characters as fit; a partial one at the end is dropped.
     head = text[:limit].encode("utf-8", "surrogatepass")[:limit]
     most = len(head.decode("utf-8", "ignore"))
     for end in _CUT_POINTS:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bethink.api.links import check_relation
 from bethink.api.session import utc_now
 from bethink.errors import Refused
-from bethink.importers import AUTO, KINDS, SOURCES
+from bethink.importers import AUTO, IMPORTERS, KINDS, STREAMS
 from bethink.importers.chat_exports import with_turn_keys
 from bethink.importers.detection import detect_source
 from bethink.importers.entry import Entry, LinkEnd, ReadProgress, SourceLink
@@ -36,7 +36,7 @@ from bethink.ports import Progress
 from bethink.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from bethink.importers.entry import Source
+    from bethink.importers.entry import Importer
 
 
 LINK_BATCH = 500
@@ -101,16 +101,16 @@ class SourceLinker:
 
     def _find_entities(self, written: str) -> NodesByStore:
         """Return the entity of that name in each store, preferably of that kind."""
-        wanted = parse_entity(written)
-        key = entity_key(wanted.name)
+        name = parse_entity(written)
+        key = entity_key(name.name)
         nodes = []
         for store in self._intake.stores:
             same = [
                 entity
-                for entity in store.find_entities(wanted.name, 50)
+                for entity in store.find_entities(name.name, 50)
                 if key in map(entity_key, (entity.name, *entity.aliases))
             ]
-            best = min(same, key=lambda one: one.kind != wanted.kind, default=None)
+            best = min(same, key=lambda one: one.kind != name.kind, default=None)
             nodes.append(Node("entity", best.id) if best else None)
         return tuple(nodes)
 
@@ -150,11 +150,11 @@ class SourceLinker:
         seen, rim = {link.src.id}, {link.src.id}
         while rim:
             stored = (
-                one
+                edge
                 for store in self._intake.stores
-                for one in store.links_of(sorted(rim), (SUPERSEDES_TYPE,))
+                for edge in store.links_of(sorted(rim), (SUPERSEDES_TYPE,))
             )
-            above = {one.src.id for one in chain(stored, self._would_replace) if one.dst.id in rim}
+            above = {edge.src.id for edge in chain(stored, self._would_replace) if edge.dst.id in rim}
             rim = above - seen
             seen |= rim
         return link.dst.id in seen
@@ -215,8 +215,8 @@ class Import:
         preview: bool = False,
         given: Mapping[str, Any] = _NO_GIVEN,
     ) -> None:
-        if kind not in KINDS:
-            raise Refused(f"there is no source {kind!r}", remedy=f"one of {', '.join(KINDS)}")
+        if kind not in KINDS and kind not in IMPORTERS:
+            raise Refused(f"there is no importer {kind!r}", remedy=f"use one of {', '.join(KINDS)}")
         self._memory = memory
         self._path = path
         self._given = {"source_class": "import", **given}
@@ -230,10 +230,10 @@ class Import:
             self._path = str(found)
         gauge = ReadProgress()
         with _scratch_memory(self._memory, preview=self.tally.preview) as scratch:
-            if self.kind in SOURCES:
-                steps = self._from_source(gauge, scratch)
-            else:
+            if self.kind in (AUTO, *STREAMS):
                 steps = self._from_stream(gauge, scratch, progress)
+            else:
+                steps = self._from_source(gauge, scratch)
             for _ in steps:
                 if progress is not None:
                     progress(gauge.done, gauge.total)
@@ -242,7 +242,7 @@ class Import:
     def _from_source(self, gauge: ReadProgress, scratch: Memory | None) -> Iterator[int]:
         path = self._existing_path()
         self._set_source(f"{self.kind}:{displayable_name(path.name or path.resolve().name)}")
-        source: Source = SOURCES[self.kind](path, gauge)
+        source: Importer = IMPORTERS[self.kind](path, gauge)
         intake = Intake(self._memory, self.kind, self.tally, scratch=scratch)
         given = {"source": self.tally.source, **self._given}
         yield from intake.take(_until_unreadable(source.entries()), given)
@@ -256,7 +256,7 @@ class Import:
     def _existing_path(self) -> Path:
         if is_stream(self._path):
             raise Refused(
-                f"{self.kind} is read from a file", remedy="write it to a file, and name that"
+                f"{self.kind} cannot be read from standard input", remedy="write it to a file and give its path"
             )
         return to_path(self._path)
 
@@ -313,7 +313,7 @@ class _KnownItemCounter:
         last = ""
         for record in self._given:
             own = record.get("id")
-            # The revisions of an item stand together.
+            # The revisions of an item are consecutive.
             if record.get("type") == "item" and isinstance(own, str) and own != last:
                 ids.append(own)
                 last = own
@@ -333,7 +333,7 @@ def _scratch_memory(memory: Memory, *, preview: bool) -> Iterator[Memory | None]
     if not preview:
         yield None
         return
-    # In a file: what is looked at may be far more than fits into memory.
+    # In a file: the input may not fit into memory.
     with TemporaryDirectory(prefix="bethink-preview-") as folder:
         store = SqliteStore.open(Path(folder) / "preview.db", space="preview")
         with Memory(store, settings=memory.settings) as scratch:
@@ -357,7 +357,7 @@ def _until_unreadable(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def _line_entries(stream: InputStream, kind: str, given: Mapping[str, Any]) -> Iterator[Entry]:
-    from bethink.ingest.files import read_drafts  # the other sources do without
+    from bethink.ingest.files import read_drafts  # only this importer needs it
 
     for line in read_drafts(stream.reader, kind, given):  # type: ignore[arg-type]
         yield Entry(f"line {line.number}", line.found)

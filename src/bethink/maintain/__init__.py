@@ -7,29 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bethink.maintain.cleanup import Duplicates, Expire, Forget, Relate
-from bethink.maintain.consolidate import Concepts, Consolidate
-from bethink.maintain.entities import Extract, RefreshEntities
-from bethink.maintain.insights import Insights
+from bethink.core.registry import Registry
 from bethink.maintain.job import Job
-from bethink.maintain.notes import WriteNotes
-from bethink.maintain.threads import FindThreads
 
-JOBS: dict[str, Callable[[], Job]] = {
-    "duplicates": Duplicates,
-    "consolidate": Consolidate,
-    "concepts": Concepts,
-    "entities": RefreshEntities,
-    "relate": Relate,
-    "extract": Extract,
-    "threads": FindThreads,
-    "insights": Insights,
-    "notes": WriteNotes,
-    "expire": Expire,
-    "forget": Forget,
-}
-# What a run does when no job is named. Concepts say facts again in other words, which
-# only some profiles want; forgetting is asked for by name.
+JOBS: Registry[Callable[[], Job]] = Registry(
+    "job",
+    {
+        "duplicates": "bethink.maintain.cleanup:Duplicates",
+        "consolidate": "bethink.maintain.consolidate:Consolidate",
+        "concepts": "bethink.maintain.consolidate:Concepts",
+        "entities": "bethink.maintain.entities:RefreshEntities",
+        "relate": "bethink.maintain.cleanup:Relate",
+        "extract": "bethink.maintain.entities:Extract",
+        "threads": "bethink.maintain.threads:FindThreads",
+        "insights": "bethink.maintain.insights:Insights",
+        "notes": "bethink.maintain.notes:WriteNotes",
+        "expire": "bethink.maintain.cleanup:Expire",
+        "forget": "bethink.maintain.cleanup:Forget",
+    },
+)
+# Jobs of a run without names. Concepts restate facts, which only some profiles use;
+# forgetting must be named explicitly.
 DEFAULT_JOBS = (
     "duplicates",
     "consolidate",

@@ -1,13 +1,14 @@
-"""Registry of embedders by name; each provider is one entry of a table."""
+"""Registry of embedders, and how a model is opened by "name" or "name:argument"."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
+from bethink.core.registry import Registry, import_object
 from bethink.errors import BadSetting
 
-if TYPE_CHECKING:  # start-up time: whoever asks a worker looks here for names alone
+if TYPE_CHECKING:  # start-up time: a client of the worker reads only names here
     from bethink.ports import Embedder
 
 
@@ -18,78 +19,113 @@ NONE = "none"
 
 
 class Provider(NamedTuple, Generic[T]):
-    """Module and class name of a model, imported on first use.
+    """How to create a model: its class or factory, imported on first use.
 
-    Its module must import nothing heavy, and creating one must load nothing: that happens
-    with the first text. ``argument_hint`` names the part after the colon of
-    "provider:argument". ``slow_to_load`` says that a worker process should keep it loaded.
-    ``env_prefixes`` are the prefixes of the environment variables it reads.
+    ``make`` is that or its "package.module:Attribute". Its module must import nothing heavy,
+    and creating a model must load nothing: that happens with the first text. ``takes`` names
+    the part after the colon of "name:argument", ``bare`` says that the name alone is enough.
+    ``slow_to_load`` says that a worker process should keep it loaded. ``reads`` are the
+    prefixes of the environment variables it reads.
     """
 
-    module: str
-    name: str
+    make: str | Callable[..., T]
     takes: str = ""
+    bare: bool = True
     slow_to_load: bool = False
     reads: tuple[str, ...] = ()
 
     def __call__(self, *argument: str) -> T:
-        made: T = getattr(import_module(self.module), self.name)(*argument)
-        return made
+        make = import_object(self.make) if isinstance(self.make, str) else self.make
+        return cast("T", make(*argument))
+
+    def accepts(self, name: str) -> bool:
+        """Whether it can be opened by this "name" or "name:argument"."""
+        _, colon, argument = name.partition(":")
+        return bool(argument and self.takes) if colon else self.bare
 
 
-_TRANSFORMER: Provider[Embedder] = Provider(
-    "bethink.models.embed.transformer", "TransformerEmbedder", "FOLDER", slow_to_load=True
-)
+def plugin_provider(offered: Any) -> Provider[Any]:
+    """Return the provider of what a plug-in offers: a `Provider`, a class or a factory."""
+    if isinstance(offered, Provider):
+        return offered
+    if not callable(offered):
+        raise TypeError(f"{offered!r} is neither a class nor a function")
+    from inspect import Parameter, signature  # start-up time: only plug-ins need it
 
-# Those that need nothing but their name.
-EMBEDDERS: dict[str, Provider[Embedder]] = {
-    "wordllama": Provider("bethink.models.embed.static", "StaticEmbedder"),
-    "hash": Provider("bethink.models.embed.hashing", "HashEmbedder"),
-    "transformer": _TRANSFORMER,
-}
+    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = [parameter for parameter in signature(offered).parameters.values() if parameter.kind in positional]
+    required = any(parameter.default is Parameter.empty for parameter in parameters)
+    return Provider(offered, parameters[0].name.upper() if parameters else "", bare=not required)
+
+
+def find_provider(models: Registry[Provider[T]], name: str) -> Provider[T] | None:
+    """Return the provider of a "name" or "name:argument"; None where there is none."""
+    provider = models.get(name.partition(":")[0]) if name != NONE else None
+    return provider if provider is not None and provider.accepts(name) else None
+
+
+def open_model(models: Registry[Provider[T]], name: str) -> T:
+    """Create the model of a "name" or "name:argument", not loaded yet."""
+    provider = find_provider(models, name)
+    if provider is not None:
+        _, _, argument = name.partition(":")
+        return provider(argument) if argument else provider()
+    known = {one: models[one] for one in models.builtin}
+    bare = [one for one, provider in known.items() if provider.bare]
+    taking = [f"{one}:{provider.takes}" for one, provider in known.items() if provider.takes]
+    installed = [one for one in models if one not in known]
+    allowed = ", ".join([*bare, NONE, *taking, *installed])
+    raise BadSetting(f"there is no {models.kind} {name!r}", remedy=f"allowed: {allowed}")
+
 
 _TIMEOUT_PREFIXES = ("BETHINK_QUERY_", "BETHINK_BATCH_")
 
-# Those that must be told which model.
-EMBEDDER_PROVIDERS: dict[str, Provider[Embedder]] = {
-    "transformer": _TRANSFORMER,
-    "sentence-transformers": Provider(
-        "bethink.models.embed.sentence_transformers",
-        "SentenceTransformersEmbedder",
-        "NAME_OR_FOLDER",
-        slow_to_load=True,
-        reads=("HF_", "HUGGINGFACE_", "TRANSFORMERS_", "SENTENCE_TRANSFORMERS_", "TORCH_", "CUDA_"),
-    ),
-    "ollama": Provider(
-        "bethink.models.embed.served", "open_ollama", "MODEL", reads=("OLLAMA_", *_TIMEOUT_PREFIXES)
-    ),
-    "openai": Provider(
-        "bethink.models.embed.served", "open_openai", "MODEL", reads=("OPENAI_", *_TIMEOUT_PREFIXES)
-    ),
-}
+EMBEDDERS: Registry[Provider[Embedder]] = Registry(
+    "embedder",
+    {
+        "wordllama": Provider("bethink.models.embed.static:StaticEmbedder"),
+        "hash": Provider("bethink.models.embed.hashing:HashEmbedder"),
+        "transformer": Provider(
+            "bethink.models.embed.transformer:TransformerEmbedder", "FOLDER", slow_to_load=True
+        ),
+        "sentence-transformers": Provider(
+            "bethink.models.embed.sentence_transformers:SentenceTransformersEmbedder",
+            "NAME_OR_FOLDER",
+            bare=False,
+            slow_to_load=True,
+            reads=(
+                *("HF_", "HUGGINGFACE_", "TRANSFORMERS_", "SENTENCE_TRANSFORMERS_"),
+                *("TORCH_", "CUDA_"),
+            ),
+        ),
+        "ollama": Provider(
+            "bethink.models.embed.served:open_ollama",
+            "MODEL",
+            bare=False,
+            reads=("OLLAMA_", *_TIMEOUT_PREFIXES),
+        ),
+        "openai": Provider(
+            "bethink.models.embed.served:open_openai",
+            "MODEL",
+            bare=False,
+            reads=("OPENAI_", *_TIMEOUT_PREFIXES),
+        ),
+    },
+    group="bethink.embedders",
+    adapt=plugin_provider,
+)
 
 
 def embedder_provider(name: str) -> Provider[Embedder] | None:
-    """Return the provider of an embedder name or "provider:argument"; None if unknown."""
-    return EMBEDDERS.get(name) or EMBEDDER_PROVIDERS.get(name.partition(":")[0])
+    """Return the provider of an embedder; None where there is none."""
+    return find_provider(EMBEDDERS, name)
 
 
 def open_embedder(name: str | None = None) -> Embedder | None:
-    """Create the embedder of a name or "provider:argument", not loaded yet.
+    """Create the embedder of a name or "name:argument", not loaded yet.
 
     "none" returns None: search by words alone. Every embedder is created here and nowhere
     else.
     """
-    wanted = DEFAULT_EMBEDDER if name is None else name
-    if wanted == NONE:
-        return None
-    if wanted in EMBEDDERS:
-        return EMBEDDERS[wanted]()
-    provider, _, argument = wanted.partition(":")
-    if provider in EMBEDDER_PROVIDERS and argument:
-        return EMBEDDER_PROVIDERS[provider](argument)
-    models = [f"{prefix}:{provider.takes}" for prefix, provider in EMBEDDER_PROVIDERS.items()]
-    raise BadSetting(
-        f"there is no embedder {wanted!r}",
-        remedy=f"allowed: {', '.join([*EMBEDDERS, NONE, *models])}",
-    )
+    chosen = DEFAULT_EMBEDDER if name is None else name
+    return None if chosen == NONE else open_model(EMBEDDERS, chosen)

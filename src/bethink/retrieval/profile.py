@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 
 from bethink.config.aliases import Change, apply_change
 from bethink.config.paths import is_file
+from bethink.core.registry import Registry, import_object
 from bethink.errors import BadProfile, BadSetting, NotFound
-from bethink.model import LEVELS
+from bethink.model import LEVELS, Pool
 from bethink.retrieval.answer_text import Section
-from bethink.retrieval.context import Assembler, Fusion, Retriever, Stage
+from bethink.retrieval.context import AnswerExtras, Assembler, Fusion, Retriever, Stage
 from bethink.retrieval.deep import DeepSettings
 from bethink.retrieval.retrievers import RETRIEVERS
 from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
@@ -148,12 +149,18 @@ def _shipped_names() -> tuple[str, ...]:
 
 
 def load_profile(
-    name: str, folders: Iterable[Path] = (), changes: Iterable[Change] = ()
+    name: str,
+    folders: Iterable[Path] = (),
+    changes: Iterable[Change] = (),
+    *,
+    trusted: Path | None = None,
 ) -> Profile:
     """Load a profile by name: the user's own first, then the shipped ones.
 
     ``changes`` come from the variables and config files of its original system
-    (``ForeignConfig``).
+    (``ForeignConfig``). Profiles in the folder ``trusted`` may name classes to import
+    (``use = "package.module:Class"``); those of a project, which may come from strangers,
+    may not.
     """
     folders = tuple(folders)
     # Every recall comes here: looking for one file is a tenth of listing all.
@@ -167,7 +174,7 @@ def load_profile(
     path = known[name]
     if path is None:
         return _load_shipped(name, tuple(changes))
-    return load_profile_file(path, changes)
+    return load_profile_file(path, changes, trusted=trusted)
 
 
 @cache
@@ -176,9 +183,12 @@ def _load_shipped(name: str, changes: tuple[Change, ...] = ()) -> Profile:
     return parse_profile(text, name, f"profiles/{name}.toml", changes)
 
 
-def load_profile_file(path: Path, changes: Iterable[Change] = ()) -> Profile:
-    """Load a profile from a file; its name is the file's stem."""
-    return parse_profile(_read_file(path), path.stem, str(path), changes)
+def load_profile_file(
+    path: Path, changes: Iterable[Change] = (), *, trusted: Path | None = None
+) -> Profile:
+    """Load a profile from a file; its name is the file's stem. See `load_profile`."""
+    may_import = trusted is not None and path.absolute().parent == trusted.absolute()
+    return parse_profile(_read_file(path), path.stem, str(path), changes, may_import=may_import)
 
 
 def _read_file(path: Path) -> str:
@@ -190,43 +200,66 @@ def _read_file(path: Path) -> str:
         raise BadProfile(f"{path} cannot be read: {error.strerror}") from error
 
 
-def parse_profile(text: str, name: str, where: str, changes: Iterable[Change] = ()) -> Profile:
-    """Parse a profile's TOML; ``where`` names the file in error messages."""
+def parse_profile(
+    text: str,
+    name: str,
+    where: str,
+    changes: Iterable[Change] = (),
+    *,
+    may_import: bool = False,
+) -> Profile:
+    """Parse a profile's TOML; ``where`` names the file in error messages.
+
+    ``may_import`` allows parts that are named by "package.module:Class".
+    """
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadProfile(f"{where}: not valid TOML: {error}") from error
-    profile = _build_profile(table, name, where)
-    _check_after_names(table, [channel.name for channel in profile.channels], where)
+    profile = _build_profile(table, name, where, may_import=may_import)
+    _check_after_names(table, profile.channels, where)
     for change in changes:
         apply_change(table, change)
         try:
-            profile = _build_profile(table, name, where)
+            profile = _build_profile(table, name, where, may_import=may_import)
         except BadProfile as error:
             raise BadSetting(f"{change.where}: {error.message}", remedy=error.remedy) from error
     return profile
 
 
-def _build_profile(table: Mapping[str, Any], name: str, where: str) -> Profile:
+class _PartKind(NamedTuple):
+    """What a slot takes: a registry, and the arguments and result of a call."""
+
+    registry: Registry[Any]
+    arguments: int
+    returns: Any
+    may_import: bool
+
+
+def _build_profile(table: Mapping[str, Any], name: str, where: str, *, may_import: bool) -> Profile:
     allowed = (
         *("title", "untopiced", "channels", "fuse", *SLOTS, "budget", "assemble", "track"),
         *("text", "deeper", "deep"),
     )
     _refuse_unknown_keys(table, allowed, where)
-    channels = _build_parts(table, "channels", RETRIEVERS, where)
+    retriever = _PartKind(RETRIEVERS, 1, Pool, may_import)
+    fusion = _PartKind(FUSIONS, 2, Pool, may_import)
+    stage = _PartKind(STAGES, 2, Pool, may_import)
+    assembler = _PartKind(ASSEMBLERS, 2, AnswerExtras, may_import)
+    channels = _build_parts(table, "channels", retriever, where)
     if not channels:
         raise BadProfile(f"{where}: a profile needs at least one channel under [[channels]]")
     names = [channel.name for channel in channels]
     if len(set(names)) < len(names):
         raise BadProfile(f"{where}: two channels have the same name; set `name` on one of them")
-    slots = {slot: _build_parts(table, slot, STAGES, where) for slot in SLOTS}
+    slots = {slot: _build_parts(table, slot, stage, where) for slot in SLOTS}
     return Profile(
         name=name,
         title=_string_value(table, "title", where),
         channels=channels,
-        fuse=_build_part(table.get("fuse", {"use": "rrf"}), "fuse", FUSIONS, where),
+        fuse=_build_part(table.get("fuse", {"use": "rrf"}), "fuse", fusion, where),
         budget=_build_dataclass(Budget, table.get("budget", {}), "budget", where),
-        assemble=_build_parts(table, "assemble", ASSEMBLERS, where),
+        assemble=_build_parts(table, "assemble", assembler, where),
         track=_build_dataclass(Track, table.get("track", {}), "track", where),
         text=tuple(
             _build_dataclass(Section, entry, f"text[{number}]", where)
@@ -241,24 +274,31 @@ def _build_profile(table: Mapping[str, Any], name: str, where: str) -> Profile:
     )
 
 
-def _check_after_names(table: Mapping[str, Any], names: list[str], where: str) -> None:
+def _check_after_names(
+    table: Mapping[str, Any], channels: tuple[Retriever, ...], where: str
+) -> None:
     """Check that the retrievers named in ``after`` exist, by name or by family (`sf`)."""
-    known = {*names, *(name.partition(".")[0] for name in names)}
-    for number, entry in enumerate(table["channels"]):
+    known = {part for channel in channels for part in (channel.name, channel.name.split(".")[0])}
+    for number, (entry, channel) in enumerate(zip(table["channels"], channels, strict=True)):
         named = entry.get("after", [])
         for name in [named] if isinstance(named, str) else named:
             # A part's own default may name a channel that a profile does without.
-            if name != RETRIEVERS[entry["use"]]().after:
+            if name != _field_default(channel, "after"):
                 mistake = f"{where}: channels[{number}].after: there is no channel {name!r}"
                 _require_one_of(name, sorted(known), mistake)
 
 
+def _field_default(part: Any, name: str) -> Any:
+    fields = (field for field in dataclasses.fields(part) if field.name == name)
+    return next((field.default for field in fields), None)
+
+
 def _build_parts(
-    table: Mapping[str, Any], key: str, parts: Mapping[str, Any], where: str
+    table: Mapping[str, Any], key: str, kind: _PartKind, where: str
 ) -> tuple[Any, ...]:
     entries = _table_list(table, key, where)
     return tuple(
-        _build_part(entry, f"{key}[{number}]", parts, where) for number, entry in enumerate(entries)
+        _build_part(entry, f"{key}[{number}]", kind, where) for number, entry in enumerate(entries)
     )
 
 
@@ -269,13 +309,79 @@ def _table_list(table: Mapping[str, Any], key: str, where: str) -> list[Any]:
     return entries
 
 
-def _build_part(entry: Any, key: str, parts: Mapping[str, Any], where: str) -> Any:
+def _build_part(entry: Any, key: str, kind: _PartKind, where: str) -> Any:
     if not isinstance(entry, dict) or not isinstance(entry.get("use"), str):
         raise BadProfile(f'{where}: {key} must be a table with a `use = "..."`')
     use = entry["use"]
-    _require_one_of(use, sorted(parts), f"{where}: {key}.use is {use!r}")
     settings = {name: value for name, value in entry.items() if name != "use"}
-    return _build_dataclass(parts[use], settings, key, where)
+    if use in kind.registry.builtin:
+        return _build_dataclass(kind.registry[use], settings, key, where)
+    part = _find_foreign_class(use, key, kind, where)
+    try:
+        made = _build_dataclass(part, settings, key, where)
+    except (TypeError, ValueError) as error:
+        raise BadProfile(f"{where}: {key}: {error}") from error
+    if not isinstance(getattr(made, "name", None), str):
+        raise BadProfile(f"{where}: {key}.use is {use!r}, which has no `name`")
+    if kind.registry is RETRIEVERS and not isinstance(getattr(made, "weight", None), int | float):
+        raise BadProfile(f"{where}: {key}.use is {use!r}, which has no `weight`")
+    return made
+
+
+def _find_foreign_class(use: str, key: str, kind: _PartKind, where: str) -> Any:
+    """The class of a plug-in, or of "package.module:Class"; refused where it does not fit."""
+    if ":" in use:
+        part = _import_part(use, key, kind, where)
+    else:
+        mistake = f"{where}: {key}.use is {use!r}"
+        if use not in kind.registry:
+            _require_one_of(use, sorted(kind.registry), mistake)
+        part = kind.registry[use]
+    if problem := _misfit(part, kind):
+        raise BadProfile(
+            f"{where}: {key}.use is {use!r}, which is no {kind.registry.kind}: {problem}"
+        )
+    return part
+
+
+def _import_part(use: str, key: str, kind: _PartKind, where: str) -> Any:
+    if not kind.may_import:
+        raise BadProfile(
+            f"{where}: {key}.use is {use!r}, but only a profile in your own folder may import code",
+            remedy="move the profile to the folder `profiles` next to your config.toml, "
+            "or install the part as a plug-in and use its name",
+        )
+    try:
+        return import_object(use)
+    except Exception as error:
+        raise BadProfile(
+            f"{where}: {key}.use is {use!r}, which cannot be imported: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _misfit(part: Any, kind: _PartKind) -> str:
+    """Why a class does not fit its slot; empty where it does."""
+    if not isinstance(part, type) or not dataclasses.is_dataclass(part):
+        return "it must be a dataclass, whose fields are the settings"
+    if getattr(part, "__hash__", None) is None:
+        return "it must be frozen: @dataclass(frozen=True)"
+    calls = (vars(base)["__call__"] for base in part.__mro__ if "__call__" in vars(base))
+    call = next(calls, None)
+    from inspect import signature  # start-up time: shipped profiles have no foreign parts
+
+    try:
+        signature(call).bind(*range(1 + kind.arguments))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return f"it must be called with {kind.arguments} argument{'s' * (kind.arguments > 1)}"
+    try:
+        typing.get_type_hints(part)
+        returned = typing.get_type_hints(call).get("return", kind.returns)
+    except NameError as error:
+        return f"its annotations cannot be read: {error}"
+    if (returned is AnswerExtras) != (kind.returns is AnswerExtras):
+        return f"a call must return {getattr(kind.returns, '__name__', 'a Pool')}"
+    return ""
 
 
 def _build_dataclass(part: Any, settings: Any, key: str, where: str) -> Any:

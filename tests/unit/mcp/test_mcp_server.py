@@ -84,7 +84,7 @@ def talk(
     """A conversation with a server in this process."""
 
     async def run() -> None:
-        server = make_server(ServerManifest(TOOLS | OWN), Given(memory), timeout_s=within_s)
+        server = make_server(ServerManifest({**TOOLS, **OWN}), Given(memory), timeout_s=within_s)
         async with Client(server, mode=mode) as client:
             await conversation(client)
 

@@ -11,7 +11,7 @@ import pytest
 
 from bethink.errors import BadSetting, BadText, ModelError
 from bethink.models.http import CircuitBreaker
-from bethink.models.llm import LLM_PROVIDERS
+from bethink.models.llm import LLMS
 from bethink.models.llm.client import LlmTimeouts, llm_timeouts_from
 from bethink.models.llm.providers import open_anthropic, open_ollama, open_openai
 from bethink.ports import Budget, BudgetSpent, Unusable
@@ -72,7 +72,7 @@ def failing(times, fault, answer=None):
 
 def test_every_provider_is_tried_here():
     """A new one needs its place in these tests."""
-    assert list(OPEN) == list(LLM_PROVIDERS)
+    assert list(OPEN) == list(LLMS)
 
 
 def test_each_protocol_is_spoken(server, model, provider):

@@ -7,7 +7,7 @@ import pytest
 from bethink.config.settings import SETTINGS, load_settings, set_project_setting
 from bethink.errors import BadSetting
 from bethink.models import NONE
-from bethink.models.llm import LLM_PROVIDERS
+from bethink.models.llm import LLMS
 
 SETTING = next(setting for setting in SETTINGS if setting.name == "llm")
 
@@ -17,11 +17,11 @@ def test_the_setting_allows_exactly_the_providers_there_are():
     assert (SETTING.default, SETTING.allowed, SETTING.providers) == (
         "none",
         (NONE,),
-        tuple(LLM_PROVIDERS),
+        tuple(LLMS),
     )
 
 
-@pytest.mark.parametrize("provider", LLM_PROVIDERS)
+@pytest.mark.parametrize("provider", LLMS)
 def test_a_user_chooses_one_and_a_project_cannot(tmp_path, provider):
     """A repository from elsewhere does not decide where memories are sent; it may choose none."""
     env = {"HOME": str(tmp_path), "BETHINK_CONFIG_DIR": str(tmp_path / "config")}

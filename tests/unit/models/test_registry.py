@@ -10,7 +10,7 @@ import pytest
 from bethink.config.settings import SETTINGS
 from bethink.core.lazy import Lazy
 from bethink.errors import BadSetting
-from bethink.models import DEFAULT_EMBEDDER, EMBEDDER_PROVIDERS, EMBEDDERS, NONE, open_embedder
+from bethink.models import DEFAULT_EMBEDDER, EMBEDDERS, NONE, open_embedder
 from bethink.models.embed.served import ServedEmbedder
 
 
@@ -52,8 +52,9 @@ def test_the_setting_allows_exactly_the_names_there_are():
     """A new embedder or provider must be named in the settings too."""
     setting = next(setting for setting in SETTINGS if setting.name == "embedder")
 
-    assert setting.allowed == (*EMBEDDERS, NONE)
-    assert setting.providers == tuple(EMBEDDER_PROVIDERS)
+    assert setting.allowed == (*(name for name, one in EMBEDDERS.items() if one.bare), NONE)
+    assert setting.providers == tuple(name for name, one in EMBEDDERS.items() if one.takes)
+    assert setting.plugins == EMBEDDERS.group
 
 
 def test_a_value_is_made_once_whoever_asks():

@@ -7,7 +7,7 @@ import pytest
 from bethink.config.settings import SETTINGS, load_settings, refuse_in_project, set_user_setting
 from bethink.errors import BadSetting
 from bethink.models import NONE
-from bethink.models.rerank import RERANK_PROVIDERS, RERANKERS, OverlapReranker, open_reranker
+from bethink.models.rerank import RERANKERS, OverlapReranker, open_reranker
 from bethink.models.rerank.cross_encoder import CrossEncoder
 from bethink.models.rerank.http import HttpReranker
 
@@ -59,8 +59,10 @@ def test_the_setting_allows_exactly_the_names_there_are():
     setting = next(setting for setting in SETTINGS if setting.name == "reranker")
 
     # The language model that reranks is the space's own: opened with it, not by name alone.
-    assert setting.allowed == (*RERANKERS, "llm", NONE)
-    assert setting.providers == tuple(RERANK_PROVIDERS)
+    bare = [name for name, one in RERANKERS.items() if one.bare]
+    assert setting.allowed == (*bare, "llm", NONE)
+    assert setting.providers == tuple(name for name, one in RERANKERS.items() if one.takes)
+    assert setting.plugins == RERANKERS.group
     assert setting.default == NONE
 
 

@@ -11,13 +11,13 @@ import pytest
 
 import foreign
 from bethink.errors import Refused
-from bethink.importers import SOURCES
+from bethink.importers import IMPORTERS
 from bethink.importers.entry import Entry, ReadProgress
 from bethink.model import Draft
 
 
 def entries(kind: str, path: Path) -> list[Entry]:
-    return list(SOURCES[kind](path, ReadProgress()).entries())
+    return list(IMPORTERS[kind](path, ReadProgress()).entries())
 
 
 def drafts(kind: str, path: Path) -> list[Draft]:
@@ -31,7 +31,7 @@ def refusals(kind: str, path: Path) -> list[tuple[str, str]]:
 
 def tied(kind: str, path: Path) -> list[tuple[str, str, str]]:
     """Ties with the words of what they tie, or the names of entities."""
-    source = SOURCES[kind](path, ReadProgress())
+    source = IMPORTERS[kind](path, ReadProgress())
     words = {one.id: one.found.text for one in source.entries() if isinstance(one.found, Draft)}
     return [
         (words.get(tie.src.name, tie.src.name), tie.type, words.get(tie.dst.name, tie.dst.name))
@@ -41,7 +41,7 @@ def tied(kind: str, path: Path) -> list[tuple[str, str, str]]:
 
 def test_every_source_is_looked_at_here() -> None:
     """A new one needs something to read."""
-    assert list(foreign.MAKERS) == list(SOURCES)
+    assert list(foreign.MAKERS) == list(IMPORTERS)
 
 
 @pytest.mark.parametrize("kind", foreign.MAKERS)
@@ -60,7 +60,7 @@ def test_reading_twice_gives_the_same(kind: str, tmp_path: Path) -> None:
 def test_progress_reaches_its_end(kind: str, tmp_path: Path) -> None:
     """Of as much as there is; a single file may say nothing of it."""
     gauge = ReadProgress()
-    source = SOURCES[kind](foreign.MAKERS[kind](tmp_path), gauge)
+    source = IMPORTERS[kind](foreign.MAKERS[kind](tmp_path), gauge)
 
     list(source.entries())
 

@@ -8,6 +8,7 @@ from importlib import resources
 from itertools import islice
 from pathlib import Path
 
+from bethink.core.registry import Registry
 from bethink.errors import Refused
 from bethink.eval.case import Case, Dataset, Level, pool_cases
 from bethink.eval.datasets.jsonl import beir, jsonl_dataset
@@ -40,13 +41,16 @@ def _builtin(_: DatasetOptions) -> Dataset:
     return replace(opened, title="the small set that comes with Bethink")
 
 
-DATASETS: dict[str, Callable[[DatasetOptions], Dataset]] = {
-    "builtin": _builtin,
-    "locomo": lambda r: locomo(r.path, level=r.level, captions=r.captions),
-    "longmemeval": lambda r: longmemeval(r.path, level=r.level, protocol=r.protocol),
-    "beir": lambda r: beir(r.path, split=r.split),
-    "jsonl": lambda r: jsonl_dataset(r.path, corpus=r.corpus, space=r.space),
-}
+DATASETS: Registry[Callable[[DatasetOptions], Dataset]] = Registry(
+    "data set",
+    {
+        "builtin": _builtin,
+        "locomo": lambda r: locomo(r.path, level=r.level, captions=r.captions),
+        "longmemeval": lambda r: longmemeval(r.path, level=r.level, protocol=r.protocol),
+        "beir": lambda r: beir(r.path, split=r.split),
+        "jsonl": lambda r: jsonl_dataset(r.path, corpus=r.corpus, space=r.space),
+    },
+)
 
 _SUPPORTED_OPTIONS: dict[str, tuple[str, ...]] = {
     "builtin": (),

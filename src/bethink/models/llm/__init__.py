@@ -1,32 +1,43 @@
-"""Registry of language models by name; each provider is one entry of a table."""
+"""Registry of language models by provider."""
 
 from __future__ import annotations
 
-from bethink.errors import BadSetting
-from bethink.models import NONE, Provider
+from bethink.core.registry import Registry
+from bethink.models import NONE, Provider, find_provider, open_model, plugin_provider
 from bethink.ports import LanguageModel
 
 _LLM_PREFIXES = ("BETHINK_LLM_",)
 
-LLM_PROVIDERS: dict[str, Provider[LanguageModel]] = {
-    "openai": Provider(
-        "bethink.models.llm.providers", "open_openai", "MODEL", reads=("OPENAI_", *_LLM_PREFIXES)
-    ),
-    "anthropic": Provider(
-        "bethink.models.llm.providers",
-        "open_anthropic",
-        "MODEL",
-        reads=("ANTHROPIC_", *_LLM_PREFIXES),
-    ),
-    "ollama": Provider(
-        "bethink.models.llm.providers", "open_ollama", "MODEL", reads=("OLLAMA_", *_LLM_PREFIXES)
-    ),
-}
+LLMS: Registry[Provider[LanguageModel]] = Registry(
+    "language model",
+    {
+        "openai": Provider(
+            "bethink.models.llm.providers:open_openai",
+            "MODEL",
+            bare=False,
+            reads=("OPENAI_", *_LLM_PREFIXES),
+        ),
+        "anthropic": Provider(
+            "bethink.models.llm.providers:open_anthropic",
+            "MODEL",
+            bare=False,
+            reads=("ANTHROPIC_", *_LLM_PREFIXES),
+        ),
+        "ollama": Provider(
+            "bethink.models.llm.providers:open_ollama",
+            "MODEL",
+            bare=False,
+            reads=("OLLAMA_", *_LLM_PREFIXES),
+        ),
+    },
+    group="bethink.llms",
+    adapt=plugin_provider,
+)
 
 
 def llm_provider(name: str) -> Provider[LanguageModel] | None:
-    """Return the provider of a language model name; None if there is none."""
-    return LLM_PROVIDERS.get(name.partition(":")[0])
+    """Return the provider of a language model; None where there is none."""
+    return find_provider(LLMS, name)
 
 
 def open_llm(name: str = NONE) -> LanguageModel | None:
@@ -34,10 +45,4 @@ def open_llm(name: str = NONE) -> LanguageModel | None:
 
     Every language model is created here and nowhere else.
     """
-    if name == NONE:
-        return None
-    provider, _, model = name.partition(":")
-    if provider in LLM_PROVIDERS and model:
-        return LLM_PROVIDERS[provider](model)
-    allowed = ", ".join([NONE, *(f"{prefix}:{one.takes}" for prefix, one in LLM_PROVIDERS.items())])
-    raise BadSetting(f"there is no language model {name!r}", remedy=f"allowed: {allowed}")
+    return None if name == NONE else open_model(LLMS, name)

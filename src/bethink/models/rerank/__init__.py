@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from bethink.errors import BadSetting
-from bethink.models import NONE, Provider
-from bethink.retrieval.overlap import OverlapScorer, OverlapWeights, bm25_idf, content_tokens
+from bethink.core.registry import Registry
+from bethink.core.text import bm25_idf
+from bethink.models import NONE, Provider, find_provider, open_model, plugin_provider
+from bethink.retrieval.overlap import OverlapScorer, OverlapWeights, content_tokens
 
 if TYPE_CHECKING:  # start-up time, see bethink.models
     from bethink.ports import Reranker
@@ -32,33 +33,40 @@ class OverlapReranker:
         return [value / (1.0 + value) for value in values]
 
 
-_CROSS_ENCODER: Provider[Reranker] = Provider(
-    "bethink.models.rerank.cross_encoder", "CrossEncoder", "FOLDER", slow_to_load=True
-)
-
-# Those that need nothing but their name.
-RERANKERS: dict[str, Provider[Reranker]] = {
-    "overlap": Provider("bethink.models.rerank", "OverlapReranker"),
-    "cross-encoder": _CROSS_ENCODER,
-}
-
 _RERANK_PREFIXES = ("BETHINK_RERANK_",)
 
-# Those that must be told where their model is.
-RERANK_PROVIDERS: dict[str, Provider[Reranker]] = {
-    "cross-encoder": _CROSS_ENCODER,
-    "http": Provider(
-        "bethink.models.rerank.http", "open_http", "//HOST/PATH#MODEL", reads=_RERANK_PREFIXES
-    ),
-    "https": Provider(
-        "bethink.models.rerank.http", "open_https", "//HOST/PATH#MODEL", reads=_RERANK_PREFIXES
-    ),
-}
+RERANKERS: Registry[Provider[Reranker]] = Registry(
+    "reranker",
+    {
+        "overlap": Provider("bethink.models.rerank:OverlapReranker"),
+        "cross-encoder": Provider(
+            "bethink.models.rerank.cross_encoder:CrossEncoder", "FOLDER", slow_to_load=True
+        ),
+        "http": Provider(
+            "bethink.models.rerank.http:open_http",
+            "//HOST/PATH#MODEL",
+            bare=False,
+            reads=_RERANK_PREFIXES,
+        ),
+        "https": Provider(
+            "bethink.models.rerank.http:open_https",
+            "//HOST/PATH#MODEL",
+            bare=False,
+            reads=_RERANK_PREFIXES,
+        ),
+    },
+    group="bethink.rerankers",
+    adapt=plugin_provider,
+)
 
 
 def reranker_provider(name: str) -> Provider[Reranker] | None:
-    """Return the provider of a reranker name; None if there is none."""
-    return RERANKERS.get(name) or RERANK_PROVIDERS.get(name.partition(":")[0])
+    """Return the provider of a reranker; None where there is none."""
+    return find_provider(RERANKERS, name) if name not in _NOT_IN_TABLE else None
+
+
+# The empty name is no reranker; "llm" is the space's own language model.
+_NOT_IN_TABLE = ("", NONE, "llm")
 
 
 def open_reranker(reranker: str | Reranker | None) -> Reranker | None:
@@ -73,18 +81,7 @@ def open_reranker(reranker: str | Reranker | None) -> Reranker | None:
 
 @lru_cache(maxsize=8)
 def _open_named(name: str) -> Reranker | None:
-    if name == NONE:
-        return None
-    if name in RERANKERS:
-        return RERANKERS[name]()
-    provider, _, argument = name.partition(":")
-    if provider in RERANK_PROVIDERS and argument:
-        return RERANK_PROVIDERS[provider](argument)
-    models = [f"{prefix}:{provider.takes}" for prefix, provider in RERANK_PROVIDERS.items()]
-    raise BadSetting(
-        f"there is no reranker {name!r}",
-        remedy=f"allowed: {', '.join([*RERANKERS, NONE, *models])}",
-    )
+    return None if name == NONE else open_model(RERANKERS, name)
 
 
 def sigmoid(logit: float) -> float:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from bethink.core.registry import Registry
 
 __all__ = ["MATCH_KINDS", "RETRIEVERS"]
 
 
-RETRIEVERS = Registry(
+RETRIEVERS: Registry[Any] = Registry(
+    "retriever",
     {
         "lexical": "bethink.retrieval.retrievers.lexical:Lexical",
         "substring": "bethink.retrieval.retrievers.lexical:Substring",
@@ -23,6 +26,7 @@ RETRIEVERS = Registry(
         "timed": "bethink.systems.memind.retrievers:Timed",
         "window": "bethink.systems.memind.retrievers:Window",
     },
+    group="bethink.retrievers",
 )
 
 # What a channel goes by, by its class, whatever a profile calls it: a reader of answers

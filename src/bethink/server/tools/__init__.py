@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bethink.core.registry import Registry
 from bethink.errors import BadSetting
 from bethink.server.tools.catalog import DEFAULT_TOOLS, OPTIONAL_TOOLS
 from bethink.server.tools.tool import Tool
 
-TOOLS: dict[str, Tool] = {tool.name: tool for tool in (*DEFAULT_TOOLS, *OPTIONAL_TOOLS)}
+TOOLS: Registry[Tool] = Registry(
+    "tool", {tool.name: tool for tool in (*DEFAULT_TOOLS, *OPTIONAL_TOOLS)}
+)
 
 
 def select_tools(names: Sequence[str] = ()) -> dict[str, Tool]:
@@ -16,9 +19,9 @@ def select_tools(names: Sequence[str] = ()) -> dict[str, Tool]:
     for name in names:
         if name not in (*TOOLS, "all", "usual"):
             raise BadSetting(
-                f"there is no tool {name!r}", remedy=f"one of {', '.join([*TOOLS, 'all'])}"
+                f"there is no tool {name!r}", remedy=f"use one of {', '.join([*TOOLS, 'all'])}"
             )
     if "all" in names:
-        return TOOLS
+        return dict(TOOLS)
     usual = {tool.name for tool in DEFAULT_TOOLS}
     return {name: tool for name, tool in TOOLS.items() if name in usual or name in names}
