@@ -183,7 +183,7 @@ def test_a_busy_store_does_not_cost_the_answer(memory: Memory) -> None:
 @pytest.mark.parametrize(
     "setting",
     [
-        "[[adjust]]\nuse='recency'\nhalf_life_days=0",
+        "[[adjust]]\nuse='decay'\nhalf_life_days=0",
         "[[adjust]]\nuse='length'\ntokens=0",
         "[[adjust]]\nuse='period'\nbefore_days=0",
         "[fuse]\nuse='rrf'\nk=-1",

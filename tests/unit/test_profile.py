@@ -103,7 +103,7 @@ def test_the_remedy_names_what_is_allowed() -> None:
         ("[[assemble]]\nuse='glue'", "captions"),
         ("[[text]]\nshow='all'", "captions, entities"),
         ("[track]\nspeed=3", "name"),
-        ("[[adjust]]\nuse='heet'", "heat"),
+        ("[[adjust]]\nuse='lenght'", "length"),
         ("[[channels]]\nuse='dense'\nafter=['lexicla']", "dense, lexical"),
         ("[budget]\nmost={rwa=1}", "raw, item, insight"),
     ],

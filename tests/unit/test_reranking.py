@@ -15,7 +15,8 @@ from bethink.model import Candidate, Item, Query, Recall, Step
 from bethink.models.rerank.cross_encoder import CrossEncoder
 from bethink.retrieval.context import Context
 from bethink.retrieval.profile import Profile, load_profile, parse_profile, profile_names
-from bethink.retrieval.stages.rerank import OverlapRerank, Rerank
+from bethink.retrieval.stages.rerank import Rerank
+from bethink.systems.siftcoder import OverlapRerank
 from bethink.testing import FixedClock
 from corpus import NOW
 from rerank_server import FAULTS, reranking

@@ -13,13 +13,15 @@ from bethink.errors import ModelError
 from bethink.model import Candidate, Evidence, Item, Pool, Query, replay
 from bethink.retrieval.context import Context
 from bethink.retrieval.profile import load_profile
-from bethink.retrieval.stages.adjust import CallerBoost, Decay, Importance, Recency, age_days
+from bethink.retrieval.stages.adjust import CallerBoost, Importance, age_days
 from bethink.retrieval.stages.assemble import Budget, page_of, token_cost
 from bethink.retrieval.stages.conversation import Conversation
-from bethink.retrieval.stages.diversify import Collapse, Mmr, Rotate
-from bethink.retrieval.stages.fusion import Rrf, WeightedSum
+from bethink.retrieval.stages.diversify import Collapse
+from bethink.retrieval.stages.fusion import WeightedSum
 from bethink.retrieval.stages.gate import Threshold
-from bethink.retrieval.stages.rerank import OverlapRerank, Rerank
+from bethink.retrieval.stages.rerank import Rerank
+from bethink.systems.abmind.stages import Mmr
+from bethink.systems.siftcoder import Decay, OverlapRerank, Rrf
 from corpus import NOW
 
 
@@ -124,8 +126,7 @@ def test_age_is_never_negative_and_always_finite(memory: Memory, days: float) ->
     stored = cand(1, occurred_at=when)
 
     assert age_days(stored.item, ctx(memory)) >= 0
-    for stage in (Decay(), Recency()):
-        assert math.isfinite(stage((stored,), ctx(memory))[0].score)
+    assert math.isfinite(Decay()((stored,), ctx(memory))[0].score)
 
 
 def test_importance_is_neutral_in_the_middle(memory: Memory) -> None:
@@ -171,20 +172,6 @@ def test_collapse_keeps_different_numbers_apart(memory: Memory) -> None:
 
     assert [c.item.id for c in out] == ["i001", "i003"]
     assert out[0].evidence[-1].via == "i002"
-
-
-def test_rotation_costs_more_the_more_came_before(memory: Memory) -> None:
-    """Up to three better turns of the same conversation count; notes alone are free."""
-    turns = [cand(n, 1.0 - n / 1000, session="s") for n in range(6)]
-    pool = (*turns, cand(9, 0.5))
-
-    lost = {c.item.id: round(c.score, 3) for c in Rotate(0.1)(pool, ctx(memory))}
-
-    assert lost["i000"] == 1.0
-    assert lost["i001"] == pytest.approx(0.899)
-    assert lost["i004"] == pytest.approx(0.696)
-    assert lost["i005"] == pytest.approx(0.695)
-    assert lost["i009"] == 0.5
 
 
 def test_the_threshold_keeps_its_boundary(memory: Memory) -> None:

@@ -761,29 +761,6 @@ def test_intervals_do_not_depend_on_the_order_of_stamps() -> None:
     assert mean_interval_days((NOW,)) is None
 
 
-def test_quality_is_off_and_neutral_without_counts(memory: Memory) -> None:
-    """Cited memories gain, rejected and ignored ones lose; nobody is punished for silence."""
-    assert all(one.name != "quality" for one in load_profile("abmind").adjust)
-    counts: list[dict[str, int]] = [{}, {"cited": 5}, {"rejected": 5}, {"cited": 0}]
-    made = [memory.remember(f"pump {n} leaks", metadata=m).id for n, m in enumerate(counts)]
-    for _ in range(5):
-        memory.store.note_use(made, NOW)
-    pool = tuple(
-        Candidate(memory.get(one), 1.0, (Evidence("x", "add", 1.0),)) for one in sorted(made)
-    )
-
-    judged = {one.item.text: one.score for one in STAGES["quality"]()(pool, context(memory))}
-
-    assert judged == pytest.approx(
-        {
-            "pump 0 leaks": 1.0,
-            "pump 1 leaks": 1.15,
-            "pump 2 leaks": 0.9 * 0.85,
-            "pump 3 leaks": 0.85,
-        }
-    )
-
-
 def test_diversity_starts_from_the_best_after_all_boosts(filled: Memory) -> None:
     """λ × score − (1 − λ) × Jaccard, the page's numbers (the original starts from the first
     of the merged list, whatever its score)."""

@@ -15,7 +15,6 @@ from bethink.model import Candidate, Evidence, Filters, Item, Query, replay, sor
 from bethink.render.wire import recall_json
 from bethink.retrieval.context import Context
 from bethink.retrieval.profile import load_profile
-from bethink.retrieval.stages import STAGES
 from bethink.retrieval.stages.assemble import token_cost
 from bethink.systems.linksee import Composite
 from bethink.testing import FixedClock
@@ -279,22 +278,6 @@ def test_a_busy_store_degrades_the_refresh(memory: Memory, clock: FixedClock) ->
 
     assert [hit.item.text for hit in answer.hits] == ["Priya found the leak in the resize worker"]
     assert [tuple(part) for part in answer.degraded] == [("track", "others were writing")]
-
-
-@pytest.mark.parametrize("stage", ["heat", "momentum"])
-def test_heat_and_momentum_serve_any_profile(memory: Memory, stage: str) -> None:
-    """As stages of their own they lift what is in use or talked of, and leave the rest alone."""
-    plain = memory.remember("the deploy key lies in the drawer").id
-    lively = memory.remember("the deploy key lies with Priya").id
-    use(memory, lively, 5)
-    base = load_profile("siftcoder")
-    lifted = replace(base, adjust=(*base.adjust, STAGES[stage]()))
-
-    before = {hit.item.id: hit.score for hit in memory.recall("deploy key", profile=base).hits}
-    after = {hit.item.id: hit for hit in memory.recall("deploy key", profile=lifted).hits}
-    assert after[plain].score == before[plain]
-    assert before[lively] < after[lively].score <= before[lively] * 1.1
-    assert (after[plain].reason(stage) is None) == (stage == "momentum")
 
 
 # --- Finding -------------------------------------------------------------------------------
@@ -588,24 +571,6 @@ def test_every_input_of_the_page_is_taken(memory: Memory) -> None:
     assert memory.get(one).recalls == 0
     memory.recall("deploy key", profile=PROFILE, track=True)
     assert memory.get(one).recalls == 1
-
-
-def test_those_that_begin_alike_may_be_collapsed(memory: Memory) -> None:
-    """About the same, with the same first 120 letters: the best stays and names the others."""
-    start = "Priya said in the long meeting about the deploy key and the vault that " * 2
-    first = memory.remember(start + "it is kept by Ana").id
-    second = memory.remember(start + "we shall see").id
-    short = memory.remember("deploy key").id
-    base = load_profile(PROFILE)
-    profile = replace(base, diversify=(STAGES["openings"](),))
-
-    def found(chosen: Any) -> set[str]:
-        return {hit.item.id for hit in memory.recall("deploy key", profile=chosen).hits}
-
-    assert found(base) == {first, second, short}
-    assert len(found(profile)) == 3, "other entities are other facts"
-    third = memory.remember(start + "who knows").id
-    assert len(found(profile) & {second, third}) == 1
 
 
 def test_filters_hold_bands_as_a_tuple() -> None:

@@ -16,7 +16,7 @@ from bethink.retrieval.context import Context
 from bethink.retrieval.profile import load_profile
 from bethink.retrieval.retrievers import RETRIEVERS
 from bethink.retrieval.stages import FUSIONS, STAGES
-from bethink.retrieval.time_decay import TimeDecay, time_factor
+from bethink.systems.memind.retrievers import TimeDecay, time_factor
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW, days_ago
 

@@ -25,7 +25,7 @@ from bethink.retrieval.profile import Profile, load_profile, parse_profile
 from bethink.retrieval.retrievers.dense import Dense
 from bethink.retrieval.retrievers.lexical import Lexical
 from bethink.retrieval.stages import STAGES
-from bethink.retrieval.stages.adjust import Decay
+from bethink.systems.siftcoder import Decay
 from bethink.testing import FixedClock
 from corpus import FOREIGN, NOW
 from naughty import NAUGHTY

@@ -19,10 +19,11 @@ from math import log
 import pytest
 
 from bethink import Memory
+from bethink.core.text import bm25_idf
 from bethink.model import Candidate, Item, Query
 from bethink.retrieval.context import Context
-from bethink.retrieval.overlap import OverlapScorer, OverlapWeights, bm25_idf, content_tokens
-from bethink.retrieval.stages.rerank import OverlapRerank
+from bethink.retrieval.overlap import OverlapScorer, OverlapWeights, content_tokens
+from bethink.systems.siftcoder import OverlapRerank
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 STOP = "an and are as at be by for from in is it of on or the to"

@@ -1,4 +1,4 @@
-"""Adjust scores by age, importance, the caller's boost and the expected answer type."""
+"""Adjust scores by importance, the caller's boost and the expected answer type."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from bethink.core.text import ROLES
+from bethink.lang.dates import DAY_S
 from bethink.model import Candidate, Item, Pool, sort_by_score
 from bethink.retrieval.context import Boost, Context
 from bethink.retrieval.query_analysis import (
@@ -19,8 +20,6 @@ from bethink.retrieval.query_analysis import (
     requested_kinds,
     time_proximity,
 )
-
-DAY_S = 86_400.0
 
 
 def age_days(item: Item, ctx: Context) -> float:
@@ -35,56 +34,6 @@ def describe_age(days: float) -> str:
     unit, size = ("day", 1.0) if days < 60 else ("month", 30.4) if days < 730 else ("year", 365.25)
     count = round(days / size)
     return f"{count} {unit}{'s' if count != 1 else ''} old"
-
-
-@dataclass(frozen=True, slots=True)
-class Decay:
-    """Exponential decay by age: × e^(−age / tau), never below ``floor``.
-
-    ``half_life_days`` is another way to give the same curve and takes precedence; 0 days
-    switches decay off. ``per_tool`` sets another pace for memories made by a tool.
-    """
-
-    tau_days: float = 7.0
-    half_life_days: float | None = None
-    floor: float = 0.0
-    per_tool: tuple[tuple[str, float], ...] = ()
-    name: str = "decay"
-
-    def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        paces = dict(self.per_tool)
-
-        def weigh(cand: Candidate) -> Candidate:
-            tau = paces.get(str(cand.item.metadata.get("tool", "")), self._time_constant())
-            if tau <= 0:
-                return cand
-            age = age_days(cand.item, ctx)
-            factor = max(self.floor, math.exp(-age / tau))
-            return cand.with_evidence(self.name, "times", factor, describe_age(age))
-
-        return sort_by_score(weigh(cand) for cand in pool)
-
-    def _time_constant(self) -> float:
-        if self.half_life_days is None:
-            return self.tau_days
-        return self.half_life_days / math.log(2)
-
-
-@dataclass(frozen=True, slots=True)
-class Recency:
-    """Boost recent memories by up to ``strength``; old ones are unchanged."""
-
-    half_life_days: float = 30.0
-    strength: float = 0.05
-    name: str = "recency"
-
-    def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        def weigh(cand: Candidate) -> Candidate:
-            age = age_days(cand.item, ctx)
-            factor = 1.0 + self.strength * 0.5 ** (age / self.half_life_days)
-            return cand.with_evidence(self.name, "times", factor, describe_age(age))
-
-        return sort_by_score(weigh(cand) for cand in pool)
 
 
 @dataclass(frozen=True, slots=True)

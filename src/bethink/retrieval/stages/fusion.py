@@ -1,75 +1,15 @@
-"""Fuse the retrievers' rankings into one pool, and keep a pool's order consistent."""
+"""Fuse the retrievers' rankings into one pool."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from bethink.model import Candidate, Evidence, Item, Pool, sort_by_score
 from bethink.retrieval.context import Context, Retriever
 
-
-def split_by_level(pool: Pool, apart: Sequence[str]) -> tuple[Pool, Pool]:
-    """Split the pool: candidates a stage works on, and those of levels it leaves alone."""
-    mine = tuple(cand for cand in pool if cand.item.level not in apart)
-    return mine, tuple(cand for cand in pool if cand.item.level in apart)
-
-
-def enforce_order(candidates: Iterable[Candidate], by: str, why: str) -> list[Candidate]:
-    """Keep the given order by lowering scores.
-
-    A candidate that scores more than the one before is set just below it, with evidence.
-    """
-    held: list[Candidate] = []
-    for cand in candidates:
-        if not held or _sorts_after(cand, held[-1]):
-            held.append(cand)
-        else:
-            below = math.nextafter(held[-1].score, -math.inf)
-            held.append(cand.with_evidence(by, "set", below, why))
-    return held
-
-
-def _sorts_after(cand: Candidate, before: Candidate) -> bool:
-    return (-before.score, before.item.id) < (-cand.score, cand.item.id)
-
-
-@dataclass(frozen=True, slots=True)
-class PassThrough:
-    """Return the pool unchanged: the default for an empty slot of a profile."""
-
-    name: str = "keep"
-
-    def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        return pool
-
-
 ContributionFunction = Callable[[Retriever, Evidence, Pool], Evidence]
-
-
-@dataclass(frozen=True, slots=True)
-class Rrf:
-    """Reciprocal rank fusion (Cormack et al., SIGIR 2009): Σ weight / (k + rank).
-
-    Only ranks count, so retrievers need no common scale. ``pool`` limits the result; 0
-    returns everything.
-    """
-
-    k: float = 60.0
-    pool: int = 0
-    name: str = "rrf"
-
-    def __call__(self, found: Mapping[Retriever, Pool], ctx: Context) -> Pool:
-        def share(channel: Retriever, seen: Evidence, _: Pool) -> Evidence:
-            rank = seen.rank or 1
-            return Evidence(
-                f"fuse.{channel.name}", "add", channel.weight / (self.k + rank), f"rank {rank}"
-            )
-
-        merged = _merge_pools(found, share)
-        return merged[: ctx.candidate_limit(self.pool)] if self.pool else merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +30,11 @@ class WeightedSum:
             part = channel.weight * max(0.0, seen.value) / best
             return Evidence(f"fuse.{channel.name}", "add", part, f"rank {seen.rank}")
 
-        merged = _merge_pools(found, share)
+        merged = merge_pools(found, share)
         return merged[: ctx.candidate_limit(self.pool)] if self.pool else merged
 
 
-def _merge_pools(found: Mapping[Retriever, Pool], share: ContributionFunction) -> Pool:
+def merge_pools(found: Mapping[Retriever, Pool], share: ContributionFunction) -> Pool:
     """Merge the pools: each item once, with what every retriever saw and contributes."""
     items: dict[str, Item] = {}
     seen: dict[str, list[Evidence]] = {}

@@ -8,78 +8,7 @@ from typing import Literal
 
 from bethink.errors import ModelError
 from bethink.model import Candidate, Item, Pool, sort_by_score
-from bethink.ports import late_interaction
 from bethink.retrieval.context import Context
-from bethink.retrieval.overlap import OverlapScorer, OverlapWeights, bm25_idf
-from bethink.retrieval.stages.late_interaction import similarity_features
-
-
-@dataclass(frozen=True, slots=True)
-class MaxSim:
-    """Late interaction (Khattab & Zaharia, SIGIR 2020) over the embedder's own tokens.
-
-    Every content term of the question takes its best match in the memory; rare words count
-    for more. ``weight`` × that mean is added, so earlier scores are never erased.
-    """
-
-    weight: float = 0.5
-    top: int = 50
-    name: str = "maxsim"
-
-    def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        if late_interaction(ctx.embedder) is None:
-            raise ModelError("the embedder in use cannot compare token by token")
-        close = similarity_features(pool[: self.top], ctx)
-
-        def judge(cand: Candidate) -> Candidate:
-            read = close[cand.item.id].interaction if cand.item.id in close else None
-            if read is None:
-                return cand
-            return cand.with_evidence(self.name, "add", self.weight * read, f"reads {read:.2f}")
-
-        return sort_by_score([*map(judge, pool[: self.top]), *pool[self.top :]])
-
-
-@dataclass(frozen=True, slots=True)
-class OverlapRerank:
-    """Deterministic reranker: shared words by idf, and the whole question as a phrase.
-
-    Σ (tf / length)·idf, + 0.1 for each distinct word, + 0.4 for the whole question,
-    − 0.01·ln(1 + length), + ``prior`` × the score so far. The idf comes from the index of
-    the whole space, which counts words by their stems.
-    """
-
-    prior: float = 0.5
-    per_word: float = 0.1
-    whole: float = 0.4
-    length_penalty: float = 0.01
-    top: int = 50
-    name: str = "overlap"
-
-    def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        question = OverlapScorer(ctx.query.text)
-        rarity = _question_idf(question, ctx)
-        weights = OverlapWeights(self.per_word, self.whole, self.length_penalty)
-
-        def read(cand: Candidate) -> Candidate:
-            value, words = question.shared(cand.item.text, rarity, weights)
-            why = f"shares {', '.join(words)}" if words else "shares no word"
-            cand = cand.with_evidence(self.name, "times", self.prior, "share of earlier steps")
-            return cand.with_evidence(self.name, "add", value, why)
-
-        rest = [cand.with_evidence(self.name, "times", self.prior) for cand in pool[self.top :]]
-        return sort_by_score([*map(read, pool[: self.top]), *rest])
-
-
-def _question_idf(question: OverlapScorer, ctx: Context) -> dict[str, float]:
-    """Return the idf of each word; 0 for one that the index does not keep."""
-    terms = {word: ctx.store.terms(word) for word in question.words}
-    documents, _, counts = ctx.counted({term for held in terms.values() for term in held})
-    return {
-        word: bm25_idf(documents, min((counts.get(term, 0) for term in held), default=documents))
-        for word, held in terms.items()
-    }
-
 
 # How much the first three and the first ten keep of what earlier steps found, and the rest.
 _KEEP_BY_RANK = ((3, 0.75), (10, 0.60))

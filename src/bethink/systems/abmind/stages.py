@@ -11,10 +11,12 @@ from itertools import combinations, pairwise
 from typing import Literal
 
 from bethink.core.text import word_set
+from bethink.lang.dates import DAY_S
 from bethink.model import Candidate, Evidence, Item, Pool, Timeline, sort_by_score
 from bethink.retrieval.context import AnswerExtras, Context, Retriever
 from bethink.retrieval.query_analysis import max_bm25_score
-from bethink.retrieval.stages.adjust import DAY_S, age_days, describe_age
+from bethink.retrieval.stages.adjust import age_days, describe_age
+from bethink.retrieval.stages.diversify import jaccard
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,49 +361,6 @@ def mean_interval_days(stamps: tuple[datetime, ...]) -> float | None:
     return sum(gaps) / len(gaps) / DAY_S
 
 
-@dataclass(frozen=True, slots=True)
-class Quality:
-    """Adjust by feedback: metadata ``cited`` and ``rejected`` count how a memory fared.
-
-    Adds ``weight`` × (cited − rejected) / recalls within ``least`` and ``most``; ×
-    ``ignored`` for one recalled ``often`` times in thirty days and never cited. A memory
-    without these counts is unchanged.
-    """
-
-    weight: float = 0.15
-    least: float = -0.1
-    most: float = 0.15
-    often: int = 5
-    ignored: float = 0.85
-    name: str = "quality"
-
-    def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        usage = ctx.usage([cand.item.id for cand in pool])
-
-        def judge(cand: Candidate) -> Candidate:
-            used = usage.get(cand.item.id)
-            counted = [_metadata_count(cand, name) for name in ("cited", "rejected")]
-            if used is None or not used.recalls or counted == [None, None]:
-                return cand
-            cited, rejected = (count or 0.0 for count in counted)
-            fared = self.weight * (cited - rejected) / used.recalls
-            bonus = min(self.most, max(self.least, fared))
-            why = f"cited {cited:g}, rejected {rejected:g} of {used.recalls}"
-            cand = cand.with_evidence(self.name, "add", bonus, why) if bonus else cand
-            if used.in_30_days >= self.often and not cited:
-                return multiply(self.name, cand, self.ignored, "often recalled, never cited")
-            return cand
-
-        return sort_by_score(map(judge, pool))
-
-
-def _metadata_count(cand: Candidate, name: str) -> float | None:
-    value = cand.item.metadata.get(name)
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return None
-    return max(0.0, float(value)) if math.isfinite(value) else None
-
-
 _MENTION = re.compile(r"(?<!\w)@(\w[\w.-]*)")
 _CAPITALISED = re.compile(r"\b[A-Z]\w+(?: [A-Z]\w+)*")
 
@@ -497,3 +456,51 @@ class Interference:
     def _interfere(self, one: frozenset[str], other: frozenset[str]) -> bool:
         smaller = min(len(one), len(other))
         return smaller > 0 and len(one & other) / smaller > self.share
+
+
+@dataclass(frozen=True, slots=True)
+class Mmr:
+    """Maximal marginal relevance (Carbonell & Goldstein, SIGIR 1998).
+
+    Each next pick maximises ``relevance`` × score − (1 − ``relevance``) × similarity to
+    earlier picks, starting from the best. Only the first ``top`` are rearranged. ``scaled``
+    scales similarity by the best score, for scores that do not run from 0 to 1.
+    """
+
+    relevance: float = 0.7
+    top: int = 30
+    scaled: bool = True
+    name: str = "mmr"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        rest = list(pool[: self.top])
+        scale = pool[0].score if self.scaled and pool and pool[0].score > 0 else 1.0
+        words = {cand.item.id: word_set(cand.item.text) for cand in rest}
+        likest: dict[str, tuple[float, str]] = {cand.item.id: (0.0, "") for cand in rest}
+        picked: list[Candidate] = []
+        while rest:
+            best = min(
+                rest,
+                key=lambda cand: (-self._marginal_relevance(cand, likest, scale), cand.item.id),
+            )
+            rest.remove(best)
+            picked.append(self._with_penalty(best, likest[best.item.id], scale))
+            for cand in rest:
+                alike = jaccard(words[cand.item.id], words[best.item.id])
+                if alike > likest[cand.item.id][0]:
+                    likest[cand.item.id] = (alike, best.item.id)
+        tail = [self._with_penalty(cand, (0.0, ""), scale) for cand in pool[self.top :]]
+        return sort_by_score([*picked, *tail])
+
+    def _marginal_relevance(
+        self, cand: Candidate, likest: dict[str, tuple[float, str]], scale: float
+    ) -> float:
+        return self.relevance * cand.score - (1 - self.relevance) * scale * likest[cand.item.id][0]
+
+    def _with_penalty(self, cand: Candidate, likest: tuple[float, str], scale: float) -> Candidate:
+        alike, twin = likest
+        judged = cand.with_evidence(self.name, "times", self.relevance)
+        if not alike:
+            return judged
+        penalty = -(1 - self.relevance) * scale * alike
+        return judged.with_evidence(self.name, "add", penalty, f"{alike:.0%} like", via=twin)

@@ -43,51 +43,6 @@ class Entities:
 PINNED_IMPORTANCE = 0.9
 
 
-@dataclass(frozen=True, slots=True)
-class Heat:
-    """Boost memories in use by up to ``strength``; never-used ones are unchanged."""
-
-    strength: float = 0.1
-    name: str = "heat"
-
-    def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        warmth = heat_of_items((cand.item for cand in pool), ctx)
-
-        def weigh(cand: Candidate) -> Candidate:
-            own = warmth[cand.item.id]
-            noted = with_heat(cand, own)
-            if not own.used or not own.heat:
-                return noted
-            factor = 1.0 + self.strength * own.heat / 100
-            return noted.with_evidence(self.name, "times", factor, own.told)
-
-        return sort_by_score(weigh(cand) for cand in pool)
-
-
-@dataclass(frozen=True, slots=True)
-class Momentum:
-    """Boost memories about currently active entities by up to ``strength``.
-
-    Memories without a known entity are unchanged.
-    """
-
-    strength: float = 0.1
-    name: str = "momentum"
-
-    def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        stirs = top_momentum((cand.item for cand in pool), ctx)
-
-        def weigh(cand: Candidate) -> Candidate:
-            stir = stirs.get(cand.item.id)
-            if stir is None:
-                return cand
-            factor = 1.0 + self.strength * stir.momentum / 10
-            noted = with_momentum(cand, stir)
-            return noted.with_evidence(self.name, "times", factor, pace_of(stir.momentum))
-
-        return sort_by_score(weigh(cand) for cand in pool)
-
-
 class CompositeWeights(NamedTuple):
     """The weight of each component of a composite score."""
 
