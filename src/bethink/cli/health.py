@@ -36,7 +36,7 @@ _STATS_SHOWN = ("space", "path", "bytes", "sqlite", "schema", "memories", "vecto
 
 
 @command("doctor", examples=["bethink doctor", "bethink doctor --repair"])
-@click.option("--repair", is_flag=True, help="Make anew what is derived and wrong.")
+@click.option("--repair", is_flag=True, help="Recreate derived data that is wrong.")
 @pass_app
 def doctor(app: App, *, repair: bool) -> int:
     """Check the store for problems.
@@ -45,31 +45,32 @@ def doctor(app: App, *, repair: bool) -> int:
     word indexes, the vectors and the journal. Exit code 3 when something is wrong.
     """
     with app.open() as memory:
-        counted = memory.stats()
+        statistics = memory.stats()
         findings = [*memory.doctor(repair=repair), *_check_embeddings(memory, repair=repair)]
     findings += _check_hooks_log()
-    in_use = {name: counted[name] for name in _STATS_SHOWN}
+    findings += _check_plugins()
+    in_use = {name: statistics[name] for name in _STATS_SHOWN}
     in_use |= {"vector_path": "bits scan", "profile": app.settings.profile}
     wrong = [finding for finding in findings if not (finding.ok or finding.repaired)]
     if app.json:
-        from bethink.render.wire import mapping_json  # plain output does without
+        from bethink.render.wire import mapping_json  # only for --json
 
-        told = [finding._asdict() for finding in findings]
-        app.out.json({"ok": not wrong, "in_use": mapping_json(in_use), "findings": told})
+        results = [finding._asdict() for finding in findings]
+        app.out.json({"ok": not wrong, "in_use": mapping_json(in_use), "findings": results})
     else:
         _print_facts(app, in_use)
         app.out.line()
         _print_findings(app, findings)
         if wrong:
-            app.out.line(red(f"{plural(len(wrong), 'finding')} to look at"))
+            app.out.line(red(f"{plural(len(wrong), 'problem')} found"))
         else:
-            app.out.line(green("all is well"))
+            app.out.line(green("no problems found"))
     return _EXIT_UNHEALTHY if wrong else 0
 
 
 def _check_hooks_log() -> Iterator[CheckResult]:
     """Report recent lines of the hooks log, if there are any."""
-    from bethink.config.paths import hooks_log  # the other commands do without
+    from bethink.config.paths import hooks_log  # only for this command
     from bethink.ports import CheckResult
 
     path = hooks_log()
@@ -77,13 +78,39 @@ def _check_hooks_log() -> Iterator[CheckResult]:
     since = f"{datetime.now(UTC) - timedelta(days=_HOOK_LOG_DAYS):%Y-%m-%d}"
     recent = [line for line in lines if line >= since]
     if recent:
-        told = f"{plural(len(recent), 'line')} of late in {path}; the last: {recent[-1]}"
-        yield CheckResult("hooks", True, told)
+        problems = plural(len(recent), "hook problem")
+        text = f"{problems} in the last {_HOOK_LOG_DAYS} days, see {path}; latest: {recent[-1]}"
+        yield CheckResult("hooks", True, text)
+
+
+def _check_plugins() -> Iterator[CheckResult]:
+    """Load every installed plug-in, if there are any; report what cannot be used."""
+    from bethink.errors import BadPlugin  # only for this command
+    from bethink.importers import IMPORTERS
+    from bethink.models import EMBEDDERS
+    from bethink.models.llm import LLMS
+    from bethink.models.rerank import RERANKERS
+    from bethink.ports import CheckResult
+    from bethink.retrieval.retrievers import RETRIEVERS
+    from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
+    from bethink.store import STORES
+
+    models = (EMBEDDERS, RERANKERS, LLMS)
+    for table in (RETRIEVERS, FUSIONS, STAGES, ASSEMBLERS, *models, IMPORTERS, STORES):
+        for name in table.installed:
+            try:
+                table[name]
+            except BadPlugin as error:
+                yield CheckResult("plug-ins", False, error.message)
+            else:
+                yield CheckResult("plug-ins", True, f"{table.kind} {name}")
+        for problem in table.shadowed():
+            yield CheckResult("plug-ins", False, problem)
 
 
 def _check_embeddings(memory: Memory, *, repair: bool) -> Iterator[CheckResult]:
     """Check that every memory has a vector of the current model; they can be recreated."""
-    from bethink.ports import CheckResult  # the other commands do without
+    from bethink.ports import CheckResult  # only for this command
 
     if memory.embedder is None:
         return
@@ -97,20 +124,20 @@ def _check_embeddings(memory: Memory, *, repair: bool) -> Iterator[CheckResult]:
             "embeddings", False, _describe_reindexed(memory.make_missing()), repaired=True
         )
     else:
-        told = f"{' and '.join(lacking)} lack vectors of {model}: bethink reindex makes them"
-        yield CheckResult("embeddings", False, told)
+        text = f"{' and '.join(lacking)} lack vectors of {model}; bethink reindex creates them"
+        yield CheckResult("embeddings", False, text)
 
 
 def _describe_reindexed(counts: ReindexCounts) -> str:
     """Describe what was created, by kind; memories are always named, even if none."""
-    told = [f"made vectors for {plural(counts.vectors, 'memory')}"]
-    told += [f"vectors for {plural(counts.entities, 'entity')}"] if counts.entities else []
-    told += [plural(counts.signatures, "signature")] if counts.signatures else []
-    return ", ".join(told)
+    parts = [f"created vectors for {plural(counts.vectors, 'memory')}"]
+    parts += [f"vectors for {plural(counts.entities, 'entity')}"] if counts.entities else []
+    parts += [plural(counts.signatures, "signature")] if counts.signatures else []
+    return ", ".join(parts)
 
 
 def _print_findings(app: App, findings: list[CheckResult]) -> None:
-    heads = [Column(""), Column("what"), Column("finding", wide=True)]
+    heads = [Column(""), Column("check"), Column("result", wide=True)]
     rows = [(_finding_label(finding), bold(finding.name), finding.detail) for finding in findings]
     print_table(app.out, heads, rows)
 
@@ -118,7 +145,7 @@ def _print_findings(app: App, findings: list[CheckResult]) -> None:
 def _finding_label(finding: CheckResult) -> Piece:
     if finding.repaired:
         return yellow("repaired")
-    return green("ok") if finding.ok else red("wrong")
+    return green("ok") if finding.ok else red("problem")
 
 
 @command("stats", examples=["bethink stats", "bethink stats --json"])
@@ -126,21 +153,21 @@ def _finding_label(finding: CheckResult) -> Piece:
 def stats(app: App) -> None:
     """Show statistics of the store."""
     with app.open() as memory:
-        counted = memory.stats()
+        statistics = memory.stats()
     if app.json:
-        from bethink.render.wire import mapping_json  # plain output does without
+        from bethink.render.wire import mapping_json  # only for --json
 
-        app.out.json(mapping_json(counted))
+        app.out.json(mapping_json(statistics))
     else:
-        _print_facts(app, counted)
+        _print_facts(app, statistics)
 
 
 def _print_facts(app: App, facts: Mapping[str, Any]) -> None:
     for name, value in facts.items():
-        told = _format_value(value)
-        if told:
+        text = _format_value(value)
+        if text:
             title = f"{name.replace('_', ' '):<18}"
-            app.out.block(told, first=(dim(title),), indent=len(title))
+            app.out.block(text, first=(dim(title),), indent=len(title))
 
 
 def _format_value(value: Any) -> str:
@@ -162,12 +189,12 @@ def reindex(app: App) -> None:
     Can be interrupted and resumed at any time.
     """
     with app.open() as memory, progress(app, "reindexing", unit="memories") as advance:
-        made = memory.make_missing(progress=advance)
+        counts = memory.make_missing(progress=advance)
     if app.json:
-        counted = {"entities": made.entities, "signatures": made.signatures}
-        app.out.json({"reindexed": made.vectors, **counted})
+        counted = {"entities": counts.entities, "signatures": counts.signatures}
+        app.out.json({"reindexed": counts.vectors, **counted})
     else:
-        app.out.line(green(_describe_reindexed(made)))
+        app.out.line(green(_describe_reindexed(counts)))
 
 
 @command(
@@ -182,14 +209,14 @@ def reindex(app: App) -> None:
 @pass_app
 def completion(app: App, shell: str) -> None:
     """Print the completion script for a shell."""
-    from click.shell_completion import get_completion_class  # needed here only
+    from click.shell_completion import get_completion_class  # only for this command
 
     from bethink.cli.commands import bethink
     from bethink.cli.errors import COMPLETION_VARIABLE
 
-    made = get_completion_class(shell)
-    assert made is not None, "click knows these three"
-    script = made(bethink, {}, PROGRAM, COMPLETION_VARIABLE).source()
+    completer = get_completion_class(shell)
+    assert completer is not None, "click supports these shells"
+    script = completer(bethink, {}, PROGRAM, COMPLETION_VARIABLE).source()
     if app.json:
         app.out.json({"shell": shell, "script": script})
     else:
@@ -203,17 +230,17 @@ def version(app: App) -> None:
 
     With -v also those of Python and SQLite.
     """
-    import platform  # click has it loaded already
+    import platform  # already loaded by click
 
     from bethink.version import __version__
 
-    told = {"bethink": __version__}
+    versions = {"bethink": __version__}
     if app.json or app.verbose:
         import apsw
 
-        told |= {"python": platform.python_version(), "sqlite": apsw.sqlite_lib_version()}
+        versions |= {"python": platform.python_version(), "sqlite": apsw.sqlite_lib_version()}
     if app.json:
-        app.out.json(told)
+        app.out.json(versions)
     else:
-        for name, number in told.items():
+        for name, number in versions.items():
             app.out.line(f"{name} {number}")

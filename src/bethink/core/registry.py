@@ -47,6 +47,11 @@ class Registry(Mapping[str, T], Generic[T]):
         """The names of the built-in parts."""
         return tuple(self._parts)
 
+    @property
+    def installed(self) -> tuple[str, ...]:
+        """The names that plug-ins add."""
+        return tuple(name for name in self._plugins() if name not in self._parts)
+
     def __getitem__(self, name: str) -> T:
         if name not in self._loaded:
             self._loaded[name] = self._load(name)
@@ -57,10 +62,10 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __iter__(self) -> Iterator[str]:
         yield from self._parts
-        yield from (name for name in self._plugins() if name not in self._parts)
+        yield from self.installed
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self._parts) + len(self.installed)
 
     def name_of(self, part: object) -> str | None:
         """The name of a part, found without importing the others; None where it has none."""

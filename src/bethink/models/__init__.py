@@ -73,8 +73,7 @@ def open_model(models: Registry[Provider[T]], name: str) -> T:
     known = {one: models[one] for one in models.builtin}
     bare = [one for one, provider in known.items() if provider.bare]
     taking = [f"{one}:{provider.takes}" for one, provider in known.items() if provider.takes]
-    installed = [one for one in models if one not in known]
-    allowed = ", ".join([*bare, NONE, *taking, *installed])
+    allowed = ", ".join([*bare, NONE, *taking, *models.installed])
     raise BadSetting(f"there is no {models.kind} {name!r}", remedy=f"allowed: {allowed}")
 
 
