@@ -40,7 +40,7 @@ class Talking(Answering):
         if self.server.fault is not None:
             self.server.fault(self, answer)
         else:
-            self.add_given(self.shape(answer))
+            self.give(self.shape(answer))
 
     @property
     def protocol(self) -> str:
@@ -135,12 +135,12 @@ def talking() -> Iterator[LanguageServer]:
 
 
 def _says(answer: Any) -> Fault:
-    return lambda asked, _: asked.add_given(asked.shape(answer))
+    return lambda asked, _: asked.give(asked.shape(answer))
 
 
 def _empty(asked: Talking, answer: Any) -> None:
     emptied = {"openai": {"choices": []}, "anthropic": {"content": None}, "ollama": {"done": True}}
-    asked.add_given(emptied[asked.protocol])
+    asked.give(emptied[asked.protocol])
 
 
 def _silent(asked: Talking, answer: Any) -> None:
@@ -151,12 +151,12 @@ def _silent(asked: Talking, answer: Any) -> None:
         shaped["content"] = [{"type": "text"}]
     else:
         shaped["message"]["content"] = None
-    asked.add_given(shaped)
+    asked.give(shaped)
 
 
 def _cut(asked: Talking, answer: Any) -> None:
     half = json.dumps(answer)[:-2]
-    asked.add_given(asked.ended(half, openai="length", anthropic="max_tokens", ollama="length"))
+    asked.give(asked.ended(half, openai="length", anthropic="max_tokens", ollama="length"))
 
 
 # Where the server itself fails, or gives what is no answer in its protocol.
@@ -177,7 +177,7 @@ BROKEN |= {
 
 # Where the server works, but the model does not do what it was asked.
 WRONG: dict[str, Fault] = {
-    "half an object": lambda asked, answer: asked.add_given(asked.shape(json.dumps(answer)[:-2])),
+    "half an object": lambda asked, answer: asked.give(asked.shape(json.dumps(answer)[:-2])),
     "too long": _cut,
     "HTML": _says("<html><body>Please log in</body></html>"),
     "orders": _says(INJECTED),
@@ -185,12 +185,8 @@ WRONG: dict[str, Fault] = {
     "nothing": _says(""),
     "no object": _says("[1, 2, 3]"),
     "another object": _says({}),
-    "more than asked": lambda asked, answer: asked.add_given(
-        asked.shape({**answer, "more": INJECTED})
-    ),
-    "other types": lambda asked, answer: asked.add_given(
-        asked.shape(dict.fromkeys(answer, INJECTED))
-    ),
+    "more than asked": lambda asked, answer: asked.give(asked.shape({**answer, "more": INJECTED})),
+    "other types": lambda asked, answer: asked.give(asked.shape(dict.fromkeys(answer, INJECTED))),
     "no number": _says('{"score": NaN}'),
     "endless number": _says('{"score": ' + "9" * 5000 + "}"),
     "a key twice": _says('{"score": 1, "score": 2}'),
@@ -202,4 +198,4 @@ WRONG: dict[str, Fault] = {
 def refusing(asked: Talking, answer: Any) -> None:
     """A model that will not say it."""
     shaped = asked.ended("", openai="content_filter", anthropic="refusal", ollama="stop")
-    asked.add_given(shaped)
+    asked.give(shaped)

@@ -29,13 +29,13 @@ class Reranking(Answering):
         self.server.asked.append((self.path, dict(self.headers), asked))
         texts = asked.get(self.server.field)
         if texts is None:
-            self.add_given({"error": f"missing field {self.server.field}"}, 422)
+            self.give({"error": f"missing field {self.server.field}"}, 422)
         elif len(texts) > self.server.most or max(map(len, texts)) > self.server.max_text:
-            self.add_given({"error": "too much"}, 413)
+            self.give({"error": "too much"}, 413)
         elif self.server.fault is not None:
             self.server.fault(self, [score(asked["query"], text) for text in texts])
         else:
-            self.add_given(self.shape([score(asked["query"], text) for text in texts]))
+            self.give(self.shape([score(asked["query"], text) for text in texts]))
 
     def shape(self, vectors: list[Any]) -> Any:
         """As the dialect puts it: best first, but for the one that has no places."""
@@ -72,11 +72,11 @@ def reranking() -> Iterator[RerankServer]:
 
 
 def _changed(change: Callable[[list[Any]], list[Any]]) -> Callable[[Answering, list[Any]], None]:
-    return lambda asked, scores: asked.add_given(asked.shape(change(scores)))
+    return lambda asked, scores: asked.give(asked.shape(change(scores)))
 
 
 def _rows(*rows: Any) -> Callable[[Answering, list[Any]], None]:
-    return lambda asked, _: asked.add_given({"results": list(rows)})
+    return lambda asked, _: asked.give({"results": list(rows)})
 
 
 _OF_VECTORS = ("empty vectors", "no vectors", "too many vectors", "wrong dimension", "ragged",
