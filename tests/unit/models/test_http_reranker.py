@@ -146,7 +146,7 @@ def test_nothing_to_read_asks_nobody(server):
 
 def test_a_text_that_is_not_mentioned_gets_nothing(server):
     """A server may name only the best."""
-    server.fault = lambda asked, _: asked.add_given(
+    server.fault = lambda asked, _: asked.give(
         {"results": [{"index": 2, "relevance_score": 0.7}]}
     )
 
@@ -166,7 +166,7 @@ def test_a_text_that_is_not_mentioned_gets_nothing(server):
 )
 def test_scores_are_shares_or_logits(server, given, read):
     """Where one lies outside 0 to 1, all are logits: the order is never mixed up."""
-    server.fault = lambda asked, _: asked.add_given({"scores": given})
+    server.fault = lambda asked, _: asked.give({"scores": given})
 
     assert opened(server)(ASKED, TEXTS[:3]) == pytest.approx(read, abs=1e-4)
 
@@ -194,7 +194,7 @@ def test_every_fault_is_a_sentence_in_time(server, fault):
 
 def test_a_refusal_that_stays_is_not_asked_for_long(server):
     """A server that refuses every question is asked a handful of times, not once a text."""
-    server.fault = lambda asked, _: asked.add_given({}, 400)
+    server.fault = lambda asked, _: asked.give({}, 400)
 
     with pytest.raises(ModelError, match="answers 400"):
         opened(server)(ASKED, [f"text {number}" for number in range(50)])

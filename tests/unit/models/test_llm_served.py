@@ -65,7 +65,7 @@ def failing(times, fault, answer=None):
         if left:
             left.pop()(asked, usual)
         else:
-            asked.add_given(asked.shape(answer or usual))
+            asked.give(asked.shape(answer or usual))
 
     return act
 
@@ -184,7 +184,7 @@ def test_openais_refusal_field_is_one_too(server):
     def refuse(asked, answer):
         shaped = asked.shape("")
         shaped["choices"][0]["message"] = {"content": None, "refusal": INJECTED}
-        asked.add_given(shaped)
+        asked.give(shaped)
 
     server.fault = refuse
 
@@ -218,7 +218,7 @@ def test_what_may_pass_is_tried_again(server, model, fault):
 @pytest.mark.parametrize("status", [408, 409, 425, 501])
 def test_which_refusals_may_pass(server, model, status):
     """A time-out or conflict on the server's side may; a 4xx of another kind will not."""
-    server.fault = failing(1, lambda asked, _: asked.add_given({}, status))
+    server.fault = failing(1, lambda asked, _: asked.give({}, status))
 
     if status == 425:
         with pytest.raises(ModelError, match="answers 425"):
@@ -242,7 +242,7 @@ def test_a_server_that_asks_for_patience_gets_it(server, provider):
     """Retry-After is kept where there is time for it; else the model has failed."""
     slept: list[float] = []
     model = OPEN[provider]("test", patience=LlmTimeouts(sleep=slept.append))
-    server.fault = failing(1, lambda asked, _: asked.add_given({}, 429, Retry_After="3"))
+    server.fault = failing(1, lambda asked, _: asked.give({}, 429, Retry_After="3"))
 
     assert model.complete(prompt(), budget=Budget()) == {"score": 7}
     assert slept == [3.0]
@@ -303,7 +303,7 @@ def test_tokens_are_estimated_where_nobody_counts(server, model):
         for key in ("prompt_eval_count", "eval_count"):
             shaped.pop(key, None)
         shaped["usage"] = {"prompt_tokens": -5, "completion_tokens": "many", "input_tokens": True}
-        asked.add_given(shaped)
+        asked.give(shaped)
 
     server.fault, budget, asked = uncounted, Budget(), prompt()
 
@@ -319,7 +319,7 @@ def test_a_server_is_asked_in_a_form_it_knows(server, model, provider, unknown):
     """Schema, then JSON, then words that hold the schema; what worked is remembered."""
     if provider == "anthropic":
         unknown = 1
-    server.fault = failing(unknown, lambda asked, _: asked.add_given({"error": INJECTED}, 400))
+    server.fault = failing(unknown, lambda asked, _: asked.give({"error": INJECTED}, 400))
     asked = prompt()
 
     assert model.complete(asked, budget=Budget()) == {"score": 7}
@@ -338,7 +338,7 @@ def test_a_known_form_is_not_given_up(server, model):
     """After the first success a 400 is about the prompt, and costs one request."""
     model.complete(prompt(), budget=Budget())
     server.asked.clear()
-    server.fault = lambda asked, _: asked.add_given({}, 400)
+    server.fault = lambda asked, _: asked.give({}, 400)
 
     with pytest.raises(ModelError, match="answers 400"):
         model.complete(prompt(), budget=Budget())
@@ -350,7 +350,7 @@ def test_a_known_form_is_not_given_up(server, model):
 
 def test_a_server_that_knows_no_form_is_said(server, model, provider):
     """All forms are tried, and none is remembered."""
-    server.fault = lambda asked, _: asked.add_given({}, 422)
+    server.fault = lambda asked, _: asked.give({}, 422)
 
     with pytest.raises(ModelError, match="answers 422"):
         model.complete(prompt(), budget=Budget())
@@ -399,7 +399,7 @@ def test_no_other_server_is_ever_asked(server, model, monkeypatch):
         for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, elsewhere.url)
         for status in (301, 302, 307, 308):
-            server.fault = lambda asked, _, status=status: asked.add_given(
+            server.fault = lambda asked, _, status=status: asked.give(
                 {}, status, Location=f"{elsewhere.url}{asked.path}"
             )
             with pytest.raises(ModelError, match="points to another address"):

@@ -137,7 +137,7 @@ def test_what_may_pass_is_tried_again(server, embedder, fault):
     def twice(asked, vectors):
         failing = next(tries, None)
         if failing is None:
-            asked.add_given(asked.shape(vectors))
+            asked.give(asked.shape(vectors))
         else:
             failing(asked, vectors)
 
@@ -166,9 +166,9 @@ def test_a_server_that_asks_for_patience_gets_it(server, provider):
 
     def once(asked, vectors):
         if next(answers, None):
-            asked.add_given({}, 429, Retry_After="1")
+            asked.give({}, 429, Retry_After="1")
         else:
-            asked.add_given(asked.shape(vectors))
+            asked.give(asked.shape(vectors))
 
     server.fault = once
 
@@ -244,9 +244,9 @@ def test_texts_that_are_too_long_are_cut(server, embedder):
     def strict(asked, vectors):
         inputs = asked.server.asked[-1][2]["input"]
         if any(len(text) > 1200 for text in inputs):
-            asked.add_given({"error": "too long"}, 400)
+            asked.give({"error": "too long"}, 400)
         else:
-            asked.add_given(asked.shape(vectors))
+            asked.give(asked.shape(vectors))
 
     server.fault = strict
     long = "word " * 3000
@@ -357,9 +357,9 @@ def test_a_recall_goes_on_where_the_scale_cannot_be_had(server, provider):
 
         def only_questions(answering, vectors):
             if len(vectors) > 1:
-                answering.add_given({}, 500)
+                answering.give({}, 500)
             else:
-                answering.add_given(answering.shape(vectors))
+                answering.give(answering.shape(vectors))
 
         server.fault = only_questions
         answer = memory.recall("who has the deploy key in a vault now?")
