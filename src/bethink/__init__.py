@@ -14,6 +14,27 @@ from typing import TYPE_CHECKING, Any
 from bethink.version import __version__
 
 if TYPE_CHECKING:
+    from bethink.config.settings import Settings, load_settings
+    from bethink.errors import (
+        BadPlugin,
+        BadProfile,
+        BadSetting,
+        BadText,
+        BethinkError,
+        Conflict,
+        Forbidden,
+        LooksPasted,
+        MissingExtra,
+        ModelError,
+        NotFound,
+        Refused,
+        SchemaTooNew,
+        StoreBusy,
+        StoreDamaged,
+        StoreError,
+        TooLarge,
+    )
+    from bethink.importers.entry import Importer
     from bethink.memory import Forgotten, Memory
     from bethink.model import (
         Candidate,
@@ -23,50 +44,89 @@ if TYPE_CHECKING:
         Filters,
         Item,
         Link,
+        Query,
         Recall,
         Remembered,
+        Thread,
     )
+    from bethink.ports import Embedder, Embedding, LanguageModel, Reranker, Store
+    from bethink.retrieval.context import Assembler, Context, Fusion, Retriever, Stage
+    from bethink.retrieval.profile import Profile, load_profile
 
 __all__ = [
+    "Assembler",
+    "BadPlugin",
+    "BadProfile",
+    "BadSetting",
+    "BadText",
+    "BethinkError",
     "Candidate",
+    "Conflict",
+    "Context",
     "Draft",
+    "Embedder",
+    "Embedding",
     "Entity",
     "Evidence",
     "Filters",
+    "Forbidden",
     "Forgotten",
+    "Fusion",
+    "Importer",
     "Item",
+    "LanguageModel",
     "Link",
+    "LooksPasted",
     "Memory",
+    "MissingExtra",
+    "ModelError",
+    "NotFound",
+    "Profile",
+    "Query",
     "Recall",
+    "Refused",
     "Remembered",
+    "Reranker",
+    "Retriever",
+    "SchemaTooNew",
+    "Settings",
+    "Stage",
+    "Store",
+    "StoreBusy",
+    "StoreDamaged",
+    "StoreError",
+    "Thread",
+    "TooLarge",
     "__version__",
+    "load_profile",
+    "load_settings",
 ]
 
-
-_LAZY_EXPORTS = {
-    "Memory": "bethink.memory",
-    "Forgotten": "bethink.memory",
-    **dict.fromkeys(
-        (
-            "Candidate",
-            "Draft",
-            "Entity",
-            "Evidence",
-            "Filters",
-            "Item",
-            "Link",
-            "Recall",
-            "Remembered",
-        ),
-        "bethink.model",
-    ),
+_NAMES_BY_MODULE = {
+    "memory": "Memory Forgotten",
+    "model": "Candidate Draft Entity Evidence Filters Item Link Query Recall Remembered Thread",
+    "retrieval.profile": "Profile load_profile",
+    "retrieval.context": "Assembler Context Fusion Retriever Stage",
+    "ports": "Embedder Embedding LanguageModel Reranker Store",
+    "importers.entry": "Importer",
+    "config.settings": "Settings load_settings",
+    "errors": """BadPlugin BadProfile BadSetting BadText BethinkError Conflict Forbidden LooksPasted
+        MissingExtra ModelError NotFound Refused SchemaTooNew StoreBusy StoreDamaged StoreError
+        TooLarge""",
 }
+_MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
     """Import public names on first access, so that importing the package stays cheap."""
-    if name in _LAZY_EXPORTS:
-        import importlib
+    if name not in _MODULES:
+        raise AttributeError(f"module 'bethink' has no attribute {name!r}")
+    import importlib  # start-up time: a program may need only the version
 
-        return getattr(importlib.import_module(_LAZY_EXPORTS[name]), name)
-    raise AttributeError(f"module 'bethink' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"bethink.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

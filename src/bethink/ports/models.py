@@ -113,7 +113,12 @@ def late_interaction(embedder: object) -> LateInteraction | None:
     return embedder if implements(embedder, LateInteraction) else None
 
 
-Reranker = Callable[[str, Sequence[str]], Sequence[float]]
+class Reranker(Protocol):
+    """Scores texts against a query, each from 0 to 1, by reading both together."""
+
+    def __call__(self, query: str, texts: Sequence[str], /) -> Sequence[float]:
+        """One score per text, in their order; a text's score does not depend on the others."""
+        ...
 
 
 class Unusable(ModelError):
