@@ -23,6 +23,23 @@ _FENCED = re.compile(r"(^```.*?^```[ ]*$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?![a-z]+:|#|/)([^)\s#]+)(#[^)\s]*)?\)")
 
 
+def on_config(config: Any) -> Any:
+    """Replace each folder in the navigation by its pages, in order of their names."""
+    entries = [
+        {title: _pages(Path(config["docs_dir"]), page) if str(page).endswith("/") else page}
+        for entry in config["nav"]
+        for title, page in entry.items()
+    ]
+    config["nav"] = [entry for entry in entries if next(iter(entry.values()))]
+    return config
+
+
+def _pages(docs: Path, folder: str) -> list[str]:
+    pages = sorted(path.name for path in (docs / folder).glob("*.md"))
+    pages.sort(key=lambda name: name not in ("README.md", "index.md"))
+    return [f"{folder}{name}" for name in pages]
+
+
 def on_files(files: Files, config: Any) -> Files:
     """Add the files of the repository that are pages of the site."""
     for source, page in COPIED.items():
