@@ -101,6 +101,7 @@ lately | 2026-11-08 | 2026-11-16
 in recent weeks | 2026-10-18 | 2026-11-16
 the other day | 2026-11-08 | 2026-11-15
 these days | 2026-10-16 | 2026-11-16
+just now | 2026-11-15 | 2026-11-16
 last Friday | 2026-11-13 | 2026-11-14
 on Friday | 2026-11-13 | 2026-11-14
 this Friday | 2026-11-13 | 2026-11-14
@@ -364,6 +365,7 @@ CHINESE = """
 昨天下午三点 | 2026-11-14T15:00 | 2026-11-14T16:00
 最近三天 | 2026-11-13 | 2026-11-16
 最近 | 2026-11-08 | 2026-11-16
+刚才 | 2026-11-15 | 2026-11-16
 上个月底 | 2026-10-21 | 2026-11-01
 去年 | 2025-01-01 | 2026-01-01
 2023年夏天 | 2023-06-01 | 2023-09-01
@@ -387,6 +389,8 @@ they march 3 miles a day
 it may work
 March on, he said
 we march to the release
+I may go and march on
+they sing and may stay
 the sun was out
 Sun Microsystems
 he sat there

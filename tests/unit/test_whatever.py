@@ -19,7 +19,7 @@ from bethink.retrieval.query_analysis import (
 from bethink.testing import FixedClock
 
 NOW = datetime(2026, 11, 15, 14, 30, tzinfo=UTC)  # a Sunday
-LANGUAGES = (ENGLISH, "german", "spanish", "french", CHINESE)
+LANGUAGES = (ENGLISH, "de", "es", "fr", CHINESE)
 
 
 def at(month: int, day: int) -> datetime:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import unicodedata
 from typing import Protocol
@@ -132,6 +133,11 @@ def _char_bigrams(run: str) -> list[str]:
     if len(letters) == 1:
         return [letters]
     return [letters[i : i + 2] for i in range(len(letters) - 1)]
+
+
+def bm25_idf(documents: int, held: int) -> float:
+    """BM25's inverse document frequency of a word held by so many of the documents."""
+    return math.log(1.0 + (max(documents - held, 0) + 0.5) / (held + 0.5))
 
 
 # --- Sentences and captions -------------------------------------------------------------

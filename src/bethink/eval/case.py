@@ -14,12 +14,12 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any, Literal
 
-from bethink.lang.dates.tokens import MONTHS, WEEKDAYS
+from bethink.lang.words import MONTHS, WEEKDAYS
 from bethink.model import Draft
 
 Level = Literal["turn", "session"]
 
-# Where a data set names no time at all, it is this moment: runs must not depend on the day.
+# The time of data sets without times: runs must not depend on the current day.
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -140,7 +140,7 @@ Foreign = Literal["off", "easy", "hard"]
 _NAME_INSIDE_SENTENCE = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z][a-z]{2,}\b")
 _CAPITALISED_WORD = re.compile(r"\b[A-Z][a-z]{2,}\b")
 _ROLES = ("user", "assistant", "system")
-# Capitalised wherever they stand, and nobody's name.
+# Always capitalised, but no names.
 _CALENDAR_WORDS = frozenset(
     word.capitalize() for word in (*WEEKDAYS, *MONTHS, "english", "christmas")
 )
@@ -166,9 +166,9 @@ def sample_foreign_questions(
         for question in case.questions
         if case.name != target.name and question.answerable
     ]
-    random = Random(f"{seed}/{target.name}")  # noqa: S311 - drawn to be repeatable
+    random = Random(f"{seed}/{target.name}")  # noqa: S311 - repeatable on purpose
     chosen = random.sample(others, min(count, len(others)))
-    # The moment of another case may lie before anything that this one remembers.
+    # The time of the other case may be before all memories of this one.
     return [replace(question, now=target.now) for question in chosen]
 
 

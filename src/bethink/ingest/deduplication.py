@@ -23,6 +23,7 @@ from bethink.ingest.admission import (
     occurred_at_different_times,
     trust_of,
 )
+from bethink.lang.words import negations, word_set_of
 from bethink.model import Collision, Draft, Filters, Item, Remembered
 from bethink.ports import Embedding, Scope
 
@@ -37,17 +38,8 @@ NEAR_THRESHOLD = 0.8
 _SEED = 0x5EED_0F_5EED
 _MAX_WORDS = 2_000  # words; what comes later changes little
 # Too common to find anything by; in a pair, and in the judging, they still count.
-_STOP_WORD_TEXT = """
-a an and are as at be but by for from had has have he her his i if in into is it its me my of on or
-our she so that the their them then there they this to us was we were what when which who will with
-you your
-"""
-_STOP_WORDS = frozenset(_STOP_WORD_TEXT.split())
+_STOP_WORDS = word_set_of("en", "stop_words", "sketch")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-_NEGATIONS = frozenset(
-    {"not", "no", "never", "don't", "doesn't", "isn't", "aren't", "won't", "can't"}
-)
-_NEGATIONS |= {"cannot", "without", "didn't", "wasn't", "shouldn't", "mustn't", "do", "does", "did"}
 
 
 def minhash_sketch(folded: str) -> tuple[int, ...]:
@@ -119,7 +111,8 @@ def text_skeleton(folded: str) -> list[str]:
 
     Texts that share a skeleton are near-duplicates, never equal.
     """
-    return [_NUMBER.sub("0", word) for word in _shingle_words(folded) if word not in _NEGATIONS]
+    passed_over = negations().words | word_set_of("en", "negations", "auxiliaries")
+    return [_NUMBER.sub("0", word) for word in _shingle_words(folded) if word not in passed_over]
 
 
 _MAX_COMPARED = 16  # most alike come first, and more are not reported anyway
@@ -185,7 +178,7 @@ def find_repeated_keys(
         if key in first:
             again[at] = first[key]
             used = prepared[first[key]].fingerprint
-        elif stored := ctx.store.find_key(key):
+        elif stored := ctx.store.items.find_key(key):
             known[at] = Remembered(stored[0], "repeated", redacted=piece.redacted)
             used = stored[1]
         else:
@@ -216,7 +209,7 @@ def deduplicate(
             fresh.append(ComparedDraft(piece, is_restatement=True))
             continue
         bands = () if piece.draft.session is not None else minhash_sketch(piece.folded)
-        found = ctx.store.find_duplicates(piece.fingerprint, bands, scope)
+        found = ctx.store.items.find_duplicates(piece.fingerprint, bands, scope)
         compared, twin = _compare(piece, bands, found, batch)
         if twin and piece.draft.key is not None and piece.id not in taken:
             # The store answers as well, and notes that the key was used.
@@ -282,7 +275,7 @@ def _taken_ids(prepared: Sequence[PreparedDraft], ctx: WriteContext) -> set[str]
     for item_id, times in Counter(given).items():
         if times > 1:
             raise _id_conflict(item_id)
-    return set(ctx.store.get(given)) if given else set()
+    return set(ctx.store.items.get(given)) if given else set()
 
 
 def _id_conflict(item_id: str) -> Conflict:
@@ -309,7 +302,7 @@ def find_near_duplicates(
         elif share >= _MIN_SHINGLE_SHARE and other.stored:
             doubtful[other.id] = other.text
     if embedding is not None and ctx.embedder is not None and doubtful:
-        vectors = ctx.store.embeddings(list(doubtful), ctx.embedder.model)
+        vectors = ctx.store.vectors.embeddings(list(doubtful), ctx.embedder.model)
         for other_id, found in vectors.items():
             cosine = float(found.vector @ embedding.vector)
             if cosine >= _SAME_MEANING_COSINE:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from bethink.core.text import word_set
 from bethink.errors import ModelError
 from bethink.ingest.admission import WriteContext
+from bethink.lang.words import word_set_of
 from bethink.model import Collision, Entity, Filters, Item, Link, Node
 from bethink.ports import Embedding, Mention, Record, Scope, TextSearch
 
@@ -38,7 +39,7 @@ def embed_new_entities(records: Sequence[Record], ctx: WriteContext) -> list[Rec
 def _embed_missing(mentioned: dict[str, Entity], ctx: WriteContext) -> dict[str, Embedding]:
     if ctx.embedder is None or not mentioned:
         return {}
-    lacking = ctx.store.lacking_vectors(list(mentioned), ctx.embedder.model)
+    lacking = ctx.store.vectors.lacking_vectors(list(mentioned), ctx.embedder.model)
     if not lacking:
         return {}
     try:
@@ -66,8 +67,10 @@ _CAUSAL_CUE = re.compile(
     r"\b(?:because|caused|causes|cause|led to|leads to|due to|resulted in|triggered|therefore"
     r"|as a result|that is why|that's why|consequently|so that's)\b"
 )
-_CAUSAL_HINTS = ("caus", "led to", "leads to", "due to", "result", "trigger", "that's why", "that is why",
-          "therefore", "consequently")  # fmt: skip
+_CAUSAL_HINTS = (
+    *("caus", "led to", "leads to", "due to", "result", "trigger"),
+    *("that's why", "that is why", "therefore", "consequently"),
+)
 _ID_PATTERN = re.compile(r"\b(?:[0-9a-hjkmnp-tv-z]{16})\b")
 _EFFECT_CUE = re.compile(r"\b(?:caused|causes|led to|leads to|resulted in|triggered)\s+(?!by\b)")
 _CAUSE_CUE = re.compile(r"\b(?:because(?: of)?|due to|caused by|triggered by)\s+")
@@ -75,9 +78,7 @@ _CAUSAL_OPENINGS = (
     *("because of that", "because of this", "therefore", "as a result", "that is why"),
     *("that's why", "consequently", "this caused", "that caused", "this led to", "so that's why"),
 )
-_CAUSAL_STOP_WORDS = word_set(
-    "the a an of in on at to was were is are by that this it and or our we had has"
-)
+_CAUSAL_STOP_WORDS = word_set_of("en", "stop_words", "cause")
 
 
 class EarlierTurns(NamedTuple):
@@ -112,7 +113,7 @@ def _find_causes(
     item: Item, text: str, earlier: EarlierTurns, ctx: WriteContext, *, searching: bool
 ) -> Iterator[tuple[str, str, float]]:
     ids = list(dict.fromkeys(_ID_PATTERN.findall(text)))[:MAX_CAUSES]
-    for known in ctx.store.get(ids) if ids else ():
+    for known in ctx.store.items.get(ids) if ids else ():
         at = text.find(known)
         forward = _EFFECT_CUE.search(text[:at])
         yield known, "causes" if forward else "caused_by", 0.9
@@ -130,7 +131,7 @@ def _find_causes(
 
 def _last_turn(item: Item, ctx: WriteContext) -> str | None:
     filters = Filters(sessions=(item.session or "",), max_classification=3)
-    found = ctx.store.browse(Scope(filters, ctx.now), limit=1)
+    found = ctx.store.items.browse(Scope(filters, ctx.now), limit=1)
     return found[0].id if found else None
 
 
@@ -141,7 +142,7 @@ def _find_cause_memory(clause: str, item: Item, ctx: WriteContext) -> str | None
     if len(wanted) < _MIN_WORDS:
         return None
     scope = Scope(Filters(max_classification=item.classification), ctx.now)
-    for match in ctx.store.search_text(TextSearch(clause, depth=3), scope).matches:
+    for match in ctx.store.search.text(TextSearch(clause, depth=3), scope).matches:
         shared = wanted & word_set(match.item.text)
         if match.item.id != item.id and len(shared) >= _MIN_SHARED * len(wanted):
             return match.item.id
@@ -264,7 +265,7 @@ def find_similar(
     filters = Filters(levels=(item.level,), max_classification=item.classification)
     depth = MAX_SIMILAR + len(known_ids) + 1
     try:
-        found = ctx.store.search_vector(
+        found = ctx.store.search.vector(
             embedding.vector, ctx.embedder.model, depth, Scope(filters, ctx.now)
         )
     except ModelError:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bethink.core.text import caption, fold, strip_hidden, word_set
 from bethink.errors import ModelError
 from bethink.ingest.admission import DERIVED_SOURCE
+from bethink.lang.words import MONTHS, WEEKDAYS, word_set_of
 from bethink.maintain.consolidate import (
     RULES,
     SECRET_CLASSIFICATION,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 _MAX_ITERATIONS = 10
-_HUB_SHARE = 0.6  # an entity that more than this share of all memories mention tells nothing
+_HUB_SHARE = 0.6  # an entity mentioned by more than this share of all memories is not distinctive
 
 
 class SubjectGroup(NamedTuple):
@@ -66,7 +67,7 @@ def group_by_subject(items: Sequence[Item]) -> dict[SubjectGroup, list[Item]]:
     counted = Counter(entity for item in items for entity in item.entities)
     ceiling = max(2.0, _HUB_SHARE * len(items))
     groups: defaultdict[SubjectGroup, list[Item]] = defaultdict(list)
-    for item in sorted(items, key=lambda one: (one.text, one.when, one.id)):
+    for item in sorted(items, key=lambda entry: (entry.text, entry.when, entry.id)):
         subject = _subject_of(item, counted, ceiling)
         groups[SubjectGroup(subject, item.classification, item.trust)].append(item)
     return dict(sorted(groups.items()))
@@ -76,9 +77,9 @@ def _subject_of(item: Item, counted: Mapping[str, int], ceiling: float) -> str:
     """Return the memory's topic, else its most shared entity, else its kind."""
     if item.topic:
         return f"topic:{item.topic}"
-    telling = [entity for entity in item.entities if 2 <= counted[entity] <= ceiling]
-    if telling:
-        return min(telling, key=lambda entity: (-counted[entity], entity))
+    distinctive = [entity for entity in item.entities if 2 <= counted[entity] <= ceiling]
+    if distinctive:
+        return min(distinctive, key=lambda entity: (-counted[entity], entity))
     return f"kind:{item.kind}"
 
 
@@ -97,7 +98,7 @@ def split_by_meaning(items: Sequence[Item], vectors: Matrix | None, most: int) -
         part = waiting.pop()
         halves = _bisect(part, vectors) if len(part) > most else [part]
         if len(halves) == 1 and len(part) > most:
-            halves = [part[:most], part[most:]]  # all alike: any cut is as good
+            halves = [part[:most], part[most:]]  # all equal: any cut will do
         parts += [half for half in halves if len(half) <= most]
         waiting += [half for half in halves if len(half) > most]
     return sorted(parts)
@@ -131,7 +132,7 @@ def _bisect(part: Sequence[int], vectors: Matrix) -> list[list[int]]:
         for side, rows_of in ((0, rows[~sides]), (1, rows[sides])):
             total = rows_of.sum(axis=0)
             centres[side] = total / (float(np.linalg.norm(total)) or 1.0)
-    halves = [[one for one, on in zip(part, sides, strict=True) if on == side] for side in (0, 1)]
+    halves = [[member for member, on in zip(part, sides, strict=True) if on == side] for side in (0, 1)]
     return [half for half in halves if half]
 
 
@@ -141,29 +142,16 @@ def similarity_matrix(items: Sequence[Item], vectors: Matrix | None) -> list[lis
         table: list[list[float]] = (vectors @ vectors.T).tolist()
         return table
     words = [word_set(item.text) for item in items]
-    return [[len(one & other) / (len(one | other) or 1) for other in words] for one in words]
+    return [[len(words_of_item & other) / (len(words_of_item | other) or 1) for other in words] for words_of_item in words]
 
 
 MAX_POINTS = 5
 POINT_CHARACTERS = 200
-_REDUNDANCY_PENALTY = 0.5  # how much a point loses for saying what another says
+_REDUNDANCY_PENALTY = 0.5  # penalty of a point for repeating another
 _MAX_TITLE_WORDS = 3
-_MIN_LETTERS = 4  # letters of a word that may stand in a title
-# Words that stand in any text and so tell nothing of these.
-_COMMON_WORDS = word_set("""
-about above after again against ahead along already also although always among another around
-because been before being below between both cannot could does doing done down during each
-either else even ever every everybody everyone everything from further gets give given goes
-going gone have having here into itself just know known last later least less like made make
-makes many might more most much must near nearly never next nobody none nothing often once only
-other others over please quite rather really same seen shall should since some somebody someone
-something soon still such than that their them then there these they thing things this those
-though through today together tomorrow took toward towards under unless until upon used uses
-using very want wants well went were what when where whether which while whole whom whose will
-with within without would yesterday your
-monday tuesday wednesday thursday friday saturday sunday january february march april june july
-august september october november december
-""")
+_MIN_LETTERS = 4  # minimum letters of a word in a title
+# Common words that are not distinctive in a title.
+_COMMON_WORDS = word_set_of("en", "stop_words", "title").union(MONTHS, WEEKDAYS)
 _WORD = re.compile(r"\w+")
 
 
@@ -185,7 +173,7 @@ def points_of(items: Sequence[Item], likeness: Sequence[Sequence[float]]) -> lis
                 left,
                 key=lambda at: (
                     centrality[at]
-                    - _REDUNDANCY_PENALTY * max((likeness[at][one] for one in chosen), default=0),
+                    - _REDUNDANCY_PENALTY * max((likeness[at][index] for index in chosen), default=0),
                     items[at].importance,
                     items[at].text,
                 ),
@@ -194,7 +182,7 @@ def points_of(items: Sequence[Item], likeness: Sequence[Sequence[float]]) -> lis
     bearing: dict[int, list[str]] = {at: [items[at].id] for at in chosen}
     for at, item in enumerate(items):
         if at not in bearing:
-            nearest = max(chosen, key=lambda one: (likeness[at][one], items[one].text))
+            nearest = max(chosen, key=lambda index: (likeness[at][index], items[index].text))
             bearing[nearest].append(item.id)
     in_time = sorted(chosen, key=lambda at: (items[at].when, items[at].text))
     return [Point(point_text(items[at]), tuple(bearing[at])) for at in in_time]
@@ -244,13 +232,13 @@ def make_title(subject: str, items: Sequence[Item], all_counts: WordCounts) -> s
     def lead(word: str) -> float:
         return here[word] / len(items) - (all_counts.holding[word] - here[word]) / others
 
-    telling = [
+    distinctive = [
         word
         for word in here
         if word.isalpha() and len(word) >= _MIN_LETTERS and word not in passed_over
         if here[word] >= 2 and lead(word) > 0
     ]
-    words = sorted(telling, key=lambda word: (-lead(word), word))[:_MAX_TITLE_WORDS]
+    words = sorted(distinctive, key=lambda word: (-lead(word), word))[:_MAX_TITLE_WORDS]
     return f"{subject}: {', '.join(original_spelling(words, items))}" if words else subject
 
 
@@ -267,13 +255,13 @@ def original_spelling(words: Sequence[str], items: Sequence[Item]) -> list[str]:
             if word in spelt and (at or word in names):
                 spelt[word][found] += 1
     return [
-        min(forms.items(), key=lambda one: (-one[1], one[0]))[0] if forms else word
+        min(forms.items(), key=lambda pair: (-pair[1], pair[0]))[0] if forms else word
         for word, forms in spelt.items()
     ]
 
 
 LEAF, BRANCH, ROOT = "leaf", "branch", "root"
-NEEDS_WHOLE_MEMORY = "insights and threads are made of the whole memory, not of a part of it"
+NEEDS_WHOLE_MEMORY = "insights and threads are built from all memories, so filters are not supported"
 _MAX_TEXT = 6_000  # characters
 _DATE_PREFIX = re.compile(r"\d{4}-\d{2}-\d{2}: ")
 
@@ -330,7 +318,7 @@ class Insights:
         stale: dict[str, list[tuple[Item, list[Item]]]] = defaultdict(list)
         for leaf in leaves:
             seen, group = recorded_sources(leaf), _group_of(leaf)
-            there = [items[one] for one in seen if one in items and group.admits(items[one])]
+            there = [items[item_id] for item_id in seen if item_id in items and group.admits(items[item_id])]
             held.update(item.id for item in there)
             if len(there) < len(seen) or any(
                 content_digest(item) != seen[item.id] for item in there
@@ -365,13 +353,13 @@ class Insights:
         self, group: SubjectGroup, leaf: Item, there: Sequence[Item], work: JobContext
     ) -> Proposal:
         if len(there) < 2:
-            rule = "what it was made of is gone"
+            rule = "its sources are gone"
             return Proposal(f"{leaf.caption}: {rule}", rule, ends=(leaf.id,), renews=True)
         subject = subject_name(group, work)
         named = str(leaf.caption or subject)
-        # Its old name may not go on telling what its memories no longer say.
-        told = word_set(subject).union(*(word_set(item.text) for item in there))
-        title = named if word_set(named) <= told else subject
+        # Drop a name with words that its memories no longer contain.
+        known_words = word_set(subject).union(*(word_set(item.text) for item in there))
+        title = named if word_set(named) <= known_words else subject
         return _leaf_proposal(group, title, there, (leaf.id,), work)
 
     def _plan_level_above(
@@ -388,14 +376,14 @@ class Insights:
             groups[_group_of(item).key if kind == BRANCH else _root_group(item).key].append(item)
         known = {str(item.metadata.get("group")): item for item in there}
         for older in there:
-            if older not in known.values():  # left beside its successor by a run cut off
-                rule = "it was made anew"
+            if older not in known.values():  # left by an interrupted run
+                rule = "it was rebuilt"
                 yield Proposal(f"{older.caption}: {rule}", rule, ends=(older.id,), renews=True)
         for key in sorted(groups.keys() | known.keys()):
             parts, before = groups.get(key, []), known.get(key)
             if len(parts) < least:
                 if before is not None:
-                    rule = "what it was made of is gone"
+                    rule = "its sources are gone"
                     why = f"{before.caption}: {rule}"
                     yield Proposal(why, rule, ends=(before.id,), renews=True)
                 continue
@@ -412,7 +400,7 @@ def current_tree(work: JobContext, job: str) -> dict[str, list[Item]]:
     for item in iter_items(work, levels=("insight",)):
         if is_made_by(item, job) and item.kind in tree:
             tree[item.kind].append(item)
-    return {kind: sorted(found, key=lambda one: one.id) for kind, found in tree.items()}
+    return {kind: sorted(found, key=lambda insight: insight.id) for kind, found in tree.items()}
 
 
 def subject_name(group: SubjectGroup, work: JobContext) -> str:
@@ -433,18 +421,18 @@ def vectors_of(items: Sequence[Item], work: JobContext) -> Matrix | None:
     import numpy as np  # start-up time: only maintenance needs it here
 
     ids = [item.id for item in items]
-    found = work.store.embeddings(ids, work.embedder.model)
+    found = work.store.vectors.embeddings(ids, work.embedder.model)
     if len(found) < len(ids):
         return None
-    return np.stack([found[one].vector for one in ids]).astype(np.float32)
+    return np.stack([found[item_id].vector for item_id in ids]).astype(np.float32)
 
 
 def _group_of(insight: Item) -> SubjectGroup:
     """Parse the group an insight was made of; fall back to its own fields."""
-    told = str(insight.metadata.get("group")).rsplit("|", 2)
-    if len(told) < 3 or not (told[1].isdigit() and told[2].isdigit()):
+    parts = str(insight.metadata.get("group")).rsplit("|", 2)
+    if len(parts) < 3 or not (parts[1].isdigit() and parts[2].isdigit()):
         return SubjectGroup(f"kind:{insight.kind}", insight.classification, insight.trust)
-    return SubjectGroup(told[0], int(told[1]), int(told[2]))
+    return SubjectGroup(parts[0], int(parts[1]), int(parts[2]))
 
 
 def _root_group(insight: Item) -> SubjectGroup:
@@ -468,7 +456,7 @@ def _parent_proposal(
     kind: str, key: str, parts: Sequence[Item], before: tuple[str, ...], work: JobContext
 ) -> Proposal:
     """Propose a branch or the root: each part with its newest point, in the order of time."""
-    in_time = sorted(parts, key=lambda one: (one.when, one.text))
+    in_time = sorted(parts, key=lambda item: (item.when, item.text))
     subject = subject_name(_group_of(parts[0]), work) if kind == BRANCH else "What is known here"
     points = [Point(_heading(part), (part.id,)) for part in in_time]
     return _insight_proposal(kind, key, subject, in_time, points, before, work)
@@ -477,7 +465,7 @@ def _parent_proposal(
 def _heading(part: Item) -> str:
     points = [line[2:] for line in part.text.split("\n") if line.startswith("- ")]
     newest = points[-1] if points else ""
-    # What stands in a branch is headed already: the root says its own heading alone.
+    # A branch has headings already: the root shows only its own.
     dated = _DATE_PREFIX.search(newest)
     return f"{part.caption or part.kind}. {newest[dated.start() :] if dated else newest}".strip()
 
@@ -540,7 +528,7 @@ def _insight_metadata(
     return {
         "made_by": made_by,
         "group": group,
-        # Pairs, not keys: an id that ends in "pwd" must not make its imprint a password.
+        # Pairs, not keys: an id ending in "pwd" would make its hash look like a password.
         "seen": [[item.id, content_digest(item)] for item in sources],
         "points": [{"text": point.text, "sources": list(point.sources)} for point in points],
     }
@@ -560,8 +548,8 @@ def _points_by_model(
     by_id = {item.id: item for item in sources}
     written = []
     for point in answer["points"]:
-        bearing = tuple(one for one in cited_ids(passages, point["sources"]) if one in by_id)
-        if bearing and not any(unsupported_numbers(point["text"], [by_id[one] for one in bearing])):
+        bearing = tuple(item_id for item_id in cited_ids(passages, point["sources"]) if item_id in by_id)
+        if bearing and not any(unsupported_numbers(point["text"], [by_id[item_id] for item_id in bearing])):
             written.append(Point(" ".join(point["text"].split()), bearing))
     named = " ".join(answer["name"].split())
     if not written or any(unsupported_numbers(named, sources)):

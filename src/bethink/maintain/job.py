@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from bethink.core.ids import make_id
 from bethink.ingest.admission import DERIVED_SOURCE, WriteContext
+from bethink.lang.dates import DAY_S
 from bethink.model import Draft, Filters, Item, Link, Status
 from bethink.ports import Budget, Embedder, LanguageModel, Scope, Store, Usage
 from bethink.retrieval.heat import UseCounts, heat
@@ -166,8 +167,7 @@ def exemption_reason(item: Item, job: Job) -> str | None:
 
 
 PAGE_SIZE = 1_000
-DAY_S = 86_400.0
-EXCERPT_CHARACTERS = 80  # characters of a memory that a proposal shows of it
+EXCERPT_CHARACTERS = 80  # characters of a memory shown in a proposal
 
 T = TypeVar("T")
 
@@ -180,7 +180,7 @@ def iter_items(work: JobContext, **narrower: Any) -> Iterator[Item]:
     open_ = {name: value for name, value in narrower.items() if not getattr(work.filters, name)}
     scope = Scope(replace(work.filters, **open_), work.now)
     last: str | None = None
-    while page := work.store.browse(scope, limit=PAGE_SIZE, after=last):
+    while page := work.store.items.browse(scope, limit=PAGE_SIZE, after=last):
         yield from page
         last = page[-1].id
 
@@ -200,7 +200,7 @@ def heat_by_id(items: Sequence[Item], work: JobContext) -> dict[str, tuple[float
     """Return each item's heat and the days since its last use, by id."""
     warm: dict[str, tuple[float, float]] = {}
     for batch in batches(items, PAGE_SIZE):
-        used = work.store.usage([item.id for item in batch], work.now)
+        used = work.store.activity.usage([item.id for item in batch], work.now)
         for item in batch:
             usage = used.get(item.id)
             unused = days_unused(item, usage, work)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from bethink.core.text import caption, strip_hidden
 from bethink.errors import NotFound
 from bethink.ingest.admission import DERIVED_SOURCE
+from bethink.lang.dates import DAY_S
 from bethink.maintain.consolidate import entity_name
 from bethink.maintain.insights import NEEDS_WHOLE_MEMORY, vectors_of
 from bethink.maintain.job import ACTOR, Action, JobContext, Proposal, iter_items
@@ -37,7 +38,7 @@ _EVENT_BY_KIND: dict[str, ThreadEventKind] = {
     "resolution": "resolution_declared",
     "outcome": "resolution_declared",
 }
-# The first that fits counts: what clears a blocker or solves a problem also names it.
+# The first match counts: text that clears a blocker or solves a problem also names it.
 _EVENT_WORDS: dict[ThreadEventKind, str] = {
     "blocker_cleared": r"\b(?:unblocked|no longer (?:blocked|waiting|stuck))\b",
     "question_closed": (
@@ -57,7 +58,7 @@ _EVENT_WORDS: dict[ThreadEventKind, str] = {
     "state_change": r"\b(?:moved to|switched (?:to|from)|is now|changed (?:to|from))\b",
 }
 _EVENT_PATTERNS = {kind: re.compile(words, re.IGNORECASE) for kind, words in _EVENT_WORDS.items()}
-# "Not yet fixed" tells of no resolution, "never shipped" of no milestone.
+# "Not yet fixed" is not a resolution, "never shipped" not a milestone.
 _NEGATED = re.compile(
     r"(?:\b(?:not|never|cannot|nor)|n['\u2019]t)\s+(?:(?:yet|been|be|fully|really|all)\s+)*$",
     re.IGNORECASE,
@@ -71,7 +72,7 @@ def event_kind(item: Item, *, first: bool) -> ThreadEventKind:
         return _EVENT_BY_KIND[item.kind]
     for kind, pattern in _EVENT_PATTERNS.items():
         if any(
-            not _NEGATED.search(item.text[: one.start()]) for one in pattern.finditer(item.text)
+            not _NEGATED.search(item.text[: match.start()]) for match in pattern.finditer(item.text)
         ):
             return kind
     return "observation" if first else "update"
@@ -88,12 +89,12 @@ def member_role(item: Item, score: float, *, first: bool, match: float) -> Role:
 
 def thread_events(items: Sequence[Item]) -> tuple[ThreadEvent, ...]:
     """Return the events, in the order of time."""
-    told = []
+    events = []
     for number, item in enumerate(items):
         kind = event_kind(item, first=number == 0)
         meaningful = kind not in {"observation", "update"}
-        told.append(ThreadEvent(number, kind, item.when, item.id, meaningful=meaningful))
-    return tuple(told)
+        events.append(ThreadEvent(number, kind, item.when, item.id, meaningful=meaningful))
+    return tuple(events)
 
 
 def thread_state(events: Sequence[ThreadEvent], now: datetime, *, anchored: bool) -> ThreadState:
@@ -132,9 +133,8 @@ def thread_kind(anchor: str | None, events: Sequence[ThreadEvent]) -> ThreadKind
 
 
 GENERATED_PREFIX = "thread-"
-MAX_HEADLINE_CLASSIFICATION = 1  # the highest classification whose words may stand in a headline
+MAX_HEADLINE_CLASSIFICATION = 1  # highest classification of text in a headline
 CAUSAL = ("causes", "caused_by")
-_DAY_S = 86_400.0
 _HUB_SHARE = 0.2
 _HEADLINE_CHARACTERS = 80  # characters
 _MAX_COMPARED = 40  # open threads that a memory is compared with
@@ -148,9 +148,9 @@ class PutThread:
 
     def __call__(self, work: JobContext) -> None:
         try:
-            work.store.put_thread(self.thread, actor=ACTOR, now=work.now)
+            work.store.activity.put_thread(self.thread, actor=ACTOR, now=work.now)
         except NotFound:
-            return  # one of its memories was erased meanwhile; the next run looks again
+            return  # one of its memories was erased meanwhile; the next run retries
 
     def __str__(self) -> str:
         return f"{self.thread.headline}: {len(self.thread.members)} memories"
@@ -163,10 +163,10 @@ class DropThread:
     thread: str
 
     def __call__(self, work: JobContext) -> None:
-        work.store.drop_thread(self.thread, actor=ACTOR, now=work.now)
+        work.store.activity.drop_thread(self.thread, actor=ACTOR, now=work.now)
 
     def __str__(self) -> str:
-        return f"{self.thread} has ended"
+        return f"delete the thread {self.thread}"
 
 
 @dataclass(slots=True)
@@ -223,7 +223,7 @@ class FindThreads:
             before = {thread.id: thread for thread in generated_threads(work)}
         for key in sorted(found.keys() | before.keys()):
             if key not in found:
-                rule = "its memories no longer make a thread"
+                rule = "its memories no longer form a thread"
                 yield _thread_proposal(before[key], rule, DropThread(key))
             elif not _is_stored(found[key], before.get(key)):
                 rule = f"{len(found[key].members)} memories of one thread"
@@ -231,17 +231,17 @@ class FindThreads:
 
     def _find_threads(self, work: JobContext) -> Iterator[Thread]:
         items = sorted(
-            # What was superseded is part of how it went: blocked first, then fixed.
+            # Superseded memories are part of the timeline: blocked first, then fixed.
             (
-                one
-                for one in iter_items(work, levels=self.levels, include_superseded=True)
-                if not one.flags
+                candidate
+                for candidate in iter_items(work, levels=self.levels, include_superseded=True)
+                if not candidate.flags
             ),
-            key=lambda one: (one.when, one.text, one.id),
+            key=lambda candidate: (candidate.when, candidate.text, candidate.id),
         )
         finder = _ThreadFinder(self, items, work)
         for item in items:
-            # What maintenance made tells of many days: it belongs by its name alone.
+            # Derived memories cover many days: they join a thread only by its name.
             if item.source_class != DERIVED_SOURCE or anchor_of(item) is not None:
                 finder.place(item)
         for thread in finder.threads:
@@ -294,7 +294,7 @@ class _ThreadFinder:
                 (self._membership_score(item, thread), -number, thread)
                 for number, thread in self._candidate_threads(item)
             ),
-            key=lambda one: one[:2],
+            key=lambda candidate: candidate[:2],
             reverse=True,
         )
         best = scored[0] if scored else None
@@ -339,12 +339,12 @@ class _ThreadFinder:
         anchor = anchor_of(item)
         same = rules.explicit if anchor is not None and anchor == thread.anchor else 0.0
         links = self._causes.get(item.id, {})
-        known = (one for one in thread.items if one.id in links) if links else ()
-        causal = max((links[one.id] for one in known), default=0.0)
-        telling = [entity for entity in item.entities if entity not in self._hubs]
-        shared = sum(entity in thread.entities for entity in telling)
-        overlap = shared / len(telling) if telling else 0.0
-        days = abs((item.when - thread.items[-1].when).total_seconds()) / _DAY_S
+        known = (other for other in thread.items if other.id in links) if links else ()
+        causal = max((links[other.id] for other in known), default=0.0)
+        distinctive = [entity for entity in item.entities if entity not in self._hubs]
+        shared = sum(entity in thread.entities for entity in distinctive)
+        overlap = shared / len(distinctive) if distinctive else 0.0
+        days = abs((item.when - thread.items[-1].when).total_seconds()) / DAY_S
         nearness = max(0.0, 1.0 - days / rules.near_days) if shared else 0.0
         alike = max(0.0, self._similarity(item, thread))
         families = (
@@ -377,7 +377,7 @@ def anchor_of(item: Item) -> str | None:
     """Return a memory's anchor: its topic, else a ticket it names."""
     if item.topic:
         return f"topic:{item.topic}"
-    return next((one for one in item.entities if one.startswith("ticket:")), None)
+    return next((entity for entity in item.entities if entity.startswith("ticket:")), None)
 
 
 def _thread_proposal(thread: Thread, rule: str, action: Action) -> Proposal:
@@ -393,7 +393,7 @@ def _is_stored(thread: Thread, before: Thread | None) -> bool:
 def generated_threads(work: JobContext) -> Iterator[Thread]:
     """Yield the threads that this job made; threads stored by people are theirs."""
     offset, page = 0, 200
-    while found := work.store.threads(limit=page, offset=offset):
+    while found := work.store.activity.threads(limit=page, offset=offset):
         yield from (thread for thread in found if thread.id.startswith(GENERATED_PREFIX))
         offset += page
 
@@ -414,7 +414,7 @@ def _vectors_by_id(items: Sequence[Item], work: JobContext) -> Mapping[str, Vect
 def _causal_links(items: Sequence[Item], work: JobContext) -> dict[str, dict[str, float]]:
     """Map each memory to those it caused or was caused by, with the strength."""
     found: defaultdict[str, dict[str, float]] = defaultdict(dict)
-    for link in work.store.links_of([item.id for item in items], CAUSAL):
+    for link in work.store.graph.links_of([item.id for item in items], CAUSAL):
         if link.src.kind == link.dst.kind == "item":
             strength = link.weight * link.confidence
             found[link.src.id][link.dst.id] = strength
@@ -433,11 +433,11 @@ def _headline(thread: _GrowingThread, work: JobContext) -> str:
     if kind == "topic":
         return key
     shown = next(
-        (one for one in thread.items if one.classification <= MAX_HEADLINE_CLASSIFICATION), None
+        (item for item in thread.items if item.classification <= MAX_HEADLINE_CLASSIFICATION), None
     )
     if thread.anchor is not None:
         return _ticket_headline(entity_name(thread.anchor, work), shown)
-    if shown is None:  # whoever lists threads may not be one who may read these
+    if shown is None:  # the caller may not be allowed to read these
         return f"memories since {thread.items[0].when:%Y-%m-%d}"
     return caption(strip_hidden(shown.text), limit=_HEADLINE_CHARACTERS)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from bethink.core.lazy import BackgroundCall
+from bethink.core.text import bm25_idf
 from bethink.errors import ModelError
 from bethink.model import Caption, Entity, Item, Link, Pool, Query, Timeline
 from bethink.ports import (
@@ -87,25 +87,25 @@ class Context:
     def get(self, ids: Iterable[str]) -> dict[str, Item]:
         """Items by id, in their current state or that at ``as_of``."""
         wanted = sorted(set(ids))
-        return self.store.get(wanted, as_of=self.query.as_of) if wanted else {}
+        return self.store.items.get(wanted, as_of=self.query.as_of) if wanted else {}
 
     def links_of(
         self, ids: Sequence[str], types: Sequence[str] = (), *, incoming: bool = True
     ) -> list[Link]:
         """Links of these nodes that exist now, or existed at ``as_of``."""
-        return self.store.links_of(ids, types, incoming=incoming, as_of=self.query.as_of)
+        return self.store.graph.links_of(ids, types, incoming=incoming, as_of=self.query.as_of)
 
     def find_entities(self, limit: int = 8) -> list[Entity]:
         """Entities that the question names, as known now or at ``as_of``."""
-        return self.store.find_entities(self.query.text, limit, as_of=self.query.as_of)
+        return self.store.graph.find_entities(self.query.text, limit, as_of=self.query.as_of)
 
     def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
         """Usage of items up to the query's moment."""
-        return self.store.usage(ids, self.query.moment) if ids else {}
+        return self.store.activity.usage(ids, self.query.moment) if ids else {}
 
     def counted(self, terms: Iterable[str]) -> WordStatistics:
         """Document frequencies of index terms, now or at ``as_of``."""
-        return self.store.statistics(terms, as_of=self.query.as_of)
+        return self.store.search.statistics(terms, as_of=self.query.as_of)
 
     def candidate_limit(self, default: int) -> int:
         """How many candidates to keep: the default, or more for a very large page."""
@@ -161,7 +161,7 @@ class Context:
         """The query's words and names, in order."""
         cache = self._cache
         if cache.words is None:
-            cache.words = self.store.words(self.query.text)
+            cache.words = self.store.search.words(self.query.text)
         return cache.words
 
     def statistics(self) -> WordStatistics:
@@ -178,7 +178,7 @@ class Context:
         """Inverse document frequency of a word: that of its rarest term (BM25's idf)."""
         documents, _, frequencies = self.statistics()
         held = min((frequencies.get(term, 0) for term in word.terms), default=documents)
-        return math.log(1.0 + (documents - held + 0.5) / (held + 0.5))
+        return bm25_idf(documents, held)
 
 
 class PerRecall(Generic[T]):

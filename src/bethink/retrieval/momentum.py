@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from bethink.lang.dates import DAY_S
 from bethink.model import Item
 from bethink.ports import Momentum, Usage
 from bethink.retrieval.context import Context, PerRecall
 from bethink.retrieval.heat import Band, UseCounts, band_of, heat
-
-DAY_S = 86_400.0
 
 
 class ItemHeat(NamedTuple):
@@ -69,7 +68,7 @@ def top_momentum(items: Iterable[Item], ctx: Context) -> dict[str, EntityMomentu
     known = _known_momenta(ctx)
     wanted = {entity for item in asked for entity in item.entities} - known.keys()
     if wanted:
-        known.update(ctx.store.momenta(sorted(wanted), ctx.query.moment))
+        known.update(ctx.store.activity.momenta(sorted(wanted), ctx.query.moment))
     stirs = {}
     for item in asked:
         lively = [(known[entity].value, entity) for entity in item.entities if entity in known]

@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from bethink.lang.words import word_set_of
+
 _TOKEN = re.compile(r"[a-z0-9_-]{2,}")
-_STOP_WORDS = frozenset(
-    ("an", "and", "are", "as", "at", "be", "by", "for", "from", "in", "is", "it", "of", "on",
-     "or", "the", "to")
-)  # fmt: skip
+_STOP_WORDS = word_set_of("en", "stop_words", "overlap")
 # A shorter question stands in nearly any text.
 _MIN_PHRASE_CHARS = 4
 
@@ -59,11 +58,6 @@ class OverlapScorer:
 def content_tokens(text: str) -> list[str]:
     """The tokens of two and more characters that are not stop words, in order."""
     return [word for word in _TOKEN.findall(text.lower()) if word not in _STOP_WORDS]
-
-
-def bm25_idf(documents: int, held: int) -> float:
-    """BM25's inverse document frequency of a word held by so many of the documents."""
-    return math.log(1.0 + (documents - held + 0.5) / (held + 0.5))
 
 
 def _normalized(text: str) -> str:

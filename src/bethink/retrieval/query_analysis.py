@@ -2,7 +2,7 @@
 
 A generic request names only a time ("what happened last week?", "what did we decide in
 May?"): the answer is everything of that time, decisions first where they are requested.
-Its word lists cover five languages, in lower case without diacritics.
+Its words are known in the languages with a ``[questions]`` section in ``lang/data``.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from datetime import MAXYEAR, datetime, timedelta
 from functools import cache
 from typing import Literal, NamedTuple
 
-from bethink.core.text import shorten
-from bethink.lang.dates import EventPhrase, apply_bound, find_events, find_times
+from bethink.core.text import bm25_idf, shorten
+from bethink.lang.dates import DAY_S, EventPhrase, apply_bound, find_events, find_times
 from bethink.lang.dates.languages import detect_language, fold
+from bethink.lang.words import MONTHS, WEEKDAYS, load_words, word_set_of
 from bethink.model import Filters, Item
 from bethink.ports import TextSearch, Word
 from bethink.retrieval.context import Context, PerRecall
@@ -39,9 +40,8 @@ _MULTI_HOP = re.compile(
 _TIME_ORDER = re.compile(
     r"\b(?:before|after|since|until|by the time|first|last|then)\b", re.IGNORECASE
 )
-_TIME_QUESTION = re.compile(
-    r"\b(?:when|what (?:date|day|month|year|time)|how long)\b", re.IGNORECASE
-)
+_WHEN = r"when|what (?:date|day|month|year|time)|how long"
+_TIME_QUESTION = re.compile(rf"\b(?:{_WHEN})\b", re.IGNORECASE)
 _QUESTION_SPLIT = re.compile(
     r"\s*(?:[,;]?\s+and\s+(?=(?:what|who|when|where|which|why|how)\b)|[?;]\s+)", re.IGNORECASE
 )
@@ -68,90 +68,9 @@ def split_question(text: str) -> tuple[str, ...]:
     return tuple(part for part in found if len(part.split()) > 1) or (text,)
 
 
-CHINESE = "chinese"
-ENGLISH = "english"
+CHINESE = "zh"
+ENGLISH = "en"
 PLAN_KINDS = ("task", "goal")
-
-_GENERIC_WORDS = {
-    ENGLISH: """happen happens happened happening occur occurs occurred take took taken place go
-        goes going went gone do does did done doing new news newest latest thing things work works
-        working worked all any anything every everything some something whatever else kind sort
-        change changes changed changing update updates updated say said tell tells told talk talks
-        talked speak spoke spoken discuss discussed discussion discussions mention mentioned ask
-        asked remember know known keep kept record recorded note notes noted memory memories entry
-        entries give gave show list look see saw find found overview summary summaries summarise
-        summarize recap digest highlights activity activities progress history event events
-        accomplish accomplished achieve achieved finish finished complete completed make made
-        anyone anybody far worth knowing important interesting since till within past ago""",
-    "german": """passiert passierte passierten geschehen geschah ereignet ereignisse los war waren
-        gab gibt gemacht getan neu neue neues neuigkeiten alles alle etwas irgendwas sonst sache
-        sachen ding dinge erzahl erzahle zeig zeige liste nenne gib ubersicht uberblick
-        zusammenfassung zusammengefasst besprochen gesprochen gesagt geredet diskutiert erwahnt
-        gefragt geandert verandert anderungen anderung gearbeitet erledigt geschafft fertig
-        weisst wissen erinnerst erinnerungen erinnerung notizen notiz habe hast habt sind ist sein
-        worden wurde wurden wir ich du ihr uns dir mir denn so da es dazu daruber daran gerade
-        zuletzt wichtiges wichtige gegangen""",
-    "spanish": """paso pasado ocurrio ocurrido sucedio sucedido hicimos hice hiciste hizo hicieron
-        hecho hemos he ha han hubo habia nuevo nueva nuevos nuevas novedades todo todos toda todas
-        algo cosa cosas trabajamos trabaje trabajado hablamos hablado dijimos dije dijo dicho
-        discutimos mencionamos cambio cambios cambiamos cambiado resumen lista listame muestra
-        muestrame dime cuentame dame sabes recuerdas recuerdos notas eventos terminamos terminado
-        nosotros yo tu salio""",
-    "french": """passe passes passee arrive arrives produit fait faits faite avons avez ont ai
-        nouveau nouveaux nouvelle nouvelles nouveautes tout toute tous toutes quelque chose choses
-        travaille parle dit discute mentionne change changes changement changements modifie resume
-        liste montre donne raconte sais souviens souvenirs notes evenements termine s est y t il
-        nous vous je tu quels quelles quel quelle qu tombe regle""",
-    CHINESE: """发生 什么 哪些 哪个 我们 你们 我 你 有 做 过 了 事情 事 干 吗 呢 的 在 是 里
-        讨论 谈 说 聊 提到 改变 变化 改 变 新 总结 概述 告诉 列出 所有 一切 都
-        记得 知道 些 完成 工作 出""",
-}
-_KIND_WORDS = {
-    ("decision",): {
-        ENGLISH: """decide decides decided deciding decision decisions choose chose chosen choice
-            choices agree agreed agreement agreements settle settled conclude concluded""",
-        "german": """entschieden entscheidung entscheidungen entschied entschlossen beschlossen
-            beschluss beschlusse vereinbart vereinbarung vereinbarungen festgelegt gewahlt""",
-        "spanish": """decidimos decidi decidio decidieron decidido decision decisiones acordamos
-            acordado acuerdo acuerdos elegimos""",
-        "french": "decide decidee decidees decision decisions convenu choisi accord accords",
-        CHINESE: "决定 决策 选择",
-    },
-    ("incident", "event", "resolution", "bug"): {
-        ENGLISH: """break breaks broke broken fail fails failed failing failure failures crash
-            crashes crashed incident incidents outage outages problem problems issue issues bug
-            bugs error errors trouble troubles wrong""",
-        "german": """kaputt kaputtgegangen schief schiefgegangen schiefgelaufen ausgefallen
-            ausfall ausfalle fehler fehlgeschlagen problem probleme vorfall vorfalle storung
-            storungen abgesturzt""",
-        "spanish": """fallo fallos fallaron rompio rompieron roto problema problemas incidente
-            incidentes error errores mal caida caidas""",
-        "french": """casse panne pannes incident incidents probleme problemes erreur erreurs
-            bogue bogues bug bugs plante echoue mal""",
-        CHINESE: "问题 故障 事故 错误 坏 失败 崩溃",
-    },
-    ("resolution",): {
-        ENGLISH: "fix fixes fixed solve solves solved resolve resolves resolved solution solutions",
-        "german": "behoben gelost losung losungen repariert korrigiert",
-        "spanish": "arreglamos arreglado solucionamos solucionado corregimos corregido resolvimos",
-        "french": "corrige repare resolu resolus solution solutions",
-        CHINESE: "修复 解决",
-    },
-    ("learning",): {
-        ENGLISH: "learn learns learned learnt learning learnings lesson lessons realise realised",
-        "german": "gelernt lehre lehren erkenntnis erkenntnisse",
-        "spanish": "aprendimos aprendido leccion lecciones",
-        "french": "appris lecon lecons",
-        CHINESE: "学到 学会 教训",
-    },
-    PLAN_KINDS: {
-        ENGLISH: "plan plans planned task tasks todo todos goal goals",
-        "german": "geplant plan plane aufgabe aufgaben ziel ziele vorgenommen",
-        "spanish": "planeamos plan planes tarea tareas objetivo objetivos",
-        "french": "prevu plan plans tache taches objectif objectifs",
-        CHINESE: "计划 任务 目标",
-    },
-}  # fmt: skip
 
 
 class KindRequest(NamedTuple):
@@ -164,9 +83,10 @@ class KindRequest(NamedTuple):
 @cache
 def kind_requests(language: str) -> tuple[KindRequest, ...]:
     """The categories that can be requested in a language."""
+    kinds: dict[str, str] = load_words(language)["questions"]["kinds"]
     return tuple(
-        KindRequest(kinds, frozenset(words[language].split()))
-        for kinds, words in _KIND_WORDS.items()
+        KindRequest(tuple(names.split()), frozenset(words.split()))
+        for names, words in kinds.items()
     )
 
 
@@ -174,7 +94,7 @@ def kind_requests(language: str) -> tuple[KindRequest, ...]:
 def generic_words(language: str) -> frozenset[str]:
     """Generic request words, which say nothing about a memory's content."""
     asked_for = (word for sort in kind_requests(language) for word in sort.words)
-    return frozenset((*_GENERIC_WORDS[language].split(), *asked_for))
+    return word_set_of(language, "questions", "generic").union(asked_for)
 
 
 def is_generic_unspaced(chinese_run: str, times: Iterable[str]) -> bool:
@@ -184,14 +104,11 @@ def is_generic_unspaced(chinese_run: str, times: Iterable[str]) -> bool:
     return not chinese_run
 
 
-DAY_S = 86_400.0
 _TIME_SCAN_CHARS = 1_000  # characters of a memory in which a time is looked for
 
 AnswerType = Literal["a time", "a number", "a name"]
 
-_WHEN_QUESTION = re.compile(
-    r"\s*(?:when|since when|how long|what (?:date|year|month|day|time))\b", re.IGNORECASE
-)
+_WHEN_QUESTION = re.compile(rf"\s*(?:since when|{_WHEN})\b", re.IGNORECASE)
 _NUMBER_QUESTION = re.compile(
     r"\bhow (?:many|much|old|long|often|far|big|tall)\b"
     r"|\bwhat (?:percentage|share|amount|number|total|time|price|size|version|port)\b",
@@ -208,9 +125,8 @@ _ADVICE_REQUEST = re.compile(
 )
 _TIME_ANSWER = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|weeks?|weekend|months?|years?|days?"
-    r"|morning|evening|night|recently|since|monday|tuesday|wednesday|thursday|friday|saturday"
-    r"|sunday|january|february|march|april|may|june|july|august|september|october|november"
-    r"|december|spring|summer|autumn|fall|winter|\d{4}|\d{1,2}(?:st|nd|rd|th))\b",
+    r"|morning|evening|night|recently|since|spring|summer|autumn|fall|winter"
+    rf"|{'|'.join((*WEEKDAYS, *MONTHS))}|\d{{4}}|\d{{1,2}}(?:st|nd|rd|th))\b",
     re.IGNORECASE,
 )
 _NUMBER_ANSWER = re.compile(r"\d")
@@ -259,9 +175,7 @@ def max_bm25_score(ctx: Context, k1: float = 1.2) -> float:
     documents, _, frequencies = ctx.statistics()
     terms = {term for telling in content_terms(ctx) for term in telling.word.terms}
     held = (frequencies.get(term, 0) for term in sorted(terms))
-    return (k1 + 1.0) * math.fsum(
-        math.log(1.0 + (max(documents - df, 0) + 0.5) / (df + 0.5)) for df in held
-    )
+    return (k1 + 1.0) * math.fsum(bm25_idf(documents, df) for df in held)
 
 
 def expected_answer_types(text: str) -> tuple[AnswerType, ...]:
@@ -317,7 +231,7 @@ def periods(ctx: Context) -> tuple[Period, ...]:
 def time_terms(ctx: Context) -> frozenset[str]:
     """The index terms by which the question names times; empty where it names none."""
     named = [period.said for period in periods(ctx) if period.event is None]
-    return frozenset(ctx.store.terms(" ".join(named)))
+    return frozenset(ctx.store.search.terms(" ".join(named)))
 
 
 def occurred_in_named_period(item: Item, ctx: Context) -> bool:
@@ -420,7 +334,7 @@ def _detect_question_language(text: str) -> _QuestionLanguage:
     words = frozenset(_LETTERS.findall(fold(text)))
     language = detect_language(words, english=True)
     if language is not None:
-        return _QuestionLanguage(language.name, words, language.common)
+        return _QuestionLanguage(language.code, words, language.common)
     return _QuestionLanguage(CHINESE if _HAN.search(text) else ENGLISH, words, frozenset())
 
 
@@ -474,15 +388,15 @@ def _find_event(phrase: EventPhrase, ctx: Context) -> Item | None:
     search = TextSearch(phrase.phrase, _EVENT_DEPTH, postings_budget=_EVENT_POSTINGS)
     matches = [
         match
-        for match in ctx.store.search_text(search, scope).matches
+        for match in ctx.store.search.text(search, scope).matches
         if match.item.level != "raw"
         and match.item.kind not in _NON_EVENT_KINDS
         and (match.item.kind in _EVENT_KINDS or match.item.occurred_at is not None)
     ]
-    held = [set(ctx.store.terms(match.item.text)) for match in matches]
+    held = [set(ctx.store.search.terms(match.item.text)) for match in matches]
     for words in dict.fromkeys((phrase.phrase, phrase.core)):
         telling = {
-            term for word in ctx.store.words(words) if not word.common for term in word.terms
+            term for word in ctx.store.search.words(words) if not word.common for term in word.terms
         }
         fitting = [
             m for m, there in zip(matches, held, strict=True) if telling and telling <= there

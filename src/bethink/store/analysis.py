@@ -19,29 +19,18 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from string import ascii_lowercase
 from typing import NamedTuple
 
 from bethink.lang.dates.languages import detect_language
+from bethink.lang.words import word_set_of
 
 MAX_UNITS = 512  # of a query; what follows is not read
 MAX_CHUNK_LENGTH = 200  # longer runs are blobs, not names
 MAX_JOINED_LENGTH = 40
 
-_ENGLISH_STOP_WORDS = """
-    a about above after again all also am an and any are aren as at be because been before
-    being below between both but by can cannot could couldn d did didn do does doesn doing
-    don down during each else ever few for from further get got had hadn has hasn have haven
-    having he her here hers herself him himself his how i if in into is isn it its itself
-    just let ll m me might more most much must mustn my myself no nor not now of off on once
-    one only or other our ours ourselves out over own please quite rather re s same shall
-    shan she should shouldn so some such t than that the their theirs them themselves then
-    there these they this those through to too under until up upon us ve very was wasn we were
-    weren what when where whether which while who whom whose why will with won would wouldn
-    yes yet you your yours yourself yourselves
-"""
-STOP_WORDS = frozenset(_ENGLISH_STOP_WORDS.split())
+STOP_WORDS = word_set_of("en", "stop_words", "search")
 # So many words of a query must be common ones of another language to make it one of that
 # language, and at least every third: a few are names of things elsewhere ("die", "des").
 _MIN_FOREIGN_WORDS = 2
@@ -152,11 +141,20 @@ def _stop_words_for(text: str) -> frozenset[str]:
     """Return the stop words of the language a query is written in."""
     words = frozenset(_PARTS.findall(fold(text)))
     language = detect_language(words, english=True)
-    if language is None:
-        return STOP_WORDS
-    votes = len(words & language.common)
+    known = (language.common,) if language is not None else ()
+    # English first: on a tie it wins, and then a language whose times are known.
+    lists = (*(() if known else (STOP_WORDS,)), *known, *_stop_words_alone())
+    best = max(lists, key=lambda common: len(words & common))
+    votes = len(words & best)
     is_foreign = votes >= _MIN_FOREIGN_WORDS and 3 * votes >= len(words)
-    return language.common if is_foreign else STOP_WORDS
+    return best if is_foreign else STOP_WORDS
+
+
+@cache
+def _stop_words_alone() -> tuple[frozenset[str], ...]:
+    """The stop words of languages whose words for times are not known."""
+    lists = (word_set_of(code, "stop_words", "search") for code in ("it", "nl", "pt"))
+    return tuple(frozenset(map(fold, words)) for words in lists)
 
 
 def unspaced_runs(text: str) -> list[str]:

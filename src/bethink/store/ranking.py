@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from bethink.core.text import bm25_idf
 from bethink.ports import TextSearch, WordStatistics
 
 
@@ -42,12 +43,6 @@ class DocumentScore(NamedTuple):
     score: float
     frequencies: Mapping[str, float]
     names: tuple[QueryTerm, ...]
-
-
-def idf(documents: int, frequency: int) -> float:
-    """Return the inverse document frequency of a word in ``frequency`` of ``documents``."""
-    rest = max(documents - frequency, 0)
-    return math.log(1.0 + (rest + 0.5) / (frequency + 0.5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +124,7 @@ def weight_query(
 ) -> WeightedQuery:
     """Build a weighted query from its terms and their document frequencies."""
     weights = {
-        term: idf(statistics.documents, statistics.frequencies.get(term, 0))
+        term: bm25_idf(statistics.documents, statistics.frequencies.get(term, 0))
         for unit in wanted
         for term in unit.terms
     }

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bethink.core.text import bm25_idf
 from bethink.ports import TextSearch, WordStatistics
-from bethink.store.ranking import QueryTerm, WeightedQuery, idf, weight_query
+from bethink.store.ranking import QueryTerm, WeightedQuery, weight_query
 
 KNOWN = WordStatistics(
     documents=100,
@@ -34,9 +35,9 @@ def test_the_score_is_the_sum_over_words_of_idf_times_saturation() -> None:
 
 def test_idf_is_never_negative() -> None:
     """Not even for a word in every memory, or in more than are counted."""
-    assert idf(10, 10) > 0
-    assert idf(10, 12) > 0
-    assert idf(0, 0) > 0
+    assert bm25_idf(10, 10) > 0
+    assert bm25_idf(10, 12) > 0
+    assert bm25_idf(0, 0) > 0
 
 
 def test_a_rarer_word_and_a_shorter_memory_score_higher() -> None:

@@ -16,7 +16,7 @@ from bethink.core.text import has_substance
 from bethink.errors import Refused
 from bethink.eval.case import Case, Dataset, Level, Question, day_after, neutral_id
 from bethink.eval.datasets.jsonl import find_data_file, read_records, require_field
-from bethink.lang.dates.tokens import MONTHS
+from bethink.lang.words import MONTHS
 from bethink.model import Draft
 
 PUBLISHED = "locomo10.json by the LoCoMo project (snap-research/locomo)"
@@ -49,12 +49,12 @@ def locomo(path: Path | None, *, level: Level = "turn", captions: bool = True) -
 def _read_case(record: dict[str, Any], place: str, level: Level, captions: bool) -> Case:
     name = str(require_field(record, "sample_id", place))
     rows = list(_turns(require_field(record, "conversation", place, dict), name, place, captions))
-    # What a question may name as its evidence, and the unit that counts for it.
+    # References a question may use as evidence, and the unit each counts for.
     units = {ref: session if level == "session" else ref for ref, _, session in rows}
-    asked = require_field(record, "qa", place, list)
+    qa = require_field(record, "qa", place, list)
     questions = [
         question
-        for number, entry in enumerate(asked)
+        for number, entry in enumerate(qa)
         if (question := _question(entry, f"{name}/q{number}", f"{place}.qa[{number}]", units))
     ]
     drafts = tuple(draft for _, draft, _ in rows)
@@ -65,7 +65,7 @@ def _read_case(record: dict[str, Any], place: str, level: Level, captions: bool)
         refs=tuple(ref for ref, _, _ in rows),
         units=tuple(units[ref] for ref, _, _ in rows),
         now=day_after(drafts),
-        skipped=len(asked) - len(questions),
+        skipped=len(qa) - len(questions),
     )
 
 
@@ -86,7 +86,7 @@ def _turns(
             )
             text = _turn_text(turn, captions)
             if not has_substance(text):
-                continue  # a smiley of punctuation is nothing to remember
+                continue  # only punctuation, such as a smiley
             draft = Draft(
                 text,
                 id=neutral_id(ref),
@@ -132,4 +132,4 @@ def read_date(text: str, place: str) -> datetime:
     try:
         return datetime(*date, hours, int(minute), tzinfo=UTC)
     except ValueError as error:
-        raise Refused(f"{place}: {text!r} is no date: {error}") from error
+        raise Refused(f"{place}: {text!r} is not a valid date: {error}") from error

@@ -218,7 +218,7 @@ def parse_month_name(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse a date that begins with the name of a month."""
     month = MONTH[reader.word(i)]
     at = i + 1 + (reader.word(i + 1) == "." and len(reader.word(i)) <= 4)
-    preceded = is_introduced(reader, i, BEFORE_A_MONTH) or _ends_month_range(reader, i)
+    preceded = _is_month_introduced(reader, i)
     year = parse_following_year(reader, at)
     if year is not None:
         found = month_span(reader, year.number, month, year.next)
@@ -232,6 +232,13 @@ def parse_month_name(reader: TokenReader, i: int) -> ParsedTime | None:
         return None
     start = reader.choose([reader.midnight(year, month, 1) for year in reader.years_around()])
     return ParsedTime(start, add_units(start, "month", 1), "month", i + 1, cycle="year")
+
+
+def _is_month_introduced(reader: TokenReader, i: int) -> bool:
+    """Whether the words before a month say that it is one: "in march", not "go and march"."""
+    if reader.word(i - 1) == "and" and _is_ambiguous_verb(reader, i):
+        return reader.word(i - 2) in MONTH or reader.word(i - 2).isdecimal()
+    return is_introduced(reader, i, BEFORE_A_MONTH) or _ends_month_range(reader, i)
 
 
 def _ends_month_range(reader: TokenReader, i: int) -> bool:

@@ -9,13 +9,16 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from bethink.lang.dates.finder import find_times
-from bethink.lang.dates.tokens import TOKEN, Bound, TimeSpan, word_set
+from bethink.lang.dates.tokens import TOKEN, Bound, TimeSpan
+from bethink.lang.words import word_set_of
 
-# What may stand around a time without saying anything else.
-_FILLER_AROUND = word_set(
-    "the on in at of from since over am im um den dem der die das seit vom el la los las en desde"
-    " le les l du à au depuis 在 从 自 的"
-)
+
+def _words(name: str, *languages: str) -> frozenset[str]:
+    return frozenset().union(*(word_set_of(code, "events", name) for code in languages))
+
+
+_EUROPEAN = ("en", "de", "es", "fr")
+_FILLER_AROUND = _words("around", *_EUROPEAN, "zh")
 _WORD = re.compile(r"\w+")
 
 
@@ -69,37 +72,16 @@ _BOUNDS: dict[str, Bound] = {
     "desde": "since", "antes": "before", "después": "after", "hasta": "until", "durante": "",
     "depuis": "since", "avant": "before", "après": "after", "pendant": "",
 }  # fmt: skip
-# "When we moved" tells of something that happened, "when the table is missing" does not.
-_PRESENT = word_set("is are am has have does do goes gets needs can will")
-_PAST = word_set(
-    """was were had went came broke left met began got made lost won fell took bought sold ran
-    built found gave held kept said sent shut split stood told wrote"""
-)
+_PRESENT = _words("present", "en")
+_PAST = _words("past", "en")
 _GERMAN = frozenset({"seit", "vor", "nach", "bis", "während"})
-# An event is named with an article, or told by somebody's deed.
-_EVENT_OPENINGS = word_set(
-    """the our my your his her their its this that last first second we i they he she you
-    dem der den die das unserem unserer unsere zum zur wir ich sie er
-    el la los las del nuestro nuestra mi
-    le les l du au notre nous on ils elle il"""
-)
-_QUESTION_VERBS = word_set("did do does is was were are will would can could should has have had")
-# Here the phrase ends, or may end.
+_EVENT_OPENINGS = _words("openings", *_EUROPEAN)
+_QUESTION_VERBS = _words("verbs", "en")
 _PHRASE_STOPS = frozenset('.,;:?!()"')
 # "v2.7.0", "utils.py", "feature/a-b": inside a name no sign and no word ends a phrase.
 _IN_NAME = re.compile(r"(?<=\w)[./:@#-]+\w+(?:[./:@#-]+\w+)*")
-_CORE_STOPS = word_set(
-    """about regarding with for in on at and or by from that which who what how why where did do
-    does was were has have had then so but
-    über mit für und oder was wie
-    sobre con para y qué
-    sur avec pour et que"""
-)
-# A question about what is to be done speaks of an event to come.
-_FUTURE_WORDS = word_set(
-    """should must need needs can could will shall may muss müssen soll sollen darf kann debo
-    debemos dois devons faut"""
-)
+_CORE_STOPS = _words("ends", *_EUROPEAN)
+_FUTURE_WORDS = _words("future", *_EUROPEAN)
 _FUTURE_PAIRS = frozenset(
     {("have", "to"), ("has", "to"), ("do", "i"), ("do", "we"), ("do", "you"), ("hay", "que")}
 )

@@ -11,15 +11,14 @@ from bethink.lang.dates import absolute as holidays
 from bethink.lang.dates import relative as counted
 from bethink.lang.dates import time_of_day as clock
 from bethink.lang.dates.absolute import quarter_or_half
+from bethink.lang.dates.chinese import has_chinese, translate_chinese
 from bethink.lang.dates.languages import (
     LANGUAGES,
     Language,
     TranslatedToken,
     detect_language,
     fold,
-    has_chinese,
 )
-from bethink.lang.dates.languages import tables as chinese
 from bethink.lang.dates.relative import unit_at_offset
 from bethink.lang.dates.time_of_day import TimePiece, join_ranges, make_piece
 from bethink.lang.dates.tokens import (
@@ -70,7 +69,7 @@ RULES_BY_WORD: dict[str, Rule] = {
         ("day", "week", "weekend", "month", "year", "night"), relative.parse_unit_phrase
     ),
     **dict.fromkeys(("recently", "lately", "recent", "nowadays"), counted.parse_recently),
-    **dict.fromkeys(("other", "these"), counted.parse_vague_day),
+    **dict.fromkeys(("other", "these", "just"), counted.parse_vague_day),
     "tonight": relative.parse_tonight,
     "overnight": relative.parse_overnight,
     "q": absolute.parse_quarter,
@@ -216,7 +215,8 @@ _START_WORDS = (
 _START_WORDS |= {"noon", "midnight", "midday"}
 # Without one of these words and without such figures there is no time in a text.
 _COMMON_WORDS = NUMBER.keys() | VAGUE.keys() | ORDINAL.keys() | THIRD_OF_SPAN.keys() | _MEALTIME
-_TELLTALE = (_START_WORDS | UNIT.keys()) - _COMMON_WORDS - {"this", "new", "good", "half", "other"}
+_TELLTALE = (_START_WORDS | UNIT.keys()) - _COMMON_WORDS
+_TELLTALE -= {"this", "new", "good", "half", "other", "just"}
 _TELLTALE |= counted.COUNTABLE_UNITS.keys() - {"second"}
 _TELLTALE |= {"last", "clock", "lunch", "dinner", "breakfast"}
 _FIGURES = re.compile(r"\d{4}|\d:\d\d|\d ?[apAP]\.?[mM]|[qQhH][1-4]|\d[hdw]\b|[1-9]0s\b|\d(?:st|nd|rd|th)\b")  # fmt: skip  # noqa: E501
@@ -251,7 +251,8 @@ def _readers(text: str, how: ReadOptions) -> Iterator[TokenReader]:
     letters = _PLAIN_LETTERS if text.isascii() else _LETTERS
     words = frozenset(letters.findall(fold(text)))
     english = not words.isdisjoint(_TELLTALE)
-    plain = english or bool(_FIGURES.search(text))
+    just_now = how.vague and words >= {"just", "now"}
+    plain = english or just_now or bool(_FIGURES.search(text))
     foreign = [each for each in LANGUAGES if not words.isdisjoint(each.telltales)]
     main = detect_language(words, english=english) if foreign or english or "/" in text else None
     if main is not None and (plain or main in foreign):
@@ -268,7 +269,7 @@ def _readers(text: str, how: ReadOptions) -> Iterator[TokenReader]:
         if each is not main and not words.isdisjoint(each.telltales - each.unsure):
             yield _translated_reader(each, text, how, sure=True)
     if has_chinese(text):
-        yield _reader_of_tokens(text, how._replace(spaced=False), chinese.translate_chinese(text))
+        yield _reader_of_tokens(text, how._replace(spaced=False), translate_chinese(text))
 
 
 def _translated_reader(

@@ -9,17 +9,10 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Literal, NamedTuple
 
+from bethink.lang.words import MONTHS, WEEKDAYS
 
-def word_set(words: str) -> frozenset[str]:
-    """The set of words in a whitespace-separated list."""
-    return frozenset(words.split())
+DAY_S = 86_400.0
 
-
-MONTHS = (
-    *("january", "february", "march", "april", "may", "june", "july"),
-    *("august", "september", "october", "november", "december"),
-)
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 MONTH = {name: number for number, name in enumerate(MONTHS, 1)}
 MONTH |= {name[:3]: number for name, number in MONTH.items()} | {"sept": 9}

@@ -8,6 +8,7 @@ from math import fsum
 from typing import NamedTuple
 
 from bethink.errors import ModelError
+from bethink.lang.words import CALENDAR_NAMES
 from bethink.model import Candidate, Pool
 from bethink.ports import CalibratedEmbedder
 from bethink.retrieval.context import Context
@@ -24,12 +25,6 @@ from bethink.retrieval.query_analysis import (
 )
 from bethink.retrieval.stages.late_interaction import question_tokens, similarity_features
 
-_CALENDAR = frozenset(
-    ("january", "february", "march", "april", "may", "june", "july", "august", "september",
-     "october", "november", "december", "monday", "tuesday", "wednesday", "thursday", "friday",
-     "saturday", "sunday", "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct",
-     "nov", "dec", "mon", "tue", "wed", "thu", "fri", "sat", "sun")
-)  # fmt: skip
 # So many common English words make a question English: elsewhere capitals say other
 # things than that a word is a name.
 _MIN_ENGLISH_WORDS = 2
@@ -192,7 +187,7 @@ def _is_of_named_time(cand: Candidate, ctx: Context) -> bool:
 
 def _mentions_named_time(cand: Candidate, ctx: Context) -> bool:
     """Whether its text names the time, whenever it was stored."""
-    if time_terms(ctx) <= set(ctx.store.terms(cand.item.text)):
+    if time_terms(ctx) <= set(ctx.store.search.terms(cand.item.text)):
         return True
     return mentions_named_period(cand.item, ctx)
 
@@ -227,7 +222,7 @@ def coverage(cand: Candidate, ctx: Context) -> float:
         asked = tuple(one for one in asked if not times.issuperset(one.word.terms))
     total = sum(telling.weight for telling in asked)
     spoken = f"{cand.item.speaker} {cand.item.text}" if cand.item.speaker else cand.item.text
-    there = set(ctx.store.terms(spoken))
+    there = set(ctx.store.search.terms(spoken))
     held = [telling for telling in asked if there.issuperset(telling.word.terms)]
     if len(held) == len(asked):
         return 1.0 if asked else 0.0
@@ -252,7 +247,7 @@ def unknown_names(ctx: Context) -> UnknownNames:
         if not word.common
         and word.shown[:1].isupper()
         and word.shown.isalnum()
-        and word.shown.casefold() not in _CALENDAR
+        and word.shown.casefold() not in CALENDAR_NAMES
         and word.shown not in beginning
     ]
     strange = tuple(word.shown for word in names if not all(map(known.get, word.terms)))

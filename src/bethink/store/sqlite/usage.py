@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from bethink.lang.dates import DAY_S
 from bethink.model import Entity
 from bethink.ports import Activity, EntityListing, Momentum, Usage, UsageDecay
 from bethink.retrieval.heat import QUIET_AFTER, ActivityCounts, is_stale, momentum
@@ -223,7 +224,6 @@ def _activity_as_of(seen: Sequence[_PastMention], at: int) -> Activity:
     return Activity(day, len(week), max(there, len(week)), from_ms(seen[0].first_at), mean)
 
 
-DAY_S = 86_400.0
 YEAR_DAYS = 365.25
 # With so many entities stirring, what was worked out before has to do for the others.
 MAX_COMPUTED = 5_000

@@ -75,7 +75,7 @@ class Keyword:
             about_weight=self.about_weight,
             postings_budget=self.postings_budget,
         )
-        found = ctx.store.search_text(search, ctx.scope_for_levels(self.levels))
+        found = ctx.store.search.text(search, ctx.scope_for_levels(self.levels))
         squeezed = tuple(
             match._replace(score=abs(match.score) / (1.0 + abs(match.score)))
             for match in found.matches
@@ -121,7 +121,7 @@ class Timed:
         looked = depth * max(1, self.candidates)
         most = _MAX_WIDENING * looked
         while True:
-            found = ctx.store.search_vector(vector, model, looked, scope)
+            found = ctx.store.search.vector(vector, model, looked, scope)
             best = self._score_matches(found, ctx)[:depth]
             ended = len(found.matches) < looked or looked >= most
             if ended or self._is_settled(best, depth, found.matches[-1].score):
@@ -164,7 +164,7 @@ class Window:
         scope = ctx.scope_for_levels(self.levels)
         best: dict[str, Match] = {}
         for period in named:
-            found = ctx.store.search_time(
+            found = ctx.store.search.time(
                 period.start, period.end, self.depth, scope, overlapping=True
             )
             for item, _, why in found.matches:

@@ -16,6 +16,7 @@ from itertools import islice
 
 import apsw
 
+from bethink.core.text import bm25_idf
 from bethink.ports import Match, SearchResult, WordStatistics
 from bethink.store.analysis import (
     MIN_PART_LENGTH,
@@ -27,7 +28,6 @@ from bethink.store.analysis import (
     spelling_similarity,
     trigrams,
 )
-from bethink.store.ranking import idf
 from bethink.store.sqlite.search.lexical import (
     MAX_TERMS,
     CandidateRequest,
@@ -136,7 +136,7 @@ def _expand_term(
         readings = {**{other: near for other, near, _ in alike}, **readings}
         if not frequency and alike:
             frequency = alike[0][2]
-    return FuzzyTerm(word, term, idf(known.documents, frequency), readings, hardly_known)
+    return FuzzyTerm(word, term, bm25_idf(known.documents, frequency), readings, hardly_known)
 
 
 def _similar_terms(db: apsw.Connection, term: str, as_of_ms: int | None) -> list[SimilarTerm]:

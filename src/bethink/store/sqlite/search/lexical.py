@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from bethink.core.text import bm25_idf
 from bethink.model import Item
 from bethink.ports import Match, SearchResult, TextSearch, Word, WordStatistics
 from bethink.store.analysis import extra_index_words, query_units
-from bethink.store.ranking import DocumentScore, QueryTerm, WeightedQuery, idf, weight_query
+from bethink.store.ranking import DocumentScore, QueryTerm, WeightedQuery, weight_query
 from bethink.store.sqlite.search.scope import Predicate
 
 _TOTALS_AS_OF = (
@@ -335,7 +336,7 @@ def make_plan(frequencies: Mapping[str, int], *, documents: int, budget: int) ->
 
 
 def _is_far_less_specific(df: int, rarest: int, documents: int) -> bool:
-    return IDF_RATIO * idf(documents, df) < idf(documents, rarest)
+    return IDF_RATIO * bm25_idf(documents, df) < bm25_idf(documents, rarest)
 
 
 def gather_candidates(db: apsw.Connection, request: CandidateRequest) -> list[CandidateRow]:

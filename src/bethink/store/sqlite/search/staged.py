@@ -1,4 +1,4 @@
-"""Staged search: trigram pieces of words, SimHash signatures, edges between entities.
+"""Staged search: trigram pieces of words, and SimHash signatures.
 
 Each word of the query is looked for as typed, also inside other words, ignoring
 accents. If that finds nothing, with z and y swapped, which change places between
@@ -15,15 +15,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
-from bethink.model import Link
-from bethink.ports import Match, Scope, SearchResult, TrigramSearch
+from bethink.core.text import bm25_idf
+from bethink.ports import Match, SearchResult, TrigramSearch
 from bethink.store.analysis import (
     PART_SIMILARITY,
     STOP_WORDS,
@@ -33,10 +32,7 @@ from bethink.store.analysis import (
     query_units,
     trigrams,
 )
-from bethink.store.ranking import idf
-from bethink.store.sqlite import links as edges
-from bethink.store.sqlite.db.connection import Connections, select
-from bethink.store.sqlite.db.rows import HydrateRows
+from bethink.store.sqlite.db.connection import select
 from bethink.store.sqlite.search.lexical import (
     MAX_QUERY_LENGTH,
     ItemLoader,
@@ -44,7 +40,7 @@ from bethink.store.sqlite.search.lexical import (
     tokenizer,
     word_statistics,
 )
-from bethink.store.sqlite.search.scope import Predicate, compile_scope
+from bethink.store.sqlite.search.scope import Predicate
 
 if TYPE_CHECKING:
     import numpy as np
@@ -116,7 +112,9 @@ def _query_words(db: apsw.Connection, text: str, as_of_ms: int | None) -> list[_
         piece = fold(unit.shown)[:MAX_WORD_LENGTH]
         if len(piece) >= MIN_WORD_LENGTH and len(found) < MAX_QUERY_WORDS:
             counts = [known.frequencies[term] for word in unit.words for term in tokens(word)]
-            found.setdefault(piece, _QueryWord(piece, idf(known.documents, min(counts, default=0))))
+            found.setdefault(
+                piece, _QueryWord(piece, bm25_idf(known.documents, min(counts, default=0)))
+            )
     return list(found.values())
 
 
@@ -531,32 +529,3 @@ def _rows_in_scope(
         (as_table(np.array(list(near), np.int64)), *predicate.values),
     )
     return dict(rows)
-
-
-class StagedSearchMixin:
-    """Mixin of `SqliteStore`: piece search, signature search and entity edges."""
-
-    _connections: Connections
-    _hydrate: HydrateRows
-    _signatures: SignatureIndex
-
-    def search_pieces(self, search: TrigramSearch, scope: Scope) -> SearchResult:
-        with self._connections.read_transaction() as db:
-            return search_pieces(db, search, compile_scope(scope), self._hydrate.at(scope.as_of))
-
-    def search_signature(
-        self, text: str, depth: int, min_likeness: float, scope: Scope
-    ) -> SearchResult:
-        asked = SignatureQuery(text, depth, min_likeness)
-        with self._connections.read_transaction() as db:
-            return self._signatures.search(
-                db, asked, compile_scope(scope), self._hydrate.at(scope.as_of)
-            )
-
-    def make_signatures(self, limit: int) -> int:
-        with self._connections.writing() as db:
-            return sign_missing(db, limit)
-
-    def edges(self, entities: Sequence[str], each: int, until: datetime) -> dict[str, list[Link]]:
-        with self._connections.read_transaction() as db:
-            return edges.edges_of(db, entities, each, until)

@@ -1,8 +1,11 @@
-"""A language as word lists that translate its words for times to English."""
+"""Languages whose words for times are known: word lists that translate them to English.
+
+A new language is a file in ``lang/data`` with a ``[dates]`` section, and its code below.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 
 from bethink.lang.dates.tokens import (
@@ -15,8 +18,8 @@ from bethink.lang.dates.tokens import (
     VAGUE,
     WEEKDAY,
     CharSpan,
-    word_set,
 )
+from bethink.lang.words import MONTHS, WEEKDAYS, load_words, word_set_of
 
 TranslatedToken = tuple[str, CharSpan]
 
@@ -28,12 +31,7 @@ _ANCHORS = _TIME_NAMES | {"today", "yesterday", "tomorrow", "tonight", "recently
 _ANCHORS |= {"beginning", "middle", "end"}
 _COUNT_WORDS = NUMBER.keys() | VAGUE.keys() | {"of", "half"}
 # Words that speak for English, whatever else they may be.
-ENGLISH = _TIME_NAMES | word_set(
-    """the of and to in is was we what when did do does that for on with have has had were are i
-    you it this how who where why which an be been from by at as our my they he she his her not
-    about last ago next said am me no so also us will would can could there their if but or its
-    your all one out up more any then than some get got just like"""
-)
+ENGLISH = _TIME_NAMES | word_set_of("en", "stop_words", "speaking")
 _POINTERS = {"last~": "last", "next~": "next"}
 
 
@@ -52,24 +50,40 @@ def parse_word_list(lists: str) -> dict[str, str]:
     return words
 
 
+def _time_words(code: str) -> dict[str, str]:
+    """The words of a language for times, and what they mean in English."""
+    data = load_words(code)
+    months = dict(zip(data["calendar"]["months"].split(), MONTHS, strict=True))
+    weekdays = dict(zip(data["calendar"]["weekdays"].split(), WEEKDAYS, strict=True))
+    dates = data["dates"]
+    words = {fold(word): english for word, english in (months | weekdays).items()}
+    if "day_parts" in dates:  # a language of compounds: Montagabend, Maiwoche
+        parts = parse_word_list(dates["day_parts"])
+        words |= parts
+        words |= {
+            fold(f"{day}{part}"): f"{name} {english}"
+            for day, name in weekdays.items()
+            for part, english in parts.items()
+        }
+        week = dates["month_week"]
+        words |= {fold(f"{month}{week}"): f"week of {name}" for month, name in months.items()}
+    return words | parse_word_list(dates["words"])
+
+
 class Language:
     """Word lists that translate a language's words for times to English.
 
-    In the lists ``ago<`` moves behind the amount that follows it, ``last~`` and ``next~``
-    move before the noun next to them, and ``_`` is no time at all. ``common`` words are stop
-    words; ``speaking`` words also identify the language. ``unsure`` words mean something
-    else in other languages.
+    ``common`` words are stop words; ``speaking`` words also identify the language.
+    ``unsure`` words mean something else in other languages.
     """
 
-    def __init__(
-        self, name: str, words: Mapping[str, str], common: str, speaking: str, unsure: str
-    ) -> None:
-        """Store the word lists; nothing is compiled yet, since most texts use one language."""
-        self.name = name
-        self.words = words
-        self.common = frozenset(map(fold, common.split()))
-        self.speaking = frozenset(map(fold, speaking.split()))
-        self.unsure = frozenset(map(fold, unsure.split()))
+    def __init__(self, code: str) -> None:
+        """Read the word lists; nothing is compiled yet, since most texts use one language."""
+        self.code = code
+        self.words = _time_words(code)
+        self.common = frozenset(map(fold, word_set_of(code, "stop_words", "search")))
+        self.speaking = frozenset(map(fold, word_set_of(code, "dates", "speaking")))
+        self.unsure = frozenset(map(fold, word_set_of(code, "dates", "unsure")))
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:
@@ -171,3 +185,19 @@ def _insert_pointer(out: list[TranslatedToken], pointer: TranslatedToken, follow
     before = out[-1][0] if out else ""
     counted = following in UNIT and (before in _COUNT_WORDS or before.isdecimal())
     out.insert(len(out) - (counted or before in _TIME_NAMES), pointer)
+
+
+LANGUAGES = tuple(map(Language, ("de", "es", "fr")))
+
+
+def detect_language(words: AbstractSet[str], *, english: bool) -> Language | None:
+    """Detect the language of most of a text's words; None is English, or unknown.
+
+    Words of two languages ("was", "August") count for neither. On a tie with English,
+    ``english`` (whether English times are among them) decides.
+    """
+    votes = [len(words & language.vocabulary) for language in LANGUAGES]
+    most = max(votes)
+    others = len((words & ENGLISH) - LANGUAGES[votes.index(most)].shared)
+    wins = most > others or (most == others > 0 and not english)
+    return LANGUAGES[votes.index(most)] if wins else None

@@ -1,0 +1,60 @@
+"""Words of each language, read from ``lang/data``: calendar, stop words, negations, questions.
+
+A file is parsed when its language is first needed, and once. Sets of words are written as one
+text, separated by spaces, which is the quickest form for the parser.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_DATA = Path(__file__).parent / "data"
+
+
+@cache
+def load_words(name: str) -> dict[str, Any]:
+    """The parsed file of a language, or another word list of ``lang/data``."""
+    return tomllib.loads((_DATA / f"{name}.toml").read_text("utf-8"))
+
+
+def word_set_of(language: str, section: str, name: str) -> frozenset[str]:
+    """A set of words of a language; empty where its file has none of that name."""
+    return frozenset(load_words(language).get(section, {}).get(name, "").split())
+
+
+class Negations(NamedTuple):
+    """What denies a statement, in all languages: words, and signs within unspaced text."""
+
+    words: frozenset[str]
+    inside: tuple[str, ...]
+
+    def deny(self, word: str) -> bool:
+        """Check whether a word, or a pair of signs of an unspaced script, is a denial."""
+        if word in self.words or word.endswith(("n't", "n’t")):
+            return True
+        return not word.isascii() and any(sign in word for sign in self.inside)
+
+
+@cache
+def negations() -> Negations:
+    """The negations of every language with a file.
+
+    A text does not say in which language it is; a word that denies nothing in its language
+    only makes two texts differ that are nearly the same.
+    """
+    tables = [load_words(file.stem).get("negations", {}) for file in sorted(_DATA.glob("??.toml"))]
+    words = " ".join(f"{one.get('words', '')} {one.get('contractions', '')}" for one in tables)
+    inside = " ".join(one.get("inside", "") for one in tables)
+    return Negations(frozenset(words.split()), tuple(dict.fromkeys(inside.split())))
+
+
+_CALENDAR: dict[str, str] = load_words("en")["calendar"]
+MONTHS = tuple(_CALENDAR["months"].split())
+WEEKDAYS = tuple(_CALENDAR["weekdays"].split())
+# Names of months and weekdays, in full and shortened.
+CALENDAR_NAMES = frozenset(" ".join(_CALENDAR.values()).split())
+# "Mondays".
+RECURRING_WEEKDAYS = frozenset(f"{name}s" for name in WEEKDAYS)
