@@ -16,6 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from bethink import __version__
+from bethink.retrieval.profile import profile_names
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "bethink"
@@ -128,6 +129,8 @@ def test_every_file_of_the_package_is_in_the_wheel(installed: Installed) -> None
     assert "bethink/py.typed" in inside
     for folder, ending in (
         ("bethink/profiles/", ".toml"),
+        ("bethink/systems/", "/profile.toml"),
+        ("bethink/systems/", "/aliases.toml"),
         ("bethink/store/sqlite/migrations/", ".sql"),
         ("bethink/eval/builtin/", ".jsonl"),
     ):
@@ -185,9 +188,8 @@ def test_the_command_works_from_first_to_last(installed: Installed, run: Run) ->
 def test_data_files_are_found_where_they_were_installed(installed: Installed, run: Run) -> None:
     """Profiles and the demonstration need nothing of the checkout."""
     profiles = json.loads(run(installed.script, "profiles", "--json").stdout)
-    names = {path.stem for path in (PACKAGE / "profiles").glob("*.toml")}
 
-    assert all(name in json.dumps(profiles) for name in names)
+    assert {entry["name"] for entry in profiles} == set(profile_names())
     assert "bethink" in run(installed.script, "demo").stdout
     assert run(installed.python, "-m", "bethink", "--help").stdout
 

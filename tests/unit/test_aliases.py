@@ -10,11 +10,19 @@ from typing import Any
 
 import pytest
 
-from bethink.config.aliases import ALIASES, CONFIG_FILES, ForeignConfig
+from bethink import systems
+from bethink.config.aliases import (
+    SYSTEMS_WITH_ALIASES,
+    VARIABLES,
+    ForeignConfig,
+    aliases_of,
+    config_files_of,
+)
 from bethink.config.settings import Settings, load_settings
 from bethink.errors import BadSetting
 from bethink.retrieval.profile import Profile, load_profile, parse_profile, profile_names
 
+ALIASES = [alias for system in SYSTEMS_WITH_ALIASES for alias in aliases_of(system)]
 SLOTS = ("channels", "expand", "adjust", "rerank", "diversify", "gate")
 
 
@@ -371,7 +379,7 @@ def test_every_target_exists() -> None:
 
 def test_a_strangers_project_decides_over_no_setting() -> None:
     """A system whose project file is read has numbers of the walk in it, nothing else."""
-    for profile, files in CONFIG_FILES.items():
+    for profile, files in ((one, config_files_of(one)) for one in SYSTEMS_WITH_ALIASES):
         if any(source == "project file" for source, _ in files):
             verbs = {alias.verb for alias in ALIASES if alias.profile == profile}
             assert "setting" not in verbs
@@ -380,3 +388,17 @@ def test_a_strangers_project_decides_over_no_setting() -> None:
 def test_an_empty_variable_is_not_set(desk: Desk) -> None:
     """The shell's way to unset for one command."""
     assert ForeignConfig.of({"RECALL_DECAY_DAYS": ""}, None, None).changes("abmind") == ()
+
+
+def test_the_variables_kept_in_code_are_those_of_the_tables() -> None:
+    """The environment is filtered without reading the tables, by the same names."""
+    assert {alias.variable for alias in ALIASES} - {""} == VARIABLES
+    folder = Path(systems.__file__).parent
+    assert {path.parent.name for path in folder.glob("*/aliases.toml")} == set(SYSTEMS_WITH_ALIASES)
+
+
+def test_no_table_is_read_for_our_own_profile() -> None:
+    """A profile without a system has no aliases, and neither has a name that leads elsewhere."""
+    for name in ("default", "default-deep", "memind-deep", "mine", "../systems/remind"):
+        assert aliases_of(name) == ()
+        assert config_files_of(name) == ()

@@ -145,3 +145,26 @@ def test_a_part_can_be_taken_out() -> None:
     assert [s.name for s in profile.without("decay").adjust] == ["boost"]
     with pytest.raises(NotFound):
         profile.without("nothing")
+
+
+def test_the_shipped_profiles_have_their_names() -> None:
+    """Ours are in profiles/, those of an emulated system in its folder."""
+    assert list(profile_names()) == [
+        "abmind",
+        "default",
+        "default-deep",
+        "linksee",
+        "memind-deep",
+        "memind-simple",
+        "remind",
+        "siftcoder",
+    ]
+    for name in profile_names():
+        assert load_profile(name).name == name
+
+
+@pytest.mark.parametrize("name", ["../systems/remind/profile", "memind", "profile", ""])
+def test_a_path_is_no_name_of_a_profile(name: str) -> None:
+    """Only what is listed is loaded."""
+    with pytest.raises(NotFound):
+        load_profile(name)

@@ -1,8 +1,8 @@
-"""Aliases of five other systems: their environment variables and config files.
+"""Aliases: the environment variables and config files of the emulated systems.
 
-``ALIASES`` is complete. A name counts only while its system's profile is in use:
-``EMBEDDING_MODEL`` means something to many programs. Their variables override their
-project's file, that overrides their user's file, that overrides the profile's values.
+Each system lists its own in ``systems/NAME/aliases.toml``. They count only while its
+profile is in use: ``EMBEDDING_MODEL`` means something to many programs. Variables override
+the project's file, that overrides the user's file, that overrides the profile's values.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -98,7 +99,6 @@ def _parse_int(given: Any, low: float, high: float) -> int:
 _BOOLEAN_WORDS = ("0", "1", "false", "true", "no", "yes", "off", "on")
 BOOLEAN = ValueType("true or false", _parse_bool)
 TEXT = ValueType("text on one line", _parse_text)
-FRACTION = float_between(0, 1)
 
 
 def _identity(value: Any) -> Any:
@@ -129,87 +129,81 @@ class Alias:
         return self.key or self.variable
 
 
-def _remind(key: str, kind: ValueType, *targets: str, **more: Any) -> Alias:
-    return Alias("remind", kind, targets, f"REMIND_{key.upper()}", key, **more)
+@cache
+def aliases_of(profile: str) -> tuple[Alias, ...]:
+    """The names that the system of a profile has for our values; read on first use."""
+    return tuple(_build_alias(profile, row) for row in _read_table(profile).get("alias", ()))
 
 
-def _abmind(variable: str, kind: ValueType, *targets: str, **more: Any) -> Alias:
-    return Alias("abmind", kind, targets, variable, **more)
+@cache
+def config_files_of(profile: str) -> tuple[tuple[Source, str], ...]:
+    """The config files of a profile's system: where each is looked for, and its path there."""
+    return tuple((row["source"], row["path"]) for row in _read_table(profile).get("files", ()))
 
 
-def _siftcoder(key: str, kind: ValueType, *targets: str, **more: Any) -> Alias:
-    return Alias("siftcoder", kind, targets, key=f"memory.{key}", **more)
+def _read_table(profile: str) -> dict[str, Any]:
+    if profile not in _VARIABLES:
+        return {}
+    import tomllib  # start-up time: most recalls use the default profile
+
+    path = Path(__file__).parent.parent / "systems" / profile / "aliases.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-# The model of their page is the one we call by no other name than what it is.
-_MS_MARCO_MODEL = "cross-encoder/ms-marco-MiniLM-L-6-v2"
-_DAY_MS = 24 * 60 * 60 * 1000.0
-_DISABLED_CHANNELS = {
-    "hybrid": (),
-    "fts": ("se", "ss", "s6", "s8"),
-    "signature": ("sf", "se", "s6", "s8"),
+def _build_alias(profile: str, row: Mapping[str, Any]) -> Alias:
+    plain = {name: row[name] for name in _PLAIN_FIELDS if name in row}
+    targets = tuple(row.get("targets", ()))
+    return Alias(profile, _value_type(row), targets, means=_conversion(row), **plain)
+
+
+def _value_type(row: Mapping[str, Any]) -> ValueType:
+    low, high = row.get("low", 0), row.get("high", math.inf)
+    match row["type"]:
+        case "number":
+            return float_between(low, high)
+        case "integer":
+            return int_between(low, high)
+        case "word":
+            return one_of(*row["values"])
+        case "boolean":
+            return BOOLEAN
+        case _:
+            return TEXT
+
+
+def _conversion(row: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """The function from a value of theirs to ours: by a table, a template or a divisor."""
+    values = {
+        name: tuple(ours) if isinstance(ours, list) else ours
+        for name, ours in row.get("values", {}).items()
+    }
+
+    def convert(value: Any) -> Any:
+        name = str(value).lower() if isinstance(value, bool) else value
+        if name in values:
+            return values[name]
+        if "template" in row:
+            return row["template"].replace("{}", value)
+        return value / row["divide"] if "divide" in row else value
+
+    return convert
+
+
+_PLAIN_FIELDS = ("variable", "key", "verb", "needs", "unless")
+# The variables of each system that has names of its own. They are also in its aliases.toml,
+# which a process does not read unless the profile is in use; a test compares the two.
+_VARIABLES = {
+    "remind": """REMIND_HYBRID_KEYWORD_WEIGHT REMIND_RECALL_INITIAL_CANDIDATES
+        REMIND_MIN_ACTIVATION REMIND_DECAY_INTERVAL REMIND_DECAY_RATE REMIND_RERANKING_ENABLED
+        REMIND_RERANKING_MODEL""",
+    "abmind": """MEMORY_SEARCH_MODE EMBEDDING_ENABLED EMBEDDING_MODEL
+        EMBEDDING_SIMILARITY_THRESHOLD RECALL_DECAY_DAYS RECALL_DECAY_FLOOR
+        RECALL_EMOTION_BOOST SIGNATURE_BITS""",
+    "siftcoder": "",
+    "linksee": "LINKSEE_MEMORY_DIR",
 }
-
-ALIASES: tuple[Alias, ...] = (
-    _remind("hybrid_keyword_weight", FRACTION, "fuse.keyword_weight"),
-    _remind("recall_initial_candidates", int_between(1, 1000), "channels.concepts.depth"),
-    _remind("min_activation", FRACTION, "gate.min_activation.min_score"),
-    _remind("decay_interval", int_between(0), "track.decay_interval"),
-    _remind("decay_rate", FRACTION, "track.decay_rate"),
-    _remind(
-        "reranking_enabled", BOOLEAN, "reranker", verb="setting",
-        means=lambda on: "cross-encoder" if on else "none",
-    ),
-    _remind(
-        "reranking_model", TEXT, "reranker", verb="setting", needs="reranking_enabled",
-        means=lambda model: "cross-encoder" if model == _MS_MARCO_MODEL else f"cross-encoder:{model}",
-    ),
-    _abmind(
-        "MEMORY_SEARCH_MODE", one_of(*_DISABLED_CHANNELS), "channels", verb="without", means=_DISABLED_CHANNELS.get
-    ),
-    _abmind(
-        "EMBEDDING_ENABLED", BOOLEAN, "channels", verb="without",
-        means=lambda on: () if on else ("se",),
-    ),
-    _abmind(
-        "EMBEDDING_MODEL", TEXT, "embedder", verb="setting", needs="EMBEDDING_ENABLED",
-        means=lambda model: f"ollama:{model}",
-    ),
-    _abmind("EMBEDDING_SIMILARITY_THRESHOLD", float_between(-1, 1), "channels.se.min_cosine"),
-    _abmind("RECALL_DECAY_DAYS", float_between(1), "adjust.fading.days"),
-    _abmind("RECALL_DECAY_FLOOR", FRACTION, "adjust.fading.floor"),
-    _abmind("RECALL_EMOTION_BOOST", float_between(0, 10), "adjust.fading.emotion"),
-    _abmind("SIGNATURE_BITS", int_between(256, 256), verb="check"),
-    _siftcoder("retrieval.rrfK", float_between(0), "fuse.k"),
-    _siftcoder(
-        "retrieval.candidateK", int_between(1, 1000), "channels.lexical.depth", "channels.dense.depth"
-    ),
-    _siftcoder(
-        "retrieval.candidatePool", int_between(1, 1000), "channels.lexical.depth", "channels.dense.depth"
-    ),
-    _siftcoder("retrieval.topK", int_between(1, 200), "budget.k"),
-    _siftcoder("retrieval.bm25Weight", float_between(0, 1000), "channels.lexical.weight"),
-    _siftcoder("retrieval.vectorWeight", float_between(0, 1000), "channels.dense.weight"),
-    _siftcoder(
-        "retrieval.rerank", BOOLEAN, "rerank", verb="use", means=lambda on: "overlap" if on else ""
-    ),
-    _siftcoder("decay.tauMs", float_between(0), "adjust.decay.tau_days", means=lambda ms: ms / _DAY_MS),
-    _siftcoder(
-        "decay.halfLifeDays", float_between(0.001), "adjust.decay.half_life_days",
-        unless="memory.decay.tauMs",
-    ),
-    Alias("linksee", TEXT, ("data_dir",), "LINKSEE_MEMORY_DIR", verb="setting"),
-)  # fmt: skip
-
-# Their config files, the strongest last. Only numbers of the walk are taken from a project's.
-CONFIG_FILES: Mapping[str, tuple[tuple[Source, str], ...]] = {
-    "remind": (("user file", ".remind/remind.config.json"),),
-    "siftcoder": (
-        ("user file", ".siftcoder/v3/config.json"),
-        ("project file", ".siftcoder/config.json"),
-    ),
-}
-_VARIABLES = frozenset(alias.variable for alias in ALIASES) - {""}
+SYSTEMS_WITH_ALIASES = tuple(_VARIABLES)
+VARIABLES = frozenset(name for names in _VARIABLES.values() for name in names.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +217,7 @@ class ForeignConfig:
     @classmethod
     def of(cls, env: Mapping[str, str], home: Path | None, project: Path | None) -> ForeignConfig:
         """Build it from the variables of an environment that are known aliases."""
-        return cls({name: env[name] for name in _VARIABLES if env.get(name)}, home, project)
+        return cls({name: env[name] for name in VARIABLES if env.get(name)}, home, project)
 
     def changes(self, profile: str) -> tuple[Change, ...]:
         """All changes to a profile, and to settings while that profile is in use."""
@@ -231,8 +225,8 @@ class ForeignConfig:
 
     def _collect_values(self, profile: str) -> Iterator[tuple[Alias, tuple[Any, str, Source]]]:
         """The checked value of each of the profile's names, highest priority last."""
-        rows = [alias for alias in ALIASES if alias.profile == profile]
-        for source, place in CONFIG_FILES.get(profile, ()):
+        rows = aliases_of(profile)
+        for source, place in config_files_of(profile):
             root = self.home if source == "user file" else self.project
             if root is None or not is_file(path := root / place):
                 continue
@@ -253,8 +247,8 @@ def _resolve_changes(
     profile: str, given: Mapping[Alias, tuple[Any, str, Source]]
 ) -> Iterator[Change]:
     named = {alias.name: value for alias, (value, _, _) in given.items()}
-    for alias in ALIASES:
-        if alias.profile != profile or alias not in given:
+    for alias in aliases_of(profile):
+        if alias not in given:
             continue
         if (alias.needs and not named.get(alias.needs)) or alias.unless in named:
             continue

@@ -80,7 +80,7 @@ def bounds_of(slot: str, name: str) -> Bounds:
 
 
 # Beside this file, packed into a wheel or not; importlib.resources costs 6 ms to load.
-_SHIPPED_FOLDER = Path(__file__).parent.parent / "profiles"
+_PACKAGE_FOLDER = Path(__file__).parent.parent
 SLOTS = ("expand", "adjust", "rerank", "diversify", "gate")
 
 
@@ -145,7 +145,26 @@ def profile_names(folders: Iterable[Path] = ()) -> dict[str, Path | None]:
 
 @cache
 def _shipped_names() -> tuple[str, ...]:
-    return tuple(sorted(path.stem for path in _SHIPPED_FOLDER.glob("*.toml")))
+    own = [path.stem for path in (_PACKAGE_FOLDER / "profiles").glob("*.toml")]
+    systems = _PACKAGE_FOLDER / "systems"
+    emulated = [
+        path.parent.name + path.stem.removeprefix("profile")
+        for path in systems.glob("*/profile*.toml")
+    ]
+    return tuple(sorted([*own, *emulated]))
+
+
+def _shipped_file(name: str) -> str:
+    """The path of a shipped profile inside the package.
+
+    "default" is profiles/default.toml, "remind" is systems/remind/profile.toml and
+    "memind-deep" is systems/memind/profile-deep.toml.
+    """
+    own = f"profiles/{name}.toml"
+    if is_file(_PACKAGE_FOLDER / own):
+        return own
+    system, dash, variant = name.partition("-")
+    return f"systems/{system}/profile{dash}{variant}.toml"
 
 
 def load_profile(
@@ -179,8 +198,8 @@ def load_profile(
 
 @cache
 def _load_shipped(name: str, changes: tuple[Change, ...] = ()) -> Profile:
-    text = _read_file(_SHIPPED_FOLDER / f"{name}.toml")
-    return parse_profile(text, name, f"profiles/{name}.toml", changes)
+    place = _shipped_file(name)
+    return parse_profile(_read_file(_PACKAGE_FOLDER / place), name, place, changes)
 
 
 def load_profile_file(

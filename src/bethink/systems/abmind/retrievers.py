@@ -39,7 +39,7 @@ class Signature:
         return skip_if_filled(found, self.after, self.enough, ctx)
 
     def __call__(self, ctx: Context) -> Pool:
-        found = ctx.store.search_signature(ctx.query.text, self.depth, self.min_likeness, ctx.scope)
+        found = ctx.store.search.signature(ctx.query.text, self.depth, self.min_likeness, ctx.scope)
         return ranked_pool(self.name, found, ctx)
 
 
@@ -71,7 +71,7 @@ class Trigram:
             self.within == "original",
             self.min_share,
         )
-        return ranked_pool(self.name, ctx.store.search_pieces(search, ctx.scope), ctx)
+        return ranked_pool(self.name, ctx.store.search.pieces(search, ctx.scope), ctx)
 
 
 EDGE_ID_PREFIX = "edge:"
@@ -132,7 +132,7 @@ class Edges:
     def _paths_between(self, known: Sequence[Entity], ctx: Context) -> list[_ScoredPath]:
         """Find paths of one or two edges between every two of the entities."""
         ids = [entity.id for entity in known]
-        edges = ctx.store.edges(ids, MAX_EDGES_READ, ctx.query.moment)
+        edges = ctx.store.graph.edges(ids, MAX_EDGES_READ, ctx.query.moment)
         ways: list[_ScoredPath] = []
         for one, other in combinations(ids, 2):
             direct = [link for link in edges[one] if other in _link_ends(link)]
@@ -149,7 +149,7 @@ class Edges:
 
     def _co_mentions(self, ids: Sequence[str], ctx: Context) -> list[_ScoredPath]:
         """Return memories that mention all of these, as edges between the first two."""
-        found = ctx.store.search_entities(ids, self.depth, ctx.scope)
+        found = ctx.store.search.entities(ids, self.depth, ctx.scope)
         one, other = (Node("entity", entity) for entity in ids[:2])
         return [
             _ScoredPath((Link(one, other, CO_MENTION, context=match.item.id),), self.one_hop)
@@ -160,9 +160,9 @@ class Edges:
     def _newest_edges(self, known: Sequence[Entity], ctx: Context) -> list[_ScoredPath]:
         """Return each entity's newest edges; without any, edges from co-mentioning memories."""
         ids = [entity.id for entity in known]
-        edges = ctx.store.edges(ids, self.each, ctx.query.moment)
+        edges = ctx.store.graph.edges(ids, self.each, ctx.query.moment)
         ways = [_ScoredPath((link,), self.one_hop) for entity in ids for link in edges[entity]]
-        for entity, items in ctx.store.mentioning(ids, self.each, ctx.scope).items():
+        for entity, items in ctx.store.search.mentioning(ids, self.each, ctx.scope).items():
             for item in items if not edges[entity] else ():
                 others = [other for other in item.entities if other != entity]
                 if others:
@@ -208,7 +208,7 @@ def _stored_later(ids: set[str], ctx: Context) -> set[str]:
 
     An edge that was stored again only keeps the latest memory it came from.
     """
-    return set(ctx.store.get(sorted(ids)))
+    return set(ctx.store.items.get(sorted(ids)))
 
 
 def _origin_item(link: Link, memories: Mapping[str, Item]) -> Item | None:
@@ -340,7 +340,7 @@ def _cites_hidden_memory(item: Item, ctx: Context) -> bool:
         include_expired=asked.include_expired,
     )
     scope = ctx.scope._replace(filters=filters)
-    sources = ctx.store.get(named).values()
+    sources = ctx.store.items.get(named).values()
     return any(rejection_reason(one._replace(live_from=None), scope) is not None for one in sources)
 
 
@@ -416,7 +416,7 @@ def _matching_words(words: Sequence[Word], item: Item, ctx: Context) -> tuple[st
     plain = item.text.casefold() if item.text.isascii() else ""
     if plain and not any(_may_match(word, plain) for word in words):
         return ()
-    there = set(ctx.store.terms(item.text))
+    there = set(ctx.store.search.terms(item.text))
     return tuple(word.shown for word in words if there.issuperset(word.terms))
 
 

@@ -37,7 +37,7 @@ class Entities:
             return ()
         ctx.remark(f"named: {', '.join(entity.name for entity in telling)}")
         ids = [entity.id for entity in telling]
-        return ranked_pool(self.name, ctx.store.search_entities(ids, self.depth, ctx.scope), ctx)
+        return ranked_pool(self.name, ctx.store.search.entities(ids, self.depth, ctx.scope), ctx)
 
 
 PINNED_IMPORTANCE = 0.9

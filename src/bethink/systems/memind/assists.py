@@ -56,7 +56,7 @@ class ThreadAssist:
         known = {cand.item.id for cand in direct}
         found = [
             _thread_as_of(thread, ctx.query.as_of)
-            for thread in ctx.store.threads_of([cand.item.id for cand in seeds])
+            for thread in ctx.store.activity.threads_of([cand.item.id for cand in seeds])
         ]
         items = _visible_members(found, self.apart, ctx)
         threads = self._rank_threads(found, seeds, items, ctx)[: self.threads]
@@ -127,7 +127,7 @@ class ThreadAssist:
 
 def _thread_name(thread: Thread, ctx: Context) -> str:
     """Name the thread by its headline, unless that may quote what the caller may not see."""
-    members = ctx.store.get([member.item for member in thread.members])
+    members = ctx.store.items.get([member.item for member in thread.members])
     ceiling = ctx.query.filters.max_classification
     if any(item.classification > ceiling for item in members.values()):
         return "the same thread"
@@ -289,7 +289,7 @@ def find_neighbours(direct: Pool, limits: NeighbourLimits, ctx: Context) -> Neig
     """Find the visible neighbours of the first candidates."""
     seeds = direct[: limits.seeds]
     ids = [cand.item.id for cand in seeds]
-    shared = ctx.store.siblings(
+    shared = ctx.store.graph.siblings(
         ids, most=limits.hub, min_confidence=limits.min_confidence, as_of=ctx.query.as_of
     )
     ties = [*_seed_links(ids, limits, ctx)]

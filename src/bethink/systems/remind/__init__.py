@@ -238,14 +238,16 @@ class EntityMeaning:
         if ctx.embedder is None:
             raise ModelError("no embedder is configured", remedy="bethink config embedder")
         vector = ctx.embedding().vector
-        known = ctx.store.near_entities(
+        known = ctx.store.graph.near_entities(
             vector, ctx.embedder.model, self.limit, as_of=ctx.query.as_of
         )
         near = {one.entity.id: one for one in known if one.score >= self.min_cosine}
         if not near:
             return pool
         ctx.remark("near: " + ", ".join(f"{key} {one.score:.2f}" for key, one in near.items()))
-        found = ctx.store.mentioning(list(near), self.each, ctx.scope_for_levels(self.levels))
+        found = ctx.store.search.mentioning(
+            list(near), self.each, ctx.scope_for_levels(self.levels)
+        )
         lifted = (
             self._entity_candidate(item, near[entity])
             for entity, items in found.items()
@@ -290,14 +292,14 @@ class EntityName:
         words = _query_words(ctx.query.text)
         # "the" is a part of many names, and names nobody.
         common = {word.shown.lower() for word in ctx.words() if word.common}
-        known = ctx.store.entities_with(
+        known = ctx.store.graph.entities_with(
             [word for word in words if word not in common], self.limit, as_of=ctx.query.as_of
         )
         if not known:
             return pool
         ctx.remark("named: " + ", ".join(one.entity.id for one in known))
         entities = {one.entity.id: one for one in known}
-        found = ctx.store.mentioning(list(entities), self.each, ctx.scope)
+        found = ctx.store.search.mentioning(list(entities), self.each, ctx.scope)
         named = _NamedEntities(len(words), entities, found)
         woken = sort_by_score(self._name_candidates(named, ctx))
         return merge_stronger(pool, woken[: ctx.query.k + ctx.query.offset + len(ctx.query.seen)])

@@ -103,7 +103,7 @@ class OverlapRerank:
 
 def _question_idf(question: OverlapScorer, ctx: Context) -> dict[str, float]:
     """Return the idf of each word; 0 for one that the index does not keep."""
-    terms = {word: ctx.store.terms(word) for word in question.words}
+    terms = {word: ctx.store.search.terms(word) for word in question.words}
     documents, _, counts = ctx.counted({term for held in terms.values() for term in held})
     return {
         word: bm25_idf(documents, min((counts.get(term, 0) for term in held), default=documents))
