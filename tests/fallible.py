@@ -26,19 +26,30 @@ class Down:
         raise ModelError("the model does not answer")
 
 
-class Overtaken:
-    """A store that another writer gets to first, between looking and writing."""
+class Replaced:
+    """An object in which some attributes are others."""
 
-    def __init__(self, store: Store, other: Callable[[], object]) -> None:
-        self._store_new = store
-        self._other = other
+    def __init__(self, whole: object, **attributes: Any) -> None:
+        self._whole = whole
+        self.__dict__.update(attributes)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._store_new, name)
+        return getattr(self._whole, name)
 
-    def put(self, records: Sequence[Record], *, actor: str, now: datetime) -> list[PutResult]:
-        self._other()
-        return self._store_new.put(records, actor=actor, now=now)
+
+def with_methods(store: Store, part: str, **methods: Callable[..., Any]) -> Any:
+    """The store with these methods in one of its parts."""
+    return Replaced(store, **{part: Replaced(getattr(store, part), **methods)})
+
+
+def overtaken(store: Store, other: Callable[[], object]) -> Any:
+    """A store that another writer gets to first, between looking and writing."""
+
+    def put(records: Sequence[Record], *, actor: str, now: datetime) -> list[PutResult]:
+        other()
+        return store.items.put(records, actor=actor, now=now)
+
+    return with_methods(store, "items", put=put)
 
 
 class Killed(BaseException):
@@ -48,18 +59,24 @@ class Killed(BaseException):
 class Dying:
     """A store whose process is killed just before its so many-th write."""
 
-    WRITES = frozenset(
-        ("put", "end", "restore", "set_status", "erase", "add_links", "remove_links", "log",
-         "set_momenta", "set_entity_embeddings", "put_thread")
-    )  # fmt: skip
+    WRITES = (
+        ("items", ("put", "end", "restore", "set_status", "erase")),
+        ("graph", ("add_links", "remove_links")),
+        ("vectors", ("set_entity_embeddings",)),
+        ("activity", ("set_momenta", "put_thread")),
+        ("admin", ("log",)),
+    )
 
     def __init__(self, store: Store, writes: int) -> None:
-        self._store_new = store
+        self._whole = store
         self._left = writes
+        for part, names in self.WRITES:
+            whole = getattr(store, part)
+            counted = {name: self._counted(getattr(whole, name)) for name in names}
+            setattr(self, part, Replaced(whole, **counted))
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store_new, name)
-        return self._counted(found) if name in self.WRITES else found
+        return getattr(self._whole, name)
 
     def _counted(self, write: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*args: Any, **named: Any) -> Any:

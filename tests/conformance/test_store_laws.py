@@ -55,7 +55,7 @@ def store(kind: Kind, tmp_path: Path) -> Iterator[Store]:
 
 
 def put(store: Store, *records: Record, after: float = 0) -> list[str]:
-    kept = store.put(records, actor="tester", now=at(seconds=after))
+    kept = store.items.put(records, actor="tester", now=at(seconds=after))
     return [one.outcome for one in kept]
 
 
@@ -77,10 +77,10 @@ PUT_BY_THE_STORE = {"live_from", "content_hash"}
 @given(given_item=items())
 def test_every_field_comes_back_as_it_was(store: Store, given_item: Item) -> None:
     """Whatever text, number, time or JSON it holds."""
-    fresh = given_item._replace(id=f"item-{store.generation()}")
+    fresh = given_item._replace(id=f"item-{store.admin.generation()}")
     put(store, Record(fresh, "print", skip_duplicate=False))
 
-    back = store.get([fresh.id])[fresh.id]
+    back = store.items.get([fresh.id])[fresh.id]
 
     numbered = fresh.session is not None and fresh.seq is None
     for name in Item._fields:
@@ -95,7 +95,7 @@ def test_a_turn_without_a_number_comes_last(store: Store) -> None:
     put(store, record("first", session="s"), record("tenth", session="s", seq=10))
     put(store, record("next", session="s"), record("elsewhere", session="x"), record("loose"))
 
-    found = store.get(["first", "tenth", "next", "elsewhere", "loose"])
+    found = store.items.get(["first", "tenth", "next", "elsewhere", "loose"])
 
     assert [item.seq for item in found.values()] == [0, 10, 11, 0, None]
 
@@ -105,7 +105,7 @@ def test_a_turn_that_comes_late_is_put_in_its_place(store: Store) -> None:
     put(store, *(record(f"t{n}", session="s", seq=n) for n in (0, 4, 6)))
     put(store, *(record(f"t{n}", session="s", seq=n) for n in (3, 2)))
 
-    links = store.links_of([f"t{n}" for n in range(7)], ("follows",), incoming=False)
+    links = store.graph.links_of([f"t{n}" for n in range(7)], ("follows",), incoming=False)
 
     assert {(link.src.id, link.dst.id) for link in links} == {
         ("t2", "t0"),
@@ -119,43 +119,43 @@ def test_get_keeps_the_order_and_leaves_unknown_ids_out(store: Store) -> None:
     """A caller can zip what it asked for with what it got."""
     put(store, record("a"), record("b"), record("c"))
 
-    assert list(store.get(["c", "nobody", "a", "c"])) == ["c", "a"]
+    assert list(store.items.get(["c", "nobody", "a", "c"])) == ["c", "a"]
 
 
 def test_an_empty_store_answers_everything_with_nothing(store: Store) -> None:
     """No search needs a first memory."""
     every = scope()
 
-    assert store.count() == 0
-    assert store.get(["a"]) == {}
-    assert store.browse(every, limit=5) == []
-    assert store.search_text(TextSearch("anything"), every).matches == ()
-    assert store.search_substring("anything", 5, every).matches == ()
-    assert store.search_pieces(TrigramSearch("anything", 5), every).matches == ()
-    assert store.search_signature("anything", 5, 0.0, every).matches == ()
-    assert store.edges(["person:ana"], 5, NOW) == {"person:ana": []}
-    assert store.make_signatures(5) == 0
-    assert store.search_vector(embedding(1).vector, MODEL, 5, every).matches == ()
-    assert store.search_time(at(days=-9), at(days=9), 5, every).matches == ()
-    assert store.search_entities(["person:ana"], 5, every).matches == ()
-    assert store.find_entities("Ana") == []
-    assert store.entities() == []
-    assert store.events() == []
-    assert store.resolve("a") == []
-    assert store.find_key("k") is None
+    assert store.admin.count() == 0
+    assert store.items.get(["a"]) == {}
+    assert store.items.browse(every, limit=5) == []
+    assert store.search.text(TextSearch("anything"), every).matches == ()
+    assert store.search.substring("anything", 5, every).matches == ()
+    assert store.search.pieces(TrigramSearch("anything", 5), every).matches == ()
+    assert store.search.signature("anything", 5, 0.0, every).matches == ()
+    assert store.graph.edges(["person:ana"], 5, NOW) == {"person:ana": []}
+    assert store.vectors.make_signatures(5) == 0
+    assert store.search.vector(embedding(1).vector, MODEL, 5, every).matches == ()
+    assert store.search.time(at(days=-9), at(days=9), 5, every).matches == ()
+    assert store.search.entities(["person:ana"], 5, every).matches == ()
+    assert store.graph.find_entities("Ana") == []
+    assert store.graph.entities() == []
+    assert store.admin.events() == []
+    assert store.items.resolve("a") == []
+    assert store.items.find_key("k") is None
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=texts | st.text(max_size=20))
 def test_any_text_is_a_valid_query(store: Store, query: str) -> None:
     """Operators, quotes, emoji, half characters: all of it is words or nothing."""
-    if store.count() == 0:
+    if store.admin.count() == 0:
         put(store, record("a", "NEAR the AND gate of \"quotes\" 'single' col:umn café"))
 
-    assert len(store.search_text(TextSearch(query), scope()).matches) <= 1
-    assert len(store.search_substring(query, 5, scope()).matches) <= 1
-    assert len(store.search_pieces(TrigramSearch(query, 5), scope()).matches) <= 1
-    assert len(store.search_signature(query, 5, 0.0, scope()).matches) <= 1
+    assert len(store.search.text(TextSearch(query), scope()).matches) <= 1
+    assert len(store.search.substring(query, 5, scope()).matches) <= 1
+    assert len(store.search.pieces(TrigramSearch(query, 5), scope()).matches) <= 1
+    assert len(store.search.signature(query, 5, 0.0, scope()).matches) <= 1
 
 
 def test_nothing_is_stored_when_one_record_is_refused(store: Store) -> None:
@@ -163,8 +163,8 @@ def test_nothing_is_stored_when_one_record_is_refused(store: Store) -> None:
     with pytest.raises(Refused):
         put(store, record("a"), record("b", trust=9))
 
-    assert store.count() == 0
-    assert store.events() == []
+    assert store.admin.count() == 0
+    assert store.admin.events() == []
 
 
 def test_half_a_character_is_refused_by_name(store: Store) -> None:
@@ -172,7 +172,7 @@ def test_half_a_character_is_refused_by_name(store: Store) -> None:
     with pytest.raises(BadText):
         put(store, record("a", "broken \ud800 text", fingerprint="x"))
 
-    assert store.count() == 0
+    assert store.admin.count() == 0
 
 
 def test_a_time_without_a_zone_is_refused(store: Store) -> None:
@@ -189,12 +189,12 @@ def test_an_update_adds_a_revision_and_keeps_the_old_one(store: Store) -> None:
     put(store, record("a", "the key is in vault A"))
     put(store, record("a", "the key is in vault B", rev=2), after=60)
 
-    old, new = store.history("a")
+    old, new = store.items.history("a")
     assert (old.text, old.live_from, old.live_to) == ("the key is in vault A", NOW, at(seconds=60))
     assert old.ended_by == "revised"
     assert (new.text, new.rev, new.live_to) == ("the key is in vault B", 2, None)
-    assert store.get(["a"])["a"] == new
-    assert store.count() == 1
+    assert store.items.get(["a"])["a"] == new
+    assert store.admin.count() == 1
 
 
 @pytest.mark.parametrize(
@@ -206,26 +206,26 @@ def test_as_of_shows_what_was_live_at_that_moment(
     """From the moment a revision was written up to, not including, the one it ended."""
     put(store, record("a", "alpha words", embedding=embedding(1), mentions=(mention("Ana"),)))
     put(store, record("a", "alpha terms", rev=2, embedding=embedding(1)), after=60)
-    store.end(["a"], how="forgotten", actor="tester", now=at(seconds=100))
-    store.restore(["a"], actor="tester", now=at(seconds=200))
+    store.items.end(["a"], how="forgotten", actor="tester", now=at(seconds=100))
+    store.items.restore(["a"], actor="tester", now=at(seconds=200))
     then = at(seconds=seconds)
     past = scope(as_of=then)
 
-    stood = store.get(["a"], as_of=then).values()
+    stood = store.items.get(["a"], as_of=then).values()
     assert [one.rev for one in stood if one.live_to is None or one.live_to > then] == seen
-    assert [one.rev for one in store.browse(past, limit=5)] == seen
-    found = store.search_text(TextSearch("alpha"), past)
+    assert [one.rev for one in store.items.browse(past, limit=5)] == seen
+    found = store.search.text(TextSearch("alpha"), past)
     assert [match.item.rev for match in found.matches] == seen
-    found = store.search_substring("alph", 5, past)
+    found = store.search.substring("alph", 5, past)
     assert [match.item.rev for match in found.matches] == seen
-    found = store.search_vector(embedding(1).vector, MODEL, 5, past)
+    found = store.search.vector(embedding(1).vector, MODEL, 5, past)
     assert [match.item.rev for match in found.matches] == seen
-    found = store.search_time(at(days=-1), at(days=1), 5, past)
+    found = store.search.time(at(days=-1), at(days=1), 5, past)
     assert [match.item.rev for match in found.matches] == seen
     by_name = scope(as_of=then, entities=("Ana",))
     speaking_of_ana = [rev for rev in seen if rev == 1]
-    assert [one.rev for one in store.browse(by_name, limit=5)] == speaking_of_ana
-    found = store.search_entities(["person:ana"], 5, past)
+    assert [one.rev for one in store.items.browse(by_name, limit=5)] == speaking_of_ana
+    found = store.search.entities(["person:ana"], 5, past)
     assert [match.item.rev for match in found.matches] == speaking_of_ana
 
 
@@ -237,7 +237,7 @@ def test_a_stale_revision_is_a_conflict(store: Store, rev: int) -> None:
 
     with pytest.raises(Conflict):
         put(store, record("a", "third", rev=rev))
-    assert store.get(["a"])["a"].text == "second"
+    assert store.items.get(["a"])["a"].text == "second"
 
 
 def test_a_first_revision_is_not_a_second(store: Store) -> None:
@@ -245,7 +245,7 @@ def test_a_first_revision_is_not_a_second(store: Store) -> None:
     with pytest.raises(Conflict):
         put(store, record("a", rev=2))
     put(store, record("a"))
-    store.end(["a"], how="forgotten", actor="tester", now=at(seconds=1))
+    store.items.end(["a"], how="forgotten", actor="tester", now=at(seconds=1))
     with pytest.raises(Conflict):
         put(store, record("a", "second", rev=2))
 
@@ -255,17 +255,17 @@ def test_a_clock_that_goes_back_does_not_mix_revisions_up(store: Store) -> None:
     put(store, record("a", "first"), after=100)
     put(store, record("a", "second", rev=2), after=0)
 
-    first, second = store.history("a")
+    first, second = store.items.history("a")
     assert first.live_to == second.live_from == at(seconds=100)
-    assert store.get(["a"])["a"].text == "second"
+    assert store.items.get(["a"])["a"].text == "second"
 
 
 def test_several_revisions_of_one_memory_may_come_in_one_batch(store: Store) -> None:
     """Records see those before them."""
     put(store, record("a", "first"), record("a", "second", rev=2), record("b", "first"))
 
-    assert [one.text for one in store.history("a")] == ["first", "second"]
-    assert store.count() == 2
+    assert [one.text for one in store.items.history("a")] == ["first", "second"]
+    assert store.admin.count() == 2
 
 
 # Duplicates and keys
@@ -277,17 +277,17 @@ def test_the_same_words_are_kept_once(store: Store) -> None:
         "stored",
         "duplicate",
     ]
-    kept = store.put([record("c", "same words")], actor="tester", now=NOW)
+    kept = store.items.put([record("c", "same words")], actor="tester", now=NOW)
     assert kept[0] == ("a", "duplicate")
     assert put(store, record("d", "same words", level="raw")) == ["stored"]
     assert put(store, record("e", "same words", skip_duplicate=False)) == ["stored"]
-    assert store.count() == 3
+    assert store.admin.count() == 3
 
 
 def test_what_was_forgotten_or_changed_is_no_duplicate(store: Store) -> None:
     """Only live words count."""
     put(store, record("a", "alpha"), record("b", "beta"))
-    store.end(["a"], how="forgotten", actor="tester", now=NOW)
+    store.items.end(["a"], how="forgotten", actor="tester", now=NOW)
     put(store, record("b", "gamma", rev=2))
 
     assert put(store, record("c", "alpha"), record("d", "beta")) == ["stored", "stored"]
@@ -303,10 +303,10 @@ def test_near_duplicates_share_a_band(store: Store) -> None:
         record("d", "four", fingerprint="same", sketch=(9,)),
     )
 
-    assert ids(store.find_duplicates("same", (1, 2, 3), scope())) == ["d", "a", "b"]
-    assert ids(store.find_duplicates("same", (1, 2, 3), scope(ids=("b",)))) == ["b"]
-    store.end(["a"], how="forgotten", actor="tester", now=NOW)
-    assert ids(store.find_duplicates("none", (1, 2), scope())) == []
+    assert ids(store.items.find_duplicates("same", (1, 2, 3), scope())) == ["d", "a", "b"]
+    assert ids(store.items.find_duplicates("same", (1, 2, 3), scope(ids=("b",)))) == ["b"]
+    store.items.end(["a"], how="forgotten", actor="tester", now=NOW)
+    assert ids(store.items.find_duplicates("none", (1, 2), scope())) == []
 
 
 def test_a_key_makes_a_retry_harmless(store: Store) -> None:
@@ -314,11 +314,14 @@ def test_a_key_makes_a_retry_harmless(store: Store) -> None:
     first = record("a", "alpha", key="k1")
 
     assert put(store, first) == ["stored"]
-    assert store.put([record("b", "alpha", key="k1")], actor="x", now=NOW)[0] == ("a", "repeated")
-    assert store.find_key("k1") == ("a", first.fingerprint)
+    assert store.items.put([record("b", "alpha", key="k1")], actor="x", now=NOW)[0] == (
+        "a",
+        "repeated",
+    )
+    assert store.items.find_key("k1") == ("a", first.fingerprint)
     with pytest.raises(Conflict, match="k1"):
         put(store, record("c", "beta", key="k1"))
-    assert store.count() == 1
+    assert store.admin.count() == 1
 
 
 def test_a_key_given_to_a_duplicate_stands_for_the_one_that_was_kept(store: Store) -> None:
@@ -326,7 +329,10 @@ def test_a_key_given_to_a_duplicate_stands_for_the_one_that_was_kept(store: Stor
     put(store, record("a", "alpha"))
 
     assert put(store, record("b", "alpha", key="k")) == ["duplicate"]
-    assert store.put([record("c", "alpha", key="k")], actor="x", now=NOW)[0] == ("a", "repeated")
+    assert store.items.put([record("c", "alpha", key="k")], actor="x", now=NOW)[0] == (
+        "a",
+        "repeated",
+    )
 
 
 # Ending and coming back
@@ -336,15 +342,17 @@ def test_forgetting_hides_but_keeps(store: Store) -> None:
     """Gone from every search, there in the history."""
     put(store, record("a", "alpha", mentions=(mention("Ana"),)), record("b", "beta"))
 
-    assert store.end(["a", "a", "nobody"], how="boring", actor="tester", now=at(hours=1)) == ["a"]
-    assert store.end(["a"], how="again", actor="tester", now=at(hours=2)) == []
-    assert store.count() == 1
-    assert ids(store.browse(scope(), limit=9)) == ["b"]
-    assert store.search_text(TextSearch("alpha"), scope()).matches == ()
-    assert store.search_entities(["person:ana"], 5, scope()).matches == ()
-    gone = store.get(["a"])["a"]
+    assert store.items.end(["a", "a", "nobody"], how="boring", actor="tester", now=at(hours=1)) == [
+        "a"
+    ]
+    assert store.items.end(["a"], how="again", actor="tester", now=at(hours=2)) == []
+    assert store.admin.count() == 1
+    assert ids(store.items.browse(scope(), limit=9)) == ["b"]
+    assert store.search.text(TextSearch("alpha"), scope()).matches == ()
+    assert store.search.entities(["person:ana"], 5, scope()).matches == ()
+    gone = store.items.get(["a"])["a"]
     assert (gone.live_to, gone.ended_by) == (at(hours=1), "boring")
-    assert [entity.mentions for entity in store.entities()] == [0]
+    assert [entity.mentions for entity in store.graph.entities()] == [0]
 
 
 def test_restoring_adds_a_revision_like_the_last(store: Store) -> None:
@@ -355,20 +363,20 @@ def test_restoring_adds_a_revision_like_the_last(store: Store) -> None:
             "a", "alpha", embedding=embedding(3, b"tok"), sketch=(5,), mentions=(mention("Ana"),)
         ),
     )
-    store.end(["a"], how="forgotten", actor="tester", now=at(hours=1))
+    store.items.end(["a"], how="forgotten", actor="tester", now=at(hours=1))
 
-    assert store.restore(["a", "a", "nobody"], actor="tester", now=at(hours=2)) == ["a"]
-    assert store.restore(["a"], actor="tester", now=at(hours=3)) == []
-    first, second = store.history("a")
+    assert store.items.restore(["a", "a", "nobody"], actor="tester", now=at(hours=2)) == ["a"]
+    assert store.items.restore(["a"], actor="tester", now=at(hours=3)) == []
+    first, second = store.items.history("a")
     assert (first.live_to, first.ended_by) == (at(hours=1), "forgotten")
     assert (second.rev, second.live_from, second.live_to) == (2, at(hours=2), None)
     assert (second.text, second.entities) == ("alpha", ("person:ana",))
-    assert ids(store.search_text(TextSearch("alpha"), scope())) == ["a"]
-    assert ids(store.search_vector(embedding(3).vector, MODEL, 5, scope())) == ["a"]
-    assert store.embeddings(["a"], MODEL)["a"].tokens == b"tok"
-    assert ids(store.find_duplicates("", (5,), scope())) == ["a"]
-    assert ids(store.search_entities(["person:ana"], 5, scope())) == ["a"]
-    assert [entity.mentions for entity in store.entities()] == [1]
+    assert ids(store.search.text(TextSearch("alpha"), scope())) == ["a"]
+    assert ids(store.search.vector(embedding(3).vector, MODEL, 5, scope())) == ["a"]
+    assert store.vectors.embeddings(["a"], MODEL)["a"].tokens == b"tok"
+    assert ids(store.items.find_duplicates("", (5,), scope())) == ["a"]
+    assert ids(store.search.entities(["person:ana"], 5, scope())) == ["a"]
+    assert [entity.mentions for entity in store.graph.entities()] == [1]
     assert put(store, record("a", "beta", rev=3)) == ["stored"]
 
 
@@ -378,9 +386,9 @@ def test_only_the_revision_that_was_seen_is_ended_or_judged(store: Store) -> Non
     put(store, record("b", "changed", rev=2))
     seen = {"a": 1, "b": 1}
 
-    store.set_status(["a", "b", "c"], "superseded", actor="x", now=NOW, only=seen)
-    judged = [store.get([one])[one].status for one in "abc"]
-    ended = store.end(["a", "b", "c", "d"], how="test", actor="x", now=NOW, only=seen)
+    store.items.set_status(["a", "b", "c"], "superseded", actor="x", now=NOW, only=seen)
+    judged = [store.items.get([one])[one].status for one in "abc"]
+    ended = store.items.end(["a", "b", "c", "d"], how="test", actor="x", now=NOW, only=seen)
 
     assert judged == ["superseded", "active", "active"]
     assert ended == ["a"]
@@ -389,23 +397,23 @@ def test_only_the_revision_that_was_seen_is_ended_or_judged(store: Store) -> Non
 def test_a_forgotten_item_can_be_judged(store: Store) -> None:
     """It comes back as it was judged, so that a restore brings nothing quarantined back."""
     put(store, record("a"))
-    store.end(["a"], how="test", actor="x", now=NOW)
-    store.set_status(["a"], "quarantined", actor="x", now=NOW)
-    store.restore(["a"], actor="x", now=NOW)
+    store.items.end(["a"], how="test", actor="x", now=NOW)
+    store.items.set_status(["a"], "quarantined", actor="x", now=NOW)
+    store.items.restore(["a"], actor="x", now=NOW)
 
-    assert store.get(["a"])["a"].status == "quarantined"
-    assert ids(store.browse(scope(), limit=9)) == []
+    assert store.items.get(["a"])["a"].status == "quarantined"
+    assert ids(store.items.browse(scope(), limit=9)) == []
 
 
 def test_all_of_a_source_is_found(store: Store) -> None:
     """Forgotten, quarantined and superseded ones too, by id."""
     put(store, record("b", source="page"), record("a", source="page"), record("c"))
     put(store, record("d", source="page"), record("e", source="pages"))
-    store.end(["a"], how="test", actor="x", now=NOW)
-    store.set_status(["b"], "quarantined", actor="x", now=NOW)
+    store.items.end(["a"], how="test", actor="x", now=NOW)
+    store.items.set_status(["b"], "quarantined", actor="x", now=NOW)
 
-    assert store.from_source("page") == ["a", "b", "d"]
-    assert store.from_source("nowhere") == []
+    assert store.items.from_source("page") == ["a", "b", "d"]
+    assert store.items.from_source("nowhere") == []
 
 
 def test_an_erase_takes_along_what_it_told_of_entities(store: Store) -> None:
@@ -415,53 +423,53 @@ def test_an_erase_takes_along_what_it_told_of_entities(store: Store) -> None:
     ana, ben = Node("entity", "person:ana"), Node("entity", "person:ben")
     put(store, record("c", mentions=both))
     told = [Link(ana, ben, "works_with", context="a"), Link(ben, ana, "knows", context="c")]
-    store.add_links(told, now=NOW)
+    store.graph.add_links(told, now=NOW)
 
-    store.erase(["a"], actor="x", now=NOW)
+    store.items.erase(["a"], actor="x", now=NOW)
 
-    left = store.links_of(["person:ana"], ("works_with", "knows"))
+    left = store.graph.links_of(["person:ana"], ("works_with", "knows"))
     assert [link.type for link in left] == ["knows"]
 
 
 def test_status_decides_about_recall(store: Store) -> None:
     """Superseded is for those who ask; quarantined is for nobody."""
     put(store, record("a"), record("b"), record("c"))
-    store.set_status(["a"], "superseded", actor="tester", now=NOW)
-    store.set_status(["b"], "quarantined", actor="tester", now=NOW)
+    store.items.set_status(["a"], "superseded", actor="tester", now=NOW)
+    store.items.set_status(["b"], "quarantined", actor="tester", now=NOW)
 
-    assert ids(store.browse(scope(), limit=9)) == ["c"]
-    assert sorted(ids(store.browse(scope(include_superseded=True), limit=9))) == ["a", "c"]
-    store.set_status(["a", "b"], "active", actor="tester", now=NOW)
-    assert len(store.browse(scope(), limit=9)) == 3
+    assert ids(store.items.browse(scope(), limit=9)) == ["c"]
+    assert sorted(ids(store.items.browse(scope(include_superseded=True), limit=9))) == ["a", "c"]
+    store.items.set_status(["a", "b"], "active", actor="tester", now=NOW)
+    assert len(store.items.browse(scope(), limit=9)) == 3
 
 
 def test_what_a_dump_holds_is_known_by_its_highest_class(store: Store) -> None:
     """Of every revision, and of what was forgotten, since a dump has them."""
-    assert store.most_classified() == 0
+    assert store.admin.most_classified() == 0
     put(store, record("a", classification=1), record("b", classification=2))
-    assert store.most_classified() == 2
+    assert store.admin.most_classified() == 2
 
     put(store, record("c", classification=3))
-    store.end(["c"], how="forgotten", actor="tester", now=at(hours=1))
+    store.items.end(["c"], how="forgotten", actor="tester", now=at(hours=1))
 
-    dumped = [line["classification"] for line in store.dump() if line["type"] == "item"]
-    assert store.most_classified() == max(dumped) == 3
+    dumped = [line["classification"] for line in store.admin.dump() if line["type"] == "item"]
+    assert store.admin.most_classified() == max(dumped) == 3
 
 
 def test_use_is_counted_apart_from_content(store: Store) -> None:
     """How often, when last; unknown ids are ignored; the content's hash stays."""
     put(store, record("a"), record("b"))
-    before = store.get(["a"])["a"]
+    before = store.items.get(["a"])["a"]
     for hour in range(25):
-        store.note_use(["a", "nobody"], at(hours=hour))
+        store.activity.note_use(["a", "nobody"], at(hours=hour))
 
-    after = store.get(["a"])["a"]
+    after = store.items.get(["a"])["a"]
     assert (after.recalls, after.last_recalled_at) == (25, at(hours=24))
     assert after.content_hash == before.content_hash
-    assert store.get(["b"])["b"].recalls == 0
-    usage = next(line for line in store.dump() if line["type"] == "usage")
+    assert store.items.get(["b"])["b"].recalls == 0
+    usage = next(line for line in store.admin.dump() if line["type"] == "usage")
     assert len(usage["stamps"]) == 20
-    days = [line["recalls"] for line in store.dump() if line["type"] == "usage_day"]
+    days = [line["recalls"] for line in store.admin.dump() if line["type"] == "usage_day"]
     assert sum(days) == 25
     assert len(days) == 2
 
@@ -474,11 +482,11 @@ def test_browsing_is_newest_first_and_pages_join(store: Store) -> None:
     put(store, *(record(f"i{n:02d}", stored_at=at(hours=n // 3)) for n in range(20)))
 
     pages: list[str] = []
-    while page := store.browse(scope(), limit=6, after=pages[-1] if pages else None):
+    while page := store.items.browse(scope(), limit=6, after=pages[-1] if pages else None):
         pages += ids(page)
     assert pages == [f"i{n:02d}" for n in reversed(range(20))]
     with pytest.raises(NotFound):
-        store.browse(scope(), limit=6, after="nobody")
+        store.items.browse(scope(), limit=6, after="nobody")
 
 
 def test_around_a_turn_is_its_conversation(store: Store) -> None:
@@ -488,47 +496,47 @@ def test_around_a_turn_is_its_conversation(store: Store) -> None:
     ]
     put(store, *turns, record("other", session="x", seq=4), record("loose"))
 
-    assert ids(store.around("t4", window=2, scope=scope())) == ["t2", "t3", "t5", "t6"]
+    assert ids(store.items.around("t4", window=2, scope=scope())) == ["t2", "t3", "t5", "t6"]
     ana = scope(speakers=("Ana",))
-    assert ids(store.around("t4", window=2, scope=ana)) == ["t1", "t3", "t5", "t7"]
-    assert ids(store.around("t0", window=1, scope=scope())) == ["t1"]
+    assert ids(store.items.around("t4", window=2, scope=ana)) == ["t1", "t3", "t5", "t7"]
+    assert ids(store.items.around("t0", window=1, scope=scope())) == ["t1"]
 
 
 def test_around_a_note_is_what_was_stored_near_it(store: Store) -> None:
     """Outside a conversation the time of storing decides."""
     put(store, *(record(f"n{n}", stored_at=at(minutes=n)) for n in range(7)))
 
-    assert ids(store.around("n3", window=2, scope=scope())) == ["n1", "n2", "n4", "n5"]
+    assert ids(store.items.around("n3", window=2, scope=scope())) == ["n1", "n2", "n4", "n5"]
     with pytest.raises(NotFound):
-        store.around("nobody", window=2, scope=scope())
+        store.items.around("nobody", window=2, scope=scope())
 
 
 def test_ids_are_found_by_their_ends(store: Store) -> None:
     """A whole id means itself alone; wildcards mean nothing."""
     put(store, record("abc-1"), record("abc-12"), record("xyz-12"), record("a%c-9"))
 
-    assert store.resolve("abc-1") == ["abc-1"]
-    assert store.resolve("abc") == ["abc-1", "abc-12"]
-    assert store.resolve("-12") == ["abc-12", "xyz-12"]
-    assert store.resolve("%") == []
-    assert store.resolve("") == []
+    assert store.items.resolve("abc-1") == ["abc-1"]
+    assert store.items.resolve("abc") == ["abc-1", "abc-12"]
+    assert store.items.resolve("-12") == ["abc-12", "xyz-12"]
+    assert store.items.resolve("%") == []
+    assert store.items.resolve("") == []
 
 
 # Searches under a scope
 
 
 SEARCHES: dict[str, Callable[[Store, int, Scope], SearchResult]] = {
-    "text": lambda store, depth, where: store.search_text(TextSearch("common", depth), where),
-    "substring": lambda store, depth, where: store.search_substring("commo", depth, where),
-    "vector": lambda store, depth, where: store.search_vector(
+    "text": lambda store, depth, where: store.search.text(TextSearch("common", depth), where),
+    "substring": lambda store, depth, where: store.search.substring("commo", depth, where),
+    "vector": lambda store, depth, where: store.search.vector(
         embedding(0).vector, MODEL, depth, where
     ),
-    "time": lambda store, depth, where: store.search_time(
+    "time": lambda store, depth, where: store.search.time(
         at(days=-400), at(days=400), depth, where
     ),
-    "entities": lambda store, depth, where: store.search_entities(["topic:all"], depth, where),
-    "pieces": lambda store, depth, where: store.search_pieces(TrigramSearch("commo", depth), where),
-    "signature": lambda store, depth, where: store.search_signature("common", depth, 0.0, where),
+    "entities": lambda store, depth, where: store.search.entities(["topic:all"], depth, where),
+    "pieces": lambda store, depth, where: store.search.pieces(TrigramSearch("commo", depth), where),
+    "signature": lambda store, depth, where: store.search.signature("common", depth, 0.0, where),
 }
 
 
@@ -577,7 +585,7 @@ FILTERS = {
 def test_a_filter_comes_before_every_cut(crowd: Store, search: str, name: str) -> None:
     """Each search finds all that pass, however deep they would rank without."""
     where = scope(**FILTERS[name])
-    expected = {one.id for one in crowd.browse(where, limit=500)}
+    expected = {one.id for one in crowd.items.browse(where, limit=500)}
 
     assert expected
     assert set(ids(SEARCHES[search](crowd, 20, where))) == expected
@@ -634,7 +642,7 @@ def test_threads_may_write_at_once(store: Store) -> None:
     for thread in threads:
         thread.join()
 
-    assert store.count() == 80
+    assert store.admin.count() == 80
 
 
 def test_a_snapshot_shows_one_moment(store: Store) -> None:
@@ -642,16 +650,16 @@ def test_a_snapshot_shows_one_moment(store: Store) -> None:
     put(store, record("a"))
     writer = threading.Thread(target=put, args=(store, record("b")))
     with store.snapshot():
-        before = store.count()
+        before = store.admin.count()
         writer.start()
         # In memory the writer waits; in a file it is done at once.
         writer.join(0.2)
-        assert (before, store.count(), len(store.browse(scope(), limit=9))) == (1, 1, 1)
+        assert (before, store.admin.count(), len(store.items.browse(scope(), limit=9))) == (1, 1, 1)
         with pytest.raises(StoreError, match="snapshot"):
             put(store, record("c"))
     writer.join()
 
-    assert store.count() == 2
+    assert store.admin.count() == 2
 
 
 # Entities, links, vectors
@@ -662,25 +670,25 @@ def test_mentions_follow_the_live_revision(store: Store) -> None:
     put(store, record("a", "Ana and Ben", mentions=(mention("Ana"), mention("Ben"))))
     put(store, record("a", "only Ben", rev=2, mentions=(mention("Ben"),)))
 
-    assert {entity.id: entity.mentions for entity in store.entities()} == {
+    assert {entity.id: entity.mentions for entity in store.graph.entities()} == {
         "person:ben": 1,
         "person:ana": 0,
     }
-    assert store.search_entities(["person:ana"], 5, scope()).matches == ()
-    assert ids(store.search_entities(["person:ben"], 5, scope())) == ["a"]
-    assert store.get(["a"])["a"].entities == ("person:ben",)
+    assert store.search.entities(["person:ana"], 5, scope()).matches == ()
+    assert ids(store.search.entities(["person:ben"], 5, scope())) == ["a"]
+    assert store.items.get(["a"])["a"].entities == ("person:ben",)
 
 
 def test_links_lead_both_ways(store: Store) -> None:
     """The same ends and type again overwrite the weight."""
     link = Link(Node("item", "a"), Node("item", "b"), "implies", weight=0.5, created_at=NOW)
     put(store, record("a", links=(link,)), record("b"))
-    store.add_links([dataclasses.replace(link, weight=0.9)])
+    store.graph.add_links([dataclasses.replace(link, weight=0.9)])
 
-    assert [one.weight for one in store.links_of(["a"])] == [0.9]
-    assert [one.weight for one in store.links_of(["b"])] == [0.9]
-    assert store.links_of(["b"], incoming=False) == []
-    assert store.links_of(["a"], ["causes"]) == []
+    assert [one.weight for one in store.graph.links_of(["a"])] == [0.9]
+    assert [one.weight for one in store.graph.links_of(["b"])] == [0.9]
+    assert store.graph.links_of(["b"], incoming=False) == []
+    assert store.graph.links_of(["a"], ["causes"]) == []
 
 
 def test_vectors_of_a_new_model_replace_the_old_when_all_are_there(store: Store) -> None:
@@ -688,15 +696,15 @@ def test_vectors_of_a_new_model_replace_the_old_when_all_are_there(store: Store)
     put(store, *(record(f"i{n}", embedding=embedding(n), model="old") for n in range(3)))
     put(store, record("none"))
 
-    assert ids(store.unembedded("old", 9)) == ["none"]
-    waiting = store.unembedded("new", 9)
+    assert ids(store.vectors.unembedded("old", 9)) == ["none"]
+    waiting = store.vectors.unembedded("new", 9)
     assert ids(waiting) == ["i0", "i1", "i2", "none"]
-    store.set_embeddings("new", {"i0": embedding(10), "i1": embedding(11)})
-    assert list(store.embeddings(["i2"], "old")) == ["i2"]
-    store.set_embeddings("new", {"i2": embedding(12), "none": embedding(13)})
-    assert store.embeddings(["i2"], "old") == {}
-    assert store.unembedded("new", 9) == []
-    assert ids(store.search_vector(embedding(12).vector, "new", 1, scope())) == ["i2"]
+    store.vectors.set_embeddings("new", {"i0": embedding(10), "i1": embedding(11)})
+    assert list(store.vectors.embeddings(["i2"], "old")) == ["i2"]
+    store.vectors.set_embeddings("new", {"i2": embedding(12), "none": embedding(13)})
+    assert store.vectors.embeddings(["i2"], "old") == {}
+    assert store.vectors.unembedded("new", 9) == []
+    assert ids(store.search.vector(embedding(12).vector, "new", 1, scope())) == ["i2"]
 
 
 def test_a_vector_belongs_to_its_revision(store: Store) -> None:
@@ -707,11 +715,11 @@ def test_a_vector_belongs_to_its_revision(store: Store) -> None:
         record("b", "milk", embedding=embedding(2)),
     )
     put(store, record("a", "coffee", rev=2, embedding=embedding(3)), after=10)
-    store.end(["a", "b"], how="forgotten", actor="tester", now=at(seconds=20))
+    store.items.end(["a", "b"], how="forgotten", actor="tester", now=at(seconds=20))
 
     def vectors(seconds: float | None) -> dict[str, list[float]]:
         then = None if seconds is None else at(seconds=seconds)
-        found = store.embeddings(["a", "b"], MODEL, as_of=then)
+        found = store.vectors.embeddings(["a", "b"], MODEL, as_of=then)
         return {item: pytest.approx(list(one.vector), abs=1e-3) for item, one in found.items()}
 
     first, second, third = (list(embedding(n).vector) for n in (1, 2, 3))
@@ -733,13 +741,13 @@ def test_every_change_leaves_a_line(store: Store) -> None:
     """Who did what to which id, in order; never the content."""
     put(store, record("a", "canary words"))
     put(store, record("a", "canary terms", rev=2), after=1)
-    store.set_status(["a"], "superseded", actor="judge", now=at(seconds=2))
-    store.end(["a"], how="forgotten", actor="owner", now=at(seconds=3))
-    store.restore(["a"], actor="owner", now=at(seconds=4))
-    store.log("exported", item=None, actor="owner", detail="all", now=at(seconds=5))
-    store.erase(["a"], actor="owner", now=at(seconds=6))
+    store.items.set_status(["a"], "superseded", actor="judge", now=at(seconds=2))
+    store.items.end(["a"], how="forgotten", actor="owner", now=at(seconds=3))
+    store.items.restore(["a"], actor="owner", now=at(seconds=4))
+    store.admin.log("exported", item=None, actor="owner", detail="all", now=at(seconds=5))
+    store.items.erase(["a"], actor="owner", now=at(seconds=6))
 
-    events = store.events()
+    events = store.admin.events()
     assert [(event.kind, event.item, event.actor) for event in events] == [
         ("stored", "a", "tester"),
         ("revised", "a", "tester"),
@@ -750,7 +758,7 @@ def test_every_change_leaves_a_line(store: Store) -> None:
         ("erased", "a", "owner"),
     ]
     assert [event.at for event in events] == [at(seconds=n) for n in range(7)]
-    assert store.events(after=events[4].seq, limit=1) == events[5:6]
+    assert store.admin.events(after=events[4].seq, limit=1) == events[5:6]
     assert not any("canary" in event.detail for event in events)
 
 
@@ -759,23 +767,23 @@ def test_the_generation_changes_with_every_write_and_no_read(store: Store) -> No
     writes: list[Callable[[], object]] = [
         lambda: put(store, record("a")),
         lambda: put(store, record("a", "second", rev=2)),
-        lambda: store.note_use(["a"], NOW),
-        lambda: store.set_status(["a"], "superseded", actor="x", now=NOW),
-        lambda: store.end(["a"], how="forgotten", actor="x", now=NOW),
-        lambda: store.restore(["a"], actor="x", now=NOW),
-        lambda: store.log("x", item=None, actor="x", detail="", now=NOW),
-        lambda: store.erase(["a"], actor="x", now=NOW),
+        lambda: store.activity.note_use(["a"], NOW),
+        lambda: store.items.set_status(["a"], "superseded", actor="x", now=NOW),
+        lambda: store.items.end(["a"], how="forgotten", actor="x", now=NOW),
+        lambda: store.items.restore(["a"], actor="x", now=NOW),
+        lambda: store.admin.log("x", item=None, actor="x", detail="", now=NOW),
+        lambda: store.items.erase(["a"], actor="x", now=NOW),
     ]
-    seen = [store.generation()]
+    seen = [store.admin.generation()]
     for write in writes:
         write()
-        assert store.generation() > seen[-1]
-        seen.append(store.generation())
+        assert store.admin.generation() > seen[-1]
+        seen.append(store.admin.generation())
 
-    store.search_text(TextSearch("a"), scope())
-    store.browse(scope(), limit=3)
-    list(store.dump())
-    assert store.generation() == seen[-1]
+    store.search.text(TextSearch("a"), scope())
+    store.items.browse(scope(), limit=3)
+    list(store.admin.dump())
+    assert store.admin.generation() == seen[-1]
 
 
 # Erasing
@@ -790,23 +798,23 @@ def test_an_erased_memory_is_gone_for_good(store: Store) -> None:
         record("c", "third", links=(Link(Node("item", "c"), Node("item", "a"), "implies"),)),
     )
     put(store, record("a", "canary two", rev=2, mentions=(mention("Ana"),)))
-    store.note_use(["a"], NOW)
+    store.activity.note_use(["a"], NOW)
 
-    receipt = store.erase(["a", "nobody"], actor="owner", now=NOW)
+    receipt = store.items.erase(["a", "nobody"], actor="owner", now=NOW)
 
     assert receipt.ids == ("a",)
     assert receipt.removed["revisions"] == 2
     assert any("b" in line for line in receipt.out_of_reach)
-    assert store.get(["a"]) == {}
-    assert store.history("a") == []
-    assert store.get(["b"])["b"].parent is None
-    assert store.links_of(["a"]) == []
-    assert store.find_key("k") is None
-    assert [entity.id for entity in store.entities()] == ["person:ben"]
-    assert store.search_text(TextSearch("canary"), scope()).matches == ()
-    assert store.statistics(store.terms("canary")).frequencies == {"canari": 0}
-    assert store.find_duplicates("", (1,), scope()) == []
-    assert all(finding.ok for finding in store.check())
+    assert store.items.get(["a"]) == {}
+    assert store.items.history("a") == []
+    assert store.items.get(["b"])["b"].parent is None
+    assert store.graph.links_of(["a"]) == []
+    assert store.items.find_key("k") is None
+    assert [entity.id for entity in store.graph.entities()] == ["person:ben"]
+    assert store.search.text(TextSearch("canary"), scope()).matches == ()
+    assert store.search.statistics(store.search.terms("canary")).frequencies == {"canari": 0}
+    assert store.items.find_duplicates("", (1,), scope()) == []
+    assert all(finding.ok for finding in store.admin.check())
     with pytest.raises(Refused, match="erased"):
         put(store, record("a", "back again"))
 
@@ -816,12 +824,12 @@ def test_an_erased_id_does_not_come_back_by_an_import(
 ) -> None:
     """Nor does the name of somebody only it spoke of."""
     put(store, record("a", "canary", mentions=(mention("Ana"),)), record("b", "stays"))
-    export = list(store.dump())
-    store.erase(["a"], actor="owner", now=NOW)
+    export = list(store.admin.dump())
+    store.items.erase(["a"], actor="owner", now=NOW)
 
-    assert store.load(export, actor="x", now=NOW) == 0
-    assert store.get(["a"]) == {}
-    assert store.entities() == []
+    assert store.admin.load(export, actor="x", now=NOW) == 0
+    assert store.items.get(["a"]) == {}
+    assert store.graph.entities() == []
 
 
 # Export and import
@@ -843,35 +851,37 @@ def fill(store: Store) -> None:
         record("d", "to be erased"),
     )
     put(store, record("a", "Ana likes green tea", rev=2, mentions=(mention("Ana"),)), after=5)
-    store.add_links([Link(Node("item", "a"), Node("item", "b"), "contradicts", created_at=NOW)])
-    store.end(["c"], how="forgotten", actor="x", now=at(seconds=9))
-    store.note_use(["a", "b"], at(seconds=10))
+    store.graph.add_links(
+        [Link(Node("item", "a"), Node("item", "b"), "contradicts", created_at=NOW)]
+    )
+    store.items.end(["c"], how="forgotten", actor="x", now=at(seconds=9))
+    store.activity.note_use(["a", "b"], at(seconds=10))
     corrects = Link(Node("item", "a"), Node("item", "b"), "supersedes", created_at=NOW)
-    store.add_links([corrects], now=NOW)
-    store.set_status(["b"], "superseded", actor="x", now=at(seconds=11))
-    store.erase(["d"], actor="x", now=at(seconds=12))
+    store.graph.add_links([corrects], now=NOW)
+    store.items.set_status(["b"], "superseded", actor="x", now=at(seconds=11))
+    store.items.erase(["d"], actor="x", now=at(seconds=12))
 
 
 def test_an_export_comes_back_whole(store: Store, kind: Kind, tmp_path: Path) -> None:
     """Export, import, export: the same, but for the journal's new lines."""
     fill(store)
-    first = [json.loads(json.dumps(line, allow_nan=False)) for line in store.dump()]
+    first = [json.loads(json.dumps(line, allow_nan=False)) for line in store.admin.dump()]
     (tmp_path / "other").mkdir()
     other = kind.open(tmp_path / "other")
     try:
-        assert other.load(first, actor="importer", now=at(days=1)) == 3
-        second = list(other.dump())
+        assert other.admin.load(first, actor="importer", now=at(days=1)) == 3
+        second = list(other.admin.dump())
 
         assert first[0] == {"type": "bethink", "version": 1, "space": "laws"}
         assert second[: len(first)] == first
         added = second[len(first) :]
         assert [(line["type"], line["kind"]) for line in added] == [("event", "imported")] * 3
-        assert all(finding.ok for finding in other.check())
-        assert ids(other.search_text(TextSearch("green"), scope())) == ["a"]
-        assert {entity.id: entity.mentions for entity in other.entities()} == {
-            entity.id: entity.mentions for entity in store.entities()
+        assert all(finding.ok for finding in other.admin.check())
+        assert ids(other.search.text(TextSearch("green"), scope())) == ["a"]
+        assert {entity.id: entity.mentions for entity in other.graph.entities()} == {
+            entity.id: entity.mentions for entity in store.graph.entities()
         }
-        assert ids(other.unembedded(MODEL, 9)) == ["a", "b"]
+        assert ids(other.vectors.unembedded(MODEL, 9)) == ["a", "b"]
     finally:
         other.close()
 
@@ -879,26 +889,26 @@ def test_an_export_comes_back_whole(store: Store, kind: Kind, tmp_path: Path) ->
 def test_what_is_known_is_left_as_it_is(store: Store) -> None:
     """An import twice is an import once."""
     fill(store)
-    export = list(store.dump())
-    before = store.events(limit=1000)
+    export = list(store.admin.dump())
+    before = store.admin.events(limit=1000)
 
-    assert store.load(export, actor="importer", now=at(days=1)) == 0
-    assert list(store.dump()) == export
-    assert store.events(limit=1000) == before
+    assert store.admin.load(export, actor="importer", now=at(days=1)) == 0
+    assert list(store.admin.dump()) == export
+    assert store.admin.events(limit=1000) == before
 
 
 def test_an_export_may_be_read_while_others_write(store: Store) -> None:
     """It shows the moment it was begun."""
     put(store, record("a"), record("b"))
 
-    lines = store.dump()
+    lines = store.admin.dump()
     head = next(lines)
     put(store, record("c"))
     stored = [line["id"] for line in lines if line["type"] == "item"]
 
     assert head["type"] == "bethink"
     assert stored == ["a", "b"]
-    assert store.count() == 3
+    assert store.admin.count() == 3
 
 
 BROKEN: dict[str, tuple[Callable[[list[dict[str, object]]], object], str]] = {
@@ -939,16 +949,16 @@ def test_a_broken_export_is_refused_by_line_and_field(
     """And nothing of it stays."""
     breaks, message = BROKEN[how]
     put(store, record("a", "one"))
-    lines = list(store.dump())
+    lines = list(store.admin.dump())
     lines.insert(2, {**lines[1], "id": "b", "content_hash": None})
     breaks(lines)
     (tmp_path / "other").mkdir()
     other = kind.open(tmp_path / "other")
     try:
         with pytest.raises(Refused, match=message):
-            other.load(lines, actor="x", now=NOW)
-        assert other.count() == 0
-        assert other.events() == []
+            other.admin.load(lines, actor="x", now=NOW)
+        assert other.admin.count() == 0
+        assert other.admin.events() == []
     finally:
         other.close()
 
@@ -962,13 +972,13 @@ def test_a_store_outlives_its_closing(kind: Kind, tmp_path: Path) -> None:
         pytest.skip("a space in memory ends with its last user, as it says")
     store = kind.open(tmp_path)
     fill(store)
-    before = list(store.dump())
+    before = list(store.admin.dump())
     store.close()
     store.close()
 
     again = kind.open(tmp_path)
 
-    assert list(again.dump()) == before
+    assert list(again.admin.dump()) == before
     assert again.space == "laws"
     again.close()
 
@@ -977,19 +987,19 @@ def test_a_healthy_store_has_nothing_to_mend(store: Store) -> None:
     """Every finding is good, and repairing changes nothing."""
     fill(store)
     put(store, record("v", embedding=embedding(4)))
-    before = list(store.dump())
+    before = list(store.admin.dump())
 
-    assert all(finding.ok and not finding.repaired for finding in store.check())
-    assert all(finding.ok for finding in store.check(repair=True))
-    assert list(store.dump()) == before
+    assert all(finding.ok and not finding.repaired for finding in store.admin.check())
+    assert all(finding.ok for finding in store.admin.check(repair=True))
+    assert list(store.admin.dump()) == before
 
 
 def test_statistics_tell_what_is_there(store: Store) -> None:
     """In numbers that agree with the rest."""
     fill(store)
 
-    told = store.stats()
-    assert told["memories"] == store.count() == 2
+    told = store.admin.stats()
+    assert told["memories"] == store.admin.count() == 2
     assert (told["forgotten"], told["erased"], told["entities"]) == (1, 1, 2)
     assert told["by_level"] == {"item": 2}
 
@@ -998,7 +1008,7 @@ def test_item_is_the_only_shape_that_leaves(store: Store) -> None:
     """A fresh item has no end, no use, and the hash of its content."""
     put(store, record("a", "same"), record("b", "same", level="raw"))
 
-    first, second = store.get(["a", "b"]).values()
+    first, second = store.items.get(["a", "b"]).values()
     assert (first.live_to, first.ended_by, first.recalls) == (None, None, 0)
     assert first.content_hash != second.content_hash
     assert first == item("a", "same")._replace(live_from=NOW, content_hash=first.content_hash)

@@ -29,7 +29,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 
 def put(store: Store, *records: Any, days: float = 0) -> None:
-    store.put(records, actor="tester", now=at(days=days))
+    store.items.put(records, actor="tester", now=at(days=days))
 
 
 # Use
@@ -39,8 +39,8 @@ def test_use_is_counted_by_day(store: Store) -> None:
     """In 30 and in 90 days up to the moment asked for; ids that were never used are left out."""
     put(store, record("a"), record("b"))
     for day in (0, 1, 50, 89, 90, 90, 119):
-        store.note_use(["a"], at(days=day))
-    used = store.usage(["a", "b", "nobody"], at(days=119))
+        store.activity.note_use(["a"], at(days=day))
+    used = store.activity.usage(["a", "b", "nobody"], at(days=119))
 
     assert set(used) == {"a"}
     # A day of use counts for as many days as the window has, the day asked for included.
@@ -52,13 +52,13 @@ def test_use_up_to_a_moment_knows_nothing_later(store: Store) -> None:
     """Neither counts nor stamps nor the last time."""
     put(store, record("a"))
     for day in (0, 1, 2):
-        store.note_use(["a"], at(days=day))
-    used = store.usage(["a"], at(days=1))["a"]
+        store.activity.note_use(["a"], at(days=day))
+    used = store.activity.usage(["a"], at(days=1))["a"]
 
     assert (used.recalls, used.in_30_days, used.in_90_days) == (2, 2, 2)
     assert used.last_at == at(days=1)
     assert used.stamps == (at(days=0), at(days=1))
-    assert store.usage(["a"], at(days=-1)) == {}
+    assert store.activity.usage(["a"], at(days=-1)) == {}
 
 
 @settings(max_examples=25)
@@ -76,7 +76,7 @@ def test_the_band_filter_is_the_formula(
     try:
         put(store, record("a", importance=importance, stored_at=at(days=stored)), days=stored)
         for day in sorted(uses):
-            store.note_use(["a"], at(days=day))
+            store.activity.note_use(["a"], at(days=day))
         past = [day for day in uses if day <= moment]
         since = moment - (max(past) if past else stored)
         counts = UseCounts(
@@ -89,10 +89,10 @@ def test_the_band_filter_is_the_formula(
         within = [
             band
             for band in BANDS
-            if store.browse(scope(moment=at(days=moment), bands=(band,)), limit=5)
+            if store.items.browse(scope(moment=at(days=moment), bands=(band,)), limit=5)
         ]
         assert within == [own]
-        assert store.browse(scope(moment=at(days=moment), bands=BANDS), limit=5)
+        assert store.items.browse(scope(moment=at(days=moment), bands=BANDS), limit=5)
     finally:
         store.close()
 
@@ -105,7 +105,7 @@ def test_activity_counts_what_was_stored(store: Store) -> None:
     put(store, record("a", importance=0.2, mentions=(mention("Ana"),)), days=0)
     put(store, record("b", importance=0.4, mentions=(mention("Ana"),)), days=20)
     put(store, record("c", importance=0.8, mentions=(mention("Ana"), mention("Ben"))), days=25)
-    seen = store.activity(["person:ana", "person:ben", "person:nobody"], at(days=25))
+    seen = store.graph.mention_activity(["person:ana", "person:ben", "person:nobody"], at(days=25))
 
     assert set(seen) == {"person:ana", "person:ben"}
     ana = seen["person:ana"]
@@ -117,7 +117,7 @@ def test_activity_of_a_past_moment_knows_nothing_later(store: Store) -> None:
     """And one who came up later is a stranger then."""
     put(store, record("a", importance=0.2, mentions=(mention("Ana"),)), days=0)
     put(store, record("b", importance=0.4, mentions=(mention("Ana"), mention("Ben"))), days=20)
-    seen = store.activity(["person:ana", "person:ben"], at(days=5))
+    seen = store.graph.mention_activity(["person:ana", "person:ben"], at(days=5))
 
     assert set(seen) == {"person:ana"}
     assert (seen["person:ana"].in_7_days, seen["person:ana"].in_all) == (1, 1)
@@ -128,7 +128,7 @@ def test_a_week_is_seven_days_to_the_millisecond(store: Store) -> None:
     put(store, record("a", mentions=(mention("Ana"),)), days=0)
 
     def lately(**after: float) -> tuple[int, int]:
-        seen = store.activity(["person:ana"], at(**after))["person:ana"]
+        seen = store.graph.mention_activity(["person:ana"], at(**after))["person:ana"]
         return seen.in_1_day, seen.in_7_days
 
     assert lately(hours=24, seconds=-0.001) == (1, 1)
@@ -142,24 +142,26 @@ def test_momentum_is_worked_out_and_kept(store: Store) -> None:
     put(store, record("a", importance=0.8, mentions=(mention("Ana"),)), days=0)
     value = momentum(ActivityCounts(1, 1, 1), 1.0, 0.8)
 
-    (first,) = store.momenta(["person:ana", "person:nobody"], at(hours=1)).values()
+    (first,) = store.activity.momenta(["person:ana", "person:nobody"], at(hours=1)).values()
     assert first == (pytest.approx(value), True)
-    store.set_momenta({"person:ana": 9.5, "person:nobody": 3.0}, at(hours=1))
-    assert store.momenta(["person:ana"], at(hours=2))["person:ana"] == (9.5, False)
-    later = store.momenta(["person:ana"], at(hours=2, seconds=0.001))["person:ana"]
+    store.activity.set_momenta({"person:ana": 9.5, "person:nobody": 3.0}, at(hours=1))
+    assert store.activity.momenta(["person:ana"], at(hours=2))["person:ana"] == (9.5, False)
+    later = store.activity.momenta(["person:ana"], at(hours=2, seconds=0.001))["person:ana"]
     assert later == (pytest.approx(value), True)
-    assert [one.momentum for one in store.entities()] == [9.5]
+    assert [one.momentum for one in store.graph.entities()] == [9.5]
 
 
 def test_momentum_survives_an_export(store: Store, tmp_path: Path) -> None:
     """The value and its time."""
     put(store, record("a", mentions=(mention("Ana"),)))
-    store.set_momenta({"person:ana": 9.5}, at(hours=1))
+    store.activity.set_momenta({"person:ana": 9.5}, at(hours=1))
     other = SqliteStore.open(tmp_path / "other.db", space="other")
     try:
-        other.load(store.dump(), actor="tester", now=at(hours=1))
-        assert [(one.momentum, one.momentum_at) for one in other.entities()] == [(9.5, at(hours=1))]
-        assert other.momenta(["person:ana"], at(hours=2)) == {"person:ana": (9.5, False)}
+        other.admin.load(store.admin.dump(), actor="tester", now=at(hours=1))
+        assert [(one.momentum, one.momentum_at) for one in other.graph.entities()] == [
+            (9.5, at(hours=1))
+        ]
+        assert other.activity.momenta(["person:ana"], at(hours=2)) == {"person:ana": (9.5, False)}
     finally:
         other.close()
 
@@ -174,7 +176,7 @@ def test_entities_are_listed_by_their_worth(store: Store) -> None:
     put(store, record("c", mentions=(mention("Few"), mention("Less"))), days=-300)
     put(store, record("d", importance=0.1, mentions=(mention("Dull"),)), days=0)
 
-    listed = store.list_entities(EntityListing(), at(hours=1))
+    listed = store.graph.list_entities(EntityListing(), at(hours=1))
     assert [one.name for one in listed] == ["Many", "Dull", "Few", "Less", "Old"]
     assert [one.momentum for one in listed] == pytest.approx(
         [2.0, 0.4 + 2.1 + 0.3 * 4 / 7, *[2.0] * 3]
@@ -190,12 +192,12 @@ def test_a_listing_is_filtered_counted_and_paged(store: Store) -> None:
     put(store, record("b", layer="goal", mentions=(mention("Ana"),)))
     put(store, record("c", layer="caveat", mentions=(mention("Ana"), mention("Ben"))))
     put(store, record("d", layer="emotion", pinned=True, mentions=(mention("Ana"),)))
-    store.end(["d"], how="forgotten", actor="tester", now=at(hours=1))
+    store.items.end(["d"], how="forgotten", actor="tester", now=at(hours=1))
 
     def names(**wanted: Any) -> list[str]:
-        return [one.name for one in store.list_entities(EntityListing(**wanted), at(hours=2))]
+        return [one.name for one in store.graph.list_entities(EntityListing(**wanted), at(hours=2))]
 
-    ana = store.list_entities(EntityListing(prefix="AN"), at(hours=2))[0]
+    ana = store.graph.list_entities(EntityListing(prefix="AN"), at(hours=2))[0]
     assert (ana.mentions, ana.layers, ana.pinned) == (3, (("caveat", 1), ("goal", 2)), 1)
     assert names(kinds=("file",)) == ["x"]
     assert names(kinds=("file", "person"), min_memories=2) == ["Ana"]
@@ -217,12 +219,12 @@ def test_the_quiet_and_the_lively_share_one_order(store: Store) -> None:
             days=day,
         )
     now = at(hours=1)
-    whole = store.list_entities(EntityListing(limit=100), now)
+    whole = store.graph.list_entities(EntityListing(limit=100), now)
 
     cut = [
         one
         for start in range(0, len(whole), 4)
-        for one in store.list_entities(EntityListing(limit=4, offset=start), now)
+        for one in store.graph.list_entities(EntityListing(limit=4, offset=start), now)
     ]
     assert cut == whole
     assert len({one.id for one in whole}) == len(whole) > 10

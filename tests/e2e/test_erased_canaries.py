@@ -81,14 +81,14 @@ def _thread(memory: Memory, word: str) -> str:
 def _file(memory: Memory, word: str) -> str:
     one = memory.remember(f"{PLAIN}, in a file").id
     edit = FileEdit("a.py", "edit", DAY, intent=f"teach {word} to sing", item=one)
-    memory.store.note_edits([edit], actor="test", now=DAY)
+    memory.store.activity.note_edits([edit], actor="test", now=DAY)
     return one
 
 
 def _entity_link(memory: Memory, word: str) -> str:
     one = memory.remember(f"{PLAIN}, related", entities=[f"person:{word}", "person:Ana"]).id
     ends = Node("entity", f"person:{word}"), Node("entity", "person:ana")
-    memory.store.add_links([Link(*ends, "works_with", source=one)], now=DAY)
+    memory.store.graph.add_links([Link(*ends, "works_with", source=one)], now=DAY)
     return one
 
 

@@ -178,7 +178,7 @@ def test_any_text_is_a_question(embedder: Embedder, memory: Memory, profile: str
     """Or is refused for being empty, too long or unwritable; nothing is changed by it."""
     memory.embedder = embedder
     memory.reindex()
-    generation = memory.store.generation()
+    generation = memory.store.admin.generation()
     for text in NAUGHTY:
         answer = attempt(memory.recall, text, profile=profile)
         if isinstance(answer, Recall):
@@ -187,7 +187,7 @@ def test_any_text_is_a_question(embedder: Embedder, memory: Memory, profile: str
         else:
             assert isinstance(answer, Refused)
 
-    assert memory.store.generation() == generation
+    assert memory.store.admin.generation() == generation
 
 
 def test_any_text_is_explained(memory: Memory, ids: list[str]) -> None:
@@ -244,11 +244,11 @@ def test_any_text_is_a_filter(memory: Memory, option: str) -> None:
 )
 def test_any_text_is_an_id(memory: Memory, call: Callable[[Memory, str], Any]) -> None:
     """Of nothing: it is not found, and nothing else is touched."""
-    count = memory.store.count()
+    count = memory.store.admin.count()
     for text in NAUGHTY:
         attempt(call, memory, text)
 
-    assert memory.store.count() == count
+    assert memory.store.admin.count() == count
 
 
 def test_any_text_is_a_reason(memory: Memory, ids: list[str]) -> None:
@@ -287,7 +287,7 @@ def test_a_record_that_holds_it_comes_in_whole_or_not(export: dict[str, dict[str
             for records in ([text], [{"type": text}], [header, {**record, text: text}]):
                 assert isinstance(attempt(memory.import_, records), BethinkError), text
 
-        assert memory.store.count() > 300
+        assert memory.store.admin.count() > 300
         healthy(memory)
 
 

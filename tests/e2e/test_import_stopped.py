@@ -26,7 +26,7 @@ def count(path: Path) -> int:
         return 0
     store = SqliteStore.open(path, space="mine")
     try:
-        return store.count()
+        return store.admin.count()
     finally:
         store.close()
 

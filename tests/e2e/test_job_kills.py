@@ -83,22 +83,22 @@ def test_a_job_killed_anywhere_is_finished(job: str, tmp_path: Path) -> None:
     with opened(path, LATER) as memory:
         check(memory, texts, job)
         assert all(finding.ok for finding in memory.doctor())
-        gone = [key for key, item in memory.store.get(list(texts)).items() if item.live_to]
+        gone = [key for key, item in memory.store.items.get(list(texts)).items() if item.live_to]
         assert sorted(memory.restore(*gone)) == sorted(gone) if gone else True
-        assert all(item.live_to is None for item in memory.store.get(list(texts)).values())
+        assert all(item.live_to is None for item in memory.store.items.get(list(texts)).values())
     assert not list(tmp_path.rglob("*.tmp"))
 
 
 def check(memory: Memory, texts: dict[str, str], job: str) -> None:
-    items = memory.store.get(list(texts))
+    items = memory.store.items.get(list(texts))
     assert {key: item.text for key, item in items.items()} == texts
     gone = [key for key, item in items.items() if item.live_to or item.status != "active"]
     if job == "forget":
         return  # what is forgotten has no successor; it can be restored
-    links = memory.store.links_of(gone, ("derives_from", "supersedes")) if gone else []
+    links = memory.store.graph.links_of(gone, ("derives_from", "supersedes")) if gone else []
     live = {
         key
-        for key, item in memory.store.get([link.src.id for link in links]).items()
+        for key, item in memory.store.items.get([link.src.id for link in links]).items()
         if item.live_to is None
     }
     held = {link.dst.id for link in links if link.src.id in live}

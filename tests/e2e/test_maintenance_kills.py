@@ -73,11 +73,11 @@ def test_a_killed_run_is_finished_by_the_next(tmp_path: Path) -> None:
 
 
 def check(memory: Memory, ids: list[str]) -> None:
-    items = memory.store.get(ids)
+    items = memory.store.items.get(ids)
     assert len(items) == len(ids)
     gone = [item.id for item in items.values() if item.live_to is not None]
-    links = memory.store.links_of(gone, ("derives_from",))
-    made = memory.store.get(sorted({link.src.id for link in links}))
+    links = memory.store.graph.links_of(gone, ("derives_from",))
+    made = memory.store.items.get(sorted({link.src.id for link in links}))
     live = {key for key, item in made.items() if item.live_to is None}
     held = {link.dst.id for link in links if link.src.id in live}
     assert held.issuperset(gone), "hidden without a successor"
@@ -100,6 +100,6 @@ def test_a_killed_erase_is_finished_by_the_next(tmp_path: Path) -> None:
 
     with opened(path) as memory:
         assert all(finding.ok for finding in memory.doctor())
-        assert memory.store.count() == 20
+        assert memory.store.admin.count() == 20
     left = [file.name for file in tmp_path.iterdir() if b"zqx" in file.read_bytes()]
     assert left == []

@@ -84,12 +84,12 @@ def verify(path: Path, acknowledged: list[str]) -> None:
     """Healthy, complete, and rows = words = vectors."""
     store = SqliteStore.open(path, space="writers")
     try:
-        assert [finding for finding in store.check() if not finding.ok] == []
-        assert set(acknowledged) <= set(store.get(acknowledged))
-        told = store.stats()
+        assert [finding for finding in store.admin.check() if not finding.ok] == []
+        assert set(acknowledged) <= set(store.items.get(acknowledged))
+        told = store.admin.stats()
         assert told["vectors"] == told["revisions"] == told["memories"]
-        assert store.statistics(()).documents == told["revisions"]
-        mentioned = sum(entity.mentions for entity in store.entities())
+        assert store.search.statistics(()).documents == told["revisions"]
+        mentioned = sum(entity.mentions for entity in store.graph.entities())
         assert mentioned == told["memories"]
     finally:
         store.close()
@@ -110,7 +110,7 @@ def test_sixteen_processes_may_make_the_same_space(crew: Crew, tmp_path: Path) -
 
         assert [lines(log) for log in logs] == [["done\n"]] * 16
         store = SqliteStore.open(path, space="race", create=False)
-        assert store.count() == 16
+        assert store.admin.count() == 16
         store.close()
 
 
@@ -150,7 +150,7 @@ def test_sixty_kills_lose_nothing_that_was_acknowledged(crew: Crew, tmp_path: Pa
             time.sleep(rng.uniform(0, 0.06))
             kill(process)
         store = SqliteStore.open(path, space="writers")
-        assert store.count() > 0
+        assert store.admin.count() > 0
         store.close()
 
     acknowledged = [line.strip() for log in logs for line in lines(log)]

@@ -58,9 +58,9 @@ def test_a_corrected_fact_comes_as_it_is_now(memory: Memory, asked: DemoQuestion
     """Among the best three, and before what it was once."""
     found = items(memory, asked.text)
 
-    now = first_at(found, asked.says)
+    now = first_at(found, asked.expected)
     assert now < 3, found
-    assert all(now < first_at(found, words) or words in found[now] for words in asked.once), found
+    assert all(now < first_at(found, words) or words in found[now] for words in asked.outdated), found
 
 
 @pytest.mark.parametrize("asked", STABLE_QUESTIONS, ids=lambda one: one.text)
@@ -68,7 +68,7 @@ def test_a_question_finds_its_answer(memory: Memory, asked: DemoQuestion) -> Non
     """Among the best three, however much was said around it in a year."""
     found = items(memory, asked.text)
 
-    assert first_at(found, asked.says) < 3, found
+    assert first_at(found, asked.expected) < 3, found
 
 
 @pytest.mark.parametrize("question", UNANSWERABLE_QUESTIONS)
@@ -81,17 +81,17 @@ def test_the_past_is_as_it_was(memory: Memory) -> None:
     """Every corrected fact, asked as of the day before its correction."""
     told = {str(one.draft["text"]): one.at for one in year_events(START, COUNT) if one.draft}
     for asked in CORRECTED_QUESTIONS:
-        changed = next(at for text, at in told.items() if asked.says in text)
+        changed = next(at for text, at in told.items() if asked.expected in text)
         # Weeks are told at their end, so that the day before is the week before.
         then = items(memory, asked.text, as_of=changed - timedelta(days=10))
-        assert any(asked.once[-1] in text for text in then), (asked, then)
-        assert not any(asked.says in text for text in then)
+        assert any(asked.outdated[-1] in text for text in then), (asked, then)
+        assert not any(asked.expected in text for text in then)
 
 
 def test_nothing_is_lost(memory: Memory) -> None:
     """What was told is there, or tells where it went; whatever was ended can come back."""
     told = [str(one.draft["id"]) for one in year_events(START, COUNT) if one.draft]
-    kept = memory.store.get(told)
+    kept = memory.store.items.get(told)
     gone = [key for key in told if key not in kept]
     ended = [item for item in kept.values() if item.live_to is not None]
 
@@ -99,7 +99,7 @@ def test_nothing_is_lost(memory: Memory) -> None:
     texts = {item.text for item in kept.values()}
     again = {str(one.draft["id"]): one.draft for one in year_events(START, COUNT) if one.draft}
     assert all(str(again[key]["text"]) in texts for key in gone)
-    links = memory.store.links_of([item.id for item in ended], ("derives_from",))
+    links = memory.store.graph.links_of([item.id for item in ended], ("derives_from",))
     assert {link.dst.id for link in links} >= {item.id for item in ended}
     assert all(str(item.ended_by).startswith("consolidate:run-") for item in ended)
     assert all(finding.ok for finding in memory.doctor())
@@ -111,7 +111,7 @@ def test_the_year_comes_to_what_it_came_to(memory: Memory) -> None:
     assert scenes.case is not None
     threads = memory.threads(limit=10_000)
     now = {
-        "counted": dict(scenes.counted),
+        "counted": dict(scenes.counts),
         "threads": dict(sorted(Counter(f"{t.lifecycle} {t.kind}" for t in threads).items())),
         "case": [f"{event.kind} {event.item}" for event in scenes.case.events],
         "fading": len(scenes.fading.steps),

@@ -89,12 +89,12 @@ class Life:
         self.memory.restore(self._id(place))
 
     def _judge(self, place: int, status: Any) -> None:
-        self.memory.store.set_status([self._id(place)], status, actor="x", now=self.clock.now)
+        self.memory.store.items.set_status([self._id(place)], status, actor="x", now=self.clock.now)
 
     def _use(self, place: int, _: None) -> None:
         item = self._id(place)
         fading = UsageDecay(2, 0.1, 60.0, {item: 0.05})
-        self.memory.store.note_use([item], self.clock.now, fading=fading)
+        self.memory.store.activity.note_use([item], self.clock.now, fading=fading)
 
     def _link(self, place: int, other: tuple[int, str]) -> None:
         ends = (self._id(place), self._id(other[0]))

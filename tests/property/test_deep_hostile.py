@@ -106,11 +106,11 @@ def test_hostile_answers_change_nothing_but_the_search(saying, verdict, asked):
     memory, said = saying
     said.verdict, said.searches = verdict, asked
     said.model.prompts.clear()
-    before = memory.store.generation()
+    before = memory.store.admin.generation()
 
     answer = memory.recall(QUESTION, deep=True)
 
-    assert memory.store.generation() == before
+    assert memory.store.admin.generation() == before
     assert len(said.model.prompts) <= 2
     assert all(
         OTHERS not in prompt.user for prompt in said.model.prompts if prompt.name != "expand"

@@ -155,7 +155,7 @@ def test_explaining_and_asking_change_nothing(
     """Recall, explain, why-not and compare leave the store and the ranking as they were."""
     with memory_of(entries, shared) as memory:
         before = memory.recall(question)
-        generation = memory.store.generation()
+        generation = memory.store.admin.generation()
 
         stored = memory.browse(limit=100)
         for item in stored:
@@ -163,7 +163,7 @@ def test_explaining_and_asking_change_nothing(
             memory.explain(question, item.id)
         memory.compare(question, ["default", "siftcoder"])
 
-        assert memory.store.generation() == generation
+        assert memory.store.admin.generation() == generation
         assert memory.recall(question).hits == before.hits
 
 

@@ -55,7 +55,7 @@ def context(store: SqliteStore, minutes: int = 0) -> WriteContext:
 
 
 def corrections(store: SqliteStore, ids: list[str]) -> list[tuple[str, str]]:
-    links = store.links_of(ids, ["supersedes"], incoming=False)
+    links = store.graph.links_of(ids, ["supersedes"], incoming=False)
     return [(link.src.id, link.dst.id) for link in links]
 
 
@@ -69,7 +69,7 @@ def test_corrections_lead_from_newer_to_older_and_never_round(pool, batch):
         answers = remember(pool, context(store))
     else:
         answers = [remember([one], context(store, n))[0] for n, one in enumerate(pool)]
-    items = store.get([answer.id for answer in answers])
+    items = store.items.get([answer.id for answer in answers])
 
     for newer, older in corrections(store, list(items)):
         first, second = items[newer], items[older]
@@ -101,15 +101,15 @@ def test_forgetting_and_restoring_a_memory_changes_no_standing(pool, which):
     answers = [remember([one], context(store, n))[0] for n, one in enumerate(pool)]
     ids = list(dict.fromkeys(answer.id for answer in answers))
     gone = ids[which % len(ids)]
-    before = {key: item.status for key, item in store.get(ids).items()}
+    before = {key: item.status for key, item in store.items.get(ids).items()}
     ctx = context(store, 60)
 
     reactivate_superseded([gone], ctx)
-    store.end([gone], how="forgotten", actor="t", now=ctx.now)
-    store.restore([gone], actor="t", now=ctx.now + timedelta(minutes=1))
+    store.items.end([gone], how="forgotten", actor="t", now=ctx.now)
+    store.items.restore([gone], actor="t", now=ctx.now + timedelta(minutes=1))
     supersede_again([gone], context(store, 62))
 
-    assert {key: item.status for key, item in store.get(ids).items()} == before
+    assert {key: item.status for key, item in store.items.get(ids).items()} == before
     store.close()
 
 
@@ -121,7 +121,7 @@ def told(texts: list[str], order: list[int], *, batch: bool) -> dict[str, tuple[
         answers = remember([days[at] for at in order], context(store))
     else:
         answers = [remember([days[at]], context(store, n))[0] for n, at in enumerate(order)]
-    items = store.get([answer.id for answer in answers])
+    items = store.items.get([answer.id for answer in answers])
     edges = corrections(store, list(items))
     store.close()
     return {

@@ -64,8 +64,8 @@ def test_every_memory_is_stored_once_and_comes_back(texts):
     first = {}
     for text in texts:
         first.setdefault(fold(text), text)
-    assert store.count() == len(first) == sum(answer.status == "stored" for answer in answers)
-    items = store.get([answer.id for answer in answers])
+    assert store.admin.count() == len(first) == sum(answer.status == "stored" for answer in answers)
+    items = store.items.get([answer.id for answer in answers])
     assert [items[answer.id].text for answer in answers] == [first[fold(text)] for text in texts]
     assert [(answer.status, answer.id) for answer in again] == [
         ("duplicate", a.id) for a in answers
@@ -88,7 +88,7 @@ def test_conversations_are_numbered_without_gaps(turns, size):
         a for at in range(0, len(drafts), size) for a in remember(drafts[at : at + size], ctx)
     ]
 
-    items = store.get([answer.id for answer in answers])
+    items = store.items.get([answer.id for answer in answers])
     for session in ("a", "b"):
         numbers = [
             items[a.id].seq for a, d in zip(answers, drafts, strict=True) if d.session == session

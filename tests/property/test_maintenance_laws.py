@@ -75,13 +75,13 @@ def ids_of(memory: Memory) -> set[str]:
 
 def is_in_lineage(memory: Memory, gone: str) -> bool:
     """Whether something live derives from what left recall."""
-    links = memory.store.links_of([gone], ("derives_from", "supersedes"))
-    children = memory.store.get([link.src.id for link in links if link.dst.id == gone])
+    links = memory.store.graph.links_of([gone], ("derives_from", "supersedes"))
+    children = memory.store.items.get([link.src.id for link in links if link.dst.id == gone])
     return any(child.live_to is None and child.status == "active" for child in children.values())
 
 
 def check_nothing_is_lost(memory: Memory, originals: set[str], pinned: str) -> None:
-    found = memory.store.get(sorted(originals))
+    found = memory.store.items.get(sorted(originals))
     assert found.keys() == originals, "something was deleted"
     assert found[pinned].live_to is None
     for item in found.values():
@@ -210,7 +210,7 @@ def live_through(cycles: int, seed: int) -> tuple[Memory, FixedClock, dict[str, 
 
 
 def check_a_life(memory: Memory, told: dict[str, str]) -> None:
-    items = memory.store.get(sorted(told))
+    items = memory.store.items.get(sorted(told))
     assert items.keys() == told.keys()
     for item_id, text in told.items():
         assert items[item_id].text == text, "not the original any more"
@@ -238,9 +238,9 @@ def test_two_years_of_maintenance_lose_nothing() -> None:
 
     check_a_life(memory, told)
     assert sum(lost) > 0
-    assert memory.store.count() <= len(told) + 40
+    assert memory.store.admin.count() <= len(told) + 40
     restored = memory.restore(*told)
-    assert all(memory.store.get([one])[one].live_to is None for one in restored)
+    assert all(memory.store.items.get([one])[one].live_to is None for one in restored)
     memory.close()
 
 
@@ -269,7 +269,7 @@ def test_what_is_written_during_a_run_is_kept(tmp_path: Path) -> None:
         stop.set()
         writer.join()
 
-        found = memory.store.get(written)
+        found = memory.store.items.get(written)
         assert len(found) == len(set(written)) > 0
         assert all(item.live_to is None for item in found.values())
 
@@ -321,7 +321,7 @@ def test_no_memory_is_trusted_more_than_what_it_derives_from(
     for kind, claim, parents in graph:
         trust.append(min([claim, CEILING[kind], *(trust[parent] for parent in parents)]))
 
-    items = store.store.get([one.id for one in stored])
+    items = store.store.items.get([one.id for one in stored])
 
     assert [items[one.id].trust for one in stored] == trust
     last = store.update(stored[-1].id, trust=3, text=f"{name} says otherwise")

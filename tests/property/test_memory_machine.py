@@ -309,7 +309,7 @@ class MemoryMachine(RuleBasedStateMachine):
     def take_in(self, report: Report | None = None) -> None:
         """What a run did, whether it told or died: only what it may."""
         store = self.memory.store
-        for key, item in store.get(sorted(self.model.known)).items():
+        for key, item in store.items.get(sorted(self.model.known)).items():
             one = self.model.known[key]
             if item.live_to is None:
                 assert one.live, "maintenance brought something back"
@@ -329,7 +329,7 @@ class MemoryMachine(RuleBasedStateMachine):
         """Something new that maintenance made: it says so, and from what."""
         assert item.id not in self.model.erased, "something erased came back"
         assert item.metadata.get("job"), f"{item.id} came from nowhere"
-        links = self.memory.store.links_of([item.id], ("derives_from",), incoming=False)
+        links = self.memory.store.graph.links_of([item.id], ("derives_from",), incoming=False)
         job, run = str(item.metadata["job"]), str(item.metadata["run"])
         self.model.known[item.id] = Known(
             [Said(item.text, pinned=False)],
@@ -426,7 +426,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.undo_a_run(at, number)
 
     def undo_came_this_far(self, run: str) -> None:
-        for key, item in self.memory.store.get(sorted(self.model.known)).items():
+        for key, item in self.memory.store.items.get(sorted(self.model.known)).items():
             one = self.model.known[key]
             if item.live_to is None and not one.live:
                 assert str(one.ended_by).endswith(f":{run}")
@@ -462,19 +462,19 @@ class MemoryMachine(RuleBasedStateMachine):
     def everything_acknowledged_is_there(self) -> None:
         """Live where it should be, with the words it should have, in every revision."""
         for client in self.clients:
-            items = client.store.get(sorted(self.model.known))
+            items = client.store.items.get(sorted(self.model.known))
             assert items.keys() == self.model.known.keys(), "a memory is lost"
             for key, item in items.items():
                 one = self.model.known[key]
                 assert (item.live_to is None) == one.live, f"{key}: {item.ended_by}"
                 assert (item.text, item.pinned) == one.said[-1]
         for key, one in self.model.known.items():
-            revisions = self.memory.store.history(key)
+            revisions = self.memory.store.items.history(key)
             assert [Said(rev.text, rev.pinned) for rev in revisions] == one.said
 
     def statuses_are_taken_note_of(self) -> None:
         """Whoever is superseded has somebody in its place, and no fact is without a holder."""
-        items = self.memory.store.get(sorted(self.model.known))
+        items = self.memory.store.items.get(sorted(self.model.known))
         slots: dict[tuple[str, str], list[Item]] = {}
         for key, item in items.items():
             one = self.model.known[key]
@@ -493,7 +493,7 @@ class MemoryMachine(RuleBasedStateMachine):
         assert shown == {key for key, one in self.model.known.items() if self.offsets(one)}
 
     def nothing_erased_comes_back(self) -> None:
-        assert not self.memory.store.get(sorted(self.model.erased))
+        assert not self.memory.store.items.get(sorted(self.model.erased))
         forbidden = self.model.forbidden()
         for note in (self.folder / "notes").rglob("*.md"):
             assert not forbidden & set(TOKEN.findall(note.read_text("utf-8")))
@@ -506,7 +506,7 @@ class MemoryMachine(RuleBasedStateMachine):
             for key, one in self.model.known.items()
             if not one.live and str(one.ended_by).startswith(STANDS_IN)
         ]
-        links = self.memory.store.links_of(hidden, ("derives_from",)) if hidden else []
+        links = self.memory.store.graph.links_of(hidden, ("derives_from",)) if hidden else []
         assert {link.dst.id for link in links} >= set(hidden)
 
     def a_memory_is_found_by_its_words(self) -> None:
@@ -534,7 +534,7 @@ class MemoryMachine(RuleBasedStateMachine):
         ended = sorted(key for key, one in self.model.known.items() if not one.live)
         if self.clients and ended:
             assert sorted(self.memory.restore(*ended)) == ended
-            items = self.memory.store.get(ended)
+            items = self.memory.store.items.get(ended)
             assert all(items[key].text == self.model.known[key].text for key in ended)
         for client in (*self.clients, *self.abandoned):
             client.close()

@@ -210,14 +210,14 @@ def test_tracking_notes_what_was_returned_and_nothing_else(
     """One use more of each hit; without tracking nothing changes at all."""
     with filled(content, embedder) as memory:
         ids = [item.id for item in memory.browse(limit=50)]
-        generation = memory.store.generation()
-        before = memory.store.usage(ids, NOW)
+        generation = memory.store.admin.generation()
+        before = memory.store.activity.usage(ids, NOW)
         memory.recall(question, profile=profile, track=False)
-        assert memory.store.generation() == generation
-        assert memory.store.usage(ids, NOW) == before
+        assert memory.store.admin.generation() == generation
+        assert memory.store.activity.usage(ids, NOW) == before
 
         answer = memory.recall(question, profile=profile, track=True)
-        after = memory.store.usage(ids, NOW)
+        after = memory.store.activity.usage(ids, NOW)
 
     returned = {hit.item.id for hit in answer.hits}
     unused = Usage()

@@ -192,5 +192,6 @@ def test_a_damaged_file_is_told(make: foreign.Maker, flips: list[tuple[float, by
         told = attempted(memory, path, "auto", preview=False)
 
         assert (
-            isinstance(told, str) or told.read == memory.store.count() + told.known + told.n_refused
+            isinstance(told, str)
+            or told.read == memory.store.admin.count() + told.known + told.n_refused
         )

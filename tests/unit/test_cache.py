@@ -65,7 +65,7 @@ WRITES = {
     "update": lambda memory, item: memory.update(item, text="The deploy key lives in vault Z"),
     "forget": lambda memory, item: memory.forget(item),
     "erase": lambda memory, item: memory.forget(item, erase=True),
-    "note use": lambda memory, item: memory.store.note_use([item], NOW),
+    "note use": lambda memory, item: memory.store.activity.note_use([item], NOW),
     "thread": lambda memory, item: memory.put_thread("Keys", [item]),
 }
 

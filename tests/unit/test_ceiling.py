@@ -227,7 +227,7 @@ def test_files_are_forgotten_by_their_path(memory: Memory, tmp_path: Path) -> No
     assert (done.edits, done.snapshots, done.preview) == (1, 1, False)
     assert memory.recall_file("ledger").edits == 0
     assert memory.recall_file("kept.py").edits == 1
-    assert memory.store.file_snapshot(str(file)) is None
+    assert memory.store.activity.file_snapshot(str(file)) is None
     assert "ledger" not in repr(memory.events())
     assert any(event.kind == "files forgotten" for event in memory.events())
 

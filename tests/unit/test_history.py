@@ -45,8 +45,8 @@ def test_a_correction_is_not_known_before_it_was_made(memory: Memory, clock: Fix
 def test_what_is_erased_is_gone_from_the_past(memory: Memory, clock: FixedClock) -> None:
     """And from the table that tells how memories stood."""
     kept = memory.remember("The deploy key is in vault A").id
-    memory.store.set_status([kept], "superseded", actor="x", now=clock.now)
-    memory.store.set_status([kept], "active", actor="x", now=clock.now)
+    memory.store.items.set_status([kept], "superseded", actor="x", now=clock.now)
+    memory.store.items.set_status([kept], "active", actor="x", now=clock.now)
     then = clock.now
     clock.forward(days=1)
     receipt = memory.forget(kept, erase=True).receipt
@@ -54,7 +54,7 @@ def test_what_is_erased_is_gone_from_the_past(memory: Memory, clock: FixedClock)
     assert receipt is not None
     assert receipt.removed["status changes"] == 1
     assert memory.recall("Where is the deploy key?", as_of=then).hits == ()
-    assert not [line for line in memory.store.dump() if line["type"] == "status_change"]
+    assert not [line for line in memory.store.admin.dump() if line["type"] == "status_change"]
 
 
 def test_forgetting_again_says_so(memory: Memory) -> None:

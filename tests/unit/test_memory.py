@@ -24,6 +24,7 @@ from bethink.retrieval.stages.rerank import Rerank
 from bethink.store.sqlite import SqliteStore
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, FOREIGN, NOTES, NOW, QUESTIONS, days_ago
+from fallible import with_methods
 
 KEY = "The deploy key lives in vault B"
 ROTATE = "Rotate the deploy key every quarter"
@@ -145,13 +146,13 @@ def test_one_bad_draft_stops_its_batch(plain: Memory) -> None:
 
     with pytest.raises(BadText):
         plain.remember_many(drafts)
-    assert plain.store.count() == 0
+    assert plain.store.admin.count() == 0
 
     good, bad, also_good = plain.remember_each(drafts)
     assert isinstance(bad, BadText)
     assert not isinstance(good, Refused)
     assert not isinstance(also_good, Refused)
-    assert plain.store.count() == 2
+    assert plain.store.admin.count() == 2
 
 
 def test_an_unknown_field_is_refused_by_name(plain: Memory) -> None:
@@ -169,7 +170,7 @@ def test_a_key_makes_a_retry_harmless(plain: Memory) -> None:
     assert (first.status, again.status, again.id) == ("stored", "repeated", first.id)
     with pytest.raises(Conflict):
         plain.remember(ROTATE, key="retry-1")
-    assert plain.store.count() == 1
+    assert plain.store.admin.count() == 1
 
 
 # --- Changing and forgetting --------------------------------------------------------------
@@ -236,14 +237,14 @@ def test_a_preview_changes_nothing(plain: Memory) -> None:
     goes = plain.remember(KEY).id
     pinned = plain.remember("Never push on Fridays", pinned=True).id
     caveat = plain.remember("Migrations lock the orders table", layer="caveat").id
-    generation = plain.store.generation()
+    generation = plain.store.admin.generation()
 
     would = plain.forget(goes, pinned, caveat, preview=True)
 
     assert would.preview
     assert [item.id for item in would.items] == [goes]
     assert would.kept == ((pinned, "pinned"), (caveat, "protected"))
-    assert plain.store.generation() == generation
+    assert plain.store.admin.generation() == generation
 
 
 def test_the_pinned_and_the_protected_stay(plain: Memory) -> None:
@@ -252,9 +253,9 @@ def test_the_pinned_and_the_protected_stay(plain: Memory) -> None:
     caveat = plain.remember("Migrations lock the orders table", layer="caveat").id
 
     assert plain.forget(pinned, caveat).items == ()
-    assert plain.store.count() == 2
+    assert plain.store.admin.count() == 2
     assert {item.id for item in plain.forget(pinned, caveat, erase=True).items} == {pinned, caveat}
-    assert plain.store.count() == 0
+    assert plain.store.admin.count() == 0
 
 
 def test_an_erased_memory_is_gone(dated: Memory, clock: FixedClock) -> None:
@@ -358,7 +359,7 @@ def test_a_filter_lets_only_its_own_through(plain: Memory, name: str) -> None:
 def test_the_superseded_and_the_expired_are_asked_for(plain: Memory, clock: FixedClock) -> None:
     """They are left out unless the question wants them."""
     old = plain.remember(KEY).id
-    plain.store.set_status([old], "superseded", actor="test", now=clock.now)
+    plain.store.items.set_status([old], "superseded", actor="test", now=clock.now)
     plain.remember(ROTATE, valid_to=days_ago(1))
 
     assert plain.recall(ASKED).status == "nothing_matched"
@@ -466,14 +467,14 @@ def test_looking_leaves_no_trace(dated: Memory) -> None:
     """Without tracking neither a recall nor an explanation writes anything; the setting
     decides where the caller does not."""
     stored = dated.remember(KEY).id
-    generation = dated.store.generation()
+    generation = dated.store.admin.generation()
 
     dated.recall(ASKED)
     dated.recall(ASKED, track=False)
     dated.explain(ASKED, stored)
     dated.why_not(stored, ASKED)
     dated.compare(ASKED, ["default", "siftcoder"])
-    assert dated.store.generation() == generation
+    assert dated.store.admin.generation() == generation
 
     tracking = Memory(dated.store, settings=Settings(track=True))
     tracking.recall(ASKED, track=False)
@@ -613,16 +614,15 @@ def test_the_journal_tells_who_did_what(plain: Memory) -> None:
     assert memory.events(after=lines[3].seq, limit=1) == [lines[4]]
 
 
-class Held(SqliteStore):
-    """A store whose write lock somebody else keeps."""
-
-    def log(self, kind: str, **told: Any) -> None:
-        raise StoreBusy(f"{kind} {sorted(told)}")
+def busy(*_: object, **__: object) -> None:
+    """A write while another process keeps the write lock."""
+    raise StoreBusy("others were writing")
 
 
 def test_no_export_goes_unnoted_because_somebody_writes(tmp_path: Path) -> None:
     """Only where the journal cannot be written at all is it done without."""
-    with Memory(Held.open(tmp_path / "m.db", space="m")) as memory, pytest.raises(StoreBusy):
+    store = SqliteStore.open(tmp_path / "m.db", space="m")
+    with Memory(with_methods(store, "admin", log=busy)) as memory, pytest.raises(StoreBusy):
         memory.export()
 
 
@@ -650,7 +650,7 @@ def test_a_broken_import_changes_nothing(filled: Memory, memory: Memory) -> None
     with pytest.raises(Refused, match="nothing was imported"):
         memory.import_(records)
 
-    assert memory.store.count() == 0
+    assert memory.store.admin.count() == 0
 
 
 # --- Vectors ------------------------------------------------------------------------------
@@ -700,7 +700,7 @@ def test_a_reindex_can_be_stopped_and_taken_up(tmp_path: Path, embedder: Embedde
         }
         meanwhile = memory.recall("what concerns shelf 91?")
         found = [hit.item.id for hit in meanwhile.hits if hit.reason("channel.dense")]
-        assert memory.store.embeddings(found, embedder.model).keys() == set(found)
+        assert memory.store.vectors.embeddings(found, embedder.model).keys() == set(found)
     with Memory.open(path=path, embedder=embedder, clock=FixedClock(NOW)) as memory:
         assert memory.reindex() == 20
         assert memory.reindex() == 0
@@ -769,7 +769,7 @@ def test_threads_share_one_memory(place: str, tmp_path: Path, embedder: Embedder
             written = [item for items in threads.map(work, range(8)) for item in items]
 
         assert len({item.id for item in written}) == 48
-        assert memory.store.count() == len(NOTES) + 48
+        assert memory.store.admin.count() == len(NOTES) + 48
         assert memory.recall("JWT tokens cached").hits[0].item.recalls == 8
         assert all(finding.ok for finding in memory.doctor())
 

@@ -17,6 +17,7 @@ from bethink.ports import Embedder, Embedding
 from bethink.retrieval.profile import load_profile, parse_profile
 from bethink.testing import FixedClock
 from corpus import NOW
+from fallible import with_methods
 
 DAY = timedelta(days=1)
 
@@ -89,7 +90,7 @@ def test_only_what_can_stand_in_makes_a_duplicate(
 def test_a_superseded_copy_does_not_swallow_the_new_one(memory: Memory) -> None:
     """What was true, then not, then again is true again."""
     old = memory.remember("The office is in Oslo").id
-    memory.store.set_status([old], "superseded", actor="t", now=NOW)
+    memory.store.items.set_status([old], "superseded", actor="t", now=NOW)
 
     assert memory.remember("The office is in Oslo").status == "stored"
 
@@ -165,14 +166,11 @@ def test_a_busy_store_does_not_cost_the_answer(memory: Memory) -> None:
     """What cannot be noted is reported; the answer is given."""
     memory.remember("The deploy key lives in vault B")
 
-    class Busy:
-        def __getattr__(self, name: str) -> object:
-            return getattr(memory.store, name)
+    def note_use(ids: Sequence[str], now: object, *, fading: object) -> None:
+        raise StoreBusy("others were writing")
 
-        def note_use(self, ids: Sequence[str], now: object, *, fading: object) -> None:
-            raise StoreBusy("others were writing")
-
-    asked = Memory(Busy(), embedder=memory.embedder, clock=FixedClock(NOW))  # type: ignore[arg-type]
+    busy = with_methods(memory.store, "activity", note_use=note_use)
+    asked = Memory(busy, embedder=memory.embedder, clock=FixedClock(NOW))
 
     answer = asked.recall("where is the deploy key?", track=True)
 
@@ -229,7 +227,7 @@ def test_warnings_name_only_what_may_be_seen(memory: Memory) -> None:
     shown = memory.remember("The launch is in June").id
     secret = memory.remember("The launch is in July", classification=3).id
     link = Link(Node("item", secret), Node("item", shown), "contradicts", created_at=NOW)
-    memory.store.add_links([link])
+    memory.store.graph.add_links([link])
 
     assert memory.recall("when is the launch?").warnings == ()
     told = memory.recall("when is the launch?", filters=Filters(max_classification=3))
@@ -262,7 +260,9 @@ def test_writers_to_one_session_never_share_a_number(tmp_path: Path) -> None:
 
     with Memory.open(path=path, embedder="none") as memory:
         turns = memory.browse(limit=200)
-        links = memory.store.links_of([turn.id for turn in turns], ("follows",), incoming=False)
+        links = memory.store.graph.links_of(
+            [turn.id for turn in turns], ("follows",), incoming=False
+        )
     assert sorted(turn.seq or 0 for turn in turns) == list(range(100))
     assert len(links) == 99
 

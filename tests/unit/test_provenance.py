@@ -22,7 +22,9 @@ def remember(memory: Memory, *texts: str, **about: object) -> list[str]:
 
 
 def link(memory: Memory, src: str, kind: str, dst: str, dst_kind: str = "item") -> None:
-    memory.store.add_links([Link(Node("item", src), Node(dst_kind, dst), kind, created_at=NOW)])  # type: ignore[arg-type]
+    memory.store.graph.add_links(
+        [Link(Node("item", src), Node(dst_kind, dst), kind, created_at=NOW)]
+    )  # type: ignore[arg-type]
 
 
 def told(memory: Memory, item_id: str, **how: object) -> list[tuple[int, str, str, bool]]:
@@ -96,7 +98,7 @@ def test_a_large_answer_is_cut_and_says_so(memory: Memory) -> None:
         Link(Node("item", a), Node("file", f"f{n}"), "edits", created_at=NOW)
         for n in range(MAX_EDGES + 1)
     ]
-    memory.store.add_links(links)
+    memory.store.graph.add_links(links)
 
     found = memory.why(a)
     assert (len(found.edges), found.cut) == (MAX_EDGES, True)

@@ -49,7 +49,7 @@ def test_a_standing_goes_back_by_one(memory: Memory) -> None:
     """Also where it changed more than once."""
     one = memory.remember("The limit is five").id
     for status in ("superseded", "quarantined"):
-        memory.store.set_status([one], status, actor="user", now=NOW)  # type: ignore[arg-type]
+        memory.store.items.set_status([one], status, actor="user", now=NOW)  # type: ignore[arg-type]
 
     memory.undo(one)
     assert memory.get(one).status == "superseded"
@@ -59,7 +59,7 @@ def test_without_an_id_it_is_the_last_change_of_mine(memory: Memory) -> None:
     """What others did stays; what is no change of a memory is passed over."""
     mine = memory.remember("The limit is five").id
     other = memory.remember("The port is nine").id
-    memory.store.end([other], how="forgotten", actor="somebody", now=NOW)
+    memory.store.items.end([other], how="forgotten", actor="somebody", now=NOW)
     list(memory.export())
 
     assert memory.undo(preview=True).item == other

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from bethink.memory import Memory
 
 
-# A run with a digit in it (a code, an id, a number) goes by the character, a word by pieces
-# of three letters, every sign by itself, other scripts by the byte.
+# Count runs with a digit (codes, ids, numbers) by character, words by pieces of three
+# letters, punctuation by sign, other scripts by byte.
 _ALPHANUMERIC_RUN = re.compile(r"[A-Za-z]{0,64}\d[A-Za-z0-9]*")
 _WORD_PIECE = re.compile(r"[A-Za-z][a-z]{0,2}|[^\w\s]|_|\n", re.ASCII)
 
@@ -40,10 +40,10 @@ def estimate_max_tokens(text: str) -> int:
     return codes + others + len(_WORD_PIECE.findall(ascii_only))
 
 
-# Below it are sources that speak for nobody. What is flagged may give orders, or hide some.
+# Sources below it are unknown. Flagged text may contain instructions, or hide some.
 _MIN_TRUST = 1
 _QUOTE_MARKER = re.compile(r"^<<[a-z]+ ([0-9a-f]{16})>>$", re.MULTILINE)
-_QUOTE_OVERHEAD_TOKENS = 22  # tokens around a quoted text: the code, its number, the line's end
+_QUOTE_OVERHEAD_TOKENS = 22  # tokens around a quoted text: marker, number, end of line
 
 
 def is_safe_to_inject(item: Item) -> bool:
@@ -91,13 +91,13 @@ def frame_cost(opening: str) -> int:
 MAX_BRIEFING_TOKENS = 1200
 NAME = "briefing"
 OPENING = (
-    "What this project's memory (Bethink) holds at the start of this session; recall and "
-    "recall_file find more. trust runs from 0 (unknown source) to 3 (the owner)."
+    "Briefing from this project's memory (Bethink). Use recall and recall_file to find more. "
+    "trust runs from 0 (unknown source) to 3 (the owner)."
 )
 _MAX_TEXT_CHARS = 280  # characters of one text
-_MAX_PER_SECTION = 4  # of one kind
-_LAST_PROMPTS = 3  # the last ones of the session before
-_RECENT_LIMIT = 60  # newest memories that are looked through for what has changed
+_MAX_PER_SECTION = 4  # entries of one section
+_LAST_PROMPTS = 3  # prompts of the previous session
+_RECENT_LIMIT = 60  # newest memories that are searched for changes
 _OPEN_STATES = frozenset({"ongoing", "blocked", "uncertain"})
 _LEVELS = (("item", "insight"), "raw")
 _RESUME_SOURCE = "resume"
@@ -117,12 +117,12 @@ def briefing(memory: Memory, payload: Mapping[str, Any] | None = None) -> str:
     ``payload`` is the host's input. A resumed session still has its beginning in context,
     so it gets only the changes.
     """
-    told = payload or {}
-    session = str(told.get("session_id") or "")
+    payload = payload or {}
+    session = str(payload.get("session_id") or "")
     last = _last_turns(memory, session)
-    if told.get("source") == _RESUME_SOURCE:
-        mine = memory.browse(level="raw", session=session, limit=1) if session else []
-        sections = [_new_since_entries(memory, mine)]
+    if payload.get("source") == _RESUME_SOURCE:
+        own_turns = memory.browse(level="raw", session=session, limit=1) if session else []
+        sections = [_new_since_entries(memory, own_turns)]
     else:
         sections = [
             _section_entries(memory, "goal", ("goal",), layer="goal"),
@@ -139,16 +139,16 @@ def briefing(memory: Memory, payload: Mapping[str, Any] | None = None) -> str:
 
 def _fit_to_budget(sections: list[list[_Entry]]) -> list[_Entry]:
     """Select what fits, round-robin over the sections, in the order of the sections."""
-    room = MAX_BRIEFING_TOKENS - frame_cost(OPENING)
+    budget = MAX_BRIEFING_TOKENS - frame_cost(OPENING)
     kept: set[str] = set()
     for entry in filter(None, chain.from_iterable(zip_longest(*sections))):
         cost = quote_cost(entry.quote)
-        if entry.key not in kept and cost <= room:
+        if entry.key not in kept and cost <= budget:
             kept.add(entry.key)
-            room -= cost
-    told = {entry.key: entry for section in reversed(sections) for entry in section}
+            budget -= cost
+    entries = {entry.key: entry for section in reversed(sections) for entry in section}
     order = dict.fromkeys(entry.key for section in sections for entry in section)
-    return [told[key] for key in order if key in kept]
+    return [entries[key] for key in order if key in kept]
 
 
 def _section_entries(
@@ -158,9 +158,9 @@ def _section_entries(
 
     Pinned ones first, then those stored on purpose, however many turns followed.
     """
-    wheres: list[dict[str, Any]] = [{"kind": kinds, "level": level} for level in _LEVELS]
-    wheres += [{"layer": layer}] if layer else []
-    pages = (memory.browse(limit=5 * _MAX_PER_SECTION, **where) for where in wheres)
+    filters: list[dict[str, Any]] = [{"kind": kinds, "level": level} for level in _LEVELS]
+    filters += [{"layer": layer}] if layer else []
+    pages = (memory.browse(limit=5 * _MAX_PER_SECTION, **where) for where in filters)
     found = {
         item.id: item
         for item in chain.from_iterable(pages)
@@ -184,17 +184,20 @@ def _key_text(item: Item) -> str:
 
 def _thread_entries(memory: Memory) -> Iterator[_Entry]:
     """Ongoing threads, the most recent first, quoting only injectable memories."""
-    open_ones = [one for one in memory.threads(limit=5 * _MAX_PER_SECTION) if _is_open(one)]
-    members = {member.item for thread in open_ones for member in thread.members}
-    items = memory.store.get(sorted(members))
+    threads = memory.threads(limit=5 * _MAX_PER_SECTION)
+    open_threads = [thread for thread in threads if _is_open(thread)]
+    members = {member.item for thread in open_threads for member in thread.members}
+    items = memory.store.items.get(sorted(members))
     usable = {key: item for key, item in items.items() if _is_usable_member(item)}
     live = [
-        redact_thread(thread, usable, memory.settings.max_classification) for thread in open_ones
+        redact_thread(thread, usable, memory.settings.max_classification) for thread in open_threads
     ]
-    for thread in [one for one in live if one is not None][:_MAX_PER_SECTION]:
+    for thread in [visible for visible in live if visible is not None][:_MAX_PER_SECTION]:
         last = thread.last_event_at
         since = f" | last {last:%Y-%m-%d}" if last else ""
-        head = f"{thread.id} | thread, {thread.state}{since} | {len(thread.members)} memories"
+        size = len(thread.members)
+        count = f"{size} memory" if size == 1 else f"{size} memories"
+        head = f"{thread.id} | thread, {thread.state}{since} | {count}"
         yield _Entry(thread.id, sanitize_quote(Quote(head, thread.headline), _MAX_TEXT_CHARS))
 
 
@@ -216,10 +219,10 @@ def _last_turns(memory: Memory, session: str) -> list[Item]:
     before = next((item.session for item in recent if item.session not in (None, session)), None)
     if before is None:
         return []
-    said = memory.browse(level="raw", session=before, limit=_RECENT_LIMIT)
-    telling = [item for item in said if _is_informative(item)] or said
-    prompts = [item for item in telling if item.speaker == "user"][:_LAST_PROMPTS]
-    answer = [item for item in telling if item.speaker == "assistant"][:1]
+    turns = memory.browse(level="raw", session=before, limit=_RECENT_LIMIT)
+    informative = [item for item in turns if _is_informative(item)] or turns
+    prompts = [item for item in informative if item.speaker == "user"][:_LAST_PROMPTS]
+    answer = [item for item in informative if item.speaker == "assistant"][:1]
     return sorted(prompts + answer, key=lambda item: (item.stored_at, item.seq or 0), reverse=True)
 
 

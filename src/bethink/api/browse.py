@@ -34,7 +34,7 @@ class BrowseMixin(MemoryBase):
         ceiling = {"max_classification": self.settings.max_classification}
         filters = make_filters({**ceiling, **where}, now)
         most = int_in_range("limit", limit, 1, MAX_LIST_LENGTH)
-        return self.store.browse(Scope(filters, now), limit=most, after=after)
+        return self.store.items.browse(Scope(filters, now), limit=most, after=after)
 
     def entities(
         self,
@@ -58,7 +58,7 @@ class BrowseMixin(MemoryBase):
             int_in_range("offset", offset, 0, MAX_OFFSET),
             self.settings.max_classification,
         )
-        return self.store.list_entities(wanted, self._clock())
+        return self.store.graph.list_entities(wanted, self._clock())
 
     def timeline(self, around: str, *, window: int = 5) -> list[Item]:
         """Return what was stored or said just before and after a memory, oldest first."""
@@ -66,7 +66,7 @@ class BrowseMixin(MemoryBase):
         ceiling = self.settings.max_classification
         filters = Filters(include_superseded=True, max_classification=ceiling)
         scope = Scope(filters, self._clock())
-        return self.store.around(
+        return self.store.items.around(
             item.id, window=int_in_range("window", window, 1, 1000), scope=scope
         )
 
@@ -94,12 +94,12 @@ class BrowseMixin(MemoryBase):
 
     def history(self, item_id: str) -> list[Item]:
         """Return all revisions of a memory, oldest first."""
-        return self.store.history(self.stored(item_id).id)
+        return self.store.items.history(self.stored(item_id).id)
 
     def events(self, *, after: int = 0, limit: int = 100) -> list[Event]:
         """Return the journal: who changed which memory, and how."""
         int_in_range("after", after, 0, 2**63 - 1)
-        return self.store.events(
+        return self.store.admin.events(
             after=after, limit=int_in_range("limit", limit, 1, MAX_LIST_LENGTH)
         )
 
@@ -181,12 +181,12 @@ class ThreadsMixin(MemoryBase):
         named = tuple(Member(one) if isinstance(one, str) else one for one in members)
         fields = {"id": make_id(now), **about, "members": named}
         thread = admit_thread(Thread(headline=headline, **fields))
-        self.store.put_thread(thread, actor=self.settings.actor, now=now)
-        return self.store.thread(thread.id) or thread
+        self.store.activity.put_thread(thread, actor=self.settings.actor, now=now)
+        return self.store.activity.thread(thread.id) or thread
 
     def thread(self, thread_id: str) -> Thread:
         """Get a thread with its visible members and events."""
-        found = self.store.thread(thread_id)
+        found = self.store.activity.thread(thread_id)
         seen = self._redact_threads([found]) if found is not None else []
         if not seen:
             raise NotFound(f"there is no thread {thread_id!r}")
@@ -202,11 +202,11 @@ class ThreadsMixin(MemoryBase):
     def threads(self, *, limit: int = 100, offset: int = 0) -> list[Thread]:
         """List threads with a visible member, last changed first, with those members."""
         if self.settings.max_classification >= MAX_CLASSIFICATION:
-            return self.store.threads(limit=limit, offset=offset)
+            return self.store.activity.threads(limit=limit, offset=offset)
         found: list[Thread] = []
         start = 0
         while len(found) < offset + limit:
-            page = self.store.threads(limit=_PAGE, offset=start)
+            page = self.store.activity.threads(limit=_PAGE, offset=start)
             found += self._redact_threads(page)
             if len(page) < _PAGE:
                 break
@@ -217,7 +217,7 @@ class ThreadsMixin(MemoryBase):
         # start-up time
 
         ids = {member.item for thread in threads for member in thread.members}
-        items = self.store.get(sorted(ids))
+        items = self.store.items.get(sorted(ids))
         ceiling = self.settings.max_classification
         narrowed = (redact_thread(thread, items, ceiling) for thread in threads)
         return [thread for thread in narrowed if thread is not None]

@@ -39,7 +39,7 @@ class FilesMixin(MemoryBase):
         for edit in ready:
             _validate_edit(edit)
         safe = [edit._replace(intent=redact(edit.intent).text) for edit in ready]
-        return self.store.note_edits(safe, actor=self.settings.actor, now=self._clock())
+        return self.store.activity.note_edits(safe, actor=self.settings.actor, now=self._clock())
 
     def recall_file(self, part: str, *, intents: int = 10) -> FileHistory:
         """Return the history of files whose path contains this text, with the stated reasons."""
@@ -48,7 +48,7 @@ class FilesMixin(MemoryBase):
         if not 1 <= intents <= MAX_INTENTS:
             raise Refused(f"intents is {intents}, but must be from 1 to {MAX_INTENTS}")
         ceiling = self.settings.max_classification
-        return self.store.file_history(part, intents=intents, max_classification=ceiling)
+        return self.store.activity.file_history(part, intents=intents, max_classification=ceiling)
 
     def forget_file(self, part: str, *, preview: bool = False) -> ForgottenFiles:
         """Erase the edits and snapshots of files whose path contains this text.
@@ -57,11 +57,13 @@ class FilesMixin(MemoryBase):
         nothing is changed.
         """
         edited = self.recall_file(part).paths
-        known = self.store.files_known(part)
+        known = self.store.activity.forget_files(
+            part, actor=self.settings.actor, now=self._clock(), preview=True
+        )
         paths = tuple(sorted({*edited, *known.paths}))
         if preview:
             return known._replace(paths=paths, preview=True)
-        gone = self.store.forget_files(part, actor=self.settings.actor, now=self._clock())
+        gone = self.store.activity.forget_files(part, actor=self.settings.actor, now=self._clock())
         return gone._replace(paths=paths)
 
     def read_smart(
@@ -78,11 +80,11 @@ class FilesMixin(MemoryBase):
         )
 
         file = read_within_roots(path, tuple(roots) or self.allowed_roots())
-        before = self.store.file_snapshot(str(file.path))
+        before = self.store.activity.file_snapshot(str(file.path))
         answer, after = read_smart(
             file, before, self._clock(), force=force, count=self._count_tokens
         )
-        self.store.keep_file_snapshot(after)
+        self.store.activity.keep_file_snapshot(after)
         return answer
 
     def allowed_roots(self) -> tuple[Path, ...]:

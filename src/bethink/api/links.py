@@ -18,7 +18,7 @@ _RESERVED_RELATIONS = frozenset({"mentions", "mentioned", "same_as"})
 
 def is_entity(reference: str, store: Store) -> bool:
     """Whether a reference means an entity: written ``kind:name``, and no memory's id."""
-    return ":" in reference and not store.get([reference])
+    return ":" in reference and not store.items.get([reference])
 
 
 def entity_ends(src: str, dst: str, store: Store) -> tuple[Node, Node] | None:
@@ -48,7 +48,7 @@ def _canonical_entity(entity: str, store: Store) -> str:
     """Follow merges to the entity's current id; itself where it was not merged."""
     seen = {entity}
     while True:
-        links = store.links_of([entity], ("same_as",), incoming=False)
+        links = store.graph.links_of([entity], ("same_as",), incoming=False)
         into = [one.dst.id for one in links if one.src.id == entity and one.dst.id not in seen]
         if not into:
             return entity
@@ -59,7 +59,7 @@ def _canonical_entity(entity: str, store: Store) -> str:
 def resolve_entity(entity: str, store: Store) -> Node:
     """Resolve a written entity; it must be known from a memory."""
     kind, _, name = entity.partition(":")
-    found = {one.id for one in store.find_entities(name, 100) if one.kind == kind}
+    found = {one.id for one in store.graph.find_entities(name, 100) if one.kind == kind}
     for wanted in (entity, f"{kind}:{name.casefold()}"):
         if wanted in found:
             return Node("entity", wanted)
@@ -89,25 +89,29 @@ class EntityMergeMixin(MemoryBase):
         ('atorres',) 2
         """
         first, second = self._find_entity(kept), self._find_entity(gone)
-        self.store.merge_entities(first.id, second.id, actor=self.settings.actor, now=self._clock())
+        self.store.graph.merge_entities(
+            first.id, second.id, actor=self.settings.actor, now=self._clock()
+        )
         return self._find_entity(first.id)
 
     def split_entities(self, kept: str, gone: str) -> Entity:
         """Undo a merge and return the entity that is separate again."""
         first = self._find_entity(kept)
-        found = self.store.links_of([first.id], ("same_as",))
+        found = self.store.graph.links_of([first.id], ("same_as",))
         merged = [link.src.id for link in found if link.dst.id == first.id]
         named = [one for one in merged if gone in (one, one.partition(":")[2])]
         if len(named) != 1:
             known = f"merged into it: {', '.join(merged)}" if merged else "nothing was"
             raise NotFound(f"{gone!r} was not merged into {first.id}", remedy=known)
-        self.store.split_entities(first.id, named[0], actor=self.settings.actor, now=self._clock())
+        self.store.graph.split_entities(
+            first.id, named[0], actor=self.settings.actor, now=self._clock()
+        )
         return self._find_entity(named[0])
 
     def _find_entity(self, reference: str) -> Entity:
         """Find the entity with that id, or the only one with that name."""
         name = reference.partition(":")[2] or reference
-        found = {one.id: one for one in self.store.find_entities(name, 100)}
+        found = {one.id: one for one in self.store.graph.find_entities(name, 100)}
         if reference in found:
             return found[reference]
         exact = [one for one in found.values() if _has_name(one, reference)]
@@ -164,15 +168,17 @@ class LinksMixin(WorkContextMixin):
         replaces = relation == "supersedes" and link.src.kind == "item"
         if replaces:
             self._refuse_cycle(link)
-        self.store.add_links([link], actor=self.settings.actor, now=now)
+        self.store.graph.add_links([link], actor=self.settings.actor, now=now)
         if replaces and self.stored(link.dst.id).status == "active":
-            self.store.set_status([link.dst.id], "superseded", actor=self.settings.actor, now=now)
+            self.store.items.set_status(
+                [link.dst.id], "superseded", actor=self.settings.actor, now=now
+            )
         return link
 
     def unlink(self, src: str, relation: str, dst: str) -> Link:
         """Remove a link; a memory that nothing else supersedes is recalled again."""
         link = self._build_link(src, relation, dst)
-        if not self.store.remove_links([link], actor=self.settings.actor, now=self._clock()):
+        if not self.store.graph.remove_links([link], actor=self.settings.actor, now=self._clock()):
             raise NotFound(
                 f"{link.src.id} has no link {relation} to {link.dst.id}",
                 remedy=f"bethink links {link.src.id}",
@@ -190,9 +196,9 @@ class LinksMixin(WorkContextMixin):
         """
         if is_entity(item_id, self.store):
             entity = resolve_entity(item_id, self.store).id
-            return self.store.edges([entity], MAX_EDGES, self._clock())[entity]
+            return self.store.graph.edges([entity], MAX_EDGES, self._clock())[entity]
         item = self.stored(item_id)
-        found = self.store.links_of([item.id])
+        found = self.store.graph.links_of([item.id])
         return [link for link in found if link.src.kind == link.dst.kind == "item"]
 
     def _build_link(
@@ -219,7 +225,7 @@ class LinksMixin(WorkContextMixin):
         """Refuse cycles: of two memories superseding each other neither would be recalled."""
         seen, rim = {link.src.id}, {link.src.id}
         while rim:
-            links = self.store.links_of(sorted(rim), ("supersedes",))
+            links = self.store.graph.links_of(sorted(rim), ("supersedes",))
             rim = {one.src.id for one in links if one.dst.id in rim} - seen
             seen |= rim
         if link.dst.id in seen:

@@ -46,7 +46,7 @@ class WorkContextMixin(MemoryBase):
             self.store,
             self.embedder,
             now,
-            limit=int(self.store.count() * share + 1e-9),
+            limit=int(self.store.admin.count() * share + 1e-9),
             model=self.llm,
             notes_dir=self._notes_target(),
             notes_trust=self.settings.notes_trust,
@@ -95,7 +95,7 @@ class ExtractMixin(WorkContextMixin):
             )
         names = [self.stored(item_id).id for item_id in ids]
         ExtractByModel(tuple(names))(self._job_context())
-        return list(self.store.get(names).values())
+        return list(self.store.items.get(names).values())
 
 
 DUE_AFTER = timedelta(days=1)
@@ -175,7 +175,7 @@ class MaintenanceMixin(WorkContextMixin):
         from bethink.maintain import DEFAULT_JOBS  # start-up time: recall does without
         from bethink.maintain.journal import recent_runs
 
-        now, generation = self._clock(), self.store.generation()
+        now, generation = self._clock(), self.store.admin.generation()
         busy = {
             name
             for begun in recent_runs(self.store, limit=50)
@@ -264,18 +264,18 @@ class UpkeepMixin(MemoryBase):
     def export(self) -> Iterator[dict[str, Any]]:
         """Export everything, losslessly, as JSON-ready records."""
         try:
-            self.store.log(
+            self.store.admin.log(
                 "exported", item=None, actor=self.settings.actor, detail="all", now=self._clock()
             )
         except StoreBusy:
             raise
         except StoreError:
             pass  # the journal cannot be written (a full disk): all the more is taken along
-        return self.store.dump()
+        return self.store.admin.dump()
 
     def import_(self, records: Iterable[Mapping[str, Any]]) -> int:
         """Import an export, all or nothing; known memories are left as they are."""
-        count = self.store.load(records, actor=self.settings.actor, now=self._clock())
+        count = self.store.admin.load(records, actor=self.settings.actor, now=self._clock())
         # Without a working model it is found by its words, by meaning after a reindex.
         with suppress(ModelError):
             self.reindex()
@@ -291,14 +291,14 @@ class UpkeepMixin(MemoryBase):
     def make_missing(self, *, progress: Progress | None = None) -> ReindexCounts:
         """Do what `reindex` does and return the counts by kind."""
         signed = 0
-        while count := self.store.make_signatures(BATCH):
+        while count := self.store.vectors.make_signatures(BATCH):
             signed += count
         if self.embedder is None:
             return ReindexCounts(signatures=signed)
         done = 0
-        while waiting := self.store.unembedded(self.embedder.model, BATCH):
+        while waiting := self.store.vectors.unembedded(self.embedder.model, BATCH):
             made = self.embedder.embed([with_speaker(item) for item in waiting])
-            self.store.set_embeddings(
+            self.store.vectors.set_embeddings(
                 self.embedder.model,
                 {item.id: vector for item, vector in zip(waiting, made, strict=True)},
             )
@@ -311,10 +311,10 @@ class UpkeepMixin(MemoryBase):
         from bethink.ingest.links import entity_text  # start-up time: recall does without
 
         done = 0
-        while waiting := self.store.unembedded_entities(embedder.model, BATCH):
+        while waiting := self.store.vectors.unembedded_entities(embedder.model, BATCH):
             done += len(waiting)
             made = embedder.embed([entity_text(entity) for entity in waiting])
-            self.store.set_entity_embeddings(
+            self.store.vectors.set_entity_embeddings(
                 embedder.model,
                 {entity.id: vector for entity, vector in zip(waiting, made, strict=True)},
             )
@@ -322,9 +322,9 @@ class UpkeepMixin(MemoryBase):
 
     def doctor(self, *, repair: bool = False) -> list[CheckResult]:
         """Check the store's integrity; repair derived data on request."""
-        return self.store.check(repair=repair)
+        return self.store.admin.check(repair=repair)
 
     def stats(self) -> dict[str, Any]:
         """Return counts, sizes and the embedder in use."""
         embedder = self.embedder.model if self.embedder else "none"
-        return {**self.store.stats(), "embedder": embedder}
+        return {**self.store.admin.stats(), "embedder": embedder}

@@ -133,7 +133,7 @@ class RecallMixin(DeepRecallMixin):
         )
         ctx = self._build_context(ask, chosen, named["filters"], options, named["now"])
         ctx = replace(ctx, boost=named["boost"], reranker=self._choose_reranker(named["reranker"]))
-        item = self.store.get([item.id], as_of=ctx.query.as_of).get(item.id, item)
+        item = self.store.items.get([item.id], as_of=ctx.query.as_of).get(item.id, item)
         return why_not(item, self._run_recall(first, chosen, ctx), chosen.channels, ctx)
 
     def compare(

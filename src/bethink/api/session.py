@@ -49,7 +49,7 @@ def _find_path_item(path_text: str, store: Store) -> Item | None:
         link = next(
             (
                 link
-                for link in store.links_of([src], [kind], incoming=False)
+                for link in store.graph.links_of([src], [kind], incoming=False)
                 if link.dst.id == dst and link.src.kind == link.dst.kind == "entity"
             ),
             None,
@@ -160,7 +160,7 @@ def cache_key(profile: Profile, ctx: Context, *, now_given: bool) -> CacheKey | 
         query = replace(query, now=day)
     return CacheKey(
         ctx.store.space,
-        ctx.store.generation(),
+        ctx.store.admin.generation(),
         f"{'at' if now_given else 'on'} {query!r}",
         profile,
         ctx.embedder.model if ctx.embedder else "",
@@ -336,12 +336,12 @@ class MemoryBase:
 
     def stored(self, item_id: str) -> Item:
         """Get a memory from the store, one that can be changed and forgotten."""
-        items = self.store.get([item_id])
+        items = self.store.items.get([item_id])
         if item_id in items:
             return items[item_id]
-        near = self.store.resolve(item_id) if len(item_id) >= 4 else []
+        near = self.store.items.resolve(item_id) if len(item_id) >= 4 else []
         if len(near) == 1:
-            return self.store.get(near)[near[0]]
+            return self.store.items.get(near)[near[0]]
         if near:
             raise NotFound(f"{item_id!r} could be any of {', '.join(near)}")
         raise NotFound(f"there is no memory {item_id!r}", remedy="bethink list shows what is there")

@@ -82,7 +82,9 @@ class WriteMixin(WorkContextMixin):
 
         ready = list(drafts)
         batches = (ready[start : start + BATCH] for start in range(0, len(ready), BATCH))
-        return [answer for batch in batches for answer in remember_each(batch, self._write_context())]
+        return [
+            answer for batch in batches for answer in remember_each(batch, self._write_context())
+        ]
 
     def update(self, item_id: str, *, revision: int | None = None, **changes: Any) -> Item:
         """Store a new revision of a memory; the id stays, the old text stays in history.
@@ -137,7 +139,7 @@ class WriteMixin(WorkContextMixin):
             return Forgotten(going, kept, preview=preview)
         names = [item.id for item in going]
         self._undo_supersessions(names)
-        self.store.end(names, how=reason, actor=self.settings.actor, now=self._clock())
+        self.store.items.end(names, how=reason, actor=self.settings.actor, now=self._clock())
         notes = self._remove_from_notes(going)
         return Forgotten(going, kept, notes=notes)
 
@@ -150,10 +152,10 @@ class WriteMixin(WorkContextMixin):
         if not revisions:
             return []
         ids = list(revisions)
-        gone = self.store.end(
+        gone = self.store.items.end(
             ids, how=reason, actor=self.settings.actor, now=self._clock(), only=revisions
         )
-        self._remove_from_notes(tuple(self.store.get(gone).values()))
+        self._remove_from_notes(tuple(self.store.items.get(gone).values()))
         return gone
 
     def _erase_items(self, items: tuple[Item, ...], *, preview: bool) -> Forgotten:
@@ -161,7 +163,7 @@ class WriteMixin(WorkContextMixin):
         from bethink.maintain.succession import erase
 
         reach = removal_impact([item.id for item in items], self.store)
-        derived = tuple(self.store.get(reach.descendants).values())
+        derived = tuple(self.store.items.get(reach.descendants).values())
         if preview:
             return Forgotten(
                 items,
@@ -195,7 +197,7 @@ class WriteMixin(WorkContextMixin):
             rewrite_notes_without,  # start-up time: most keep no notes
         )
 
-        revisions = [one for item in items for one in self.store.history(item.id)]
+        revisions = [one for item in items for one in self.store.items.history(item.id)]
         return rewrite_notes_without(revisions, self._job_context())
 
     def undo(self, item_id: str | None = None, *, preview: bool = False) -> Undo:
@@ -221,7 +223,7 @@ class WriteMixin(WorkContextMixin):
         from bethink.ingest.revision import supersede_again  # start-up time: recall does without
 
         wanted = [self.stored(item_id).id for item_id in ids]
-        back = self.store.restore(wanted, actor=self.settings.actor, now=self._clock())
+        back = self.store.items.restore(wanted, actor=self.settings.actor, now=self._clock())
         supersede_again(back, self._write_context())
         return back
 

@@ -115,8 +115,8 @@ def _check_embeddings(memory: Memory, *, repair: bool) -> Iterator[CheckResult]:
     if memory.embedder is None:
         return
     model = memory.embedder.model
-    lacking = ["memories"] if memory.store.unembedded(model, 1) else []
-    lacking += ["entities"] if memory.store.unembedded_entities(model, 1) else []
+    lacking = ["memories"] if memory.store.vectors.unembedded(model, 1) else []
+    lacking += ["entities"] if memory.store.vectors.unembedded_entities(model, 1) else []
     if not lacking:
         yield CheckResult("embeddings", True, f"all memories and entities have vectors of {model}")
     elif repair:

@@ -35,7 +35,7 @@ class Note(NamedTuple):
     about: dict[str, Any] = {}  # noqa: RUF012 - read only
 
 
-# The key is made up; it only has to look like one to be taken out.
+# Not a real key; it only has to look like one to be redacted.
 _FAKE_SECRET = "AKIA" + "Q3EXAMPL" + "7WZ2KD5N"
 
 NOTES = (
@@ -75,8 +75,10 @@ NOTES = (
         "Learned: send messages village by village, or the last ones come minutes late.",
         14, "learning", "sms",
     ),
-    Note(f"The bucket for gauge photos is opened with the key {_FAKE_SECRET}.", 9, "fact", "gauges"),
-    # Told before, almost in the same words.
+    Note(
+        f"The bucket for gauge photos is opened with the key {_FAKE_SECRET}.", 9, "fact", "gauges"
+    ),
+    # A near-duplicate of an earlier note.
     Note("The nightly backup of the database runs at 02:30 UTC, on db-1.", 6, "fact", "database"),
     Note("Deploys go out on Tuesdays after the weather briefing.", 5, "fact", "release"),
 )  # fmt: skip
@@ -101,13 +103,13 @@ CORRECTION = (
 def demo_drafts(now: datetime) -> Iterator[dict[str, Any]]:
     """Yield the drafts, oldest first: the notes, then the conversation."""
     for note in NOTES:
-        named = {"kind": note.kind, "topic": note.topic}
         when = now - timedelta(days=note.days)
         yield {
             "text": note.text,
             "source": "team notes",
             "occurred_at": when,
-            **named,
+            "kind": note.kind,
+            "topic": note.topic,
             **note.about,
         }
     start = now - timedelta(days=2)
@@ -139,8 +141,8 @@ class Scenes:
 
     remembered: tuple[Remembered, ...]
     corrected: Item
-    asked: Recall
-    talk: Recall
+    explained: Recall
+    conversation: Recall
     missed: WhyNot
     unrelated: Recall
     compared: Mapping[str, Recall]
@@ -150,13 +152,15 @@ class Scenes:
     "demo",
     examples=["bethink demo", "bethink demo --keep", "bethink demo --year --keep ferries"],
 )
-@click.option("--year", is_flag=True, help="A year of a team instead: 5,000 events, a minute.")
+@click.option(
+    "--year", is_flag=True, help="Show a year of a team instead: 5,000 events, takes a minute."
+)
 @click.option(
     "--keep",
     is_flag=False,
     flag_value=DEFAULT_NAME,
     metavar="[NAME]",
-    help=f"Keep it as a space, to go on asking: {SPACE} or {YEAR} unless named.",
+    help=f"Keep the memories as a space; default name {SPACE} or {YEAR}.",
 )
 @pass_app
 def demo(app: App, *, year: bool, keep: str | None) -> None:
@@ -175,9 +179,9 @@ def demo(app: App, *, year: bool, keep: str | None) -> None:
     if app.json:
         return
     if keep is not None:
-        app.out.line(dim(f"Kept. Go on with: bethink --space {name} recall '...'"))
+        app.out.line(dim(f"Kept as a space. Try: bethink --space {name} recall '...'"))
     else:
-        app.out.line(dim("Nothing of this was kept; --keep leaves it to go on asking."))
+        app.out.line(dim("Nothing was kept; --keep stores these memories as a space."))
 
 
 def _show_scenes(app: App, name: str, *, keep: bool) -> None:
@@ -190,7 +194,7 @@ def _show_scenes(app: App, name: str, *, keep: bool) -> None:
 
 
 def _show_year(app: App, name: str, *, keep: bool) -> None:
-    from bethink.demo.year import DemoClock, show_year, year_start  # a year of words
+    from bethink.demo.year import DemoClock, show_year, year_start  # large sample data
 
     start = year_start(datetime.now(UTC))
     calendar = DemoClock(start)
@@ -206,16 +210,16 @@ def _open_demo_space(
 ) -> Iterator[Memory]:
     """Open an empty memory: a space of that name, or a temporary one."""
     from bethink.api.session import utc_now
-    from bethink.errors import Refused  # help does without
+    from bethink.errors import Refused  # not needed for help
     from bethink.memory import Memory
 
     now = clock or utc_now
     if keep:
         with Memory.open(name, settings=app.settings, clock=now) as memory:
-            if memory.store.count():
+            if memory.store.admin.count():
                 raise Refused(
-                    f"the space {name} is there already",
-                    remedy=f"bethink --space {name} list, or bethink spaces remove {name}",
+                    f"the space {name} already exists",
+                    remedy=f"use another name, or remove it: bethink spaces remove {name}",
                 )
             yield memory
         return
@@ -233,8 +237,8 @@ def _run_scenes(memory: Memory) -> Scenes:
     return Scenes(
         remembered=tuple(remembered),
         corrected=memory.update(ids[before], text=after),
-        asked=memory.recall(QUESTION, k=2),
-        talk=memory.recall(TALK_QUESTION, k=3),
+        explained=memory.recall(QUESTION, k=2),
+        conversation=memory.recall(TALK_QUESTION, k=3),
         missed=memory.why_not(
             _omitted_duplicate(memory, [ids[text] for text in DUPLICATES]), WHY_NOT_QUESTION
         ),
@@ -243,26 +247,32 @@ def _run_scenes(memory: Memory) -> Scenes:
     )
 
 
-def _omitted_duplicate(memory: Memory, twins: list[str]) -> str:
+def _omitted_duplicate(memory: Memory, duplicates: list[str]) -> str:
     """Return the one of two duplicate memories that an answer omits."""
     returned = {hit.item.id for hit in memory.recall(WHY_NOT_QUESTION, track=False).hits}
-    return next((item_id for item_id in twins if item_id not in returned), twins[0])
+    return next((item_id for item_id in duplicates if item_id not in returned), duplicates[0])
 
 
 def _print_scenes(app: App, scenes: Scenes) -> None:
     _print_remembered(app, scenes)
-    _print_heading(app, "Ask, and see the arithmetic", f'recall "{QUESTION}" -k 2 --explain')
-    print_answer(app, scenes.asked, explain_scores=True)
-    _print_heading(app, "Ask a conversation", f'recall "{TALK_QUESTION}" -k 3')
-    print_answer(app, scenes.talk)
     _print_heading(
-        app, "Ask why one is missing", f'why-not {scenes.missed.item.id} "{WHY_NOT_QUESTION}"'
+        app, "Recall, with the score of each hit explained", f'recall "{QUESTION}" -k 2 --explain'
+    )
+    print_answer(app, scenes.explained, explain_scores=True)
+    _print_heading(app, "Recall from a conversation", f'recall "{TALK_QUESTION}" -k 3')
+    print_answer(app, scenes.conversation)
+    _print_heading(
+        app,
+        "Explain why a memory is missing",
+        f'why-not {scenes.missed.item.id} "{WHY_NOT_QUESTION}"',
     )
     print_why_not(app.out, scenes.missed)
-    _print_heading(app, "Ask for what nobody told it", f'recall "{UNRELATED_QUESTION}"')
+    _print_heading(app, "Recall something that was never stored", f'recall "{UNRELATED_QUESTION}"')
     print_answer(app, scenes.unrelated)
     names = ",".join(scenes.compared)
-    _print_heading(app, "Ask two profiles", f'compare "{COMPARE_QUESTION}" --profiles {names} -k 4')
+    _print_heading(
+        app, "Compare two profiles", f'compare "{COMPARE_QUESTION}" --profiles {names} -k 4'
+    )
     print_comparison(app.out, scenes.compared)
     app.out.line()
 
@@ -277,23 +287,23 @@ def _print_heading(app: App, title: str, command_line: str) -> None:
 def _print_remembered(app: App, scenes: Scenes) -> None:
     """Print what was stored, and notable outcomes."""
     out = app.out
-    told_now = [note.text for note in NOTES] + [text for _, text in CONVERSATION]
+    texts = [note.text for note in NOTES] + [text for _, text in CONVERSATION]
     out.line(bold("Remember"))
     out.block(
-        f"Lantern is a small service that warns of floods. Its team told {len(told_now)} things, "
-        f"{len(CONVERSATION)} of them in a conversation. What is worth a word:"
+        f"Lantern is a small service that warns of floods. Its team stored {len(texts)} memories, "
+        f"{len(CONVERSATION)} of them in a conversation. Notable results:"
     )
     out.line()
-    for text, result in zip(told_now, scenes.remembered, strict=True):
+    for text, result in zip(texts, scenes.remembered, strict=True):
         if result.redacted:
             shown = text.replace(text.split()[-1], "…")
-            _print_remark(out, "a secret was taken out", shown)
+            _print_remark(out, "secret removed", shown)
         for collision in result.collisions:
-            _print_remark(out, "told before", f"{text} ({collision.kind}; {collision.action})")
+            _print_remark(out, "duplicate", f"{text} ({collision.kind}; {collision.action})")
     _print_remark(out, "corrected", " → ".join(CORRECTION))
     entities = {name for result in scenes.remembered for name in result.entities}
     _print_remark(
-        out, "found by rules", f"{plural(len(entities), 'entity')}, times, the order of talk"
+        out, "detected by rules", f"{plural(len(entities), 'entity')}, times, the order of turns"
     )
 
 
@@ -307,8 +317,8 @@ def _scenes_json(scenes: Scenes) -> dict[str, Any]:
     return {
         "remembered": [remembered_json(result) for result in scenes.remembered],
         "corrected": item_json(scenes.corrected),
-        "asked": recall_json(scenes.asked, trace=True),
-        "talk": recall_json(scenes.talk),
+        "asked": recall_json(scenes.explained, trace=True),
+        "talk": recall_json(scenes.conversation),
         "missed": why_not_json(scenes.missed),
         "unrelated": recall_json(scenes.unrelated),
         "compared": {name: recall_json(answer) for name, answer in scenes.compared.items()},

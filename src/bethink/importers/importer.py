@@ -107,10 +107,10 @@ class SourceLinker:
         for store in self._intake.stores:
             same = [
                 entity
-                for entity in store.find_entities(name.name, 50)
+                for entity in store.graph.find_entities(name.name, 50)
                 if key in map(entity_key, (entity.name, *entity.aliases))
             ]
-            best = min(same, key=lambda one: one.kind != name.kind, default=None)
+            best = min(same, key=lambda entity: entity.kind != name.kind, default=None)
             nodes.append(Node("entity", best.id) if best else None)
         return tuple(nodes)
 
@@ -119,7 +119,7 @@ class SourceLinker:
         known: set[LinkMark] = set()
         for store, nodes in zip(self._intake.stores, zip(*sources, strict=True), strict=False):
             ids = sorted({node.id for node in nodes if node is not None})
-            links = store.links_of(ids, sorted(types), incoming=False) if ids else []
+            links = store.graph.links_of(ids, sorted(types), incoming=False) if ids else []
             known.update(map(_link_mark, links))
         return known
 
@@ -127,7 +127,7 @@ class SourceLinker:
         plain = [link for link in links if link.type != SUPERSEDES_TYPE]
         if plain and not self._intake.is_preview:
             store, actor = self._memory.store, self._memory.settings.actor
-            store.add_links(plain, actor=actor, now=utc_now())
+            store.graph.add_links(plain, actor=actor, now=utc_now())
         self._tally.links += len(plain)
         for link in links:
             if link.type == SUPERSEDES_TYPE:
@@ -152,9 +152,11 @@ class SourceLinker:
             stored = (
                 edge
                 for store in self._intake.stores
-                for edge in store.links_of(sorted(rim), (SUPERSEDES_TYPE,))
+                for edge in store.graph.links_of(sorted(rim), (SUPERSEDES_TYPE,))
             )
-            above = {edge.src.id for edge in chain(stored, self._would_replace) if edge.dst.id in rim}
+            above = {
+                edge.src.id for edge in chain(stored, self._would_replace) if edge.dst.id in rim
+            }
             rim = above - seen
             seen |= rim
         return link.dst.id in seen
@@ -256,7 +258,8 @@ class Import:
     def _existing_path(self) -> Path:
         if is_stream(self._path):
             raise Refused(
-                f"{self.kind} cannot be read from standard input", remedy="write it to a file and give its path"
+                f"{self.kind} cannot be read from standard input",
+                remedy="write it to a file and give its path",
             )
         return to_path(self._path)
 
@@ -323,7 +326,7 @@ class _KnownItemCounter:
         self._count_known(ids)
 
     def _count_known(self, ids: list[str]) -> None:
-        self.known += len(self._memory.store.get(ids))
+        self.known += len(self._memory.store.items.get(ids))
         ids.clear()
 
 

@@ -30,7 +30,7 @@ from bethink.memory import Memory
 from bethink.model import Draft, Item, Remembered
 from bethink.ports import Store
 
-IMPORTED = "imported"  # the key of metadata that says what an entry was called and said
+IMPORTED = "imported"  # metadata key of the mark: an entry's id and content hash at its origin
 _DEFAULT_DRAFT = Draft("")
 _VERSIONED_FIELDS = (
     *("text", "original", "kind", "layer", "topic", "tags", "entities", "caption", "speaker"),
@@ -112,8 +112,8 @@ def _with_defaults(draft: Draft, given: Mapping[str, Any]) -> Draft:
 
 def _content_version(draft: Draft) -> str:
     said = [getattr(draft, name) for name in _VERSIONED_FIELDS]
-    told = json.dumps([said, to_plain_json(draft.metadata)], default=str, sort_keys=True)
-    return digest(told)[:16]
+    content = json.dumps([said, to_plain_json(draft.metadata)], default=str, sort_keys=True)
+    return digest(content)[:16]
 
 
 MAX_GROUP_SIZE = 5_000
@@ -135,14 +135,14 @@ class Verdict(NamedTuple):
 
 def classify_entry(ready: PreparedEntry, store: Store) -> Verdict:
     """Classify an entry that has its own key, or is identified by its text."""
-    found = store.find_key(ready.key) if ready.key else None
+    found = store.items.find_key(ready.key) if ready.key else None
     if found is None:
         return Verdict("new", ready)
-    item = store.get([found[0]]).get(found[0])
+    item = store.items.get([found[0]]).get(found[0])
     if item is None or imported_version(item.metadata, ready.key) == ready.version:
         return Verdict("known", ready, item)
     if item.live_to is not None or item.status == "quarantined":
-        # Whoever forgot or revoked it here has the last word.
+        # A deletion or revocation made here is kept.
         return Verdict("known", ready, item)
     if not _is_imported_as(item, ready.key) or _is_edited(item):
         return _classify_foreign(ready, item, store)
@@ -155,10 +155,10 @@ def _classify_foreign(ready: PreparedEntry, item: Item, store: Store) -> Verdict
     Another writer had stored the same text first, or has corrected it since: a later
     version is stored as its own item.
     """
-    if any(revision.text == ready.draft.text for revision in store.history(item.id)):
+    if any(revision.text == ready.draft.text for revision in store.items.history(item.id)):
         return Verdict("known", ready, item)
     later = ready.with_key(import_key(ready.key, ready.version))
-    return Verdict("known" if store.find_key(later.key) else "new", later)
+    return Verdict("known" if store.items.find_key(later.key) else "new", later)
 
 
 def imported_version(metadata: Mapping[str, Any], key: str) -> str | None:
@@ -195,9 +195,9 @@ def assign_group_keys(
         for key in gone
         if slots[key].live_to is None and _is_imported_as(slots[key], key)
     }
-    keys |= _match_changed({n: one for n, one in enumerate(entries) if n not in keys}, vacant)
+    keys |= _match_changed({n: entry for n, entry in enumerate(entries) if n not in keys}, vacant)
     numbers = (import_key(kind, f"{group}#{number}") for number in count())
-    free = (key for key in numbers if key not in slots and store.find_key(key) is None)
+    free = (key for key in numbers if key not in slots and store.items.find_key(key) is None)
     return [ready.with_key(keys.get(n) or next(free)) for n, ready in enumerate(entries)]
 
 
@@ -207,13 +207,13 @@ def _group_items(group: str, kind: str, store: Store) -> dict[str, Item]:
     missed = 0
     for number in range(MAX_GROUP_SIZE):
         key = import_key(kind, f"{group}#{number}")
-        found = store.find_key(key)
+        found = store.items.find_key(key)
         missed = 0 if found else missed + 1
         if found is not None:
             ids[key] = found[0]
         elif missed > _MAX_KEY_GAP:
             break
-    items = store.get(list(ids.values()))
+    items = store.items.get(list(ids.values()))
     return {key: items[own] for key, own in ids.items() if own in items}
 
 
@@ -250,11 +250,11 @@ def _match_changed(entries: Mapping[int, PreparedEntry], vacant: dict[str, Item]
     return keys
 
 
-def _text_similarity(one: str, other: str) -> float:
+def _text_similarity(text: str, other: str) -> float:
     """Return the share of words that two texts have in common, without the name prefix."""
-    head, colon, _ = one.partition(": ")
+    head, colon, _ = text.partition(": ")
     skipped = len(head) + len(colon) if colon and other.startswith(f"{head}: ") else 0
-    first = Counter(one[skipped:_MAX_COMPARED_CHARS].casefold().split())
+    first = Counter(text[skipped:_MAX_COMPARED_CHARS].casefold().split())
     second = Counter(other[skipped:_MAX_COMPARED_CHARS].casefold().split())
     return 2 * (first & second).total() / max(1, first.total() + second.total())
 
@@ -262,15 +262,15 @@ def _text_similarity(one: str, other: str) -> float:
 def update_fields(item: Item, ready: PreparedEntry) -> dict[str, Any]:
     """Return the update that brings the item to the source's present content."""
     draft = ready.draft
-    told = {
+    fields = {
         name: getattr(draft, name)
         for name in _UPDATED_FIELDS
         if getattr(draft, name) not in (getattr(item, name, None), getattr(_EMPTY_DRAFT, name))
     }
-    told["tags"], told["text"] = draft.tags, draft.text
+    fields["tags"], fields["text"] = draft.tags, draft.text
     same = draft.text == item.text
     before = {key: value for key, value in item.metadata.items() if same or key != MODEL_FACT_KEY}
-    return {**told, "metadata": {**before, **ready.to_draft().metadata}}
+    return {**fields, "metadata": {**before, **ready.to_draft().metadata}}
 
 
 MAX_SAMPLES = 5
@@ -374,8 +374,8 @@ class Intake:
         self._seen: set[int] = set()
         self._groups: set[int] = set()
         self._updated: dict[str, str] = {}
-        self._reworded: set[str] = set()  # in a preview: what would say something else
-        self._met_as: dict[str, str] = {}  # in a preview: what the space has said before
+        self._reworded: set[str] = set()  # in a preview: items whose text would change
+        self._met_as: dict[str, str] = {}  # in a preview: earlier texts of the space
 
     @property
     def stores(self) -> tuple[Store, ...]:
@@ -391,9 +391,9 @@ class Intake:
     def find(self, own: str) -> str | None:
         """Return the item that an entry has become, or would; None where there is none."""
         key = import_key(self._kind, own)
-        found = (store.find_key(key) for store in self.stores)
+        found = (store.items.find_key(key) for store in self.stores)
         item = self._met_as.get(key) or next((one[0] for one in found if one), None)
-        items = (store.get([item]).get(item) for store in self.stores) if item else ()
+        items = (store.items.get([item]).get(item) for store in self.stores) if item else ()
         return item if any(one is not None and one.live_to is None for one in items) else None
 
     def take(self, entries: Iterable[Entry], given: Mapping[str, Any]) -> Iterator[int]:
@@ -412,18 +412,18 @@ class Intake:
         """Yield prepared entries, those of a group with their assigned keys."""
         for group, members in groupby(entries, key=lambda entry: entry.group):
             if not group:
-                yield from (prepare_entry(one, self._kind, given, self._ctx) for one in members)
+                yield from (prepare_entry(member, self._kind, given, self._ctx) for member in members)
                 continue
             name = self._group_name(group)
             made = [
-                prepare_entry(one, self._kind, given, self._ctx)
-                for one in islice(members, self._most_in_group)
+                prepare_entry(member, self._kind, given, self._ctx)
+                for member in islice(members, self._most_in_group)
             ]
-            kept = [one for one in made if isinstance(one, PreparedEntry)]
-            yield from (one for one in made if isinstance(one, Refusal))
+            kept = [member for member in made if isinstance(member, PreparedEntry)]
+            yield from (member for member in made if isinstance(member, Refusal))
             yield from assign_group_keys(name, self._kind, kept, self._memory.store)
-            for one in members:
-                own = one._replace(id=digest(name, repr(one.found)))
+            for member in members:
+                own = member._replace(id=digest(name, repr(member.found)))
                 yield prepare_entry(own, self._kind, given, self._ctx)
 
     def _group_name(self, group: str) -> str:
@@ -436,20 +436,20 @@ class Intake:
 
     def _store_batch(self, batch: Sequence[PreparedEntry | Refusal]) -> None:
         new: list[PreparedEntry] = []
-        for one in batch:
-            if isinstance(one, Refusal):
-                self._tally.refuse(one)
-            elif one.key and hash(one.key) in self._seen:
-                self._handle_repeat(one, new)
+        for ready in batch:
+            if isinstance(ready, Refusal):
+                self._tally.refuse(ready)
+            elif ready.key and hash(ready.key) in self._seen:
+                self._handle_repeat(ready, new)
             else:
-                self._seen.add(hash(one.key))
-                verdict = classify_entry(one, self._memory.store)
+                self._seen.add(hash(ready.key))
+                verdict = classify_entry(ready, self._memory.store)
                 if verdict.state == "new":
                     new.append(verdict.ready)
                 elif verdict.state == "known" or verdict.item is None:
-                    self._count(one, "repeated", verdict.item.id if verdict.item else "")
+                    self._count(ready, "repeated", verdict.item.id if verdict.item else "")
                 else:
-                    self._update_item(verdict.item, one)
+                    self._update_item(verdict.item, ready)
         self._store_new(new)
 
     def _handle_repeat(self, ready: PreparedEntry, pending: Sequence[PreparedEntry]) -> None:
@@ -457,15 +457,15 @@ class Intake:
 
         Otherwise each import would change the item back and forth.
         """
-        versions = [one.version for one in pending if one.key == ready.key]
+        versions = [entry.version for entry in pending if entry.key == ready.key]
         versions += [self._updated[ready.key]] if ready.key in self._updated else []
         for store in () if versions else self.stores:
-            found = store.find_key(ready.key)
-            item = store.get([found[0]]).get(found[0]) if found else None
+            found = store.items.find_key(ready.key)
+            item = store.items.get([found[0]]).get(found[0]) if found else None
             if item is not None and (version := imported_version(item.metadata, ready.key)):
                 versions.append(version)
         if versions and ready.version not in versions:
-            conflict = Conflict("it stands there twice, and says something else each time")
+            conflict = Conflict("it occurs twice with different content")
             self._tally.refuse(Refusal(ready.where, conflict))
         else:
             self._count(ready, "repeated", "")
@@ -476,7 +476,7 @@ class Intake:
             try:
                 self._memory.update(item.id, revision=item.rev, **update_fields(item, ready))
             except Conflict:
-                # Changed this moment, by another import or by its owner: looked at anew.
+                # Changed concurrently, by another import or the user: read it again.
                 self._seen.discard(hash(ready.key))
                 self._store_batch([ready])
                 return
@@ -484,7 +484,7 @@ class Intake:
                 self._tally.refuse(Refusal(ready.where, refused))
                 return
         else:
-            # What comes later may repeat what it says by then, and not what it said.
+            # Later entries are compared with the new text, not the old one.
             self._reworded.add(item.id)
             _remember_drafts(
                 self._scratch, [self._without_space_sources(ready.draft._replace(key=None))]
@@ -494,7 +494,7 @@ class Intake:
 
     def _store_new(self, new: Sequence[PreparedEntry]) -> None:
         if self._scratch is None:
-            answers = _remember_drafts(self._memory, [one.to_draft() for one in new])
+            answers = _remember_drafts(self._memory, [entry.to_draft() for entry in new])
         else:
             answers = self._preview_store(new, self._scratch)
         for ready, answer in zip(new, answers, strict=True):
@@ -511,22 +511,22 @@ class Intake:
         """Return what storing would answer: from the space, then from earlier entries."""
         answers = [self._find_existing(ready) for ready in new]
         left = [place for place, answer in enumerate(answers) if answer is None]
-        told = _remember_drafts(
+        outcomes = _remember_drafts(
             scratch, [self._without_space_sources(new[place].to_draft()) for place in left]
         )
-        for place, answer in zip(left, told, strict=True):
+        for place, answer in zip(left, outcomes, strict=True):
             answers[place] = answer
         return [answer for answer in answers if answer is not None]
 
     def _find_existing(self, ready: PreparedEntry) -> Remembered | Refused | None:
         """Return the space's answer for what it already holds or must refuse."""
         key = ready.draft.key
-        used = self._memory.store.find_key(key) if key else None
+        used = self._memory.store.items.find_key(key) if key else None
         if used is not None and used[1] != ready.piece.fingerprint:
-            return Conflict(f"the key {key!r:.80} was used before for other content")
+            return Conflict(f"the key {key!r:.80} was used before with other content")
         if used is not None:
             return Remembered(used[0], "repeated")
-        # Without its key, which would have the store decide, and a preview stores nothing.
+        # Without its key: the store checks keys only when it writes, and a preview does not.
         piece = replace(ready.piece, draft=ready.draft._replace(key=None))
         try:
             _, known = deduplicate([piece], self._ctx)
@@ -539,7 +539,7 @@ class Intake:
         """Remove links to sources in the space, which a preview's memory does not have."""
         if not draft.derives_from:
             return draft
-        there = self._memory.store.get(draft.derives_from)
+        there = self._memory.store.items.get(draft.derives_from)
         return draft._replace(derives_from=tuple(i for i in draft.derives_from if i not in there))
 
     def _count(self, ready: PreparedEntry, status: str, item_id: str) -> None:

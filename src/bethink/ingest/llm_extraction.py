@@ -100,7 +100,7 @@ def apply_extraction(item: Item, extraction: Extraction, model: str, ctx: WriteC
     if fact is not None:
         links += _contradiction_links(item, ctx)
     if links:
-        ctx.store.add_links(links, now=ctx.now)
+        ctx.store.graph.add_links(links, now=ctx.now)
     return item
 
 
@@ -135,7 +135,7 @@ def _contradiction_links(item: Item, ctx: WriteContext) -> list[Link]:
     if mine is None:
         return []
     scope = Scope(Filters(max_classification=3), ctx.now)
-    held = ctx.store.slots([(mine.subject, mine.attribute)], scope)
+    held = ctx.store.items.slots([(mine.subject, mine.attribute)], scope)
     return _links_to_contradicted(
         [StatedFact(one, fact) for one in held if (fact := item_fact(one))], StatedFact(item, mine)
     )

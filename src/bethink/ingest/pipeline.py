@@ -82,7 +82,7 @@ def _store_batch(
         records, met = settle_facts(records, near, batch.facts, ctx)
         records, met = add_links(records, met, ctx)
     records = embed_new_entities(records, ctx)
-    kept = ctx.store.put(records, actor=ctx.actor, now=ctx.now)
+    kept = ctx.store.items.put(records, actor=ctx.actor, now=ctx.now)
     answers: dict[str, Remembered] = {}
     for compared, record, collisions, outcome in zip(fresh, records, met, kept, strict=True):
         piece = compared.piece

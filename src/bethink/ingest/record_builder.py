@@ -175,7 +175,7 @@ def find_known_entities(draft: Draft, ctx: WriteContext) -> list[Entity]:
         ) and lower not in SENTENCE_OPENERS:
             telling.append(word)
             telling += code_spellings(word)
-    return ctx.store.find_entities(" ".join(telling), MAX_ENTITIES) if telling else []
+    return ctx.store.graph.find_entities(" ".join(telling), MAX_ENTITIES) if telling else []
 
 
 def make_item(
@@ -236,7 +236,7 @@ def parent_ids(draft: Draft) -> tuple[str, ...]:
 def trust_by_id(ids: Iterable[str], ctx: WriteContext) -> dict[str, int]:
     """Return the trust of the memories with these ids; unknown ids are left out."""
     wanted = sorted(set(ids))
-    found = ctx.store.get(wanted) if wanted else {}
+    found = ctx.store.items.get(wanted) if wanted else {}
     return {item.id: item.trust for item in found.values()}
 
 

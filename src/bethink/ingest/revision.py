@@ -47,7 +47,7 @@ _MAX_CHAIN_LENGTH = 64
 
 def find_reactivatable(ids: Sequence[str], ctx: WriteContext) -> list[str]:
     """Return the memories that only these keep out of recall."""
-    going = {item.id for item in ctx.store.get(ids).values() if _is_active(item)}
+    going = {item.id for item in ctx.store.items.get(ids).values() if _is_active(item)}
     return [
         item.id
         for item in _superseded_by(going, ctx)
@@ -62,32 +62,32 @@ def reactivate_superseded(ids: Sequence[str], ctx: WriteContext) -> list[str]:
     """
     back = find_reactivatable(ids, ctx)
     if back:
-        ctx.store.set_status(back, "active", actor=ctx.actor, now=ctx.now)
+        ctx.store.items.set_status(back, "active", actor=ctx.actor, now=ctx.now)
     return back
 
 
 def supersede_again(ids: Sequence[str], ctx: WriteContext) -> list[str]:
     """Supersede again what these memories supersede, once they are restored."""
-    standing = {item.id for item in ctx.store.get(ids).values() if _is_active(item)}
+    standing = {item.id for item in ctx.store.items.get(ids).values() if _is_active(item)}
     gone = [item.id for item in _superseded_by(standing, ctx) if item.status == "active"]
     if gone:
-        ctx.store.set_status(gone, "superseded", actor=ctx.actor, now=ctx.now)
+        ctx.store.items.set_status(gone, "superseded", actor=ctx.actor, now=ctx.now)
     return gone
 
 
 def reactivate_if_free(item_id: str, ctx: WriteContext) -> bool:
     """Reactivate a memory that nothing supersedes any more; return whether it was."""
-    item = ctx.store.get([item_id])[item_id]
+    item = ctx.store.items.get([item_id])[item_id]
     if item.status != "superseded" or is_superseded_by_active(item_id, set(), ctx):
         return False
-    ctx.store.set_status([item_id], "active", actor=ctx.actor, now=ctx.now)
+    ctx.store.items.set_status([item_id], "active", actor=ctx.actor, now=ctx.now)
     return True
 
 
 def bridge_supersession(ids: Sequence[str], ctx: WriteContext) -> None:
     """Link what supersedes these to what they superseded, before their links go."""
     going = set(ids)
-    above = ctx.store.links_of(sorted(going), _SUPERSEDES_TYPE) if going else []
+    above = ctx.store.graph.links_of(sorted(going), _SUPERSEDES_TYPE) if going else []
     joined = []
     for upper in above:
         if upper.dst.id not in going or upper.src.id in going or not removes_from_recall(upper):
@@ -102,17 +102,17 @@ def bridge_supersession(ids: Sequence[str], ctx: WriteContext) -> None:
             if lower != upper.src.id
         ]
     if joined:
-        ctx.store.add_links(joined, now=ctx.now)
+        ctx.store.graph.add_links(joined, now=ctx.now)
 
 
 def detach_supersession(item: Item, ctx: WriteContext) -> None:
     """Remove a memory's rule-made supersession links; it no longer states that fact."""
     bridge_supersession([item.id], ctx)
-    links = ctx.store.links_of([item.id], _SUPERSEDES_TYPE)
+    links = ctx.store.graph.links_of([item.id], _SUPERSEDES_TYPE)
     ruled = [link for link in links if (link.context or "").startswith(SUPERSEDED_SINCE)]
     if not ruled:
         return
-    ctx.store.remove_links(ruled, actor=ctx.actor, now=ctx.now)
+    ctx.store.graph.remove_links(ruled, actor=ctx.actor, now=ctx.now)
     for one in sorted({link.dst.id for link in ruled}):
         reactivate_if_free(one, ctx)
 
@@ -130,7 +130,7 @@ def _remaining_superseded(start: str, going: set[str], ctx: WriteContext) -> lis
     """Return what remains of all that a memory superseded, also through removed ones."""
     seen, rim, found = {start}, {start}, []
     while rim:
-        links = ctx.store.links_of(sorted(rim), _SUPERSEDES_TYPE, incoming=False)
+        links = ctx.store.graph.links_of(sorted(rim), _SUPERSEDES_TYPE, incoming=False)
         fresh = {
             link.dst.id for link in links if link.src.id in rim and removes_from_recall(link)
         } - seen
@@ -150,7 +150,7 @@ def _superseded_by(ids: set[str], ctx: WriteContext) -> list[Item]:
     frontier = set(ids)
     for _ in range(_MAX_CHAIN_LENGTH):
         links = (
-            ctx.store.links_of(sorted(frontier), _SUPERSEDES_TYPE, incoming=False)
+            ctx.store.graph.links_of(sorted(frontier), _SUPERSEDES_TYPE, incoming=False)
             if frontier
             else []
         )
@@ -160,7 +160,7 @@ def _superseded_by(ids: set[str], ctx: WriteContext) -> list[Item]:
             # What is superseded in part never left recall.
             if link.src.id in frontier and removes_from_recall(link)
         }
-        items = ctx.store.get(sorted(next_ids - found.keys() - ids)) if next_ids else {}
+        items = ctx.store.items.get(sorted(next_ids - found.keys() - ids)) if next_ids else {}
         found |= items
         frontier = {item.id for item in items.values() if item.live_to is not None}
         if not frontier:
@@ -172,11 +172,11 @@ def is_superseded_by_active(item_id: str, going: set[str], ctx: WriteContext) ->
     """Check whether an active memory supersedes it, directly or through others."""
     seen, rim = {item_id}, {item_id}
     while rim:
-        links = ctx.store.links_of(sorted(rim), _SUPERSEDES_TYPE)
+        links = ctx.store.graph.links_of(sorted(rim), _SUPERSEDES_TYPE)
         above = {link.src.id for link in links if link.dst.id in rim and removes_from_recall(link)}
         rim = above - going - seen
         seen |= rim
-        if any(_is_active(item) for item in ctx.store.get(sorted(rim)).values()):
+        if any(_is_active(item) for item in ctx.store.items.get(sorted(rim)).values()):
             return True
     return False
 
@@ -302,8 +302,8 @@ def _store_revision(
     )
     if draft.text != item.text:
         record = _resettle_facts(item, record, draft, ctx)
-    ctx.store.put(embed_new_entities([record], ctx), actor=ctx.actor, now=ctx.now)
-    return ctx.store.get([item.id])[item.id]
+    ctx.store.items.put(embed_new_entities([record], ctx), actor=ctx.actor, now=ctx.now)
+    return ctx.store.items.get([item.id])[item.id]
 
 
 def _resettle_facts(item: Item, record: Record, draft: Draft, ctx: WriteContext) -> Record:
@@ -312,7 +312,7 @@ def _resettle_facts(item: Item, record: Record, draft: Draft, ctx: WriteContext)
     fact = extract_draft_fact(draft, revised.kind)
     if (item.subject, item.attribute) != (revised.subject, revised.attribute):
         detach_supersession(item, ctx)
-        revised = revised._replace(status=ctx.store.get([item.id])[item.id].status)
+        revised = revised._replace(status=ctx.store.items.get([item.id])[item.id].status)
     if fact is None or revised.status != "active":
         return replace(record, item=revised)
     # Said now, whenever the memory itself was first stored.
@@ -331,7 +331,7 @@ def _fact_slot(item: Item, draft: Draft, kind: str) -> tuple[str | None, str | N
 
 def _parents_of(item: Item, ctx: WriteContext) -> tuple[str, ...]:
     """Return what it derives from: no revision is trusted more than that."""
-    links = ctx.store.links_of([item.id], ("derives_from",), incoming=False)
+    links = ctx.store.graph.links_of([item.id], ("derives_from",), incoming=False)
     return tuple(link.dst.id for link in links if link.dst.kind == "item")
 
 
@@ -358,7 +358,7 @@ class Undo(NamedTuple):
 def last_change(item: str | None, actor: str, ctx: WriteContext) -> Undo:
     """Find the last undoable change of a memory or, without one, of this actor."""
     who = None if item is not None else actor
-    for change in ctx.store.changes(item=item, actor=who, limit=MAX_CHANGES_READ):
+    for change in ctx.store.admin.changes(item=item, actor=who, limit=MAX_CHANGES_READ):
         if change.kind == "erased":
             raise Refused(f"{change.item} was erased; that cannot be undone")
         doing = _UNDO_DESCRIPTIONS.get(change.kind)
@@ -383,27 +383,27 @@ def apply_undo(undo: Undo, ctx: WriteContext) -> Item:
     item, kind = undo.item, undo.change.kind
     if kind in ("stored", "imported", "restored"):
         reactivate_superseded([item], ctx)
-        ctx.store.end([item], how="undone", actor=ctx.actor, now=ctx.now)
+        ctx.store.items.end([item], how="undone", actor=ctx.actor, now=ctx.now)
     elif kind == "ended":
-        ctx.store.restore([item], actor=ctx.actor, now=ctx.now)
+        ctx.store.items.restore([item], actor=ctx.actor, now=ctx.now)
         supersede_again([item], ctx)
     elif kind == "status":
         _restore_status(undo, ctx)
     else:
         _restore_previous_revision(item, ctx)
-    return ctx.store.get([item])[item]
+    return ctx.store.items.get([item])[item]
 
 
 def _restore_status(undo: Undo, ctx: WriteContext) -> None:
     """Restore the status before the last change; the initial status is active."""
-    changes = ctx.store.changes(item=undo.item, actor=None, limit=MAX_CHANGES_READ)
+    changes = ctx.store.admin.changes(item=undo.item, actor=None, limit=MAX_CHANGES_READ)
     earlier = [change for change in changes if change.kind == "status"][1:]
     before = earlier[0].detail if earlier else "active"
-    ctx.store.set_status([undo.item], before, actor=ctx.actor, now=ctx.now)  # type: ignore[arg-type]
+    ctx.store.items.set_status([undo.item], before, actor=ctx.actor, now=ctx.now)  # type: ignore[arg-type]
 
 
 def _restore_previous_revision(item: str, ctx: WriteContext) -> None:
-    revisions = ctx.store.history(item)
+    revisions = ctx.store.items.history(item)
     if len(revisions) < 2:
         raise Refused(f"{item} has no earlier revision")
     now, before = revisions[-1], revisions[-2]

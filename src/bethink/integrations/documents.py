@@ -178,7 +178,7 @@ def _iso(moment: datetime) -> str:
 
 _KINDS = (DOCUMENT_KIND, UNINDEXED_KIND)
 _PAGE = 10_000
-_MAX_ATTEMPTS = 200  # of writers to one document some always come through
+_MAX_ATTEMPTS = 200  # attempts; one of several concurrent writers always succeeds
 
 
 class DocumentCollection:
@@ -214,10 +214,10 @@ class DocumentCollection:
         found: dict[str | None, Document] = {}
         for item in items:
             if self._is_member(item) and self._is_live(item):
-                one = Document(item)
-                known = found.setdefault(item.session, one)
-                if known.updated_at < one.updated_at:
-                    found[item.session] = one
+                document = Document(item)
+                known = found.setdefault(item.session, document)
+                if known.updated_at < document.updated_at:
+                    found[item.session] = document
         return list(found.values())
 
     def put(self, entry: Entry, *, expected: Document | None = None) -> Document:
@@ -230,7 +230,7 @@ class DocumentCollection:
                 try:
                     return self._put(entry, expected)
                 except NotFound:
-                    continue  # erased this moment: its address is free
+                    continue  # erased meanwhile: its address is free
                 except Conflict:
                     if expected is not None:
                         raise
@@ -241,7 +241,7 @@ class DocumentCollection:
         with self._lock:
             for _ in range(_MAX_ATTEMPTS):
                 if self.find(entry.address) is not None:
-                    raise Conflict("there is a document already")
+                    raise Conflict("the document already exists")
                 try:
                     return self._put(entry, None, fresh=True)
                 except (Conflict, NotFound):
@@ -273,9 +273,9 @@ class DocumentCollection:
 
     def touch(self, documents: Iterable[Document]) -> None:
         """Record a use of documents, which restarts their time to live."""
-        ids = [one.item.id for one in documents if one.ttl_minutes is not None]
+        ids = [document.item.id for document in documents if document.ttl_minutes is not None]
         if ids:
-            self.memory.store.note_use(ids, self.memory.now)
+            self.memory.store.activity.note_use(ids, self.memory.now)
 
     def sweep(self, **where: Any) -> int:
         """Forget expired documents; return how many there were."""
@@ -342,12 +342,12 @@ class DocumentCollection:
         if item is None:
             stored = self._store_new([entry])
             if not stored:
-                raise Conflict("somebody else was quicker")
+                raise Conflict("another writer was faster")
             return Document(self.memory.stored(stored[entry.address]))
-        stood, now = self._is_live(item), self.memory.now
-        if stood and fresh:
-            raise Conflict("there is a document already")
-        draft = self._draft(entry, Document(item).created_at if stood else now, now)
+        is_live, now = self._is_live(item), self.memory.now
+        if is_live and fresh:
+            raise Conflict("the document already exists")
+        draft = self._draft(entry, Document(item).created_at if is_live else now, now)
         names = ("text", "original", "kind", "source", "tags", "topic", "metadata", "force")
         changes = {name: getattr(draft, name) for name in names}
         revised = self.memory.update(
@@ -366,9 +366,9 @@ class DocumentCollection:
             ]
             done = self.memory.remember_many(drafts)
         except Conflict:
-            return {}  # somebody else was quicker with one
+            return {}  # another writer was faster
         pairs = zip(entries, done, strict=True)
-        return {entry.address: one.id for entry, one in pairs if one.status == "stored"}
+        return {entry.address: outcome.id for entry, outcome in pairs if outcome.status == "stored"}
 
     def _unused_key(self, address: str) -> str:
         """Return an unused idempotency key for an address.
@@ -377,32 +377,32 @@ class DocumentCollection:
         memory at the address has used one key.
         """
         key = first = self.session_key(address)
-        while (known := self.memory.store.find_key(key)) is not None:
-            item = self.memory.store.get([known[0]]).get(known[0])
+        while (known := self.memory.store.items.find_key(key)) is not None:
+            item = self.memory.store.items.get([known[0]]).get(known[0])
             if item is not None and item.live_to is None and self._is_member(item):
                 if item.status == "quarantined":
                     raise _revoked_error(item)
-                raise Conflict("there is a document already")
+                raise Conflict("the document already exists")
             key = f"{first}~{known[0]}"
         return key
 
     def _draft(self, entry: Entry, created_at: datetime, now: datetime | None = None) -> Draft:
-        # Below the ceiling of this memory: who keeps a document must see it again.
+        # Within the ceiling of this memory, so that a stored document stays visible.
         ceiling = min(1, self.memory.settings.max_classification)
         session = self.session_key(entry.address)
         return entry_to_draft(entry, session, ceiling, created_at, now or created_at)
 
     def _contention_error(self, address: str) -> Conflict:
         return Conflict(
-            f"{self.session_key(address)} is being written by too many at once",
+            f"{self.session_key(address)} has too many concurrent writers",
             remedy="try again",
         )
 
 
 def _revoked_error(item: Item) -> Refused:
     return Refused(
-        f"{item.id}, which stands under this address, was revoked",
-        remedy=f"bethink forget --erase {item.id}, or undo the revocation",
+        f"the document at this address, {item.id}, was revoked",
+        remedy=f"run bethink forget --erase {item.id}, or undo the revocation",
     )
 
 

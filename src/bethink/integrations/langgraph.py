@@ -67,7 +67,7 @@ def check_filter(conditions: object) -> None:
     if conditions is None:
         return
     if not isinstance(conditions, Mapping):
-        raise Refused(f"a filter is a JSON object, not a {type(conditions).__name__}")
+        raise Refused(f"a filter must be a JSON object, not a {type(conditions).__name__}")
     for each in conditions.values():
         _check_operand(each, 1)
 
@@ -80,7 +80,7 @@ def _check_operand(operand: object, depth: int) -> None:
         if unknown and any(_is_operator(key) for key in operand):
             raise Refused(
                 f"there is no filter operator {unknown[0]!r:.40}",
-                remedy=f"one of {', '.join(OPERATORS)}",
+                remedy=f"use one of {', '.join(OPERATORS)}",
             )
         operand = tuple(operand.values())
     if isinstance(operand, list | tuple):
@@ -233,7 +233,7 @@ class BethinkStore(BaseStore):
         _check_names(op.namespace, op.key)
         place = "/".join((*op.namespace, op.key))
         if not isinstance(op.value, Mapping):
-            raise Refused(f"a value is a JSON object, not a {type(op.value).__name__}")
+            raise Refused(f"a value must be a JSON object, not a {type(op.value).__name__}")
         kept = to_exact_json(op.value, f"the value of {place:.80}")
         if kept.redacted and self._on_redaction is not None:
             self._on_redaction(Redaction(place, kept.redacted))
@@ -282,20 +282,20 @@ class BethinkStore(BaseStore):
             found = self._recall(op)
         else:
             listed = self._list_documents(op)[op.offset : op.offset + op.limit]
-            found = [(one, None) for one in listed]
+            found = [(document, None) for document in listed]
         if op.refresh_ttl:
-            self._documents.touch(one for one, _ in found)
-        return [SearchItem(**_item_fields(one), score=score) for one, score in found]
+            self._documents.touch(document for document, _ in found)
+        return [SearchItem(**_item_fields(document), score=score) for document, score in found]
 
     def _list_documents(self, op: SearchOp) -> list[Document]:
         tag = _namespace_tag(op.namespace_prefix)
         found = [
-            one
-            for one in self._documents.each(tags=(tag,))
-            if matches_filter(_value(one), op.filter)
+            document
+            for document in self._documents.each(tags=(tag,))
+            if matches_filter(_value(document), op.filter)
         ]
-        found.sort(key=lambda one: (one.about["namespace"], one.about["key"]))
-        return sorted(found, key=lambda one: one.updated_at, reverse=True)
+        found.sort(key=lambda document: (document.about["namespace"], document.about["key"]))
+        return sorted(found, key=lambda document: document.updated_at, reverse=True)
 
     def _recall(self, op: SearchOp) -> list[tuple[Document, float | None]]:
         filters = Filters(
@@ -305,40 +305,46 @@ class BethinkStore(BaseStore):
             max_classification=self.memory.settings.max_classification,
         )
         if op.filter:
-            # Before the search, so that what it cuts off was allowed to be found.
-            filters = replace(filters, ids=tuple(one.item.id for one in self._list_documents(op)))
+            # Before the search, so that its limit counts only visible results.
+            filters = replace(
+                filters, ids=tuple(document.item.id for document in self._list_documents(op))
+            )
             if not filters.ids:
                 return []
-        wanted = op.offset + op.limit
+        count = op.offset + op.limit
         found = list(
-            islice(self._iter_ranked(clean_question(op.query or ""), filters, wanted), wanted)
+            islice(self._iter_ranked(clean_question(op.query or ""), filters, count), count)
         )
-        if len(found) < wanted and not self.abstain:
-            known = {one.item.id for one, _ in found}
-            found += [(one, None) for one in self._list_documents(op) if one.item.id not in known]
-        return found[op.offset : wanted]
+        if len(found) < count and not self.abstain:
+            known = {document.item.id for document, _ in found}
+            found += [
+                (document, None)
+                for document in self._list_documents(op)
+                if document.item.id not in known
+            ]
+        return found[op.offset : count]
 
     def _iter_ranked(
-        self, text: str, filters: Filters, wanted: int
+        self, text: str, filters: Filters, count: int
     ) -> Iterator[tuple[Document, float | None]]:
         """Yield the hits of a query, best first, page by page as needed."""
         walk = resolve_profile(self.memory, self.profile, abstain=self.abstain)
         known: set[str] = set()
-        seen, has_more = 0, wanted > 0
+        seen, has_more = 0, count > 0
         while has_more:
             answer = self.memory.recall(
                 text,
                 profile=walk,
                 filters=filters,
-                k=min(MAX_K, wanted),
+                k=min(MAX_K, count),
                 offset=seen,
                 max_tokens=MAX_TOKENS,
             )
             for hit in answer.hits:
                 same = [each for each in _duplicate_ids(hit) if each not in known]
                 known.update(same)
-                for one in self._documents.among(self.memory.store.get(same).values()):
-                    yield one, hit.score
+                for document in self._documents.among(self.memory.store.items.get(same).values()):
+                    yield document, hit.score
             seen += answer.page.returned
             has_more = answer.page.has_more and answer.page.returned > 0
 
@@ -358,7 +364,7 @@ class BethinkStore(BaseStore):
 def _address(namespace: Namespace, key: str) -> str:
     _check_labels(namespace)
     if not isinstance(key, str):
-        raise Refused(f"a key is a text, not a {type(key).__name__}")
+        raise Refused(f"a key must be a string, not a {type(key).__name__}")
     return _digest(["at", list(namespace), key])
 
 
@@ -378,34 +384,34 @@ def _digest(parts: list[Any]) -> str:
 
 def _check_labels(namespace: Sequence[str]) -> None:
     if isinstance(namespace, str) or not all(isinstance(label, str) for label in namespace):
-        raise Refused(f"a namespace is a tuple of texts, not {namespace!r:.80}")
+        raise Refused(f"a namespace must be a tuple of strings, not {namespace!r:.80}")
     if len(namespace) > _MAX_LABELS:
-        raise Refused(f"a namespace has at most {_MAX_LABELS} labels, not {len(namespace)}")
+        raise Refused(f"a namespace can have at most {_MAX_LABELS} labels, not {len(namespace)}")
 
 
 def _check_names(namespace: Namespace, key: str) -> None:
     """Refuse names that cannot be stored unchanged."""
     for name in (*namespace, key):
         if bad := find_unstorable(name):
-            raise BadText(f"a key or a label of a namespace holds a {bad[1]}")
+            raise BadText(f"a key or namespace label contains a {bad[1]}")
         if redact(name).kinds:
-            raise Refused("a key or a label of a namespace holds a secret; name it otherwise")
+            raise Refused("a key or namespace label contains a secret; use another name")
 
 
 def _check_search(op: SearchOp) -> None:
     check_filter(op.filter)
     if op.query is not None and not isinstance(op.query, str):
-        raise Refused(f"a query is a text, not a {type(op.query).__name__}")
+        raise Refused(f"a query must be a string, not a {type(op.query).__name__}")
     for name, value in (("limit", op.limit), ("offset", op.offset)):
         if not isinstance(value, int) or value < 0:
-            raise Refused(f"{name} is {value!r:.40}, but must be a whole number from 0 up")
+            raise Refused(f"{name} is {value!r:.40}, but must be an integer of 0 or more")
 
 
 def _check_ttl(ttl: float | None) -> float | None:
     if ttl is None:
         return None
     if not math.isfinite(ttl) or not 0 <= ttl <= 10**9:
-        raise Refused(f"ttl is {ttl}, but must be a number of minutes from 0 to a billion")
+        raise Refused(f"ttl is {ttl}, but must be a number of minutes from 0 to 1,000,000,000")
     return float(ttl)
 
 
@@ -449,5 +455,5 @@ def _matches_condition(namespace: Namespace, condition: MatchCondition) -> bool:
     elif condition.match_type == "suffix":
         part = namespace[len(namespace) - len(path) :]
     else:
-        raise Refused(f"there is no way {condition.match_type!r} to match a namespace")
-    return all(wanted in ("*", label) for label, wanted in zip(part, path, strict=True))
+        raise Refused(f"there is no match type {condition.match_type!r} for a namespace")
+    return all(pattern in ("*", label) for label, pattern in zip(part, path, strict=True))

@@ -30,9 +30,9 @@ from bethink.maintain.job import (
 from bethink.model import Item, Link, Node
 from bethink.retrieval.heat import COMPRESS_FROM, DROP_FROM, forgetting_risk
 
-# Their coming and going changes nothing about what is said; of any other word it may.
+# Adding or dropping these words does not change the meaning; any other word may.
 _ARTICLES = {"a": "a", "an": "a", "the": "the"}
-# Before these an article tells: "few" is not "a few", "in charge" is not "in the charge".
+# Before these an article matters: "few" is not "a few", "in charge" is not "in the charge".
 _ARTICLE_SENSITIVE = frozenset(
     (
         *("few", "little", "lot", "most", "more", "less", "least", "number", "one", "two", "three"),
@@ -43,7 +43,7 @@ _ARTICLE_SENSITIVE = frozenset(
         *("service", "table", "time", "university", "way", "while", "whole", "work"),
     )
 )
-# What a text may open with, followed by a mark: "FYI: ...".
+# Openings of a text, followed by a mark: "FYI: ...".
 _GREETINGS = frozenset(("hi", "hello", "hey", "fyi", "btw", "note", "so"))
 _SENTENCE_ENDINGS = (".", "!", "?", ":")
 _BATCH = 200
@@ -91,8 +91,12 @@ class Duplicates:
         for item, like in found:
             if item.id in gone:
                 continue
-            close = [one for one in like if near.get((item.id, one.id), 1.0) >= self.min_cosine]
-            yield item, [one for one in close if one.id not in gone]
+            close = [
+                candidate
+                for candidate in like
+                if near.get((item.id, candidate.id), 1.0) >= self.min_cosine
+            ]
+            yield item, [candidate for candidate in close if candidate.id not in gone]
 
 
 class ComparedWord(NamedTuple):
@@ -117,7 +121,7 @@ class _DuplicateFinder:
         words = self._words(newer)
         return [
             older
-            for older in self._work.store.find_duplicates("", bands, self._work.scope)
+            for older in self._work.store.items.find_duplicates("", bands, self._work.scope)
             if older.id != newer.id
             and is_same_wording(words, self._words(older))
             and _can_replace(newer, older)
@@ -207,34 +211,34 @@ def _cosines(
     """Return the cosine of each pair where both have a vector."""
     if work.embedder is None or not found:
         return {}
-    ids = {one.id for item, like in found for one in (item, *like)}
-    made = work.store.embeddings(sorted(ids), work.embedder.model)
+    ids = {candidate.id for item, like in found for candidate in (item, *like)}
+    made = work.store.vectors.embeddings(sorted(ids), work.embedder.model)
     return {
-        (item.id, one.id): float(made[item.id].vector @ made[one.id].vector)
+        (item.id, candidate.id): float(made[item.id].vector @ made[candidate.id].vector)
         for item, like in found
-        for one in like
-        if item.id in made and one.id in made
+        for candidate in like
+        if item.id in made and candidate.id in made
     }
 
 
 def _duplicate_proposal(newer: Item, older: Sequence[Item]) -> Proposal:
     me = Node("item", newer.id)
     return Proposal(
-        f"{newer.id} says what {', '.join(one.id for one in older)} said: "
+        f"{newer.id} says the same as {', '.join(item.id for item in older)}: "
         f"{caption(newer.text, newer.speaker, limit=EXCERPT_CHARACTERS)}",
         "a newer memory says the same",
         parents=(newer.id,),
-        statuses=tuple((one.id, "superseded") for one in older),
+        statuses=tuple((item.id, "superseded") for item in older),
         links=tuple(
             Link(
                 me,
-                Node("item", one.id),
+                Node("item", item.id),
                 "supersedes",
                 context=f"{SUPERSEDED_SINCE}{iso(newer.when)}",
             )
-            for one in older
+            for item in older
         ),
-        seen={one.id: one.rev for one in (newer, *older)},
+        seen={item.id: item.rev for item in (newer, *older)},
     )
 
 
@@ -256,9 +260,9 @@ class Relate:
             links = _missing_links(batch, work)
             if links:
                 yield Proposal(
-                    f"{len(links)} pairs of memories mean nearly the same",
-                    f"links {len(links)} pairs at a cosine of {MIN_COSINE} or more,"
-                    f" {MAX_SIMILAR} at most for each",
+                    f"{len(links)} pairs of memories are similar in meaning",
+                    f"link {len(links)} pairs with a cosine of at least {MIN_COSINE},"
+                    f" at most {MAX_SIMILAR} per memory",
                     links=tuple(links),
                 )
             looked += len(batch)
@@ -271,11 +275,11 @@ def _missing_links(batch: Sequence[Item], work: JobContext) -> list[Link]:
     ctx = work.writing()
     ids = [item.id for item in batch]
     linked: dict[str, set[str]] = {item_id: set() for item_id in ids}
-    for link in work.store.links_of(ids):
+    for link in work.store.graph.links_of(ids):
         for end, beyond in ((link.src.id, link.dst.id), (link.dst.id, link.src.id)):
             if end in linked and link.src.kind == link.dst.kind == "item":
                 linked[end].add(beyond)
-    vectors = work.store.embeddings(ids, ctx.embedder.model) if ctx.embedder else {}
+    vectors = work.store.vectors.embeddings(ids, ctx.embedder.model) if ctx.embedder else {}
     links: list[Link] = []
     with work.store.snapshot():
         for item in batch:
@@ -311,9 +315,7 @@ class Expire:
         if past:
             some = ", ".join(past[: self.shown])
             more = ", ..." if len(past) > self.shown else ""
-            yield Proposal(
-                f"no longer valid, so no longer recalled: {len(past)} ({some}{more})", ""
-            )
+            yield Proposal(f"{len(past)} expired and no longer recalled: {some}{more}", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +344,7 @@ class Forget:
         ]
         ripe = sorted(
             ((risk, item) for risk, item in risks if risk >= self.drop_from),
-            key=lambda one: (-one[0], one[1].id),
+            key=lambda pair: (-pair[0], pair[1].id),
         )
         between = sum(self.compress_from <= risk < self.drop_from for risk, _ in risks)
         if between:

@@ -28,7 +28,7 @@ from bethink.model import Draft, Item
 from bethink.prompts import cited_ids, fill_prompt, load_passages
 
 RULES = "rules"
-TYPICAL_PREFIX = "Typical: "  # how the line begins that says what most of them say
+TYPICAL_PREFIX = "Typical: "  # prefix of the line with the most typical sentence
 SECRET_CLASSIFICATION = 3  # never shown to a model
 EXEMPLARS = 3
 EXEMPLAR_CHARACTERS = 200
@@ -111,11 +111,13 @@ def _brief_caption(item: Item, room: int) -> str:
 
 def central_sentence(items: Sequence[Item]) -> str:
     """Return the sentence whose words most memories share; empty where none do."""
-    told = [(one, word_set(one)) for item in items for one in sentences(strip_hidden(item.text))]
-    told = told[:_MAX_SENTENCES]
+    candidates = [
+        (text, word_set(text)) for item in items for text in sentences(strip_hidden(item.text))
+    ]
+    candidates = candidates[:_MAX_SENTENCES]
     holding = Counter(word for item in items for word in word_set(item.text))
     best, most = "", 0.0
-    for sentence, words in told:
+    for sentence, words in candidates:
         if len(words) < 3:
             continue
         shared = sum(holding[word] - 1 for word in words) / (len(words) + 4)
@@ -129,7 +131,7 @@ def _missing_details(items: Sequence[Item], said: str) -> list[str]:
     there = fold(said)
     kept: dict[str, str] = {}
     room = DETAIL_CHARACTERS
-    for item in sorted(items, key=lambda one: (one.when, one.id)):
+    for item in sorted(items, key=lambda entry: (entry.when, entry.id)):
         for detail in _DETAIL.findall(strip_hidden(item.text)):
             shown = detail.strip(_TRIM).rstrip(".")
             key = fold(shown)
@@ -146,13 +148,15 @@ def _condense_by_model(subject: str, items: Sequence[Item], work: JobContext) ->
     prompt = fill_prompt("summarise", work.store.space, memories=passages)
     answer = work.model.complete(prompt, budget=work.budget)
     left_out = set(cited_ids(passages, answer["left_out"]))
-    holds = tuple(one for one in cited_ids(passages, answer["sources"]) if one not in left_out)
+    holds = tuple(
+        item_id for item_id in cited_ids(passages, answer["sources"]) if item_id not in left_out
+    )
     text = f"{answer['title'].strip()}\n{answer['learning'].strip()}"
     by_id = {item.id: item for item in items}
-    held = [by_id[one] for one in holds if one in by_id]
+    held = [by_id[item_id] for item_id in holds if item_id in by_id]
     if stray := next(unsupported_numbers(text, held), None):
-        told = condense_by_rules(subject, held or items)
-        return told._replace(remark=f"by rules: the model brought in {stray!r:.40}")
+        condensed = condense_by_rules(subject, held or items)
+        return condensed._replace(remark=f"by rules: the model added {stray!r:.40}")
     return CondensedText(text, work.model.name, holds)
 
 
@@ -222,7 +226,7 @@ class Consolidate:
         cold = [item for item in found if warm[item.id][0] < self.max_heat]
         grouped = _group_by_entity(cold)
         kept = [(group, items) for group, items in grouped.items() if len(items) >= self.min_group]
-        return sorted(kept, key=lambda one: (one[1][0].stored_at, one[0]))
+        return sorted(kept, key=lambda pair: (pair[1][0].stored_at, pair[0]))
 
     def _is_due(self, item: Item, work: JobContext) -> bool:
         fits = item.layer in self.layers or (item.layer is None and item.kind in self.loose_kinds)
@@ -240,14 +244,16 @@ def _group_by_entity(items: Sequence[Item]) -> Mapping[_LearningGroup, list[Item
     """Group each memory by its most widely shared entity, oldest first."""
     shared = Counter(group for item in items for group in _possible_groups(item))
     grouped: defaultdict[_LearningGroup, list[Item]] = defaultdict(list)
-    for item in sorted(items, key=lambda one: (one.stored_at, one.id)):
+    for item in sorted(items, key=lambda entry: (entry.stored_at, entry.id)):
         grouped[min(_possible_groups(item), key=lambda group: (-shared[group], group))].append(item)
     return grouped
 
 
 def _possible_groups(item: Item) -> list[_LearningGroup]:
     layer = item.layer or f"({item.kind})"
-    return [_LearningGroup(one, layer, item.classification, item.trust) for one in item.entities]
+    return [
+        _LearningGroup(entity, layer, item.classification, item.trust) for entity in item.entities
+    ]
 
 
 def _group_parts(items: Sequence[Item], size: int, least: int) -> Iterator[list[Item]]:
@@ -262,7 +268,7 @@ def _learning_proposal(
     condensed = condense(f"{subject} ({group.layer})", items, work)
     held = [item for item in items if item.id in condensed.holds]
     if len(held) < least:
-        return None  # by a model's word they do not belong together
+        return None  # the model found that they do not belong together
     why = f"{len(held)} cold memories about {subject} in {group.layer}"
     draft = Draft(
         condensed.text,
@@ -296,14 +302,14 @@ def _learning_proposal(
 def entity_name(entity: str, work: JobContext) -> str:
     """Return the name of an entity, by its id."""
     key = entity.partition(":")[2]
-    found = (one.name for one in work.store.find_entities(key) if one.id == entity)
+    found = (known.name for known in work.store.graph.find_entities(key) if known.id == entity)
     return next(found, key)
 
 
 def _common_entities(items: Sequence[Item], first: str, work: JobContext) -> tuple[str, ...]:
     counted = Counter(entity for item in items for entity in item.entities)
-    best = sorted(counted, key=lambda one: (one != first, -counted[one], one))[:_MAX_ENTITIES]
-    return tuple(f"{one.partition(':')[0]}:{entity_name(one, work)}" for one in best)
+    best = sorted(counted, key=lambda key: (key != first, -counted[key], key))[:_MAX_ENTITIES]
+    return tuple(f"{key.partition(':')[0]}:{entity_name(key, work)}" for key in best)
 
 
 def _shared_topic(items: Sequence[Item]) -> str | None:
@@ -356,12 +362,14 @@ class Concepts:
             if item.entities and not item.flags and item.level != "insight"
         ]
         by_kind: defaultdict[tuple[int, int], list[Item]] = defaultdict(list)
-        for item in sorted(facts, key=lambda one: (one.stored_at, one.id)):
-            # Nothing becomes more secret, or less trusted, by standing beside others.
+        for item in sorted(facts, key=lambda cluster: (cluster.stored_at, cluster.id)):
+            # Merging must not raise the classification or lower the trust of a memory.
             by_kind[item.classification, item.trust].append(item)
-        found = [one for some in by_kind.values() for one in self._join_by_entities(some)]
-        kept = [one[-self.most_facts :] for one in found if len(one) >= self.min_facts]
-        return sorted(kept, key=lambda one: (-len(one), one[0].stored_at, one[0].id))
+        found = [cluster for some in by_kind.values() for cluster in self._join_by_entities(some)]
+        kept = [cluster[-self.most_facts :] for cluster in found if len(cluster) >= self.min_facts]
+        return sorted(
+            kept, key=lambda cluster: (-len(cluster), cluster[0].stored_at, cluster[0].id)
+        )
 
     def _join_by_entities(self, facts: Sequence[Item]) -> list[list[Item]]:
         sets: dict[EntitySet, None] = dict.fromkeys(frozenset(item.entities) for item in facts)
@@ -376,26 +384,26 @@ def single_linkage(
     sets: Mapping[EntitySet, None], min_jaccard: float, most_sets: int
 ) -> dict[EntitySet, EntitySet]:
     """Map each set to the representative of its cluster (single linkage by Jaccard)."""
-    root = {one: one for one in sets}
+    root = {members: members for members in sets}
 
-    def top(one: EntitySet) -> EntitySet:
-        while root[one] != one:
-            root[one] = root[root[one]]
-            one = root[one]
-        return one
+    def top(members: EntitySet) -> EntitySet:
+        while root[members] != members:
+            root[members] = root[root[members]]
+            members = root[members]
+        return members
 
     holding: defaultdict[str, list[EntitySet]] = defaultdict(list)
-    for one in sets:
-        for entity in one:
-            holding[entity].append(one)
+    for members in sets:
+        for entity in members:
+            holding[entity].append(members)
     for entity in sorted(holding):
         if len(holding[entity]) > most_sets:
             continue
-        for one, other in combinations(holding[entity], 2):
-            if len(one & other) >= min_jaccard * len(one | other):
-                first, second = sorted((top(one), top(other)), key=sorted)
+        for members, other in combinations(holding[entity], 2):
+            if len(members & other) >= min_jaccard * len(members | other):
+                first, second = sorted((top(members), top(other)), key=sorted)
                 root[second] = first
-    return {one: top(one) for one in sets}
+    return {members: top(members) for members in sets}
 
 
 def _existing_concepts(
@@ -403,8 +411,8 @@ def _existing_concepts(
 ) -> dict[tuple[str, ...], tuple[str, ...]]:
     """Map each cluster to the concepts that an earlier run made of any of its facts."""
     ids = [item.id for facts in clusters for item in facts]
-    links = work.store.links_of(ids, ("derives_from",)) if ids else []
-    concepts = work.store.get(sorted({link.src.id for link in links}))
+    links = work.store.graph.links_of(ids, ("derives_from",)) if ids else []
+    concepts = work.store.items.get(sorted({link.src.id for link in links}))
     ours = {
         key
         for key, item in concepts.items()
@@ -426,9 +434,11 @@ def _concept_proposal(facts: Sequence[Item], before: tuple[str, ...], work: JobC
     entities = _most_common_entities(facts)
     names = [entity_name(entity, work) for entity in entities[:_MAX_NAMED]]
     title = f"Facts about {', '.join(names)}"
-    told = condense(title, facts, work)
+    condensed = condense(title, facts, work)
     made_by, text = (
-        (RULES, _list_facts(title, facts)) if told.made_by == RULES else (told.made_by, told.text)
+        (RULES, _list_facts(title, facts))
+        if condensed.made_by == RULES
+        else (condensed.made_by, condensed.text)
     )
     draft = Draft(
         text,
@@ -458,7 +468,7 @@ def _most_common_entities(facts: Sequence[Item]) -> list[str]:
     for item in facts:
         for entity in item.entities:
             counted[entity] += 1
-    return sorted(counted, key=lambda one: (-counted[one], one))[:12]
+    return sorted(counted, key=lambda key: (-counted[key], key))[:12]
 
 
 def _list_facts(title: str, facts: Sequence[Item]) -> str:

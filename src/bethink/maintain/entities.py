@@ -21,14 +21,14 @@ class EmbedEntities:
     def __call__(self, work: JobContext) -> None:
         if work.embedder is None:
             return
-        waiting = work.store.unembedded_entities(work.embedder.model, self.most)
+        waiting = work.store.vectors.unembedded_entities(work.embedder.model, self.most)
         for batch in batches(waiting, _ENTITY_BATCH):
             made = work.embedder.embed([entity_text(entity) for entity in batch])
-            by_id = {entity.id: one for entity, one in zip(batch, made, strict=True)}
-            work.store.set_entity_embeddings(work.embedder.model, by_id)
+            by_id = {entity.id: vector for entity, vector in zip(batch, made, strict=True)}
+            work.store.vectors.set_entity_embeddings(work.embedder.model, by_id)
 
     def __str__(self) -> str:
-        return "makes the vectors that entities lack"
+        return "compute the missing vectors of entities"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ class StoreMomenta:
     values: tuple[tuple[str, float], ...]
 
     def __call__(self, work: JobContext) -> None:
-        work.store.set_momenta(dict(self.values), work.now)
+        work.store.activity.set_momenta(dict(self.values), work.now)
 
     def __str__(self) -> str:
-        return f"keeps the momentum of {len(self.values):,} entities"
+        return f"update the momentum of {len(self.values):,} entities"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +56,25 @@ class RefreshEntities:
     def plan(self, work: JobContext) -> Iterator[Proposal]:
         """Propose one action for the vectors and one for the momenta, where out of date."""
         if work.embedder is not None:
-            lacking = len(work.store.unembedded_entities(work.embedder.model, self.most))
+            lacking = len(work.store.vectors.unembedded_entities(work.embedder.model, self.most))
             if lacking:
-                told = f"{lacking:,} entities lack a vector of {work.embedder.model}"
-                yield Proposal(told, "entities lack vectors", actions=(EmbedEntities(self.most),))
+                reason = f"{lacking:,} entities lack a vector of {work.embedder.model}"
+                yield Proposal(reason, "entities lack vectors", actions=(EmbedEntities(self.most),))
         stale = tuple(self._stale_momenta(work))
         if stale:
-            told = f"the momentum of {len(stale):,} entities is out of date"
-            yield Proposal(told, "momenta are out of date", actions=(StoreMomenta(stale),))
+            reason = f"the momentum of {len(stale):,} entities is out of date"
+            yield Proposal(reason, "momentum is out of date", actions=(StoreMomenta(stale),))
 
     def _stale_momenta(self, work: JobContext) -> Iterator[tuple[str, float]]:
         seen = 0
         while seen < self.most:
-            page = work.store.entities(limit=min(_ENTITY_BATCH, self.most - seen), offset=seen)
+            page = work.store.graph.entities(
+                limit=min(_ENTITY_BATCH, self.most - seen), offset=seen
+            )
             if not page:
                 return
             seen += len(page)
-            found = work.store.momenta([entity.id for entity in page], work.now)
+            found = work.store.activity.momenta([entity.id for entity in page], work.now)
             yield from (
                 (key, momentum.value)
                 for key, momentum in sorted(found.items())
@@ -96,21 +98,21 @@ class ExtractByModel:
     def __call__(self, work: JobContext) -> None:
         if work.model is None:
             return
-        for item in work.store.get(self.ids).values():
+        for item in work.store.items.get(self.ids).values():
             if item.live_to is not None or was_read_by_model(item.id, work):
                 continue
             reading = extract_with_model(item, work.model, work.budget, work.store)
-            # Whoever changed it while the model was reading, changed what was read.
-            now = work.store.get([item.id])[item.id]
+            # Changed while the model was reading it: the result no longer applies.
+            now = work.store.items.get([item.id])[item.id]
             if now.live_to is None and now.rev == item.rev:
                 ctx = work.writing()
                 apply_extraction(now, reading, work.model.name, ctx)
-                work.store.log(
+                work.store.admin.log(
                     EXTRACTED_EVENT, item=item.id, actor=ctx.actor, detail="", now=work.now
                 )
 
     def __str__(self) -> str:
-        return f"lets the model read {len(self.ids)} memories"
+        return f"extract facts from {len(self.ids)} memories with the model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +140,13 @@ class Extract:
             if not some:
                 return
             yield Proposal(
-                f"{len(some)} memories have not been read by a model",
-                f"reads {len(some)} memories",
+                f"{len(some)} memories without extracted facts",
+                f"extract facts from {len(some)} memories",
                 actions=(ExtractByModel(some),),
             )
 
 
 def was_read_by_model(item_id: str, work: JobContext) -> bool:
     """Whether a model has read a memory."""
-    lines = work.store.changes(item=item_id, actor=None, limit=_JOURNAL_LINES)
+    lines = work.store.admin.changes(item=item_id, actor=None, limit=_JOURNAL_LINES)
     return any(line.kind == EXTRACTED_EVENT for line in lines)

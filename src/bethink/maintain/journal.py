@@ -71,10 +71,10 @@ class StepRecord(NamedTuple):
 def record_step(step: StepRecord, made: Successor | None, work: JobContext) -> None:
     """Record what is about to change, and the previous state."""
     proposal = step.proposal
-    items = work.store.get([item for item, _ in proposal.statuses])
+    items = work.store.items.get([item for item, _ in proposal.statuses])
     known = {
         (link.src.id, link.type, link.dst.id)
-        for link in work.store.links_of([link.src.id for link in proposal.links])
+        for link in work.store.graph.links_of([link.src.id for link in proposal.links])
     }
     links = [(link.src.id, link.type, link.dst.id) for link in proposal.links]
     detail = {
@@ -95,7 +95,7 @@ def record_status_changes(
     run: str, changes: Sequence[tuple[str, str, str]], work: JobContext
 ) -> None:
     """Record which statuses are about to change: the old and the new one."""
-    _write_line(_STEP_DONE, run, {"judges": [list(one) for one in changes]}, work)
+    _write_line(_STEP_DONE, run, {"judges": [list(change) for change in changes]}, work)
 
 
 def record_undo(run: str, work: JobContext) -> None:
@@ -105,44 +105,45 @@ def record_undo(run: str, work: JobContext) -> None:
 
 def run_trail(run: str, store: Store) -> RunTrail | None:
     """Return what a run did; None where there was no such run."""
-    lines = store.changes(item=run, actor=None, limit=_MAX_LINES)
+    lines = store.admin.changes(item=run, actor=None, limit=_MAX_LINES)
     if not lines and all(begun.run != run for begun in recent_runs(store, _MAX_LINES)):
         return None
-    told = [_parse_detail(line.detail) for line in reversed(lines)]
+    details = [_parse_detail(line.detail) for line in reversed(lines)]
     return RunTrail(
-        made=tuple(dict.fromkeys(one["makes"] for one in told if one.get("makes"))),
-        ended=tuple(dict.fromkeys(item for one in told for item in one.get("ends", ()))),
-        statuses=tuple(tuple(judged) for one in told for judged in one.get("judges", ())),
-        links=tuple(tuple(link) for one in told for link in one.get("links", ())),
+        made=tuple(dict.fromkeys(detail["makes"] for detail in details if detail.get("makes"))),
+        ended=tuple(dict.fromkeys(item for detail in details for item in detail.get("ends", ()))),
+        statuses=tuple(tuple(judged) for detail in details for judged in detail.get("judges", ())),
+        links=tuple(tuple(link) for detail in details for link in detail.get("links", ())),
         undone=any(line.kind == _RUN_UNDONE for line in lines),
     )
 
 
 def successors_in_run(run: str, store: Store) -> dict[str, str]:
     """Map each memory that a run ended to its successor, if it has one."""
-    told = [
-        _parse_detail(line.detail) for line in store.changes(item=run, actor=None, limit=_MAX_LINES)
+    details = [
+        _parse_detail(line.detail)
+        for line in store.admin.changes(item=run, actor=None, limit=_MAX_LINES)
     ]
     return {
-        item: one.get("makes") or one["uses"]
-        for one in reversed(told)
-        if one.get("makes") or one.get("uses")
-        for item in one.get("ends", ())
+        item: detail.get("makes") or detail["uses"]
+        for detail in reversed(details)
+        if detail.get("makes") or detail.get("uses")
+        for item in detail.get("ends", ())
     }
 
 
 def recent_runs(store: Store, limit: int = 20) -> list[RunRecord]:
     """Return the last runs, newest first."""
-    lines = store.changes(item=ALL_RUNS, actor=None, limit=limit)
-    told = [(line, _parse_detail(line.detail)) for line in lines if line.kind == _RUN_BEGAN]
-    return [RunRecord(detail["run"], line.at, detail["jobs"]) for line, detail in told]
+    lines = store.admin.changes(item=ALL_RUNS, actor=None, limit=limit)
+    starts = [(line, _parse_detail(line.detail)) for line in lines if line.kind == _RUN_BEGAN]
+    return [RunRecord(detail["run"], line.at, detail["jobs"]) for line, detail in starts]
 
 
 def last_user_write(store: Store) -> datetime | None:
     """Return the time of the last change by an actor other than maintenance."""
     limit = 64
     while True:
-        lines = store.changes(item=None, actor=None, limit=limit)
+        lines = store.admin.changes(item=None, actor=None, limit=limit)
         for line in lines:
             if line.actor != ACTOR:
                 return line.at
@@ -152,13 +153,13 @@ def last_user_write(store: Store) -> datetime | None:
 
 
 def _write_line(kind: str, item: str, detail: Mapping[str, Any], work: JobContext) -> None:
-    told = json.dumps(detail, ensure_ascii=False, separators=(",", ":"))
-    work.store.log(kind, item=item, actor=ACTOR, detail=told, now=work.now)
+    text = json.dumps(detail, ensure_ascii=False, separators=(",", ":"))
+    work.store.admin.log(kind, item=item, actor=ACTOR, detail=text, now=work.now)
 
 
 def _parse_detail(detail: str) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(detail)
-    return told
+    parsed: dict[str, Any] = json.loads(detail)
+    return parsed
 
 
 MAX_AHEAD = timedelta(days=1)
@@ -218,7 +219,7 @@ def removal_impact(ids: Iterable[str], store: Store) -> RemovalImpact:
     rim = list(first)
     while rim:
         children = dict.fromkeys(child for child, _ in _children(rim, store))
-        items = store.get([child for child in children if child not in going])
+        items = store.items.get([child for child in children if child not in going])
         rim = []
         for child, item in items.items():
             parents = _parents(child, item, store)
@@ -228,41 +229,41 @@ def removal_impact(ids: Iterable[str], store: Store) -> RemovalImpact:
                 rim.append(child)
             else:
                 mixed[child] = None
-    descendants = tuple(one for one in going if one not in first)
+    descendants = tuple(item_id for item_id in going if item_id not in first)
     orphans = orphans_of(going, going.keys() | mixed.keys(), store)
     return RemovalImpact(first, descendants, tuple(mixed), orphans)
 
 
 def _children(ids: Iterable[str], store: Store) -> list[tuple[str, str]]:
-    wanted = list(ids)
-    there = set(wanted)
+    parents = list(ids)
+    there = set(parents)
     return [
         (link.src.id, link.dst.id)
-        for link in store.links_of(wanted, DERIVES)
+        for link in store.graph.links_of(parents, DERIVES)
         if link.dst.id in there and link.src.kind == link.dst.kind == "item"
     ]
 
 
 def _parents(child: str, item: Item, store: Store) -> set[str]:
-    links = store.links_of([child], DERIVES, incoming=False)
+    links = store.graph.links_of([child], DERIVES, incoming=False)
     named = {item.parent} if item.parent else set()
     return named | {link.dst.id for link in links if link.dst.kind == "item"}
 
 
 def orphans_of(children: Iterable[str], going: set[str], store: Store) -> tuple[str, ...]:
     """Return memories that were replaced by one of the children and are not removed."""
-    wanted = set(children)
-    links = store.links_of(sorted(wanted), DERIVES, incoming=False)
-    parents = {link.dst.id for link in links if link.src.id in wanted} - going
+    child_ids = set(children)
+    links = store.graph.links_of(sorted(child_ids), DERIVES, incoming=False)
+    parents = {link.dst.id for link in links if link.src.id in child_ids} - going
     places: dict[str, Mapping[str, str]] = {}
     found = []
-    for item in store.get(sorted(parents)).values():
+    for item in store.items.get(sorted(parents)).values():
         run = (item.ended_by or "").partition(":")[2]
         if item.live_to is None or not run.startswith(RUN_PREFIX):
             continue
-        # A later run may have used what an earlier one made: only the journal knows.
+        # A later run may have used the result of an earlier one; the journal records it.
         if run not in places:
             places[run] = successors_in_run(run, store)
-        if places[run].get(item.id) in wanted:
+        if places[run].get(item.id) in child_ids:
             found.append(item.id)
     return tuple(sorted(found))

@@ -28,7 +28,7 @@ from bethink.ingest.notes import (
 from bethink.maintain.job import JobContext, Proposal, iter_items
 from bethink.model import Item
 
-# Neither followed nor waited for: a link may lead out of the folder, a pipe never ends.
+# Skip links, which may lead out of the folder, and pipes, which may never end.
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _MAX_BYTES = 4 * 1024 * 1024
 
@@ -44,7 +44,9 @@ class Note(NamedTuple):
 
     def without(self, ids: AbstractSet[str]) -> str:
         """Return the file without the lines that name one of these memories."""
-        kept = [line for line in self.body.split("\n") if not any(one in line for one in ids)]
+        kept = [
+            line for line in self.body.split("\n") if not any(item_id in line for item_id in ids)
+        ]
         left = sorted(self.sources - ids)
         digest = body_digest(self.body)  # still not intact
         return append_stamp("\n".join(kept), digest, self.space, left)
@@ -62,7 +64,7 @@ def read_note(path: Path) -> Note | None:
     except FileNotFoundError:
         return None
     except OSError:
-        return Note("", "", frozenset(), is_intact=False)  # a link or the like: not ours
+        return Note("", "", frozenset(), is_intact=False)  # not a regular file: not ours
     with os.fdopen(handle, "rb") as file:
         text = file.read(_MAX_BYTES).decode(errors="replace")
     stamp = read_stamp(text)
@@ -137,12 +139,12 @@ class ComposedNote(NamedTuple):
 def compose_note(name: str, items: Sequence[Item]) -> ComposedNote:
     """Write one paragraph per memory, each with its id; conversations by their first turn."""
     kind = name.partition("_")[0]
-    told = [item for item in items if item.level != "raw" or item.session is None]
-    chosen = sorted(told, key=lambda item: (-_weight(item), item.when, item.id))[
+    shown = [item for item in items if item.level != "raw" or item.session is None]
+    chosen = sorted(shown, key=lambda item: (-_weight(item), item.when, item.id))[
         : _MAX_ENTRIES[kind]
     ]
     grouped: defaultdict[str, list[Item]] = defaultdict(list)
-    for item in sorted(chosen, key=lambda one: (one.when, one.id)):
+    for item in sorted(chosen, key=lambda block: (block.when, block.id)):
         grouped[item.topic or ""].append(item)
     blocks = [f"# {name.partition('_')[2]}"]
     for topic in sorted(grouped):
@@ -151,8 +153,8 @@ def compose_note(name: str, items: Sequence[Item]) -> ComposedNote:
         blocks += [_memory_entry(item, with_day=kind != "daily") for item in grouped[topic]]
     talks = _group_conversations([item for item in items if item.level == "raw" and item.session])
     blocks += [_conversation_entry(said, with_day=kind != "daily") for said in talks]
-    if kind != "daily" and len(told) > len(chosen):
-        blocks.append(_summary_line(told, chosen))
+    if kind != "daily" and len(shown) > len(chosen):
+        blocks.append(_summary_line(shown, chosen))
     sources = (*(item.id for item in chosen), *(said[0].id for said in talks))
     return ComposedNote("\n\n".join(blocks) + "\n", sources)
 
@@ -169,22 +171,22 @@ def _memory_entry(item: Item, *, with_day: bool) -> str:
 def _conversation_entry(said: Sequence[Item], *, with_day: bool) -> str:
     first = said[0]
     when = f"{first.when:%Y-%m-%d} " if with_day else ""
-    opening = caption(first.text, first.speaker)
-    return f"- {when}conversation of {len(said)} turns: {opening} ({first.id})"
+    first_line = caption(first.text, first.speaker)
+    return f"- {when}conversation of {len(said)} turns: {first_line} ({first.id})"
 
 
 def _group_conversations(turns: Sequence[Item]) -> list[list[Item]]:
     """Group turns by conversation, in their order."""
     sessions: defaultdict[str, list[Item]] = defaultdict(list)
-    for item in sorted(turns, key=lambda one: (one.when, one.seq or 0, one.id)):
+    for item in sorted(turns, key=lambda group: (group.when, group.seq or 0, group.id)):
         sessions[str(item.session)].append(item)
     return list(sessions.values())
 
 
-def _summary_line(told: Sequence[Item], chosen: Sequence[Item]) -> str:
-    kinds = Counter(item.kind for item in told)
+def _summary_line(items: Sequence[Item], chosen: Sequence[Item]) -> str:
+    kinds = Counter(item.kind for item in items)
     counted = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-    return f"In all {len(told)} memories, {len(chosen)} of them above: {counted}."
+    return f"{len(items)} memories in total, {len(chosen)} of them above: {counted}."
 
 
 def _one_line(text: str) -> str:
@@ -218,13 +220,13 @@ class WriteNote:
                 return
 
     def __str__(self) -> str:
-        return f"writes the note {self.name}"
+        return f"write the note {self.name}"
 
 
 def _are_all_live(ids: Sequence[str], work: JobContext) -> bool:
     """Whether no memory in a note was erased while it was being written."""
-    items = work.store.get(ids)
-    return all(one in items and items[one].live_to is None for one in ids)
+    items = work.store.items.get(ids)
+    return all(item_id in items and items[item_id].live_to is None for item_id in ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,19 +246,19 @@ class WriteNotes:
     def plan(self, work: JobContext) -> Iterator[Proposal]:
         """Propose each file that is missing, out of date, or empty by now."""
         if work.notes_dir is None or work.filters.narrows:
-            return  # a note of a part of the memory would pass for one of the whole
+            return  # a note about part of the memory would look like one about all of it
         since = _period_start(note_names(work.now - timedelta(days=self.days))[2])
-        wanted: dict[str, list[Item]] = {}
+        by_note: dict[str, list[Item]] = {}
         for item in _eligible_items(iter_items(work, since=since), work):
             for name in note_names(item.when):
                 if not _is_ongoing(name, work.now):
-                    wanted.setdefault(name, []).append(item)
-        names = sorted(wanted.keys() | set(_own_notes(work.notes_dir, work.store.space)))
+                    by_note.setdefault(name, []).append(item)
+        names = sorted(by_note.keys() | set(_own_notes(work.notes_dir, work.store.space)))
         taken = sum(_is_other_spaces_note(name, work) for name in names)
         if taken:
-            yield Proposal(f"{taken:,} notes of another space are left alone: {_REMEDY}", "")
+            yield Proposal(f"skipped {taken:,} notes of another space: {_REMEDY}", "")
         for name in names:
-            proposal = _note_proposal(name, wanted.get(name), since, work)
+            proposal = _note_proposal(name, by_note.get(name), since, work)
             if proposal is not None:
                 yield proposal
 
@@ -294,7 +296,7 @@ def rewrite_notes_without(gone: Iterable[Item], work: JobContext) -> tuple[str, 
         return ()
     going = list(gone)
     ids = frozenset(item.id for item in going)
-    told = []
+    rewritten = []
     for name in sorted({name for item in going for name in note_names(item.when)}):
         path = note_path(work.notes_dir, name)
         remove_temp_file(path)
@@ -304,25 +306,25 @@ def rewrite_notes_without(gone: Iterable[Item], work: JobContext) -> tuple[str, 
         if may_overwrite(note, work.store.space):
             WriteNote(name, ids)(work)
         else:
-            # Edited by hand: what is theirs stays, the lines of these memories go.
+            # Edited by hand: the user's lines stay, the lines of these memories are removed.
             write_note(path, note.without(ids))
-        told.append(name)
-    return tuple(told)
+        rewritten.append(name)
+    return tuple(rewritten)
 
 
 def _recompose_note(name: str, ids: AbstractSet[str], work: JobContext) -> ComposedNote:
     period = period_of(name)
     assert period is not None
     inside = iter_items(work, since=period[0], until=period[1])
-    told = [item for item in _eligible_items(inside, work) if item.id not in ids]
-    return stamped_note(name, told, work.store.space)
+    items = [item for item in _eligible_items(inside, work) if item.id not in ids]
+    return stamped_note(name, items, work.store.space)
 
 
 def _eligible_items(items: Iterable[Item], work: JobContext) -> Iterator[Item]:
     for item in items:
         ours = str(item.source).startswith("maintain:")
-        told = item.classification <= MAX_CLASSIFICATION and item.trust >= work.notes_trust
-        if told and not ours and not item.flags:
+        eligible = item.classification <= MAX_CLASSIFICATION and item.trust >= work.notes_trust
+        if eligible and not ours and not item.flags:
             yield item
 
 
@@ -358,12 +360,12 @@ def _note_proposal(
     assert work.notes_dir is not None
     period = period_of(name)
     if period is None or period[0] < since:
-        return None  # further back than was looked
+        return None  # older than the scanned range
     note = read_note(note_path(work.notes_dir, name))
     text = stamped_note(name, items or (), work.store.space).text
     if not may_overwrite(note, work.store.space) or (note.text if note else "") == text:
         return None
     count = len(items or ())
-    told = f"{name} tells of {count} {'memory' if count == 1 else 'memories'}"
+    reason = f"{name} covers {count} {'memory' if count == 1 else 'memories'}"
     rule = "a note is missing" if note is None else "a note is out of date"
-    return Proposal(told, rule, actions=(WriteNote(name),))
+    return Proposal(reason, rule, actions=(WriteNote(name),))

@@ -60,11 +60,11 @@ class Plan(NamedTuple):
     @property
     def token(self) -> str:
         """A hash of exactly this plan, which confirms that the caller has seen it."""
-        told = [
+        steps = [
             (step.job.name, step.proposal[1:6], sorted(step.revisions.items()))
             for step in self.steps
         ]
-        return hashlib.sha256(repr(told).encode()).hexdigest()[:12]
+        return hashlib.sha256(repr(steps).encode()).hexdigest()[:12]
 
 
 class AppliedProposal(NamedTuple):
@@ -111,7 +111,7 @@ def make_plan(jobs: Iterable[Job], work: JobContext) -> Plan:
                 room -= _leaving_count(proposal)
         except ModelError as error:
             left.append(SkippedProposal(job.name, "", f"a model failed: {error.message}"))
-    return Plan(work.store.count(), work.limit, tuple(steps), tuple(left), tuple(remarks))
+    return Plan(work.store.admin.count(), work.limit, tuple(steps), tuple(left), tuple(remarks))
 
 
 def execute_plan(plan: Plan, work: JobContext, *, progress: Progress | None = None) -> Report:
@@ -124,7 +124,7 @@ def execute_plan(plan: Plan, work: JobContext, *, progress: Progress | None = No
     for number, step in enumerate(plan.steps, start=1):
         try:
             outcome = _apply_step(step, run, work)
-        except ModelError as error:  # what it left undone is still there for the next run
+        except ModelError as error:  # the next run retries it
             outcome = Blocked(f"a model failed: {error.message}")
         if isinstance(outcome, AppliedProposal):
             done.append(outcome)
@@ -136,8 +136,8 @@ def execute_plan(plan: Plan, work: JobContext, *, progress: Progress | None = No
 
 
 def _make_step(job: Job, proposal: Proposal, work: JobContext) -> Step:
-    wanted = list(dict.fromkeys((*proposal.leaving, *proposal.lineage)))
-    found = work.store.get(wanted)
+    ids = list(dict.fromkeys((*proposal.leaving, *proposal.lineage)))
+    found = work.store.items.get(ids)
     revisions = {item.id: item.rev for item in found.values()} | dict(proposal.seen)
     return Step(job, _hide_secret_text(proposal, work), revisions)
 
@@ -145,7 +145,7 @@ def _make_step(job: Job, proposal: Proposal, work: JobContext) -> Step:
 def _hide_secret_text(proposal: Proposal, work: JobContext) -> Proposal:
     """Hide the words of memories that the plan's reader may not see."""
     touched = list(dict.fromkeys((*proposal.leaving, *proposal.lineage, *proposal.about)))
-    marks = [item.classification for item in work.store.get(touched).values()]
+    marks = [item.classification for item in work.store.items.get(touched).values()]
     if proposal.successor is not None:
         marks.append(proposal.successor.classification)
     if max(marks, default=0) <= work.shown:
@@ -160,14 +160,14 @@ def _leaving_count(proposal: Proposal) -> int:
 def _limit_reason(proposal: Proposal, room: int, work: JobContext) -> str | None:
     if _leaving_count(proposal) <= room:
         return None
-    return f"at most {work.limit:,} memories may leave recall in one run"
+    return f"limit reached: at most {work.limit:,} memories may leave recall in one run"
 
 
 def _skip_reason(step: Step, taken: set[str], work: JobContext) -> str | None:
     """Return why a proposal cannot be applied now; None where it can."""
     proposal = step.proposal
     if taken.intersection((*proposal.leaving, *proposal.lineage)):
-        return "another proposal of this run comes first"
+        return "another proposal of this run already uses these memories"
     changed = _change_since_plan(step, work)
     if changed is not None or proposal.successor is None:
         return changed
@@ -186,18 +186,18 @@ def _is_already_done(step: Step, work: JobContext) -> bool:
 def _change_since_plan(step: Step, work: JobContext) -> str | None:
     """Return what changed since the plan was made; None if nothing did."""
     proposal = step.proposal
-    wanted = list(dict.fromkeys((*proposal.leaving, *proposal.lineage)))
-    items = work.store.get(wanted)
-    for item_id in wanted:
+    ids = list(dict.fromkeys((*proposal.leaving, *proposal.lineage)))
+    items = work.store.items.get(ids)
+    for item_id in ids:
         item = items.get(item_id)
         if item is None or item.live_to is not None:
-            return f"{item_id} is no longer there"
+            return f"{item_id} no longer exists"
         if item.rev != step.revisions.get(item_id):
             return f"{item_id} was changed meanwhile"
     for item_id in proposal.leaving:
         reason = _exemption(items[item_id], step)
         if reason is not None:
-            return f"{item_id} stays: {reason}"
+            return f"{item_id} is exempt: {reason}"
     return None
 
 
@@ -222,7 +222,7 @@ def _apply_step(step: Step, run: str, work: JobContext) -> AppliedProposal | Blo
         made = outcome
     record_step(StepRecord(run, job.name, proposal), made, work)
     if proposal.links:
-        work.store.add_links(proposal.links, now=work.now)
+        work.store.graph.add_links(proposal.links, now=work.now)
     ended = _retire_memories(step, run, work)
     for deed in proposal.actions:
         deed(work)
@@ -233,11 +233,11 @@ def _retire_memories(step: Step, run: str, work: JobContext) -> Sequence[str]:
     """End memories and set statuses of unchanged revisions; return what left recall."""
     proposal, actor = step.proposal, work.writing().actor
     for status in dict.fromkeys(status for _, status in proposal.statuses):
-        ids = [item for item, wanted in proposal.statuses if wanted == status]
-        work.store.set_status(ids, status, actor=actor, now=work.now, only=step.revisions)
+        ids = [item for item, new_status in proposal.statuses if new_status == status]
+        work.store.items.set_status(ids, status, actor=actor, now=work.now, only=step.revisions)
     if not proposal.ends:
         return proposal.leaving
-    return work.store.end(
+    return work.store.items.end(
         proposal.ends,
         how=f"{step.job.name}:{run}",
         actor=actor,
@@ -264,11 +264,11 @@ def undo_run(run: str, work: JobContext, *, preview: bool = False) -> UndoResult
     """
     trail = run_trail(run, work.store)
     if trail is None:
-        raise NotFound(f"there is no run {run!r}", remedy="bethink maintain --runs")
+        raise NotFound(f"there is no run {run!r}", remedy="list runs with: bethink maintain --runs")
     undone = _preview_undo(run, trail, work)
     if not (undone.restored or undone.ended or undone.judged or undone.unlinked):
-        told = "was undone already" if trail.undone else "changed nothing that could be undone"
-        raise Refused(f"{run} {told}")
+        reason = "was already undone" if trail.undone else "made no change that can be undone"
+        raise Refused(f"{run} {reason}")
     if not preview:
         _apply_undo(undone, trail, work)
     return undone._replace(preview=preview)
@@ -276,7 +276,7 @@ def undo_run(run: str, work: JobContext, *, preview: bool = False) -> UndoResult
 
 def _preview_undo(run: str, trail: RunTrail, work: JobContext) -> UndoResult:
     judged_ids = [item for item, _, _ in trail.statuses]
-    items = work.store.get([*trail.made, *trail.ended, *judged_ids])
+    items = work.store.items.get([*trail.made, *trail.ended, *judged_ids])
     restored = [
         item_id
         for item_id in trail.ended
@@ -284,7 +284,9 @@ def _preview_undo(run: str, trail: RunTrail, work: JobContext) -> UndoResult:
         and items[item_id].live_to is not None
         and (items[item_id].ended_by or "").endswith(f":{run}")
     ]
-    ended = [one for one in trail.made if one in items and items[one].live_to is None]
+    ended = [
+        made_id for made_id in trail.made if made_id in items and items[made_id].live_to is None
+    ]
     judged = [
         (item_id, before)
         for item_id, before, after in trail.statuses
@@ -292,7 +294,7 @@ def _preview_undo(run: str, trail: RunTrail, work: JobContext) -> UndoResult:
     ]
     there = {
         (link.src.id, link.type, link.dst.id)
-        for link in work.store.links_of([src for src, _, _ in trail.links], incoming=False)
+        for link in work.store.graph.links_of([src for src, _, _ in trail.links], incoming=False)
     }
     unlinked = len(there.intersection(trail.links))
     return UndoResult(run, tuple(restored), tuple(ended), tuple(judged), unlinked, preview=True)
@@ -301,15 +303,15 @@ def _preview_undo(run: str, trail: RunTrail, work: JobContext) -> UndoResult:
 def _apply_undo(undone: UndoResult, trail: RunTrail, work: JobContext) -> None:
     store, now = work.store, work.now
     if undone.restored:
-        store.restore(undone.restored, actor=ACTOR, now=now)
+        store.items.restore(undone.restored, actor=ACTOR, now=now)
     for item_id, before in undone.judged:
-        store.set_status([item_id], before, actor=ACTOR, now=now)  # type: ignore[arg-type]
+        store.items.set_status([item_id], before, actor=ACTOR, now=now)  # type: ignore[arg-type]
     if undone.unlinked:
-        store.remove_links(
+        store.graph.remove_links(
             [Link(Node("item", src), Node("item", dst), kind) for src, kind, dst in trail.links],
             actor=ACTOR,
             now=now,
         )
     if undone.ended:
-        store.end(undone.ended, how=f"undone:{undone.run}", actor=ACTOR, now=now)
+        store.items.end(undone.ended, how=f"undone:{undone.run}", actor=ACTOR, now=now)
     record_undo(undone.run, work)

@@ -60,15 +60,15 @@ def erase(reach: RemovalImpact, work: JobContext, *, actor: str) -> EraseResult:
     themselves, by which everything else is found, are erased last.
     """
     doubtful = [*reach.mixed, *descendants_of(reach.mixed, work.store)]
-    doubtful = [one for one in dict.fromkeys(doubtful) if one not in reach.removed_ids]
-    restored = work.store.restore(reach.orphans, actor=actor, now=work.now)
+    doubtful = [item_id for item_id in dict.fromkeys(doubtful) if item_id not in reach.removed_ids]
+    restored = work.store.items.restore(reach.orphans, actor=actor, now=work.now)
     restored += reactivate_superseded(list(reach.removed_ids), work.writing())
-    work.store.set_status(doubtful, QUARANTINED, actor=actor, now=work.now)
+    work.store.items.set_status(doubtful, QUARANTINED, actor=actor, now=work.now)
     revisions = _all_revisions([*reach.removed_ids, *doubtful], work.store)
     notes = rewrite_notes_without(revisions, work)
     bridge_supersession(reach.removed_ids, work.writing())
-    receipt = work.store.erase(reach.removed_ids, actor=actor, now=work.now)
-    # Somebody may have written a note just before they were gone.
+    receipt = work.store.items.erase(reach.removed_ids, actor=actor, now=work.now)
+    # A note may have been written just before they were removed.
     late = rewrite_notes_without(revisions, work)
     return EraseResult(receipt, tuple(sorted({*notes, *late})), tuple(restored), tuple(doubtful))
 
@@ -80,9 +80,12 @@ def revoke(
 
     Quarantined memories can still be looked at, and undoing the run restores them.
     """
-    ids = tuple(work.store.from_source(source))
+    ids = tuple(work.store.items.from_source(source))
     if not ids:
-        raise NotFound(f"nothing came from {source!r}", remedy="bethink show ID names a source")
+        raise NotFound(
+            f"no memory has the source {source!r}",
+            remedy="find the source of a memory with: bethink show ID",
+        )
     descendants = tuple(descendants_of(ids, work.store))
     going = (*ids, *descendants)
     orphans = orphans_of(going, set(going), work.store)
@@ -93,20 +96,22 @@ def revoke(
         done = erase(RemovalImpact(ids, descendants, (), orphans), work, actor=actor)
         return would._replace(erased=done, notes=done.notes)
     run = begin_run({"revoke": 1}, work)
-    before = {item.id: item.status for item in work.store.get(going).values()}
+    before = {item.id: item.status for item in work.store.items.get(going).values()}
     back = find_reactivatable(going, work.writing())
-    judged = [(one, before[one], QUARANTINED) for one in before]
-    record_status_changes(run, [*judged, *((one, "superseded", "active") for one in back)], work)
-    work.store.restore(orphans, actor=actor, now=work.now)
-    work.store.set_status(back, "active", actor=actor, now=work.now)
-    work.store.set_status(going, QUARANTINED, actor=actor, now=work.now)
+    judged = [(item_id, before[item_id], QUARANTINED) for item_id in before]
+    record_status_changes(
+        run, [*judged, *((item_id, "superseded", "active") for item_id in back)], work
+    )
+    work.store.items.restore(orphans, actor=actor, now=work.now)
+    work.store.items.set_status(back, "active", actor=actor, now=work.now)
+    work.store.items.set_status(going, QUARANTINED, actor=actor, now=work.now)
     return would._replace(
         run=run, notes=rewrite_notes_without(_all_revisions(going, work.store), work)
     )
 
 
 def _all_revisions(ids: Sequence[str], store: Store) -> list[Item]:
-    return [revision for one in ids for revision in store.history(one)]
+    return [revision for item_id in ids for revision in store.items.history(item_id)]
 
 
 class Blocked(NamedTuple):
@@ -126,7 +131,7 @@ def successor_key(job: Job, proposal: Proposal, work: JobContext) -> str:
     assert proposal.successor is not None
     if proposal.successor.key is not None:
         return proposal.successor.key
-    items = work.store.get(list(proposal.lineage))
+    items = work.store.items.get(list(proposal.lineage))
     said = sorted((item.id, item.text) for item in items.values())
     digest = hashlib.sha256(json.dumps(said, ensure_ascii=False).encode()).hexdigest()
     return f"{job.name}:{digest}"
@@ -137,14 +142,14 @@ def find_successor(job: Job, proposal: Proposal, work: JobContext) -> Successor 
 
     One that was undone or forgotten since is not made again.
     """
-    used = work.store.find_key(successor_key(job, proposal, work))
+    used = work.store.items.find_key(successor_key(job, proposal, work))
     if used is None:
         return None
-    item = work.store.get([used[0]]).get(used[0])
+    item = work.store.items.get([used[0]]).get(used[0])
     if item is None or item.live_to is not None:
-        return Blocked("it was done before and undone")
+        return Blocked("it was done before and then undone")
     if item.id in proposal.ends or not is_made_by(item, job.name):
-        return Blocked(f"{item.id} says the same already")
+        return Blocked(f"{item.id} already says the same")
     return Successor(item.id)
 
 
@@ -158,14 +163,14 @@ def ensure_successor(
     made = known or _store_successor(job, proposal, run, work)
     if isinstance(made, Blocked):
         return made
-    parents = work.store.get(list(proposal.lineage))
+    parents = work.store.items.get(list(proposal.lineage))
     if len(parents) < len(proposal.lineage):
-        # Erased while the successor was on its way: it may repeat what is not to be.
-        work.store.erase([made.id], actor=work.writing().actor, now=work.now)
+        # Erased while the successor was being stored: the successor may repeat erased text.
+        work.store.items.erase([made.id], actor=work.writing().actor, now=work.now)
         return Blocked("one of its memories was erased meanwhile")
     me = Node("item", made.id)
     links = [Link(me, Node("item", parent), "derives_from") for parent in proposal.lineage]
-    work.store.add_links(links, now=work.now)
+    work.store.graph.add_links(links, now=work.now)
     return made if _is_recallable(made.id, work) else Blocked(f"{made.id} cannot be recalled yet")
 
 
@@ -180,8 +185,8 @@ def _store_successor(
     except Refused as error:
         return Blocked(f"its text was refused: {error.message}")
     if kept.id != draft.id:
-        # Somebody's own memory does not become a stand-in: it would go when that does.
-        return Blocked(f"{kept.id} says the same already")
+        # A user's own memory must not become a successor: undoing the run would remove it.
+        return Blocked(f"{kept.id} already says the same")
     return Successor(kept.id)
 
 
@@ -192,16 +197,16 @@ def with_inherited_fields(job: Job, proposal: Proposal, run: str, work: JobConte
     pipeline enforces the trust itself).
     """
     assert proposal.successor is not None
-    parents = list(work.store.get(list(proposal.lineage)).values())
+    parents = list(work.store.items.get(list(proposal.lineage)).values())
     draft = proposal.successor
-    told: dict[str, Any] = {"made_by": "rules", **draft.metadata, "run": run, "job": job.name}
+    metadata: dict[str, Any] = {"made_by": "rules", **draft.metadata, "run": run, "job": job.name}
     return draft._replace(
         id=work.make_id(work.now),
         key=successor_key(job, proposal, work),
         source=f"maintain:{job.name}",
         source_class=DERIVED_SOURCE,
         derives_from=proposal.lineage,
-        metadata=told,
+        metadata=metadata,
         force=True,
         **_inherited_fields(draft, parents),
     )
@@ -209,10 +214,12 @@ def with_inherited_fields(job: Job, proposal: Proposal, run: str, work: JobConte
 
 def _inherited_fields(draft: Draft, parents: list[Item]) -> dict[str, Any]:
     return {
-        "trust": min([one.trust for one in parents], default=draft.trust),
-        "classification": max([draft.classification, *(one.classification for one in parents)]),
-        "integrity": min([draft.integrity, *(one.integrity for one in parents)]),
-        "credibility": max([one.credibility for one in parents], default=draft.credibility),
+        "trust": min([parent.trust for parent in parents], default=draft.trust),
+        "classification": max(
+            [draft.classification, *(parent.classification for parent in parents)]
+        ),
+        "integrity": min([draft.integrity, *(parent.integrity for parent in parents)]),
+        "credibility": max([parent.credibility for parent in parents], default=draft.credibility),
         "pinned": False,
     }
 
@@ -221,11 +228,14 @@ def _is_recallable(item_id: str, work: JobContext) -> bool:
     """Whether recall finds it by its words and, where there is a model, its vector."""
     store = work.store
     scope = Scope(Filters(ids=(item_id,), max_classification=3), work.now)
-    found = store.browse(scope, limit=1)
+    found = store.items.browse(scope, limit=1)
     if not found:
         return False
     words = found[0].text[:500]
-    if store.terms(words) and not store.search_text(TextSearch(words, depth=1), scope).matches:
+    if (
+        store.search.terms(words)
+        and not store.search.text(TextSearch(words, depth=1), scope).matches
+    ):
         return False
     embedder = work.embedder
-    return embedder is None or item_id in store.embeddings([item_id], embedder.model)
+    return embedder is None or item_id in store.vectors.embeddings([item_id], embedder.model)

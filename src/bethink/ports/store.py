@@ -1,4 +1,8 @@
-"""Port of a store: search, graph, threads, writes, files, notes, administration."""
+"""Port of a store: one space in six parts, each a protocol of at most 15 methods.
+
+A second store implements the six and combines them in one object that is a `Store`; the
+laws are in ``tests/conformance``.
+"""
 
 from __future__ import annotations
 
@@ -47,40 +51,6 @@ class ForgottenFiles(NamedTuple):
     out_of_reach: tuple[str, ...] = ()
 
 
-class FileStore(Protocol):
-    """File records: edits and snapshots."""
-
-    def note_edits(self, edits: Sequence[FileEdit], *, actor: str, now: datetime) -> int:
-        """Add edits, ignoring those already recorded; return how many were new."""
-        ...
-
-    def file_history(
-        self, part: str, *, intents: int = 10, items: int = 20, max_classification: int = 3
-    ) -> FileHistory:
-        """The history of all files whose path contains this text.
-
-        Edits reported in a memory above the classification are left out.
-        """
-        ...
-
-    def file_snapshot(self, path: str) -> FileSnapshot | None:
-        """The state of a file when it was last read, if it was."""
-        ...
-
-    def keep_file_snapshot(self, look: FileSnapshot) -> None: ...
-
-    def files_known(self, part: str) -> ForgottenFiles:
-        """How much `forget_files` would remove."""
-        ...
-
-    def forget_files(self, part: str, *, actor: str, now: datetime) -> ForgottenFiles:
-        """Remove every edit and snapshot of files whose path contains this text, down to the bytes.
-
-        The journal records how many, not which.
-        """
-        ...
-
-
 class NoteFile(NamedTuple):
     """One note file: its stem, the half-open period it covers, and its modification time."""
 
@@ -109,31 +79,31 @@ class NoteStore(Protocol):
         ...
 
 
-class SearchStore(Protocol):
+class ItemSearch(Protocol):
     """Searches for items. Every search is exact within its scope.
 
     Filters are applied before any cut, so fewer than ``depth`` matches means there are no more.
     """
 
-    def search_text(self, search: TextSearch, scope: Scope) -> SearchResult:
+    def text(self, search: TextSearch, scope: Scope) -> SearchResult:
         """Items with any of the query's words, ranked by BM25. Any text is a valid query."""
         ...
 
-    def search_substring(self, text: str, depth: int, scope: Scope) -> SearchResult:
+    def substring(self, text: str, depth: int, scope: Scope) -> SearchResult:
         """Items that contain parts of the query's words, or misspelt forms of them.
 
         The score is the share of the query that was found, 0 to 1.
         """
         ...
 
-    def search_vector(self, vector: Vector, model: str, depth: int, scope: Scope) -> SearchResult:
+    def vector(self, vector: Vector, model: str, depth: int, scope: Scope) -> SearchResult:
         """Nearest items by cosine among the vectors of ``model``; others are never compared.
 
         Raises ModelError when there are vectors, but none of this model.
         """
         ...
 
-    def search_pieces(self, search: TrigramSearch, scope: Scope) -> SearchResult:
+    def pieces(self, search: TrigramSearch, scope: Scope) -> SearchResult:
         """Items that match trigrams of the query's words: infixes, z and y swapped, partial words.
 
         The score is the share of the query that was found, 0 to 1. Of a word with very many
@@ -141,16 +111,14 @@ class SearchStore(Protocol):
         """
         ...
 
-    def search_signature(
-        self, text: str, depth: int, min_likeness: float, scope: Scope
-    ) -> SearchResult:
+    def signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> SearchResult:
         """Items with similar words, by 256-bit signatures.
 
         The score is the share of equal bits, corrected for the question's length; 0.5 is chance.
         """
         ...
 
-    def search_time(
+    def time(
         self,
         start: datetime,
         end: datetime,
@@ -165,16 +133,12 @@ class SearchStore(Protocol):
         """
         ...
 
-    def search_entities(self, entities: Sequence[str], depth: int, scope: Scope) -> SearchResult:
+    def entities(self, entities: Sequence[str], depth: int, scope: Scope) -> SearchResult:
         """Items that mention the entities (ids); the score is the share mentioned."""
         ...
 
-    def browse(self, scope: Scope, *, limit: int, after: str | None = None) -> list[Item]:
-        """Items by ``stored_at``, then id, newest first, one page at a time."""
-        ...
-
-    def around(self, item_id: str, *, window: int, scope: Scope) -> list[Item]:
-        """The items stored or said just before and after one, oldest first."""
+    def mentioning(self, entities: Sequence[str], each: int, scope: Scope) -> dict[str, list[Item]]:
+        """For every entity (id) the items that mention it, newest first, at most ``each``."""
         ...
 
     def terms(self, text: str) -> tuple[str, ...]:
@@ -190,8 +154,95 @@ class SearchStore(Protocol):
         ...
 
 
+class ItemStore(Protocol):
+    """Items and their revisions: read, write, end and erase them.
+
+    Each write is one transaction; when it returns, the change survives a crash.
+    """
+
+    def put(self, records: Sequence[Record], *, actor: str, now: datetime) -> list[PutResult]:
+        """Store records in one transaction.
+
+        A turn without a number is appended to its session, and every turn is linked to the one
+        before it (``follows``).
+        """
+        ...
+
+    def get(self, ids: Sequence[str], *, as_of: datetime | None = None) -> dict[str, Item]:
+        """Items by id, ended ones too (their ``live_to`` is set).
+
+        With ``as_of`` their state at that moment, including those ended by then.
+        """
+        ...
+
+    def resolve(self, part: str) -> list[str]:
+        """Ids that begin or end with these characters (at most ten)."""
+        ...
+
+    def history(self, item_id: str) -> list[Item]:
+        """All revisions of an item, oldest first."""
+        ...
+
+    def browse(self, scope: Scope, *, limit: int, after: str | None = None) -> list[Item]:
+        """Items by ``stored_at``, then id, newest first, one page at a time."""
+        ...
+
+    def around(self, item_id: str, *, window: int, scope: Scope) -> list[Item]:
+        """The items stored or said just before and after one, oldest first."""
+        ...
+
+    def from_source(self, source: str) -> list[str]:
+        """Ids of all items from a source or by that actor (``http:laptop``), forgotten ones too."""
+        ...
+
+    def find_key(self, key: str) -> tuple[str, str] | None:
+        """The item stored under an idempotency key, and its fingerprint."""
+        ...
+
+    def find_duplicates(self, fingerprint: str, sketch: Sequence[int], scope: Scope) -> list[Item]:
+        """Live items with the same fingerprint or sharing a band of the sketch."""
+        ...
+
+    def slots(self, wanted: Sequence[tuple[str, str]], scope: Scope) -> list[Item]:
+        """Live items that state a fact of one of these subjects and attributes, newest first."""
+        ...
+
+    def end(
+        self,
+        ids: Sequence[str],
+        *,
+        how: str,
+        actor: str,
+        now: datetime,
+        only: Mapping[str, int] | None = None,
+    ) -> list[str]:
+        """Soft-delete items: no longer recalled, still in the history. Return those ended.
+
+        ``only`` skips items that are no longer at the revision it gives for their id.
+        """
+        ...
+
+    def restore(self, ids: Sequence[str], *, actor: str, now: datetime) -> list[str]: ...
+
+    def set_status(
+        self,
+        ids: Sequence[str],
+        status: Status,
+        *,
+        actor: str,
+        now: datetime,
+        only: Mapping[str, int] | None = None,
+    ) -> None:
+        """Set the status of items' last revision, forgotten ones too; ``only`` as for `end`."""
+        ...
+
+    def erase(self, ids: Sequence[str], *, actor: str, now: datetime) -> EraseReceipt:
+        """Remove items, all their revisions and all derived data; no byte stays."""
+        ...
+
+
 class GraphStore(Protocol):
-    """Entities, links and usage."""
+    """Entities, their names, and links between items and entities."""
 
     def find_entities(
         self, text: str, limit: int = 8, *, as_of: datetime | None = None
@@ -204,6 +255,13 @@ class GraphStore(Protocol):
 
     def entities(self, *, prefix: str = "", limit: int = 100, offset: int = 0) -> list[Entity]:
         """Entities by number of mentions, highest first."""
+        ...
+
+    def list_entities(self, wanted: EntityListing, now: datetime) -> list[Entity]:
+        """Entities by 10 × momentum + 0.5 × memories − 2 × years since the last mention.
+
+        The momentum is current; memories are counted by layer and pinned.
+        """
         ...
 
     def near_entities(
@@ -224,16 +282,16 @@ class GraphStore(Protocol):
         """
         ...
 
-    def mentioning(self, entities: Sequence[str], each: int, scope: Scope) -> dict[str, list[Item]]:
-        """For every entity (id) the items that mention it, newest first, at most ``each``."""
+    def other_names(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """For each normalized name that an entity has: all names of every such entity."""
         ...
 
-    def unembedded_entities(self, model: str, limit: int) -> list[Entity]:
-        """Entities without a vector of this model."""
+    def merge_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
+        """Transfer the names, mentions and edges of one entity (id) to another."""
         ...
 
-    def lacking_vectors(self, entities: Sequence[str], model: str) -> list[str]:
-        """Those of the entities (ids, stored or not) that have no vector of this model."""
+    def split_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
+        """Undo a merge of two entities."""
         ...
 
     def links_of(
@@ -270,14 +328,6 @@ class GraphStore(Protocol):
         """Remove links by their ends and type; return how many existed."""
         ...
 
-    def merge_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
-        """Transfer the names, mentions and edges of one entity (id) to another."""
-        ...
-
-    def split_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
-        """Undo a merge of two entities."""
-        ...
-
     def siblings(
         self,
         ids: Sequence[str],
@@ -293,24 +343,13 @@ class GraphStore(Protocol):
         """
         ...
 
-    def activity(self, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
+    def mention_activity(self, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
         """Counts of memories about entities (ids) up to a moment; unknown ids are left out."""
         ...
 
-    def momenta(self, entities: Sequence[str], now: datetime) -> dict[str, Momentum]:
-        """The momentum of entities (ids) at a moment; unknown ids are left out."""
-        ...
 
-    def list_entities(self, wanted: EntityListing, now: datetime) -> list[Entity]:
-        """Entities by 10 × momentum + 0.5 × memories − 2 × years since the last mention.
-
-        The momentum is current; memories are counted by layer and pinned.
-        """
-        ...
-
-    def usage(self, ids: Sequence[str], now: datetime) -> dict[str, Usage]:
-        """Usage of items up to a moment; items never used are left out."""
-        ...
+class VectorStore(Protocol):
+    """Vectors of items and entities, and signatures: what can be derived again."""
 
     def embeddings(
         self, ids: Sequence[str], model: str, *, as_of: datetime | None = None
@@ -318,9 +357,55 @@ class GraphStore(Protocol):
         """The vectors of this model that items have, or had at a moment."""
         ...
 
+    def set_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
+        """Add or replace vectors.
 
-class ThreadStore(Protocol):
-    """Long-running topics."""
+        The first call for a new model makes it the current one; vectors of other models are
+        removed once none of them is needed.
+        """
+        ...
+
+    def unembedded(self, model: str, limit: int) -> list[Item]:
+        """Live items that have no vector of this model."""
+        ...
+
+    def set_entity_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
+        """Add or replace the vectors of entities (ids)."""
+        ...
+
+    def unembedded_entities(self, model: str, limit: int) -> list[Entity]:
+        """Entities without a vector of this model."""
+        ...
+
+    def lacking_vectors(self, entities: Sequence[str], model: str) -> list[str]:
+        """Those of the entities (ids, stored or not) that have no vector of this model."""
+        ...
+
+    def make_signatures(self, limit: int) -> int:
+        """Create missing signatures, at most ``limit``; return how many were created."""
+        ...
+
+
+class ActivityStore(Protocol):
+    """What happens around items: their use, momentum of entities, threads, file edits."""
+
+    def note_use(
+        self, ids: Sequence[str], now: datetime, *, fading: UsageDecay | None = None
+    ) -> None:
+        """Count one recall and the items it returned; with ``fading`` apply usage decay."""
+        ...
+
+    def usage(self, ids: Sequence[str], now: datetime) -> dict[str, Usage]:
+        """Usage of items up to a moment; items never used are left out."""
+        ...
+
+    def momenta(self, entities: Sequence[str], now: datetime) -> dict[str, Momentum]:
+        """The momentum of entities (ids) at a moment; unknown ids are left out."""
+        ...
+
+    def set_momenta(self, values: Mapping[str, float], now: datetime) -> None:
+        """Store the computed momentum of entities (ids); unknown ids are ignored."""
+        ...
 
     def put_thread(self, thread: Thread, *, actor: str, now: datetime) -> None:
         """Store a whole thread, replacing the one with its id.
@@ -343,128 +428,39 @@ class ThreadStore(Protocol):
         """Threads that any of these items belongs to, by id."""
         ...
 
+    def note_edits(self, edits: Sequence[FileEdit], *, actor: str, now: datetime) -> int:
+        """Add edits, ignoring those already recorded; return how many were new."""
+        ...
 
-class WriteStore(Protocol):
-    """Writes. Each call is one transaction; when it returns, the change survives a crash."""
+    def file_history(
+        self, part: str, *, intents: int = 10, items: int = 20, max_classification: int = 3
+    ) -> FileHistory:
+        """The history of all files whose path contains this text.
 
-    def put(self, records: Sequence[Record], *, actor: str, now: datetime) -> list[PutResult]:
-        """Store records in one transaction.
-
-        A turn without a number is appended to its session, and every turn is linked to the one
-        before it (``follows``).
+        Edits reported in a memory above the classification are left out.
         """
         ...
 
-    def find_duplicates(self, fingerprint: str, sketch: Sequence[int], scope: Scope) -> list[Item]:
-        """Live items with the same fingerprint or sharing a band of the sketch."""
+    def file_snapshot(self, path: str) -> FileSnapshot | None:
+        """The state of a file when it was last read, if it was."""
         ...
 
-    def other_names(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """For each normalized name that an entity has: all names of every such entity."""
-        ...
+    def keep_file_snapshot(self, look: FileSnapshot) -> None: ...
 
-    def slots(self, wanted: Sequence[tuple[str, str]], scope: Scope) -> list[Item]:
-        """Live items that state a fact of one of these subjects and attributes, newest first."""
-        ...
+    def forget_files(
+        self, part: str, *, actor: str, now: datetime, preview: bool = False
+    ) -> ForgottenFiles:
+        """Remove every edit and snapshot of files whose path contains this text, down to the bytes.
 
-    def find_key(self, key: str) -> tuple[str, str] | None:
-        """The item stored under an idempotency key, and its fingerprint."""
-        ...
-
-    def end(
-        self,
-        ids: Sequence[str],
-        *,
-        how: str,
-        actor: str,
-        now: datetime,
-        only: Mapping[str, int] | None = None,
-    ) -> list[str]:
-        """Soft-delete items: no longer recalled, still in the history. Return those ended.
-
-        ``only`` skips items that are no longer at the revision it gives for their id.
+        The journal records how many, not which. With ``preview`` nothing is removed.
         """
-        ...
-
-    def restore(self, ids: Sequence[str], *, actor: str, now: datetime) -> list[str]: ...
-
-    def set_status(
-        self,
-        ids: Sequence[str],
-        status: Status,
-        *,
-        actor: str,
-        now: datetime,
-        only: Mapping[str, int] | None = None,
-    ) -> None:
-        """Set the status of items' last revision, forgotten ones too; ``only`` as for `end`."""
-        ...
-
-    def erase(self, ids: Sequence[str], *, actor: str, now: datetime) -> EraseReceipt:
-        """Remove items, all their revisions and all derived data; no byte stays."""
-        ...
-
-    def note_use(
-        self, ids: Sequence[str], now: datetime, *, fading: UsageDecay | None = None
-    ) -> None:
-        """Count one recall and the items it returned; with ``fading`` apply usage decay."""
-        ...
-
-    def make_signatures(self, limit: int) -> int:
-        """Create missing signatures, at most ``limit``; return how many were created."""
-        ...
-
-    def set_momenta(self, values: Mapping[str, float], now: datetime) -> None:
-        """Store the computed momentum of entities (ids); unknown ids are ignored."""
-        ...
-
-    def unembedded(self, model: str, limit: int) -> list[Item]:
-        """Live items that have no vector of this model."""
-        ...
-
-    def set_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
-        """Add or replace vectors.
-
-        The first call for a new model makes it the current one; vectors of other models are
-        removed once none of them is needed.
-        """
-        ...
-
-    def set_entity_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
-        """Add or replace the vectors of entities (ids)."""
         ...
 
 
 class StoreAdmin(Protocol):
-    """Administration of the store: lookup, journal, backup, checks."""
-
-    @property
-    def space(self) -> str: ...
-
-    def snapshot(self) -> AbstractContextManager[None]:
-        """While held, all reads of this thread see one moment; writes are not allowed."""
-        ...
-
-    def get(self, ids: Sequence[str], *, as_of: datetime | None = None) -> dict[str, Item]:
-        """Items by id, ended ones too (their ``live_to`` is set).
-
-        With ``as_of`` their state at that moment, including those ended by then.
-        """
-        ...
-
-    def resolve(self, part: str) -> list[str]:
-        """Ids that begin or end with these characters (at most ten)."""
-        ...
-
-    def history(self, item_id: str) -> list[Item]:
-        """All revisions of an item, oldest first."""
-        ...
+    """Administration of the store: journal, statistics, backup, checks."""
 
     def events(self, *, after: int = 0, limit: int = 100) -> list[Event]: ...
-
-    def from_source(self, source: str) -> list[str]:
-        """Ids of all items from a source or by that actor (``http:laptop``), forgotten ones too."""
-        ...
 
     def changes(self, *, item: str | None, actor: str | None, limit: int) -> list[Event]:
         """The last journal entries, newest first, optionally of one memory or one actor."""
@@ -498,8 +494,37 @@ class StoreAdmin(Protocol):
 
     def check(self, *, repair: bool = False) -> list[CheckResult]: ...
 
-    def close(self) -> None: ...
 
+class Store(Protocol):
+    """The store of one space: six parts over the same data. Thread-safe."""
 
-class Store(SearchStore, GraphStore, ThreadStore, WriteStore, FileStore, StoreAdmin, Protocol):
-    """The store of one space. Thread-safe."""
+    @property
+    def space(self) -> str:
+        """The name of the space."""
+        ...
+
+    @property
+    def search(self) -> ItemSearch: ...
+
+    @property
+    def items(self) -> ItemStore: ...
+
+    @property
+    def graph(self) -> GraphStore: ...
+
+    @property
+    def vectors(self) -> VectorStore: ...
+
+    @property
+    def activity(self) -> ActivityStore: ...
+
+    @property
+    def admin(self) -> StoreAdmin: ...
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """While held, all reads of this thread see one moment; writes are not allowed."""
+        ...
+
+    def close(self) -> None:
+        """Release everything that is open. Acknowledged writes are safe."""
+        ...

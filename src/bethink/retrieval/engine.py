@@ -164,7 +164,7 @@ def _answer_status(
         return "found", f"{len(passed)} relevant of {len(offered)} considered"
     if passed:
         return "found", f"all {len(passed)} relevant memories lie before offset {ctx.query.offset}"
-    if not ctx.store.count():
+    if not ctx.store.admin.count():
         return "nothing_stored", "nothing is stored in this space yet"
     if not offered:
         return "nothing_matched", _no_match_reason(ctx)

@@ -81,7 +81,7 @@ def _outgoing_links(nodes: Sequence[Node], store: Store, types: Sequence[str]) -
         return []
     place = {node: number for number, node in enumerate(nodes)}
     rank = {name: number for number, name in enumerate(types)}
-    links = store.links_of([node.id for node in nodes], types, incoming=False)
+    links = store.graph.links_of([node.id for node in nodes], types, incoming=False)
     own = [link for link in links if link.src in place]
     return sorted(
         own, key=lambda link: (place[link.src], rank.get(link.type, 0), link.dst.kind, link.dst.id)
@@ -93,7 +93,7 @@ def _visible_items(ids: Sequence[str], store: Store, scope: Scope) -> dict[str, 
     ceiling = scope.filters.max_classification
     open_to = Filters(max_classification=ceiling, include_superseded=True, include_expired=True)
     wide = Scope(open_to, scope.moment, scope.as_of)
-    items = store.get(sorted(set(ids)), as_of=scope.as_of)
+    items = store.items.get(sorted(set(ids)), as_of=scope.as_of)
     return {
         key: one
         for key, one in items.items()
@@ -133,7 +133,7 @@ class InsightNode(NamedTuple):
 def insight_tree(store: Store, scope: Scope) -> list[InsightNode]:
     """The insight forest, roots first; an insight under several parents appears under each."""
     insights = {item.id: item for item in _browse_all(store, scope)}
-    links = store.links_of(sorted(insights), ("derives_from",), incoming=False)
+    links = store.graph.links_of(sorted(insights), ("derives_from",), incoming=False)
     made_of: defaultdict[str, list[str]] = defaultdict(list)
     for link in links:
         if link.src.kind == link.dst.kind == "item" and link.src.id in insights:
@@ -163,7 +163,7 @@ def insight_tree(store: Store, scope: Scope) -> list[InsightNode]:
 def _browse_all(store: Store, scope: Scope) -> list[Item]:
     found: list[Item] = []
     last: str | None = None
-    while page := store.browse(scope, limit=_PAGE, after=last):
+    while page := store.items.browse(scope, limit=_PAGE, after=last):
         found += page
         last = page[-1].id
     return found
@@ -173,7 +173,7 @@ def _visible_sources(store: Store, ids: set[str], scope: Scope) -> dict[str, Ite
     """The sources of insights that the caller is allowed to see."""
     open_to = Filters(max_classification=scope.filters.max_classification, include_expired=True)
     wide = Scope(open_to, scope.moment, scope.as_of)
-    items = store.get(sorted(ids), as_of=scope.as_of)
+    items = store.items.get(sorted(ids), as_of=scope.as_of)
     return {key: item for key, item in items.items() if rejection_reason(item, wide) is None}
 
 

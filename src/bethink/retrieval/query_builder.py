@@ -112,8 +112,8 @@ def resolve_entity_filters(filters: Filters, store: Store) -> Filters:
     """Add the ids of entities that filters name by name or alias, so that every step can match."""
     if not filters.entities:
         return filters
-    known = [entity.id for name in filters.entities for entity in store.find_entities(name)]
-    known += [link.src.id for link in store.links_of(known, ("same_as",))]  # merged into them
+    known = [entity.id for name in filters.entities for entity in store.graph.find_entities(name)]
+    known += [link.src.id for link in store.graph.links_of(known, ("same_as",))]  # merged into them
     return replace(filters, entities=tuple(dict.fromkeys((*filters.entities, *known))))
 
 

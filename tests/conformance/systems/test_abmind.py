@@ -496,7 +496,7 @@ def test_a_note_can_be_looked_at_but_not_changed(noted: Memory) -> None:
     assert noted.get(wanted).source == "notes/daily_2026-11-14.md"
     assert "archive" in noted.explain("archive", wanted, profile="abmind")
     assert why.stage == "channels"
-    assert noted.store.usage([wanted], SATURDAY) == {}
+    assert noted.store.activity.usage([wanted], SATURDAY) == {}
     for change in (noted.forget, noted.update, noted.boost, noted.history, noted.timeline):
         with pytest.raises(NotFound):
             change(wanted)
@@ -544,7 +544,7 @@ def people(embedder: Embedder) -> Iterator[Memory]:
                         entities=["person:Erin"])  # fmt: skip
         opened.remember("The vault code is known to Alice and Frank", id="secret-note-00001",
                         classification=3)  # fmt: skip
-        opened.store.add_links(
+        opened.store.graph.add_links(
             [
                 edge("alice", "works_with", "bob", context=first.id),
                 edge("bob", "reports_to", "carol"),
@@ -582,7 +582,7 @@ def test_an_edge_from_nowhere_is_told_in_its_own_words(people: Memory) -> None:
     with pytest.raises(NotFound):
         people.get("edge:person:bob|likes|person:carol")
     people.recall("Bob and Carol", profile="abmind", track=True)
-    assert people.store.usage([item_id], NOW) == {}
+    assert people.store.activity.usage([item_id], NOW) == {}
     assert people.why_not(item_id, "Bob and Carol", profile="abmind").returned
 
 
@@ -648,7 +648,7 @@ def test_being_mentioned_together_is_an_edge_where_there_is_none(people: Memory)
 
 def test_one_entity_has_its_newest_edges(people: Memory) -> None:
     """Ten of each, of three entities at most."""
-    people.store.add_links([edge("bob", f"tie{n:02d}", "carol") for n in range(30)])
+    people.store.graph.add_links([edge("bob", f"tie{n:02d}", "carol") for n in range(30)])
 
     assert len(edges_of(people, "Bob", k=50)) == 10
     assert edges_of(people, "the pump") == {}
@@ -749,7 +749,7 @@ def test_spaced_recalls_strengthen(memory: Memory, days: tuple[float, ...], fact
     """By the mean interval; one recall has none."""
     stored = memory.remember("The pump in cellar nine leaks").id
     for day in days:
-        memory.store.note_use([stored], days_ago(30 - day))
+        memory.store.activity.note_use([stored], days_ago(30 - day))
     one = (Candidate(memory.get(stored), 1.0, (Evidence("x", "add", 1.0),)),)
 
     assert STAGES["spacing"]()(one, context(memory))[0].score == factor_
@@ -823,7 +823,7 @@ def test_only_what_was_returned_is_tracked(memory: Memory) -> None:
     untracked = memory.recall("pump", profile="abmind", k=2, track=False)
 
     everything = [one.id for one in memory.browse()]
-    usage = memory.store.usage(everything, NOW)
+    usage = memory.store.activity.usage(everything, NOW)
     assert set(usage) == set(ids(answer.hits)) == set(ids(untracked.hits))
     assert all(len(one.stamps) == 20 and one.recalls == 26 for one in usage.values())
 

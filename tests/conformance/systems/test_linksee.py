@@ -19,6 +19,7 @@ from bethink.retrieval.stages.assemble import token_cost
 from bethink.systems.linksee import Composite
 from bethink.testing import FixedClock
 from corpus import NOW
+from fallible import with_methods
 
 DAY = 24 * 3600
 PROFILE = "linksee"
@@ -39,7 +40,7 @@ def memory(clock: FixedClock) -> Iterator[Memory]:
 def use(memory: Memory, item: str, times: int = 1) -> None:
     """Marks a memory as recalled now."""
     for _ in range(times):
-        memory.store.note_use([item], memory._clock())
+        memory.store.activity.note_use([item], memory._clock())
 
 
 def hits(memory: Memory, text: str, **options: Any) -> list[dict[str, Any]]:
@@ -200,7 +201,7 @@ def test_an_unknown_band_is_refused_with_the_bands(memory: Memory) -> None:
 
 
 def stored_momentum(memory: Memory) -> tuple[float, datetime | None]:
-    (priya,) = memory.store.find_entities("Priya")
+    (priya,) = memory.store.graph.find_entities("Priya")
     return priya.momentum, priya.momentum_at
 
 
@@ -257,23 +258,16 @@ def test_the_liveliest_entity_counts(memory: Memory) -> None:
     assert noted.via == "person:priya"
 
 
-class Busy:
-    """A store whose entities somebody else keeps busy."""
-
-    def __init__(self, store: Any) -> None:
-        self._store_new = store
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store_new, name)
-
-    def set_momenta(self, values: Mapping[str, float], now: datetime) -> None:
-        raise StoreBusy("others were writing")
+def set_momenta(values: Mapping[str, float], now: datetime) -> None:
+    """A write while another process keeps the write lock."""
+    raise StoreBusy("others were writing")
 
 
 def test_a_busy_store_degrades_the_refresh(memory: Memory, clock: FixedClock) -> None:
     """The answer stands; what could not be kept is noted."""
     memory.remember("Priya found the leak in the resize worker")
-    busy = Memory(Busy(memory.store), clock=clock)  # type: ignore[arg-type]
+    store = with_methods(memory.store, "activity", set_momenta=set_momenta)
+    busy = Memory(store, clock=clock)
     answer = busy.recall("leak", profile=PROFILE, track=True)
 
     assert [hit.item.text for hit in answer.hits] == ["Priya found the leak in the resize worker"]

@@ -62,7 +62,7 @@ def direct(memory: Memory, **scores: float) -> Pool:
 
 def link(memory: Memory, src: str, dst: str, kind: str, weight: float) -> None:
     made = Link(Node("item", src), Node("item", dst), kind, weight=weight, created_at=NOW)
-    memory.store.add_links([made])
+    memory.store.graph.add_links([made])
 
 
 def by_id(pool: Pool) -> dict[str, Candidate]:
@@ -443,7 +443,7 @@ def test_the_past_knows_nothing_of_later_ties(memory: Memory) -> None:
     assert "m11" in by_id(THREADS(pool, later))
 
     put = replace(later.query, as_of=NOW)
-    memory.store.add_links(
+    memory.store.graph.add_links(
         [Link(Node("item", "m01"), Node("item", "m12"), "causes", created_at=NOW + timedelta(1))]
     )
     members = [Member("m00"), Member("m13", added_at=NOW + timedelta(hours=1))]

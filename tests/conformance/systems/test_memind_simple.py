@@ -201,7 +201,7 @@ def test_the_vector_channel_is_exact(told: Memory) -> None:
     """Cosine × time factor over all there is, not only over the first thirty cosines."""
     ctx = ask(told, "where do the keys and tokens live?")
     everything = told.browse(limit=500)
-    vectors = told.store.embeddings([one.id for one in everything], told.embedder.model)
+    vectors = told.store.vectors.embeddings([one.id for one in everything], told.embedder.model)
     question = ctx.embedding().vector
     best = {
         one.id: float(vectors[one.id].vector @ question) * time_factor(one, ctx, TimeDecay())[0]
@@ -340,7 +340,7 @@ def layered(embedder: Embedder) -> Iterator[Memory]:
             memory.remember(text, id=f"fact-{at}", parent="session-1", occurred_at=days_ago(at))
         memory.remember("Talk about the network of the building", level="raw", id="session-2")
         memory.remember("The printer is on the second floor", parent="session-2", id="printer")
-        memory.store.add_links(
+        memory.store.graph.add_links(
             [Link(Node("item", "fact-0"), Node("item", "printer"), "similar_to", weight=0.9)]
         )
         yield memory

@@ -48,7 +48,7 @@ def keep(memory: Memory, name: str, text: str, **about: Any) -> str:
 
 
 def relate(memory: Memory, src: str, kind: str, dst: str, weight: float = 1.0) -> None:
-    memory.store.add_links([Link(Node("item", src), Node("item", dst), kind, weight)])
+    memory.store.graph.add_links([Link(Node("item", src), Node("item", dst), kind, weight)])
 
 
 def context(memory: Memory, text: str = "question", **about: Any) -> Context:
@@ -56,7 +56,7 @@ def context(memory: Memory, text: str = "question", **about: Any) -> Context:
 
 
 def starting(memory: Memory, scores: Mapping[str, float]) -> tuple[Candidate, ...]:
-    items = memory.store.get(list(scores))
+    items = memory.store.items.get(list(scores))
     return tuple(
         Candidate(items[key]).with_evidence("start", "add", score) for key, score in scores.items()
     )

@@ -53,7 +53,7 @@ def fading(interval: int, returned: Mapping[str, float]) -> UsageDecay:
 
 
 def left(store: SqliteStore) -> dict[str, float]:
-    return {name: item.decay for name, item in store.get(list(NAMES)).items()}
+    return {name: item.decay for name, item in store.items.get(list(NAMES)).items()}
 
 
 returned = st.dictionaries(st.sampled_from(NAMES), st.floats(0, 1), max_size=2)
@@ -76,11 +76,11 @@ def test_the_closed_form_is_the_loop(
             now = at(seconds=now_s)
             if isinstance(what, str):
                 if what not in loop.left:
-                    store.put([record(what, stored_at=now)], actor="x", now=now)
+                    store.items.put([record(what, stored_at=now)], actor="x", now=now)
                     loop.left[what] = 1.0
                 continue
             known = {name: score for name, score in what.items() if name in loop.left}
-            store.note_use(list(known), now, fading=fading(interval, known))
+            store.activity.note_use(list(known), now, fading=fading(interval, known))
             loop.recall(known, now)
 
         assert left(store) == pytest.approx(loop.left, abs=1e-8)
@@ -91,14 +91,14 @@ def test_the_closed_form_is_the_loop(
 @pytest.fixture
 def store() -> Iterator[SqliteStore]:
     opened = SqliteStore.open(None, space="test")
-    opened.put([record("a"), record("b", level="insight")], actor="x", now=NOW)
+    opened.items.put([record("a"), record("b", level="insight")], actor="x", now=NOW)
     yield opened
     opened.close()
 
 
 def recall(store: SqliteStore, times: int, seconds: float = 0.0, **returned: float) -> None:
     for _ in range(times):
-        store.note_use(list(returned), at(seconds=seconds), fading=fading(20, returned))
+        store.activity.note_use(list(returned), at(seconds=seconds), fading=fading(20, returned))
 
 
 def test_every_twentieth_recall_takes_a_tenth(store: SqliteStore) -> None:
@@ -140,9 +140,12 @@ def test_every_way_of_looking_sees_the_same(store: SqliteStore) -> None:
     from records import scope
 
     def seen() -> set[float]:
-        found = store.search_entities(["person:x"], 5, scope()).matches
-        looked = [*store.browse(scope(), limit=5), *(match.item for match in found)]
-        return {item.decay for item in (*looked, *store.history("a"), *store.get(["b"]).values())}
+        found = store.search.entities(["person:x"], 5, scope()).matches
+        looked = [*store.items.browse(scope(), limit=5), *(match.item for match in found)]
+        return {
+            item.decay
+            for item in (*looked, *store.items.history("a"), *store.items.get(["b"]).values())
+        }
 
     assert seen() == {1.0}
     recall(store, 20)
@@ -164,10 +167,10 @@ def test_forgetting_outlives_the_process(tmp_path: Path) -> None:
     path = tmp_path / "space.db"
     for times, expected in ((19, 1.0), (1, 0.9), (20, 0.8)):
         opened = SqliteStore.open(path, space="test")
-        if not opened.count():
-            opened.put([record("a")], actor="x", now=NOW)
+        if not opened.admin.count():
+            opened.items.put([record("a")], actor="x", now=NOW)
         recall(opened, times)
-        assert opened.get(["a"])["a"].decay == expected
+        assert opened.items.get(["a"])["a"].decay == expected
         opened.close()
 
 
@@ -176,10 +179,10 @@ def test_an_export_keeps_what_is_left(store: SqliteStore) -> None:
     recall(store, 45)
     recall(store, 1, a=0.1)
     fresh, other = (SqliteStore.open(None, space="test") for _ in range(2))
-    other.put([record("c")], actor="x", now=NOW)
+    other.items.put([record("c")], actor="x", now=NOW)
     recall(other, 60)
     for target in (fresh, other):
-        target.load(list(store.dump()), actor="x", now=at(days=1))
+        target.admin.load(list(store.admin.dump()), actor="x", now=at(days=1))
 
     assert left(fresh) == left(store) == {"a": pytest.approx(0.83), "b": 0.8}
     assert left(other) == {**left(store), "c": pytest.approx(0.7)}
@@ -232,9 +235,11 @@ def test_forgetting_lowers_activation(memory: Memory) -> None:
     """What is left multiplies the next activation."""
     fast = replace(REMIND, gate=(), track=Track(decay_interval=1, decay_rate=0.5))
     first = memory.recall("near", profile=fast).hits[0]
-    memory.store.note_use([], NOW, fading=UsageDecay(1, 0.5, 60.0, {}))
-    memory.store.note_use([], memory._clock(), fading=UsageDecay(1, 0.5, 60.0, {}))
-    memory.store.note_use(["near"], memory._clock(), fading=UsageDecay(0, 0.5, 60.0, {"near": 0.4}))
+    memory.store.activity.note_use([], NOW, fading=UsageDecay(1, 0.5, 60.0, {}))
+    memory.store.activity.note_use([], memory._clock(), fading=UsageDecay(1, 0.5, 60.0, {}))
+    memory.store.activity.note_use(
+        ["near"], memory._clock(), fading=UsageDecay(0, 0.5, 60.0, {"near": 0.4})
+    )
     again = memory.recall("near", profile=fast).hits[0]
 
     assert memory.get("near").decay == pytest.approx(0.4)

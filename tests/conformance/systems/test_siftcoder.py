@@ -290,7 +290,7 @@ def test_superseded_memories_are_left_out_unless_pinned(memory: Memory) -> None:
             ("deploys take four minutes", False),
         )
     )
-    memory.store.set_status([old, kept], "superseded", actor="test", now=NOW)
+    memory.store.items.set_status([old, kept], "superseded", actor="test", now=NOW)
 
     def found(**options: Any) -> set[str]:
         answer = memory.recall("deploys", profile=PROFILE, **options)

@@ -23,7 +23,7 @@ def main(mode: str, path: str) -> None:
     sys.stdout.flush()
     if mode == "erase":
         for item in memory.browse(limit=1000, include_superseded=True):
-            if "canary" in item.text and memory.store.get([item.id]):
+            if "canary" in item.text and memory.store.items.get([item.id]):
                 memory.forget(item.id, erase=True)
     else:
         jobs = (Consolidate(most_group=3), "duplicates")

@@ -48,7 +48,7 @@ def write(path: str, log: int, prefix: str, count: str) -> None:
     while not int(count) or done < int(count):
         batch = [make_record(f"{prefix}-{done + n}", rng) for n in range(rng.choice((1, 1, 3)))]
         batch = batch[: int(count) - done] if int(count) else batch
-        kept = store.put(batch, actor=prefix, now=datetime.now(UTC))
+        kept = store.items.put(batch, actor=prefix, now=datetime.now(UTC))
         os.write(log, "".join(f"{one.id}\n" for one in kept).encode())
         done += len(batch)
     store.close()
@@ -59,7 +59,7 @@ def open_at(path: str, log: int, go: str) -> None:
     while not Path(go).exists():
         time.sleep(0.001)
     store = SqliteStore.open(Path(path), space="race")
-    store.put(
+    store.items.put(
         [make_record(f"p{os.getpid()}", random.Random(0))], actor="race", now=datetime.now(UTC)
     )
     store.close()

@@ -65,13 +65,13 @@ def test_what_is_borne_out_becomes_entities_a_slot_and_edges(opened):
     assert {"person:marit", "other:skagen"} <= set(item.entities)
     assert (item.subject, item.attribute) == ("harbour control", "location")
     assert item.metadata["fact"]["value"] == "skagen"
-    edges = memory.store.links_of(["person:marit"], ["works_on"], incoming=False)
+    edges = memory.store.graph.links_of(["person:marit"], ["works_on"], incoming=False)
     assert [(e.dst.id, e.source, e.context, e.confidence) for e in edges] == [
         ("other:skagen", "model", item_id, 0.8)
     ]
-    mentions = memory.store.links_of([item_id], ["mentions"], incoming=False)
+    mentions = memory.store.graph.links_of([item_id], ["mentions"], incoming=False)
     assert ("person:marit", "model") in {(link.dst.id, link.source) for link in mentions}
-    assert memory.store.links_of(["person:marit"], ["owns"]) == []
+    assert memory.store.graph.links_of(["person:marit"], ["owns"]) == []
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_model_never_takes_anything_out_of_recall(opened):
     memory.extract(new)
 
     assert memory.get(old).status == memory.get(new).status == "active"
-    links = memory.store.links_of([new], ["contradicts", "supersedes"])
+    links = memory.store.graph.links_of([new], ["contradicts", "supersedes"])
     assert [(link.type, link.source) for link in links] == [("contradicts", "model")]
     assert links[0].confidence < 0.8
 

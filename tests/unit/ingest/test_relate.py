@@ -31,8 +31,8 @@ def one(ctx: WriteContext, text: str, **about: object) -> Remembered:
 
 def edges(ctx: WriteContext, text: str) -> list[tuple[str, str, str]]:
     item = one(ctx, text).id
-    entities = sorted(ctx.store.get([item])[item].entities)
-    found = ctx.store.links_of(entities, incoming=False) if entities else []
+    entities = sorted(ctx.store.items.get([item])[item].entities)
+    found = ctx.store.graph.links_of(entities, incoming=False) if entities else []
     kept = [link for link in found if link.dst.kind == "entity"]
     assert all(link.context == item for link in kept)
     return [(link.src.id, link.type, link.dst.id) for link in kept]
@@ -67,7 +67,7 @@ def test_a_cause_named_by_its_id_is_linked(ctx):
 
     found = {
         (link.src.id, link.type, link.dst.id)
-        for link in ctx.store.links_of([outage], ["causes", "caused_by"])
+        for link in ctx.store.graph.links_of([outage], ["causes", "caused_by"])
     }
 
     assert found == {(cause, "causes", outage), (effect, "caused_by", outage)}
@@ -85,7 +85,7 @@ def test_a_turn_that_follows_from_the_one_before(ctx, together):
     else:
         first, second = (remember([draft], ctx)[0].id for draft in said)
 
-    links = ctx.store.links_of([second], ["caused_by"], incoming=False)
+    links = ctx.store.graph.links_of([second], ["caused_by"], incoming=False)
 
     assert [link.dst.id for link in links] == [first]
 
@@ -98,7 +98,7 @@ def test_a_clause_is_found_where_there_is_time_to_look(ctx):
 
     effect = one(ctx, "A seat was sold twice because the inventory lock expired").id
 
-    links = ctx.store.links_of([effect], ["caused_by"], incoming=False)
+    links = ctx.store.graph.links_of([effect], ["caused_by"], incoming=False)
     assert [link.dst.id for link in links] == [cause]
 
 
@@ -118,5 +118,5 @@ def test_what_means_nearly_the_same_is_related(ctx):
     similar = [c for c in slow.collisions if c.kind == "related"]
     assert 0 < len(similar) <= MAX_SIMILAR
     assert similar[0].resolve == f"bethink unlink {slow.id} similar_to {similar[0].id}"
-    links = ctx.store.links_of([slow.id], ["similar_to"], incoming=False)
+    links = ctx.store.graph.links_of([slow.id], ["similar_to"], incoming=False)
     assert {link.dst.id for link in links} >= {collision.id for collision in similar}

@@ -17,7 +17,7 @@ from bethink.model import Draft, Filters, Item, Remembered
 from bethink.models.embed.hashing import HashEmbedder
 from bethink.ports import Scope, TextSearch
 from bethink.store.sqlite import SqliteStore
-from fallible import Down, Overtaken
+from fallible import Down, overtaken
 from naughty import NAUGHTY
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -40,16 +40,16 @@ def stored(ctx: WriteContext, text: str, **about: object) -> Item:
 
 
 def get(ctx: WriteContext, item_id: str) -> Item:
-    return ctx.store.get([item_id])[item_id]
+    return ctx.store.items.get([item_id])[item_id]
 
 
 def found(ctx: WriteContext, text: str) -> list[str]:
     scope = Scope(Filters(max_classification=3), NOW)
-    return [match.item.text for match in ctx.store.search_text(TextSearch(text), scope).matches]
+    return [match.item.text for match in ctx.store.search.text(TextSearch(text), scope).matches]
 
 
 def links(ctx: WriteContext, item_id: str, kind: str) -> list[str]:
-    return [link.dst.id for link in ctx.store.links_of([item_id], [kind], incoming=False)]
+    return [link.dst.id for link in ctx.store.graph.links_of([item_id], [kind], incoming=False)]
 
 
 def test_a_draft_becomes_an_item(ctx):
@@ -84,7 +84,7 @@ def test_the_same_words_again_are_a_duplicate(ctx):
     assert (again.status, again.id) == ("duplicate", first.id)
     assert [(c.id, c.kind, c.similarity) for c in again.collisions] == [(first.id, "exact", 1.0)]
     assert other.status == "stored"
-    assert ctx.store.count() == 2
+    assert ctx.store.admin.count() == 2
 
 
 def test_duplicates_inside_a_batch_are_found(ctx):
@@ -93,7 +93,7 @@ def test_duplicates_inside_a_batch_are_found(ctx):
 
     assert [answer.status for answer in answers] == ["stored", "stored", "duplicate"]
     assert answers[2].id == answers[0].id
-    assert ctx.store.count() == 2
+    assert ctx.store.admin.count() == 2
 
 
 def test_what_happened_at_another_time_is_another_memory(ctx):
@@ -155,7 +155,7 @@ def test_nearly_the_same_words_are_kept_and_linked(ctx, text, near, together):
     assert second.collisions[0].kind == ("contradicts" if "rate limit" in text else "near")
     assert 0.5 < second.collisions[0].similarity < 1
     assert links(ctx, second.id, "similar_to") == [first.id]
-    assert ctx.store.count() == 2
+    assert ctx.store.admin.count() == 2
 
 
 def test_different_memories_do_not_collide(ctx):
@@ -181,7 +181,7 @@ def test_a_key_makes_a_retry_harmless(ctx):
     ):
         with pytest.raises(Conflict):
             remember(drafts, ctx)
-    assert ctx.store.count() == 2
+    assert ctx.store.admin.count() == 2
 
 
 def test_a_repeated_turn_takes_no_number(ctx):
@@ -204,7 +204,7 @@ def test_an_id_can_be_brought_along(ctx):
         one(ctx, "Some fact", id="import:1", level="raw")
     with pytest.raises(Conflict):
         remember([Draft("a1", id="x"), Draft("b1", id="x")], ctx)
-    ctx.store.end(["import:1"], how="forgotten", actor="tester", now=NOW)
+    ctx.store.items.end(["import:1"], how="forgotten", actor="tester", now=NOW)
     with pytest.raises(Conflict):
         one(ctx, "Some fact", id="import:1")
     with pytest.raises(Conflict):
@@ -216,7 +216,7 @@ def test_one_bad_draft_stops_the_batch_before_anything_is_stored(ctx):
     with pytest.raises(Refused):
         remember([Draft("good one"), Draft("   "), Draft("good two")], ctx)
 
-    assert ctx.store.count() == 0
+    assert ctx.store.admin.count() == 0
 
 
 def test_each_for_itself_reports_the_bad_and_stores_the_good(ctx):
@@ -254,7 +254,7 @@ def test_a_batch_has_a_limit(ctx):
 
     answers = remember([Draft(f"memory {i} about thing{i * 7}") for i in range(1_000)], ctx)
 
-    assert len({answer.id for answer in answers}) == ctx.store.count() == 1_000
+    assert len({answer.id for answer in answers}) == ctx.store.admin.count() == 1_000
 
 
 def test_nothing_is_no_batch(ctx):
@@ -458,13 +458,13 @@ def test_a_quicker_writer_has_the_answer(ctx, key, status):
     """What another process stored a moment ago is not stored twice."""
     text = "The deploy key lives in vault B"
     quicker: list[Remembered] = []
-    overtaken = Overtaken(ctx.store, lambda: quicker.append(one(ctx, text, key=key)))
+    late = overtaken(ctx.store, lambda: quicker.append(one(ctx, text, key=key)))
 
-    answer = one(WriteContext(overtaken, None, NOW, "tester", IdGenerator()), text, key=key)
+    answer = one(WriteContext(late, None, NOW, "tester", IdGenerator()), text, key=key)
 
     assert (answer.status, answer.id) == (status, quicker[0].id)
     assert [c.kind for c in answer.collisions] == (["exact"] if status == "duplicate" else [])
-    assert ctx.store.count() == 1
+    assert ctx.store.admin.count() == 1
 
 
 def test_the_same_meaning_counts_where_words_differ_a_little(ctx):
@@ -491,7 +491,7 @@ def test_vectors_are_stored_with_their_model(ctx):
 
     answer = one(writing, "The deploy key lives in vault B")
 
-    kept = ctx.store.embeddings([answer.id], embedder.model)[answer.id]
+    kept = ctx.store.vectors.embeddings([answer.id], embedder.model)[answer.id]
     made = embedder.embed(["The deploy key lives in vault B"])[0]
     assert answer.pending == ()
     assert float(np.dot(kept.vector, made.vector)) > 0.99

@@ -32,7 +32,7 @@ def made(
     ctx: WriteContext, text: str = "The key lives in vault B, says Maria", **about: object
 ) -> Item:
     (answer,) = remember([Draft(text, **about)], ctx)
-    return ctx.store.get([answer.id])[answer.id]
+    return ctx.store.items.get([answer.id])[answer.id]
 
 
 def later(ctx: WriteContext) -> WriteContext:
@@ -52,7 +52,7 @@ def test_the_id_stays_and_the_old_words_stay_in_history(ctx):
     )
     assert (revised.topic, revised.tags, revised.stored_at) == ("ops", ("a",), NOW)
     assert (item.entities, revised.entities) == (("person:maria",), ("person:priya",))
-    assert [old.text for old in ctx.store.history(item.id)] == [item.text, revised.text]
+    assert [old.text for old in ctx.store.items.history(item.id)] == [item.text, revised.text]
     assert revised.writer == "editor"
 
 
@@ -140,7 +140,7 @@ def test_new_words_get_a_new_vector(ctx):
 
     revise(item, {"text": "Quite another sentence about whales"}, later(writing))
 
-    kept = ctx.store.embeddings([item.id], embedder.model)[item.id]
+    kept = ctx.store.vectors.embeddings([item.id], embedder.model)[item.id]
     fresh = embedder.embed(["Quite another sentence about whales"])[0]
     assert float(np.dot(kept.vector, fresh.vector)) > 0.99
 
@@ -154,4 +154,4 @@ def test_a_model_that_is_down_refuses_no_change(ctx):
     )
 
     assert revised.text == "New words"
-    assert ctx.store.embeddings([item.id], "down") == {}
+    assert ctx.store.vectors.embeddings([item.id], "down") == {}

@@ -14,7 +14,7 @@ from bethink.ingest.pipeline import WriteContext, remember
 from bethink.memory import Memory
 from bethink.model import Collision, Draft, Remembered
 from bethink.testing import FixedClock
-from fallible import Overtaken
+from fallible import overtaken
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 OLD, NEW = "The deploy key is in vault A", "The deploy key moved to vault B"
@@ -50,7 +50,7 @@ def statuses(memory: Memory, *answers: Remembered) -> list[str]:
 
 
 def links(memory: Memory, answer: Remembered, kind: str) -> list[str]:
-    found = memory.store.links_of([answer.id], [kind], incoming=False)
+    found = memory.store.graph.links_of([answer.id], [kind], incoming=False)
     return [link.dst.id for link in found]
 
 
@@ -320,7 +320,7 @@ def test_what_somebody_changed_in_between_is_not_overruled(memory, clock):
     """It no longer says what was judged."""
     old = memory.remember(OLD)
     clock.forward(minutes=1)
-    changing = Overtaken(memory.store, lambda: memory.update(old.id, text="Coffee first"))
+    changing = overtaken(memory.store, lambda: memory.update(old.id, text="Coffee first"))
     ctx = WriteContext(changing, None, clock.now, "tester", IdGenerator())
 
     remember([Draft(NEW)], ctx)

@@ -37,7 +37,7 @@ def test_two_facts_make_a_concept(memory: Memory) -> None:
     assert len(report.done) == 1
     assert (made.kind, made.level) == ("concept", "item")
     assert made.text.startswith("Facts about Ana, Atlas:\n- 2026-03-02: the mill grinds")
-    links = memory.store.links_of([made.id], ("derives_from",), incoming=False)
+    links = memory.store.graph.links_of([made.id], ("derives_from",), incoming=False)
     assert {link.dst.id for link in links} == set(facts)
     assert {key: value for key, value in state(memory).items() if key != made.id} == before
     assert memory.maintain("concepts").plan.steps == ()

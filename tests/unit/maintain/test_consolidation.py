@@ -120,7 +120,7 @@ def test_age_and_heat_have_their_bounds(memory: Memory, clock: FixedClock) -> No
     assert learning(memory, min_age_days=200.001) is None
     assert learning(memory, max_heat=-1) is None
     for _ in range(10):
-        memory.store.note_use(ids, NOW)
+        memory.store.activity.note_use(ids, NOW)
     assert learning(memory) is None
 
 
@@ -142,7 +142,7 @@ def test_secrecy_and_trust_are_not_mixed(memory: Memory, clock: FixedClock) -> N
 
     assert made is not None
     assert (made.trust, made.classification) == (2, 1)
-    links = memory.store.links_of([made.id], ("derives_from",), incoming=False)
+    links = memory.store.graph.links_of([made.id], ("derives_from",), incoming=False)
     assert {link.dst.id for link in links} == set(mine)
     assert memory.get(theirs).live_to is None
     assert memory.get(secret).live_to is None

@@ -44,13 +44,13 @@ def test_the_newer_supersedes_the_older_and_undo_takes_it_back(memory: Memory) -
 
     report = memory.maintain("duplicates", share=0.5)
     during = memory.get(old).status
-    links = memory.store.links_of([new], ("supersedes",))
+    links = memory.store.graph.links_of([new], ("supersedes",))
     memory.undo_run(report.run or "")
 
     assert during == "superseded"
     assert [(link.src.id, link.dst.id) for link in links] == [(new, old)]
     assert state(memory) == before
-    assert memory.store.links_of([new], ("supersedes",)) == []
+    assert memory.store.graph.links_of([new], ("supersedes",)) == []
 
 
 @pytest.mark.parametrize(

@@ -245,7 +245,7 @@ def test_a_note_does_not_bring_back_what_left_recall(
     clock.forward(days=1)
     memory.remember("The deploy key lives in vault C")
     assert told() == {"Mara", "ladder"}
-    memory.store.set_status([ladder.id], "quarantined", actor="test", now=clock())
+    memory.store.items.set_status([ladder.id], "quarantined", actor="test", now=clock())
     assert told() == {"Mara"}
     clock.forward(days=600)
     assert memory.get(mara.id).status == "active"

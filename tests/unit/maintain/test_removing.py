@@ -103,7 +103,7 @@ def test_an_erase_takes_the_learning_along_and_brings_the_others_back(
 
     assert [item.id for item in would.derived] == [made]
     assert set(done.restored) == set(would.restored) == set(ids[1:])
-    assert memory.store.get([ids[0], made]) == {}
+    assert memory.store.items.get([ids[0], made]) == {}
     assert all(memory.get(one).live_to is None for one in ids[1:])
     assert done.receipt is not None
     assert set(done.receipt.ids) == {ids[0], made}
@@ -119,7 +119,7 @@ def test_what_somebody_wrote_from_several_is_quarantined(memory: Memory) -> None
 
     done = memory.forget(one, erase=True)
 
-    assert memory.store.get([one, alone]) == {}
+    assert memory.store.items.get([one, alone]) == {}
     assert set(done.quarantined) == {both, further}
     assert memory.get(both).status == "quarantined"
     assert not memory.recall("zebra sings").hits
@@ -199,7 +199,7 @@ def test_revoking_by_erasing_leaves_nothing(memory: Memory) -> None:
 
     done = memory.revoke("page", erase=True)
 
-    assert memory.store.get([bad, mixed]) == {}
+    assert memory.store.items.get([bad, mixed]) == {}
     assert done.erased is not None
     assert set(done.erased.receipt.ids) == {bad, mixed}
     assert memory.get(good).status == "active"

@@ -230,7 +230,7 @@ def test_what_a_run_made_tells_where_it_comes_from(memory: Memory, clock: FixedC
     report = memory.maintain("consolidate", share=0.5)
     made = memory.get(report.done[0].successor or "")
 
-    links = memory.store.links_of([made.id], ("derives_from",), incoming=False)
+    links = memory.store.graph.links_of([made.id], ("derives_from",), incoming=False)
 
     assert {link.dst.id for link in links} == set(ids)
     assert made.metadata["made_by"] == "rules"

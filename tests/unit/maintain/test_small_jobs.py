@@ -15,7 +15,7 @@ from bethink.model import Draft
 from bethink.ports import Embedder
 from bethink.testing import FixedClock
 from corpus import NOW
-from fallible import Down, Overtaken
+from fallible import Down, overtaken
 from maintained import add_cold, add_others, open_memory
 
 
@@ -62,7 +62,7 @@ def test_entities_get_their_vectors_and_momenta(embedder: Embedder, clock: Fixed
         assert next(str(deed) for done in first.done for deed in done.proposal.actions) == (
             "makes the vectors that entities lack"
         )
-        assert memory.store.unembedded_entities(embedder.model, 10) == []
+        assert memory.store.vectors.unembedded_entities(embedder.model, 10) == []
         assert second.plan.steps == ()
         assert all(entity.momentum > 0 for entity in memory.entities())
 
@@ -87,14 +87,14 @@ def test_what_has_run_out_is_only_reported(clock: FixedClock) -> None:
             for n in range(7)
         ]
         memory.remember("This one holds for ever")
-        before = memory.store.generation()
+        before = memory.store.admin.generation()
 
         report = memory.maintain("expire")
 
         assert report.run is None
         assert "no longer recalled: 7" in report.plan.remarks[0].why
         assert sum(one in report.plan.remarks[0].why for one in past) == 5
-        assert memory.store.generation() == before
+        assert memory.store.admin.generation() == before
 
 
 # --- What hinders a successor -------------------------------------------------------------
@@ -124,10 +124,10 @@ def test_a_successor_of_something_erased_meanwhile_is_erased(clock: FixedClock) 
     with open_memory(clock) as memory:
         ids = add_cold(memory, clock)
         add_others(memory, 2)
-        store = Overtaken(
-            memory.store, lambda: memory.store.erase([ids[0]], actor="x", now=clock.now)
+        store = overtaken(
+            memory.store, lambda: memory.store.items.erase([ids[0]], actor="x", now=clock.now)
         )
-        other = Memory(store, clock=clock)  # type: ignore[arg-type]
+        other = Memory(store, clock=clock)
 
         report = other.maintain(Stand(tuple(ids)), share=1.0)
 
@@ -147,7 +147,7 @@ def test_somebodys_own_memory_does_not_become_a_stand_in(clock: FixedClock) -> N
 
         assert first.left[0].hindrance == f"{there} says the same already"
         assert again.left[0].hindrance == f"{there} says the same already"
-        assert memory.store.links_of([there], ("derives_from",), incoming=False) == []
+        assert memory.store.graph.links_of([there], ("derives_from",), incoming=False) == []
         assert all(memory.get(one).live_to is None for one in ids)
 
 
@@ -181,6 +181,8 @@ def test_the_last_write_is_somebodys_not_maintenances(clock: FixedClock) -> None
         memory.remember("Something of today")
         clock.forward(days=1)
         for number in range(100):
-            memory.store.log("test", item=None, actor="maintain", detail=str(number), now=clock.now)
+            memory.store.admin.log(
+                "test", item=None, actor="maintain", detail=str(number), now=clock.now
+            )
 
         assert last_user_write(memory.store) == NOW

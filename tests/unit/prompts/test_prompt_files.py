@@ -163,7 +163,7 @@ def two_spaces(tmp_path):
 def test_a_prompt_holds_what_its_own_store_holds(two_spaces):
     """Whatever a caller has in its hands, the text is read from the space at work."""
     ours, theirs = two_spaces
-    foreign = theirs.store.get(["0000000000000001", "0000000000000002"])
+    foreign = theirs.store.items.get(["0000000000000001", "0000000000000002"])
     model = ScriptedModel(lambda _: None)
 
     passages = load_passages(ours.store, list(foreign))

@@ -51,10 +51,10 @@ def test_a_preview_tells_what_the_import_does(kind: str, tmp_path: Path, space: 
     """The same counts, before it was imported and after; and it writes nothing."""
     path = foreign.MAKERS[kind](tmp_path)
     space.remember("Something else that is remembered")
-    generation = space.store.generation()
+    generation = space.store.admin.generation()
 
     first = import_from(space, path, preview=True)
-    untouched = space.store.generation() == generation
+    untouched = space.store.admin.generation() == generation
     done = import_from(space, path)
     second = import_from(space, path, preview=True)
     again = import_from(space, path)
@@ -271,7 +271,7 @@ def test_an_import_that_was_stopped_goes_on(tmp_path: Path, space: Memory) -> No
 
     with pytest.raises(KeyboardInterrupt):
         import_from(space, path, progress=stop)
-    half = space.store.count()
+    half = space.store.admin.count()
     tally = import_from(space, path)
 
     assert half == 500

@@ -16,8 +16,8 @@ from bethink.core.text import fold
 from bethink.model import Entity, Link, Node
 from bethink.ports import Mention, SearchResult
 from bethink.store.sqlite import links as graph
-from bethink.store.sqlite.search import browse as moments
-from bethink.store.sqlite.search.browse import TimeWindow
+from bethink.store.sqlite.search import searches as moments
+from bethink.store.sqlite.search.searches import TimeWindow
 
 NOW = START
 

@@ -87,7 +87,7 @@ with Memory.open(path=sys.argv[1]) as memory:
     other()
     print(told(lambda: memory.browse(limit=100)), told(lambda: memory.recall("Ship 7", k=5).hits))
     print(told(held))
-    records = memory.store.dump()
+    records = memory.store.admin.dump()
     next(records)
     other()
     print(told(lambda: list(records)))

@@ -34,7 +34,7 @@ def store() -> Iterator[SqliteStore]:
         record("trans", "The customer wants invoices in German", original="Rechnungen auf Deutsch")
     )
     records.append(record("kept", "The river is high", about="Flutwarnung"))
-    opened.put(records, actor="x", now=NOW)
+    opened.items.put(records, actor="x", now=NOW)
     yield opened
     opened.close()
 
@@ -42,7 +42,7 @@ def store() -> Iterator[SqliteStore]:
 def pieces(
     store: SqliteStore, text: str, *, original: bool = False, share: float = 0.0
 ) -> SearchResult:
-    return store.search_pieces(TrigramSearch(text, 10, original, share), scope())
+    return store.search.pieces(TrigramSearch(text, 10, original, share), scope())
 
 
 def best(found: SearchResult) -> tuple[str, str]:

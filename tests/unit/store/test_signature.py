@@ -36,14 +36,14 @@ TEXTS = list(dict.fromkeys([*builtin_texts(), *(note["text"] for note in NOTES),
 @pytest.fixture(scope="module")
 def store() -> Iterator[SqliteStore]:
     opened = SqliteStore.open(None, space="test")
-    opened.put([record(f"t{n}", text) for n, text in enumerate(TEXTS)], actor="x", now=NOW)
+    opened.items.put([record(f"t{n}", text) for n, text in enumerate(TEXTS)], actor="x", now=NOW)
     yield opened
     opened.close()
 
 
 def likeness(store: SqliteStore, text: str) -> dict[str, float]:
     """How alike everything stored is to a text."""
-    found = store.search_signature(text, 10_000, 0.0, scope())
+    found = store.search.signature(text, 10_000, 0.0, scope())
     return {match.item.text: match.score for match in found.matches}
 
 
@@ -121,7 +121,7 @@ def test_the_originals_noise_is_gone() -> None:
         "database migrations reviewed by Bob",
         "JWT auth middleware validates tokens",
     )
-    store.put([record(f"t{n}", text) for n, text in enumerate(texts)], actor="x", now=NOW)
+    store.items.put([record(f"t{n}", text) for n, text in enumerate(texts)], actor="x", now=NOW)
 
     banana = likeness(store, "banana")
     database = likeness(store, "what database does the project use")
@@ -140,7 +140,7 @@ def test_a_short_question_is_found_in_a_long_memory() -> None:
     vocabulary = [f"word{n:04d}" for n in range(4000)]
     store = SqliteStore.open(None, space="test")
     long = [" ".join(rng.sample(vocabulary, 100)) for _ in range(20)]
-    store.put([record(f"l{n}", text) for n, text in enumerate(long)], actor="x", now=NOW)
+    store.items.put([record(f"l{n}", text) for n, text in enumerate(long)], actor="x", now=NOW)
     found = wrong = asked = 0
     for text in long:
         words = text.split()
@@ -190,7 +190,9 @@ def test_scripts_without_spaces_are_signed_by_pairs() -> None:
     """A part of a Japanese sentence is like it."""
     store = SqliteStore.open(None, space="test")
     text = "支払いサービスは東京リージョンで動いている"
-    store.put([record("ja", text), record("de", "Rechnungen auf Deutsch")], actor="x", now=NOW)
+    store.items.put(
+        [record("ja", text), record("de", "Rechnungen auf Deutsch")], actor="x", now=NOW
+    )
 
     alike = likeness(store, "東京リージョンで動いている")
     store.close()
@@ -206,7 +208,7 @@ def test_scripts_without_spaces_are_signed_by_pairs() -> None:
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "space.db"
     store = SqliteStore.open(path, space="test")
-    store.put(
+    store.items.put(
         [record(f"i{n}", f"lighthouse {n} keeps the quokka accounts") for n in range(5)],
         actor="x",
         now=NOW,
@@ -229,9 +231,13 @@ def test_older_rows_get_theirs_and_a_search_says_so(path: Path) -> None:
     db.close()
     store = SqliteStore.open(path, space="test")
 
-    before = store.search_signature("quokka lighthouse accounts", 9, THRESHOLD, scope())
-    made = [store.make_signatures(2), store.make_signatures(2), store.make_signatures(2)]
-    after = store.search_signature("quokka lighthouse accounts", 9, THRESHOLD, scope())
+    before = store.search.signature("quokka lighthouse accounts", 9, THRESHOLD, scope())
+    made = [
+        store.vectors.make_signatures(2),
+        store.vectors.make_signatures(2),
+        store.vectors.make_signatures(2),
+    ]
+    after = store.search.signature("quokka lighthouse accounts", 9, THRESHOLD, scope())
     store.close()
 
     assert len(before.matches) == 2
@@ -251,8 +257,8 @@ def test_the_doctor_sees_and_mends(path: Path) -> None:
     db.close()
     store = SqliteStore.open(path, space="test")
 
-    told = {one.name: one for one in store.check()}["signatures"]
-    mended = {one.name: one for one in store.check(repair=True)}["signatures"]
+    told = {one.name: one for one in store.admin.check()}["signatures"]
+    mended = {one.name: one for one in store.admin.check(repair=True)}["signatures"]
     store.close()
 
     assert not told.ok
@@ -266,18 +272,18 @@ def test_the_doctor_sees_and_mends(path: Path) -> None:
 def test_revisions_restores_and_exports_have_theirs(path: Path) -> None:
     """A search sees the live revision, then another one as of then."""
     store = SqliteStore.open(path, space="test")
-    store.put([record("i1", "volcano telescope warranty", rev=2)], actor="x", now=at(hours=1))
-    store.end(["i2"], how="forgotten", actor="x", now=at(hours=1))
-    store.restore(["i2"], actor="x", now=at(hours=2))
+    store.items.put([record("i1", "volcano telescope warranty", rev=2)], actor="x", now=at(hours=1))
+    store.items.end(["i2"], how="forgotten", actor="x", now=at(hours=1))
+    store.items.restore(["i2"], actor="x", now=at(hours=2))
 
-    new = store.search_signature("volcano telescope warranty", 9, THRESHOLD, scope())
-    then = store.search_signature("volcano telescope warranty", 9, THRESHOLD, scope(as_of=NOW))
-    lines = list(store.dump())
-    healthy = {one.name: one.ok for one in store.check()}["signatures"]
+    new = store.search.signature("volcano telescope warranty", 9, THRESHOLD, scope())
+    then = store.search.signature("volcano telescope warranty", 9, THRESHOLD, scope(as_of=NOW))
+    lines = list(store.admin.dump())
+    healthy = {one.name: one.ok for one in store.admin.check()}["signatures"]
     other = SqliteStore.open(None, space="other")
-    other.load(lines, actor="x", now=NOW)
-    loaded = other.search_signature("quokka lighthouse accounts", 9, THRESHOLD, scope())
-    whole = {one.name: one.ok for one in other.check()}["signatures"]
+    other.admin.load(lines, actor="x", now=NOW)
+    loaded = other.search.signature("quokka lighthouse accounts", 9, THRESHOLD, scope())
+    whole = {one.name: one.ok for one in other.admin.check()}["signatures"]
     other.close()
     store.close()
 
@@ -291,12 +297,12 @@ def test_revisions_restores_and_exports_have_theirs(path: Path) -> None:
 def test_an_erased_memory_leaves_no_signature(path: Path) -> None:
     """Not in a search that had it in memory, and not in the file's bytes."""
     store = SqliteStore.open(path, space="test")
-    store.put([record("gone", "marmalade zeppelin orchestra")], actor="x", now=NOW)
-    held = store.search_signature("marmalade zeppelin orchestra", 9, THRESHOLD, scope())
+    store.items.put([record("gone", "marmalade zeppelin orchestra")], actor="x", now=NOW)
+    held = store.search.signature("marmalade zeppelin orchestra", 9, THRESHOLD, scope())
     bits = rows_of(path)[-1][1]
 
-    receipt = store.erase(["gone"], actor="x", now=NOW)
-    after = store.search_signature("marmalade zeppelin orchestra", 9, THRESHOLD, scope())
+    receipt = store.items.erase(["gone"], actor="x", now=NOW)
+    after = store.search.signature("marmalade zeppelin orchestra", 9, THRESHOLD, scope())
     store.close()
 
     assert len(held.matches) == 1
@@ -308,7 +314,7 @@ def test_an_erased_memory_leaves_no_signature(path: Path) -> None:
 def test_a_search_that_waits_for_a_filter_finds_what_is_behind(store: SqliteStore) -> None:
     """The threshold cuts, never the number of better ones outside of the scope."""
     text = TEXTS[0]
-    found = store.search_signature(text, 1, 0.0, scope(ids=("t5", "t6")))
+    found = store.search.signature(text, 1, 0.0, scope(ids=("t5", "t6")))
 
     assert len(found.matches) == 1
     assert found.matches[0].item.id in ("t5", "t6")

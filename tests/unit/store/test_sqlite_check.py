@@ -29,9 +29,9 @@ def path(tmp_path: Path) -> Path:
         )
         for n in range(20)
     ]
-    store.put(records, actor="x", now=NOW)
-    store.put([record("i3", "memory three, revised", rev=2)], actor="x", now=NOW)
-    store.end(["i4"], how="forgotten", actor="x", now=NOW)
+    store.items.put(records, actor="x", now=NOW)
+    store.items.put([record("i3", "memory three, revised", rev=2)], actor="x", now=NOW)
+    store.items.end(["i4"], how="forgotten", actor="x", now=NOW)
     store.close()
     return path
 
@@ -47,7 +47,7 @@ def raw(path: Path) -> Iterator[apsw.Connection]:
 def check(path: Path, *, repair: bool = False) -> dict[str, CheckResult]:
     store = SqliteStore.open(path, space="test")
     try:
-        return {finding.name: finding for finding in store.check(repair=repair)}
+        return {finding.name: finding for finding in store.admin.check(repair=repair)}
     finally:
         store.close()
 
@@ -99,8 +99,8 @@ def test_a_repaired_index_finds_again(path: Path, raw: apsw.Connection) -> None:
     check(path, repair=True)
     store = SqliteStore.open(path, space="test")
 
-    assert len(store.search_text(TextSearch("tea"), scope()).matches) == 18
-    assert len(store.search_vector(embedding(7).vector, "test-model/8", 1, scope()).matches) == 1
+    assert len(store.search.text(TextSearch("tea"), scope()).matches) == 18
+    assert len(store.search.vector(embedding(7).vector, "test-model/8", 1, scope()).matches) == 1
     store.close()
 
 
@@ -139,15 +139,15 @@ def test_what_is_superseded_by_nothing_comes_back(path: Path) -> None:
     """Its link may have gone with an erased memory; a repair makes it active again."""
     store = SqliteStore.open(path, space="test")
     above = Link(Node("item", "i8"), Node("item", "i9"), "supersedes")
-    store.add_links([above], actor="x", now=NOW)
-    store.set_status(["i7", "i9"], "superseded", actor="x", now=NOW)
+    store.graph.add_links([above], actor="x", now=NOW)
+    store.items.set_status(["i7", "i9"], "superseded", actor="x", now=NOW)
     store.close()
 
     assert bad(check(path)) == {"superseded"}
     assert check(path, repair=True)["superseded"].repaired
     assert bad(check(path)) == set()
     store = SqliteStore.open(path, space="test")
-    standing = [store.get([one])[one].status for one in ("i7", "i9")]
+    standing = [store.items.get([one])[one].status for one in ("i7", "i9")]
     store.close()
     assert standing == ["active", "superseded"]
 
@@ -203,15 +203,15 @@ def test_a_tampered_journal_is_detected(path: Path, raw: apsw.Connection, how: s
     """Edited, dropped, swapped, cut short: at any line."""
     rng = random.Random(how)
     store = SqliteStore.open(path, space="test")
-    assert len(store.events()) == 22
+    assert len(store.admin.events()) == 22
     for seq in rng.sample(range(1, 23), 8):
         raw.execute("BEGIN")
         raw.execute(TAMPERINGS[how](rng, seq))
         raw.execute("COMMIT")
-        findings = {finding.name: finding for finding in store.check()}
+        findings = {finding.name: finding for finding in store.admin.check()}
         assert not findings["journal"].ok, seq
         restore_journal(raw, path)
-    assert all(finding.ok for finding in store.check())
+    assert all(finding.ok for finding in store.admin.check())
     store.close()
 
 
@@ -258,10 +258,10 @@ def test_a_broken_index_of_the_file_is_rebuilt(path: Path, raw: apsw.Connection)
 def test_looking_changes_nothing(path: Path) -> None:
     """A check without repair is no write."""
     store = SqliteStore.open(path, space="test")
-    before = store.generation()
-    store.check()
+    before = store.admin.generation()
+    store.admin.check()
 
-    assert store.generation() == before
+    assert store.admin.generation() == before
     store.close()
 
 

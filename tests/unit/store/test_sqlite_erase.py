@@ -14,6 +14,7 @@ import pytest
 
 from bethink.ports import Embedding, Record, TextSearch
 from bethink.store.sqlite import SqliteStore, erase
+from bethink.store.sqlite.search.vectors import VectorIndex
 from records import NOW, at, mention, record, scope
 
 # In a process of its own: closing a handle of the file in this one would drop the
@@ -91,7 +92,7 @@ def path(tmp_path: Path) -> Path:
 def fill(store: SqliteStore, rng: random.Random, count: int, name: str) -> None:
     for start in range(0, count, 100):
         batch = [filler(rng, f"{name}{start + n}") for n in range(min(100, count - start))]
-        store.put(batch, actor="x", now=NOW)
+        store.items.put(batch, actor="x", now=NOW)
 
 
 def test_no_byte_stays(path: Path) -> None:
@@ -99,27 +100,27 @@ def test_no_byte_stays(path: Path) -> None:
     rng = random.Random(1)
     store, other = (SqliteStore.open(path, space="test") for _ in range(2))
     fill(store, rng, 150, "before")
-    store.put([canary("c", "xq7", key="keyxq7", sketch=(77,))], actor="x", now=NOW)
+    store.items.put([canary("c", "xq7", key="keyxq7", sketch=(77,))], actor="x", now=NOW)
     fill(store, rng, 150, "after")
     revised = canary("c", "wv9", rev=2)
-    store.put([revised], actor="x", now=at(hours=1))
-    store.end(["c"], how="forgotten", actor="x", now=at(hours=2))
-    store.restore(["c"], actor="x", now=at(hours=3))
-    store.note_use(["c"], at(hours=4))
-    assert len(other.search_text(TextSearch("quokkawv9"), scope()).matches) == 1
+    store.items.put([revised], actor="x", now=at(hours=1))
+    store.items.end(["c"], how="forgotten", actor="x", now=at(hours=2))
+    store.items.restore(["c"], actor="x", now=at(hours=3))
+    store.activity.note_use(["c"], at(hours=4))
+    assert len(other.search.text(TextSearch("quokkawv9"), scope()).matches) == 1
     assert traces(path.parent, needles("xq7"))
     assert traces(path.parent, needles("wv9"))
 
-    receipt = store.erase(["c"], actor="owner", now=at(hours=5))
+    receipt = store.items.erase(["c"], actor="owner", now=at(hours=5))
 
     assert receipt.out_of_reach == ()
     assert receipt.removed["revisions"] == 3
     assert receipt.removed["vectors"] == 3
     assert receipt.removed["entities"] == 2
     assert traces(path.parent, [*needles("xq7"), *needles("wv9")]) == []
-    assert other.search_text(TextSearch("quokkawv9"), scope()).matches == ()
-    assert all(finding.ok for finding in other.check())
-    assert store.count() == 300
+    assert other.search.text(TextSearch("quokkawv9"), scope()).matches == ()
+    assert all(finding.ok for finding in other.admin.check())
+    assert store.admin.count() == 300
     store.close()
     other.close()
     assert traces(path.parent, [*needles("xq7"), *needles("wv9")]) == []
@@ -131,46 +132,46 @@ def test_rows_that_moved_leave_no_old_copies(path: Path) -> None:
     store = SqliteStore.open(path, space="test")
     marks = {f"c{n}": hashlib.md5(str(n).encode()).hexdigest()[:14] for n in range(60)}
     for number, (item, mark) in enumerate(marks.items()):
-        store.put([canary(item, mark)], actor="x", now=NOW)
+        store.items.put([canary(item, mark)], actor="x", now=NOW)
         fill(store, rng, 12, f"f{number}-")
-    store.erase([f"f{n}-{m}" for n in range(0, 60, 2) for m in range(12)], actor="x", now=NOW)
+    store.items.erase([f"f{n}-{m}" for n in range(0, 60, 2) for m in range(12)], actor="x", now=NOW)
 
-    store.erase(list(marks), actor="x", now=NOW)
+    store.items.erase(list(marks), actor="x", now=NOW)
 
     assert (
         traces(path.parent, [needle for mark in marks.values() for needle in needles(mark)]) == []
     )
-    assert all(finding.ok for finding in store.check())
+    assert all(finding.ok for finding in store.admin.check())
     store.close()
 
 
 def test_a_reader_in_the_way_is_told_and_the_next_opening_finishes(path: Path) -> None:
     """Somebody reads an old state: the log cannot be emptied, and the receipt says so."""
     store = SqliteStore.open(path, space="test")
-    store.put([canary("c", "xq7"), record("b")], actor="x", now=NOW)
+    store.items.put([canary("c", "xq7"), record("b")], actor="x", now=NOW)
     reader = apsw.Connection(str(path))
     reader.execute("BEGIN")
     assert reader.execute("SELECT count(*) FROM item").get == 2
 
-    receipt = store.erase(["c"], actor="x", now=NOW)
+    receipt = store.items.erase(["c"], actor="x", now=NOW)
 
     assert any("log" in line for line in receipt.out_of_reach)
-    assert [finding.name for finding in store.check() if not finding.ok] == ["erasures"]
+    assert [finding.name for finding in store.admin.check() if not finding.ok] == ["erasures"]
     reader.execute("COMMIT")
     reader.close()
     store.close()
     again = SqliteStore.open(path, space="test")
     assert traces(path.parent, needles("xq7")) == []
-    assert all(finding.ok for finding in again.check())
+    assert all(finding.ok for finding in again.admin.check())
     again.close()
 
 
 def test_an_erase_that_was_cut_off_is_finished(path: Path) -> None:
     """A crash between the transaction and the cleaning is made good at the next opening."""
     store = SqliteStore.open(path, space="test")
-    store.put([canary("c", "xq7"), record("b")], actor="x", now=NOW)
+    store.items.put([canary("c", "xq7"), record("b")], actor="x", now=NOW)
     with store._connections.writing() as db:
-        erase.erase_items(db, store._vectors, ["c"], actor="x", now=0)
+        erase.erase_items(db, VectorIndex(), ["c"], actor="x", now=0)
     store.close()
 
     SqliteStore.open(path, space="test").close()
@@ -181,10 +182,10 @@ def test_an_erase_that_was_cut_off_is_finished(path: Path) -> None:
 def test_copies_from_before_a_migration_are_named(path: Path) -> None:
     """They are out of reach, and the receipt says where they are."""
     store = SqliteStore.open(path, space="test")
-    store.put([record("a")], actor="x", now=NOW)
+    store.items.put([record("a")], actor="x", now=NOW)
     path.with_name("space.db.v1.bak").touch()
 
-    receipt = store.erase(["a"], actor="x", now=NOW)
+    receipt = store.items.erase(["a"], actor="x", now=NOW)
 
     assert receipt.out_of_reach == ("the copy space.db.v1.bak",)
     store.close()
@@ -193,21 +194,21 @@ def test_copies_from_before_a_migration_are_named(path: Path) -> None:
 def test_what_was_made_from_it_is_named(path: Path) -> None:
     """A child keeps living without its parent; its own hash is still right."""
     store = SqliteStore.open(path, space="test")
-    store.put([record("a"), record("child", parent="a")], actor="x", now=NOW)
-    store.put([record("child", "second", rev=2, parent="a")], actor="x", now=NOW)
+    store.items.put([record("a"), record("child", parent="a")], actor="x", now=NOW)
+    store.items.put([record("child", "second", rev=2, parent="a")], actor="x", now=NOW)
 
-    receipt = store.erase(["a"], actor="x", now=NOW)
+    receipt = store.items.erase(["a"], actor="x", now=NOW)
 
     assert receipt.removed["parent pointers"] == 2
     assert receipt.out_of_reach == ("memory child was made from it and stays",)
-    assert all(finding.ok for finding in store.check())
+    assert all(finding.ok for finding in store.admin.check())
     store.close()
 
 
 def test_a_thread_goes_with_its_last_member(path: Path) -> None:
     """One that has others stays, and the receipt says that its headline does."""
     store = SqliteStore.open(path, space="test")
-    store.put([record("a"), record("b")], actor="x", now=NOW)
+    store.items.put([record("a"), record("b")], actor="x", now=NOW)
     with store._connections.writing() as db:
         for name in ("alone", "shared"):
             db.execute(
@@ -218,10 +219,10 @@ def test_a_thread_goes_with_its_last_member(path: Path) -> None:
             db.execute("INSERT INTO thread_event VALUES (?, 1, 'joined', 'a', 0, 1)", (name,))
         db.execute("INSERT INTO thread_member VALUES ('shared', 'b', 'core', 1, 0)")
 
-    receipt = store.erase(["a"], actor="x", now=NOW)
+    receipt = store.items.erase(["a"], actor="x", now=NOW)
 
     assert receipt.out_of_reach == ("thread shared keeps its headline",)
-    assert store.stats()["threads"] == 1
+    assert store.admin.stats()["threads"] == 1
     assert receipt.removed["threads"] == 1
     store.close()
 
@@ -229,8 +230,8 @@ def test_a_thread_goes_with_its_last_member(path: Path) -> None:
 def test_erasing_nothing_is_harmless(path: Path) -> None:
     """An unknown id has no receipt and leaves no trace."""
     store = SqliteStore.open(path, space="test")
-    before = store.generation()
+    before = store.admin.generation()
 
-    assert store.erase(["nobody"], actor="x", now=NOW).ids == ()
-    assert store.generation() == before
+    assert store.items.erase(["nobody"], actor="x", now=NOW).ids == ()
+    assert store.admin.generation() == before
     store.close()

@@ -49,19 +49,19 @@ def test_other_errors_pass(tmp_path: Path) -> None:
 def test_a_full_disk_saves_nothing_and_breaks_nothing(tmp_path: Path) -> None:
     """The write is refused in words; reads go on; with room again writes do too."""
     store = SqliteStore.open(tmp_path / "space.db", space="test")
-    store.put([record("a", "tea")], actor="x", now=NOW)
+    store.items.put([record("a", "tea")], actor="x", now=NOW)
     db = store._connections.for_thread()
     pages = db.execute("PRAGMA page_count").get
     db.execute(f"PRAGMA max_page_count = {pages + 2}")
 
     with pytest.raises(StoreError, match="nothing was saved"):
-        store.put([record(f"b{n}", f"{n} " * 2000) for n in range(20)], actor="x", now=NOW)
+        store.items.put([record(f"b{n}", f"{n} " * 2000) for n in range(20)], actor="x", now=NOW)
 
-    assert store.count() == 1
-    assert len(store.search_text(TextSearch("tea"), scope()).matches) == 1
+    assert store.admin.count() == 1
+    assert len(store.search.text(TextSearch("tea"), scope()).matches) == 1
     db.execute("PRAGMA max_page_count = 1073741823")
-    store.put([record("c")], actor="x", now=NOW)
-    assert all(finding.ok for finding in store.check())
+    store.items.put([record("c")], actor="x", now=NOW)
+    assert all(finding.ok for finding in store.admin.check())
     store.close()
 
 
@@ -78,8 +78,8 @@ def test_values_out_of_range_are_the_callers_mistake(tmp_path: Path) -> None:
         {"kind": None},
     ):
         with pytest.raises(Refused):
-            store.put([record("a", **fields)], actor="x", now=NOW)
-    assert store.count() == 0
+            store.items.put([record("a", **fields)], actor="x", now=NOW)
+    assert store.admin.count() == 0
     store.close()
 
 
@@ -88,7 +88,7 @@ def test_half_characters_are_refused_in_any_field(field: str) -> None:
     """By one rule, whichever column they came in."""
     store = SqliteStore.open(None, space="test")
     with pytest.raises(BadText):
-        store.put([record("a", **{field: "x\udfff"})], actor="x", now=NOW)
+        store.items.put([record("a", **{field: "x\udfff"})], actor="x", now=NOW)
     with pytest.raises(BadText):
-        store.get(["x\udfff"])
+        store.items.get(["x\udfff"])
     store.close()

@@ -26,7 +26,7 @@ from records import NOW, at, mention, record, scope
 def store() -> Iterator[SqliteStore]:
     """A space in which every table has something in it."""
     store = SqliteStore.open(None, space="test")
-    store.put(
+    store.items.put(
         [
             record(
                 "a",
@@ -42,13 +42,15 @@ def store() -> Iterator[SqliteStore]:
         actor="x",
         now=NOW,
     )
-    store.put([record("a", "Ana likes coffee", rev=2)], actor="x", now=at(hours=1))
-    store.set_status(["b"], "quarantined", actor="x", now=at(hours=1))
-    store.set_status(["b"], "active", actor="x", now=at(hours=2))
-    store.add_links([Link(Node("item", "a"), Node("item", "b"), "implies", context="because")])
-    store.add_links([Link(Node("entity", "person:ana"), Node("file", "src/x.py"), "wrote")])
-    store.note_use(["a"], NOW, fading=UsageDecay(1, 0.1, 60.0, {"a": 0.2}))
-    store.erase(["c"], actor="x", now=NOW)
+    store.items.put([record("a", "Ana likes coffee", rev=2)], actor="x", now=at(hours=1))
+    store.items.set_status(["b"], "quarantined", actor="x", now=at(hours=1))
+    store.items.set_status(["b"], "active", actor="x", now=at(hours=2))
+    store.graph.add_links(
+        [Link(Node("item", "a"), Node("item", "b"), "implies", context="because")]
+    )
+    store.graph.add_links([Link(Node("entity", "person:ana"), Node("file", "src/x.py"), "wrote")])
+    store.activity.note_use(["a"], NOW, fading=UsageDecay(1, 0.1, 60.0, {"a": 0.2}))
+    store.items.erase(["c"], actor="x", now=NOW)
     with store._connections.writing() as db:
         db.execute(
             "INSERT INTO thread VALUES ('t', 'topic', NULL, 'tea', 'active', 'stable', 5, 6)"
@@ -65,13 +67,13 @@ def store() -> Iterator[SqliteStore]:
 
 
 def export(store: SqliteStore) -> list[dict[str, Any]]:
-    return [json.loads(json.dumps(line, allow_nan=False)) for line in store.dump()]
+    return [json.loads(json.dumps(line, allow_nan=False)) for line in store.admin.dump()]
 
 
 def load(lines: list[Any]) -> SqliteStore:
     other = SqliteStore.open(None, space="test")
     try:
-        other.load(lines, actor="importer", now=at(days=1))
+        other.admin.load(lines, actor="importer", now=at(days=1))
     except BaseException:
         other.close()
         raise
@@ -90,7 +92,7 @@ def test_every_kind_of_record_comes_back(store: SqliteStore) -> None:
 
     assert {line["type"] for line in lines} == {"bethink", *_LAYOUTS}
     assert export(other)[: len(lines)] == lines
-    assert all(finding.ok for finding in other.check())
+    assert all(finding.ok for finding in other.admin.check())
     other.close()
 
 
@@ -158,8 +160,8 @@ def test_a_damaged_export_is_refused_or_came_through_whole(store: SqliteStore) -
             _damage(broken, rng)
         other = SqliteStore.open(None, space="test")
         with suppress(Refused):
-            other.load(broken, actor="importer", now=at(days=1))
-        assert all(finding.ok for finding in other.check()), broken
+            other.admin.load(broken, actor="importer", now=at(days=1))
+        assert all(finding.ok for finding in other.admin.check()), broken
         other.close()
 
 
@@ -185,24 +187,26 @@ def _damage(lines: list[Any], rng: random.Random) -> None:
 def test_an_import_into_a_filled_space_adds_what_is_new(store: SqliteStore) -> None:
     """Known memories and their links stay; new ones come with theirs."""
     other = SqliteStore.open(None, space="test")
-    other.put([record("b", "another Ben"), record("z", "Zoe")], actor="y", now=NOW)
-    before = other.events()
+    other.items.put([record("b", "another Ben"), record("z", "Zoe")], actor="y", now=NOW)
+    before = other.admin.events()
 
-    assert other.load(export(store), actor="importer", now=at(days=1)) == 1
-    assert other.get(["b"])["b"].text == "another Ben"
-    assert [item.text for item in other.history("a")] == ["Ana likes tea", "Ana likes coffee"]
-    assert [(link.type, link.context) for link in other.links_of(["b"])] == [("implies", "because")]
-    assert [event.kind for event in other.events()[len(before) :]] == ["imported"]
-    assert all(finding.ok for finding in other.check())
-    assert other.find_key("k") == ("a", other.find_key("k")[1])  # type: ignore[index]
+    assert other.admin.load(export(store), actor="importer", now=at(days=1)) == 1
+    assert other.items.get(["b"])["b"].text == "another Ben"
+    assert [item.text for item in other.items.history("a")] == ["Ana likes tea", "Ana likes coffee"]
+    assert [(link.type, link.context) for link in other.graph.links_of(["b"])] == [
+        ("implies", "because")
+    ]
+    assert [event.kind for event in other.admin.events()[len(before) :]] == ["imported"]
+    assert all(finding.ok for finding in other.admin.check())
+    assert other.items.find_key("k") == ("a", other.items.find_key("k")[1])  # type: ignore[index]
     other.close()
 
 
 def test_a_dump_that_is_not_read_to_its_end_lets_go(tmp_path: Path) -> None:
     """Its connection is closed with the generator."""
     store = SqliteStore.open(tmp_path / "space.db", space="test")
-    store.put([record(f"i{n}") for n in range(50)], actor="x", now=NOW)
-    lines = store.dump()
+    store.items.put([record(f"i{n}") for n in range(50)], actor="x", now=NOW)
+    lines = store.admin.dump()
     next(lines)
     assert len(store._connections._open) == 2
 
@@ -216,21 +220,21 @@ def test_hits_of_an_import_are_found_by_their_words(store: SqliteStore) -> None:
     """The word index is made in the same transaction; vectors wait for an embedder."""
     other = load(export(store))
 
-    assert [item.id for item in other.browse(scope(entities=("annie",)), limit=5)] == []
-    assert [item.id for item in other.unembedded("any", 9)] == ["b", "a"] or [
-        item.id for item in other.unembedded("any", 9)
+    assert [item.id for item in other.items.browse(scope(entities=("annie",)), limit=5)] == []
+    assert [item.id for item in other.vectors.unembedded("any", 9)] == ["b", "a"] or [
+        item.id for item in other.vectors.unembedded("any", 9)
     ] == ["a", "b"]
     other.close()
 
 
 def test_an_export_that_tells_nothing_of_standings_is_completed(store: SqliteStore) -> None:
     """One from before they were told: what stands has stood so since its revision began."""
-    store.set_status(["a"], "superseded", actor="x", now=at(hours=5))
-    store.add_links([Link(Node("item", "b"), Node("item", "a"), "supersedes")], now=NOW)
+    store.items.set_status(["a"], "superseded", actor="x", now=at(hours=5))
+    store.graph.add_links([Link(Node("item", "b"), Node("item", "a"), "supersedes")], now=NOW)
     lines = [line for line in export(store) if line["type"] != "status_change"]
     other = load(lines)
 
-    assert other.get(["a"], as_of=NOW)["a"].status == "active"
-    assert other.get(["a"], as_of=at(hours=1))["a"].status == "superseded"
-    assert all(finding.ok for finding in other.check())
+    assert other.items.get(["a"], as_of=NOW)["a"].status == "active"
+    assert other.items.get(["a"], as_of=at(hours=1))["a"].status == "superseded"
+    assert all(finding.ok for finding in other.admin.check())
     other.close()

@@ -27,7 +27,7 @@ BROKEN = Migration(SCHEMA_VERSION + 2, "CREATE TABLE more (x); SELECT nonsense")
 def path(tmp_path: Path) -> Path:
     """A space of today with one memory."""
     store = SqliteStore.open(tmp_path / "a[b]*.db", space="test")
-    store.put([record("a")], actor="x", now=NOW)
+    store.items.put([record("a")], actor="x", now=NOW)
     store.close()
     return tmp_path / "a[b]*.db"
 

@@ -29,7 +29,7 @@ def open_store(path: Path, *, create: bool = True) -> SqliteStore:
 
 
 def put(store: SqliteStore, *ids: str) -> None:
-    store.put([record(one) for one in ids], actor="x", now=NOW)
+    store.items.put([record(one) for one in ids], actor="x", now=NOW)
 
 
 @contextmanager
@@ -164,7 +164,7 @@ def test_an_interrupted_creation_is_begun_anew(tmp_path: Path) -> None:
     store = open_store(tmp_path / "space.db")
     put(store, "a")
 
-    assert store.count() == 1
+    assert store.admin.count() == 1
     store.close()
     assert sorted(file.name for file in tmp_path.iterdir()) == ["space.db", "space.db.lock"]
 
@@ -275,13 +275,13 @@ def test_a_space_set_to_another_journal_is_set_right(tmp_path: Path) -> None:
 def test_a_closed_store_says_so(tmp_path: Path) -> None:
     """To the thread that knew it and to one that comes new."""
     store = open_store(tmp_path / "space.db")
-    store.count()
+    store.admin.count()
     store.close()
     said: list[str] = []
 
     def ask() -> None:
         try:
-            store.count()
+            store.admin.count()
         except StoreError as error:
             said.append(error.message)
 
@@ -297,7 +297,7 @@ def test_connections_of_dead_threads_are_closed(tmp_path: Path) -> None:
     """A server that makes a thread for every request does not run out of files."""
     store = open_store(tmp_path / "space.db")
     for _ in range(20):
-        thread = threading.Thread(target=store.count)
+        thread = threading.Thread(target=store.admin.count)
         thread.start()
         thread.join()
 
@@ -314,11 +314,11 @@ store = SqliteStore.open(Path(sys.argv[1]), space="test")
 child = os.fork()
 if child == 0:
     try:
-        store.count()
+        store.admin.count()
     except StoreError as error:
         os._exit(7 if "forked" in error.message else 1)
     os._exit(2)
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), store.count())
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), store.admin.count())
 store.close()
 """
 
@@ -342,7 +342,7 @@ def test_spaces_in_memory_are_apart() -> None:
     two = SqliteStore.open(None, space="same")
     put(one, "a")
 
-    assert (one.count(), two.count()) == (1, 0)
+    assert (one.admin.count(), two.admin.count()) == (1, 0)
     one.close()
     two.close()
 
@@ -357,8 +357,8 @@ def test_two_stores_of_one_process_share_a_file(tmp_path: Path) -> None:
         second.close()
         put(first, f"c{number}")
 
-    assert first.count() == 7
-    assert all(finding.ok for finding in first.check())
+    assert first.admin.count() == 7
+    assert all(finding.ok for finding in first.admin.check())
     first.close()
 
 
@@ -370,7 +370,7 @@ def test_closing_waits_for_nobody(tmp_path: Path) -> None:
     with other._connections.writing():
         store.close()
         assert (tmp_path / "space.db-wal").stat().st_size > 0
-    assert other.count() == 1
+    assert other.admin.count() == 1
     other.close()
     assert not (tmp_path / "space.db-wal").exists()
 
@@ -399,7 +399,7 @@ def test_a_store_in_use_by_another_thread_is_not_torn_away(tmp_path: Path) -> No
     thread.join()
     store.close()
     with pytest.raises(StoreError, match="closed"):
-        store.count()
+        store.admin.count()
 
 
 def test_a_space_whose_folder_is_gone_can_still_be_closed(tmp_path: Path) -> None:
@@ -469,5 +469,5 @@ def test_a_file_whose_log_was_half_written_into_it_opens_with_all_it_held(tmp_pa
     with pytest.raises(apsw.CorruptError):
         opening._read_application_id(killed, "mode=ro&immutable=1")
     opened = open_store(killed)
-    assert opened.count() == 300
+    assert opened.admin.count() == 300
     opened.close()

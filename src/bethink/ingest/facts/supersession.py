@@ -470,14 +470,14 @@ def _group_by_slot(
     """Group the active facts by slot; also map each slot to its canonical name."""
     slots: dict[_Slot, _Slot] = {}
     pairs = list(dict.fromkeys(stated.fact[:2] for stated in new))
-    known = ctx.store.other_names([subject for subject, _ in pairs])
+    known = ctx.store.graph.other_names([subject for subject, _ in pairs])
     for subject, attribute in pairs:
         names = sorted({subject, *known.get(subject, ())})
         slots.update({(name, attribute): (names[0], attribute) for name in names})
     groups: dict[_Slot, list[StatedFact]] = {slot: [] for slot in slots.values()}
     renewed = {stated.item.id for stated in new}
     scope = Scope(Filters(max_classification=3, include_expired=True), ctx.now)
-    for item in ctx.store.slots(list(slots), scope):
+    for item in ctx.store.items.slots(list(slots), scope):
         fact = item_fact(item)
         if fact is not None and item.id not in renewed and item.status == "active":
             groups[slots[fact[:2]]].append(StatedFact(item, fact))

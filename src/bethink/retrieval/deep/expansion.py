@@ -193,7 +193,7 @@ def _feedback_expansions(best: Pool, ctx: Context) -> Iterator[Expansion]:
     shown: dict[str, str] = {}
     weight: Counter[str] = Counter()
     for cand in best:
-        for word in ctx.store.words(cand.item.text):
+        for word in ctx.store.search.words(cand.item.text):
             if not word.common and len(word.terms) == 1 and word.terms[0] not in asked:
                 shown.setdefault(word.terms[0], word.shown)
                 weight[word.terms[0]] += cand.score  # type: ignore[assignment]

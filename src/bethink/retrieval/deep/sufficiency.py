@@ -117,7 +117,7 @@ def _held_words(hits: Pool, ctx: Context) -> dict[str, set[Word]]:
     names = speakers_of(hits)
     held: dict[str, set[Word]] = {}
     for cand in hits:
-        terms = set(ctx.store.terms(cand.item.text))
+        terms = set(ctx.store.search.terms(cand.item.text))
         own = {
             word
             for word in asked

@@ -72,6 +72,6 @@ class Dense:
         depth = ctx.candidate_limit(self.depth * self.oversample)
         if self.levels:
             depth = max(depth, self._requested_count(ctx) or 0)
-        found = ctx.store.search_vector(vector, ctx.embedder.model, depth, self._search_scope(ctx))
+        found = ctx.store.search.vector(vector, ctx.embedder.model, depth, self._search_scope(ctx))
         near = tuple(match for match in found.matches if match.score > self.min_cosine)
         return ranked_pool(self.name, SearchResult(near, found.note), ctx)

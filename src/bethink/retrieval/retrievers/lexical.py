@@ -45,7 +45,7 @@ class Lexical:
             self.b,
             self.postings_budget,
         )
-        found = ctx.store.search_text(search, ctx.scope_for_levels(self.levels))
+        found = ctx.store.search.text(search, ctx.scope_for_levels(self.levels))
         return ranked_pool(self.name, found, ctx, scale=found.ceiling or 1.0)
 
 
@@ -79,6 +79,6 @@ class Substring:
         return skip_if_filled(found, (self.after,), 0, ctx) if self.until_full else ""
 
     def __call__(self, ctx: Context) -> Pool:
-        found = ctx.store.search_substring(ctx.query.text, self.depth, ctx.scope)
+        found = ctx.store.search.substring(ctx.query.text, self.depth, ctx.scope)
         enough = tuple(match for match in found.matches if match.score >= self.min_share)
         return ranked_pool(self.name, found._replace(matches=enough), ctx)

@@ -81,7 +81,7 @@ class Temporal:
                 return [self._search_by_vector(scope, ctx, ctx.embedder.model) for scope in scopes]
             except ModelError as error:
                 ctx.remark(f"by time alone: {error.message}")
-        search = ctx.store.search_time
+        search = ctx.store.search.time
         return [
             search(one.start, one.end, self.depth, scope)
             for one, scope in zip(named, scopes, strict=True)
@@ -91,7 +91,7 @@ class Temporal:
         vector = ctx.weighted_vector()
         if not vector.any():
             raise ModelError("the question has no words the embedder knows")
-        return ctx.store.search_vector(vector, model, self.depth, scope)
+        return ctx.store.search.vector(vector, model, self.depth, scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Newest:
 
     def __call__(self, ctx: Context) -> Pool:
         scope = ctx.scope_for_levels(self.levels)
-        items = ctx.store.browse(scope, limit=ctx.candidate_limit(self.depth))
+        items = ctx.store.items.browse(scope, limit=ctx.candidate_limit(self.depth))
         matches = tuple(_newest_match(item, rank) for rank, item in enumerate(items, 1))
         return ranked_pool(self.name, SearchResult(matches), ctx)
 

@@ -169,13 +169,13 @@ class Track:
         fading = self._fading_update(hits)
         if not hits and fading is None:
             return
-        ctx.store.note_use([hit.item.id for hit in hits], ctx.query.now, fading=fading)
+        ctx.store.activity.note_use([hit.item.id for hit in hits], ctx.query.now, fading=fading)
         # What was worked out for a moment in the past is nobody's momentum now.
         fresh = (
             recomputed_momenta((hit.item for hit in hits), ctx) if ctx.query.as_of is None else {}
         )
         if fresh:
-            ctx.store.set_momenta(fresh, ctx.query.now)
+            ctx.store.activity.set_momenta(fresh, ctx.query.now)
 
     def _fading_update(self, hits: Pool) -> UsageDecay | None:
         if self.decay_interval < 1 and self.regain == 0:

@@ -111,7 +111,9 @@ def _compute_features(items: Sequence[Item], ctx: Context) -> dict[str, Similari
         return close
     try:
         # A server that is down may fail as soon as it is asked for its model.
-        stored = ctx.store.embeddings(list(close), ctx.embedder.model, as_of=ctx.query.as_of)
+        stored = ctx.store.vectors.embeddings(
+            list(close), ctx.embedder.model, as_of=ctx.query.as_of
+        )
         vector = ctx.weighted_vector() if stored else None
     except ModelError as error:
         # Without a vector of the question nothing can be read, and words must do.

@@ -39,7 +39,7 @@ def list_memories(call: Call) -> Reply:
     most = call.told.get("limit", _DEFAULT_PAGE)
     where = call.given(*_FILTERS)
     found = call.memory.browse(limit=most, after=call.told.get("after"), **where)
-    # One in any case, as many as one answer should hold: texts come uncut.
+    # At least one, and as many as fit into one answer: texts are not truncated.
     items = found[: count_fitting(call, (text_cost(call, item.text) for item in found))]
     cursor = items[-1].id if len(found) == most or len(items) < len(found) else None
     memories = [memory_json(item) for item in items]
@@ -48,7 +48,7 @@ def list_memories(call: Call) -> Reply:
 
 def remember_many(call: Call) -> Reply:
     """Handle `remember_many`: store each memory independently of refused ones."""
-    drafts = [_make_draft(call, told) for told in call.told["memories"]]
+    drafts = [_make_draft(call, fields) for fields in call.told["memories"]]
     good = [draft for draft in drafts if isinstance(draft, Draft)]
     answers = iter(call.memory.remember_each(good))
     results = [
@@ -61,8 +61,8 @@ def remember_many(call: Call) -> Reply:
 
 def _make_draft(call: Call, arguments: Json) -> Draft | Refused:
     try:
-        one = replace(call, told=validate_arguments(arguments, REMEMBER.takes))
-        return make_draft(draft_fields(one))
+        entry_call = replace(call, told=validate_arguments(arguments, REMEMBER.takes))
+        return make_draft(draft_fields(entry_call))
     except Refused as refused:
         return refused
 
@@ -84,12 +84,12 @@ def links(call: Call) -> Reply:
     """Handle `links`: a memory's links to others that the caller may see."""
     item = get_visible(call.memory, call.told["id"])
     found = call.memory.links(item.id)
-    offset, most = call.told.get("offset", 0), call.told.get("limit", _DEFAULT_LINKS)
-    others = call.memory.store.get(
+    offset, limit = call.told.get("offset", 0), call.told.get("limit", _DEFAULT_LINKS)
+    others = call.memory.store.items.get(
         sorted({end.id for link in found for end in (link.src, link.dst)})
     )
     ceiling = call.memory.settings.max_classification
-    told = [
+    entries = [
         _link_json(link)
         for link in found
         if all(
@@ -97,8 +97,8 @@ def links(call: Call) -> Reply:
             for end in (link.src, link.dst)
         )
     ]
-    page = told[offset : offset + most]
-    return Reply("", {"links": page, "left_out": max(0, len(told) - offset - len(page))})
+    page = entries[offset : offset + limit]
+    return Reply("", {"links": page, "left_out": max(0, len(entries) - offset - len(page))})
 
 
 def _link_json(link: Link) -> Json:
@@ -136,7 +136,7 @@ async def start_export(memory: Memory) -> ExportResponse:
     It is all or nothing: if any memory is above the classification this server may show, it is
     refused, because an incomplete copy would pass for a complete one.
     """
-    if await to_thread.run_sync(memory.store.most_classified) > _ceiling(memory):
+    if await to_thread.run_sync(memory.store.admin.most_classified) > _ceiling(memory):
         raise _classification_error(memory)
     chunks = _export_chunks(memory)
     return ExportResponse(await to_thread.run_sync(next, chunks, b""), chunks)
@@ -148,10 +148,10 @@ def _ceiling(memory: Memory) -> int:
 
 def _classification_error(memory: Memory) -> Forbidden:
     return Forbidden(
-        f"there are memories above classification {_ceiling(memory)}, which this server gives "
-        "to nobody",
+        f"some memories are above classification {_ceiling(memory)}, the highest that this "
+        "server may show",
         scope="",
-        remedy="bethink export on its machine, or BETHINK_MAX_CLASSIFICATION=3 for the server",
+        remedy="run bethink export on the server, or set BETHINK_MAX_CLASSIFICATION=3 there",
     )
 
 
@@ -185,7 +185,7 @@ def _export_chunks(memory: Memory) -> Generator[bytes, None, None]:
     size = 0
     for record in memory.export():
         if record.get("classification", 0) > _ceiling(memory):
-            raise _classification_error(memory)  # it came in the meantime: what is sent breaks off
+            raise _classification_error(memory)  # stored meanwhile: abort the stream
         parts.append(dumps(record).encode() + b"\n")
         size += len(parts[-1])
         if size >= _CHUNK_BYTES:
@@ -215,5 +215,5 @@ def _parse_records(body: bytes) -> Iterator[Json]:
         except Refused as error:
             raise Malformed(f"line {number} is {error.message}") from error
         if not isinstance(value, dict):
-            raise BadText(f"line {number} is no record of an export")
+            raise BadText(f"line {number} is not a record of an export")
         yield value

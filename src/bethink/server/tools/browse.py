@@ -37,49 +37,56 @@ _DEFAULT_LIMITS = {"entities": 30, "revisions": 10, "threads": 20, "members": 20
 
 def list_entities(call: Call) -> Reply:
     """Handle `list_entities`: the people, projects and things that memories mention."""
-    wanted = call.given("prefix", "kind", "min_memories", "offset")
-    most = call.told.get("limit", _DEFAULT_LIMITS["entities"])
-    listed = call.memory.entities(limit=most + 1, **wanted)
-    found = [entity_json(entity) for entity in listed[:most]]
+    filters = call.given("prefix", "kind", "min_memories", "offset")
+    limit = call.told.get("limit", _DEFAULT_LIMITS["entities"])
+    listed = call.memory.entities(limit=limit + 1, **filters)
+    found = [entity_json(listed_entity) for listed_entity in listed[:limit]]
     content = {
         "notice": NOTICE,
-        "entities": [{name: one[name] for name in _ENTITY_FIELDS} for one in found],
-        "more": len(listed) > most,
+        "entities": [{name: entity[name] for name in _ENTITY_FIELDS} for entity in found],
+        "more": len(listed) > limit,
     }
-    lines = [f"{one['id']}: {one['mentions']} memories, {one['pace']}" for one in found]
+    lines = [
+        f"{entity['id']}: {_count_memories(entity['mentions'])}, {entity['pace']}"
+        for entity in found
+    ]
     if not lines:
-        return Reply("No entity is known.", content)
+        return Reply("No entities found.", content)
     text = fence_quotes(
         [Quote(f"{len(lines)} entities", "\n".join(lines))], "entities", max_chars=None
     )
-    return Reply(text + _more_hint(call, len(found), more=len(listed) > most), content)
+    return Reply(text + _more_hint(call, len(found), more=len(listed) > limit), content)
+
+
+def _count_memories(count: int) -> str:
+    return f"{count} {'memory' if count == 1 else 'memories'}"
 
 
 def _more_hint(call: Call, shown: int, *, more: bool) -> str:
-    return f"\nThere are more: offset {call.told.get('offset', 0) + shown}." if more else ""
+    return f"\nThere are more; get them with offset {call.told.get('offset', 0) + shown}." if more else ""
 
 
 def history(call: Call) -> Reply:
     """Handle `history`: the revisions of a memory that the caller may see."""
     ceiling = call.memory.settings.max_classification
     found = call.memory.history(get_visible(call.memory, call.told["id"]).id)
-    visible = [one for one in found if one.classification <= ceiling]
+    visible = [revision for revision in found if revision.classification <= ceiling]
     revisions, left_out = newest_page(
         call,
         visible,
-        lambda wanted: [one.text for one in wanted],
+        lambda page: [revision.text for revision in page],
         default_limit=_DEFAULT_LIMITS["revisions"],
     )
-    quotes = [Quote(f"revision {one.rev} | {iso(one.live_from)}", one.text) for one in revisions]
-    told = [
-        {"rev": one.rev, "text": one.text, "from": iso(one.live_from),
-         "to": iso(one.live_to)}
-        for one in revisions
+    quotes = [Quote(f"revision {revision.rev} | {iso(revision.live_from)}", revision.text) for revision in revisions]
+    entries = [
+        {"rev": revision.rev, "text": revision.text, "from": iso(revision.live_from),
+         "to": iso(revision.live_to)}
+        for revision in revisions
     ]  # fmt: skip
     text = fence_quotes(quotes, "revisions") or "There are no older revisions."
     return Reply(
         text + older_hint(call, len(revisions), left_out),
-        {"notice": NOTICE, "revisions": told, "left_out": left_out},
+        {"notice": NOTICE, "revisions": entries, "left_out": left_out},
     )
 
 
@@ -95,7 +102,7 @@ def timeline(call: Call) -> Reply:
         "memories": [memory_json(item) for item in items],
         "left_out": left_out,
     }
-    more = f"\n{left_out} further away left out: ask around the first or the last of these."
+    more = f"\n{left_out} not shown; call timeline with the first or the last id to see more."
     return Reply(fence_quotes(quotes) + (more if left_out else ""), content)
 
 
@@ -111,18 +118,18 @@ def threads(call: Call) -> Reply:
     """Handle `threads`: the long-running topics, or one of them with its memories."""
     if "id" in call.told:
         return _thread_reply(call, call.told["id"])
-    offset, most = call.told.get("offset", 0), call.told.get("limit", _DEFAULT_LIMITS["threads"])
-    listed = call.memory.threads(limit=most + 1, offset=offset)
-    found, more = listed[:most], len(listed) > most
+    offset, limit = call.told.get("offset", 0), call.told.get("limit", _DEFAULT_LIMITS["threads"])
+    listed = call.memory.threads(limit=limit + 1, offset=offset)
+    found, more = listed[:limit], len(listed) > limit
     quotes = [
         Quote(
-            f"{one.id} | {one.lifecycle}, {one.state} | {len(one.members)} memories", one.headline
+            f"{thread.id} | {thread.lifecycle}, {thread.state} | {_count_memories(len(thread.members))}", thread.headline
         )
-        for one in found
+        for thread in found
     ]
-    text = fence_quotes(quotes, "threads") or "No thread is known; consolidation finds them."
-    told = [_thread_json(one, one.members[-_DEFAULT_LIMITS["members"] :]) for one in found]
-    content = {"notice": NOTICE, "threads": told, "more": more, "left_out": 0}
+    text = fence_quotes(quotes, "threads") or "No threads yet; bethink maintain finds them."
+    entries = [_thread_json(thread, thread.members[-_DEFAULT_LIMITS["members"] :]) for thread in found]
+    content = {"notice": NOTICE, "threads": entries, "more": more, "left_out": 0}
     return Reply(text + _more_hint(call, len(found), more=more), content)
 
 
@@ -131,20 +138,20 @@ def _thread_reply(call: Call, thread_id: str) -> Reply:
     try:
         thread = memory.thread(thread_id)
     except NotFound as error:
-        raise NotFound(error.message, remedy="threads without an id lists them") from error
+        raise NotFound(error.message, remedy="call threads without an id to list them") from error
 
-    def texts(wanted: Sequence[Member]) -> list[str]:
-        ids = tuple(one.item for one in wanted)
+    def texts(page: Sequence[Member]) -> list[str]:
+        ids = tuple(member.item for member in page)
         if ids:
             found = memory.browse(limit=len(ids), ids=ids, include_superseded=True)
             items.update({item.id: item for item in found})
-        return [items[one].text if one in items else "" for one in ids]
+        return [items[member].text if member in items else "" for member in ids]
 
     members, left_out = newest_page(
         call, thread.members, texts, default_limit=_DEFAULT_LIMITS["members"]
     )
     quotes = [Quote(f"{thread.id} | {thread.lifecycle}, {thread.state}", thread.headline)]
-    quotes += [quote_item(items[one.item]) for one in members if one.item in items]
+    quotes += [quote_item(items[member.item]) for member in members if member.item in items]
     content = {
         "notice": NOTICE,
         "threads": [_thread_json(thread, members, items)],
@@ -163,30 +170,30 @@ def _thread_json(
     return thread_json(shown, items or {}) | {"memories": len(thread.members)}
 
 
-_SOURCE_SNIPPET_CHARS = 200  # characters of a memory that bears an insight out, for a model
+_SOURCE_SNIPPET_CHARS = 200  # characters of a source memory of an insight, for a model
 
 
 def insights(call: Call) -> Reply:
     """Handle `insights`: the insight tree, from the top down as far as it fits."""
     tree = call.memory.insights()
     if "id" in call.told:
-        wanted = get_visible(call.memory, call.told["id"]).id
-        tree = [one for one in _breadth_first(tree) if one.insight.id == wanted][:1]
+        insight_id = get_visible(call.memory, call.told["id"]).id
+        tree = [node for node in _breadth_first(tree) if node.insight.id == insight_id][:1]
         if not tree:
-            raise NotFound(f"{wanted} is no insight", remedy="insights without an id lists them")
+            raise NotFound(f"{insight_id} is not an insight", remedy="call insights without an id to list them")
     offset = call.told.get("offset", 0)
     tree = _skip_branches(tree, offset)
-    told = tree if call.whole else [_with_snippets(one) for one in tree]
-    nodes = list(_breadth_first(told))
-    count = count_fitting(call, (text_cost(call, *_branch_texts(one)) for one in nodes))
-    kept = _take_branches(told, count)
+    shown = tree if call.whole else [_with_snippets(node) for node in tree]
+    nodes = list(_breadth_first(shown))
+    count = count_fitting(call, (text_cost(call, *_branch_texts(node)) for node in nodes))
+    kept = _take_branches(shown, count)
     left_out = len(nodes) - count
     text = fence_quotes(list(_branch_quotes(kept)), "insights") or "There are no insights yet."
     if left_out:
-        text += f"\n{left_out} further down left out, which offset {offset + count} gets."
+        text += f"\n{left_out} lower ones not shown; get them with offset {offset + count}."
     content = {
         "notice": NOTICE,
-        "insights": [insight_json(one) for one in kept],
+        "insights": [insight_json(node) for node in kept],
         "left_out": left_out,
     }
     return Reply(text, content)
@@ -196,12 +203,12 @@ def _breadth_first(tree: Sequence[InsightNode]) -> Iterator[InsightNode]:
     """Yield every branch in breadth-first order."""
     while tree:
         yield from tree
-        tree = [below for one in tree for below in one.below]
+        tree = [below for node in tree for below in node.below]
 
 
 def _skip_branches(level: Sequence[InsightNode], count: int) -> list[InsightNode]:
     """Return the tree without its first ``count`` branches in breadth-first order."""
-    below = [under for one in level[:count] for under in one.below]
+    below = [under for node in level[:count] for under in node.below]
     rest = max(0, count - len(level))
     return _skip_branches(below, rest) if rest and below else [*level[count:], *below]
 
@@ -211,11 +218,11 @@ def _take_branches(level: Sequence[InsightNode], count: int) -> list[InsightNode
     here = level[:count]
     if not here:
         return []
-    below = _take_branches([under for one in here for under in one.below], count - len(here))
+    below = _take_branches([under for node in here for under in node.below], count - len(here))
     made, at = [], 0
-    for one in here:
-        made.append(one._replace(below=tuple(below[at : at + len(one.below)])))
-        at += len(one.below)
+    for node in here:
+        made.append(node._replace(below=tuple(below[at : at + len(node.below)])))
+        at += len(node.below)
     return made
 
 
@@ -232,8 +239,8 @@ def _with_snippets(branch: InsightNode) -> InsightNode:
         InsightPoint(
             point.text,
             tuple(
-                one._replace(text=truncate(one.text, _SOURCE_SNIPPET_CHARS))
-                for one in point.sources
+                source._replace(text=truncate(source.text, _SOURCE_SNIPPET_CHARS))
+                for source in point.sources
             ),
         )
         for point in branch.points
@@ -251,6 +258,14 @@ def _branch_quotes(tree: Sequence[InsightNode], depth: int = 0) -> Iterator[Quot
 
 _JOBS = ("duplicates", "consolidate")
 _RUN_PREFIX = "run-"
+_UNDO_VERBS = {
+    "stored": "Forgot",
+    "imported": "Forgot",
+    "restored": "Forgot",
+    "ended": "Restored",
+    "revised": "Restored the previous revision of",
+    "status": "Restored the previous status of",
+}
 
 
 def consolidate(call: Call) -> Reply:
@@ -259,11 +274,11 @@ def consolidate(call: Call) -> Reply:
     if token is None:
         report = call.memory.maintain(*_JOBS, preview=True, **limits)
         steps = [(step.job.name, step.proposal) for step in report.plan.steps]
-        told = f"Nothing was changed; token: {report.plan.token}" if steps else "Nothing to do."
+        summary = f"Nothing changed yet. To apply this, call again with token: {report.plan.token}" if steps else "Nothing to do."
     else:
         report = call.memory.maintain(*_JOBS, token=token, progress=call.progress, **limits)
         steps = [(done.job, done.proposal) for done in report.done]
-        told = f"done; undo with {report.run} takes it back" if report.run else "Nothing to do."
+        summary = f"Done. To revert it, call undo with id {report.run}." if report.run else "Nothing to do."
     proposals: list[Json] = [
         {
             "job": job,
@@ -274,15 +289,15 @@ def consolidate(call: Call) -> Reply:
         for job, proposal in steps
     ]
     count = count_fitting(
-        call, (text_cost(call, one["why"], one["text"] or "") for one in proposals)
+        call, (text_cost(call, entry["why"], entry["text"] or "") for entry in proposals)
     )
     if count < len(proposals):
-        told += f"\n{len(proposals) - count} of {len(proposals)} proposals are not shown."
+        summary += f"\n{len(proposals) - count} of {len(proposals)} proposals not shown."
     shown = proposals[:count]
-    quotes = [Quote(f"{one['job']} | {' '.join(one['leaves'])}", one["why"]) for one in shown]
+    quotes = [Quote(f"{entry['job']} | {' '.join(entry['leaves'])}", entry["why"]) for entry in shown]
     content = _consolidate_content(report, shown, preview=token is None)
     content["left_out"] = len(proposals) - count
-    return Reply(f"{told}\n{fence_quotes(quotes, 'proposals')}".strip(), content)
+    return Reply(f"{summary}\n{fence_quotes(quotes, 'proposals')}".strip(), content)
 
 
 def _consolidate_content(report: Report, proposals: list[Json], *, preview: bool) -> Json:
@@ -300,12 +315,14 @@ def undo(call: Call) -> Reply:
     """Handle `undo`: take back the last change, or a whole run."""
     item_id, preview = call.told.get("id"), call.told.get("preview", False)
     if item_id is not None and item_id.startswith(_RUN_PREFIX):
-        would = call.memory.undo_run(item_id, preview=True)
-        _refuse_revoked(call, [one for one, _ in would.judged])
-        run = would if preview else call.memory.undo_run(item_id)
-        doing = f"bring {len(run.restored)} back, take {len(run.ended)} away"
+        preview_result = call.memory.undo_run(item_id, preview=True)
+        _refuse_revoked(call, [judged_id for judged_id, _ in preview_result.judged])
+        run = preview_result if preview else call.memory.undo_run(item_id)
+        doing = f"restore {len(run.restored)}, remove {len(run.ended)}"
+        counts = f"restored {len(run.restored)}, removed {len(run.ended)}"
+        text = f"Would undo {run.run}: {doing}." if preview else f"Undid {run.run}: {counts}."
         return _undo_reply(
-            run.run, doing, restored=run.restored, taken_back=run.ended, preview=preview
+            run.run, doing, text, restored=run.restored, taken_back=run.ended, preview=preview
         )
     if item_id is not None:
         item_id = get_visible(call.memory, item_id).id
@@ -314,22 +331,25 @@ def undo(call: Call) -> Reply:
         _refuse_revoked(call, [done.item])
     if not preview:
         done = call.memory.undo(item_id)
-    return _undo_reply(done.item, done.doing, preview=preview)
+    did = _UNDO_VERBS.get(done.change.kind, "Undid the last change of")
+    text = f"Would {done.doing}: {done.item}" if preview else f"{did} {done.item}"
+    return _undo_reply(done.item, done.doing, text, preview=preview)
 
 
 def _refuse_revoked(call: Call, ids: list[str]) -> None:
     """Refuse to restore revoked memories: no agent may undo a revocation."""
-    for item in call.memory.store.get(ids).values():
+    for item in call.memory.store.items.get(ids).values():
         if item.status == "quarantined":
             raise Refused(
-                f"{item.id} was revoked; only a command lets it back",
-                remedy="ask the user, who can run: bethink undo",
+                f"{item.id} was revoked; a tool cannot restore it",
+                remedy="ask the user to run: bethink undo",
             )
 
 
 def _undo_reply(
     item_id: str,
     doing: str,
+    text: str,
     *,
     preview: bool,
     restored: tuple[str, ...] = (),
@@ -342,4 +362,4 @@ def _undo_reply(
         "restored": list(restored),
         "taken_back": list(taken_back),
     }
-    return Reply(f"{'would' if preview else 'did'} {doing}: {item_id}", content)
+    return Reply(text, content)

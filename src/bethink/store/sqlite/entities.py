@@ -13,7 +13,6 @@ import json
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,11 +21,8 @@ import apsw
 from bethink.errors import NotFound, Refused
 from bethink.model import Entity, Item
 from bethink.ports import Embedding, Mention, Scope, ScoredEntity
-from bethink.store.sqlite.db import history as journal
-from bethink.store.sqlite.db.connection import Connections, select
+from bethink.store.sqlite.db.connection import select
 from bethink.store.sqlite.db.history import AS_OF_CTE, columns_as_of, entities_created_after
-from bethink.store.sqlite.db.rows import HydrateRows
-from bethink.store.sqlite.db.sql_functions import to_ms, to_ms_or_none
 from bethink.store.sqlite.links import ENTITY_COLUMNS, to_entity
 from bethink.store.sqlite.search.lexical import ItemLoader, as_table
 from bethink.store.sqlite.search.scope import compile_scope
@@ -295,42 +291,6 @@ def _is_writing(db: apsw.Connection) -> bool:
     return db.txn_state("main") == apsw.SQLITE_TXN_WRITE
 
 
-class EntityQueriesMixin:
-    """Mixin of `SqliteStore`: entity queries over its connections."""
-
-    _connections: Connections
-    _hydrate: HydrateRows
-    _entities: EntityIndex
-
-    def near_entities(
-        self, vector: Vector, model: str, limit: int, *, as_of: datetime | None = None
-    ) -> list[ScoredEntity]:
-        with self._connections.read_transaction() as db:
-            return self._entities.near(db, vector, model, limit, to_ms_or_none(as_of))
-
-    def entities_with(
-        self, words: Sequence[str], limit: int, *, as_of: datetime | None = None
-    ) -> list[ScoredEntity]:
-        with self._connections.read_transaction() as db:
-            return self._entities.named(db, words, limit, to_ms_or_none(as_of))
-
-    def mentioning(self, entities: Sequence[str], each: int, scope: Scope) -> dict[str, list[Item]]:
-        with self._connections.read_transaction() as db:
-            return latest_mentions(db, entities, each, scope, self._hydrate.at(scope.as_of))
-
-    def unembedded_entities(self, model: str, limit: int) -> list[Entity]:
-        with self._connections.read_transaction() as db:
-            return unembedded_entities(db, model, limit)
-
-    def lacking_vectors(self, entities: Sequence[str], model: str) -> list[str]:
-        with self._connections.read_transaction() as db:
-            return ids_without_vector(db, entities, model)
-
-    def set_entity_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
-        with self._connections.writing() as db:
-            set_entity_embeddings(db, model, embeddings)
-
-
 _EXISTING_PAIR = "SELECT id FROM entity WHERE id IN (?, ?)"
 _ALIASES_OF = "SELECT alias FROM alias WHERE entity = ? ORDER BY alias"
 _ADD_ALIAS = "INSERT OR IGNORE INTO alias (alias, entity) VALUES (?, ?)"
@@ -379,25 +339,8 @@ _RECOUNT_PAIR = """
 """
 
 
-class EntityMergeMixin:
-    """Mixin of `SqliteStore`: merge two entities that are one, and split them again."""
-
-    _connections: Connections
-
-    def merge_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
-        with self._connections.writing() as db:
-            _merge(db, kept, gone, to_ms(now))
-            line = journal.Line("merged", None, "two entities")
-            journal.write(db, [line], actor=actor, at=to_ms(now))
-
-    def split_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
-        with self._connections.writing() as db:
-            _split(db, kept, gone)
-            line = journal.Line("split", None, "two entities")
-            journal.write(db, [line], actor=actor, at=to_ms(now))
-
-
-def _merge(db: apsw.Connection, kept: str, gone: str, now: int) -> None:
+def merge_entities(db: apsw.Connection, kept: str, gone: str, now: int) -> None:
+    """Transfer names, mentions and edges of one entity to another."""
     known = {row[0] for row in select(db, _EXISTING_PAIR, (kept, gone))}
     for entity in (kept, gone):
         if entity not in known:
@@ -428,7 +371,8 @@ def remove_merged_names(db: apsw.Connection, gone: str) -> None:
         db.executemany(_DROP_ALIAS, own)
 
 
-def _split(db: apsw.Connection, kept: str, gone: str) -> None:
+def split_entities(db: apsw.Connection, kept: str, gone: str) -> None:
+    """Undo a merge of two entities."""
     rows = select(db, _SELECT_SAME_AS, (gone, kept))
     if not rows:
         raise NotFound(f"{gone} was not merged into {kept}")

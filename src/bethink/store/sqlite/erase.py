@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import apsw
 
 from bethink.core.text import word_set
-from bethink.model import Status
 from bethink.ports import EraseReceipt
-from bethink.store.sqlite import lifecycle
 from bethink.store.sqlite.db import history as journal
 from bethink.store.sqlite.db.connection import Connections, select, translate_errors
 from bethink.store.sqlite.db.lock import TIMEOUT_S, hold_lock
 from bethink.store.sqlite.db.opening import backups
 from bethink.store.sqlite.db.rows import SELECT_CONTENT, content_hash
-from bethink.store.sqlite.db.sql_functions import to_ms
 from bethink.store.sqlite.entities import bump_entities_version, remove_merged_names
 from bethink.store.sqlite.lifecycle import adjust_mention_counts, to_json_ids
-from bethink.store.sqlite.search import browse as look
 from bethink.store.sqlite.search import staged as signatures
 from bethink.store.sqlite.search import word_index as words
 from bethink.store.sqlite.search.vectors import VectorIndex
@@ -283,52 +278,3 @@ def _checkpoint(db: apsw.Connection) -> bool:
     finally:
         db.set_busy_timeout(int(TIMEOUT_S * 1000))
     return True
-
-
-class RemovalMixin:
-    """Mixin of `SqliteStore`: end, restore, set the status of and erase items."""
-
-    _connections: Connections
-    _vectors: VectorIndex
-
-    def end(
-        self,
-        ids: Sequence[str],
-        *,
-        how: str,
-        actor: str,
-        now: datetime,
-        only: Mapping[str, int] | None = None,
-    ) -> list[str]:
-        with self._connections.writing() as db:
-            unchanged = ids if only is None else lifecycle.filter_unchanged(db, ids, only)
-            return lifecycle.end_items(db, unchanged, how=how, actor=actor, now=to_ms(now))
-
-    def restore(self, ids: Sequence[str], *, actor: str, now: datetime) -> list[str]:
-        with self._connections.writing() as db:
-            return lifecycle.restore_items(db, self._vectors, ids, actor=actor, now=to_ms(now))
-
-    def set_status(
-        self,
-        ids: Sequence[str],
-        status: Status,
-        *,
-        actor: str,
-        now: datetime,
-        only: Mapping[str, int] | None = None,
-    ) -> None:
-        with self._connections.writing() as db:
-            unchanged = ids if only is None else lifecycle.filter_unchanged(db, ids, only)
-            lifecycle.set_status(db, unchanged, status, actor=actor, now=to_ms(now))
-
-    def erase(self, ids: Sequence[str], *, actor: str, now: datetime) -> EraseReceipt:
-        with self._connections.writing() as db:
-            receipt = erase_items(db, self._vectors, ids, actor=actor, now=to_ms(now))
-        if not receipt.ids:
-            return receipt
-        left = scrub(self._connections)
-        return receipt._replace(out_of_reach=(*receipt.out_of_reach, *left))
-
-    def from_source(self, source: str) -> list[str]:
-        with self._connections.read_transaction() as db:
-            return look.ids_from_source(db, source)

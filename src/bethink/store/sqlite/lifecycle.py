@@ -8,26 +8,20 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import apsw
 
-from bethink.model import Item, Status
-from bethink.ports import Embedding, PutResult, Record, Scope, UsageDecay
+from bethink.model import Status
+from bethink.ports import Embedding, PutResult, Record
 from bethink.store.sqlite.db import history as journal
 from bethink.store.sqlite.db import history as standing
-from bethink.store.sqlite.db.connection import Connections, Row, select
+from bethink.store.sqlite.db.connection import Row, select
 from bethink.store.sqlite.db.rows import (
     CONTENT,
     INSERT_ITEM,
-    SELECT_ITEM,
     NewRow,
-    read_items,
-    to_item,
 )
-from bethink.store.sqlite.db.sql_functions import DAY_MS
 from bethink.store.sqlite.put import END_REVISION, next_rid
 from bethink.store.sqlite.search import staged as signatures
 from bethink.store.sqlite.search import word_index as words
-from bethink.store.sqlite.search.scope import compile_scope
 from bethink.store.sqlite.search.vectors import VectorIndex
-from bethink.store.sqlite.usage import apply_decay
 
 _SELECT_LIVE = """
     SELECT i.id, i.rid, i.live_from FROM json_each(?) AS wanted
@@ -58,23 +52,6 @@ _ADJUST_MENTIONS = """
         SELECT dst FROM link WHERE src = ? AND type = 'mentions'
         AND src_kind = 'item' AND dst_kind = 'entity')
 """
-_EXISTING_ITEMS = (
-    "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM item WHERE id = value)"
-)
-_COUNT_USE = """
-    INSERT INTO usage (id, recalls, last_at, stamps) VALUES (?1, 1, ?2, json_array(?2))
-    ON CONFLICT (id) DO UPDATE SET
-        recalls = recalls + 1,
-        last_at = max(coalesce(last_at, ?2), ?2),
-        stamps = json_insert(
-            CASE WHEN json_array_length(stamps) >= 20 THEN json_remove(stamps, '$[0]')
-            ELSE stamps END, '$[#]', ?2)
-"""
-_COUNT_USE_ON_DAY = """
-    INSERT INTO usage_day (id, day, recalls) VALUES (?, ?, 1)
-    ON CONFLICT (id, day) DO UPDATE SET recalls = recalls + 1
-"""
-
 
 # What a rule gives as its reason. Anything else is somebody's words, perhaps the memory's
 # own: they stand in the row, which an erase removes, and never in the journal.
@@ -151,38 +128,6 @@ def set_status(
     journal.write(db, changed, actor=actor, at=now)
 
 
-def record_use(
-    db: apsw.Connection, ids: Sequence[str], now: int, fading: UsageDecay | None = None
-) -> None:
-    """Count a recall of each item: in total, on this day, and the last twenty times."""
-    known = [row[0] for row in select(db, _EXISTING_ITEMS, (to_json_ids(ids),))]
-    db.executemany(_COUNT_USE, [(item, now) for item in known])
-    db.executemany(_COUNT_USE_ON_DAY, [(item, now // DAY_MS) for item in known])
-    if fading is not None:
-        apply_decay(db, known, now, fading)
-
-
-def unembedded_items(
-    db: apsw.Connection, vectors: VectorIndex, model: str, limit: int
-) -> list[Item]:
-    """Return live items without a vector of this model, in the order they were stored."""
-    rids = vectors.unembedded(db, model, limit)
-    items = read_items(db, rids)
-    return [items[rid] for rid in rids]
-
-
-def set_item_embeddings(
-    db: apsw.Connection, vectors: VectorIndex, model: str, embeddings: Mapping[str, Embedding]
-) -> None:
-    """Store vectors of live items; drop other models once none is left unembedded."""
-    live = select(db, _SELECT_LIVE, (to_json_ids(list(embeddings)),))
-    rows = [(rid, embeddings[item]) for item, rid, _ in live]
-    vectors.remove(db, [rid for rid, _ in rows])
-    vectors.add(db, model, rows)
-    if not vectors.unembedded(db, model, 1):
-        vectors.drop_other_models(db, model)
-
-
 def adjust_mention_counts(db: apsw.Connection, ids: Iterable[str], step: int) -> None:
     """Adjust the mention counts of the entities of items that are added or ended."""
     db.executemany(_ADJUST_MENTIONS, [(step, item) for item in ids])
@@ -194,45 +139,6 @@ def to_json_ids(ids: Sequence[str]) -> str:
 
 
 RULES_ACTOR = "rules"  # who judged, for the journal: nobody said that the older one is out of date
-_MAX_PER_SLOT = 64  # of one slot: the newest
-_SELECT_OTHER_NAMES = """
-    SELECT DISTINCT a.alias, b.alias FROM json_each(?) AS wanted
-    CROSS JOIN alias AS a ON a.alias = wanted.value
-    CROSS JOIN alias AS b ON b.entity = a.entity
-    ORDER BY a.alias, b.alias
-"""
-_SELECT_SLOT_ITEMS = f"""
-    SELECT {SELECT_ITEM}
-    FROM json_each(?) AS wanted
-    CROSS JOIN item AS i ON i.subject = wanted.value ->> 0 AND i.attribute = wanted.value ->> 1
-    LEFT JOIN usage AS u ON u.id = i.id
-    WHERE i.live_to IS NULL AND PREDICATE
-    ORDER BY i.stored_at DESC, i.id LIMIT ?
-"""
-
-
-class FactSlotsMixin:
-    """Mixin of `SqliteStore`: facts by subject and attribute."""
-
-    _connections: Connections
-
-    def other_names(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        asked = json.dumps(list(dict.fromkeys(names)), ensure_ascii=False)
-        found: dict[str, list[str]] = {}
-        with self._connections.read_transaction() as db:
-            for name, other in select(db, _SELECT_OTHER_NAMES, (asked,)):
-                found.setdefault(name, []).append(other)
-        return {name: tuple(others) for name, others in found.items()}
-
-    def slots(self, wanted: Sequence[tuple[str, str]], scope: Scope) -> list[Item]:
-        if not wanted:
-            return []
-        predicate = compile_scope(scope)
-        sql = _SELECT_SLOT_ITEMS.replace("PREDICATE", predicate.sql)
-        asked = json.dumps([list(pair) for pair in dict.fromkeys(wanted)], ensure_ascii=False)
-        with self._connections.read_transaction() as db:
-            rows = select(db, sql, (asked, *predicate.values, _MAX_PER_SLOT * len(wanted)))
-        return [to_item(row) for row in rows]
 
 
 def apply_supersessions(

@@ -1,21 +1,28 @@
-"""The vector index of a store: add, remove, search and check embeddings.
+"""The vectors of a store: add, remove, search and check embeddings.
 
 Importing this costs nothing; NumPy is loaded by the first call that needs it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import apsw
 
 from bethink.errors import ModelError
+from bethink.model import Entity, Item
 from bethink.ports import Embedding, SearchResult
-from bethink.store.sqlite.db.connection import generation, select
+from bethink.store.sqlite import entities
+from bethink.store.sqlite.db.connection import Connections, generation, select
+from bethink.store.sqlite.db.rows import read_items
+from bethink.store.sqlite.db.sql_functions import to_ms_or_none
+from bethink.store.sqlite.entities import ids_without_vector
 from bethink.store.sqlite.search.lexical import ItemLoader, as_table, word_statistics
 from bethink.store.sqlite.search.scope import Predicate
+from bethink.store.sqlite.search.staged import sign_missing
 
 if TYPE_CHECKING:
     from bethink.ports import Vector
@@ -24,6 +31,10 @@ if TYPE_CHECKING:
 
 
 MAX_CACHED_EMBEDDINGS = 4096  # embeddings, some 6 MB
+_SELECT_LIVE_ROWS = """
+    SELECT i.id, i.rid FROM carray(?) AS w
+    CROSS JOIN item AS i ON i.id = w.value AND i.live_to IS NULL
+"""
 _SELECT_UNEMBEDDED = """
     SELECT i.rid FROM item AS i
     WHERE i.live_to IS NULL
@@ -209,3 +220,62 @@ def _model_in_use(db: apsw.Connection, name: str, dim: int) -> StoredModel | Non
             remedy="bethink reindex",
         )
     return mine
+
+
+def unembedded_items(
+    db: apsw.Connection, vectors: VectorIndex, model: str, limit: int
+) -> list[Item]:
+    """Return live items without a vector of this model, in the order they were stored."""
+    rids = vectors.unembedded(db, model, limit)
+    items = read_items(db, rids)
+    return [items[rid] for rid in rids]
+
+
+def set_item_embeddings(
+    db: apsw.Connection, vectors: VectorIndex, model: str, embeddings: Mapping[str, Embedding]
+) -> None:
+    """Store vectors of live items; drop other models once none is left unembedded."""
+    live = select(db, _SELECT_LIVE_ROWS, (as_table(tuple(embeddings)),))
+    rows = [(rid, embeddings[item]) for item, rid in live]
+    vectors.remove(db, [rid for rid, _ in rows])
+    vectors.add(db, model, rows)
+    if not vectors.unembedded(db, model, 1):
+        vectors.drop_other_models(db, model)
+
+
+class SqliteVectors:
+    """Vectors and signatures of a space: `VectorStore` in SQLite."""
+
+    def __init__(self, connections: Connections, vectors: VectorIndex) -> None:
+        self._connections = connections
+        self._vectors = vectors
+
+    def embeddings(
+        self, ids: Sequence[str], model: str, *, as_of: datetime | None = None
+    ) -> dict[str, Embedding]:
+        with self._connections.read_transaction() as db:
+            return self._vectors.embeddings(db, ids, model, to_ms_or_none(as_of))
+
+    def set_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
+        with self._connections.writing() as db:
+            set_item_embeddings(db, self._vectors, model, embeddings)
+
+    def unembedded(self, model: str, limit: int) -> list[Item]:
+        with self._connections.read_transaction() as db:
+            return unembedded_items(db, self._vectors, model, limit)
+
+    def set_entity_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
+        with self._connections.writing() as db:
+            entities.set_entity_embeddings(db, model, embeddings)
+
+    def unembedded_entities(self, model: str, limit: int) -> list[Entity]:
+        with self._connections.read_transaction() as db:
+            return entities.unembedded_entities(db, model, limit)
+
+    def lacking_vectors(self, entities: Sequence[str], model: str) -> list[str]:
+        with self._connections.read_transaction() as db:
+            return ids_without_vector(db, entities, model)
+
+    def make_signatures(self, limit: int) -> int:
+        with self._connections.writing() as db:
+            return sign_missing(db, limit)

@@ -1,93 +1,26 @@
-"""Look items up: by id or prefix, by time, by neighbourhood, by shared entities."""
+"""Items of a space: look them up, list them, put, end, restore and erase them."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
 from bethink.errors import NotFound
-from bethink.model import Item
-from bethink.ports import Match, Scope, SearchResult, SharedEntities, Sibling
-from bethink.store.sqlite.db.connection import select
-from bethink.store.sqlite.db.history import AS_OF_CTE, MENTION_COUNT, MENTION_LINK
+from bethink.model import Item, Status
+from bethink.ports import EraseReceipt, PutResult, Record, Scope
+from bethink.store.sqlite import erase, lifecycle
+from bethink.store.sqlite.db.connection import Connections, select
 from bethink.store.sqlite.db.rows import SELECT_ITEM, item_selection, to_item
-from bethink.store.sqlite.db.sql_functions import ceil_ms, from_ms, to_ms, to_ms_or_none
+from bethink.store.sqlite.db.sql_functions import to_ms, to_ms_or_none
 from bethink.store.sqlite.lifecycle import to_json_ids
-from bethink.store.sqlite.search.lexical import ItemLoader, as_table
+from bethink.store.sqlite.put import put_records
 from bethink.store.sqlite.search.scope import Predicate, compile_scope
-
-# Entities called special (the user, the agent itself) are in everything and say nothing.
-_ENTITIES_OF_ITEMS = """
-    SELECT l.src, e.id, e.mentions FROM carray(?1) AS w
-    CROSS JOIN link AS l ON l.src = w.value AND l.type = 'mentions'
-        AND l.src_kind = 'item' AND l.dst_kind = 'entity' AND l.confidence >= ?2
-    CROSS JOIN entity AS e ON e.id = l.dst AND e.kind <> 'special'
-    ORDER BY l.src, e.id
-"""
-_ITEMS_OF_ENTITIES = """
-    SELECT l.dst, l.src, l.confidence FROM carray(?1) AS w
-    CROSS JOIN link AS l ON l.dst = w.value AND l.type = 'mentions'
-        AND l.src_kind = 'item' AND l.dst_kind = 'entity' AND l.confidence >= ?2
-    ORDER BY l.dst, l.src
-"""
-# What was spoken of then, or is now: the caller knows what its revisions speak of.
-_ENTITIES_OF_ITEMS_AS_OF = f"""
-    {AS_OF_CTE} SELECT l.src, e.id, {MENTION_COUNT} FROM carray(?) AS w
-    CROSS JOIN link AS l ON l.src = w.value AND {MENTION_LINK} AND l.confidence >= ?
-    CROSS JOIN entity AS e ON e.id = l.dst AND e.kind <> 'special'
-    ORDER BY l.src, e.id
-"""
-_ITEMS_OF_ENTITIES_AS_OF = f"""
-    SELECT l.dst, l.src, l.confidence FROM carray(?1) AS w
-    CROSS JOIN link AS l ON l.dst = w.value AND {MENTION_LINK} AND l.confidence >= ?2
-    ORDER BY l.dst, l.src
-"""
-
-
-class SiblingLimits(NamedTuple):
-    """Which entities count: mentioned by at most so many memories, with this confidence."""
-
-    most: int
-    min_confidence: float
-
-
-def find_siblings(
-    db: apsw.Connection, ids: Sequence[str], limits: SiblingLimits, as_of_ms: int | None = None
-) -> SharedEntities:
-    """Return items that share entities with these items, confidently enough.
-
-    Entities that more than ``most`` memories mention are hubs and are left out. As of a
-    moment in the past it may return too much: entities an item only mentions since.
-    """
-    if not ids:
-        return SharedEntities()
-    most, min_confidence = limits
-    asked = as_table(tuple(dict.fromkeys(ids)))
-    if as_of_ms is None:
-        rows = select(db, _ENTITIES_OF_ITEMS, (asked, min_confidence))
-    else:
-        rows = select(db, _ENTITIES_OF_ITEMS_AS_OF, (as_of_ms, asked, min_confidence))
-    hubs = sorted({entity for _, entity, mentions in rows if mentions > most})
-    telling = sorted({entity for _, entity, mentions in rows if mentions <= most})
-    if not telling:
-        return SharedEntities((), tuple(hubs))
-    mentions: dict[str, list[tuple[str, float]]] = {}
-    sql = _ITEMS_OF_ENTITIES if as_of_ms is None else _ITEMS_OF_ENTITIES_AS_OF
-    for entity, item, confidence in select(db, sql, (as_table(tuple(telling)), min_confidence)):
-        mentions.setdefault(entity, []).append((item, confidence))
-    found = tuple(
-        Sibling(of, entity, item, confidence)
-        for of, entity, _ in rows
-        for item, confidence in mentions.get(entity, ())
-        if item != of
-    )
-    return SharedEntities(found, tuple(hubs))
-
+from bethink.store.sqlite.search.vectors import VectorIndex
 
 _FROM_ITEMS = " FROM item AS i LEFT JOIN usage AS u ON u.id = i.id"
 _FROM_IDS = """
@@ -229,80 +162,106 @@ def _visible_revision(db: apsw.Connection, item_id: str, scope: Scope) -> Item:
     return found[item_id]
 
 
-_EVENT_TIME = "coalesce(i.occurred_at, i.stored_at)"
-# By the index on lengths: how far before a window something may have begun that reaches it.
-_LONGEST_DURATION = """
-    SELECT max(occurred_end - coalesce(occurred_at, stored_at)) FROM item
-    WHERE occurred_end IS NOT NULL
+_MAX_PER_SLOT = 64  # of one slot: the newest
+_SELECT_SLOT_ITEMS = f"""
+    SELECT {SELECT_ITEM}
+    FROM json_each(?) AS wanted
+    CROSS JOIN item AS i ON i.subject = wanted.value ->> 0 AND i.attribute = wanted.value ->> 1
+    LEFT JOIN usage AS u ON u.id = i.id
+    WHERE i.live_to IS NULL AND PREDICATE
+    ORDER BY i.stored_at DESC, i.id LIMIT ?
 """
 
 
-class TimeWindow(NamedTuple):
-    """A time range, and whether events that began before it and reach into it count."""
+class SqliteItems:
+    """The items of a space: `ItemStore` in SQLite."""
 
-    start: datetime
-    end: datetime
-    overlapping: bool = False
+    def __init__(self, connections: Connections, vectors: VectorIndex) -> None:
+        self._connections = connections
+        self._vectors = vectors
 
+    def put(self, records: Sequence[Record], *, actor: str, now: datetime) -> list[PutResult]:
+        with self._connections.writing() as db:
+            results = put_records(db, self._vectors, records, actor=actor, now=to_ms(now))
+            lifecycle.apply_supersessions(db, records, results, to_ms(now))
+            return results
 
-def search_time(
-    db: apsw.Connection, window: TimeWindow, depth: int, predicate: Predicate, hydrate: ItemLoader
-) -> SearchResult:
-    """Return items that happened in [start, end), nearest to its middle first, ties by id.
+    def get(self, ids: Sequence[str], *, as_of: datetime | None = None) -> dict[str, Item]:
+        with self._connections.read_transaction() as db:
+            return get_items(db, ids, as_of)
 
-    The middle scores 1, the edges one half; an item counts where it began.
-    """
-    start, end, overlapping = window
-    first, last = ceil_ms(start), ceil_ms(end)
-    if first >= last or depth < 1:
-        return SearchResult((), "the window is empty")
-    middle, half = (first + last) / 2, (last - first) / 2
-    rows = [
-        *_rows_in_window(db, (first, middle), "DESC", depth, predicate),
-        *_rows_in_window(db, (middle, last), "ASC", depth, predicate),
-    ]
-    if overlapping:
-        rows += _rows_reaching(db, first, depth, predicate)
-    ranked = sorted((abs(at - middle), item, rid, at) for rid, item, at in rows)[:depth]
-    items = hydrate(db, [rid for _, _, rid, _ in ranked])
-    matches = []
-    for distance, _, rid, at in ranked:
-        item = items.get(rid)
-        if item is not None:
-            verb = "happened" if item.occurred_at else "stored"
-            why = f"{verb} {from_ms(at):%Y-%m-%d}"
-            matches.append(Match(item, max(0.0, 1.0 - 0.5 * distance / half), why))
-    return SearchResult(tuple(matches), f"from {start:%Y-%m-%d} to {end:%Y-%m-%d}", 1.0)
+    def resolve(self, part: str) -> list[str]:
+        with self._connections.read_transaction() as db:
+            return resolve_id(db, part)
 
+    def history(self, item_id: str) -> list[Item]:
+        with self._connections.read_transaction() as db:
+            return revisions_of(db, item_id)
 
-def _rows_in_window(
-    db: apsw.Connection,
-    window: tuple[float, float],
-    direction: str,
-    depth: int,
-    predicate: Predicate,
-) -> list[tuple[Any, ...]]:
-    """Return the first ``depth`` rows in scope from one end of a window, by the time index."""
-    return select(
-        db,
-        f"SELECT i.rid, i.id, {_EVENT_TIME} AS at FROM item AS i"
-        f" WHERE {_EVENT_TIME} >= ? AND {_EVENT_TIME} < ? AND ({predicate.sql})"
-        f" ORDER BY {_EVENT_TIME} {direction}, i.id LIMIT ?",
-        (*window, *predicate.values, depth),
-    )
+    def browse(self, scope: Scope, *, limit: int, after: str | None = None) -> list[Item]:
+        with self._connections.read_transaction() as db:
+            return browse_items(db, scope, limit, after)
 
+    def around(self, item_id: str, *, window: int, scope: Scope) -> list[Item]:
+        with self._connections.read_transaction() as db:
+            return neighbours_of(db, item_id, window, scope)
 
-def _rows_reaching(
-    db: apsw.Connection, first: int, depth: int, predicate: Predicate
-) -> list[tuple[Any, ...]]:
-    """Return items that began before a moment and had not ended by then, latest first."""
-    longest = db.execute(_LONGEST_DURATION).get
-    if not longest or longest <= 0:
-        return []
-    return select(
-        db,
-        f"SELECT i.rid, i.id, {_EVENT_TIME} AS at FROM item AS i"
-        f" WHERE {_EVENT_TIME} >= ? AND {_EVENT_TIME} < ? AND i.occurred_end > ? AND ({predicate.sql})"
-        f" ORDER BY {_EVENT_TIME} DESC, i.id LIMIT ?",
-        (first - longest, first, first, *predicate.values, depth),
-    )
+    def from_source(self, source: str) -> list[str]:
+        with self._connections.read_transaction() as db:
+            return ids_from_source(db, source)
+
+    def find_key(self, key: str) -> tuple[str, str] | None:
+        with self._connections.read_transaction() as db:
+            return find_idempotency_key(db, key)
+
+    def find_duplicates(self, fingerprint: str, sketch: Sequence[int], scope: Scope) -> list[Item]:
+        with self._connections.read_transaction() as db:
+            return find_duplicates(db, fingerprint, sketch, scope)
+
+    def slots(self, wanted: Sequence[tuple[str, str]], scope: Scope) -> list[Item]:
+        if not wanted:
+            return []
+        predicate = compile_scope(scope)
+        sql = _SELECT_SLOT_ITEMS.replace("PREDICATE", predicate.sql)
+        pairs = json.dumps([list(pair) for pair in dict.fromkeys(wanted)], ensure_ascii=False)
+        with self._connections.read_transaction() as db:
+            rows = select(db, sql, (pairs, *predicate.values, _MAX_PER_SLOT * len(wanted)))
+        return [to_item(row) for row in rows]
+
+    def end(
+        self,
+        ids: Sequence[str],
+        *,
+        how: str,
+        actor: str,
+        now: datetime,
+        only: Mapping[str, int] | None = None,
+    ) -> list[str]:
+        with self._connections.writing() as db:
+            unchanged = ids if only is None else lifecycle.filter_unchanged(db, ids, only)
+            return lifecycle.end_items(db, unchanged, how=how, actor=actor, now=to_ms(now))
+
+    def restore(self, ids: Sequence[str], *, actor: str, now: datetime) -> list[str]:
+        with self._connections.writing() as db:
+            return lifecycle.restore_items(db, self._vectors, ids, actor=actor, now=to_ms(now))
+
+    def set_status(
+        self,
+        ids: Sequence[str],
+        status: Status,
+        *,
+        actor: str,
+        now: datetime,
+        only: Mapping[str, int] | None = None,
+    ) -> None:
+        with self._connections.writing() as db:
+            unchanged = ids if only is None else lifecycle.filter_unchanged(db, ids, only)
+            lifecycle.set_status(db, unchanged, status, actor=actor, now=to_ms(now))
+
+    def erase(self, ids: Sequence[str], *, actor: str, now: datetime) -> EraseReceipt:
+        with self._connections.writing() as db:
+            receipt = erase.erase_items(db, self._vectors, ids, actor=actor, now=to_ms(now))
+        if not receipt.ids:
+            return receipt
+        left = erase.scrub(self._connections)
+        return receipt._replace(out_of_reach=(*receipt.out_of_reach, *left))

@@ -1,8 +1,8 @@
-"""Integrity checks with repair of derived data, and statistics of a space."""
+"""Administration of a space: journal, statistics, backup, checks and their repairs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from bethink.errors import StoreDamaged
-from bethink.ports import CheckResult
+from bethink.ports import CheckResult, Event
 from bethink.store.sqlite import entities as entity_index
 from bethink.store.sqlite import erase, lifecycle
 from bethink.store.sqlite.db import history as journal
@@ -307,3 +307,57 @@ def _size_in_bytes(db: apsw.Connection, connections: Connections) -> int:
         return int(pages * db.execute("PRAGMA page_size").get)
     files = (connections.path.with_name(connections.path.name + rest) for rest in ("", "-wal"))
     return sum(file.stat().st_size for file in files if file.exists())
+
+
+class SqliteAdmin:
+    """Journal, statistics, backup and checks of a space: `StoreAdmin` in SQLite."""
+
+    def __init__(self, connections: Connections, vectors: VectorIndex, space: str) -> None:
+        self._connections = connections
+        self._vectors = vectors
+        self._space = space
+
+    def events(self, *, after: int = 0, limit: int = 100) -> list[Event]:
+        with self._connections.read_transaction() as db:
+            return journal.read(db, after, limit)
+
+    def changes(self, *, item: str | None, actor: str | None, limit: int) -> list[Event]:
+        with self._connections.read_transaction() as db:
+            return journal.read_newest(db, item, actor, limit)
+
+    def log(self, kind: str, *, item: str | None, actor: str, detail: str, now: datetime) -> None:
+        with self._connections.writing() as db:
+            line = journal.Line(kind, item, detail)
+            journal.write(db, [line], actor=actor, at=to_ms(now))
+
+    def count(self) -> int:
+        with self._connections.read_transaction() as db:
+            return count_live(db)
+
+    def most_classified(self) -> int:
+        with self._connections.read_transaction() as db:
+            return max_classification(db)
+
+    def stats(self) -> dict[str, Any]:
+        with self._connections.read_transaction() as db:
+            return space_stats(db, self._connections, self._space)
+
+    def generation(self) -> int:
+        with self._connections.read_transaction() as db:
+            return generation(db)
+
+    def dump(self) -> Iterator[dict[str, Any]]:
+        # start-up time: a recall needs none of it
+        from bethink.store.sqlite.transfer import dump_records
+
+        return dump_records(self._connections, self._space)
+
+    def load(self, records: Iterable[Mapping[str, Any]], *, actor: str, now: datetime) -> int:
+        # start-up time: a recall needs none of it
+        from bethink.store.sqlite.transfer import load_records
+
+        with self._connections.writing() as db:
+            return load_records(db, records, actor=actor, now=to_ms(now))
+
+    def check(self, *, repair: bool = False) -> list[CheckResult]:
+        return run_checks(self._connections, self._vectors, repair=repair)

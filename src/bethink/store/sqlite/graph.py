@@ -1,0 +1,207 @@
+"""The graph of a space: entities, links, and items that share entities."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+import apsw
+
+from bethink.model import Entity, Link
+from bethink.ports import Activity, EntityListing, ScoredEntity, SharedEntities, Sibling
+from bethink.store.sqlite import entities as merging
+from bethink.store.sqlite import links as linking
+from bethink.store.sqlite.db import history as journal
+from bethink.store.sqlite.db.connection import Connections, select
+from bethink.store.sqlite.db.history import AS_OF_CTE, MENTION_COUNT, MENTION_LINK
+from bethink.store.sqlite.db.sql_functions import to_ms, to_ms_or_none
+from bethink.store.sqlite.entities import EntityIndex
+from bethink.store.sqlite.search.lexical import as_table
+from bethink.store.sqlite.usage import rank_entities, read_activity
+
+if TYPE_CHECKING:
+    from bethink.ports import Vector
+
+
+# Entities called special (the user, the agent itself) are in everything and say nothing.
+_ENTITIES_OF_ITEMS = """
+    SELECT l.src, e.id, e.mentions FROM carray(?1) AS w
+    CROSS JOIN link AS l ON l.src = w.value AND l.type = 'mentions'
+        AND l.src_kind = 'item' AND l.dst_kind = 'entity' AND l.confidence >= ?2
+    CROSS JOIN entity AS e ON e.id = l.dst AND e.kind <> 'special'
+    ORDER BY l.src, e.id
+"""
+_ITEMS_OF_ENTITIES = """
+    SELECT l.dst, l.src, l.confidence FROM carray(?1) AS w
+    CROSS JOIN link AS l ON l.dst = w.value AND l.type = 'mentions'
+        AND l.src_kind = 'item' AND l.dst_kind = 'entity' AND l.confidence >= ?2
+    ORDER BY l.dst, l.src
+"""
+# What was spoken of then, or is now: the caller knows what its revisions speak of.
+_ENTITIES_OF_ITEMS_AS_OF = f"""
+    {AS_OF_CTE} SELECT l.src, e.id, {MENTION_COUNT} FROM carray(?) AS w
+    CROSS JOIN link AS l ON l.src = w.value AND {MENTION_LINK} AND l.confidence >= ?
+    CROSS JOIN entity AS e ON e.id = l.dst AND e.kind <> 'special'
+    ORDER BY l.src, e.id
+"""
+_ITEMS_OF_ENTITIES_AS_OF = f"""
+    SELECT l.dst, l.src, l.confidence FROM carray(?1) AS w
+    CROSS JOIN link AS l ON l.dst = w.value AND {MENTION_LINK} AND l.confidence >= ?2
+    ORDER BY l.dst, l.src
+"""
+_SELECT_OTHER_NAMES = """
+    SELECT DISTINCT a.alias, b.alias FROM json_each(?) AS wanted
+    CROSS JOIN alias AS a ON a.alias = wanted.value
+    CROSS JOIN alias AS b ON b.entity = a.entity
+    ORDER BY a.alias, b.alias
+"""
+
+
+class SiblingLimits(NamedTuple):
+    """Which entities count: mentioned by at most so many memories, with this confidence."""
+
+    most: int
+    min_confidence: float
+
+
+def find_siblings(
+    db: apsw.Connection, ids: Sequence[str], limits: SiblingLimits, as_of_ms: int | None = None
+) -> SharedEntities:
+    """Return items that share entities with these items, confidently enough.
+
+    Entities that more than ``most`` memories mention are hubs and are left out. As of a
+    moment in the past it may return too much: entities an item only mentions since.
+    """
+    if not ids:
+        return SharedEntities()
+    most, min_confidence = limits
+    asked = as_table(tuple(dict.fromkeys(ids)))
+    if as_of_ms is None:
+        rows = select(db, _ENTITIES_OF_ITEMS, (asked, min_confidence))
+    else:
+        rows = select(db, _ENTITIES_OF_ITEMS_AS_OF, (as_of_ms, asked, min_confidence))
+    hubs = sorted({entity for _, entity, mentions in rows if mentions > most})
+    telling = sorted({entity for _, entity, mentions in rows if mentions <= most})
+    if not telling:
+        return SharedEntities((), tuple(hubs))
+    mentions: dict[str, list[tuple[str, float]]] = {}
+    sql = _ITEMS_OF_ENTITIES if as_of_ms is None else _ITEMS_OF_ENTITIES_AS_OF
+    for entity, item, confidence in select(db, sql, (as_table(tuple(telling)), min_confidence)):
+        mentions.setdefault(entity, []).append((item, confidence))
+    found = tuple(
+        Sibling(of, entity, item, confidence)
+        for of, entity, _ in rows
+        for item, confidence in mentions.get(entity, ())
+        if item != of
+    )
+    return SharedEntities(found, tuple(hubs))
+
+
+class SqliteGraph:
+    """The graph of a space: `GraphStore` in SQLite."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._entities = EntityIndex()
+
+    def find_entities(
+        self, text: str, limit: int = 8, *, as_of: datetime | None = None
+    ) -> list[Entity]:
+        with self._connections.read_transaction() as db:
+            return linking.find_entities(db, text, limit, to_ms_or_none(as_of))
+
+    def entities(self, *, prefix: str = "", limit: int = 100, offset: int = 0) -> list[Entity]:
+        with self._connections.read_transaction() as db:
+            return linking.list_entities(db, prefix, limit, offset)
+
+    def list_entities(self, wanted: EntityListing, now: datetime) -> list[Entity]:
+        with self._connections.read_transaction() as db:
+            return rank_entities(db, wanted, now)
+
+    def near_entities(
+        self, vector: Vector, model: str, limit: int, *, as_of: datetime | None = None
+    ) -> list[ScoredEntity]:
+        with self._connections.read_transaction() as db:
+            return self._entities.near(db, vector, model, limit, to_ms_or_none(as_of))
+
+    def entities_with(
+        self, words: Sequence[str], limit: int, *, as_of: datetime | None = None
+    ) -> list[ScoredEntity]:
+        with self._connections.read_transaction() as db:
+            return self._entities.named(db, words, limit, to_ms_or_none(as_of))
+
+    def other_names(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        wanted = json.dumps(list(dict.fromkeys(names)), ensure_ascii=False)
+        found: dict[str, list[str]] = {}
+        with self._connections.read_transaction() as db:
+            for name, other in select(db, _SELECT_OTHER_NAMES, (wanted,)):
+                found.setdefault(name, []).append(other)
+        return {name: tuple(others) for name, others in found.items()}
+
+    def merge_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
+        with self._connections.writing() as db:
+            merging.merge_entities(db, kept, gone, to_ms(now))
+            line = journal.Line("merged", None, "two entities")
+            journal.write(db, [line], actor=actor, at=to_ms(now))
+
+    def split_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
+        with self._connections.writing() as db:
+            merging.split_entities(db, kept, gone)
+            line = journal.Line("split", None, "two entities")
+            journal.write(db, [line], actor=actor, at=to_ms(now))
+
+    def links_of(
+        self,
+        ids: Sequence[str],
+        types: Sequence[str] = (),
+        *,
+        incoming: bool = True,
+        as_of: datetime | None = None,
+    ) -> list[Link]:
+        with self._connections.read_transaction() as db:
+            return linking.links_of(db, ids, types, incoming, to_ms_or_none(as_of))
+
+    def edges(self, entities: Sequence[str], each: int, until: datetime) -> dict[str, list[Link]]:
+        with self._connections.read_transaction() as db:
+            return linking.edges_of(db, entities, each, until)
+
+    def add_links(
+        self, links: Sequence[Link], *, actor: str = "", now: datetime | None = None
+    ) -> None:
+        at = now or datetime.now(UTC)
+        with self._connections.writing() as db:
+            linking.add_links(db, links, at)
+            if actor:
+                journal.write(db, map(_link_line, links), actor=actor, at=to_ms(at))
+
+    def remove_links(self, links: Sequence[Link], *, actor: str, now: datetime) -> int:
+        with self._connections.writing() as db:
+            gone = linking.remove_links(db, links)
+            lines = [_link_line(link)._replace(kind="unlinked") for link in gone]
+            journal.write(db, lines, actor=actor, at=to_ms(now))
+            return len(gone)
+
+    def siblings(
+        self,
+        ids: Sequence[str],
+        *,
+        most: int,
+        min_confidence: float,
+        as_of: datetime | None = None,
+    ) -> SharedEntities:
+        limits = SiblingLimits(most, min_confidence)
+        with self._connections.read_transaction() as db:
+            return find_siblings(db, ids, limits, to_ms_or_none(as_of))
+
+    def mention_activity(self, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
+        with self._connections.read_transaction() as db:
+            return read_activity(db, entities, now)
+
+
+def _link_line(link: Link) -> journal.Line:
+    if link.src.kind == "entity":
+        # The journal outlives an erase, and whom somebody knows is content.
+        return journal.Line("linked", None, "two entities")
+    return journal.Line("linked", link.src.id, f"{link.type} {link.dst.id}")

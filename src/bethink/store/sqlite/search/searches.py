@@ -1,0 +1,191 @@
+"""The searches of a space: by words, pieces, meaning, signature, time and entities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import apsw
+
+from bethink.model import Item
+from bethink.ports import (
+    Match,
+    Scope,
+    SearchResult,
+    TextSearch,
+    TrigramSearch,
+    Word,
+    WordStatistics,
+)
+from bethink.store.sqlite import links
+from bethink.store.sqlite.db.connection import Connections, select
+from bethink.store.sqlite.db.rows import HydrateRows
+from bethink.store.sqlite.db.sql_functions import ceil_ms, from_ms, to_ms_or_none
+from bethink.store.sqlite.entities import latest_mentions
+from bethink.store.sqlite.search import word_index
+from bethink.store.sqlite.search.lexical import ItemLoader, query_words_of
+from bethink.store.sqlite.search.scope import Predicate, compile_scope
+from bethink.store.sqlite.search.staged import SignatureIndex, SignatureQuery, search_pieces
+from bethink.store.sqlite.search.vectors import VectorIndex
+
+if TYPE_CHECKING:
+    from bethink.ports import Vector
+
+
+_EVENT_TIME = "coalesce(i.occurred_at, i.stored_at)"
+# By the index on lengths: how far before a window something may have begun that reaches it.
+_LONGEST_DURATION = """
+    SELECT max(occurred_end - coalesce(occurred_at, stored_at)) FROM item
+    WHERE occurred_end IS NOT NULL
+"""
+
+
+class TimeWindow(NamedTuple):
+    """A time range, and whether events that began before it and reach into it count."""
+
+    start: datetime
+    end: datetime
+    overlapping: bool = False
+
+
+def search_time(
+    db: apsw.Connection, window: TimeWindow, depth: int, predicate: Predicate, hydrate: ItemLoader
+) -> SearchResult:
+    """Return items that happened in [start, end), nearest to its middle first, ties by id.
+
+    The middle scores 1, the edges one half; an item counts where it began.
+    """
+    start, end, overlapping = window
+    first, last = ceil_ms(start), ceil_ms(end)
+    if first >= last or depth < 1:
+        return SearchResult((), "the window is empty")
+    middle, half = (first + last) / 2, (last - first) / 2
+    rows = [
+        *_rows_in_window(db, (first, middle), "DESC", depth, predicate),
+        *_rows_in_window(db, (middle, last), "ASC", depth, predicate),
+    ]
+    if overlapping:
+        rows += _rows_reaching(db, first, depth, predicate)
+    ranked = sorted((abs(at - middle), item, rid, at) for rid, item, at in rows)[:depth]
+    items = hydrate(db, [rid for _, _, rid, _ in ranked])
+    matches = []
+    for distance, _, rid, at in ranked:
+        item = items.get(rid)
+        if item is not None:
+            verb = "happened" if item.occurred_at else "stored"
+            why = f"{verb} {from_ms(at):%Y-%m-%d}"
+            matches.append(Match(item, max(0.0, 1.0 - 0.5 * distance / half), why))
+    return SearchResult(tuple(matches), f"from {start:%Y-%m-%d} to {end:%Y-%m-%d}", 1.0)
+
+
+def _rows_in_window(
+    db: apsw.Connection,
+    window: tuple[float, float],
+    direction: str,
+    depth: int,
+    predicate: Predicate,
+) -> list[tuple[Any, ...]]:
+    """Return the first ``depth`` rows in scope from one end of a window, by the time index."""
+    return select(
+        db,
+        f"SELECT i.rid, i.id, {_EVENT_TIME} AS at FROM item AS i"
+        f" WHERE {_EVENT_TIME} >= ? AND {_EVENT_TIME} < ? AND ({predicate.sql})"
+        f" ORDER BY {_EVENT_TIME} {direction}, i.id LIMIT ?",
+        (*window, *predicate.values, depth),
+    )
+
+
+def _rows_reaching(
+    db: apsw.Connection, first: int, depth: int, predicate: Predicate
+) -> list[tuple[Any, ...]]:
+    """Return items that began before a moment and had not ended by then, latest first."""
+    longest = db.execute(_LONGEST_DURATION).get
+    if not longest or longest <= 0:
+        return []
+    return select(
+        db,
+        f"SELECT i.rid, i.id, {_EVENT_TIME} AS at FROM item AS i"
+        f" WHERE {_EVENT_TIME} >= ? AND {_EVENT_TIME} < ? AND i.occurred_end > ?"
+        f" AND ({predicate.sql})"
+        f" ORDER BY {_EVENT_TIME} DESC, i.id LIMIT ?",
+        (first - longest, first, first, *predicate.values, depth),
+    )
+
+
+class SqliteSearch:
+    """The searches of a space: `ItemSearch` in SQLite."""
+
+    def __init__(
+        self, connections: Connections, vectors: VectorIndex, hydrate: HydrateRows
+    ) -> None:
+        self._connections = connections
+        self._vectors = vectors
+        self._hydrate = hydrate
+        self._signatures = SignatureIndex()
+
+    def text(self, search: TextSearch, scope: Scope) -> SearchResult:
+        with self._connections.read_transaction() as db:
+            return word_index.search_text(
+                db, search, compile_scope(scope), self._hydrate.at(scope.as_of)
+            )
+
+    def substring(self, text: str, depth: int, scope: Scope) -> SearchResult:
+        with self._connections.read_transaction() as db:
+            return word_index.search_substring(
+                db, text, depth, compile_scope(scope), self._hydrate.at(scope.as_of)
+            )
+
+    def vector(self, vector: Vector, model: str, depth: int, scope: Scope) -> SearchResult:
+        with self._connections.read_transaction() as db:
+            return self._vectors.search(
+                db, vector, model, depth, compile_scope(scope), self._hydrate.at(scope.as_of)
+            )
+
+    def pieces(self, search: TrigramSearch, scope: Scope) -> SearchResult:
+        with self._connections.read_transaction() as db:
+            return search_pieces(db, search, compile_scope(scope), self._hydrate.at(scope.as_of))
+
+    def signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> SearchResult:
+        query = SignatureQuery(text, depth, min_likeness)
+        with self._connections.read_transaction() as db:
+            return self._signatures.search(
+                db, query, compile_scope(scope), self._hydrate.at(scope.as_of)
+            )
+
+    def time(
+        self,
+        start: datetime,
+        end: datetime,
+        depth: int,
+        scope: Scope,
+        *,
+        overlapping: bool = False,
+    ) -> SearchResult:
+        window = TimeWindow(start, end, overlapping)
+        with self._connections.read_transaction() as db:
+            return search_time(
+                db, window, depth, compile_scope(scope), self._hydrate.at(scope.as_of)
+            )
+
+    def entities(self, entities: Sequence[str], depth: int, scope: Scope) -> SearchResult:
+        with self._connections.read_transaction() as db:
+            return links.search_entities(
+                db, entities, depth, compile_scope(scope), self._hydrate.at(scope.as_of)
+            )
+
+    def mentioning(self, entities: Sequence[str], each: int, scope: Scope) -> dict[str, list[Item]]:
+        with self._connections.read_transaction() as db:
+            return latest_mentions(db, entities, each, scope, self._hydrate.at(scope.as_of))
+
+    def terms(self, text: str) -> tuple[str, ...]:
+        with self._connections.read_transaction() as db:
+            return word_index.index_terms(db, text)
+
+    def words(self, text: str) -> tuple[Word, ...]:
+        with self._connections.read_transaction() as db:
+            return query_words_of(db, text)
+
+    def statistics(self, terms: Iterable[str], *, as_of: datetime | None = None) -> WordStatistics:
+        with self._connections.read_transaction() as db:
+            return word_index.word_statistics(db, terms, to_ms_or_none(as_of))

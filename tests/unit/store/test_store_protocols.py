@@ -1,0 +1,62 @@
+"""A store is six protocols, each small enough to implement in one class."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+import pytest
+
+from bethink.ports import (
+    ActivityStore,
+    GraphStore,
+    ItemSearch,
+    ItemStore,
+    Store,
+    StoreAdmin,
+    VectorStore,
+)
+from bethink.store.sqlite import SqliteStore
+
+PARTS = {
+    "search": ItemSearch,
+    "items": ItemStore,
+    "graph": GraphStore,
+    "vectors": VectorStore,
+    "activity": ActivityStore,
+    "admin": StoreAdmin,
+}
+
+
+def public(owner: type) -> set[str]:
+    return {name for name in vars(owner) if not name.startswith("_")}
+
+
+@pytest.fixture
+def store() -> Iterator[SqliteStore]:
+    opened = SqliteStore.open(None, space="test")
+    yield opened
+    opened.close()
+
+
+def test_a_store_is_its_six_parts() -> None:
+    """Besides them it has a name, a snapshot of all of them, and an end."""
+    assert public(Store) == {*PARTS, "space", "snapshot", "close"}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_has_at_most_fifteen_methods(part: str) -> None:
+    """More than that is two parts."""
+    assert 1 <= len(public(PARTS[part])) <= 15
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_sqlite_has_exactly_the_methods_of_the_protocol(store: SqliteStore, part: str) -> None:
+    """With the same signatures, in a class without bases: a second store needs nothing else."""
+    made = type(getattr(store, part))
+
+    assert made.__bases__ == (object,)
+    assert public(made) == public(PARTS[part])
+    for name in public(made):
+        wanted = inspect.signature(getattr(PARTS[part], name))
+        assert inspect.signature(getattr(made, name)) == wanted, name
