@@ -17,14 +17,16 @@ import pytest
 from bethink import Memory
 from bethink.demo.year import (
     CORRECTED_QUESTIONS,
+    EVENT_COUNT,
+    MONTH,
     STABLE_QUESTIONS,
     UNANSWERABLE_QUESTIONS,
     DemoClock,
     DemoQuestion,
     fill_year,
     run_year_scenes,
+    year_events,
 )
-from bethink.demo.year_history import EVENT_COUNT, MONTH, year_events
 from bethink.ports import Embedder
 
 HERE = Path(__file__).parent
@@ -60,7 +62,9 @@ def test_a_corrected_fact_comes_as_it_is_now(memory: Memory, asked: DemoQuestion
 
     now = first_at(found, asked.expected)
     assert now < 3, found
-    assert all(now < first_at(found, words) or words in found[now] for words in asked.outdated), found
+    assert all(now < first_at(found, words) or words in found[now] for words in asked.outdated), (
+        found
+    )
 
 
 @pytest.mark.parametrize("asked", STABLE_QUESTIONS, ids=lambda one: one.text)

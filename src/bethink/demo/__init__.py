@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,70 +26,8 @@ if TYPE_CHECKING:
     from bethink.retrieval.explain import WhyNot
 
 
-class Note(NamedTuple):
-    """A memory of the demo, dated ``days`` ago."""
-
-    text: str
-    days: float
-    kind: str | None = None
-    topic: str | None = None
-    about: dict[str, Any] = {}  # noqa: RUF012 - read only
-
-
 # Not a real key; it only has to look like one to be redacted.
 _FAKE_SECRET = "AKIA" + "Q3EXAMPL" + "7WZ2KD5N"
-
-NOTES = (
-    Note("Lantern texts people along the river when the water rises.", 90, "fact", "product"),
-    Note(
-        "Goal: a warning reaches every phone within 90 seconds of a gauge alarm.",
-        90, "goal", "product", {"layer": "goal", "importance": 0.9},
-    ),
-    Note(
-        "We chose PostgreSQL over MongoDB because gauge readings need transactions.",
-        84, "decision", "database", {"importance": 0.8},
-    ),
-    Note("Gauge readings arrive by MQTT every 5 minutes from 14 stations.", 80, "fact", "gauges"),
-    Note("Station Marrow Bridge reports in feet, all others in metres.", 79, "caveat", "gauges"),
-    Note("Tests run with `make test`; they need Docker for the database.", 75, "fact", "testing"),
-    Note("The SMS worker retries a failed message 5 times.", 70, "fact", "sms"),
-    Note("We pay 0.04 euro for a text message, so retries cost real money.", 70, "fact", "sms"),
-    Note(
-        "Never send test alarms to the production gateway: in March 2,100 people were woken.",
-        62, "caveat", "sms", {"layer": "caveat", "pinned": True},
-    ),
-    Note("The nightly backup of the database runs at 02:30 UTC on db-1.", 58, "fact", "database"),
-    Note("Restoring the backup was rehearsed and took 11 minutes.", 50, "event", "database"),
-    Note("Ines owns the gauge parser in src/gauges/parse_reading.py.", 49, "fact", "gauges"),
-    Note("parse_reading() raises StaleReading after 30 minutes of silence.", 48, "fact", "gauges"),
-    Note("Tomas is on call in odd weeks, Ines in even weeks.", 40, "fact", "team"),
-    Note(
-        "We moved from ProviderOne to TextHarbour because messages arrived late.",
-        33, "decision", "sms",
-    ),
-    Note("TextHarbour allows 80 messages a second; above that it answers 429.", 32, "fact", "sms"),
-    Note(
-        "The alarm threshold of Marrow Bridge was raised to 4.2 m after the spring flood.",
-        21, "event", "gauges",
-    ),
-    Note(
-        "Learned: send messages village by village, or the last ones come minutes late.",
-        14, "learning", "sms",
-    ),
-    Note(
-        f"The bucket for gauge photos is opened with the key {_FAKE_SECRET}.", 9, "fact", "gauges"
-    ),
-    # A near-duplicate of an earlier note.
-    Note("The nightly backup of the database runs at 02:30 UTC, on db-1.", 6, "fact", "database"),
-    Note("Deploys go out on Tuesdays after the weather briefing.", 5, "fact", "release"),
-)  # fmt: skip
-
-CONVERSATION = (
-    ("Ines", "The Marrow Bridge alarm came four minutes late last night. What happened?"),
-    ("Tomas", "TextHarbour throttled us. We sent all villages at once and hit the limit."),
-    ("Ines", "Then let us send upstream villages first, they have the least time."),
-    ("Tomas", "Agreed, sorted by distance to the gauge. I will have it on Tuesday."),
-)
 
 DUPLICATES = (
     "The nightly backup of the database runs at 02:30 UTC on db-1.",
@@ -101,28 +40,11 @@ CORRECTION = (
 
 
 def demo_drafts(now: datetime) -> Iterator[dict[str, Any]]:
-    """Yield the drafts, oldest first: the notes, then the conversation."""
-    for note in NOTES:
-        when = now - timedelta(days=note.days)
-        yield {
-            "text": note.text,
-            "source": "team notes",
-            "occurred_at": when,
-            "kind": note.kind,
-            "topic": note.topic,
-            **note.about,
-        }
-    start = now - timedelta(days=2)
-    for number, (speaker, text) in enumerate(CONVERSATION):
-        yield {
-            "text": text,
-            "level": "raw",
-            "speaker": speaker,
-            "session": "incident review",
-            "seq": number,
-            "source": "chat",
-            "occurred_at": start + timedelta(minutes=number),
-        }
+    """Yield the drafts of ``data/team.jsonl``, oldest first: the notes, then a conversation."""
+    for line in (Path(__file__).parent / "data" / "team.jsonl").read_text("utf-8").splitlines():
+        fields = json.loads(line.replace("{secret}", _FAKE_SECRET))
+        ago = timedelta(days=fields.pop("days")) - timedelta(minutes=fields.pop("minutes", 0))
+        yield {**fields, "occurred_at": now - ago}
 
 
 SPACE, YEAR = "demo", "year"
@@ -139,6 +61,7 @@ COMPARE_QUESTION = "backup of the database"
 class Scenes:
     """Results of every scene of the demo, in order."""
 
+    drafts: tuple[Mapping[str, Any], ...]
     remembered: tuple[Remembered, ...]
     corrected: Item
     explained: Recall
@@ -231,10 +154,12 @@ def _open_demo_space(
 
 
 def _run_scenes(memory: Memory) -> Scenes:
-    remembered = memory.remember_many(list(demo_drafts(datetime.now(UTC))))
-    ids = {note.text: result.id for note, result in zip(NOTES, remembered, strict=False)}
+    drafts = tuple(demo_drafts(datetime.now(UTC)))
+    remembered = memory.remember_many(drafts)
+    ids = {draft["text"]: result.id for draft, result in zip(drafts, remembered, strict=True)}
     before, after = CORRECTION
     return Scenes(
+        drafts=drafts,
         remembered=tuple(remembered),
         corrected=memory.update(ids[before], text=after),
         explained=memory.recall(QUESTION, k=2),
@@ -287,11 +212,12 @@ def _print_heading(app: App, title: str, command_line: str) -> None:
 def _print_remembered(app: App, scenes: Scenes) -> None:
     """Print what was stored, and notable outcomes."""
     out = app.out
-    texts = [note.text for note in NOTES] + [text for _, text in CONVERSATION]
+    texts = [str(draft["text"]) for draft in scenes.drafts]
+    turns = sum("session" in draft for draft in scenes.drafts)
     out.line(bold("Remember"))
     out.block(
         f"Lantern is a small service that warns of floods. Its team stored {len(texts)} memories, "
-        f"{len(CONVERSATION)} of them in a conversation. Notable results:"
+        f"{turns} of them in a conversation. Notable results:"
     )
     out.line()
     for text, result in zip(texts, scenes.remembered, strict=True):

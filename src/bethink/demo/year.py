@@ -1,19 +1,24 @@
 """The scenario of `demo --year`: a year of memories with monthly maintenance.
 
-Includes the questions, the text each answer must contain, and the outdated texts.
+``data/year.json`` has the story, and the questions with the text each answer must contain;
+``data/everyday.json`` the templates of everyday noise. The year is the same for a given seed.
+Months are counted from its first day; 0.5 is the middle of the first month.
 """
 
 from __future__ import annotations
 
+import json
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.cli.answers import print_answer
 from bethink.cli.app import App, progress
 from bethink.cli.output import bold, cyan, dim, one_line, plural, yellow
-from bethink.demo.year_history import EVENT_COUNT, MONTH, DemoEvent, year_events
+from bethink.model import FileEdit
 
 if TYPE_CHECKING:
     from bethink.maintain.runner import Plan
@@ -27,59 +32,278 @@ class DemoQuestion(NamedTuple):
     """A question, text of the answering memory, and text of the outdated ones."""
 
     text: str
-    says: str
-    once: tuple[str, ...] = ()
+    expected: str
+    outdated: tuple[str, ...] = ()
 
 
-CORRECTED_QUESTIONS = (
-    DemoQuestion("where is the deploy key kept?", "vault F", ("vault A", "vault C")),
-    DemoQuestion("what is the rate limit of the gateway?", "200 requests", ("60 req", "120 req")),
-    DemoQuestion("how long does a seat hold last?", "12 minutes", ("20 minutes",)),
-    DemoQuestion("when does the nightly backup run?", "04:10 UTC", ("02:30 UTC",)),
-    DemoQuestion("what is the seat-map service called?", "saloon", ("deckplan",)),
-    DemoQuestion("who is the owner of the price-engine?", "now Joonas", ("Tilde owns",)),
-    DemoQuestion("which payment provider do we use?", "to Tollbridge", ("provider is Quaymint",)),
-    DemoQuestion("which host is staging?", "pier-9", ("pier-2",)),
-    DemoQuestion("how long is the log retention?", "45 days", ("30 days", "90 days")),
-    DemoQuestion("at what time is the standup?", "09:45", ("09:15",)),
-    DemoQuestion("what is the minimum app version?", "4.0", ("3.2",)),
-    DemoQuestion("cache lifetime of the timetable", "60 seconds", ("300 seconds",)),
-    DemoQuestion(
-        "which PostgreSQL does the main database have?", "PostgreSQL 17", ("PostgreSQL 15",)
-    ),
-    DemoQuestion("in which room is the team?", "Anemone", ("Kelp",)),
-    DemoQuestion("in which region is the ledger?", "eu-west", ("eu-north",)),
-    DemoQuestion("what is the on-call phone number?", "0550-7642", ("0550-1188",)),
-)
+class Person(NamedTuple):
+    """A member of the team; ``leaves`` is None for those who stayed."""
 
-STABLE_QUESTIONS = (
-    DemoQuestion("why did we choose NATS?", "NATS over Kafka"),
-    DemoQuestion("why do we not use Kubernetes?", "systemd do for 31 harbours"),
-    DemoQuestion("which locking do seats use?", "optimistic locking"),
-    DemoQuestion("how much may support refund without asking?", "up to 60 euro"),
-    DemoQuestion("which font is on the pier screens?", "Fira Sans"),
-    DemoQuestion("why were families charged for four adults?", "ages that were compared as text"),
-    DemoQuestion("what was the root cause of FW-203?", "ends its day at 23:00 UTC"),
-    DemoQuestion("how was FW-281 fixed?", "carries a key and is sent once"),
-    DemoQuestion("why was no notice sent during the gale?", "full of old traces"),
-    DemoQuestion("what did we learn from FW-262?", "nothing that matters lives in memory alone"),
-    DemoQuestion("may I replay the payment queue by hand?", "214 people paid twice"),
-    DemoQuestion("what became of the plan to announce delays by voice?", "neighbours complained"),
-    DemoQuestion("did we get maps of the piers?", "port authority has none"),
-    DemoQuestion("how does Oskar want to be told that a host is down?", "prefers to be called"),
-    DemoQuestion("when did Mireille join?", "Mireille joined"),
-    DemoQuestion("what should the refunds be like by the end of the year?", "paid within two days"),
-)
+    name: str
+    work: str
+    joins: float = 0.0
+    leaves: float | None = None
 
-UNANSWERABLE_QUESTIONS = (
-    "which orchid needs the least light?",
-    "who won the chess olympiad in 1972?",
-    "how do I knead sourdough?",
-    "what does a veterinarian charge for a hamster?",
-    "lyrics of the second verse of the anthem",
-)
 
-# What the demo shows of them.
+class FactHistory(NamedTuple):
+    """A fact that was corrected: month and text of each version, oldest first."""
+
+    key: str
+    topic: str
+    statements: tuple[tuple[float, str], ...]
+
+
+class Incident(NamedTuple):
+    """An incident: symptom, open question, blocker, cause, fix and lesson."""
+
+    ticket: str
+    month: float
+    service: str
+    seen: str
+    doubt: str
+    blocker: str
+    cause: str
+    fix: str
+    lesson: str
+
+
+class PlanOutcome(NamedTuple):
+    """An intention, and its later outcome."""
+
+    key: str
+    month: float
+    intention: str
+    after: float
+    outcome: str
+
+
+def _load(name: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(
+        (Path(__file__).parent / "data" / f"{name}.json").read_text("utf-8")
+    )
+    return data
+
+
+_YEAR, _EVERYDAY = _load("year"), _load("everyday")
+TEAM = tuple(Person(**one) for one in _YEAR["team"])
+SERVICES: list[str] = _YEAR["services"]
+FACTS = tuple(FactHistory(**one) for one in _YEAR["facts"])
+PLANS = tuple(PlanOutcome(**one) for one in _YEAR["plans"])
+INCIDENTS = tuple(Incident(**one) for one in _YEAR["incidents"])
+DECISIONS: list[tuple[float, str, str]] = _YEAR["decisions"]
+CORRECTED_QUESTIONS = tuple(DemoQuestion(**one) for one in _YEAR["questions"]["corrected"])
+STABLE_QUESTIONS = tuple(DemoQuestion(**one) for one in _YEAR["questions"]["stable"])
+UNANSWERABLE_QUESTIONS: list[str] = _YEAR["questions"]["unanswerable"]
+
+EVENT_COUNT = 5_000
+MONTH = timedelta(days=365 / 12)
+SEED = 31
+# Composition of the everyday events: kind and weight.
+_EVENT_SHARES = {"turn": 40, "observation": 20, "note": 18, "edit": 14, "question": 4, "again": 4}
+
+
+class DemoEvent(NamedTuple):
+    """One event: a memory, as the fields of a draft, or an edit of a file."""
+
+    at: datetime
+    draft: Mapping[str, Any] | None = None
+    edit: FileEdit | None = None
+
+
+def year_events(start: datetime, count: int = EVENT_COUNT, seed: int = SEED) -> list[DemoEvent]:
+    """Generate ``count`` events from ``start`` on, oldest first."""
+    events = [*_story_events(start), *_fact_events(start)]
+    everyday = _EverydayEvents(start, random.Random(seed))  # noqa: S311 - the same year every time
+    events += everyday.events(max(0, count - len(events)))
+    return sorted(events, key=lambda event: (event.at, _event_key(event)))
+
+
+def _event_key(event: DemoEvent) -> str:
+    if event.draft is not None:
+        return str(event.draft["id"])
+    return event.edit.path if event.edit is not None else ""
+
+
+def _story_events(start: datetime) -> Iterator[DemoEvent]:
+    """Events of the main story, which the questions refer to."""
+
+    def at(month: float) -> datetime:
+        return start + month * MONTH
+
+    for number, (topic, text) in enumerate(_YEAR["product"]):
+        yield _draft_event(
+            at(0.02 + 0.01 * number), f"product-{number}", text, kind="fact", topic=topic
+        )
+    for number, (month, text) in enumerate(_YEAR["goals"]):
+        yield _draft_event(
+            at(month), f"goal-{number}", text, kind="goal", layer="goal", importance=0.85
+        )
+    for number, (month, text) in enumerate(_YEAR["caveats"]):
+        yield _draft_event(at(month), f"caveat-{number}", text, kind="caveat", layer="caveat")
+    for person in TEAM:
+        yield from _team_events(person, start)
+    for incident in INCIDENTS:
+        yield from _incident_events(incident, at(incident.month))
+    for plan in PLANS:
+        about = {"topic": plan.key}
+        yield _draft_event(at(plan.month), f"plan-{plan.key}", plan.intention, kind="plan", **about)
+        yield _draft_event(
+            at(plan.after), f"outcome-{plan.key}", plan.outcome, kind="outcome", **about
+        )
+
+
+def _fact_events(start: datetime) -> Iterator[DemoEvent]:
+    """Events that state facts, decisions and preferences."""
+
+    def at(month: float) -> datetime:
+        return start + month * MONTH
+
+    for chain in FACTS:
+        for number, (month, text) in enumerate(chain.statements):
+            about = {"kind": "fact", "topic": chain.topic, "importance": 0.7}
+            yield _draft_event(at(month), f"{chain.key}-{number}", text, **about)
+    for number, (month, topic, text) in enumerate(DECISIONS):
+        about = {"kind": "decision", "topic": topic, "importance": 0.75}
+        yield _draft_event(at(month), f"decision-{number}", text, **about)
+    for number, (month, text) in enumerate(_YEAR["preferences"]):
+        yield _draft_event(at(month), f"preference-{number}", text, kind="preference", topic="team")
+
+
+def _draft_event(at: datetime, key: str, text: str, **about: Any) -> DemoEvent:
+    fields = {"id": key, "text": text, "occurred_at": at, "source": "team notes", **about}
+    return DemoEvent(at, draft=fields)
+
+
+def _team_events(person: Person, start: datetime) -> Iterator[DemoEvent]:
+    about = {"kind": "event", "topic": "team", "entities": [f"person:{person.name}"]}
+    if person.joins:
+        text = f"{person.name} joined the team for {person.work}."
+        yield _draft_event(start + person.joins * MONTH, f"joined-{person.name}", text, **about)
+    if person.leaves is not None:
+        text = f"{person.name} left the team; the farewell was at the harbour of Skarholm."
+        yield _draft_event(start + person.leaves * MONTH, f"left-{person.name}", text, **about)
+
+
+def _incident_events(incident: Incident, at: datetime) -> Iterator[DemoEvent]:
+    """Events of one ticket from the first symptom to the lesson, over two or three days."""
+    ticket, about = (
+        incident.ticket,
+        {"entities": [f"project:{incident.service}"], "tags": ["incident"]},
+    )
+    steps = (
+        (0, "seen", "event", f"{ticket}: {incident.seen} ({incident.service})"),
+        (2, "doubt", "question", f"{ticket}: {incident.doubt}"),
+        (5, "blocker", "event", f"{ticket} is blocked on {incident.blocker}"),
+        (28, "cause", "event", f"{ticket}: the root cause was {incident.cause}"),
+        (31, "fix", "resolution", f"{ticket} is fixed: {incident.fix}"),
+        (50, "lesson", "learning", f"Learned from {ticket}: {incident.lesson}"),
+    )
+    for hours, part, kind, text in steps:
+        weight = 0.7 if part in ("cause", "fix", "lesson") else 0.5
+        moment = at + timedelta(hours=hours)
+        yield _draft_event(moment, f"{ticket}-{part}", text, kind=kind, importance=weight, **about)
+
+
+class _EverydayEvents:
+    """Generator of everyday noise between the main events."""
+
+    def __init__(self, start: datetime, rng: random.Random) -> None:
+        self._start = start
+        self._rng = rng
+        self._made = 0
+
+    def events(self, count: int) -> Iterator[DemoEvent]:
+        whole = sum(_EVENT_SHARES.values())
+        left = {kind: count * share // whole for kind, share in _EVENT_SHARES.items()}
+        left["note"] += count - sum(left.values())
+        while left["turn"] > 0:
+            turns = self._conversation()[: left["turn"]]
+            left["turn"] -= len(turns)
+            yield from turns
+        for kind in ("observation", "note", "edit", "question", "again"):
+            for _ in range(left[kind]):
+                yield getattr(self, f"_{kind}")(self._random_work_time())
+
+    def _random_work_time(self) -> datetime:
+        """A random working hour of a random working day."""
+        while True:
+            day = self._start + timedelta(days=self._rng.randrange(365))
+            if day.weekday() < 5:
+                minutes = self._rng.randrange(8 * 60, 18 * 60)
+                return day.replace(hour=0, minute=0, second=0) + timedelta(minutes=minutes)
+
+    def _team_at(self, at: datetime) -> list[str]:
+        month = (at - self._start) / MONTH
+        return [person.name for person in TEAM if person.joins <= month < (person.leaves or 99)]
+
+    def _fill_template(self, template: str, at: datetime) -> str:
+        rng = self._rng
+        person, other = rng.sample(self._team_at(at), 2)
+        service, second = rng.sample(SERVICES, 2)
+        return template.format(
+            person=person, other=other, service=service, second=second,
+            harbour=rng.choice(_EVERYDAY["harbours"]), thing=rng.choice(_EVERYDAY["things"]),
+            module=rng.choice(_EVERYDAY["modules"]), fruit=rng.choice(_EVERYDAY["fruits"]),
+            day=rng.choice(_EVERYDAY["days"]), n=rng.randrange(3, 400),
+            time=f"{rng.randrange(6, 22):02}:{rng.randrange(0, 60, 5):02}",
+        )  # fmt: skip
+
+    def _key(self, kind: str) -> str:
+        self._made += 1
+        return f"{kind}-{self._made:04}"
+
+    def _conversation(self) -> list[DemoEvent]:
+        at = self._random_work_time()
+        first, second = self._rng.sample(self._team_at(at), 2)
+        session, turns = self._key("talk"), []
+        for number, words in enumerate(self._rng.choice(_EVERYDAY["talks"])):
+            moment = at + timedelta(minutes=number)
+            about = {
+                "level": "raw", "source": "chat", "session": session, "seq": number,
+                "speaker": (first, second)[number % 2],
+            }  # fmt: skip
+            text = self._fill_template(words, at)
+            turns.append(_draft_event(moment, f"{session}-{number}", text, **about))
+        return turns
+
+    def _observation(self, at: datetime) -> DemoEvent:
+        layer, words = self._rng.choice(_EVERYDAY["observations"])
+        about = {"layer": layer, "kind": "observation", "source": "watch"}
+        weight = round(self._rng.uniform(0.1, 0.4), 2)
+        return _draft_event(
+            at, self._key("seen"), self._fill_template(words, at), importance=weight, **about
+        )
+
+    def _note(self, at: datetime) -> DemoEvent:
+        text = self._fill_template(self._rng.choice(_EVERYDAY["notes"]), at)
+        return _draft_event(at, self._key("note"), text, kind="event", importance=0.3)
+
+    def _question(self, at: datetime) -> DemoEvent:
+        text = self._fill_template(self._rng.choice(_EVERYDAY["questions"]), at)
+        return _draft_event(at, self._key("question"), text, kind="question", importance=0.3)
+
+    def _edit(self, at: datetime) -> DemoEvent:
+        service, module = self._rng.choice(SERVICES), self._rng.choice(_EVERYDAY["modules"])
+        intent = self._fill_template(self._rng.choice(_EVERYDAY["intents"]), at)
+        edit = FileEdit(f"src/{service}/{module}", self._rng.choice(("edit", "read")), at, intent)
+        return DemoEvent(at, edit=edit)
+
+    def _again(self, at: datetime) -> DemoEvent:
+        """Repeat an earlier decision in slightly other words, without its date."""
+        decisions = [
+            decision for decision in DECISIONS[:4] if self._start + decision[0] * MONTH < at
+        ]
+        if not decisions:
+            return self._note(at)
+        _, topic, text = self._rng.choice(decisions)
+        fields = {
+            "id": self._key("again"), "source": "team notes", "kind": "decision", "topic": topic,
+            "text": f"{text.rstrip('.')}, {self._rng.choice(self._team_at(at))} said.",
+        }  # fmt: skip
+        return DemoEvent(at, draft=fields)
+
+
+# The questions that the demo shows.
 SHOWN_QUESTIONS = (
     CORRECTED_QUESTIONS[0],
     CORRECTED_QUESTIONS[1],
@@ -110,12 +334,12 @@ class DemoClock:
 class YearScenes:
     """Results of every scene of the year, in order."""
 
-    counted: Mapping[str, int]
-    asked: tuple[Recall, ...]
+    counts: Mapping[str, int]
+    answers: tuple[Recall, ...]
     earlier: Recall
     unknown: Recall
     case: Thread | None
-    told: Mapping[str, Item]
+    case_items: Mapping[str, Item]
     tree: tuple[InsightNode, ...]
     fading: Plan
 
@@ -139,8 +363,8 @@ def fill_year(
     done = 0
     for until, batch in _weekly_batches(events, start):
         calendar.now = until
-        memory.remember_many([one.draft for one in batch if one.draft is not None])
-        memory.note_edits([one.edit for one in batch if one.edit is not None])
+        memory.remember_many([event.draft for event in batch if event.draft is not None])
+        memory.note_edits([event.edit for event in batch if event.edit is not None])
         done += len(batch)
         if advance is not None:
             advance(done, len(events))
@@ -158,23 +382,24 @@ def _weekly_batches(
     left = list(events)
     for until in sorted(ends):
         last = until == max(ends)
-        batch = [one for one in left if last or one.at < until]
+        batch = [event for event in left if last or event.at < until]
         left = left[len(batch) :]
         yield until, batch
 
 
 def run_year_scenes(memory: Memory, start: datetime) -> YearScenes:
     """Run every query of the year's scenes."""
-    case = next((one for one in memory.threads(limit=10_000) if one.anchor == THREAD_ANCHOR), None)
+    threads = memory.threads(limit=10_000)
+    case = next((thread for thread in threads if thread.anchor == THREAD_ANCHOR), None)
     ids = tuple(member.item for member in case.members) if case is not None else ()
-    told = memory.browse(limit=100, ids=ids, include_superseded=True) if ids else []
+    items = memory.browse(limit=100, ids=ids, include_superseded=True) if ids else []
     return YearScenes(
-        counted=_count_memories(memory),
-        asked=tuple(memory.recall(one.text, k=2, track=False) for one in SHOWN_QUESTIONS),
+        counts=_count_memories(memory),
+        answers=tuple(memory.recall(shown.text, k=2, track=False) for shown in SHOWN_QUESTIONS),
         earlier=memory.recall(AS_OF_QUESTION.text, k=1, as_of=start + MONTH * 6, track=False),
         unknown=memory.recall(UNANSWERABLE_QUESTIONS[0], track=False),
         case=case,
-        told={item.id: item for item in told},
+        case_items={item.id: item for item in items},
         tree=tuple(memory.insights()),
         fading=memory.maintain("forget", preview=True).plan,
     )
@@ -196,7 +421,7 @@ def _count_memories(memory: Memory) -> dict[str, int]:
 
 def show_year(app: App, memory: Memory, calendar: DemoClock, start: datetime) -> None:
     """Fill the year and print the scenes."""
-    with progress(app, "a year at Ferrywell", unit="events") as advance:
+    with progress(app, "storing a year", unit="events") as advance:
         fill_year(memory, calendar, start, advance=advance)
     scenes = run_year_scenes(memory, start)
     if app.json:
@@ -209,23 +434,27 @@ def _print_scenes(app: App, scenes: YearScenes, start: datetime) -> None:
     out = app.out
     out.line(bold("A year at Ferrywell"))
     out.block(
-        f"{EVENT_COUNT:,} things happened to a team that sells ferry tickets: decisions, facts that "
-        "were corrected, tickets, people who came and went, and much small talk. Maintenance ran "
-        "at the end of every month, two per cent at a time. What is there now:"
+        f"{EVENT_COUNT:,} events of a team that sells ferry tickets: decisions, corrected facts, "
+        "tickets, people who joined and left, and much small talk. Maintenance ran at the end "
+        "of every month and retired at most two per cent. The result:"
     )
-    for name, count in scenes.counted.items():
+    for name, count in scenes.counts.items():
         out.line("  ", dim(f"{name:<12}"), f"{count:>8,}")
-    _print_heading(app, "Ask; corrected facts come as they are now", "recall '...' -k 2")
-    for answer in scenes.asked:
+    _print_heading(app, "Recall; corrected facts come in their current form", "recall '...' -k 2")
+    for answer in scenes.answers:
         out.line(cyan("? "), answer.query.text)
         print_answer(app, answer)
         out.line()
     middle = f"{start + MONTH * 6:%Y-%m-%d}"
     _print_heading(
-        app, "Ask as things stood then", f'recall "{AS_OF_QUESTION.text}" --as-of {middle} -k 1'
+        app,
+        "Recall what was known half a year ago",
+        f'recall "{AS_OF_QUESTION.text}" --as-of {middle} -k 1',
     )
     print_answer(app, scenes.earlier)
-    _print_heading(app, "Ask for what nobody told it", f'recall "{UNANSWERABLE_QUESTIONS[0]}"')
+    _print_heading(
+        app, "Recall something that was never stored", f'recall "{UNANSWERABLE_QUESTIONS[0]}"'
+    )
     print_answer(app, scenes.unknown)
     _print_case(app, scenes)
     _print_tree(app, scenes.tree)
@@ -242,16 +471,16 @@ def _print_heading(app: App, title: str, command_line: str) -> None:
 def _print_case(app: App, scenes: YearScenes) -> None:
     if scenes.case is None:
         return
-    _print_heading(app, "Follow a case from its first sight to its end", f"thread {scenes.case.id}")
-    from bethink.cli.browse import print_thread  # what the command itself prints
+    _print_heading(app, "Follow a case from start to end", f"thread {scenes.case.id}")
+    from bethink.cli.browse import print_thread  # same output as the command
 
-    print_thread(app, scenes.case, scenes.told)
+    print_thread(app, scenes.case, scenes.case_items)
 
 
 def _print_tree(app: App, tree: Sequence[InsightNode]) -> None:
-    from bethink.cli.browse import leaf_memory_ids  # what the command itself counts
+    from bethink.cli.browse import leaf_memory_ids  # same count as the command
 
-    _print_heading(app, "See what it all comes to", "insights")
+    _print_heading(app, "Show the insight tree", "insights")
     for top in tree:
         if not top.below:
             continue
@@ -266,13 +495,13 @@ def _print_tree(app: App, tree: Sequence[InsightNode]) -> None:
 
 
 def _print_fading(app: App, plan: Plan) -> None:
-    _print_heading(app, "See what could be let go", "maintain --job forget --dry-run")
+    _print_heading(app, "Show what could be forgotten", "maintain --job forget --dry-run")
     for remark in plan.remarks:
         app.out.line(yellow("  note  "), remark.why)
     for step in plan.steps[:3]:
         app.out.line("  ", dim(step.proposal.ends[0]), "  ", step.proposal.why)
-    told = f"{plural(plan.leaving, 'memory')} of {plan.live:,}; nothing of it happened"
-    app.out.line(dim(f"  {told}, and all of it could be undone"))
+    counts = f"would forget {plan.leaving:,} of {plural(plan.live, 'memory')}"
+    app.out.line(dim(f"  {counts}; this is a preview, and a real run can be undone"))
 
 
 def scenes_json(scenes: YearScenes) -> dict[str, Any]:
@@ -280,12 +509,12 @@ def scenes_json(scenes: YearScenes) -> dict[str, Any]:
     from bethink.render.wire import insight_json, recall_json, thread_json
 
     return {
-        "counted": dict(scenes.counted),
-        "asked": [recall_json(answer) for answer in scenes.asked],
+        "counted": dict(scenes.counts),
+        "asked": [recall_json(answer) for answer in scenes.answers],
         "earlier": recall_json(scenes.earlier),
         "unknown": recall_json(scenes.unknown),
-        "case": thread_json(scenes.case, scenes.told) if scenes.case is not None else None,
-        "insights": [insight_json(one) for one in scenes.tree],
+        "case": thread_json(scenes.case, scenes.case_items) if scenes.case is not None else None,
+        "insights": [insight_json(node) for node in scenes.tree],
         "fading": [
             {"why": step.proposal.why, "ends": list(step.proposal.ends)}
             for step in scenes.fading.steps
