@@ -15,17 +15,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
     Without ``argv`` it takes the process's own arguments and ends the process. Exit
-    codes: 0 found or done, 1 nothing found, 2 bad use, 3 store trouble, 130 interrupted.
+    codes: 0 success, 1 nothing found, 2 usage error, 3 store error, 130 interrupted.
     """
-    # One command's worth of arithmetic is over before a pool of threads has started.
+    # The arithmetic of one command ends before a thread pool would have started.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if argv is not None:
         return _run(argv)
-    # Loading modules makes no garbage, but looking for it costs 5 % of a recall.
+    # Loading modules creates no garbage, but collecting costs 5 % of a recall.
     gc.set_threshold(100_000, 50, 50)
     code = _run(sys.argv[1:])
-    # Everything is written and closed. Taking the modules apart would cost another 10 %.
+    # Everything is written and closed. Unloading the modules would cost another 10 %.
     sys.stderr.flush()
     os._exit(code)
 

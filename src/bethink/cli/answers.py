@@ -29,7 +29,7 @@ from bethink.retrieval.answer_text import relation_lines, relations_of_hit
 from bethink.retrieval.explain import WhyNot, explain, item_reasons, match_reasons
 from bethink.retrieval.heat import pace_of
 
-# Facts worth a line of their own, in this order; those at their defaults stay out.
+# Fields shown on a line each, in this order; those at their defaults are omitted.
 _FIELDS_SHOWN = (
     "kind", "level", "layer", "topic", "tier", "tags", "entities", "caption", "speaker",
     "session", "seq", "parent", "subject", "attribute", "occurred_at", "occurred_end",
@@ -46,15 +46,15 @@ def print_item(out: Printer, item: Item) -> None:
     out.line()
     out.block(item.text, indent=2, first=("  ",))
     out.line()
-    facts = [("stored", f"{format_time(item.stored_at)} by {item.writer}")]
-    facts.append(("source", f"{item.source} ({item.source_class}, trust {item.trust} of 3)"))
-    plain = Item(id="", text="", stored_at=item.stored_at, source="")
-    facts += [
+    fields = [("stored", f"{format_time(item.stored_at)} by {item.writer}")]
+    fields.append(("source", f"{item.source} ({item.source_class}, trust {item.trust} of 3)"))
+    defaults = Item(id="", text="", stored_at=item.stored_at, source="")
+    fields += [
         (name.replace("_", " "), _format_value(getattr(item, name)))
         for name in _FIELDS_SHOWN
-        if name in _ALWAYS_SHOWN or getattr(item, name) != getattr(plain, name)
+        if name in _ALWAYS_SHOWN or getattr(item, name) != getattr(defaults, name)
     ]
-    for name, value in facts:
+    for name, value in fields:
         out.block(value, indent=20, first=("  ", dim(f"{name:<18}")))
 
 
@@ -112,12 +112,13 @@ def _describe_change(before: Item | None, item: Item) -> str:
     if before is None:
         return item.text
     changes = [
-        f"{name.replace('_', ' ')}: {_format_value(getattr(before, name))} → {_format_value(getattr(item, name))}"
+        f"{name.replace('_', ' ')}: "
+        f"{_format_value(getattr(before, name))} → {_format_value(getattr(item, name))}"
         for name in ("text", *_FIELDS_SHOWN)
         if name not in ("live_to", "ended_by", "recalls", "last_recalled_at")
         and getattr(before, name) != getattr(item, name)
     ]
-    return "\n".join(changes) or "nothing"
+    return "\n".join(changes) or "no change"
 
 
 def print_entities(out: Printer, entities: Sequence[Entity]) -> None:
@@ -127,7 +128,7 @@ def print_entities(out: Printer, entities: Sequence[Entity]) -> None:
         Column("memories", right=True),
         Column("kind"),
         Column("name", wide=True),
-        Column("of these", wide=True),
+        Column("layers", wide=True),
         Column("last seen"),
     ]
     rows = [
@@ -157,8 +158,8 @@ def print_answer(app: App, answer: Recall, *, explain_scores: bool = False) -> N
     out = app.out
     for rank, hit in enumerate(answer.hits, start=answer.page.offset + 1):
         print_hit(out, rank, hit)
-        for told in relation_lines(relations_of_hit(answer, hit)):
-            out.block(yellow(told), indent=_LABEL_WIDTH)
+        for line in relation_lines(relations_of_hit(answer, hit)):
+            out.block(yellow(line), indent=_LABEL_WIDTH)
         if explain_scores:
             _print_score_details(out, hit, answer)
         out.line()
@@ -186,26 +187,26 @@ def print_hit(out: Printer, rank: int | None, hit: Candidate) -> None:
     item = hit.item
     label = (bold(f"{rank or '-':>3}"), "  ", cyan(f"{format_score(hit):<6}"), "  ")
     out.block(item.text, first=label, indent=_LABEL_WIDTH)
-    about = (item.id, item.kind, format_date(item.when), item.source, item.speaker, matched_by(hit),
-             ", ".join(item_reasons(hit)))  # fmt: skip
-    line = " · ".join(one_line(part) for part in about if part)
+    details = (item.id, item.kind, format_date(item.when), item.source, item.speaker,
+               matched_by(hit), ", ".join(item_reasons(hit)))  # fmt: skip
+    line = " · ".join(one_line(part) for part in details if part)
     out.block(dim(line), indent=_LABEL_WIDTH)
 
 
 def matched_by(hit: Candidate) -> str:
     """List the retrievers that found the hit and what each matched."""
-    told: list[str] = []
-    said: set[str] = set()
+    matches: list[str] = []
+    shown: set[str] = set()
     for reason in hit.evidence:
         if reason.by.startswith("channel."):
             place = f" #{reason.rank}" if reason.rank else ""
-            # Two channels that saw the same words need not both say so.
-            why = f" ({reason.why})" if reason.why and reason.why not in said else ""
-            told.append(reason.by.removeprefix("channel.") + place + why)
-            said.add(reason.why)
-    if not told:
-        told = [f"{reason.by}: {reason.why}" for reason in hit.evidence if reason.why][:2]
-    return ", ".join(told)
+            # Print a reason that two retrievers share only once.
+            why = f" ({reason.why})" if reason.why and reason.why not in shown else ""
+            matches.append(reason.by.removeprefix("channel.") + place + why)
+            shown.add(reason.why)
+    if not matches:
+        matches = [f"{reason.by}: {reason.why}" for reason in hit.evidence if reason.why][:2]
+    return ", ".join(matches)
 
 
 def format_score(hit: Candidate) -> str:
@@ -226,9 +227,9 @@ def _page_summary(answer: Recall) -> str:
 
 _HINTS = {
     "nothing_stored": 'bethink remember "..." stores a first memory; '
-    "bethink spaces lists the memories there are",
-    "nothing_matched": "other words, or fewer filters",
-    "below_gate": 'bethink why-not {id} "..." says what was missing',
+    "bethink spaces lists the existing spaces",
+    "nothing_matched": "use other words, or fewer filters",
+    "below_gate": 'bethink why-not {id} "..." shows what was missing',
 }
 
 
@@ -247,7 +248,7 @@ def _print_empty_answer(app: App, answer: Recall) -> None:
 
 def print_trace(out: Printer, answer: Recall) -> None:
     """Print every step: pool size before and after, duration, note."""
-    from bethink.cli.output import Column, print_table  # start-up time: most ask for none
+    from bethink.cli.output import Column, print_table  # start-up time: rarely used
 
     heads = [
         Column("step"),
@@ -273,22 +274,22 @@ def print_why_not(out: Printer, result: WhyNot) -> None:
     """Print the verdict, the scores behind it, and what each retriever saw."""
     out.block(result.item.text, first=(bold(result.item.id), "  "), indent=18)
     out.line()
-    verdict = green("returned") if result.returned else red(f"fell out at {result.stage}")
+    verdict = green("returned") if result.returned else red(f"dropped at {result.stage}")
     out.line(verdict, f": {result.reason}")
     if result.score is not None:
-        # What a repetition lacked is not score, so none is asked for.
+        # A repetition is not dropped for its score, so no needed score is shown.
         short = result.needed is not None and result.score < result.needed
         needed = f", needed {result.needed:.4f}" if short else ""
         out.line(dim(f"  score {result.score:.4f}{needed}"))
     if result.looks:
-        from bethink.cli.output import Column, print_table  # start-up time, see above
+        from bethink.cli.output import Column, print_table  # start-up time: rarely used
 
         out.line()
         heads = [
-            Column("channel"),
+            Column("retriever"),
             Column("score", right=True),
             Column("needed", right=True),
-            Column("what it saw", wide=True),
+            Column("finding", wide=True),
         ]
         rows = [
             (look.channel, _format_number(look.score), _format_number(look.needed), look.why)

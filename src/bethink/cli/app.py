@@ -42,20 +42,20 @@ class App:
     def settings(self) -> Settings:
         """The effective settings, with the options of this call applied."""
         if self._settings is None:
-            from bethink.config.settings import load_settings  # help and completion do without
+            from bethink.config.settings import load_settings  # not needed for help and completion
 
             self._settings = load_settings(overrides={"space": self.space, "profile": self.profile})
         return self._settings
 
     def where(self) -> SpaceRef:
         """Resolve the space this call uses, and its file."""
-        from bethink.config.spaces import resolve_space  # help and completion do without
+        from bethink.config.spaces import resolve_space  # not needed for help and completion
 
         return resolve_space(None, self.settings)
 
     def open(self) -> Memory:
         """Open the memory of that space."""
-        from bethink.memory import Memory  # the heavy part of most commands
+        from bethink.memory import Memory  # slow to import
 
         return Memory.open(settings=self.settings)
 
@@ -70,11 +70,11 @@ class App:
 
     def _has_color(self, *, terminal: bool) -> bool:
         # Only settings already read: an error about a setting must still be printed.
-        wanted = self._settings.color if self._settings else "auto"
-        if self.no_color or wanted == "never":
+        setting = self._settings.color if self._settings else "auto"
+        if self.no_color or setting == "never":
             return False
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-        return wanted == "always" or (terminal and not plain)
+        return setting == "always" or (terminal and not plain)
 
 
 Advance = Callable[[int, int], None]
@@ -86,7 +86,7 @@ def progress(app: App, label: str, *, unit: str = "") -> Iterator[Advance]:
     if app.quiet or not app.err.terminal:
         yield _no_progress
         return
-    # Nobody who pipes waits for rich to load.
+    # Piped output must not wait for rich to load.
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as Remaining
 

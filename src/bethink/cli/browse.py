@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @command("show", examples=["bethink show 0v3h2k9x4m7q1abc", "bethink show 1abc --history"])
 @click.argument("item_id", metavar="ID")
-@click.option("--history", "with_history", is_flag=True, help="With all its revisions.")
+@click.option("--history", "with_history", is_flag=True, help="Include all its revisions.")
 @pass_app
 def show(app: App, item_id: str, *, with_history: bool) -> None:
     """Show one memory with all its fields.
@@ -48,12 +48,12 @@ def show(app: App, item_id: str, *, with_history: bool) -> None:
         item = memory.get(item_id)
         revisions = memory.history(item.id) if with_history else []
     if app.json:
-        from bethink.render.wire import item_json  # plain output does without
+        from bethink.render.wire import item_json  # only for --json
 
-        told = item_json(item)
+        document = item_json(item)
         if with_history:
-            told["history"] = [item_json(revision) for revision in revisions]
-        app.out.json(told)
+            document["history"] = [item_json(revision) for revision in revisions]
+        app.out.json(document)
         return
     print_item(app.out, item)
     if with_history:
@@ -71,7 +71,7 @@ def show(app: App, item_id: str, *, with_history: bool) -> None:
 )
 @filter_options
 @limit_option(50)
-@click.option("--after", metavar="ID", help="Continue behind this memory.")
+@click.option("--after", metavar="ID", help="Continue after this memory.")
 @pass_app
 def list_memories(app: App, /, limit: int, after: str | None, **where: Any) -> int:
     """List memories, newest first."""
@@ -88,22 +88,22 @@ def list_memories(app: App, /, limit: int, after: str | None, **where: Any) -> i
     examples=["bethink timeline 1abc --window 3", "bethink timeline --around 1abc"],
 )
 @click.argument("item_id", metavar="[ID]", required=False)
-@click.option("--around", metavar="ID", help="The memory, where it is not named first.")
+@click.option("--around", metavar="ID", help="Same as ID.")
 @click.option("--window", type=click.IntRange(1, 1000), default=5, show_default=True,
-              metavar="N", help="How many before and how many after.")  # fmt: skip
+              metavar="N", help="Number of memories before and after it.")  # fmt: skip
 @pass_app
 def timeline(app: App, item_id: str | None, around: str | None, window: int) -> None:
     """Show the memories before and after a memory.
 
     Its neighbours in the same conversation, else those stored around it, oldest first.
     """
-    from bethink.api.browse import merge_timeline  # help does without
+    from bethink.api.browse import merge_timeline  # not needed for help
 
-    wanted = {one for one in (item_id, around) if one is not None}
-    if len(wanted) != 1:
-        raise click.UsageError("one memory is needed: bethink timeline ID")
+    ids = {value for value in (item_id, around) if value is not None}
+    if len(ids) != 1:
+        raise click.UsageError("name one memory: bethink timeline ID")
     with app.open() as memory:
-        middle = memory.get(wanted.pop())
+        middle = memory.get(ids.pop())
         items = memory.timeline(middle.id, window=window)
     _print_or_dump_items(app, merge_timeline(middle, items), highlighted=middle.id)
 
@@ -112,7 +112,7 @@ def _print_or_dump_items(
     app: App, items: Sequence[Item], *, highlighted: str | None = None
 ) -> None:
     if app.json:
-        from bethink.render.wire import item_json  # plain output does without
+        from bethink.render.wire import item_json  # only for --json
 
         app.out.json([item_json(item) for item in items])
     elif items:
@@ -132,7 +132,7 @@ def history(app: App, item_id: str) -> None:
     with app.open() as memory:
         revisions = memory.history(item_id)
     if app.json:
-        from bethink.render.wire import item_json  # plain output does without
+        from bethink.render.wire import item_json  # only for --json
 
         app.out.json([item_json(revision) for revision in revisions])
     else:
@@ -140,7 +140,9 @@ def history(app: App, item_id: str) -> None:
 
 
 @command("events", examples=["bethink events --limit 20", "bethink events --after 120"])
-@click.option("--after", type=click.IntRange(0), default=0, metavar="N", help="Behind this number.")
+@click.option(
+    "--after", type=click.IntRange(0), default=0, metavar="N", help="Only events after number N."
+)
 @limit_option(100)
 @pass_app
 def events(app: App, after: int, limit: int) -> int:
@@ -151,7 +153,7 @@ def events(app: App, after: int, limit: int) -> int:
     with app.open() as memory:
         found = memory.events(after=after, limit=limit)
     if app.json:
-        from bethink.render.wire import mapping_json  # plain output does without
+        from bethink.render.wire import mapping_json  # only for --json
 
         app.out.json([mapping_json(event._asdict()) for event in found])
     elif found:
@@ -173,7 +175,7 @@ def events(app: App, after: int, limit: int) -> int:
 @command("why", examples=["bethink why 1abc", "bethink why 1abc --depth 2 --type derives_from"])
 @click.argument("item_id", metavar="ID")
 @click.option("--depth", type=click.IntRange(1, 16), default=4, show_default=True, metavar="N",
-              help="How many links far.")  # fmt: skip
+              help="Maximum number of links to follow.")  # fmt: skip
 @click.option("--type", "types", multiple=True, metavar="NAME", help="Only links of these types.")
 @pass_app
 def why(app: App, item_id: str, depth: int, types: tuple[str, ...]) -> int:
@@ -185,7 +187,7 @@ def why(app: App, item_id: str, depth: int, types: tuple[str, ...]) -> int:
     with app.open() as memory:
         found = memory.why(item_id, depth=depth, types=types)
     if app.json:
-        from bethink.render.wire import provenance_json  # plain output does without
+        from bethink.render.wire import provenance_json  # only for --json
 
         app.out.json(provenance_json(found))
     else:
@@ -201,9 +203,9 @@ def _print_provenance(app: App, found: Provenance) -> None:
         below.setdefault(edge.link.src.id, []).append(edge)
     _print_branches(app, found.item.id, below, "")
     if not found.edges:
-        app.note("nothing is linked to it: it stands for itself")
+        app.note("no sources: nothing is linked to this memory")
     if found.cut:
-        app.note(dim("there is more; a smaller --depth or a --type shows less at once"))
+        app.note(dim("cut off; use a smaller --depth or --type to see less at once"))
 
 
 def _print_branches(
@@ -212,14 +214,14 @@ def _print_branches(
     edges = edges_by_source.pop(node, [])
     for number, edge in enumerate(edges, 1):
         last = number == len(edges)
-        told = edge.link.dst.id
+        text = edge.link.dst.id
         if edge.item is not None:
             when = format_date(edge.item.when)
-            told = f"{edge.item.id}  {when}  {one_line(edge.item.text, 200)}"
-        taken_up = edge.item is not None and edge.item.live_to is not None
-        again = dim("  (see above)") if edge.again else dim("  (taken up)") if taken_up else ""
+            text = f"{edge.item.id}  {when}  {one_line(edge.item.text, 200)}"
+        retired = edge.item is not None and edge.item.live_to is not None
+        again = dim("  (see above)") if edge.again else dim("  (superseded)") if retired else ""
         room = max(20, app.out.width - len(indent) - 4 - len(edge.link.type) - 2)
-        line = one_line(told, room if app.out.terminal else 0)
+        line = one_line(text, room if app.out.terminal else 0)
         app.out.line(indent, "└── " if last else "├── ", dim(edge.link.type), "  ", line, again)
         if not edge.again:
             _print_branches(
@@ -228,8 +230,8 @@ def _print_branches(
 
 
 @command("threads", examples=["bethink threads", "bethink threads --state blocked --json"])
-@click.option("--state", type=click.Choice(THREAD_STATES), help="Only those that stand so.")
-@click.option("--lifecycle", type=click.Choice(LIFECYCLES), help="Only active, dormant or closed.")
+@click.option("--state", type=click.Choice(THREAD_STATES), help="Only threads in this state.")
+@click.option("--lifecycle", type=click.Choice(LIFECYCLES), help="Only threads in this phase.")
 @limit_option(50)
 @pass_app
 def threads(app: App, state: str | None, lifecycle: str | None, limit: int) -> int:
@@ -245,13 +247,13 @@ def threads(app: App, state: str | None, lifecycle: str | None, limit: int) -> i
             if state in (None, thread.state) and lifecycle in (None, thread.lifecycle)
         ][:limit]
     if app.json:
-        from bethink.render.wire import thread_json  # plain output does without
+        from bethink.render.wire import thread_json  # only for --json
 
         app.out.json([thread_json(thread) for thread in found])
     elif found:
         _print_threads(app, found)
     else:
-        app.note("no thread was found; bethink maintain --job threads looks for them")
+        app.note("no threads found; bethink maintain --job threads detects them")
     return 0 if found else 1
 
 
@@ -287,7 +289,7 @@ def thread(app: App, thread_id: str) -> None:
         seen = memory.browse(limit=10_000, ids=ids, include_superseded=True) if ids else []
         items = {item.id: item for item in seen}
     if app.json:
-        from bethink.render.wire import thread_json  # plain output does without
+        from bethink.render.wire import thread_json  # only for --json
 
         app.out.json(thread_json(found, items))
         return
@@ -300,15 +302,15 @@ def print_thread(app: App, found: Thread, items: Mapping[str, Item]) -> None:
     roles = {member.item: member.role for member in found.members}
     for event in found.events:
         item = items.get(event.item or "")
-        if item is not None:  # else it may not be seen, or is there no more
+        if item is not None:  # otherwise not visible, or erased
             _print_event(app, event, item, roles.get(item.id, ""))
 
 
 def _print_event(app: App, event: ThreadEvent, item: Item, role: str) -> None:
     label = event.kind.replace("_", " ")
     head = ("  ", dim(format_date(event.at)), "  ", f"{label:<20}", dim(f"{role:<8}"), " ")
-    told = one_line(item.text) if item.status == "active" else f"{one_line(item.text)} (superseded)"
-    app.out.block(told, indent=43, first=head)
+    text = one_line(item.text) if item.status == "active" else f"{one_line(item.text)} (superseded)"
+    app.out.block(text, indent=43, first=head)
 
 
 @command(
@@ -316,7 +318,7 @@ def _print_event(app: App, event: ThreadEvent, item: Item, role: str) -> None:
     examples=["bethink insights", "bethink insights 1abc", "bethink insights --build"],
 )
 @click.argument("item_id", metavar="[ID]", required=False)
-@click.option("--build", is_flag=True, help="First make what is due, up to the root.")
+@click.option("--build", is_flag=True, help="First create the insights that are due.")
 @pass_app
 def insights(app: App, item_id: str | None, *, build: bool) -> int:
     """Show the insight tree.
@@ -328,18 +330,18 @@ def insights(app: App, item_id: str | None, *, build: bool) -> int:
         if build:
             memory.build_insights()
         tree = memory.insights()
-        wanted = None if item_id is None else memory.get(item_id).id
-    if wanted is not None:
-        tree = [one for one in _flatten(tree) if one.insight.id == wanted][:1]
+        insight_id = None if item_id is None else memory.get(item_id).id
+    if insight_id is not None:
+        tree = [node for node in _flatten(tree) if node.insight.id == insight_id][:1]
         if not tree:
-            raise NotFound(f"{wanted} is not an insight", remedy="bethink insights draws them")
+            raise NotFound(f"{insight_id} is not an insight", remedy="bethink insights lists them")
     if app.json:
-        from bethink.render.wire import insight_json  # plain output does without
+        from bethink.render.wire import insight_json  # only for --json
 
-        app.out.json([insight_json(one) for one in tree])
+        app.out.json([insight_json(node) for node in tree])
     elif not tree:
-        app.note("there are no insights yet; bethink insights --build makes what is due")
-    elif wanted is not None:
+        app.note("no insights yet; bethink insights --build creates them")
+    elif insight_id is not None:
         _print_insight(app, tree[0])
     else:
         for top in tree:
@@ -348,21 +350,21 @@ def insights(app: App, item_id: str | None, *, build: bool) -> int:
 
 
 def _flatten(tree: list[InsightNode] | tuple[InsightNode, ...]) -> list[InsightNode]:
-    return [one for branch in tree for one in (branch, *_flatten(branch.below))]
+    return [node for branch in tree for node in (branch, *_flatten(branch.below))]
 
 
 def leaf_memory_ids(branch: InsightNode) -> set[str]:
     """Collect the ids of the leaf memories below an insight, without insights between."""
     if branch.below:
-        return {one for below in branch.below for one in leaf_memory_ids(below)}
+        return {leaf for below in branch.below for leaf in leaf_memory_ids(below)}
     return {source.id for point in branch.points for source in point.sources}
 
 
 def _print_branch(app: App, branch: InsightNode, lead: str, indent: str) -> None:
     item = branch.insight
-    told = f"  {item.kind} of {plural(len(leaf_memory_ids(branch)), 'memory')}  {item.id}"
+    details = f"  {item.kind} of {plural(len(leaf_memory_ids(branch)), 'memory')}  {item.id}"
     stale = yellow("  stale") if branch.stale else ""
-    app.out.line(lead, bold(item.caption or one_line(item.text, 60)), dim(told), stale)
+    app.out.line(lead, bold(item.caption or one_line(item.text, 60)), dim(details), stale)
     for number, below in enumerate(branch.below, 1):
         last = number == len(branch.below)
         _print_branch(
@@ -372,8 +374,8 @@ def _print_branch(app: App, branch: InsightNode, lead: str, indent: str) -> None
 
 def _print_insight(app: App, branch: InsightNode) -> None:
     item = branch.insight
-    made_by = item.metadata.get("made_by", "somebody")
-    stale = yellow("  stale: something it rests on has changed") if branch.stale else ""
+    made_by = item.metadata.get("made_by", "unknown")
+    stale = yellow("  stale: a source has changed") if branch.stale else ""
     app.out.line(bold(item.caption or item.kind), dim(f"  {item.kind}, by {made_by}"), stale)
     for point in branch.points:
         app.out.line()

@@ -49,12 +49,12 @@ def config(ctx: click.Context) -> int:
 
 
 def _list_settings(app: App) -> int:
-    from bethink.config.settings import SETTINGS  # help does without
+    from bethink.config.settings import SETTINGS  # not needed for help
 
     if app.json:
         app.out.json({setting.name: _setting_json(app, setting.name) for setting in SETTINGS})
         return 0
-    heads = [Column("setting"), Column("value"), Column("from"), Column("what it is", wide=True)]
+    heads = [Column("setting"), Column("value"), Column("from"), Column("meaning", wide=True)]
     rows = [
         (
             bold(setting.name),
@@ -105,7 +105,7 @@ def get(app: App, name: str) -> None:
 @click.argument("name")
 @click.argument("value")
 @click.option(
-    "--project", is_flag=True, help="In the project's file, for everyone who works on it."
+    "--project", is_flag=True, help="Write to the project's file, for everyone who works on it."
 )
 @pass_app
 def set_value(app: App, name: str, value: str, *, project: bool) -> None:
@@ -115,7 +115,7 @@ def set_value(app: App, name: str, value: str, *, project: bool) -> None:
 
 @command("unset", examples=["bethink config unset profile"])
 @click.argument("name")
-@click.option("--project", is_flag=True, help="In the project's file.")
+@click.option("--project", is_flag=True, help="Remove it from the project's file.")
 @pass_app
 def unset(app: App, name: str, *, project: bool) -> None:
     """Remove one setting from the user's file."""
@@ -123,7 +123,7 @@ def unset(app: App, name: str, *, project: bool) -> None:
 
 
 def _write_setting(app: App, name: str, value: str | None, *, project: bool) -> None:
-    from bethink.config.settings import (  # reading does without
+    from bethink.config.settings import (  # only for writing
         set_project_setting,
         set_user_setting,
     )
@@ -132,7 +132,7 @@ def _write_setting(app: App, name: str, value: str | None, *, project: bool) -> 
     if app.json:
         app.out.json({"name": name, "value": value, "file": str(path)})
     else:
-        app.note(green(f"written to {path}"))
+        app.note(green(f"wrote {path}"))
 
 
 config.add_command(get)
@@ -140,8 +140,8 @@ config.add_command(set_value)
 config.add_command(unset)
 
 
-# SQLite's logs, a space half made, and copies from before a migration. Not simply every
-# file whose name begins so: a space may be called "a.db".
+# SQLite's logs, a half-created space, and backups from before a migration. Not every
+# file with this prefix: a space may be called "a.db".
 _COMPANION_FILE_SUFFIX = re.compile(r"|(\.new)?(-wal|-shm|-journal)|\.new|\.v\d+\.bak(\.part)?")
 
 
@@ -167,7 +167,7 @@ def spaces(ctx: click.Context) -> int:
 
 
 def _list_spaces(app: App) -> int:
-    from bethink.config.spaces import data_dir, list_spaces  # the subcommands need other parts
+    from bethink.config.spaces import data_dir, list_spaces  # only for this command
 
     current = app.where()
     found = list_spaces(data_dir(app.settings))
@@ -183,14 +183,14 @@ def _list_spaces(app: App) -> int:
         ]  # fmt: skip
         print_table(app.out, heads, rows)
     else:
-        app.note("there is no space yet; bethink remember makes one")
+        app.note("no spaces yet; bethink remember creates one")
     if not app.json:
-        app.note(dim(f"in use here: {current.name} ({current.why})"))
+        app.note(dim(f"current space: {current.name} ({current.why})"))
     return 0 if found else 1
 
 
 def _space_json(space: SpaceInfo, current: str) -> dict[str, Any]:
-    from bethink.core.json_values import iso  # plain output does without
+    from bethink.core.json_values import iso  # only for --json
 
     return {
         "name": space.name,
@@ -216,9 +216,9 @@ def _format_size(size: int) -> str:
 def path(app: App, name: str | None) -> None:
     """Print the file of a space.
 
-    Without NAME it is the space in use here; the file need not exist yet.
+    Without NAME it is the current space; the file need not exist yet.
     """
-    from bethink.config.spaces import resolve_space  # other subcommands do without
+    from bethink.config.spaces import resolve_space  # only for this subcommand
 
     ref = resolve_space(name, app.settings)
     if app.json:
@@ -231,40 +231,40 @@ def path(app: App, name: str | None) -> None:
 
 @command("remove", examples=["bethink spaces remove old-project-1a2b3c4d --yes"])
 @click.argument("name")
-@click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_app
 def remove(app: App, name: str, *, yes: bool) -> int:
     """Remove a space with everything in it.
 
-    Including the notes that maintenance generated next to it, but no file of yours, and
-    nothing in a notes_dir that you have set. Shows the affected files; at a terminal it
-    then asks. Cannot be undone: export first.
+    Includes the notes that maintenance generated next to it, but no file of yours, and
+    nothing in a notes_dir that you have set. Shows the affected files and, at a terminal,
+    asks for confirmation. Cannot be undone: export first.
     """
     from bethink.config.spaces import data_dir, list_spaces
-    from bethink.errors import NotFound  # other subcommands do without
+    from bethink.errors import NotFound  # only for this subcommand
 
     found = {space.name: space for space in list_spaces(data_dir(app.settings))}
     if name not in found:
-        raise NotFound(f"there is no space {name!r}", remedy="bethink spaces lists them")
+        raise NotFound(f"no space is named {name!r}", remedy="bethink spaces lists them")
     space = found[name]
     notes = _generated_notes(data_dir(app.settings) / name)
     if not yes and not app.json:
-        said = f"  {_format_size(space.size)}, last changed {format_time(space.modified)}, {space.path}"
-        app.out.line(yellow("would be removed"), " ", bold(name), dim(said))
+        details = f"{_format_size(space.size)}, last changed {format_time(space.modified)}"
+        app.out.line(yellow("would remove"), " ", bold(name), dim(f"  {details}, {space.path}"))
         for note in notes:
-            app.out.line(yellow("would be removed"), " ", dim(str(note)))
-    meant = yes or (not app.json and confirm(app, f"Remove {name} with everything in it?"))
-    if meant:
+            app.out.line(yellow("would remove"), " ", dim(str(note)))
+    confirmed = yes or (not app.json and confirm(app, f"Remove {name} with everything in it?"))
+    if confirmed:
         _remove_files(space.path)
         _remove_notes(data_dir(app.settings) / name, notes)
     if app.json:
-        told = {"removed": meant, "preview": not meant, **_space_json(space, "")}
-        app.out.json(told | {"notes": [str(note) for note in notes]})
-    elif meant:
-        beside = dim(f"  and {plural(len(notes), 'note')} beside it") if notes else ""
-        app.out.line(green("removed"), " ", bold(name), beside)
+        document = {"removed": confirmed, "preview": not confirmed, **_space_json(space, "")}
+        app.out.json(document | {"notes": [str(note) for note in notes]})
+    elif confirmed:
+        with_notes = dim(f"  with {plural(len(notes), 'note')}") if notes else ""
+        app.out.line(green("removed"), " ", bold(name), with_notes)
     else:
-        app.note(dim("nothing was changed; --yes does it"))
+        app.note(dim("nothing was changed; use --yes to apply"))
     return 0
 
 
@@ -273,7 +273,7 @@ def _remove_files(file: Path) -> None:
 
     The lock file goes last: a process that waits for it then finds no space.
     """
-    from bethink.store.sqlite.db.lock import FileLock, hold_lock  # other subcommands do without
+    from bethink.store.sqlite.db.lock import FileLock, hold_lock  # only for this subcommand
 
     lock = file.with_name(f"{file.name}.lock")
     with hold_lock(FileLock(lock), str(file)):
@@ -288,7 +288,7 @@ def _generated_notes(folder: Path) -> list[Path]:
 
     Includes leftovers of an interrupted write. No symbolic link is followed.
     """
-    from bethink.ingest.notes import NOTE_FOLDERS  # other subcommands do without
+    from bethink.ingest.notes import NOTE_FOLDERS  # only for this subcommand
 
     place = folder / "notes"
     if folder.is_symlink() or place.is_symlink():

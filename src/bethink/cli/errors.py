@@ -51,11 +51,12 @@ def classify_error(error: Exception) -> Failure:
     if isinstance(error, OSError):
         return _os_failure(error)
     if isinstance(error, MemoryError):
-        return Failure("not enough memory", "smaller parts", "memory", EXIT_STORE)
-    told = f"{type(error).__name__}: {error}"
+        return Failure(
+            "not enough memory", "split the input into smaller parts", "memory", EXIT_STORE
+        )
     return Failure(
-        f"a bug in Bethink: {told}",
-        "the same with -v shows where; please report it",
+        f"a bug in Bethink: {type(error).__name__}: {error}",
+        "run it again with -v for the traceback, and report the bug",
         "bug",
         EXIT_BUG,
     )
@@ -77,8 +78,8 @@ def report_failure(failure: Failure, app: App) -> int:
 
 def _sanitize(text: str) -> str:
     """Put the text on one line, in characters that any stream and any JSON reader accept."""
-    told = text.encode("utf-8", "backslashreplace").decode()
-    return " ".join(printable(told).split())
+    encodable = text.encode("utf-8", "backslashreplace").decode()
+    return " ".join(printable(encodable).split())
 
 
 def _error_kind(error: BethinkError) -> str:
@@ -98,17 +99,17 @@ def _usage_failure(error: click.UsageError) -> Failure:
     message = error.format_message().rstrip(".")
     remedy = f"{error.ctx.command_path} --help" if error.ctx else ""
     if isinstance(error, click.NoSuchOption):
-        remedy += ", or -- before a text that begins with a dash"
+        remedy += "; put -- before a text that starts with a dash"
     return Failure(message[:1].lower() + message[1:], remedy, "bad_use", EXIT_USAGE)
 
 
 def _os_failure(error: OSError) -> Failure:
     name = f"{error.filename}: " if isinstance(error.filename, str) else ""
-    said = (error.strerror or str(error)).lower()
+    reason = (error.strerror or str(error)).lower()
     if error.errno in _DISK_FULL_ERRNOS:
-        return Failure(f"{name}{said}", "free some space", "disk_full", EXIT_STORE)
+        return Failure(f"{name}{reason}", "free some disk space", "disk_full", EXIT_STORE)
     code = EXIT_USAGE if error.filename is not None else EXIT_STORE
-    return Failure(f"{name}{said}", "", "system", code)
+    return Failure(f"{name}{reason}", "", "system", code)
 
 
 COMPLETION_VARIABLE = "_BETHINK_COMPLETE"
@@ -118,7 +119,7 @@ def call_command(args: list[str]) -> int:
     """Run the command and report its failure, as JSON with ``--json``."""
     if COMPLETION_VARIABLE in os.environ:
         return _print_completions(os.environ[COMPLETION_VARIABLE])
-    # Where the words cannot even be parsed, the failure must still be told as asked.
+    # Arguments that cannot be parsed must still be reported as JSON where --json is set.
     app = App(json="--json" in (args[: args.index("--")] if "--" in args else args))
     try:
         with bethink.make_context(PROGRAM, args, obj=app) as ctx:
@@ -131,8 +132,8 @@ def call_command(args: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return report_failure(interrupted_failure(), app)
     except Exception as error:
-        # The outermost loop, and the only one of its kind: a bug must neither end in
-        # a traceback nor, by Python's own exit code 1, look like "nothing found".
+        # The only catch-all: a bug must neither end in a traceback nor, by Python's own
+        # exit code 1, look like "nothing found".
         failure = classify_error(error)
         if failure.is_bug and app.verbose:
             raise
@@ -140,6 +141,6 @@ def call_command(args: list[str]) -> int:
 
 
 def _print_completions(instruction: str) -> int:
-    from click.shell_completion import shell_complete  # only a shell asks for it
+    from click.shell_completion import shell_complete  # only needed by shells
 
     return shell_complete(bethink, {}, PROGRAM, COMPLETION_VARIABLE, instruction)

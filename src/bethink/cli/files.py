@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bethink.ports import ForgottenFiles
 
 
-PREVIEW_CHARS = 300  # characters of a linked memory
+PREVIEW_CHARS = 300  # characters shown of a linked memory
 
 
 @command(
@@ -40,7 +40,7 @@ PREVIEW_CHARS = 300  # characters of a linked memory
 )
 @click.argument("part", metavar="PATH")
 @click.option("--intents", type=click.IntRange(1, 50), default=10, show_default=True,
-              metavar="N", help="At most so many reasons.")  # fmt: skip
+              metavar="N", help="Maximum number of reasons.")  # fmt: skip
 @pass_app
 def recall_file(app: App, part: str, intents: int) -> int:
     """Show the edits of a file and their reasons.
@@ -51,13 +51,13 @@ def recall_file(app: App, part: str, intents: int) -> int:
         history = memory.recall_file(part, intents=intents)
         linked = _linked_memories(memory, history)
     if app.json:
-        from bethink.render.wire import file_history_json  # plain output does without
+        from bethink.render.wire import file_history_json  # only for --json
 
         app.out.json(file_history_json(history, linked, PREVIEW_CHARS))
     elif history.edits:
         _print_history(app, history, linked)
     else:
-        app.note(f"nothing is known of a file whose path holds {part!r}")
+        app.note(f"no recorded edits of a file whose path contains {part!r}")
     return 0 if history.edits else 1
 
 
@@ -75,8 +75,8 @@ def _print_history(app: App, history: FileHistory, linked: list[Item]) -> None:
     out.line()
     print_table(
         out,
-        [Column("day"), Column("what"), Column("times", right=True)],
-        [(one.day, one.operation, str(one.times)) for one in history.days],
+        [Column("day"), Column("operation"), Column("times", right=True)],
+        [(day.day, day.operation, str(day.times)) for day in history.days],
     )
     if history.intents:
         out.line()
@@ -98,10 +98,10 @@ def _print_history(app: App, history: FileHistory, linked: list[Item]) -> None:
     examples=["bethink read-smart src/app.py", "bethink read-smart README.md --force --json"],
 )
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="The whole file, changed or not.")
+@click.option("--force", is_flag=True, help="Print the whole file, changed or not.")
 @click.option("--root", "roots", multiple=True, metavar="FOLDER",
               type=click.Path(path_type=Path, file_okay=False),
-              help="A folder that may be read; else the setting allowed_roots, else the project.",
+              help="Folder that may be read; default: setting allowed_roots, else the project.",
               )  # fmt: skip
 @pass_app
 def read_smart(app: App, path: Path, *, force: bool, roots: tuple[Path, ...]) -> None:
@@ -113,7 +113,7 @@ def read_smart(app: App, path: Path, *, force: bool, roots: tuple[Path, ...]) ->
     with app.open() as memory:
         answer = memory.read_smart(path, force=force, roots=roots)
     if app.json:
-        from bethink.render.wire import smart_read_json  # plain output does without
+        from bethink.render.wire import smart_read_json  # only for --json
 
         app.out.json(smart_read_json(answer))
         return
@@ -147,33 +147,33 @@ def _print_read(app: App, answer: SmartRead) -> None:
 )
 @click.argument("path", required=False)
 @click.option("--operation", type=click.Choice(OPERATIONS), default="edit", show_default=True,
-              help="What was done.")  # fmt: skip
-@click.option("--intent", metavar="TEXT", default="", help="To what end.")
-@click.option("--session", metavar="TEXT", help="In which conversation.")
-@click.option("--turn", metavar="TEXT", help="In which turn of it.")
-@click.option("--item", metavar="ID", help="The memory that tells of it.")
-@click.option("--at", metavar="TIME", help="When; else now.")
+              help="Operation performed.")  # fmt: skip
+@click.option("--intent", metavar="TEXT", default="", help="Why the edit was made.")
+@click.option("--session", metavar="TEXT", help="Session (conversation) of the edit.")
+@click.option("--turn", metavar="TEXT", help="Turn of the session.")
+@click.option("--item", metavar="ID", help="Memory that describes the edit.")
+@click.option("--at", metavar="TIME", help="When it was made; default: now.")
 @click.option("--from", "source", type=click.File(encoding="utf-8"), metavar="FILE",
-              help="Many, as JSON Lines of {path, operation, at, intent, session, turn, item}.",
+              help="Read edits from JSON Lines {path, operation, at, intent, session, turn, item}.",
               )  # fmt: skip
 @pass_app
-def note_edit(app: App, /, path: str | None, source: Any, **told: Any) -> None:
+def note_edit(app: App, /, path: str | None, source: Any, **fields: Any) -> None:
     """Record an edit of a file.
 
     Recording the same edit twice has no effect.
     """
     if (path is None) == (source is None):
-        raise click.UsageError("name a PATH or give --from FILE", click.get_current_context())
-    given = {name: value for name, value in told.items() if value is not None}
-    edits = [{"path": path, **given}] if path is not None else _read_edit_lines(source)
+        raise click.UsageError("give either PATH or --from FILE", click.get_current_context())
+    edit = {name: value for name, value in fields.items() if value is not None}
+    edits = [{"path": path, **edit}] if path is not None else _read_edit_lines(source)
     with app.open() as memory:
-        if path is not None and given.get("item"):
-            edits[0]["item"] = memory.get(given["item"]).id
+        if path is not None and edit.get("item"):
+            edits[0]["item"] = memory.get(edit["item"]).id
         new = memory.note_edits(edits)
     if app.json:
         app.out.json({"new": new, "known": len(edits) - new})
     else:
-        app.note(f"{plural(new, 'edit')} noted, {len(edits) - new} known already")
+        app.note(f"{plural(new, 'edit')} recorded, {len(edits) - new} already known")
 
 
 @command(
@@ -181,33 +181,33 @@ def note_edit(app: App, /, path: str | None, source: Any, **told: Any) -> None:
     examples=["bethink forget-file old/secrets.py", "bethink forget-file src/app --yes"],
 )
 @click.argument("part", metavar="PATH")
-@click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_app
 def forget_file(app: App, part: str, *, yes: bool) -> int:
     """Erase the recorded history of a file.
 
     PATH is the file's path or any part of it: every edit and reading of all files whose
-    path contains it. Shows the affected files; at a terminal it then asks. Cannot be
-    undone. Memories that mention the file stay.
+    path contains it. Shows the affected files and, at a terminal, asks for confirmation.
+    Cannot be undone. Memories that mention the file stay.
     """
     with app.open() as memory:
-        told = memory.forget_file(part, preview=True)
-        there = bool(told.edits or told.snapshots)
-        if there and not app.json:
-            _print_forgotten(app, told, "would be erased")
-        if there and (yes or (not app.json and confirm(app, "Erase all of it?"))):
-            told = memory.forget_file(part)
+        result = memory.forget_file(part, preview=True)
+        known = bool(result.edits or result.snapshots)
+        if known and not app.json:
+            _print_forgotten(app, result, "would erase")
+        if known and (yes or (not app.json and confirm(app, "Erase all of this?"))):
+            result = memory.forget_file(part)
     if app.json:
-        app.out.json(told._asdict())
-    elif not there:
-        app.note(f"nothing is known of a file whose path holds {part!r}")
-    elif told.preview:
-        app.note(dim("nothing was changed; --yes does it"))
+        app.out.json(result._asdict())
+    elif not known:
+        app.note(f"no recorded edits of a file whose path contains {part!r}")
+    elif result.preview:
+        app.note(dim("nothing was changed; use --yes to apply"))
     else:
-        app.out.line(green("erased"), f" {_count_summary(told)}")
-        for left in told.out_of_reach:
-            app.note(yellow(f"out of reach: {left}"))
-    return 0 if there else 1
+        app.out.line(green("erased"), f" {_count_summary(result)}")
+        for place in result.out_of_reach:
+            app.note(yellow(f"cannot erase: {place}"))
+    return 0 if known else 1
 
 
 def _print_forgotten(app: App, result: ForgottenFiles, label: str) -> None:
@@ -228,10 +228,12 @@ def _read_edit_lines(source: Any) -> list[dict[str, Any]]:
         try:
             edit = json.loads(line)
         except ValueError as error:
-            raise Refused(f"line {number}: not valid JSON: {error}; nothing was noted") from error
+            raise Refused(
+                f"line {number}: not valid JSON: {error}; nothing was recorded"
+            ) from error
         if not isinstance(edit, dict):
-            raise Refused(f"line {number}: not an object; nothing was noted")
+            raise Refused(f"line {number}: not an object; nothing was recorded")
         edits.append(edit)
     if not edits:
-        raise NotFound("the file holds no edits")
+        raise NotFound("the file contains no edits")
     return edits

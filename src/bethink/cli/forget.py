@@ -20,40 +20,44 @@ if TYPE_CHECKING:
 @command(
     "forget",
     examples=[
-        "bethink forget 1abc            # shows what would go, and asks",
+        "bethink forget 1abc            # shows a preview, then asks",
         "bethink forget 1abc 2def --yes",
         "bethink forget 1abc --erase --yes",
-        "bethink forget --sweep --dry-run   # what is ripe: long unused, unimportant",
+        "bethink forget --sweep --dry-run   # long unused and unimportant ones",
         "bethink forget --sweep --token 3f9a0c11d2e4",
     ],
 )
 @click.argument("ids", metavar="[ID...]", nargs=-1)
-@click.option("--sweep", is_flag=True, help="Instead: all that is ripe for forgetting, softly.")
-@click.option("-n", "--dry-run", is_flag=True, help="Only show what would go.")
+@click.option("--sweep", is_flag=True, help="Forget all long unused, unimportant memories.")
+@click.option("-n", "--dry-run", is_flag=True, help="Only show what would happen.")
 @click.option(
     "--share",
     type=float,
     default=0.02,
     show_default=True,
     metavar="SHARE",
-    help="With --sweep: the share of the memories that may go.",
+    help="With --sweep: maximum share of memories to forget.",
 )
-@click.option("--token", metavar="TEXT", help="With --sweep: only if it is still as it was shown.")
+@click.option(
+    "--token", metavar="TEXT", help="With --sweep: apply only if the plan still has this token."
+)
 @click.option(
     "--clock-is-right",
     is_flag=True,
-    help="With --sweep: believe a clock more than a day ahead of the last write.",
+    help="With --sweep: trust a clock more than a day ahead of the last write.",
 )
-@click.option("--erase", is_flag=True, help="Leave no byte of it; cannot be undone.")
-@click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
-@click.option("--reason", metavar="TEXT", default="forgotten", help="What the journal says.")
+@click.option("--erase", is_flag=True, help="Erase it completely; cannot be undone.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option(
+    "--reason", metavar="TEXT", default="forgotten", help="Reason recorded in the journal."
+)
 @pass_app
 def forget(
-    app: App, /, ids: tuple[str, ...], *, erase: bool, yes: bool, reason: str, **how: Any
+    app: App, /, ids: tuple[str, ...], *, erase: bool, yes: bool, reason: str, **options: Any
 ) -> int:
-    """Take memories out of recall, or erase them.
+    """Exclude memories from recall, or erase them.
 
-    Without --yes it shows the affected memories; at a terminal it then asks. A forgotten
+    Without --yes it shows the affected memories and, at a terminal, asks. A forgotten
     memory can be restored. An erased one is gone, with its history, its vector, every
     index entry, and everything derived from it. Pinned and protected memories can only be
     erased.
@@ -62,50 +66,52 @@ def forget(
     them with a token, and forgets them with that token or --yes. `bethink undo`
     restores all of them.
     """  # fmt: skip
-    if how["sweep"]:
-        return _sweep(app, ids, erase=erase, yes=yes, how=how)
+    if options["sweep"]:
+        return _sweep(app, ids, erase=erase, yes=yes, options=options)
     if not ids:
-        raise click.UsageError("which memory? Give an ID, or --sweep for what is ripe")
+        raise click.UsageError("give the ID of a memory, or --sweep")
     with app.open() as memory:
-        would = memory.forget(*dict.fromkeys(ids), erase=erase, preview=True)
+        preview = memory.forget(*dict.fromkeys(ids), erase=erase, preview=True)
         if not yes and not app.json:
-            _print_preview(app, would, erase=erase)
+            _print_preview(app, preview, erase=erase)
         if yes and not app.json:
-            _print_kept(app, would)
-        if not would.items:
-            return _report_result(app, would, erase=erase)
-        question = f"{'Erase' if erase else 'Forget'} {plural(len(would.items), 'memory')}?"
-        if how["dry_run"] or not (yes or confirm(app, question)):
-            return _report_unchanged(app, would)
+            _print_kept(app, preview)
+        if not preview.items:
+            return _report_result(app, preview, erase=erase)
+        question = f"{'Erase' if erase else 'Forget'} {plural(len(preview.items), 'memory')}?"
+        if options["dry_run"] or not (yes or confirm(app, question)):
+            return _report_unchanged(app, preview)
         done = memory.forget(
-            *(item.id for item in would.items), erase=erase, preview=False, reason=reason
+            *(item.id for item in preview.items), erase=erase, preview=False, reason=reason
         )
-    from dataclasses import replace  # click has it loaded already
+    from dataclasses import replace  # already loaded by click
 
-    return _report_result(app, replace(done, kept=would.kept), erase=erase)
+    return _report_result(app, replace(done, kept=preview.kept), erase=erase)
 
 
-def _sweep(app: App, ids: tuple[str, ...], *, erase: bool, yes: bool, how: dict[str, Any]) -> int:
-    from bethink.cli.maintenance import print_report, report_json  # seldom asked for
+def _sweep(
+    app: App, ids: tuple[str, ...], *, erase: bool, yes: bool, options: dict[str, Any]
+) -> int:
+    from bethink.cli.maintenance import print_report, report_json  # only for --sweep
 
     if ids or erase:
-        raise click.UsageError("--sweep finds memories itself and never erases")
-    limits = {"share": how["share"], "clock_is_right": how["clock_is_right"]}
+        raise click.UsageError("--sweep selects memories itself: it takes no ID and no --erase")
+    limits = {"share": options["share"], "clock_is_right": options["clock_is_right"]}
     with app.open() as memory:
         report = memory.maintain("forget", preview=True, **limits)
         preview = True
         if not app.json:
             print_report(app, report, preview=True)
         question = f"Forget {plural(report.plan.leaving, 'memory')}?"
-        meant = not how["dry_run"] and bool(report.plan.steps)
-        if meant and (how["token"] or yes or confirm(app, question)):
-            token = how["token"] or report.plan.token
+        apply = not options["dry_run"] and bool(report.plan.steps)
+        if apply and (options["token"] or yes or confirm(app, question)):
+            token = options["token"] or report.plan.token
             report = memory.maintain("forget", token=token, **limits)
             preview = False
     if app.json:
         app.out.json(report_json(report, preview=preview))
     elif not preview:
-        app.out.line(green(f"forgotten {plural(len(report.done), 'memory')}"))
+        app.out.line(green(f"forgot {plural(len(report.done), 'memory')}"))
         app.out.line(dim(f"undo: bethink undo {report.run}"))
     return 0
 
@@ -114,26 +120,26 @@ def _report_unchanged(app: App, preview: Forgotten) -> int:
     if app.json:
         app.out.json(_forgotten_json(preview))
     else:
-        app.note(dim("nothing was changed; --yes does it"))
+        app.note(dim("nothing was changed; use --yes to apply"))
     return 0
 
 
 def _print_preview(app: App, preview: Forgotten, *, erase: bool) -> None:
-    doing = "would be erased" if erase else "would be forgotten"
+    label = "would erase" if erase else "would forget"
     for item in preview.items:
-        app.out.line(yellow(doing), " ", bold(item.id), f"  {one_line(item.text, 70)}")
+        app.out.line(yellow(label), " ", bold(item.id), f"  {one_line(item.text, 70)}")
     for item in preview.derived:
-        app.out.line(yellow(doing), " ", bold(item.id), dim("  made from it"))
+        app.out.line(yellow(label), " ", bold(item.id), dim("  derived from it"))
     for item_id in preview.quarantined:
-        app.out.line(yellow("would be quarantined "), bold(item_id), dim("  made from it, too"))
+        app.out.line(yellow("would quarantine "), bold(item_id), dim("  also derived from it"))
     for item_id in preview.restored:
-        app.out.line(dim("would come back into recall "), bold(item_id))
+        app.out.line(dim("would restore "), bold(item_id))
     _print_kept(app, preview)
 
 
 def _print_kept(app: App, result: Forgotten) -> None:
     for item_id, why in result.kept:
-        app.out.line(dim("stays"), " ", bold(item_id), dim(f"  {why}; only --erase lets go of it"))
+        app.out.line(dim("kept"), " ", bold(item_id), dim(f"  {why}; only --erase removes it"))
 
 
 def _report_result(app: App, result: Forgotten, *, erase: bool) -> int:
@@ -142,7 +148,7 @@ def _report_result(app: App, result: Forgotten, *, erase: bool) -> int:
         app.out.json(_forgotten_json(result))
     elif not result.preview:
         for item in (*result.items, *result.derived):
-            app.out.line(green("erased" if erase else "forgotten"), " ", bold(item.id))
+            app.out.line(green("erased" if erase else "forgot"), " ", bold(item.id))
         if result.receipt is not None:
             _print_receipt(app, result)
         elif not app.quiet:
@@ -155,11 +161,11 @@ def _print_receipt(app: App, result: Forgotten) -> None:
     removed = ", ".join(f"{count:,} {what}" for what, count in result.receipt.removed.items())
     app.out.line(f"  removed: {removed or 'nothing'}")
     for place in result.receipt.out_of_reach:
-        app.out.line(yellow("  out of reach: "), place)
+        app.out.line(yellow("  cannot erase: "), place)
 
 
 def _forgotten_json(result: Forgotten) -> dict[str, Any]:
-    from bethink.render.wire import item_json  # plain output does without
+    from bethink.render.wire import item_json  # only for --json
 
     receipt = result.receipt
     return {
@@ -190,16 +196,16 @@ def restore(app: App, ids: tuple[str, ...]) -> int:
     Erased memories cannot be restored.
     """
     with app.open() as memory:
-        wanted = [memory.stored(item_id).id for item_id in dict.fromkeys(ids)]
-        restored = memory.restore(*wanted)
+        requested = [memory.stored(item_id).id for item_id in dict.fromkeys(ids)]
+        restored = memory.restore(*requested)
     if app.json:
         app.out.json({"restored": restored})
     else:
         for item_id in restored:
             app.out.line(green("restored"), " ", bold(item_id))
-        for item_id in wanted:
+        for item_id in requested:
             if item_id not in restored:
-                app.note(dim(f"{item_id} was not forgotten"))
+                app.note(dim(f"{item_id} is not forgotten"))
     return 0 if restored else 1
 
 
@@ -212,7 +218,7 @@ def restore(app: App, ids: tuple[str, ...]) -> int:
     ],
 )
 @click.argument("item_id", metavar="[ID]", required=False)
-@click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_app
 def undo(app: App, item_id: str | None, *, yes: bool) -> int:
     """Undo the last change of a memory, or a maintenance run.
@@ -225,35 +231,35 @@ def undo(app: App, item_id: str | None, *, yes: bool) -> int:
     if item_id is not None and item_id.startswith("run-"):
         return undo_run(app, item_id, yes=yes)
     with app.open() as memory:
-        would = memory.undo(item_id, preview=True)
-        item = memory.get(would.item)
+        preview = memory.undo(item_id, preview=True)
+        item = memory.get(preview.item)
         if not app.json:
-            _print_undo_preview(app, would, item)
-        done = yes or confirm(app, "Undo it?")
+            _print_undo_preview(app, preview, item)
+        done = yes or confirm(app, "Undo this change?")
         if done:
-            memory.undo(would.item)
-            item = memory.get(would.item)
+            memory.undo(preview.item)
+            item = memory.get(preview.item)
     if app.json:
-        app.out.json(_undo_json(would, item, done=done))
+        app.out.json(_undo_json(preview, item, done=done))
     elif done:
         app.out.line(green("undone"), " ", bold(item.id), f"  {one_line(item.text, 70)}")
     else:
-        app.note(dim("nothing was changed; --yes does it"))
+        app.note(dim("nothing was changed; use --yes to apply"))
     return 0
 
 
 def undo_run(app: App, run: str, *, yes: bool) -> int:
     """Undo a maintenance run: show a preview, confirm, apply."""
     with app.open() as memory:
-        told = memory.undo_run(run, preview=True)
+        result = memory.undo_run(run, preview=True)
         if not app.json:
-            _print_run(app, told)
-        if yes or confirm(app, "Undo it?"):
-            told = memory.undo_run(run)
+            _print_run(app, result)
+        if yes or confirm(app, "Undo this change?"):
+            result = memory.undo_run(run)
     if app.json:
-        app.out.json({"done": not told.preview, **_run_json(told)})
-    elif told.preview:
-        app.note(dim("nothing was changed; --yes does it"))
+        app.out.json({"done": not result.preview, **_run_json(result)})
+    elif result.preview:
+        app.note(dim("nothing was changed; use --yes to apply"))
     else:
         app.out.line(green("undone"), " ", bold(run))
     return 0
@@ -261,13 +267,13 @@ def undo_run(app: App, run: str, *, yes: bool) -> int:
 
 def _print_run(app: App, preview: UndoResult) -> None:
     for item_id in preview.restored:
-        app.out.line(yellow("would come back "), bold(item_id))
+        app.out.line(yellow("would restore "), bold(item_id))
     for item_id, status in preview.judged:
-        app.out.line(yellow(f"would be {status} again "), bold(item_id))
+        app.out.line(yellow(f"would mark as {status} "), bold(item_id))
     for item_id in preview.ended:
-        app.out.line(yellow("would go "), bold(item_id))
+        app.out.line(yellow("would remove "), bold(item_id))
     if preview.unlinked:
-        app.out.line(dim(f"{preview.unlinked} links would go"))
+        app.out.line(dim(f"would remove {plural(preview.unlinked, 'link')}"))
 
 
 def _run_json(result: UndoResult) -> dict[str, Any]:
@@ -288,7 +294,7 @@ def _print_undo_preview(app: App, preview: Undo, item: Item) -> None:
 
 
 def _undo_json(preview: Undo, item: Item, *, done: bool) -> dict[str, Any]:
-    from bethink.core.json_values import iso  # plain output does without
+    from bethink.core.json_values import iso  # only for --json
     from bethink.render.wire import item_json
 
     change = preview.change

@@ -1,15 +1,15 @@
-"""The command overview that `--help` prints, without importing any command."""
+"""The help pages of the program itself, printed without importing any command."""
 
 from __future__ import annotations
 
 PROGRAM = "bethink"
 
 OPTION_HELP = {
-    "space": "The space to use; else BETHINK_SPACE or the project's own.",
-    "json": "Answer with one JSON document.",
+    "space": "Space to use; default: BETHINK_SPACE or the project's own.",
+    "json": "Print one JSON document.",
     "no_color": "Never use colour.",
-    "quiet": "Say less.",
-    "verbose": "Say more.",
+    "quiet": "Print less.",
+    "verbose": "Print more.",
     "version": "Print the version.",
 }
 
@@ -21,7 +21,7 @@ SECTIONS = {
         "compare": "Run a query with several profiles, side by side.",
         "demo": "Show all features on a small project's memory.",
     },
-    "Look around": {
+    "Browse": {
         "show": "Show one memory with all its fields.",
         "list": "List memories, newest first.",
         "timeline": "Show the memories before and after a memory.",
@@ -40,38 +40,38 @@ SECTIONS = {
         "note-edit": "Record an edit of a file.",
         "forget-file": "Erase the recorded history of a file.",
     },
-    "Relate": {
+    "Links": {
         "link": "Link two memories.",
         "unlink": "Remove a link.",
         "links": "Show the links of a memory.",
     },
     "Correct and forget": {
-        "update": "Correct a memory; the old text stays in its history.",
+        "update": "Correct a memory; its history keeps the old text.",
         "boost": "Mark a memory as relevant.",
         "demote": "Mark a memory as less relevant.",
-        "forget": "Take memories out of recall, or erase them.",
+        "forget": "Exclude memories from recall, or erase them.",
         "restore": "Restore forgotten memories.",
         "undo": "Undo the last change of a memory, or a maintenance run.",
         "revoke": "Remove everything that came from a source.",
     },
-    "Bring and take": {
+    "Import and export": {
         "import": "Store many memories from a file, or from another tool.",
         "export": "Write everything to a file.",
     },
-    "Serve": {
-        "install": "Install this memory into Claude Code, Cursor, Codex ...",
-        "uninstall": "Remove what install has written.",
-        "hook": "Answer a host's hook; install sets them up.",
+    "Integrate": {
+        "install": "Install this memory in Claude Code, Cursor, Codex ...",
+        "uninstall": "Remove what install wrote.",
+        "hook": "Run a hook for a host; install sets hooks up.",
         "mcp": "Serve this project's memory to agents (MCP).",
         "serve": "Serve this project's memory over HTTP.",
         "token": "Create, list and revoke tokens.",
         "worker": "Show, start and stop the worker, which keeps models loaded.",
     },
-    "Measure": {
+    "Evaluate": {
         "eval": "Measure recall quality.",
         "tune": "Tune a profile's parameters.",
     },
-    "Look after it": {
+    "Administer": {
         "spaces": "List, find and remove spaces.",
         "profiles": "List the profiles and show what they do.",
         "config": "List, read and change settings.",
@@ -85,6 +85,21 @@ SECTIONS = {
 
 COMMAND_HELP = {name: line for section in SECTIONS.values() for name, line in section.items()}
 
+EVERYDAY_EXAMPLES = {
+    "remember": 'bethink remember "Tests run with make test"',
+    "recall": 'bethink recall "how do I run the tests?"',
+    "why-not": 'bethink why-not ID "how do I run the tests?"',
+    "list": "bethink list --kind decision",
+    "show": "bethink show ID",
+    "update": 'bethink update ID "Tests run with make check"',
+    "forget": "bethink forget ID",
+    "undo": "bethink undo ID",
+    "import": "bethink import notes.md",
+    "maintain": "bethink maintain --dry-run",
+    "doctor": "bethink doctor",
+    "install": "bethink install claude-code",
+}
+
 _OPTIONS = {
     "--space NAME": OPTION_HELP["space"],
     "--json": OPTION_HELP["json"],
@@ -92,30 +107,45 @@ _OPTIONS = {
     "-q, --quiet": OPTION_HELP["quiet"],
     "-v, --verbose": OPTION_HELP["verbose"],
     "--version": OPTION_HELP["version"],
-    "-h, --help": "Show this page; after a command, its own.",
+    "-h, --help": "Show this page; after a command, its own help.",
+    "--help --all": "Show every command.",
 }
 
 _INTRODUCTION = """\
 Usage: bethink [OPTIONS] COMMAND [ARGS]...
 
   A memory that AI agents and people can trust: offline, explained, crash-proof.
-
-  bethink remember "Tests run with make test"
-  bethink recall "how do I run the tests?"
 """
 
 _NOTES = """\
 Times are read and shown in UTC.
-Exit codes: 0 found or done, 1 nothing found, 2 bad use, 3 store trouble."""
+Exit codes: 0 success, 1 nothing found, 2 usage error, 3 store error."""
+
+_WIDTH = 15  # columns for the names of commands and options
 
 
-def overview() -> str:
-    """Return the help overview, in plain text of at most 80 columns."""
-    sections = [*SECTIONS.items(), ("Options, before or after the command", _OPTIONS)]
-    pages = [_INTRODUCTION, *(_format_section(title, rows) for title, rows in sections)]
-    return "\n".join([*pages, _NOTES])
+def overview(*, every_command: bool = False) -> str:
+    """Return the help page, in plain text of at most 80 columns.
+
+    It shows the everyday commands with an example each, or every command by section.
+    """
+    if every_command:
+        commands = [_format_section(title, rows) for title, rows in SECTIONS.items()]
+    else:
+        commands = [_format_everyday()]
+    options = _format_section("Options, before or after the command", _OPTIONS)
+    return "\n".join([_INTRODUCTION, *commands, options, _NOTES])
+
+
+def _format_everyday() -> str:
+    more = len(COMMAND_HELP) - len(EVERYDAY_EXAMPLES)
+    lines = ["Everyday commands:"]
+    for name, example in EVERYDAY_EXAMPLES.items():
+        lines.append(f"  {name:<{_WIDTH}}{COMMAND_HELP[name]}")
+        lines.append(f"  {'':<{_WIDTH}}  {example}")
+    lines += ["", f"bethink --help --all shows the other {more} commands as well."]
+    return "\n".join(lines) + "\n"
 
 
 def _format_section(title: str, rows: dict[str, str]) -> str:
-    width = 15
-    return f"{title}:\n" + "".join(f"  {name:<{width}}{told}\n" for name, told in rows.items())
+    return f"{title}:\n" + "".join(f"  {name:<{_WIDTH}}{text}\n" for name, text in rows.items())

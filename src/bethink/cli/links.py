@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 @click.argument("relation")
 @click.argument("dst", metavar="OTHER")
 @click.option("--weight", type=float, default=0.5, show_default=True, metavar="0-1",
-              help="How strong it is.")  # fmt: skip
+              help="Strength of the link.")  # fmt: skip
 @click.option("--context", metavar="TEXT", help="When or why it holds.")
 @pass_app
-def link(app: App, /, src: str, relation: str, dst: str, **given: float | str | None) -> None:
+def link(app: App, /, src: str, relation: str, dst: str, **options: float | str | None) -> None:
     """Link two memories.
 
     RELATION is implies, contradicts, specializes, generalizes, causes, correlates,
@@ -42,8 +42,8 @@ def link(app: App, /, src: str, relation: str, dst: str, **given: float | str | 
     person:alice, RELATION may be any word, and the context the memory that states it.
     """
     with app.open() as memory:
-        made = memory.link(src, relation, dst, **given)  # type: ignore[arg-type]
-    _print_link_result(app, "linked", made)
+        created = memory.link(src, relation, dst, **options)  # type: ignore[arg-type]
+    _print_link_result(app, "linked", created)
 
 
 @command("unlink", examples=["bethink unlink 0v3h2k9x4m7q1abc supersedes 0v3h2k9x4m7q0xyz"])
@@ -57,8 +57,8 @@ def unlink(app: App, src: str, relation: str, dst: str) -> None:
     A memory that nothing else supersedes is recalled again.
     """
     with app.open() as memory:
-        gone = memory.unlink(src, relation, dst)
-    _print_link_result(app, "unlinked", gone)
+        removed = memory.unlink(src, relation, dst)
+    _print_link_result(app, "unlinked", removed)
 
 
 @command("links", examples=["bethink links 0v3h2k9x4m7q1abc"])
@@ -72,23 +72,25 @@ def links(app: App, item_id: str) -> None:
     with app.open() as memory:
         found = memory.links(item_id)
         own = item_id if ":" in item_id else memory.stored(item_id).id
-        ends = tuple(dict.fromkeys(_other_end(one, own) for one in found))
+        ends = tuple(dict.fromkeys(_other_end(link_, own) for link_ in found))
         shown = memory.browse(limit=len(ends), ids=ends, include_superseded=True) if ends else []
         others = {item.id: item for item in shown}
     if app.json:
-        app.out.json({"id": own, "links": [_link_json(one) for one in found]})
+        app.out.json({"id": own, "links": [_link_json(link_) for link_ in found]})
         return
     heads = [Column(""), Column("relation"), Column("weight", right=True), Column("id"),
              Column("text", wide=True)]  # fmt: skip
     rows = [
         (
-            "→" if one.src.id == own else "←",
-            bold(one.type),
-            f"{one.weight:.2f}",
-            _other_end(one, own),
-            one_line(others[_other_end(one, own)].text) if _other_end(one, own) in others else "",
+            "→" if link_.src.id == own else "←",
+            bold(link_.type),
+            f"{link_.weight:.2f}",
+            _other_end(link_, own),
+            one_line(others[_other_end(link_, own)].text)
+            if _other_end(link_, own) in others
+            else "",
         )
-        for one in found
+        for link_ in found
     ]
     if rows:
         print_table(app.out, heads, rows)
@@ -122,12 +124,12 @@ _MAX_ADJUSTMENT = 20.0
 @command("boost", examples=["bethink boost 0v3h2k9x4m7q1abc", "bethink boost 1abc --by 3"])
 @click.argument("ids", metavar="ID", nargs=-1, required=True)
 @click.option("--by", type=click.FloatRange(0, _MAX_ADJUSTMENT, min_open=True), default=1.0,
-              show_default=True, metavar="N", help="How much more.")  # fmt: skip
+              show_default=True, metavar="N", help="Amount to add.")  # fmt: skip
 @pass_app
 def boost(app: App, /, ids: tuple[str, ...], by: float) -> None:
     """Mark a memory as relevant.
 
-    Each boost counts one, up to ten either way; profiles that use relevance rank boosted
+    Each boost adds one, up to ten either way; profiles that use relevance rank boosted
     memories higher. A boost is a revision, so it can be looked up and undone.
     """
     _adjust_relevance(app, ids, by)
@@ -136,7 +138,7 @@ def boost(app: App, /, ids: tuple[str, ...], by: float) -> None:
 @command("demote", examples=["bethink demote 0v3h2k9x4m7q1abc"])
 @click.argument("ids", metavar="ID", nargs=-1, required=True)
 @click.option("--by", type=click.FloatRange(0, _MAX_ADJUSTMENT, min_open=True), default=1.0,
-              show_default=True, metavar="N", help="How much less.")  # fmt: skip
+              show_default=True, metavar="N", help="Amount to subtract.")  # fmt: skip
 @pass_app
 def demote(app: App, /, ids: tuple[str, ...], by: float) -> None:
     """Mark a memory as less relevant.
@@ -150,17 +152,17 @@ def _adjust_relevance(app: App, ids: tuple[str, ...], by: float) -> None:
     with app.open() as memory:
         items = [memory.boost(item_id, by) for item_id in ids]
     if app.json:
-        from bethink.render.wire import item_json  # plain output does without
+        from bethink.render.wire import item_json  # only for --json
 
-        told = [item_json(item) for item in items]
-        app.out.json(told[0] if len(told) == 1 else told)
+        documents = [item_json(item) for item in items]
+        app.out.json(documents[0] if len(documents) == 1 else documents)
         return
     for item in items:
         if app.quiet:
             app.out.line(item.id)
         else:
             app.out.line(
-                green("judged"), " ", bold(item.id), dim(f" relevance {item.relevance:+g}")
+                green("marked"), " ", bold(item.id), dim(f" relevance {item.relevance:+g}")
             )
 
 
@@ -173,20 +175,24 @@ def _adjust_relevance(app: App, ids: tuple[str, ...], by: float) -> None:
         'bethink entities merge "Ana Torres" person:atorres',
     ],
 )
-@click.option("--prefix", metavar="TEXT", default="", help="Only names that begin so.")
-@click.option("--kind", multiple=True, metavar="TEXT", help="person, project, tool, file, ...")
+@click.option("--prefix", metavar="TEXT", default="", help="Only names with this prefix.")
+@click.option(
+    "--kind", multiple=True, metavar="TEXT", help="Kind: person, project, tool, file, ..."
+)
 @click.option("--min-memories", type=click.IntRange(0), default=1, show_default=True, metavar="N",
-              help="Only those with so many memories.")  # fmt: skip
+              help="Minimum number of memories.")  # fmt: skip
 @limit_option(30)
-@click.option("--offset", type=click.IntRange(0), default=0, metavar="N", help="Leave out so many.")
+@click.option(
+    "--offset", type=click.IntRange(0), default=0, metavar="N", help="Skip the first N results."
+)
 @click.pass_context
-def entities(ctx: click.Context, /, limit: int, **wanted: Any) -> int:
+def entities(ctx: click.Context, /, limit: int, **filters: Any) -> int:
     """List the entities that memories mention.
 
     Sorted by momentum, then by number of memories and by recency.
     """
     return (
-        _list_entities(ctx.ensure_object(App), limit, wanted)
+        _list_entities(ctx.ensure_object(App), limit, filters)
         if ctx.invoked_subcommand is None
         else 0
     )
@@ -196,7 +202,7 @@ def _list_entities(app: App, limit: int, filters: dict[str, Any]) -> int:
     with app.open() as memory:
         found = memory.entities(limit=limit, **filters)
     if app.json:
-        from bethink.render.wire import entity_json  # plain output does without
+        from bethink.render.wire import entity_json  # only for --json
 
         app.out.json([entity_json(entity) for entity in found])
     elif found:
@@ -242,16 +248,16 @@ def split(app: App, kept: str, gone: str) -> None:
     since stay with KEPT.
     """
     with app.open() as memory:
-        alone = memory.split_entities(kept, gone)
-    _print_entity_result(app, "split off", alone)
+        separated = memory.split_entities(kept, gone)
+    _print_entity_result(app, "split off", separated)
 
 
 def _print_entity_result(app: App, action: str, entity: Entity) -> None:
     if app.json:
-        from bethink.render.wire import entity_json  # plain output does without
+        from bethink.render.wire import entity_json  # only for --json
 
         app.out.json(entity_json(entity))
     else:
         names = ", ".join((entity.name, *entity.aliases))
-        told = dim(f"  {names}; {entity.mentions:,} memories")
-        app.out.line(green(action), " ", bold(entity.id), told)
+        details = dim(f"  {names}; {plural(entity.mentions, 'memory')}")
+        app.out.line(green(action), " ", bold(entity.id), details)

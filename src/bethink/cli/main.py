@@ -14,10 +14,10 @@ _EXIT_BROKEN_PIPE = 141  # what a shell shows for a program ended by SIGPIPE
 def run(args: Sequence[str]) -> int:
     """Run one command from its arguments to its exit code; no exception escapes."""
     _prepare_streams()
-    words = [_decode_argument(arg) for arg in args]
+    arguments = [_decode_argument(arg) for arg in args]
     try:
-        code = _print_overview() if _is_overview(words) else _dispatch(words)
-        # While a failure to write can still be told.
+        code = _print_overview(arguments) if _is_overview(arguments) else _dispatch(arguments)
+        # Flush here, where a failure to write can still be reported.
         sys.stdout.flush()
     except BrokenPipeError:
         _redirect_stdout_to_devnull()
@@ -29,19 +29,20 @@ def run(args: Sequence[str]) -> int:
 
 
 def _is_overview(args: list[str]) -> bool:
-    # A shell that asks for completions calls without words, too.
-    return args in ([], ["-h"], ["--help"]) and "_BETHINK_COMPLETE" not in os.environ
+    if "_BETHINK_COMPLETE" in os.environ:  # a shell requests completions without arguments
+        return False
+    return set(args) - {"--all"} <= {"-h", "--help"} and args != ["--all"]
 
 
-def _print_overview() -> int:
-    """Print the help overview without loading click, since it is requested often."""
-    print(overview())
+def _print_overview(args: list[str]) -> int:
+    """Print the help page without loading click, since it is requested often."""
+    print(overview(every_command="--all" in args))
     return 0
 
 
 def _dispatch(args: list[str]) -> int:
     if _is_hook_call(args):
-        from importlib import import_module  # a hook is above the command line
+        from importlib import import_module  # the hooks package is a layer above
 
         code: int = import_module("bethink.hooks.dispatch").main(args[1:])
         return code
@@ -76,7 +77,7 @@ def _prepare_streams() -> None:
     """Force UTF-8 output, escape unencodable characters, reopen closed streams."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            # Whatever is opened next must not become standard output by accident.
+            # The next opened file must not become standard output by accident.
             descriptor = os.open(os.devnull, os.O_RDWR)
             if descriptor != number:
                 os.dup2(descriptor, number)

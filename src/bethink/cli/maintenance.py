@@ -40,7 +40,7 @@ _StepOrDone = TypeVar("_StepOrDone", "Step", "AppliedProposal")
     "jobs",
     multiple=True,
     metavar="NAME",
-    help="Only this one; given again, that one too. docs/maintain.md lists them.",
+    help="Run only this job; may be repeated. docs/maintain.md lists the jobs.",
 )
 @click.option("-n", "--dry-run", is_flag=True, help="Only show what would happen.")
 @click.option(
@@ -49,19 +49,19 @@ _StepOrDone = TypeVar("_StepOrDone", "Step", "AppliedProposal")
     default=0.02,
     show_default=True,
     metavar="SHARE",
-    help="The share of the memories that may leave recall in this run.",
+    help="Maximum share of memories that may leave recall in this run.",
 )
 @click.option(
     "--clock-is-right",
     is_flag=True,
-    help="Believe a clock that is more than a day ahead of the last write.",
+    help="Trust a clock that is more than a day ahead of the last write.",
 )
-@click.option("--token", metavar="TEXT", help="Only if the plan is still the one shown with it.")
+@click.option("--token", metavar="TEXT", help="Apply only if the plan still has this token.")
 @click.option("--undo", metavar="RUN", help="Undo a run; the same as bethink undo RUN.")
 @click.option("--runs", is_flag=True, help="List the last runs.")
 @filter_options
 @pass_app
-def maintain(app: App, /, jobs: tuple[str, ...], **given: Any) -> int:
+def maintain(app: App, /, jobs: tuple[str, ...], **options: Any) -> int:
     """Tidy up: duplicates, cold memories, notes; can be undone.
 
     Nothing is deleted: memories that leave recall stay in the history and are restored by
@@ -69,27 +69,27 @@ def maintain(app: App, /, jobs: tuple[str, ...], **given: Any) -> int:
     forget, which never runs by default. At most 2 % of the memories leave in one run;
     pinned and protected ones, goals and caveats never.
     """  # fmt: skip
-    if given["undo"]:
-        from bethink.cli.forget import undo_run  # seldom asked for here
+    if options["undo"]:
+        from bethink.cli.forget import undo_run  # only for --undo
 
-        return undo_run(app, given["undo"], yes=True)
+        return undo_run(app, options["undo"], yes=True)
     with app.open() as memory:
-        if given["runs"]:
+        if options["runs"]:
             return _print_runs(app, memory.maintenance())
         with progress(app, "maintaining") as advance:
             report = memory.maintain(
                 *jobs,
-                preview=given["dry_run"],
-                share=given["share"],
-                clock_is_right=given["clock_is_right"],
-                token=given["token"],
-                where=filters_from_options(given),
+                preview=options["dry_run"],
+                share=options["share"],
+                clock_is_right=options["clock_is_right"],
+                token=options["token"],
+                where=filters_from_options(options),
                 progress=advance,
             )
     if app.json:
-        app.out.json(report_json(report, preview=given["dry_run"]))
+        app.out.json(report_json(report, preview=options["dry_run"]))
     else:
-        print_report(app, report, preview=given["dry_run"])
+        print_report(app, report, preview=options["dry_run"])
     return 0
 
 
@@ -97,10 +97,10 @@ def print_report(app: App, report: Report, *, preview: bool) -> None:
     """Print what a run did or would do, what it skipped, and how to undo it."""
     if preview:
         _print_plan(app, report.plan)
-    for job, several in groupby(report.done, key=lambda one: one.job):
-        for done in _limit_minor(app, job, list(several)):
-            made = f" -> {done.successor}" if done.successor else ""
-            app.out.line(green(done.job), f"  {done.proposal.why}", bold(made))
+    for job, group in groupby(report.done, key=lambda applied: applied.job):
+        for done in _limit_minor(app, job, list(group)):
+            successor = f" -> {done.successor}" if done.successor else ""
+            app.out.line(green(done.job), f"  {done.proposal.why}", bold(successor))
     _print_skipped(app, report.left)
     for remark in report.plan.remarks:
         app.out.line(dim(f"{remark.job}  {remark.why}"))
@@ -112,24 +112,26 @@ def print_report(app: App, report: Report, *, preview: bool) -> None:
 
 def _print_skipped(app: App, left: tuple[SkippedProposal, ...]) -> None:
     """Print skipped proposals by reason, only the first few of each."""
-    for (job, hindrance), several in groupby(left, key=lambda one: (one.job, one.hindrance)):
-        whys = [one.why for one in several if one.why]
+    for (job, hindrance), group in groupby(
+        left, key=lambda skipped: (skipped.job, skipped.hindrance)
+    ):
+        whys = [skipped.why for skipped in group if skipped.why]
         shown = whys if app.verbose else whys[:_MAX_SKIPPED_SHOWN]
         for why in shown:
-            app.out.line(dim(f"{job}  left alone: {why}: {hindrance}"))
+            app.out.line(dim(f"{job}  skipped: {why}: {hindrance}"))
         if not whys:
-            app.out.line(dim(f"{job}  left alone: {hindrance}"))
+            app.out.line(dim(f"{job}  skipped: {hindrance}"))
         elif len(shown) < len(whys):
             more = f"{len(whys) - len(shown):,} more"
-            app.out.line(dim(f"{job}  left alone: {more}: {hindrance}"))
+            app.out.line(dim(f"{job}  skipped: {more}: {hindrance}"))
 
 
 def _print_plan(app: App, plan: Plan) -> None:
-    for job, several in groupby(plan.steps, key=lambda one: one.job.name):
-        for step in _limit_minor(app, job, list(several)):
+    for job, group in groupby(plan.steps, key=lambda step: step.job.name):
+        for step in _limit_minor(app, job, list(group)):
             _print_step(app, step)
-    left = f"{plan.leaving:,} of {plan.live:,} memories would leave recall, {plan.limit:,} may"
-    app.out.line(left)
+    live = plural(plan.live, "memory")
+    app.out.line(f"Would retire {plan.leaving:,} of {live} (limit for this run: {plan.limit:,})")
     if plan.steps:
         app.out.line(dim(f"token: {plan.token}"))
 
@@ -138,8 +140,8 @@ def _print_step(app: App, step: Step) -> None:
     app.out.line(yellow(step.job.name), f"  {step.proposal.why}")
     for item_id in step.proposal.leaving:
         app.out.line(dim(f"    leaves recall  {item_id}"))
-    for doing in step.proposal.action_texts:
-        app.out.line(dim(f"    {doing}"))
+    for action in step.proposal.action_texts:
+        app.out.line(dim(f"    {action}"))
     for line in (step.proposal.text or "").splitlines():
         app.out.line(dim("    | "), line)
 
@@ -151,27 +153,27 @@ def _is_major(step: Step | AppliedProposal) -> bool:
 
 def _limit_minor(app: App, job: str, steps: list[_StepOrDone]) -> Iterator[_StepOrDone]:
     """Yield all major steps and a few minor ones: a first run writes hundreds of notes."""
-    light = 0
-    for one in steps:
-        light += not _is_major(one)
-        if _is_major(one) or light <= _MAX_MINOR_SHOWN or app.verbose:
-            yield one
-    if light > _MAX_MINOR_SHOWN and not app.verbose:
-        app.out.line(dim(f"{job}  and {light - _MAX_MINOR_SHOWN:,} more; --verbose shows them all"))
+    minor = 0
+    for step in steps:
+        minor += not _is_major(step)
+        if _is_major(step) or minor <= _MAX_MINOR_SHOWN or app.verbose:
+            yield step
+    if minor > _MAX_MINOR_SHOWN and not app.verbose:
+        app.out.line(dim(f"{job}  and {minor - _MAX_MINOR_SHOWN:,} more; --verbose shows all"))
 
 
 def _print_runs(app: App, runs: list[RunRecord]) -> int:
     if app.json:
-        from bethink.core.json_values import iso  # plain output does without
+        from bethink.core.json_values import iso  # only for --json
 
-        told = [{"run": one.run, "at": iso(one.at), "jobs": dict(one.jobs)} for one in runs]
-        app.out.json({"runs": told})
+        rows = [{"run": run.run, "at": iso(run.at), "jobs": dict(run.jobs)} for run in runs]
+        app.out.json({"runs": rows})
         return 0
-    for one in runs:
-        jobs = ", ".join(f"{job} {count}" for job, count in one.jobs.items())
-        app.out.line(bold(one.run), f"  {format_time(one.at)}  {jobs}")
+    for run in runs:
+        jobs = ", ".join(f"{job} {count}" for job, count in run.jobs.items())
+        app.out.line(bold(run.run), f"  {format_time(run.at)}  {jobs}")
     if not runs:
-        app.out.line("there was no run yet")
+        app.out.line("no runs yet")
     return 0
 
 
@@ -179,7 +181,7 @@ def report_json(report: Report, *, preview: bool) -> dict[str, Any]:
     """A maintenance report as JSON."""
     plan = report.plan
     steps = [(step.job.name, step.proposal, None) for step in plan.steps]
-    done = [(one.job, one.proposal, one.successor) for one in report.done]
+    done = [(entry.job, entry.proposal, entry.successor) for entry in report.done]
     return {
         "run": report.run,
         "preview": preview,
@@ -198,7 +200,7 @@ def report_json(report: Report, *, preview: bool) -> dict[str, Any]:
             for job, proposal, successor in (steps if preview else done)
         ],
         "left": [left._asdict() for left in report.left],
-        "remarks": [{"job": one.job, "text": one.why} for one in plan.remarks],
+        "remarks": [{"job": entry.job, "text": entry.why} for entry in plan.remarks],
     }
 
 
@@ -210,11 +212,11 @@ def report_json(report: Report, *, preview: bool) -> dict[str, Any]:
         "bethink revoke --source slack --erase --yes",
     ],
 )
-@click.option("--source", required=True, metavar="TEXT", help="Where the memories came from.")
-@click.option("--quarantine", is_flag=True, help="Keep it out of every recall; the default.")
-@click.option("--erase", is_flag=True, help="Leave no byte of it; cannot be undone.")
+@click.option("--source", required=True, metavar="TEXT", help="Source of the memories.")
+@click.option("--quarantine", is_flag=True, help="Exclude it from every recall (default).")
+@click.option("--erase", is_flag=True, help="Erase it completely; cannot be undone.")
 @click.option("-n", "--dry-run", is_flag=True, help="Only show what would happen.")
-@click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_app
 def revoke(
     app: App, *, source: str, quarantine: bool, erase: bool, dry_run: bool, yes: bool
@@ -226,23 +228,25 @@ def revoke(
     revoked ones are restored.
     """
     if quarantine and erase:
-        raise click.UsageError("--quarantine and --erase are different things; choose one")
+        raise click.UsageError("--quarantine and --erase exclude each other; choose one")
     with app.open() as memory:
-        told = memory.revoke(source, erase=erase, preview=True)
-        doing = "erased" if erase else "quarantined"
+        result = memory.revoke(source, erase=erase, preview=True)
+        action = "erase" if erase else "quarantine"
         if not app.json:
-            _print_revoked(app, told, f"would be {doing}")
-        question = f"Take back {plural(len(told.ids) + len(told.descendants), 'memory')}?"
+            _print_revoked(app, result, f"would {action}")
+        question = f"Revoke {plural(len(result.ids) + len(result.descendants), 'memory')}?"
         if not dry_run and (yes or confirm(app, question)):
-            told = memory.revoke(source, erase=erase)
+            result = memory.revoke(source, erase=erase)
     if app.json:
-        app.out.json(revoked_json(told))
-    elif told.preview:
-        app.note(dim("nothing was changed; --yes does it"))
+        app.out.json(revoked_json(result))
+    elif result.preview:
+        app.note(dim("nothing was changed; use --yes to apply"))
     else:
-        app.out.line(green(f"{doing} {plural(len(told.ids) + len(told.descendants), 'memory')}"))
-        if told.run:
-            app.out.line(dim(f"undo: bethink undo {told.run}"))
+        app.out.line(
+            green(f"{action}d {plural(len(result.ids) + len(result.descendants), 'memory')}")
+        )
+        if result.run:
+            app.out.line(dim(f"undo: bethink undo {result.run}"))
     return 0
 
 
@@ -250,9 +254,9 @@ def _print_revoked(app: App, result: RevokeResult, label: str) -> None:
     for item_id in result.ids:
         app.out.line(yellow(label), " ", bold(item_id))
     for item_id in result.descendants:
-        app.out.line(yellow(label), " ", bold(item_id), dim("  made from it"))
+        app.out.line(yellow(label), " ", bold(item_id), dim("  derived from it"))
     for item_id in result.restored:
-        app.out.line(dim("comes back into recall "), bold(item_id))
+        app.out.line(dim("would restore "), bold(item_id))
 
 
 def revoked_json(result: RevokeResult) -> dict[str, Any]:
@@ -288,8 +292,8 @@ _EXIT_NO_WORKER = 1
 def worker(ctx: click.Context) -> int:
     """Show, start and stop the worker, which keeps models loaded.
 
-    A process of your own that keeps models loaded and runs queued jobs. It starts by
-    itself where the setting worker asks for it, and ends after worker_idle seconds
+    A background process of yours that keeps models loaded and runs queued jobs. It starts
+    automatically if the setting worker allows it, and ends after worker_idle seconds
     without a request. Without it, everything runs in the calling process.
     """
     return _print_status(ctx.ensure_object(App)) if ctx.invoked_subcommand is None else 0
@@ -300,19 +304,19 @@ def worker(ctx: click.Context) -> int:
 def status(app: App) -> int:
     """Show whether a worker is running, and its activity.
 
-    Exit code 1 if there is none.
+    Exit code 1 if none is running.
     """
     return _print_status(app)
 
 
 def _print_status(app: App) -> int:
-    from bethink.worker.client import control_worker  # help does without
+    from bethink.worker.client import control_worker  # not needed for help
 
     found = control_worker("status")
     if app.json:
         app.out.json(_status_json(found))
     elif found is None:
-        app.out.line(yellow("no worker is running"), f"; the setting is {app.settings.worker}")
+        app.out.line(yellow("no worker is running"), f" (setting worker: {app.settings.worker})")
         _print_queued(app)
     else:
         _print_running(app, found)
@@ -322,12 +326,12 @@ def _print_status(app: App) -> int:
 @command("start", examples=["bethink worker start"])
 @pass_app
 def start(app: App) -> int:
-    """Start a worker, unless there is one."""
-    from bethink.worker.client import ensure_worker  # help does without
+    """Start a worker unless one is running."""
+    from bethink.worker.client import ensure_worker  # not needed for help
 
     found = ensure_worker(app.settings)
     if found is None:
-        raise StoreError("no worker could be started", remedy="bethink worker run shows why")
+        raise StoreError("could not start a worker", remedy="bethink worker run shows why")
     if app.json:
         app.out.json(_status_json(found))
     else:
@@ -340,13 +344,13 @@ def start(app: App) -> int:
 def stop(app: App) -> int:
     """Stop the worker and wait until it has ended.
 
-    Queued jobs are kept for the next worker. Exit code 1 if there was none.
+    Queued jobs are kept for the next worker. Exit code 1 if none was running.
     """
-    from bethink.worker.client import stop_worker  # help does without
+    from bethink.worker.client import stop_worker  # not needed for help
 
     ended = stop_worker()
     if ended is False:
-        raise StoreError("the worker has not ended", remedy="bethink worker status")
+        raise StoreError("the worker is still running", remedy="bethink worker status")
     if app.json:
         app.out.json({"stopped": bool(ended)})
     else:
@@ -359,22 +363,22 @@ def stop(app: App) -> int:
 def run(app: App) -> int:
     """Run the worker in the foreground, with its log on standard error.
 
-    For debugging; Ctrl-C ends it. Exit code 1 if there is one already.
+    For debugging; Ctrl-C ends it. Exit code 1 if one is already running.
     """
-    from bethink.worker.client import control_worker  # help does without
+    from bethink.worker.client import control_worker  # not needed for help
     from bethink.worker.files import worker_paths
     from bethink.worker.process import run_in_foreground
 
     found = control_worker("ping")
     if found is not None:
-        app.note(f"there is a worker already: process {found['pid']}")
+        app.note(f"a worker is already running: process {found['pid']}")
         return _EXIT_NO_WORKER
     return run_in_foreground(worker_paths(), app.settings.worker_idle)
 
 
 def _status_json(status_reply: dict[str, Any] | None) -> dict[str, Any]:
     """Status of a worker as JSON; without a worker, the number of queued jobs."""
-    from bethink.worker.files import worker_paths  # help does without
+    from bethink.worker.files import worker_paths  # not needed for help
     from bethink.worker.spool import Spool
 
     place = worker_paths()
@@ -391,10 +395,10 @@ def _print_running(app: App, status_reply: dict[str, Any]) -> None:
     out.line(
         green("running"), f": process {status_reply['pid']}, version {status_reply['version']}"
     )
-    for name, told in _status_lines(status_reply):
-        out.line("  ", dim(f"{name:<8}"), told)
+    for name, text in _status_lines(status_reply):
+        out.line("  ", dim(f"{name:<8}"), text)
     if jobs["given_up"]:
-        out.line("  ", yellow(f"given up {plural(jobs['given_up'], 'hand-over')}"))
+        out.line("  ", yellow(f"gave up on {plural(jobs['given_up'], 'job')}"))
 
 
 def _status_lines(status_reply: dict[str, Any]) -> Iterator[tuple[str, Piece]]:
@@ -413,9 +417,8 @@ def _status_lines(status_reply: dict[str, Any]) -> Iterator[tuple[str, Piece]]:
 def _print_queued(app: App) -> None:
     left = _status_json(None)["jobs"]
     if left["queued"] or left["given_up"]:
-        told = f"{left['queued']:,} handed over and not done yet, {left['given_up']:,} given up"
-        app.out.line(dim(told))
+        app.out.line(dim(f"jobs: {left['queued']:,} queued, {left['given_up']:,} given up"))
 
 
-for one in (status, start, stop, run):
-    worker.add_command(one)
+for subcommand in (status, start, stop, run):
+    worker.add_command(subcommand)

@@ -20,33 +20,33 @@ pass_app = click.make_pass_decorator(App)
 def general_options(*, hide_rare: bool) -> list[click.Parameter]:
     """Options that every command accepts, before or after its name."""
 
-    def into(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
-        def keep(ctx: click.Context, _: click.Parameter, value: Any) -> None:
+    def setter(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+        def set_attribute(ctx: click.Context, _: click.Parameter, value: Any) -> None:
             if value and isinstance(ctx.obj, App):
                 setattr(ctx.obj, name, value)
 
-        return keep
+        return set_attribute
 
-    def option(*names: str, into_: str, rare: bool = False, **rest: Any) -> click.Option:
+    def option(*names: str, attribute: str, rare: bool = False, **rest: Any) -> click.Option:
         return click.Option(
             names,
             expose_value=False,
-            callback=into(into_),
+            callback=setter(attribute),
             hidden=rare and hide_rare,
-            help=OPTION_HELP[into_],
+            help=OPTION_HELP[attribute],
             **rest,
         )
 
     return [
         option(
             "--space",
-            into_="space",
+            attribute="space",
             metavar="NAME",
         ),
-        option("--json", into_="json", is_flag=True),
-        option("--no-color", into_="no_color", rare=True, is_flag=True),
-        option("-q", "--quiet", into_="quiet", rare=True, is_flag=True),
-        option("-v", "--verbose", into_="verbose", rare=True, is_flag=True),
+        option("--json", attribute="json", is_flag=True),
+        option("--no-color", attribute="no_color", rare=True, is_flag=True),
+        option("-q", "--quiet", attribute="quiet", rare=True, is_flag=True),
+        option("-v", "--verbose", attribute="verbose", rare=True, is_flag=True),
     ]
 
 
@@ -95,22 +95,22 @@ def limit_option(default: int) -> Callable[[F], F]:
         default=default,
         show_default=True,
         metavar="N",
-        help="At most so many.",
+        help="Maximum number of results.",
     )
 
 
 _REPEATABLE_FILTERS = (
-    ("level", "raw, item or insight."),
-    ("kind", "For example decision, fact, event."),
-    ("layer", "goal, context, emotion, implementation, caveat, learning, or an alias."),
-    ("topic", "The topic it was filed under."),
-    ("tier", "The tier it was filed under: core or general, or one's own."),
-    ("tag", "A tag; given twice, both must be there."),
-    ("entity", "Whom or what it speaks of, by name or id."),
-    ("source", "Where it came from."),
-    ("session", "The conversation it belongs to."),
+    ("level", "Level: raw, item or insight."),
+    ("kind", "Kind, such as decision, fact, event."),
+    ("layer", "Layer: goal, context, emotion, implementation, caveat, learning, or an alias."),
+    ("topic", "Topic."),
+    ("tier", "Tier: core, general or your own."),
+    ("tag", "Tag; if repeated, all must match."),
+    ("entity", "Entity that it mentions, by name or id."),
+    ("source", "Source that it came from."),
+    ("session", "Session (conversation) that it belongs to."),
     ("speaker", "Who said it."),
-    ("band", "How warm it is by use: hot, warm, cold or frozen."),
+    ("band", "Heat band, from use: hot, warm, cold or frozen."),
     ("id", "Only these memories."),
 )
 
@@ -127,24 +127,24 @@ def filter_options(function: F) -> F:
             f"where_{name}",
             multiple=True,
             metavar="TEXT",
-            help=told,
+            help=text,
         )
-        for name, told in _REPEATABLE_FILTERS
+        for name, text in _REPEATABLE_FILTERS
     ]
     decorators += [
-        click.option("--since", "where_since", metavar="TIME", help="Happened then or later."),
-        click.option("--until", "where_until", metavar="TIME", help="Happened before."),
+        click.option("--since", "where_since", metavar="TIME", help="Happened at TIME or later."),
+        click.option("--until", "where_until", metavar="TIME", help="Happened before TIME."),
         click.option("--min-trust", "where_min_trust", type=click.IntRange(0, 3), metavar="0-3",
-                     help="From 0 unknown to 3 the owner."),
+                     help="Minimum trust, from 0 (unknown) to 3 (owner)."),
         click.option("--max-classification", "where_max_classification",
                      type=click.IntRange(0, 3), metavar="0-3",
-                     help="From 0 public to 3 secret; 2 unless told."),
+                     help="From 0 (public) to 3 (secret); default 2."),
         click.option("--include-superseded", "where_include_superseded", is_flag=True,
-                     help="Also what a newer memory has replaced."),
+                     help="Include memories that a newer one replaced."),
         click.option("--include-expired", "where_include_expired", is_flag=True,
-                     help="Also what is no longer valid."),
+                     help="Include memories that are no longer valid."),
         click.option("--include-untopiced", "where_include_untopiced", is_flag=True,
-                     help="With --topic: also what has no topic."),
+                     help="With --topic: include memories without a topic."),
     ]  # fmt: skip
     for decorate in reversed(decorators):
         function = decorate(function)
@@ -166,7 +166,7 @@ def parse_time_option(
     """Parse an option as a time: ``2026-05-07``, ``2026-05-07T14:30``, ``yesterday``."""
     if value is None or ctx.resilient_parsing:
         return None
-    from bethink.lang.dates import parse_moment  # loaded only where a time is given
+    from bethink.lang.dates import parse_moment  # only needed for time options
 
     try:
         return parse_moment(value, datetime.now(UTC))
@@ -189,8 +189,9 @@ def decode_utf8(content: bytes, source_name: str) -> str:
         return content.decode("utf-8-sig").removesuffix("\n")
     except UnicodeDecodeError as error:
         raise BadText(
-            f"{source_name} is not UTF-8: byte 0x{content[error.start]:02x} at position {error.start}",
-            remedy="convert it, for example with iconv",
+            f"{source_name} is not UTF-8: "
+            f"byte 0x{content[error.start]:02x} at position {error.start}",
+            remedy="convert it to UTF-8, for example with iconv",
         ) from error
 
 

@@ -85,14 +85,14 @@ class Printer(NamedTuple):
     def block(self, text: Piece, *, first: Sequence[Piece] = (), indent: int = 0) -> None:
         """Print text of any length, indented, its first line after the label."""
         plain, style = text if isinstance(text, Styled) else (text, "")
-        room = self.width - indent if self.terminal else 0
-        for number, line in enumerate(wrap_lines(printable(plain), room)):
+        width = self.width - indent if self.terminal else 0
+        for number, line in enumerate(wrap_lines(printable(plain), width)):
             before = first if number == 0 and first else (" " * indent if line else "",)
             self.line(*before, Styled(line, style))
 
     def json(self, value: Any) -> None:
         """Print one JSON document: indented at a terminal, on one line otherwise."""
-        from bethink.render.wire import dumps  # plain output does without
+        from bethink.render.wire import dumps  # only for --json
 
         self.stream.write(dumps(value, indent=2 if self.terminal else None) + "\n")
 
@@ -144,7 +144,7 @@ def _wrap_line(line: str, width: int) -> Iterator[str]:
         while display_width(word) > width:
             head = truncate_to_width(word, width)
             yield head
-            word = word[len(head) :]  # noqa: PLW2901 - what is left of it
+            word = word[len(head) :]  # noqa: PLW2901 - the rest of it
         current = word
     if current:
         yield current
@@ -186,7 +186,7 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {many}"
 
 
-_COLUMN_PADDING = 3  # columns of padding that rich puts between two
+_COLUMN_PADDING = 3  # columns that rich puts between two cells
 _EDGE_PADDING = 2
 _MIN_WIDE_COLUMN = 20
 
@@ -230,8 +230,8 @@ def _print_stacked(out: Printer, heads: Sequence[Column], rows: Sequence[Sequenc
         short = [_plain_text(cell) for head, cell in pairs if not head.wide and _plain_text(cell)]
         out.block("  ".join(map(one_line, short)))
         for cell in (cell for head, cell in pairs if head.wide and _plain_text(cell)):
-            ink = cell if isinstance(cell, Styled) else Styled(cell, "")
-            out.block(Styled(one_line(ink.text), ink.style), first=("  ",), indent=2)
+            styled = cell if isinstance(cell, Styled) else Styled(cell, "")
+            out.block(Styled(one_line(styled.text), styled.style), first=("  ",), indent=2)
 
 
 def _plain_text(piece: Piece) -> str:

@@ -68,13 +68,13 @@ def _query_worker(
 ) -> T | None:
     if app.settings.worker == "off" or _tracks_usage(app, kind, request):
         return None
-    from bethink.worker import should_use_worker  # help does without
+    from bethink.worker import should_use_worker  # not needed for help
 
     reranker = request.options.get("reranker")
     if not should_use_worker(app.settings, reranker=reranker):
         return None
     from bethink.worker.client import request_worker
-    from bethink.worker.codec import (  # most do without
+    from bethink.worker.codec import (  # only with a worker
         DecodeError,
         decode,
         encode,
@@ -86,13 +86,13 @@ def _query_worker(
             options={**request.options, "reranker": resolve_reranker_folder(reranker)}
         )
     note = _verbose_note(app)
-    told = request_worker(kind, {**encode(request), **more}, settings=app.settings, note=note)
-    if told is None:
+    reply = request_worker(kind, {**encode(request), **more}, settings=app.settings, note=note)
+    if reply is None:
         return None
     try:
-        return decode(told, result_type)
+        return decode(reply, result_type)
     except DecodeError as error:
-        note(f"the worker's answer cannot be read: {error}")
+        note(f"cannot read the worker's answer: {error}")
         return None
 
 
@@ -105,9 +105,9 @@ def _tracks_usage(app: App, kind: str, request: QueryRequest) -> bool:
 
 
 def _verbose_note(app: App) -> Callable[[str], None]:
-    def note(told: str) -> None:
+    def note(message: str) -> None:
         if app.verbose:
-            app.err.line(dim(f"{told}; asked here"))
+            app.err.line(dim(f"{message}; using this process instead"))
 
     return note
 
@@ -120,11 +120,11 @@ def require_profile(memory: Memory, name: str | None) -> Profile:
     try:
         return memory.profile(name)
     except NotFound as error:
-        told = f"{error.message}; {error.remedy}"
-        raise click.UsageError(told, click.get_current_context()) from error
+        message = f"{error.message}; {error.remedy}"
+        raise click.UsageError(message, click.get_current_context()) from error
 
 
-# More columns of text than this cannot be read in 80 characters.
+# More columns of text than this are unreadable in 80 characters.
 _MAX_COLUMNS = 3
 _RRF_K = 60
 
@@ -162,9 +162,9 @@ def _cell(answer: Recall, place: int, shared: set[str]) -> Piece:
     if place >= len(answer.hits):
         return ""
     hit = answer.hits[place]
-    only = "" if hit.item.id in shared else "* "
-    told = f"{only}{format_score(hit)} {one_line(hit.item.text, 120)} [{hit.item.id}]"
-    return told if hit.item.id in shared else yellow(told)
+    mark = "" if hit.item.id in shared else "* "
+    text = f"{mark}{format_score(hit)} {one_line(hit.item.text, 120)} [{hit.item.id}]"
+    return text if hit.item.id in shared else yellow(text)
 
 
 def _print_ranks(out: Printer, answers: Mapping[str, Recall], shared: set[str]) -> None:
@@ -179,14 +179,14 @@ def _print_ranks(out: Printer, answers: Mapping[str, Recall], shared: set[str]) 
         for place, hit in enumerate(answer.hits, answer.page.offset + 1):
             hits.setdefault(hit.item.id, hit)
             places.setdefault(hit.item.id, {})[name] = place
-    agreed = sorted(hits, key=lambda one: (-_rrf_score(places[one]), one))
+    agreed = sorted(hits, key=lambda item_id: (-_rrf_score(places[item_id]), item_id))
     heads = [Column(str(number), right=True) for number in range(1, len(answers) + 1)]
     rows = [
         (
-            *(str(places[one].get(name, "·")) for name in answers),
-            _format_hit(hits[one], found_by_all=one in shared),
+            *(str(places[item_id].get(name, "·")) for name in answers),
+            _format_hit(hits[item_id], found_by_all=item_id in shared),
         )
-        for one in agreed
+        for item_id in agreed
     ]
     print_table(out, [*heads, Column("memory", wide=True)], rows)
 
@@ -197,8 +197,8 @@ def _rrf_score(ranks: Mapping[str, int]) -> float:
 
 
 def _format_hit(hit: Candidate, *, found_by_all: bool) -> Piece:
-    told = f"{one_line(hit.item.text, 120)} [{hit.item.id}]"
-    return bold(told) if found_by_all else told
+    text = f"{one_line(hit.item.text, 120)} [{hit.item.id}]"
+    return bold(text) if found_by_all else text
 
 
 def _agreement_summary(found: Mapping[str, list[str]], shared: set[str]) -> str:
@@ -207,10 +207,10 @@ def _agreement_summary(found: Mapping[str, list[str]], shared: set[str]) -> str:
     if len(found) > _MAX_COLUMNS:
         every = {item for ids in found.values() for item in ids}
         return f"found by all: {len(shared)} of {len(every)}; · not found"
-    own = ", ".join(
-        f"{name} alone {len([i for i in ids if i not in shared])}" for name, ids in found.items()
+    by_profile = ", ".join(
+        f"{name} {len([i for i in ids if i not in shared])}" for name, ids in found.items()
     )
-    return f"found by all: {len(shared)}; * not by all: {own}"
+    return f"found by all: {len(shared)}; * not found by all: {by_profile}"
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -223,30 +223,32 @@ def _parse_context_option(_: click.Context, __: click.Parameter, value: str | No
 def query_options(function: F) -> F:
     """Add the limit and time options of a query, passed as keyword arguments."""
     decorators = [
-        click.option("-k", "--limit", "k", type=int, metavar="N", help="At most so many memories."),
-        click.option("--max-tokens", type=int, metavar="N", help="At most so many tokens."),
-        click.option("--as-of", metavar="TIME", help="As it was known at that moment."),
+        click.option(
+            "-k", "--limit", "k", type=int, metavar="N", help="Maximum number of results."
+        ),
+        click.option("--max-tokens", type=int, metavar="N", help="Maximum number of tokens."),
+        click.option("--as-of", metavar="TIME", help="Answer from what was known at TIME."),
         click.option(
             "--deep",
             is_flag=True,
-            help="Judge the first answer; where it is not enough, ask on and look wider.",
+            help="Check the first answer; if it is insufficient, search further.",
         ),
         click.option(
             "--reranker",
             metavar="NAME",
-            help="What reads the best again: overlap, cross-encoder, an address, none.",
+            help="Reranker of the best hits: overlap, cross-encoder, a URL, none.",
         ),
         click.option(
             "--context",
             callback=_parse_context_option,
             metavar="JSON",
-            help='What is going on: {"hour": 9, "weekday": "monday", "topic": "auth"}.',
+            help='Current situation, such as {"hour": 9, "weekday": "monday", "topic": "auth"}.',
         ),
         click.option(
             "--now",
             callback=parse_time_option,
             metavar="TIME",
-            help="Ask as if it were that moment.",
+            help="Answer as if it were TIME.",
         ),
     ]
     for decorate in reversed(decorators):
@@ -258,7 +260,7 @@ def _build_request(
     text: str, profile: str | None, options: dict[str, Any], *, steps: bool = False
 ) -> QueryRequest:
     """Build the query request from the options that were set."""
-    from bethink.worker.operations import QueryRequest  # help does without
+    from bethink.worker.operations import QueryRequest  # not needed for help
 
     limits = {
         name: value
@@ -292,32 +294,32 @@ def _parse_candidate_limit(_: click.Context, __: click.Parameter, value: str) ->
     ],
 )
 @click.argument("query", default="")
-@click.option("--profile", metavar="NAME", help="How to recall; see bethink profiles.")
-@click.option("--offset", type=int, metavar="N", help="Leave out the first so many.")
-@click.option("--cursor", metavar="TEXT", help="The next page of an earlier answer.")
+@click.option("--profile", metavar="NAME", help="Recall profile; bethink profiles lists them.")
+@click.option("--offset", type=int, metavar="N", help="Skip the first N results.")
+@click.option("--cursor", metavar="TEXT", help="Continue an earlier answer at its cursor.")
 @query_options
-@click.option("--explain", is_flag=True, help="With the arithmetic of every score.")
-@click.option("--trace", is_flag=True, help="With every step of the walk.")
+@click.option("--explain", is_flag=True, help="Show how each score was calculated.")
+@click.option("--trace", is_flag=True, help="Show every step of the pipeline.")
 @click.option(
     "--trace-candidates",
     metavar="N|all",
     callback=_parse_candidate_limit,
     default="8",
     show_default=True,
-    help="With --trace --json: so many candidates of each step.",
+    help="With --trace --json: maximum number of candidates per step.",
 )
-@click.option("--track/--no-track", default=None, help="Note what was returned as used, or not.")
+@click.option("--track/--no-track", default=None, help="Record the results as used, or not.")
 @click.option(
     "--episode-k",
     type=int,
     metavar="N",
-    help="At most so many verbatim episodes (level raw), apart from -k; 0 for none.",
+    help="Maximum number of verbatim episodes (level raw), besides -k; 0 for none.",
 )
 @click.option(
     "--text",
     "as_text",
     is_flag=True,
-    help="As the text that a model is given, in the profile's sections.",
+    help="Print the text for a model, in the profile's sections.",
 )
 @pass_app
 def recall(
@@ -330,7 +332,7 @@ def recall(
     trace: bool,
     trace_candidates: int | None,
     as_text: bool,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Find the memories that answer a question.
 
@@ -338,17 +340,19 @@ def recall(
     select the newest memories. The best match comes first, each with the reasons for its
     rank. An empty answer says why.
     """
-    from bethink.worker.operations import RecallReply, recall  # help does without
+    from bethink.worker.operations import RecallReply, recall  # not needed for help
 
     app.profile = profile or None
-    asked = _build_request(read_text_argument(query), app.profile, given, steps=trace)
-    answer, sections = run_query(app, "recall", asked, RecallReply, lambda own: recall(own, asked))
+    request = _build_request(read_text_argument(query), app.profile, options, steps=trace)
+    answer, sections = run_query(
+        app, "recall", request, RecallReply, lambda memory: recall(memory, request)
+    )
     if app.json:
-        from bethink.render.wire import recall_json  # plain output does without
+        from bethink.render.wire import recall_json  # only for --json
 
         app.out.json(recall_json(answer, trace=trace, candidates=trace_candidates))
     elif as_text:
-        from bethink.retrieval.answer_text import render_text  # the other outputs do without
+        from bethink.retrieval.answer_text import render_text  # only for --text
 
         app.out.raw(render_text(answer, sections))
     else:
@@ -367,24 +371,29 @@ def recall(
 )
 @click.argument("item_id", metavar="ID")
 @click.argument("query")
-@click.option("--profile", metavar="NAME", help="How to recall; see bethink profiles.")
+@click.option("--profile", metavar="NAME", help="Recall profile; bethink profiles lists them.")
 @query_options
 @pass_app
-def why_not(app: App, /, item_id: str, query: str, profile: str | None, **given: Any) -> None:
+def why_not(app: App, /, item_id: str, query: str, profile: str | None, **options: Any) -> None:
     """Explain why a memory was not recalled.
 
     Follows the memory with this ID through the pipeline of QUERY: the step that dropped
     it, by what margin, and what would have kept it.
     """
-    from bethink.worker.operations import why_not  # help does without
+    from bethink.worker.operations import why_not  # not needed for help
 
     app.profile = profile or None
-    asked = _build_request(read_text_argument(query), app.profile, given)
+    request = _build_request(read_text_argument(query), app.profile, options)
     result = run_query(
-        app, "why-not", asked, WhyNot, lambda own: why_not(own, asked, item_id), id=item_id
+        app,
+        "why-not",
+        request,
+        WhyNot,
+        lambda memory: why_not(memory, request, item_id),
+        id=item_id,
     )
     if app.json:
-        from bethink.render.wire import why_not_json  # plain output does without
+        from bethink.render.wire import why_not_json  # only for --json
 
         app.out.json(why_not_json(result))
     else:
@@ -392,14 +401,14 @@ def why_not(app: App, /, item_id: str, query: str, profile: str | None, **given:
 
 
 def _compare_profiles(app: App, request: QueryRequest, names: list[str]) -> tuple[Recall, ...]:
-    from bethink.worker.operations import CompareReply, compare  # help does without
+    from bethink.worker.operations import CompareReply, compare  # not needed for help
 
-    def here(own: Memory) -> CompareReply:
+    def compare_here(memory: Memory) -> CompareReply:
         for name in names:
-            require_profile(own, name)
-        return compare(own, request, tuple(names))
+            require_profile(memory, name)
+        return compare(memory, request, tuple(names))
 
-    return run_query(app, "compare", request, CompareReply, here, profiles=names).answers
+    return run_query(app, "compare", request, CompareReply, compare_here, profiles=names).answers
 
 
 @command(
@@ -411,10 +420,10 @@ def _compare_profiles(app: App, request: QueryRequest, names: list[str]) -> tupl
 )
 @click.argument("query")
 @click.option("--profiles", metavar="A,B,...",
-              help="Which profiles to ask; all that come with Bethink unless told.")  # fmt: skip
+              help="Profiles to compare; default: all built-in ones.")  # fmt: skip
 @query_options
 @pass_app
-def compare(app: App, /, query: str, profiles: str | None, **given: Any) -> int:
+def compare(app: App, /, query: str, profiles: str | None, **options: Any) -> int:
     """Run a query with several profiles, side by side.
 
     Up to three profiles are shown with their texts, more of them by the rank each gives a
@@ -422,15 +431,14 @@ def compare(app: App, /, query: str, profiles: str | None, **given: Any) -> int:
     """
     names = [name.strip() for name in (profiles or "").split(",") if name.strip()]
     if profiles is not None and not names:
-        raise click.UsageError("--profiles names no profile", click.get_current_context())
-    asked = _build_request(read_text_argument(query), None, given)
-    answers = {answer.profile: answer for answer in _compare_profiles(app, asked, names)}
+        message = "--profiles contains no name; bethink profiles lists them"
+        raise click.UsageError(message, click.get_current_context())
+    request = _build_request(read_text_argument(query), None, options)
+    answers = {answer.profile: answer for answer in _compare_profiles(app, request, names)}
     if app.json:
-        from bethink.render.wire import recall_json  # plain output does without
+        from bethink.render.wire import recall_json  # only for --json
 
         app.out.json({name: recall_json(answer) for name, answer in answers.items()})
     else:
-        # the other commands do without
-
         print_comparison(app.out, answers)
     return 0 if any(answer.hits for answer in answers.values()) else 1

@@ -19,35 +19,35 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _TEXT_OPTIONS = (
-    ("--kind", "decision, fact, event, ...; found by rules where not given."),
+    ("--kind", "decision, fact, event, ...; detected if omitted."),
     ("--layer", "goal, context, emotion, implementation, caveat, learning, or an alias."),
-    ("--topic", "What it is about, in a word or two."),
-    ("--tier", "How long it should matter."),
-    ("--caption", "A short line that stands for it."),
+    ("--topic", "Topic, in a word or two."),
+    ("--tier", "Tier: core, general or your own."),
+    ("--caption", "Short title."),
     ("--speaker", "Who said it."),
-    ("--original", "The text before it was translated or distilled."),
-    ("--language", "Its language, like en or de."),
+    ("--original", "Text before translation or summary."),
+    ("--language", "Language code, such as en or de."),
 )
 _NUMBER_OPTIONS = (
-    ("--importance", click.FloatRange(0, 1), "0-1", "How much it matters; 0.5 unless told."),
-    ("--confidence", click.FloatRange(0, 1), "0-1", "How sure it is; 1 unless told."),
-    ("--emotion", click.FloatRange(-5, 5), "-5-5", "From distress to joy."),
-    ("--trust", click.IntRange(0, 3), "0-3", "From 0 unknown to 3 the owner."),
-    ("--integrity", click.IntRange(0, 4), "0-4", "How untouched it is."),
-    ("--credibility", click.IntRange(0, 6), "0-6", "From 0 confirmed to 6 unknown."),
-    ("--classification", click.IntRange(0, 3), "0-3", "From 0 public to 3 secret; 1 unless told."),
+    ("--importance", click.FloatRange(0, 1), "0-1", "How important it is; default 0.5."),
+    ("--confidence", click.FloatRange(0, 1), "0-1", "How certain it is; default 1."),
+    ("--emotion", click.FloatRange(-5, 5), "-5-5", "From -5 (distress) to 5 (joy)."),
+    ("--trust", click.IntRange(0, 3), "0-3", "From 0 (unknown) to 3 (owner)."),
+    ("--integrity", click.IntRange(0, 4), "0-4", "How unaltered it is; 4 is the most."),
+    ("--credibility", click.IntRange(0, 6), "0-6", "From 0 (confirmed) to 6 (unknown)."),
+    ("--classification", click.IntRange(0, 3), "0-3", "From 0 (public) to 3 (secret); default 1."),
 )
 _TIME_OPTIONS = (
     ("--occurred-at", "When it happened."),
-    ("--occurred-end", "When it was over."),
-    ("--valid-from", "Since when it holds."),
-    ("--valid-to", "Until when it holds."),
+    ("--occurred-end", "When it ended."),
+    ("--valid-from", "Start of its validity."),
+    ("--valid-to", "End of its validity."),
 )
 
 
 _COLLISION_LABELS = {
-    "exact": "like",
-    "near": "like",
+    "exact": "same as",
+    "near": "similar to",
     "related": "related to",
     "supersedes": "supersedes",
     "superseded": "superseded by",
@@ -57,19 +57,19 @@ _COLLISION_LABELS = {
 
 def detail_options(function: F) -> F:
     """Add options for a memory's fields, passed as keyword arguments."""
-    decorators = [click.option(name, metavar="TEXT", help=told) for name, told in _TEXT_OPTIONS]
+    decorators = [click.option(name, metavar="TEXT", help=text) for name, text in _TEXT_OPTIONS]
     decorators += [
-        click.option("--tag", "tags", multiple=True, metavar="TEXT", help="May be repeated."),
+        click.option("--tag", "tags", multiple=True, metavar="TEXT", help="Tag; may be repeated."),
         click.option("--entity", "entities", multiple=True, metavar="NAME",
-                     help="Whom or what it speaks of; may be repeated."),
+                     help="Entity that it mentions; may be repeated."),
     ]  # fmt: skip
     decorators += [
-        click.option(name, type=kind, metavar=metavar, help=told)
-        for name, kind, metavar, told in _NUMBER_OPTIONS
+        click.option(name, type=kind, metavar=metavar, help=text)
+        for name, kind, metavar, text in _NUMBER_OPTIONS
     ]
-    decorators += [click.option(name, metavar="TIME", help=told) for name, told in _TIME_OPTIONS]
+    decorators += [click.option(name, metavar="TIME", help=text) for name, text in _TIME_OPTIONS]
     decorators.append(
-        click.option("--metadata", metavar="JSON", help="Anything else, as a JSON object.")
+        click.option("--metadata", metavar="JSON", help="Any other fields, as a JSON object.")
     )
     for decorate in reversed(decorators):
         function = decorate(function)
@@ -78,10 +78,10 @@ def detail_options(function: F) -> F:
 
 def _drop_unset(details: dict[str, Any]) -> dict[str, Any]:
     """Keep only the options that were set; the write pipeline fills in the rest."""
-    given = {name: value for name, value in details.items() if value not in (None, ())}
-    if "metadata" in given:
-        given["metadata"] = parse_json_object(given["metadata"], "--metadata")
-    return given
+    fields = {name: value for name, value in details.items() if value not in (None, ())}
+    if "metadata" in fields:
+        fields["metadata"] = parse_json_object(fields["metadata"], "--metadata")
+    return fields
 
 
 @command(
@@ -94,20 +94,26 @@ def _drop_unset(details: dict[str, Any]) -> dict[str, Any]:
 )
 @click.argument("texts", metavar="TEXT", nargs=-1, required=True)
 @detail_options
-@click.option("--pin", "pinned", is_flag=True, default=None, help="Never forget it by itself.")
+@click.option(
+    "--pin", "pinned", is_flag=True, default=None, help="Exempt it from automatic forgetting."
+)
 @click.option("--level", type=click.Choice(["raw", "item", "insight"]),
-              help="raw is an episode word for word; item unless told.")  # fmt: skip
-@click.option("--session", metavar="NAME", help="The conversation it belongs to.")
-@click.option("--seq", type=int, metavar="N", help="Its place in the conversation.")
-@click.option("--parent", metavar="ID", help="The memory it was made from.")
-@click.option("--source", metavar="TEXT", help="Where it comes from; user unless told.")
+              help="raw is a verbatim episode; default item.")  # fmt: skip
+@click.option("--session", metavar="NAME", help="Session (conversation) that it belongs to.")
+@click.option("--seq", type=int, metavar="N", help="Position in the session.")
+@click.option("--parent", metavar="ID", help="Memory that it was derived from.")
+@click.option("--source", metavar="TEXT", help="Source that it comes from; default user.")
 @click.option(
     "--source-class", metavar="TEXT", help="owner, user, agent, tool, import, web or unknown."
 )
-@click.option("--id", metavar="TEXT", help="The id to give it.")
-@click.option("--key", metavar="TEXT", help="The same key again stores nothing new.")
-@click.option("--force", is_flag=True, default=None, help="Even if it looks like a pasted log.")
-@click.option("--extract", is_flag=True, help="Let the language model read it, too.")
+@click.option("--id", metavar="TEXT", help="Id to assign.")
+@click.option(
+    "--key", metavar="TEXT", help="Idempotency key: a second call with it stores nothing."
+)
+@click.option(
+    "--force", is_flag=True, default=None, help="Store it even if it looks like a pasted log."
+)
+@click.option("--extract", is_flag=True, help="Also extract details with the language model.")
 @pass_app
 def remember(app: App, /, texts: tuple[str, ...], *, extract: bool, **details: Any) -> None:
     """Store a memory.
@@ -117,20 +123,20 @@ def remember(app: App, /, texts: tuple[str, ...], *, extract: bool, **details: A
     """
     if len(texts) > 1 and any(" " not in text.strip() for text in texts):
         raise click.UsageError(
-            "several words were given, each as a memory of its own; put the text in quotes",
+            "each of these words would become its own memory; put the text in quotes",
             click.get_current_context(),
         )
-    about = _drop_unset(details)
-    drafts = [{"text": read_text_argument(text), **about} for text in texts]
+    fields = _drop_unset(details)
+    drafts = [{"text": read_text_argument(text), **fields} for text in texts]
     with app.open() as memory:
         results = memory.remember_many(drafts, relate=True)
         if extract:
             results = [_extract_with_llm(memory, result) for result in results]
     if app.json:
-        from bethink.render.wire import remembered_json  # plain output does without
+        from bethink.render.wire import remembered_json  # only for --json
 
-        told = [remembered_json(result) for result in results]
-        app.out.json(told[0] if len(told) == 1 else told)
+        documents = [remembered_json(result) for result in results]
+        app.out.json(documents[0] if len(documents) == 1 else documents)
         return
     for result in results:
         print_remembered(app, result)
@@ -138,7 +144,7 @@ def remember(app: App, /, texts: tuple[str, ...], *, extract: bool, **details: A
 
 def _extract_with_llm(memory: Memory, result: Remembered) -> Remembered:
     """Add what the language model extracts; if the model is down, mark it as pending."""
-    from bethink.errors import ModelError  # plain writing does without
+    from bethink.errors import ModelError  # only for --extract
 
     if result.status != "stored":
         return result
@@ -157,17 +163,17 @@ def print_remembered(app: App, result: Remembered) -> None:
     if app.quiet:
         app.out.line(result.id)
         return
-    look = green if result.status == "stored" else yellow
-    app.out.line(look(result.status), " ", bold(result.id))
+    style = green if result.status == "stored" else yellow
+    app.out.line(style(result.status), " ", bold(result.id))
     for collision in result.collisions:
-        how = f"({collision.similarity:.2f}, {collision.action})"
-        told = f"  {_COLLISION_LABELS[collision.kind]} {collision.id} {how}: {one_line(collision.text, 60)}"
-        app.out.line(dim(told))
+        label = f"{_COLLISION_LABELS[collision.kind]} {collision.id}"
+        details = f"({collision.similarity:.2f}, {collision.action})"
+        app.out.line(dim(f"  {label} {details}: {one_line(collision.text, 60)}"))
         if collision.resolve:
             app.out.line(dim("    resolve: "), collision.resolve)
     for title, entries in (
         ("redacted", result.redacted),
-        ("speaks of", result.entities),
+        ("mentions", result.entities),
         ("flagged", result.flags),
         ("pending", result.pending),
     ):
@@ -184,30 +190,36 @@ def print_remembered(app: App, result: Remembered) -> None:
 )
 @click.argument("item_id", metavar="ID")
 @click.argument("text", required=False)
-@click.option("--text", "text_option", metavar="TEXT", help="The new text; - reads it.")
+@click.option("--text", "text_option", metavar="TEXT", help="New text; - reads standard input.")
 @detail_options
-@click.option("--pin/--no-pin", "pinned", default=None, help="Never forget it by itself, or do.")
+@click.option(
+    "--pin/--no-pin", "pinned", default=None, help="Exempt it from automatic forgetting, or not."
+)
 @pass_app
 def update(
     app: App, /, item_id: str, text: str | None, text_option: str | None, **details: Any
 ) -> None:
-    """Correct a memory; the old text stays in its history.
+    """Correct a memory; its history keeps the old text.
 
     ID is the memory's id or a unique part of it. TEXT is the new text; - reads it from
     standard input.
     """
     if text is not None and text_option is not None:
-        raise click.UsageError("the new text was given twice", click.get_current_context())
+        raise click.UsageError(
+            "the new text is given twice; use either TEXT or --text", click.get_current_context()
+        )
     changes = _drop_unset(details)
     new_text = text if text is not None else text_option
     if new_text is not None:
         changes["text"] = read_text_argument(new_text)
     if not changes:
-        raise click.UsageError("there is nothing to change", click.get_current_context())
+        raise click.UsageError(
+            "nothing to change; give a new text or an option", click.get_current_context()
+        )
     with app.open() as memory:
         item = memory.update(item_id, **changes)
     if app.json:
-        from bethink.render.wire import item_json  # plain output does without
+        from bethink.render.wire import item_json  # only for --json
 
         app.out.json(item_json(item))
     elif app.quiet:

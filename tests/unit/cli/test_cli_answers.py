@@ -69,7 +69,7 @@ def test_a_hit_that_no_channel_found_tells_who_woke_it() -> None:
     ("status", "hint"),
     [
         ("nothing_stored", "try: bethink remember"),
-        ("nothing_matched", "try: other words"),
+        ("nothing_matched", "try: use other words"),
         ("below_gate", "try: bethink why-not ID"),
     ],
 )
@@ -153,7 +153,7 @@ def test_why_not_tells_stage_numbers_and_remedy(capsys: pytest.CaptureFixture[st
     print_why_not(App().out, told)
 
     said = capsys.readouterr().out
-    assert "fell out at gate.threshold: not relevant enough" in said
+    assert "dropped at gate.threshold: not relevant enough" in said
     assert "score 0.1000, needed 0.4000" in said
     assert "finds nothing in it" in said
     assert "try: ask" in said
@@ -181,7 +181,7 @@ def test_a_comparison_stands_side_by_side(capsys: pytest.CaptureFixture[str]) ->
     assert "none: 1 relevant of 1 considered" in three
     assert "* 0.2500 other [0000000000000def]" in two
     assert "found by all: 1" in two
-    assert "wide alone 1" in two
+    assert "wide 1" in two
 
 
 def test_many_profiles_are_compared_place_by_place(capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,9 +28,9 @@ def test_remember_tells_what_became_of_it(call: Caller) -> None:
     secret = call("remember", "The bucket opens with AKIA" + "Q3EXAMPL7WZ2KD5N")
 
     assert first.out.startswith("stored ")
-    assert "speaks of: Mara Klein" in first.out
+    assert "mentions: Mara Klein" in first.out
     assert again.out.startswith("duplicate ")
-    assert "like " in again.out
+    assert "same as " in again.out
     assert "redacted: " in secret.out
 
 
@@ -74,8 +74,8 @@ def test_forget_in_all_its_forms(call: Caller) -> None:
     item_id, pinned = call.remember("Here today"), call.remember("Here to stay", "--pin")
 
     shown = call("forget", item_id, pinned)
-    assert f"would be forgotten {item_id}" in shown.out
-    assert f"stays {pinned}" in shown.out
+    assert f"would forget {item_id}" in shown.out
+    assert f"kept {pinned}" in shown.out
     assert "nothing was changed" in shown.err
     assert call("forget", item_id, "--json").told["preview"] is True
     assert "undo: bethink restore" in call("forget", item_id, "--yes").out
@@ -84,7 +84,7 @@ def test_forget_in_all_its_forms(call: Caller) -> None:
     assert "was not forgotten" in call("restore", item_id).err
     assert call("forget", pinned, "--yes").code == 1
 
-    assert "would be erased" in call("forget", item_id, "--erase").out
+    assert "would erase" in call("forget", item_id, "--erase").out
     erased = call("forget", item_id, pinned, "--erase", "--yes")
     assert "removed: " in erased.out
     assert call("forget", call.remember("Once"), "--erase", "--yes", "--json").told["receipt"]
@@ -169,7 +169,7 @@ def test_recall_and_its_kin(call: Caller) -> None:
     assert "channel.lexical" in said.out
     assert call("recall", "how do tests run", "--json").told["order"][0] == item_id
     assert "returned: " in call("why-not", item_id, "how do tests run").out
-    assert "fell out at " in call("why-not", other, "how do tests run").out
+    assert "dropped at " in call("why-not", other, "how do tests run").out
     assert call("why-not", other, "how do tests run", "--json").told["returned"] is False
     assert "siftcoder" in call("compare", "how do tests run").out
     assert call("compare", "how do tests run", "--json").told.keys() > {"default", "siftcoder"}
@@ -192,7 +192,7 @@ def test_import_counts(call: Caller) -> None:
     assert call("list").code == 1
     said = call("import", "notes.jsonl", "--tag", "t", "--trust", "1")
     assert said.code == 2
-    assert "stored 2 memories, 1 known already, 1 with secrets taken out, 3 refused" in said.out
+    assert "stored 2 memories, 1 already known, 1 with secrets removed, 3 refused" in said.out
     assert "line 3: " in said.out
     told = call("import", "notes.jsonl", "--json").told
     assert [refusal["line"] for refusal in told["refused"]] == [3, 4, 5]
@@ -226,7 +226,7 @@ def test_an_export_comes_back(call: Caller) -> None:
     (call.folder / "packed.gz").write_bytes(gzip.compress(said.out.encode()))
 
     dry = call("import", "packed.gz", "--dry-run", "--space", "other")
-    assert "would take in 1 memory" in dry.out
+    assert "would import 1 memory" in dry.out
     assert call("import", "packed.gz", "--space", "other", "--json").told["stored"] == 1
     assert "Something to keep" in call("list", "--space", "other").out
     broken = call("import", "-", stdin=b'{"type": "bethink", "version": 1}\n[]\n')
@@ -253,7 +253,7 @@ def test_export_follows_links_and_writes_to_pipes(call: Caller) -> None:
 def test_doctor_stats_and_reindex(call: Caller) -> None:
     """What is in use, what is there, what is missing and can be made."""
     call.remember("Stored without a vector")
-    assert "all is well" in call("doctor").out
+    assert "no problems found" in call("doctor").out
     assert call("reindex", "--json").told == {"reindexed": 0, "entities": 0, "signatures": 0}
 
     call.set("BETHINK_EMBEDDER", "hash")
@@ -261,7 +261,7 @@ def test_doctor_stats_and_reindex(call: Caller) -> None:
     assert (wrong.code, "bethink reindex" in wrong.out) == (3, True)
     assert "repaired" in call("doctor", "--repair").out
     assert call("doctor", "--json").told["ok"] is True
-    assert "made vectors for 0 memories" in call("reindex").out
+    assert "created vectors for 0 memories" in call("reindex").out
     assert re.search(r"memories +1\n", call("stats").out)
     assert call("stats", "--json").told["memories"] == 1
 
@@ -277,11 +277,11 @@ def test_spaces(call: Caller) -> None:
     assert re.search(r"^\* +mine +[\d.]+ kB", said.out, re.MULTILINE)
     assert "2.5 MB" in said.out
     assert " 1 B " in said.out
-    assert "in use here: mine" in said.err
+    assert "current space: mine" in said.err
     assert "named by the caller" in call("spaces", "path", "mine", "-v").err
     assert call("spaces", "path", "mine", "--json").told["name"] == "mine"
     assert call("spaces", "remove", "mine", "--json").told["preview"] is True
-    assert "would be removed" in call("spaces", "remove", "mine").out
+    assert "would remove" in call("spaces", "remove", "mine").out
     assert call("spaces", "remove", "mine", "--yes").out == "removed mine\n"
     assert call("spaces", "remove", "mine").code == 1
 
@@ -320,7 +320,7 @@ def test_demo(call: Caller) -> None:
     """Both ways of telling it."""
     call.set("BETHINK_EMBEDDER", "hash")
 
-    assert "told before" in call("demo").out
+    assert "duplicate" in call("demo").out
     assert call("demo", "--json").told.keys() >= {"asked", "missed", "unrelated", "compared"}
 
 

@@ -38,7 +38,7 @@ def test_nothing_known_of_a_file(call: Caller) -> None:
     found = call("recall-file", "nowhere.py")
 
     assert found.code == 1
-    assert "nothing is known" in found.err
+    assert "no recorded edits" in found.err
 
 
 def test_many_edits_from_a_file(call: Caller, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_file_is_forgotten_after_it_was_shown(call: Caller) -> None:
     done = call("forget-file", "ledger", "--yes", "--json")
     again = call("forget-file", "ledger", "--yes")
 
-    assert "would be erased src/ledger.py" in shown.out
+    assert "would erase src/ledger.py" in shown.out
     assert "nothing was changed" in shown.err
     assert kept == 0
     assert done.told["edits"] == 1

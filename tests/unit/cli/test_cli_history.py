@@ -35,7 +35,7 @@ def test_forgetting_twice_is_told(call: Caller) -> None:
     for more in ((), ("--yes",)):
         again = call("forget", one, *more)
         assert again.code == 1
-        assert again.out == f"stays {one}  forgotten already; only --erase lets go of it\n"
+        assert again.out == f"kept {one}  forgotten already; only --erase removes it\n"
     told = call("forget", one, "--yes", "--json").told
     assert (told["items"], told["kept"]) == ([], [{"id": one, "reason": "forgotten already"}])
 
@@ -48,4 +48,4 @@ def test_a_part_of_an_id_brings_a_memory_back(call: Caller) -> None:
     assert call("restore", one[-6:]).out == f"restored {one}\n"
     again = call("restore", one)
     assert again.code == 1
-    assert f"{one} was not forgotten" in again.err
+    assert f"{one} is not forgotten" in again.err

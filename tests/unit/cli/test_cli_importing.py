@@ -33,8 +33,8 @@ def test_every_source_can_be_imported(call: Caller, kind: str) -> None:
     assert told["format"] == kind
     assert told["ids"]
     assert {**dry.told, "dry_run": False, "ids": told["ids"]} == told
-    assert f"stored 0 memories, {told['stored']:,} known already" in again.out
-    assert f"this is {kind}" in again.err
+    assert f"stored 0 memories, {told['stored']:,} already known" in again.out
+    assert f"detected format: {kind}" in again.err
     assert len(call("list", "--source", told["source"], "--json", "-n", "50").told) > 0
 
 
@@ -63,8 +63,8 @@ def test_what_changed_and_how_to_take_it_back(call: Caller) -> None:
     second = call("import", path.name)
 
     assert "stored 3 memories, 1 link" in first.out
-    assert "take it back: bethink revoke --source mem0:mem0.json" in first.err
-    assert "stored 0 memories, 1 changed, 2 known already" in second.out
+    assert "undo: bethink revoke --source mem0:mem0.json" in first.err
+    assert "stored 0 memories, 1 changed, 2 already known" in second.out
     assert call("revoke", "--source", "mem0:mem0.json", "--yes").code == 0
     assert call("recall", "walnuts").code == 1
 

@@ -46,12 +46,12 @@ def test_a_dry_run_shows_and_a_run_does(call: Caller) -> None:
     undone = call("undo", done["run"], "--yes")
 
     assert f"leaves recall  {ids[0]}" in shown.out
-    assert "4 of 5 memories would leave recall, 4 may" in shown.out
+    assert "Would retire 4 of 5 memories (limit for this run: 4)" in shown.out
     assert told["proposals"][0]["leaves"] == done["proposals"][0]["leaves"] == ids
     assert told["proposals"][0]["text"] == done["proposals"][0]["text"]
     assert done["run"] in listed.out
     assert "would come back" in asked.out
-    assert "--yes does it" in asked.err
+    assert "use --yes to apply" in asked.err
     assert undone.out.splitlines()[-1] == f"undone {done['run']}"
     assert call("show", ids[0], "--json").told["live_to"] is None
 
@@ -72,7 +72,7 @@ def test_many_small_things_are_shown_in_brief(call: Caller) -> None:
     full = call("maintain", "--dry-run", "--verbose").out
 
     assert brief.count("writes the note") == 10
-    assert "more; --verbose shows them all" in brief
+    assert "more; --verbose shows all" in brief
     assert full.count("writes the note") > 14
     assert len(full.splitlines()) > len(brief.splitlines())
 
@@ -94,7 +94,7 @@ def test_where_nothing_is_ripe_it_says_so(call: Caller) -> None:
     said = call("maintain", "--job", "consolidate", "--job", "duplicates")
 
     assert (said.code, said.out) == (0, "nothing to do\n")
-    assert call("maintain", "--runs").out == "there was no run yet\n"
+    assert call("maintain", "--runs").out == "no runs yet\n"
     assert call("maintain", "--runs", "--json").told == {"runs": []}
 
 
@@ -123,7 +123,7 @@ def test_a_sweep_needs_two_steps(call: Caller) -> None:
     assert "Atlas saw 0 boats pass lock 0" in shown.out
     assert still is None
     assert stale.code == 2
-    assert "forgotten 4 memories" in done.out
+    assert "forgot 4 memories" in done.out
     assert call("show", ids[0], "--json").told["live_to"] is not None
     assert call(*words, "--yes", "--json").told["proposals"] == []
 
@@ -146,8 +146,8 @@ def test_a_source_is_taken_back(call: Caller) -> None:
     done = call("revoke", "--source", "page", "--yes", "--json").told
     found = call("recall", "pumps leak", "--json").out
 
-    assert f"would be quarantined {bad}" in shown.out
-    assert "--yes does it" in shown.err
+    assert f"would quarantine {bad}" in shown.out
+    assert "use --yes to apply" in shown.err
     assert (done["ids"], done["preview"]) == ([bad], False)
     assert bad not in found
     assert call("show", good, "--json").told["status"] == "active"
@@ -167,6 +167,6 @@ def test_an_erase_shows_what_goes_with_it(call: Caller) -> None:
     shown = call("forget", one, "--erase")
     done = call("forget", one, "--erase", "--yes", "--json").told
 
-    assert f"would be erased {child}  made from it" in shown.out
+    assert f"would erase {child}  derived from it" in shown.out
     assert done["derived"] == [{"id": child}]
     assert set(done["receipt"]["ids"]) == {one, child}

@@ -8,9 +8,9 @@ import sys
 import click
 import pytest
 
-from bethink.cli import reference
+from bethink.cli import main, reference
 from bethink.cli.commands import COMMANDS, bethink, root_context
-from bethink.cli.help import COMMAND_HELP, overview
+from bethink.cli.help import COMMAND_HELP, EVERYDAY_EXAMPLES, overview
 
 CTX = root_context(80)
 
@@ -27,7 +27,7 @@ def commands() -> list[tuple[str, click.Command]]:
 
 
 def test_the_overview_has_every_command() -> None:
-    """In the same order as the table of homes would find them."""
+    """Every registered command has a line in the overview."""
     assert set(COMMAND_HELP) == set(COMMANDS)
 
 
@@ -65,9 +65,37 @@ def test_every_option_is_explained() -> None:
     assert silent == []
 
 
-def test_the_overview_fits_a_terminal() -> None:
+@pytest.mark.parametrize("every_command", [False, True])
+def test_the_overview_fits_a_terminal(every_command: bool) -> None:
     """Of eighty columns."""
-    assert max(map(len, overview().splitlines())) <= 80
+    assert max(map(len, overview(every_command=every_command).splitlines())) <= 80
+
+
+def test_help_shows_the_everyday_commands_with_an_example_each(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """About a dozen, and how to see the others."""
+    assert main(["--help"]) == 0
+    page = capsys.readouterr().out
+
+    assert len(EVERYDAY_EXAMPLES) == 12
+    for name, example in EVERYDAY_EXAMPLES.items():
+        assert f"  {name} " in page
+        assert example in page
+        assert example.startswith(f"bethink {name}")
+    assert "bethink --help --all" in page
+    assert "entities" not in page
+
+
+@pytest.mark.parametrize("args", [["--help", "--all"], ["--all", "--help"], ["-h", "--all"]])
+def test_help_all_shows_every_command(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """By section, in whatever order the two options come."""
+    assert main(args) == 0
+    page = capsys.readouterr().out
+
+    assert page == overview(every_command=True) + "\n"
+    for name, line in COMMAND_HELP.items():
+        assert f"  {name:<15}{line}" in page
 
 
 def test_the_reference_has_every_command() -> None:
@@ -78,10 +106,11 @@ def test_the_reference_has_every_command() -> None:
     assert page == reference()
 
 
-def test_help_loads_nothing() -> None:
+@pytest.mark.parametrize("args", [["--help"], ["--help", "--all"]])
+def test_help_loads_nothing(args: list[str]) -> None:
     """Neither click nor rich nor the engine, so that it costs next to nothing."""
     code = (
-        "import sys; from bethink.cli import main; main(['--help']);"
+        f"import sys; from bethink.cli import main; main({args});"
         "heavy = {'click', 'rich', 'numpy', 'apsw', 'bethink.memory'} & set(sys.modules);"
         "sys.exit(str(heavy) if heavy else 0)"
     )

@@ -25,7 +25,7 @@ def test_undo_shows_first_and_does_it_when_told(call: Caller) -> None:
     done = call("undo", "--yes")
 
     assert "would: give it back its text" in shown.out
-    assert "--yes does it" in shown.err
+    assert "use --yes to apply" in shown.err
     assert text == "The limit is ten"
     assert done.out.splitlines()[-1] == f"undone {one}  The limit is five"
     assert call("undo", one, "--yes", "--json").told["done"] is True
@@ -55,4 +55,4 @@ def test_why_draws_where_a_memory_comes_from(call: Caller) -> None:
     ]
     alone = call("why", source)
     assert alone.code == 1
-    assert "stands for itself" in alone.err
+    assert "nothing is linked to this memory" in alone.err
