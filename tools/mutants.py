@@ -47,28 +47,28 @@ class Area(NamedTuple):
 
 # The one place that knows where things are. Paths are below src/<package> and tests.
 _RANKINGS = ("golden/test_rankings.py", "property/test_engine_laws.py")
-_MEMORY = ("unit/test_memory.py", "unit/test_recall_edges.py")
+_MEMORY = ("unit/test_memory.py", "unit/retrieval/test_recall_edges.py")
 AREAS = {
     "engine": Area(
         sources=("retrieval/engine.py", "retrieval/context.py", "retrieval/trace.py",
                  "retrieval/profile.py", "retrieval/query_builder.py",
                  "retrieval/query_analysis.py", "retrieval/scope.py", "retrieval/explain.py"),
-        near=("unit/test_recall_edges.py", "unit/test_asking.py", "unit/test_profile.py",
-              "unit/test_explain.py", "unit/test_wordless.py", *_RANKINGS, *_MEMORY),
-        wide=("unit/test_stages.py", "unit/test_once_found.py", "unit/test_dates_in_questions.py",
-              "unit/test_merging.py", "unit/test_aliases.py", "unit/test_ceiling.py",
+        near=("unit/retrieval/test_recall_edges.py", "unit/retrieval/test_asking.py", "unit/retrieval/test_profile.py",
+              "unit/retrieval/test_explain.py", "unit/retrieval/test_wordless.py", *_RANKINGS, *_MEMORY),
+        wide=("unit/retrieval/test_stages.py", "unit/retrieval/test_once_found.py", "unit/retrieval/test_dates_in_questions.py",
+              "unit/api/test_merging.py", "unit/config/test_aliases.py", "unit/api/test_ceiling.py",
               "property/test_scope_twins.py", "property/test_as_of.py",
               "conformance/test_as_of_laws.py", "property/test_profile_laws.py",
-              "conformance/systems"),
+              "systems"),
     ),
     "stages": Area(
         sources=("retrieval/stages", "retrieval/retrievers"),
-        near=("unit/test_stages.py", "unit/test_gate.py", "unit/test_reranking.py", *_RANKINGS,
+        near=("unit/retrieval/test_stages.py", "unit/retrieval/test_gate.py", "unit/retrieval/test_reranking.py", *_RANKINGS,
               *_MEMORY),
-        wide=("conformance/systems", "conformance/test_stage_laws.py",
-              "conformance/test_channel_laws.py", "unit/test_threads.py",
-              "unit/test_once_found.py", "unit/test_dates_in_questions.py",
-              "unit/test_explain.py", "property/test_as_of.py", "golden/test_year.py"),
+        wide=("systems", "conformance/test_stage_laws.py",
+              "conformance/test_channel_laws.py", "unit/api/test_threads.py",
+              "unit/retrieval/test_once_found.py", "unit/retrieval/test_dates_in_questions.py",
+              "unit/retrieval/test_explain.py", "property/test_as_of.py", "golden/test_year.py"),
     ),
     "store": Area(
         sources=("store",),
@@ -76,20 +76,20 @@ AREAS = {
         wide=("unit/store", "conformance/test_store_warmth_laws.py",
               "conformance/test_thread_laws.py", "conformance/test_as_of_laws.py",
               "property/test_scope_twins.py", "property/test_as_of.py", "unit/test_memory.py",
-              "unit/test_merging.py", "unit/test_history.py", "unit/test_undo.py"),
+              "unit/api/test_merging.py", "unit/api/test_history.py", "unit/api/test_undo.py"),
     ),
     "ingest": Area(
         sources=("ingest",),
         near=("unit/ingest/test_ingest_edges.py", "unit/ingest/test_remember.py",
               "unit/ingest/test_settle.py", "property/test_ingest_laws.py"),
         wide=("unit/ingest", "property/test_fact_laws.py", "unit/test_memory.py",
-              "unit/test_undo.py", "unit/test_aliases.py", "unit/maintain", *_RANKINGS),
+              "unit/api/test_undo.py", "unit/config/test_aliases.py", "unit/maintain", *_RANKINGS),
     ),
     "access": Area(
         sources=("access",),
         near=("unit/access",),
         wide=("conformance/test_authorisation.py", "conformance/test_network_surface.py",
-              "unit/serve", "unit/cli/test_cli_tokens.py"),
+              "unit/server", "unit/cli/test_cli_tokens.py"),
     ),
 }  # fmt: skip
 

@@ -48,7 +48,7 @@ from bethink.retrieval.explain import RetrieverView, WhyNot
 from bethink.testing import FixedClock
 from corpus import NOW
 
-DOCS = Path(__file__).parents[2] / "docs" / "wire.md"
+DOCS = Path(__file__).parents[3] / "docs" / "wire.md"
 NAME = re.compile(r"`([a-z0-9_]+)`")
 ODD = (math.nan, math.inf, -math.inf)
 

@@ -136,7 +136,7 @@ def test_the_diff_is_shown_first(home: Path, capsys: pytest.CaptureFixture[str])
 
     assert f"+++ {config}" in shown.out
     assert '+    "bethink": {' in shown.out
-    assert "nothing was written; --yes does it" in shown.err
+    assert "nothing was written; use --yes to apply" in shown.err
 
 
 def test_hooks_are_programs_with_arguments(home: Path) -> None:
