@@ -22,17 +22,17 @@ class Provider(NamedTuple, Generic[T]):
     """How to create a model: its class or factory, imported on first use.
 
     ``make`` is that or its "package.module:Attribute". Its module must import nothing heavy,
-    and creating a model must load nothing: that happens with the first text. ``takes`` names
-    the part after the colon of "name:argument", ``bare`` says that the name alone is enough.
-    ``slow_to_load`` says that a worker process should keep it loaded. ``reads`` are the
-    prefixes of the environment variables it reads.
+    and creating a model must load nothing: that happens with the first text.
+    ``argument_hint`` names the part after the colon of "name:argument", ``bare`` says that the
+    name alone is enough. ``slow_to_load`` says that a worker process should keep it loaded.
+    ``env_prefixes`` are the prefixes of the environment variables it reads.
     """
 
     make: str | Callable[..., T]
-    takes: str = ""
+    argument_hint: str = ""
     bare: bool = True
     slow_to_load: bool = False
-    reads: tuple[str, ...] = ()
+    env_prefixes: tuple[str, ...] = ()
 
     def __call__(self, *argument: str) -> T:
         make = import_object(self.make) if isinstance(self.make, str) else self.make
@@ -41,7 +41,7 @@ class Provider(NamedTuple, Generic[T]):
     def accepts(self, name: str) -> bool:
         """Whether it can be opened by this "name" or "name:argument"."""
         _, colon, argument = name.partition(":")
-        return bool(argument and self.takes) if colon else self.bare
+        return bool(argument and self.argument_hint) if colon else self.bare
 
 
 def plugin_provider(offered: Any) -> Provider[Any]:
@@ -53,7 +53,11 @@ def plugin_provider(offered: Any) -> Provider[Any]:
     from inspect import Parameter, signature  # start-up time: only plug-ins need it
 
     positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = [parameter for parameter in signature(offered).parameters.values() if parameter.kind in positional]
+    parameters = [
+        parameter
+        for parameter in signature(offered).parameters.values()
+        if parameter.kind in positional
+    ]
     required = any(parameter.default is Parameter.empty for parameter in parameters)
     return Provider(offered, parameters[0].name.upper() if parameters else "", bare=not required)
 
@@ -72,7 +76,11 @@ def open_model(models: Registry[Provider[T]], name: str) -> T:
         return provider(argument) if argument else provider()
     known = {one: models[one] for one in models.builtin}
     bare = [one for one, provider in known.items() if provider.bare]
-    taking = [f"{one}:{provider.takes}" for one, provider in known.items() if provider.takes]
+    taking = [
+        f"{one}:{provider.argument_hint}"
+        for one, provider in known.items()
+        if provider.argument_hint
+    ]
     allowed = ", ".join([*bare, NONE, *taking, *models.installed])
     raise BadSetting(f"there is no {models.kind} {name!r}", remedy=f"allowed: {allowed}")
 
@@ -92,7 +100,7 @@ EMBEDDERS: Registry[Provider[Embedder]] = Registry(
             "NAME_OR_FOLDER",
             bare=False,
             slow_to_load=True,
-            reads=(
+            env_prefixes=(
                 *("HF_", "HUGGINGFACE_", "TRANSFORMERS_", "SENTENCE_TRANSFORMERS_"),
                 *("TORCH_", "CUDA_"),
             ),
@@ -101,13 +109,13 @@ EMBEDDERS: Registry[Provider[Embedder]] = Registry(
             "bethink.models.embed.served:open_ollama",
             "MODEL",
             bare=False,
-            reads=("OLLAMA_", *_TIMEOUT_PREFIXES),
+            env_prefixes=("OLLAMA_", *_TIMEOUT_PREFIXES),
         ),
         "openai": Provider(
             "bethink.models.embed.served:open_openai",
             "MODEL",
             bare=False,
-            reads=("OPENAI_", *_TIMEOUT_PREFIXES),
+            env_prefixes=("OPENAI_", *_TIMEOUT_PREFIXES),
         ),
     },
     group="bethink.embedders",

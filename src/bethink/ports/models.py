@@ -117,7 +117,7 @@ class Reranker(Protocol):
     """Scores texts against a query, each from 0 to 1, by reading both together."""
 
     def __call__(self, query: str, texts: Sequence[str], /) -> Sequence[float]:
-        """One score per text, in their order; a text's score does not depend on the others."""
+        """One score per text; equal texts get equal scores, in whatever order they come."""
         ...
 
 

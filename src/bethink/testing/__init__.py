@@ -1,6 +1,6 @@
-"""Test doubles: a fixed clock and a scripted language model.
+"""For tests: a fixed clock, a scripted language model, and the laws that parts keep.
 
-Never used as a default.
+The laws are in `bethink.testing.conformance`. Nothing here is used as a default.
 """
 
 from __future__ import annotations
@@ -12,6 +12,39 @@ from typing import Any
 
 from bethink.ports import Budget, Prompt, Unusable
 from bethink.prompts.schema import SchemaViolation, validate
+from bethink.testing.conformance import (
+    LawBroken,
+    check_assembler,
+    check_embedder,
+    check_fusion,
+    check_importer,
+    check_pool,
+    check_reranker,
+    check_retriever,
+    check_stage,
+    check_store,
+    sample_context,
+    sample_memory,
+    sample_pools,
+)
+
+__all__ = [
+    "FixedClock",
+    "LawBroken",
+    "ScriptedModel",
+    "check_assembler",
+    "check_embedder",
+    "check_fusion",
+    "check_importer",
+    "check_pool",
+    "check_reranker",
+    "check_retriever",
+    "check_stage",
+    "check_store",
+    "sample_context",
+    "sample_memory",
+    "sample_pools",
+]
 
 
 @dataclass(slots=True)

@@ -51,31 +51,31 @@ class DecodeError(Exception):
 
 def encode(value: Any) -> Json:
     """Encode a value as a JSON object that ``decode`` reads back."""
-    packing = _Encoder()
-    return {"value": packing(value), "shared": packing.shared}
+    encoder = _Encoder()
+    return {"value": encoder(value), "shared": encoder.shared}
 
 
 def decode(message: Any, expected: type[T]) -> T:
     """Decode a value of the expected type; raise DecodeError if it does not match."""
     if not isinstance(message, dict):
-        raise DecodeError("no object")
+        raise DecodeError("not an object")
     shared, value = message.get("shared"), message.get("value")
     if not isinstance(shared, list):
-        raise DecodeError("no list of shared values")
-    unpacking = _Decoder()
-    for one in shared:
-        name, fields = _decode_shared_entry(one)
+        raise DecodeError("shared values are not a list")
+    decoder = _Decoder()
+    for entry in shared:
+        name, fields = _decode_shared_entry(entry)
         kind = next((kind for kind in _SHARED_TYPES if kind.__name__ == name), None)
         if kind is None:
-            raise DecodeError(f"{name!r:.40} is never shared")
-        unpacking.shared.append(_decode_object(kind, fields, unpacking))
-    made: T = unpacking(value, expected)
-    return made
+            raise DecodeError(f"{name!r:.40} is not a shared type")
+        decoder.shared.append(_decode_object(kind, fields, decoder))
+    decoded: T = decoder(value, expected)
+    return decoded
 
 
 def _decode_shared_entry(value: Any) -> tuple[Any, Any]:
     if not isinstance(value, list) or len(value) != 2:
-        raise DecodeError("a shared value is a name and its fields")
+        raise DecodeError("a shared value must be a name and its fields")
     return value[0], value[1]
 
 
@@ -84,7 +84,7 @@ class _Encoder:
 
     def __init__(self) -> None:
         self.shared: list[list[Any]] = []
-        # By identity; the values are kept with it, for an id is free once they are gone.
+        # By identity; keeps the values alive, since an id may be reused after that.
         self._indexes: dict[int, tuple[Any, int]] = {}
 
     def __call__(self, value: Any) -> Any:
@@ -93,16 +93,16 @@ class _Encoder:
         if isinstance(value, datetime):
             return value.isoformat()
         if isinstance(value, Mapping):
-            return {str(name): self(one) for name, one in value.items()}
+            return {str(name): self(element) for name, element in value.items()}
         if isinstance(value, _SHARED_TYPES):
             return self._reference(value)
-        return [self(one) for one in _elements(value)]
+        return [self(element) for element in _elements(value)]
 
     def _reference(self, value: Any) -> int:
         known = self._indexes.get(id(value))
         if known is not None:
             return known[1]
-        fields = [self(one) for one in value]
+        fields = [self(field) for field in value]
         place = len(self.shared)
         self.shared.append([type(value).__name__, fields])
         self._indexes[id(value)] = (value, place)
@@ -117,7 +117,7 @@ def _elements(value: Any) -> Iterable[Any]:
         return value
     if dataclasses.is_dataclass(value):
         return [getattr(value, field.name) for field in dataclasses.fields(value)]
-    raise DecodeError(f"a {type(value).__name__} cannot be carried")
+    raise DecodeError(f"cannot encode a {type(value).__name__}")
 
 
 class _Decoder:
@@ -142,18 +142,18 @@ class _Decoder:
 
     def _dereference(self, value: Any, expected: Any) -> Any:
         if type(value) is not int or not 0 <= value < len(self.shared):
-            raise DecodeError(f"{value!r:.40} points at nothing")
+            raise DecodeError(f"{value!r:.40} is not a valid reference")
         found = self.shared[value]
         if type(found) is not expected:
-            raise DecodeError(f"{value} is no {expected.__name__}")
+            raise DecodeError(f"{value} is not a {expected.__name__}")
         return found
 
 
 def _decode_scalar(value: Any, expected: type) -> Any:
-    # A whole number is a fine float, and a bool is nobody's number.
-    right = (int, float) if expected is float else expected
-    if not isinstance(value, right) or (isinstance(value, bool) and expected is not bool):
-        raise DecodeError(f"{value!r:.40} is no {expected.__name__}")
+    # An int is a valid float, but a bool is not a number.
+    accepted = (int, float) if expected is float else expected
+    if not isinstance(value, accepted) or (isinstance(value, bool) and expected is not bool):
+        raise DecodeError(f"{value!r:.40} is not a {expected.__name__}")
     return value
 
 
@@ -161,7 +161,7 @@ def _decode_datetime(value: Any) -> datetime:
     try:
         return datetime.fromisoformat(value)
     except (TypeError, ValueError) as error:
-        raise DecodeError(f"{value!r:.40} is no moment") from error
+        raise DecodeError(f"{value!r:.40} is not a time") from error
 
 
 def _decode_object(kind: Any, value: Any, decoder: _Decoder) -> Any:
@@ -169,14 +169,14 @@ def _decode_object(kind: Any, value: Any, decoder: _Decoder) -> Any:
     hints = _field_types(kind)
     if not isinstance(value, list) or len(value) != len(hints):
         raise DecodeError(f"not the fields of {kind.__name__}")
-    return kind(*(decoder(one, hint) for one, hint in zip(value, hints, strict=True)))
+    return kind(*(decoder(field, hint) for field, hint in zip(value, hints, strict=True)))
 
 
 @cache
 def _field_types(kind: Any) -> tuple[Any, ...]:
     """The types of a class's fields, in order."""
     if not (dataclasses.is_dataclass(kind) or hasattr(kind, "_fields")):
-        raise DecodeError(f"{kind!r:.40} is never carried")
+        raise DecodeError(f"{kind!r:.40} cannot be decoded")
     hints = typing.get_type_hints(kind)
     names = kind._fields if hasattr(kind, "_fields") else [f.name for f in dataclasses.fields(kind)]
     return tuple(hints[name] for name in names)
@@ -186,20 +186,20 @@ def _decode_tuple(value: Any, expected: Any, decoder: _Decoder) -> tuple[Any, ..
     inner = get_args(expected)
     listed = _require_list(value)
     if len(inner) == 2 and inner[1] is Ellipsis:
-        return tuple(decoder(one, inner[0]) for one in listed)
+        return tuple(decoder(element, inner[0]) for element in listed)
     if len(listed) != len(inner):
-        raise DecodeError(f"{len(listed)} values where {len(inner)} belong")
-    return tuple(decoder(one, hint) for one, hint in zip(listed, inner, strict=True))
+        raise DecodeError(f"{len(listed)} values, expected {len(inner)}")
+    return tuple(decoder(element, hint) for element, hint in zip(listed, inner, strict=True))
 
 
 def _decode_frozenset(value: Any, expected: Any, decoder: _Decoder) -> frozenset[Any]:
     (inner,) = get_args(expected)
-    return frozenset(decoder(one, inner) for one in _require_list(value))
+    return frozenset(decoder(element, inner) for element in _require_list(value))
 
 
 def _require_list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise DecodeError(f"{value!r:.40} is no list")
+        raise DecodeError(f"{value!r:.40} is not a list")
     return value
 
 
@@ -209,19 +209,19 @@ def _decode_optional(value: Any, expected: Any, decoder: _Decoder) -> Any:
     if value is None and len(kinds) < len(get_args(expected)):
         return None
     if len(kinds) != 1:
-        raise DecodeError(f"{expected} says nothing certain")
+        raise DecodeError(f"{expected} is ambiguous")
     return decoder(value, kinds[0])
 
 
 def _decode_literal(value: Any, expected: Any, _: _Decoder) -> Any:
     if value not in get_args(expected) or isinstance(value, bool):
-        raise DecodeError(f"{value!r:.40} is none of {get_args(expected)}")
+        raise DecodeError(f"{value!r:.40} is not one of {get_args(expected)}")
     return value
 
 
 def _decode_mapping(value: Any, _: Any, __: _Decoder) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise DecodeError(f"{value!r:.40} is no object")
+        raise DecodeError(f"{value!r:.40} is not an object")
     return value
 
 
@@ -242,7 +242,7 @@ _FOREIGN_PATH_KEYS = ("home", "project")
 def settings_to_json(settings: Settings) -> Json:
     """Encode the caller's effective settings, fully resolved."""
     ref = resolve_space(None, settings)
-    whole = replace(
+    resolved = replace(
         settings,
         space=ref.name,
         data_dir=_absolute(data_dir(settings)),
@@ -252,7 +252,7 @@ def settings_to_json(settings: Settings) -> Json:
     )
     return {
         "values": {
-            setting.name: _path_to_str(getattr(whole, setting.name)) for setting in SETTINGS
+            setting.name: _path_to_str(getattr(resolved, setting.name)) for setting in SETTINGS
         },
         "origins": {name: list(origin) for name, origin in settings.origins.items()},
         "project": _path_to_str(_absolute(settings.project)),
@@ -278,17 +278,20 @@ def settings_from_json(data: Any) -> Settings:
     parts = _require_object(data, "settings", _SETTINGS_KEYS)
     values = _require_object(parts["values"], "values")
     if unknown := set(values) - set(SETTINGS_BY_NAME):
-        raise BadSetting(f"a caller says there are settings {sorted(unknown)!r:.80}")
+        raise BadSetting(f"unknown settings from the caller: {sorted(unknown)!r:.80}")
     theirs = _require_object(parts["theirs"], "theirs", ("variables", *_FOREIGN_PATH_KEYS))
     origins = {
-        name: _decode_origin(name, one) for name, one in _require_object(parts["origins"]).items()
+        name: _decode_origin(name, origin)
+        for name, origin in _require_object(parts["origins"]).items()
     }
-    taken = {name: _decode_setting(SETTINGS_BY_NAME[name], value) for name, value in values.items()}
+    settings = {
+        name: _decode_setting(SETTINGS_BY_NAME[name], value) for name, value in values.items()
+    }
     for name, origin in origins.items():
         if origin.kind == "project file" and name in values:
             refuse_in_project(name, values[name], origin.where)
     return Settings(
-        **taken,
+        **settings,
         project=_decode_path(parts["project"], "project"),
         config=_decode_path(parts["config"], "config"),
         theirs=ForeignConfig(
@@ -305,14 +308,14 @@ def settings_from_json(data: Any) -> Settings:
 def _resolve_model_folder(name: str, provider: Any) -> str:
     """Make the folder in a model's name absolute, as seen by the caller."""
     prefix, _, argument = name.partition(":")
-    if provider is None or not argument or "FOLDER" not in provider.takes:
+    if provider is None or not argument or "FOLDER" not in provider.argument_hint:
         return name
     folder = Path(argument).expanduser()
     return f"{prefix}:{folder.absolute()}" if folder.is_dir() else name
 
 
 def _absolute(path: Path | None) -> Path | None:
-    return None if path is None else Path(os.path.abspath(path))  # noqa: PTH100 - links stay
+    return None if path is None else Path(os.path.abspath(path))  # noqa: PTH100 - keeps links
 
 
 def _path_to_str(value: Any) -> Any:
@@ -322,7 +325,7 @@ def _path_to_str(value: Any) -> Any:
 def _decode_setting(setting: Setting, value: Any) -> Any:
     if value is None and setting.default is None:
         return None
-    return validate_value(setting, value, f"what a caller says is {setting.name}")
+    return validate_value(setting, value, f"the caller's {setting.name}")
 
 
 def _decode_origin(name: str, value: Any) -> Origin:
@@ -330,12 +333,12 @@ def _decode_origin(name: str, value: Any) -> Origin:
         kind, where = value
         if kind in _ORIGIN_KINDS and isinstance(where, str):
             return Origin(kind, where)
-    raise BadSetting(f"what a caller says of {name!r:.40} is no origin")
+    raise BadSetting(f"the caller's origin of {name!r:.40} is invalid")
 
 
 def _require_object(value: Any, name: str = "origins", keys: tuple[str, ...] | None = None) -> Json:
     if not isinstance(value, dict) or (keys is not None and set(value) != set(keys)):
-        raise BadSetting(f"what a caller says are its {name} are none")
+        raise BadSetting(f"the caller's {name} are invalid")
     return value
 
 
@@ -344,11 +347,11 @@ def _decode_path(value: Any, name: str) -> Path | None:
         return None
     path = Path(_require_text(value, name))
     if not path.is_absolute():
-        raise BadSetting(f"what a caller says is its {name} is no whole path")
+        raise BadSetting(f"the caller's {name} is not an absolute path")
     return path
 
 
 def _require_text(value: Any, name: str) -> str:
     if isinstance(value, str) and "\x00" not in value:
         return value
-    raise BadSetting(f"what a caller says of {name!r:.40} is no text")
+    raise BadSetting(f"the caller's {name!r:.40} is not a text")

@@ -30,25 +30,29 @@ def environment_hash(settings: Settings, env: Mapping[str, str] = os.environ) ->
     Empty where they read none. A request made with one API key must not be paid for with
     another.
     """
-    reads = _variable_prefixes(settings)
-    if not reads:
+    prefixes = _variable_prefixes(settings)
+    if not prefixes:
         return ""
-    told = sorted(f"{name}={value}" for name, value in env.items() if name.startswith(reads))
-    return hashlib.sha256("\n".join(told).encode("utf-8", "replace")).hexdigest()[:16]
+    variables = sorted(
+        f"{name}={value}" for name, value in env.items() if name.startswith(prefixes)
+    )
+    return hashlib.sha256("\n".join(variables).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _variable_prefixes(settings: Settings) -> tuple[str, ...]:
-    found = [embedder_provider(settings.embedder), reranker_provider(settings.reranker)]
-    reads = [first for provider in found if provider is not None for first in provider.reads]
+    providers = [embedder_provider(settings.embedder), reranker_provider(settings.reranker)]
+    prefixes = [
+        prefix for provider in providers if provider is not None for prefix in provider.env_prefixes
+    ]
     if settings.llm != "none":
-        from bethink.models.llm import llm_provider  # start-up time: most use none
+        from bethink.models.llm import llm_provider  # start-up time: rarely configured
 
         language = llm_provider(settings.llm)
-        reads += language.reads if language is not None else ()
-    return tuple(reads)
+        prefixes += language.env_prefixes if language is not None else ()
+    return tuple(prefixes)
 
 
-_MAINTENANCE_STEPS = 20  # of maintenance in the background, at a time
+_MAINTENANCE_STEPS = 20  # steps of one background maintenance run
 
 
 class QueryRequest(NamedTuple):
@@ -67,8 +71,8 @@ class QueryRequest(NamedTuple):
     @property
     def keywords(self) -> dict[str, Any]:
         """Keyword arguments for the facade."""
-        given = {name: _lists_to_tuples(value) for name, value in self.options.items()}
-        return given if self.now is None else {**given, "now": self.now}
+        keywords = {name: _lists_to_tuples(value) for name, value in self.options.items()}
+        return keywords if self.now is None else {**keywords, "now": self.now}
 
 
 class RecallReply(NamedTuple):
@@ -113,21 +117,21 @@ def _lists_to_tuples(value: Any) -> Any:
 
 
 def _recall_job(memory: Memory, payload: Json) -> Json:
-    asked = _decode_request(payload)
-    if asked.options.get("track", memory.settings.track):
-        # Done twice it would count twice, and who asks cannot know whether it was done.
-        raise Refused("a recall that is noted as a use is not for the worker")
-    keywords = {**asked.options, "track": False}
-    return encode(recall(memory, asked._replace(options=keywords)))
+    request = _decode_request(payload)
+    if request.options.get("track", memory.settings.track):
+        # Repeated it would count twice, and the caller cannot know whether it ran.
+        raise Refused("the worker does not run recalls that record usage")
+    keywords = {**request.options, "track": False}
+    return encode(recall(memory, request._replace(options=keywords)))
 
 
 def _decode_request(payload: Json) -> QueryRequest:
     """Decode the request; refuse a reranker that needs the caller's environment."""
-    asked = decode(payload, QueryRequest)
-    provider = reranker_provider(str(asked.options.get("reranker", "")))
-    if provider is not None and provider.reads:
-        raise Refused("that reranker is to be asked in the environment of who asks")
-    return asked
+    request = decode(payload, QueryRequest)
+    provider = reranker_provider(str(request.options.get("reranker", "")))
+    if provider is not None and provider.env_prefixes:
+        raise Refused("this reranker needs the caller's environment")
+    return request
 
 
 def _why_not_job(memory: Memory, payload: Json) -> Json:
@@ -142,19 +146,19 @@ def _compare_job(memory: Memory, payload: Json) -> Json:
 
 
 def _prompt_job(memory: Memory, payload: Json) -> Any:
-    from bethink.agents.prompt import prompt_context  # only hooks ask for it
+    from bethink.agents.prompt import prompt_context  # only used by hooks
 
     return prompt_context(memory, payload)
 
 
 def _briefing_job(memory: Memory, payload: Json) -> Any:
-    from bethink.agents.briefing import briefing  # only hooks ask for it
+    from bethink.agents.briefing import briefing  # only used by hooks
 
     return briefing(memory, payload)
 
 
 def _capture_job(memory: Memory, payload: Json) -> Json:
-    from bethink.agents.capture import capture  # only hooks ask for it
+    from bethink.agents.capture import capture  # only used by hooks
 
     path = Path(_require_text(payload, "transcript"))
     session, host = _require_text(payload, "session"), _require_text(payload, "host")
@@ -162,7 +166,7 @@ def _capture_job(memory: Memory, payload: Json) -> Json:
 
 
 def _edits_job(memory: Memory, payload: Json) -> Json:
-    from bethink.agents.capture import capture_edits  # only hooks ask for it
+    from bethink.agents.capture import capture_edits  # only used by hooks
 
     path = Path(_require_text(payload, "transcript"))
     return {"edits": capture_edits(memory, path, session=_require_text(payload, "session"))}
@@ -176,7 +180,7 @@ def _warm_up_job(memory: Memory, _: Json) -> Json:
         if memory.reranker is not None:
             memory.reranker("ready", ["ready"])
     except (ModelError, MissingExtra) as error:
-        return {"loaded": False, "told": error.message}
+        return {"loaded": False, "message": error.message}
     return {"loaded": True}
 
 
@@ -192,7 +196,7 @@ def _require_text(payload: Json, name: str) -> str:
     return value
 
 
-# Of one memory, by what was sent; the answer must be JSON.
+# Each takes a memory and a payload; its result must be JSON.
 JOBS: Mapping[str, Callable[[Any, Json], Any]] = {
     "recall": _recall_job,
     "why-not": _why_not_job,

@@ -53,7 +53,7 @@ def test_the_setting_allows_exactly_the_names_there_are():
     setting = next(setting for setting in SETTINGS if setting.name == "embedder")
 
     assert setting.allowed == (*(name for name, one in EMBEDDERS.items() if one.bare), NONE)
-    assert setting.providers == tuple(name for name, one in EMBEDDERS.items() if one.takes)
+    assert setting.providers == tuple(name for name, one in EMBEDDERS.items() if one.argument_hint)
     assert setting.plugins == EMBEDDERS.group
 
 

@@ -61,7 +61,7 @@ def test_the_setting_allows_exactly_the_names_there_are():
     # The language model that reranks is the space's own: opened with it, not by name alone.
     bare = [name for name, one in RERANKERS.items() if one.bare]
     assert setting.allowed == (*bare, "llm", NONE)
-    assert setting.providers == tuple(name for name, one in RERANKERS.items() if one.takes)
+    assert setting.providers == tuple(name for name, one in RERANKERS.items() if one.argument_hint)
     assert setting.plugins == RERANKERS.group
     assert setting.default == NONE
 
