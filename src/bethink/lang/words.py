@@ -25,6 +25,15 @@ def word_set_of(language: str, section: str, name: str) -> frozenset[str]:
     return frozenset(load_words(language).get(section, {}).get(name, "").split())
 
 
+def parse_mapping(lines: str) -> dict[str, str]:
+    """Parse lines like ``starts start begins = time``: each word with its meaning."""
+    found: dict[str, str] = {}
+    for line in lines.strip().splitlines():
+        words, _, meaning = line.partition(" = ")
+        found |= dict.fromkeys(words.split(), meaning)
+    return found
+
+
 class Negations(NamedTuple):
     """What denies a statement, in all languages: words, and signs within unspaced text."""
 

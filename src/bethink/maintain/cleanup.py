@@ -17,6 +17,7 @@ from bethink.ingest.admission import occurred_at_different_times
 from bethink.ingest.deduplication import minhash_sketch
 from bethink.ingest.facts.supersession import SUPERSEDED_SINCE
 from bethink.ingest.links import MAX_SIMILAR, MIN_COSINE, find_similar, similarity_link
+from bethink.lang.words import word_set_of
 from bethink.maintain.job import (
     EXCERPT_CHARACTERS,
     Job,
@@ -33,16 +34,7 @@ from bethink.retrieval.heat import COMPRESS_FROM, DROP_FROM, forgetting_risk
 # Adding or dropping these words does not change the meaning; any other word may.
 _ARTICLES = {"a": "a", "an": "a", "the": "the"}
 # Before these an article matters: "few" is not "a few", "in charge" is not "in the charge".
-_ARTICLE_SENSITIVE = frozenset(
-    (
-        *("few", "little", "lot", "most", "more", "less", "least", "number", "one", "two", "three"),
-        *("other", "others", "who", "which", "same", "bit", "half", "second", "third", "only"),
-        *("bars", "bed", "case", "charge", "child", "church", "class", "college", "court", "day"),
-        *("front", "future", "heart", "hospital", "hour", "kind", "market", "minute", "office"),
-        *("place", "position", "possession", "power", "prison", "question", "school", "sea"),
-        *("service", "table", "time", "university", "way", "while", "whole", "work"),
-    )
-)
+_ARTICLE_SENSITIVE = word_set_of("en", "articles", "telling_before")
 # Openings of a text, followed by a mark: "FYI: ...".
 _GREETINGS = frozenset(("hi", "hello", "hey", "fyi", "btw", "note", "so"))
 _SENTENCE_ENDINGS = (".", "!", "?", ":")
@@ -85,7 +77,11 @@ class Duplicates:
     ) -> Iterator[tuple[Item, list[Item]]]:
         """Yield each memory with the older ones that it can replace."""
         with work.store.snapshot():
-            found = [(item, looking.alike(item)) for item in batch if item.session is None]
+            found = [
+                (item, looking.find_older_duplicates(item))
+                for item in batch
+                if item.session is None
+            ]
         found = [(item, like) for item, like in found if like]
         near = _cosines(found, work)
         for item, like in found:
@@ -113,7 +109,7 @@ class _DuplicateFinder:
         self._job, self._work = job, work
         self._read: dict[tuple[str, int], tuple[ComparedWord, ...]] = {}
 
-    def alike(self, newer: Item) -> list[Item]:
+    def find_older_duplicates(self, newer: Item) -> list[Item]:
         """Return older memories with the same words, among those that share a sketch band."""
         bands = minhash_sketch(fold(newer.text))
         if not bands:
@@ -272,7 +268,7 @@ class Relate:
 
 def _missing_links(batch: Sequence[Item], work: JobContext) -> list[Link]:
     """Return the missing links between similar memories of a batch; each pair once."""
-    ctx = work.writing()
+    ctx = work.write_context()
     ids = [item.id for item in batch]
     linked: dict[str, set[str]] = {item_id: set() for item_id in ids}
     for link in work.store.graph.links_of(ids):

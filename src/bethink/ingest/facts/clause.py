@@ -19,6 +19,7 @@ from bethink.ingest.facts.vocabulary import (
     CORRECTION_WORDS,
     DETERMINERS,
     MANNER_WORDS,
+    NEGATIVE_CONTRACTIONS,
     NEWNESS_ADVERBS,
     NON_PLACES,
     NON_VALUES,
@@ -55,14 +56,6 @@ _DIGIT = re.compile(r"v?\d")
 _IMPERATIVE_VERBS = frozenset({"set", "cut", "reset"})
 _INTRANSITIVE_CHANGES = SWITCH_VERBS | {"upgraded", "downgraded"}
 _YEAR = re.compile(r"(?:19|20)\d\d")
-_NEGATIVES = {
-    "isn't": ("is", "not"),
-    "aren't": ("are", "not"),
-    "don't": ("do", "not"),
-    "doesn't": ("does", "not"),
-    "wasn't": ("was", "not"),
-    "weren't": ("were", "not"),
-}
 
 
 class ClauseWord(NamedTuple):
@@ -156,7 +149,7 @@ def _split_words(raw_words: Sequence[str]) -> tuple[ClauseWord, ...]:
             continue
         low = raw.lower().replace("’", "'")
         pause = len(raw) < len(bare) and bare[len(raw)] in ",:"
-        parts = _NEGATIVES.get(low, (low,))
+        parts = NEGATIVE_CONTRACTIONS.get(low, (low,))
         words.extend(ClauseWord(raw if part == low else part, part, pause) for part in parts)
     return tuple(words)
 

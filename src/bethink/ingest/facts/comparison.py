@@ -16,13 +16,17 @@ from bethink.ingest.facts import vocabulary as words_of
 from bethink.ingest.facts.clause import ClauseWord, Value
 from bethink.ingest.facts.vocabulary import (
     ADVERBS,
+    CADENCES,
     CODE_LIKE_NAMES,
+    NEGATION_WORDS,
     NEWNESS_ADJECTIVES,
     NUMBER_WORDS,
     PERIOD_WORDS,
     REASON_WORDS,
+    RELATION_PREPOSITIONS,
     UNITS,
 )
+from bethink.lang.words import MONTHS, WEEKDAYS
 
 MAX_SUBJECT_WORDS = 6  # words
 _OWNER_PREPOSITIONS = frozenset(
@@ -177,10 +181,6 @@ _TOKEN = re.compile(r"[^\W_]+(?:[@./:_'-]+[^\W_]+)*|[€$£%]")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _NUMBER_WITH_UNIT = re.compile(r"(\d+(?:[.,]\d+)?)([a-z]{1,4}|[%€$£])")
 _IGNORED_WORDS = frozenset({"the", "a", "an"}) | NEWNESS_ADJECTIVES | ADVERBS
-_NEGATION_WORDS = frozenset(
-    ("not", "no", "longer", "do", "does", "don't", "doesn't", "isn't", "aren't", "never",
-     "stopped", "anymore")
-)  # fmt: skip
 _CLOCK = re.compile(r"\d{1,2}[:.]\d{2}|\d{1,2}(?:am|pm)")
 _DATE = re.compile(r"\d{4}-\d{2}(?:-\d{2})?")
 _DIGIT = re.compile(r"\d")
@@ -203,22 +203,9 @@ _DIMENSIONS = {
     "%": "share",
 }
 _CURRENCIES = frozenset("€$£")
-_WEEKDAYS = frozenset(
-    ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-)
-_MONTHS = frozenset(
-    ("january", "february", "march", "april", "may", "june", "july", "august", "september",
-     "october", "november", "december")
-)  # fmt: skip
-_RELATION_PREPOSITIONS = frozenset(
-    ("in", "at", "on", "inside", "within", "to", "into", "by", "with", "for")
-)
-_CADENCES = frozenset(
-    ("hourly", "daily", "nightly", "weekly", "biweekly", "monthly", "quarterly", "yearly")
-)
 _DAILY_PHRASES = (["every", "days"], ["each", "days"], ["daily"])
 _INSTEAD_PHRASES = (["over"], ["to"], ["instead", "of"], ["rather", "than"])
-_LIMITING_PREPOSITIONS = _RELATION_PREPOSITIONS | {
+_LIMITING_PREPOSITIONS = RELATION_PREPOSITIONS | {
     "during",
     "under",
     "within",
@@ -312,7 +299,7 @@ def is_explicit_replacement(newer: Statement, older: Statement, *, whole: bool) 
     )
     if one is None or other is None or not same_scope(newer, older):
         return False
-    plain = any(word_shape(word) == "word" and word not in _RELATION_PREPOSITIONS for word in now)
+    plain = any(word_shape(word) == "word" and word not in RELATION_PREPOSITIONS for word in now)
     plain = plain and now[:1] != then[:1]
     if plain and is_written_as_name(newer.text, now[0]) != is_written_as_name(older.text, then[0]):
         return False
@@ -357,7 +344,7 @@ def _conditions_after_value(following: Sequence[str], statement: Statement) -> l
 def is_cadence(words: Sequence[str]) -> bool:
     """Check whether the words are only a cadence: daily, every 6 hours."""
     if len(words) == 1:
-        return words[0] in _CADENCES
+        return words[0] in CADENCES
     spans = all(
         word_shape(word) in ("number", "duration") or word in PERIOD_WORDS for word in words[1:]
     )
@@ -442,9 +429,9 @@ def word_shape(word: str) -> str:
     """Classify a word by shape: number, time, date, unit, code, label or word."""
     if word in _DIMENSIONS or word in _CURRENCIES:
         return _DIMENSIONS.get(word, word)
-    if word.removesuffix("s") in _WEEKDAYS:
+    if word.removesuffix("s") in WEEKDAYS:
         return "weekday"
-    if word in _MONTHS:
+    if word in MONTHS:
         return "month"
     if word in NUMBER_WORDS:
         return "number"
@@ -465,7 +452,7 @@ def _tokens_without_negation(text: str) -> list[str]:
     return [
         word.removesuffix("s")
         for word in comparison_tokens(text)
-        if word not in _NEGATION_WORDS | ADVERBS
+        if word not in NEGATION_WORDS | ADVERBS
     ]
 
 
@@ -476,15 +463,13 @@ def _value_context(words: Sequence[str], value: Sequence[str]) -> tuple[str, lis
             if at == 0:
                 return "", []  # who does it, not what is done: "Ana owns the module"
             before = words[at - 1]
-            return before if before in _RELATION_PREPOSITIONS else "", list(
-                words[at + len(value) :]
-            )
+            return before if before in RELATION_PREPOSITIONS else "", list(words[at + len(value) :])
     return None
 
 
 def _same_relation(now: str, then: str, plain: bool) -> bool:
     """Check for the same relation: "moved to" matches "in"; plain words exclude "on"."""
-    where = _RELATION_PREPOSITIONS - {"on"} if plain else _RELATION_PREPOSITIONS
+    where = RELATION_PREPOSITIONS - {"on"} if plain else RELATION_PREPOSITIONS
     moved = {now, then} & {"to", "into"}
     return now == then or (bool(moved) and {now, then} <= where | {""})
 
