@@ -10,7 +10,9 @@ import pytest
 from bethink.config.aliases import SYSTEMS_WITH_ALIASES, aliases_of
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "features.md").read_text(encoding="utf-8")
+SYSTEMS = ("remind", "abmind", "memind", "siftcoder", "linksee")
+PAGES = ["features.md", *(f"systems/{name}.md" for name in SYSTEMS)]
+TEXT = "\n".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in PAGES)
 ROWS = re.findall(r"^\| ([RAMSL]\d+) \| (.+?) \| (.+?) \| (.+?) \|$", TEXT, re.MULTILINE)
 PROMISED = [
     *(f"R{number}" for number in (1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12)),
@@ -42,7 +44,7 @@ def test_what_shows_a_feature_is_there(shown: str) -> None:
 @pytest.mark.parametrize(("number", "where"), [(row[0], row[2]) for row in ROWS])
 def test_where_a_feature_lives_is_there(number: str, where: str) -> None:
     """Modules that are named exist."""
-    for named in re.findall(r"`([\w/]+(?:\.py|/))`", where):
+    for named in re.findall(r"`([\w/]+(?:\.py|\.toml|/))`", where):
         assert (ROOT / "src" / "bethink" / named).exists(), number
 
 

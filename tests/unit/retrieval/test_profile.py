@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from bethink.errors import BadProfile, NotFound
-from bethink.retrieval.profile import Profile, load_profile, parse_profile, profile_names
+from bethink.retrieval.profile import SLOTS, Profile, load_profile, parse_profile, profile_names
+from bethink.retrieval.retrievers import RETRIEVERS
+from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
 
 SMALL = """
 title = "small"
@@ -168,3 +170,24 @@ def test_a_path_is_no_name_of_a_profile(name: str) -> None:
     """Only what is listed is loaded."""
     with pytest.raises(NotFound):
         load_profile(name)
+
+
+def test_our_own_profiles_use_no_part_of_an_emulated_system() -> None:
+    """A reader of the code of the default profile reads only what that profile runs."""
+    for profile in map(load_profile, ("default", "default-deep")):
+        for part in parts_of(profile):
+            assert not type(part).__module__.startswith("bethink.systems"), part.name
+
+
+def test_every_part_is_used() -> None:
+    """By a shipped profile, by one of its settings names, or by the engine."""
+    used = {type(part) for name in profile_names() for part in parts_of(load_profile(name))}
+    by_name = {STAGES["overlap"], RETRIEVERS["newest"]}  # siftcoder's rerank; browsing
+    every = {one[name] for one in (RETRIEVERS, FUSIONS, STAGES, ASSEMBLERS) for name in one}
+
+    assert every == used | by_name
+
+
+def parts_of(profile: Profile) -> list[object]:
+    slots = [part for slot in SLOTS for part in profile.slot(slot)]
+    return [*profile.channels, profile.fuse, *slots, *profile.assemble]
