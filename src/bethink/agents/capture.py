@@ -41,18 +41,22 @@ def capture(memory: Memory, transcript_path: Path, *, session: str, host: str) -
     before = frozenset(state.captured.turns)
     turns = new_turns(state, transcript_path, session)
     drafts, silent, known = [], 0, 0
-    for said in drafts_of_turns(turns, source=host):
-        silent += said.draft is None and bool(said.turn.text)
-        # Not offered to the store once more, which may have erased it meanwhile.
-        known += said.draft is not None and said.turn.uuid in before
-        drafts += [said.draft] if said.draft is not None and said.turn.uuid not in before else []
+    for turn_draft in drafts_of_turns(turns, source=host):
+        silent += turn_draft.draft is None and bool(turn_draft.turn.text)
+        # Do not store it again: it may have been erased meanwhile.
+        known += turn_draft.draft is not None and turn_draft.turn.uuid in before
+        drafts += (
+            [turn_draft.draft]
+            if turn_draft.draft is not None and turn_draft.turn.uuid not in before
+            else []
+        )
     kept = _store_turns(memory, drafts)
     edits = record_edits(
         memory, edits_of(_drop_known_edits(turns, before), memory.settings.project)
     )
     if turns:
-        # From the last prompt on, not from the end: what follows it may still grow, and the
-        # edits in it are told with its words.
+        # From the last prompt on, not from the end: its turn may still grow, and its edits
+        # are recorded with its words as their intent.
         prompts = [turn.start for turn in turns if turn.who == "user"]
         start = max(prompts, default=turns[0].start)
         state.set_captured(CaptureMark(start, tuple(t.uuid for t in turns if t.start >= start)))
@@ -95,20 +99,20 @@ def _drop_known_edits(turns: Iterable[Turn], known: frozenset[str]) -> list[Turn
 
 def edits_of(turns: Iterable[Turn], root: Path | None) -> Iterator[FileEdit]:
     """Yield the edits of the project's files, each with the prompt that led to it."""
-    wanted = ""
+    prompt = ""
     for turn in turns:
-        wanted = turn.text if turn.who == "user" else wanted
-        intent = _intent_from_prompt(wanted) if turn.edits else ""
-        for touch in turn.edits:
-            path = resolve_in_project(touch.path, turn.cwd, root)
-            if path is not None and touch.at is not None:
+        prompt = turn.text if turn.who == "user" else prompt
+        intent = _intent_from_prompt(prompt) if turn.edits else ""
+        for edit in turn.edits:
+            path = resolve_in_project(edit.path, turn.cwd, root)
+            if path is not None and edit.at is not None:
                 yield FileEdit(
                     path=str(path),
-                    operation=touch.operation,
-                    at=touch.at,
+                    operation=edit.operation,
+                    at=edit.at,
                     intent=intent,
                     session=turn.session or None,
-                    turn=touch.id or None,
+                    turn=edit.id or None,
                 )
 
 
@@ -123,18 +127,18 @@ def record_edits(memory: Memory, edits: Iterable[FileEdit]) -> int:
     try:
         return memory.note_edits(ready) if ready else 0
     except Refused:
-        # A path or a name that no store can keep: the others are noted without it.
+        # A path or name that no store can keep: record the others without it.
         middle = len(ready) // 2
         halves = (ready[:middle], ready[middle:]) if middle else ()
         return sum(record_edits(memory, half) for half in halves)
 
 
 def _store_turns(memory: Memory, drafts: list[Draft]) -> CaptureResult:
-    counted = {"stored": 0, "known": 0, "refused": 0}
+    counts = {"stored": 0, "known": 0, "refused": 0}
     for start in range(0, len(drafts), _BATCH):
         for answer in memory.remember_each(drafts[start : start + _BATCH]):
             if isinstance(answer, Refused):
-                counted["refused"] += 1
+                counts["refused"] += 1
             else:
-                counted["stored" if answer.status == "stored" else "known"] += 1
-    return CaptureResult(**counted)
+                counts["stored" if answer.status == "stored" else "known"] += 1
+    return CaptureResult(**counts)

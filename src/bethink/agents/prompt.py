@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 MAX_PROMPT_TOKENS = 600
 NAME = "memories"
-OPENING = "What this project's memory (Bethink) has to this prompt, best first:"
-_TEXT_CHAR_LIMITS = (480, 240, 120)  # characters of one memory; fewer where they are dear
+OPENING = "Memories of this project (Bethink) related to this prompt, best match first:"
+_TEXT_CHAR_LIMITS = (480, 240, 120)  # characters of one memory; fewer where the budget is short
 _MAX_MEMORIES = 6
-# Nobody asked: what is far behind the best is rather left out than given.
+# The user did not request these: omit hits that score far below the best.
 _MIN_SCORE_RATIO = 0.7
-_MAX_WORD_OVERLAP = 0.8  # of all words of two texts, shared: who says that again says nothing new
-_EXTRA_CANDIDATES = 24  # looked at beyond that, for those that were given before
-_HEAD_CHARS, _TAIL_CHARS = 1500, 500  # characters of a long prompt that are asked about
+_MAX_WORD_OVERLAP = 0.8  # share of common words above which a text says nothing new
+_EXTRA_CANDIDATES = 24  # extra ones, to replace those that were given before
+_HEAD_CHARS, _TAIL_CHARS = 1500, 500  # characters of a long prompt that are searched for
 
 
 def prompt_context(memory: Memory, payload: Mapping[str, Any]) -> str:
@@ -42,7 +42,7 @@ def prompt_context(memory: Memory, payload: Mapping[str, Any]) -> str:
     was already given, or that come from it, are left out; the caller records the injected
     ids (``quoted_ids``).
     """
-    prompt, name = str(payload.get("prompt") or ""), str(payload.get("session_id") or "")
+    prompt, session = str(payload.get("prompt") or ""), str(payload.get("session_id") or "")
     question = query_from_prompt(prompt)
     if not question:
         return ""
@@ -54,11 +54,11 @@ def prompt_context(memory: Memory, payload: Mapping[str, Any]) -> str:
             track=False,
         )
     except Refused:
-        return ""  # a prompt that is no question to a memory: without a word, for example
-    known = {*session_state(memory, name).given}
-    telling = [hit for hit in answer.hits if _is_informative(hit.item, question)]
-    near = (hit for hit in telling if hit.score >= _MIN_SCORE_RATIO * telling[0].score)
-    fresh = [hit for hit in near if hit.item.id not in known and _is_new_to_session(hit, name)]
+        return ""  # not searchable, for example without a word
+    known = {*session_state(memory, session).given}
+    informative = [hit for hit in answer.hits if _is_informative(hit.item, question)]
+    near = (hit for hit in informative if hit.score >= _MIN_SCORE_RATIO * informative[0].score)
+    fresh = [hit for hit in near if hit.item.id not in known and _is_new_to_session(hit, session)]
     return format_context(OPENING, list(_fit_to_budget(fresh)), NAME)
 
 
@@ -67,19 +67,19 @@ def query_from_prompt(prompt: str) -> str:
 
     Of a long prompt the beginning and the end; empty where there is nothing to search.
     """
-    said = strip_host_text(prompt)
-    if needs_no_memory(said):
+    text = strip_host_text(prompt)
+    if needs_no_memory(text):
         return ""
     return (
-        said
-        if len(said) <= _HEAD_CHARS + _TAIL_CHARS
-        else f"{said[:_HEAD_CHARS]}\n{said[-_TAIL_CHARS:]}"
+        text
+        if len(text) <= _HEAD_CHARS + _TAIL_CHARS
+        else f"{text[:_HEAD_CHARS]}\n{text[-_TAIL_CHARS:]}"
     )
 
 
 def _is_new_to_session(hit: Candidate, session: str) -> bool:
-    mine = bool(session) and hit.item.session == session
-    return not mine and is_safe_to_inject(hit.item)
+    own = bool(session) and hit.item.session == session
+    return not own and is_safe_to_inject(hit.item)
 
 
 def _is_informative(item: Item, question: str) -> bool:
@@ -88,10 +88,10 @@ def _is_informative(item: Item, question: str) -> bool:
         return True
     if is_assent(item.text):
         return False
-    if all(one.endswith(("?", "？")) for one in sentences(item.text)):
+    if all(sentence.endswith(("?", "？")) for sentence in sentences(item.text)):
         return False
-    said, asked = word_set(item.text), word_set(question)
-    return len(said & asked) < _MAX_WORD_OVERLAP * len(said | asked)
+    words, query_words = word_set(item.text), word_set(question)
+    return len(words & query_words) < _MAX_WORD_OVERLAP * len(words | query_words)
 
 
 def _fit_to_budget(hits: list[Candidate]) -> Iterator[Quote]:
@@ -99,7 +99,7 @@ def _fit_to_budget(hits: list[Candidate]) -> Iterator[Quote]:
     room = MAX_PROMPT_TOKENS - frame_cost(OPENING)
     for hit in hits[:_MAX_MEMORIES]:
         quotes = (sanitize_quote(quote_item(hit.item), longest) for longest in _TEXT_CHAR_LIMITS)
-        quote = next((one for one in quotes if quote_cost(one) <= room), None)
+        quote = next((fitting for fitting in quotes if quote_cost(fitting) <= room), None)
         if quote is not None:
             yield quote
             room -= quote_cost(quote)

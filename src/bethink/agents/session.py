@@ -51,15 +51,15 @@ def resolve_in_project(path: str, cwd: str, root: Path | None) -> Path | None:
     """Resolve a path; None unless it is in the project after following links."""
     if root is None or "\0" in path or "\0" in cwd:
         return None
-    whole = Path(cwd) / path
-    if not whole.is_absolute():
+    absolute = Path(cwd) / path
+    if not absolute.is_absolute():
         return None
     # Not Path.resolve: before Python 3.13 it raises where links lead in a circle.
-    real = Path(os.path.realpath(whole))
+    real = Path(os.path.realpath(absolute))
     return real if real.is_relative_to(os.path.realpath(root)) else None
 
 
-MAX_SESSION_FILES = 200  # files; the longest untouched go first
+MAX_SESSION_FILES = 200  # files; the least recently changed are removed first
 MAX_GIVEN_IDS = 500
 _StatePart = Literal["given", "captured"]
 
@@ -86,8 +86,8 @@ class SessionState:
     @property
     def given(self) -> tuple[str, ...]:
         """The ids of memories that were already given to this session."""
-        told = self._read("given")
-        return tuple(one for one in told if isinstance(one, str)) if isinstance(told, list) else ()
+        ids = self._read("given")
+        return tuple(id_ for id_ in ids if isinstance(id_, str)) if isinstance(ids, list) else ()
 
     def add_given(self, ids: Iterable[str]) -> None:
         """Record memories as given."""
@@ -119,7 +119,7 @@ class SessionState:
         try:
             return json.loads(self._path(part).read_bytes()) if self._has_name else None
         except (OSError, ValueError, RecursionError):
-            return None  # not there yet, or damaged: then everything is new again
+            return None  # missing or damaged: treat everything as new
 
     def _write(self, part: _StatePart, value: Any) -> None:
         if not self._has_name:
@@ -134,10 +134,11 @@ class SessionState:
         self._remove_oldest()
 
     def _remove_oldest(self) -> None:
-        files = [one for one in os.scandir(self._folder) if one.is_file(follow_symlinks=False)]
+        entries = os.scandir(self._folder)
+        files = [entry for entry in entries if entry.is_file(follow_symlinks=False)]
         if len(files) <= 2 * MAX_SESSION_FILES:
             return
-        files.sort(key=lambda one: one.stat().st_mtime)
+        files.sort(key=lambda file: file.stat().st_mtime)
         for old in files[: len(files) - MAX_SESSION_FILES]:
             Path(old.path).unlink(missing_ok=True)
 

@@ -40,7 +40,7 @@ from bethink.hooks.install.plan import (
 @click.argument("event", type=click.Choice(list(EVENTS)), metavar="EVENT")
 @pass_app
 def hook(app: App, event: str) -> int:
-    """Answer a host's hook; install sets them up.
+    """Run a hook for a host; install sets hooks up.
 
     Reads the host's JSON from standard input and writes the reply as JSON. EVENT is
     session-start, user-prompt-submit, post-tool-use, stop, pre-compact or session-end.
@@ -48,22 +48,22 @@ def hook(app: App, event: str) -> int:
     errors are logged to hooks.log in the state folder.
     """
     if app.space is not None:
-        # The one way by which a hook learns what holds, called without click as it usually is.
+        # The dispatcher usually runs without click and reads only the environment.
         os.environ["BETHINK_SPACE"] = app.space
     return main([event])
 
 
 _EXIT_CONFLICT = 2
 _host = click.argument("host", type=click.Choice(list(HOSTS)), metavar="HOST")
-_project = click.option("--project", is_flag=True, help="For this project, not for the user.")
+_project = click.option("--project", is_flag=True, help="For this project only, not for the user.")
 _dry_run = click.option("-n", "--dry-run", is_flag=True, help="Only show what would change.")
-_yes = click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
+_yes = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 
 
 @command(
     "install",
     examples=[
-        "bethink install claude-code       # shows what it would write, and asks",
+        "bethink install claude-code       # shows the changes, then asks",
         "bethink install claude-code --project --yes",
         "bethink install cursor --tools timeline,undo",
         "bethink install codex --dry-run",
@@ -73,13 +73,17 @@ _yes = click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
 @_project
 @_dry_run
 @_yes
-@click.option("--force", is_flag=True, help="Also replace what is not ours, or was changed.")
-@click.option("--tools", default="", metavar="A,B,...", help="Tools beyond the usual, or all.")
-@click.option("--no-capture", is_flag=True, help="Claude Code: recall only, keep no sessions.")
-@click.option("--command", "start", metavar="TEXT", help="How to start Bethink; else its path.")
+@click.option("--force", is_flag=True, help="Also replace files that are not ours or were changed.")
+@click.option(
+    "--tools", default="", metavar="A,B,...", help="Tools beyond the default ones, or all."
+)
+@click.option("--no-capture", is_flag=True, help="Claude Code: recall only, do not store sessions.")
+@click.option(
+    "--command", "start", metavar="TEXT", help="Command that starts Bethink; default: its path."
+)
 @pass_app
-def install(app: App, /, host: str, **how: Any) -> int:
-    """Install this memory into Claude Code, Cursor, Codex ...
+def install(app: App, /, host: str, **options: Any) -> int:
+    """Install this memory in Claude Code, Cursor, Codex ...
 
     HOST is claude-code, cursor, claude-desktop or codex. Shows every file it would write
     as a diff and asks. In a file of yours it changes one entry and keeps every other
@@ -89,15 +93,15 @@ def install(app: App, /, host: str, **how: Any) -> int:
     For Claude Code it is a plugin with hooks, the MCP server and a skill; for the others
     the MCP server (needs the extra mcp).
     """  # fmt: skip
-    wanted = _requested_installation(app, host, how)
-    kept_at = manifest_path(host, wanted.place, os.environ)
-    plan = plan_install(wanted, read_manifest(kept_at), force=how["force"])
-    done = _confirm_and_apply(app, plan, kept_at, how, "Write this?")
+    installation = _requested_installation(app, host, options)
+    manifest_file = manifest_path(host, installation.target, os.environ)
+    plan = plan_install(installation, read_manifest(manifest_file), force=options["force"])
+    done = _confirm_and_apply(app, plan, manifest_file, options, "Write these changes?")
     if app.json:
-        app.out.json(_plan_json(host, wanted, plan, done=done))
+        app.out.json(_plan_json(host, installation, plan, done=done))
     else:
-        _print_result(app, plan, done=done, verb="installed into", host=host)
-        for line in wanted.after if done or not plan.changes else ():
+        _print_result(app, plan, done=done, verb="installed in", host=host)
+        for line in installation.after if done or not plan.changes else ():
             app.note(dim(line))
         _note_extra(app)
     return _EXIT_CONFLICT if plan.kept and not plan.changes else 0
@@ -111,75 +115,75 @@ def install(app: App, /, host: str, **how: Any) -> int:
 @_project
 @_dry_run
 @_yes
-@click.option("--force", is_flag=True, help="Also take away what was changed since.")
+@click.option("--force", is_flag=True, help="Also remove files that were changed since.")
 @pass_app
-def uninstall(app: App, /, host: str, **how: Any) -> int:
-    """Remove what install has written.
+def uninstall(app: App, /, host: str, **options: Any) -> int:
+    """Remove what install wrote.
 
-    And nothing else. Files that were changed since are shown and kept, unless --force.
+    Nothing else changes. Files that were changed since are shown and kept, unless --force.
     The memories stay.
     """
-    wanted = _requested_installation(app, host, how)
-    kept_at = manifest_path(host, wanted.place, os.environ)
-    known = read_manifest(kept_at)
+    installation = _requested_installation(app, host, options)
+    manifest_file = manifest_path(host, installation.target, os.environ)
+    known = read_manifest(manifest_file)
     if not known.files:
-        raise NotFound(f"nothing was installed into {wanted.place}")
-    plan = plan_uninstall(known, wanted.root, force=how["force"])
-    done = _confirm_and_apply(app, plan, kept_at, how, "Take this back?")
+        raise NotFound(f"nothing is installed in {installation.target}")
+    plan = plan_uninstall(known, installation.root, force=options["force"])
+    done = _confirm_and_apply(app, plan, manifest_file, options, "Remove this?")
     if app.json:
-        app.out.json(_plan_json(host, wanted, plan, done=done))
+        app.out.json(_plan_json(host, installation, plan, done=done))
     else:
         _print_result(app, plan, done=done, verb="removed from", host=host)
     return 0
 
 
-def _requested_installation(app: App, host: str, how: dict[str, Any]) -> Installation:
-    if how["project"] and not HOSTS[host].has_projects:
-        raise click.UsageError(f"there are no projects in {HOSTS[host].title}")
-    start = how.get("start")
-    words = tuple(shlex.split(start)) if start else own_command()
-    if not words:
-        raise click.UsageError("--command names no command")
+def _requested_installation(app: App, host: str, options: dict[str, Any]) -> Installation:
+    if options["project"] and not HOSTS[host].has_projects:
+        raise click.UsageError(f"{HOSTS[host].title} has no projects; omit --project")
+    start = options.get("start")
+    command_line = tuple(shlex.split(start)) if start else own_command()
+    if not command_line:
+        raise click.UsageError("--command is empty; give the command that starts Bethink")
     home = home_folder(os.environ)
-    asked = InstallRequest(
-        _project_root(home) if how["project"] else None,
+    request = InstallRequest(
+        _project_root(home) if options["project"] else None,
         home,
         os.environ,
-        words,
-        _validate_tools(how.get("tools", "")),
+        command_line,
+        _validate_tools(options.get("tools", "")),
         app.space,
-        captures=not how.get("no_capture", False),
+        captures=not options.get("no_capture", False),
     )
-    return HOSTS[host].wanted(asked)
+    return HOSTS[host].installation(request)
 
 
 def _validate_tools(tools: str) -> str:
     """Validate the names of the tools here, where the error can be shown."""
     if tools:
-        chosen = import_module("bethink.server.tools").chosen
-        chosen([name.strip() for name in tools.split(",") if name.strip()])
+        select_tools = import_module("bethink.server.tools").select_tools
+        select_tools([name.strip() for name in tools.split(",") if name.strip()])
     return tools
 
 
 def _project_root(home: Path) -> Path:
     folder = working_folder()
     if folder is None:
-        raise click.UsageError("the working directory is gone")
+        raise click.UsageError("the working directory does not exist; change to another folder")
     return find_project(folder, home) or folder
 
 
 def _confirm_and_apply(
-    app: App, plan: Plan, manifest_file: Path, how: dict[str, Any], question: str
+    app: App, plan: Plan, manifest_file: Path, options: dict[str, Any], question: str
 ) -> bool:
     """Show the plan, confirm and apply it; return whether anything was done."""
     if not app.json:
         for change in plan.changes:
             _print_diff(app, change)
-    if how["dry_run"]:
+    if options["dry_run"]:
         return False
-    if plan.changes and not (how["yes"] or confirm(app, question)):
+    if plan.changes and not (options["yes"] or confirm(app, question)):
         return False
-    # Noted before it is done: what was begun can be taken back, whatever happens.
+    # Record it first, so that an interrupted installation can be undone.
     if plan.manifest.files:
         write_manifest(manifest_file, plan.manifest)
     apply_plan(plan)
@@ -199,42 +203,42 @@ def _lines(content: bytes | None) -> list[str]:
 
 
 def _print_diff(app: App, change: Change) -> None:
-    inks = {"+": green, "-": red, "@": dim}
+    styles = {"+": green, "-": red, "@": dim}
     for line in _diff(change):
-        ink = bold if line.startswith(("+++", "---")) else inks.get(line[:1])
-        told = printable(line)
-        app.out.line(ink(told) if ink is not None else told)
+        style = bold if line.startswith(("+++", "---")) else styles.get(line[:1])
+        text = printable(line)
+        app.out.line(style(text) if style is not None else text)
 
 
 def _print_result(app: App, plan: Plan, *, done: bool, verb: str, host: str) -> None:
-    for one in plan.kept:
-        app.out.line(yellow("kept"), f" {one.path}: {one.why}; --force would not")
+    for file in plan.kept:
+        app.out.line(yellow("kept"), f" {file.path}: {file.why}; --force overrides")
     if done:
         app.out.line(green(f"{verb} {HOSTS[host].title}"), f": {plural(len(plan.changes), 'file')}")
     elif plan.changes:
-        app.note(dim("nothing was written; --yes does it"))
+        app.note(dim("nothing was written; use --yes to apply"))
     elif not plan.kept:
         app.out.line("nothing to change")
 
 
 def _note_extra(app: App) -> None:
-    from importlib.util import find_spec  # only here
+    from importlib.util import find_spec  # only for this command
 
     if find_spec("mcp") is None:
         app.note(yellow("the server needs an extra: "), install_command("mcp"))
 
 
-def _plan_json(host: str, wanted: Installation, plan: Plan, *, done: bool) -> dict[str, Any]:
+def _plan_json(host: str, installation: Installation, plan: Plan, *, done: bool) -> dict[str, Any]:
     return {
         "host": host,
-        "place": str(wanted.place),
+        "place": str(installation.target),
         "done": done,
         "changes": [
-            {"path": str(one.path), "action": _action(one), "diff": _diff(one)}
-            for one in plan.changes
+            {"path": str(change.path), "action": _action(change), "diff": _diff(change)}
+            for change in plan.changes
         ],
-        "kept": [{"path": str(one.path), "why": one.why} for one in plan.kept],
-        "after": list(wanted.after),
+        "kept": [{"path": str(file.path), "why": file.why} for file in plan.kept],
+        "after": list(installation.after),
     }
 
 

@@ -28,7 +28,7 @@ def _always(_: dict[str, Any]) -> bool:
 
 def _is_question(payload: dict[str, Any]) -> bool:
     """Whether a prompt could be answered from memory."""
-    from bethink.agents.session import needs_no_memory  # start-up time: other events do without
+    from bethink.agents.session import needs_no_memory  # start-up time: only for this event
 
     prompt = payload.get("prompt")
     return isinstance(prompt, str) and not needs_no_memory(prompt)
@@ -51,8 +51,8 @@ class HookEvent(NamedTuple):
     host_name: str
     limit_s: float
     host_s: int
-    work: str
-    is_wanted: Callable[[dict[str, Any]], bool] = _always
+    handler: str
+    is_needed: Callable[[dict[str, Any]], bool] = _always
     tools: str = ""
     captures: bool = False
 
@@ -61,7 +61,9 @@ EVENTS = {
     event.name: event
     for event in (
         HookEvent("session-start", "SessionStart", 3.0, 5, "on_session_start"),
-        HookEvent("user-prompt-submit", "UserPromptSubmit", 0.5, 5, "on_user_prompt_submit", _is_question),
+        HookEvent(
+            "user-prompt-submit", "UserPromptSubmit", 0.5, 5, "on_user_prompt_submit", _is_question,
+        ),
         HookEvent(
             "post-tool-use", "PostToolUse", 3.0, 5, "on_post_tool_use", _is_edit,
             tools="|".join(sorted(_EDIT_TOOLS)), captures=True,
@@ -74,8 +76,8 @@ EVENTS = {
 
 MAX_BYTES = 1024 * 1024
 _PROCESS_START = time.monotonic()
-_ORPHAN_GRACE_S = 1.0  # beyond its limit, for a child whose parent is not there to end it
-_ASSUMED_START_S = 0.06  # an interpreter takes about this long to get here
+_ORPHAN_GRACE_S = 1.0  # beyond its limit, for a child whose parent was killed
+_ASSUMED_START_S = 0.06  # typical start-up time of the interpreter
 
 
 class WorkResult(NamedTuple):
@@ -105,7 +107,7 @@ def run_with_deadline(limit_s: float, work: Callable[[], str]) -> WorkResult:
     """Run the work in a child process; return its answer if it finishes in time."""
     deadline = time.monotonic() + limit_s
     if limit_s <= 0:
-        return WorkResult(None, "there was no time left")
+        return WorkResult(None, "no time left")
     if not hasattr(os, "fork"):
         return _run_in_thread(limit_s, work)
     reading, writing = os.pipe()
@@ -120,9 +122,9 @@ def run_with_deadline(limit_s: float, work: Callable[[], str]) -> WorkResult:
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     if answer is None:
-        return WorkResult(None, f"not done within {limit_s * 1000:.0f} ms")
+        return WorkResult(None, f"missed its deadline of {limit_s * 1000:.0f} ms")
     if status != 0:
-        return WorkResult(None, f"it ended with status {os.waitstatus_to_exitcode(status)}")
+        return WorkResult(None, f"ended with status {os.waitstatus_to_exitcode(status)}")
     return WorkResult(answer.decode("utf-8", "replace"))
 
 
@@ -137,15 +139,15 @@ def _run_child(work: Callable[[], str], write_fd: int, kill_after_s: float) -> N
     """In the child: write the complete answer and exit; no cleanup of the parent runs."""
     code = 1
     try:
-        # Where the host has killed the parent, the kernel ends the child all the same.
+        # If the host has killed the parent, the kernel still ends the child.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, kill_after_s)
         silence = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(silence, stream)
-        left = memoryview(work().encode("utf-8", "replace"))
-        while left:
-            left = left[os.write(write_fd, left) :]
+        unsent = memoryview(work().encode("utf-8", "replace"))
+        while unsent:
+            unsent = unsent[os.write(write_fd, unsent) :]
         code = 0
     finally:
         os._exit(code)
@@ -169,20 +171,20 @@ def _read_until(descriptor: int, deadline: float) -> bytes | None:
 
 def _run_in_thread(limit_s: float, work: Callable[[], str]) -> WorkResult:
     """Run the work on a daemon thread, where processes cannot fork."""
-    from threading import Thread  # start-up time: only where it is needed
+    from threading import Thread  # start-up time: only without fork
 
-    made: list[str] = []
-    thread = Thread(target=lambda: made.append(work()), daemon=True)
+    answers: list[str] = []
+    thread = Thread(target=lambda: answers.append(work()), daemon=True)
     thread.start()
     thread.join(limit_s)
     return (
-        WorkResult(made[0])
-        if made
-        else WorkResult(None, f"not done within {limit_s * 1000:.0f} ms")
+        WorkResult(answers[0])
+        if answers
+        else WorkResult(None, f"missed its deadline of {limit_s * 1000:.0f} ms")
     )
 
 
-# A host takes 2 for an order to stop what the user wanted, so a mistake here is a 1.
+# Hosts take exit code 2 as an order to block the user's action, so usage errors are 1.
 EXIT_USAGE = 1
 DEADLINE_VARIABLE = "BETHINK_HOOK_TIMEOUT_S"
 _MAX_DEADLINE_S = 600.0
@@ -192,54 +194,56 @@ def main(args: Sequence[str]) -> int:
     """Handle the event named by the arguments; 0 whatever the outcome."""
     if len(args) != 1 or args[0] not in EVENTS or sys.stdin.isatty():
         names = ", ".join(EVENTS)
-        sys.stderr.write(f"bethink hook takes an event ({names}) and a host's JSON as input\n")
+        sys.stderr.write(
+            f"bethink hook needs one event ({names}) and the host's JSON on standard input\n"
+        )
         return EXIT_USAGE
     event = EVENTS[args[0]]
     limit_s = _deadline_s(event)
     payload = _read_payload(event, limit_s)
-    if payload is None or not event.is_wanted(payload):
+    if payload is None or not event.is_needed(payload):
         return 0
-    done = run_with_deadline(limit_s - process_age_s(), lambda: _run_handler(event, payload))
-    if done.answer is None:
-        log_message(f"{event.name}: {done.why}")
-    elif done.answer:
-        _write_reply(event, done.answer)
+    result = run_with_deadline(limit_s - process_age_s(), lambda: _run_handler(event, payload))
+    if result.answer is None:
+        log_message(f"{event.name}: {result.why}")
+    elif result.answer:
+        _write_reply(event, result.answer)
     return 0
 
 
 def log_message(message: str) -> None:
     """Append a line to the hooks log."""
-    from bethink.config.paths import hooks_log, make_private_folder  # only when it is needed
+    from bethink.config.paths import hooks_log, make_private_folder  # only on errors
     from bethink.worker.files import LogFile
 
     try:
         path = hooks_log()
         make_private_folder(path.parent)
     except (OSError, RuntimeError):
-        return  # no home, or nowhere to write: a hook has nobody to tell
+        return  # no home folder, or not writable: there is no other place to report to
     LogFile(path, quiet=True)(message)
 
 
 def _deadline_s(event: HookEvent) -> float:
     """The event's deadline, unless the environment overrides it."""
     try:
-        given = float(os.environ.get(DEADLINE_VARIABLE) or event.limit_s)
+        limit_s = float(os.environ.get(DEADLINE_VARIABLE) or event.limit_s)
     except ValueError:
         return event.limit_s
-    return given if 0 < given <= _MAX_DEADLINE_S else event.limit_s
+    return limit_s if 0 < limit_s <= _MAX_DEADLINE_S else event.limit_s
 
 
 def _read_payload(event: HookEvent, limit_s: float) -> dict[str, Any] | None:
     """Read the host's JSON object; log and return None if it is invalid."""
-    came = read_input(limit_s - process_age_s())
+    data = read_input(limit_s - process_age_s())
     try:
-        told = None if came is None else json.loads(came)
+        payload = None if data is None else json.loads(data)
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, dict):
-        log_message(f"{event.name}: the host sent no JSON object")
+        payload = None
+    if not isinstance(payload, dict):
+        log_message(f"{event.name}: received no JSON object from the host")
         return None
-    return told
+    return payload
 
 
 def _run_handler(event: HookEvent, payload: dict[str, Any]) -> str:
@@ -248,31 +252,31 @@ def _run_handler(event: HookEvent, payload: dict[str, Any]) -> str:
 
     from bethink.errors import BethinkError
 
-    work = import_module("bethink.hooks.handlers")
+    handlers = import_module("bethink.hooks.handlers")
     try:
-        told: str = getattr(work, event.work)(payload)
+        context: str = getattr(handlers, event.handler)(payload)
     except (BethinkError, OSError) as error:
-        # By its kind alone: the words of an error may hold what was stored.
+        # Only the type: the message of an error may contain stored text.
         log_message(f"{event.name}: {type(error).__name__}")
         return ""
-    except Exception as error:  # noqa: BLE001 - the outermost loop of this surface
+    except Exception as error:  # noqa: BLE001 - the outermost handler of a hook
         log_message(f"{event.name}: a bug in Bethink: {_error_location(error)}")
         return ""
-    return told
+    return context
 
 
 def _error_location(error: Exception) -> str:
     """Type of an error and where it was raised."""
-    import traceback  # only a bug needs it
+    import traceback  # only on errors
 
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} in {os.path.basename(last.filename)}:{last.lineno}"  # noqa: PTH119
 
 
 def _write_reply(event: HookEvent, context: str) -> None:
-    said = {"hookEventName": event.host_name, "additionalContext": context}
-    body = json.dumps({"hookSpecificOutput": said, "suppressOutput": True}) + "\n"
+    output = {"hookEventName": event.host_name, "additionalContext": context}
+    body = json.dumps({"hookSpecificOutput": output, "suppressOutput": True}) + "\n"
     sys.stdout.flush()
-    left = memoryview(body.encode())
-    while left:
-        left = left[os.write(1, left) :]
+    unsent = memoryview(body.encode())
+    while unsent:
+        unsent = unsent[os.write(1, unsent) :]

@@ -27,17 +27,15 @@ if TYPE_CHECKING:
 
 
 HOST = "claude-code"
-# What a worker has for an answer: nearly all the time there is where nobody else could give
-# one in time (a heavy model, a machine so busy that loading our modules takes long), else so
-# much that there is time left to do without it.
+# How long to wait for the worker: nearly the whole deadline where this process could not
+# answer in time anyway (heavy models, a busy machine), otherwise short enough to leave time
+# for answering here.
 _WORKER_TIMEOUT_S = {"prompt": 0.38, "brief": 1.5}
 _WORKER_TIMEOUT_LIGHT_MODELS_S = {"prompt": 0.2, "brief": 1.5}
-_BUSY_START_S = (
-    0.1  # to get to where the worker is asked; a third of that where nothing else goes on
-)
+_BUSY_START_S = 0.1  # start-up time that indicates a busy machine; an idle one takes a third
 _CONTEXT_LOST_SOURCES = ("clear", "compact")
-_MAX_INLINE_TURNS = 40  # turns, which take less than the end of a session has
-_LARGE_TRANSCRIPT_BYTES = 4 * 1024 * 1024  # bytes of a transcript that nobody has looked at
+_MAX_INLINE_TURNS = 40  # turns that fit the deadline of session-end
+_LARGE_TRANSCRIPT_BYTES = 4 * 1024 * 1024  # bytes not yet captured
 
 
 def on_session_start(payload: Json) -> str:
@@ -50,13 +48,13 @@ def on_session_start(payload: Json) -> str:
     if not _has_memory(settings):
         return ""
     _warm_up(settings)
-    told = _request_worker("brief", payload, settings)
-    if told is None:
-        from bethink.agents.briefing import briefing  # start-up time: the worker does without
+    context = _request_worker("brief", payload, settings)
+    if context is None:
+        from bethink.agents.briefing import briefing  # start-up time: not with a worker
 
         with _open_memory(settings) as memory:
-            told = briefing(memory, payload)
-    return _record_given(told, settings, payload)
+            context = briefing(memory, payload)
+    return _record_given(context, settings, payload)
 
 
 def on_user_prompt_submit(payload: Json) -> str:
@@ -64,13 +62,13 @@ def on_user_prompt_submit(payload: Json) -> str:
     settings = _load_settings(payload)
     if settings is None or not _has_memory(settings):
         return ""
-    told = _request_worker("prompt", payload, settings)
-    if told is None:
-        from bethink.agents.prompt import prompt_context  # start-up time: see above
+    context = _request_worker("prompt", payload, settings)
+    if context is None:
+        from bethink.agents.prompt import prompt_context  # start-up time: not with a worker
 
         with _open_memory(settings) as memory:
-            told = prompt_context(memory, payload)
-    return _record_given(told, settings, payload)
+            context = prompt_context(memory, payload)
+    return _record_given(context, settings, payload)
 
 
 def _record_given(context: str, settings: Settings, payload: Json) -> str:
@@ -79,9 +77,9 @@ def _record_given(context: str, settings: Settings, payload: Json) -> str:
     Only now, not earlier: an answer that came too late was never delivered.
     """
     if context:
-        from bethink.agents.briefing import quoted_ids  # start-up time: most calls tell nothing
+        from bethink.agents.briefing import quoted_ids  # start-up time: most contexts are empty
 
-        # Where nothing can be noted (a full disk), twice is better than not at all.
+        # On a full disk, giving a memory twice is better than not at all.
         with suppress(OSError):
             _session_state(settings, payload).add_given(quoted_ids(context))
     return context
@@ -93,16 +91,16 @@ def on_post_tool_use(payload: Json) -> str:
     if settings is None or transcript is None or not _edits_project_file(payload, settings):
         return ""
     by_subagent = bool(_text_field(payload, "agent_id"))
-    work = {"transcript": str(transcript), "session": _session_id(payload)}
-    # An agent edits file after file, and waits for each of these.
-    left = not by_subagent and bool(_session_id(payload)) and _worker_available(settings)
-    if left and _enqueue("edits", work, settings):
+    job = {"transcript": str(transcript), "session": _session_id(payload)}
+    # The agent waits for every call of this hook, so hand it to the worker.
+    to_worker = not by_subagent and bool(_session_id(payload)) and _worker_available(settings)
+    if to_worker and _enqueue("edits", job, settings):
         return ""
-    from bethink.agents.capture import capture_edits  # start-up time: most edits end above
+    from bethink.agents.capture import capture_edits  # start-up time: not with a worker
 
     with _open_memory(settings) as memory:
-        subagents = _subagent_turn(payload, memory.now) if by_subagent else None
-        capture_edits(memory, transcript, session=_session_id(payload), subagent_turn=subagents)
+        subagent_turn = _subagent_turn(payload, memory.now) if by_subagent else None
+        capture_edits(memory, transcript, session=_session_id(payload), subagent_turn=subagent_turn)
     return ""
 
 
@@ -134,26 +132,26 @@ def _capture_session(payload: Json, *, session_ends: bool) -> str:
     settings, transcript = _load_settings(payload), _transcript_path(payload)
     if settings is None or transcript is None:
         return ""
-    work = {"transcript": str(transcript), "session": _session_id(payload), "host": HOST}
+    job = {"transcript": str(transcript), "session": _session_id(payload), "host": HOST}
     state = _session_state(settings, payload)
-    # So much that there may not be the time to find out how much it is.
-    much = (
+    # Too large even to count the turns within the deadline.
+    too_large = (
         session_ends and transcript.stat().st_size - state.captured.start > _LARGE_TRANSCRIPT_BYTES
     )
-    if much and _enqueue("capture", work, settings):
+    if too_large and _enqueue("capture", job, settings):
         return ""
     from bethink.agents.capture import capture, count_new_turns  # start-up time
 
     new = count_new_turns(state, transcript, _session_id(payload))
     if not new:
         return ""
-    left = _worker_available(settings) or (session_ends and new > _MAX_INLINE_TURNS)
-    if left and _enqueue("capture", work, settings):
+    to_worker = _worker_available(settings) or (session_ends and new > _MAX_INLINE_TURNS)
+    if to_worker and _enqueue("capture", job, settings):
         return ""
     with _open_memory(settings) as memory:
         capture(memory, transcript, session=_session_id(payload), host=HOST)
     if not session_ends:
-        # There was no worker, or it had ended meanwhile: the next prompt comes soon.
+        # No worker is running: start one for the next prompt.
         _warm_up(settings)
     return ""
 
@@ -168,7 +166,7 @@ def _session_state(settings: Settings, payload: Json) -> SessionState:
 
 
 def _open_memory(settings: Settings) -> Memory:
-    from bethink.memory import Memory  # heavy: not before there is something to do
+    from bethink.memory import Memory  # slow to import
 
     return Memory.open(settings=settings)
 
@@ -179,8 +177,8 @@ def _has_memory(settings: Settings) -> bool:
 
 
 def _edits_project_file(payload: Json, settings: Settings) -> bool:
-    told = payload.get("tool_input")
-    paths = told if isinstance(told, Mapping) else {}
+    tool_input = payload.get("tool_input")
+    paths = tool_input if isinstance(tool_input, Mapping) else {}
     path = _text_field(paths, "file_path") or _text_field(paths, "notebook_path")
     return (
         bool(path)
@@ -189,8 +187,8 @@ def _edits_project_file(payload: Json, settings: Settings) -> bool:
 
 
 def _transcript_path(payload: Json) -> Path | None:
-    told = _text_field(payload, "transcript_path")
-    path = Path(told).expanduser() if told else None
+    name = _text_field(payload, "transcript_path")
+    path = Path(name).expanduser() if name else None
     return path if path is not None and path.is_file() else None
 
 
@@ -207,18 +205,18 @@ def _request_worker(kind: str, payload: Json, settings: Settings) -> str | None:
     """Return the answer of a running worker; None if there is none."""
     if settings.worker == "off":
         return None
-    from bethink.worker.files import worker_paths  # start-up time: not everybody has one
+    from bethink.worker.files import worker_paths  # start-up time: only with a worker
 
-    place = worker_paths()
-    if not place.is_open:
+    paths = worker_paths()
+    if not paths.is_open:
         return None
     from bethink.worker import should_use_worker
     from bethink.worker.client import request_worker
 
-    alone = elapsed_s() > _BUSY_START_S or should_use_worker(settings)
-    limits_s = _WORKER_TIMEOUT_S if alone else _WORKER_TIMEOUT_LIGHT_MODELS_S
+    wait_for_worker = elapsed_s() > _BUSY_START_S or should_use_worker(settings)
+    limits_s = _WORKER_TIMEOUT_S if wait_for_worker else _WORKER_TIMEOUT_LIGHT_MODELS_S
     answer = request_worker(
-        kind, payload, settings=settings, deadline_s=limits_s[kind], start=False, place=place
+        kind, payload, settings=settings, deadline_s=limits_s[kind], start=False, place=paths
     )
     return answer if isinstance(answer, str) else None
 
@@ -244,7 +242,7 @@ def _warm_up(settings: Settings) -> None:
         enqueue_job("warm", {}, settings=settings)
 
 
-def _enqueue(kind: str, work: Json, settings: Settings) -> bool:
+def _enqueue(kind: str, job: Json, settings: Settings) -> bool:
     from bethink.worker.client import enqueue_job
 
-    return enqueue_job(kind, work, settings=settings)
+    return enqueue_job(kind, job, settings=settings)

@@ -26,7 +26,7 @@ def test_work_that_is_done_in_time_answers() -> None:
     """The whole answer comes back, however long it is."""
     done = ran("""
         text = "ä" * 400_000
-        print(within(20, lambda: text).answer == text, within(20, str).answer == "")
+        print(run_with_deadline(20, lambda: text).answer == text, run_with_deadline(20, str).answer == "")
     """)
 
     assert done.stdout == "True True\n", done.stderr
@@ -36,14 +36,16 @@ def test_work_that_takes_too_long_is_ended() -> None:
     """At the limit there is no answer, nobody is left working, and the reason is told."""
     begun = time.monotonic()
     done = ran("""
-        print(within(0.3, lambda: time.sleep(60) or "late"))
+        print(run_with_deadline(0.3, lambda: time.sleep(60) or "late"))
         try:
             os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
             print("nobody left")
     """)
 
-    assert done.stdout == "Outcome(answer=None, why='not done within 300 ms')\nnobody left\n"
+    assert (
+        done.stdout == "WorkResult(answer=None, why='missed its deadline of 300 ms')\nnobody left\n"
+    )
     assert time.monotonic() - begun < 30
 
 
@@ -53,7 +55,7 @@ def test_work_that_cannot_be_interrupted_is_ended_too() -> None:
         def stubborn():
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             return str(sum(range(10**11)))
-        print(within(0.3, stubborn).answer)
+        print(run_with_deadline(0.3, stubborn).answer)
     """)
 
     assert done.stdout == "None\n"
@@ -66,7 +68,7 @@ def test_a_child_ends_without_its_parent_too() -> None:
         def orphaned():
             os.kill(os.getppid(), signal.SIGKILL)
             time.sleep(50)
-        within(0.5, orphaned)
+        run_with_deadline(0.5, orphaned)
     """
     with subprocess.Popen(
         [sys.executable, "-c", _HEAD + textwrap.dedent(code)], pass_fds=[writing]
@@ -88,10 +90,10 @@ def test_work_that_fails_gives_no_answer() -> None:
             os.write(2, b"more noise")
             raise ValueError("no")
         answers = [
-            within(20, fails).answer,
-            within(20, lambda: os.kill(os.getpid(), signal.SIGSEGV) or "x").answer,
-            within(20, lambda: sys.exit(0)).answer,
-            within(20, lambda: 7).answer,
+            run_with_deadline(20, fails).answer,
+            run_with_deadline(20, lambda: os.kill(os.getpid(), signal.SIGSEGV) or "x").answer,
+            run_with_deadline(20, lambda: sys.exit(0)).answer,
+            run_with_deadline(20, lambda: 7).answer,
         ]
         print(answers)
     """)
@@ -101,12 +103,17 @@ def test_work_that_fails_gives_no_answer() -> None:
 
 def test_an_answer_without_end_is_none() -> None:
     """More than any host would take is not passed on."""
-    assert ran(f"print(within(20, lambda: 'x' * {MAX_BYTES + 1}).answer)").stdout == "None\n"
+    assert (
+        ran(f"print(run_with_deadline(20, lambda: 'x' * {MAX_BYTES + 1}).answer)").stdout
+        == "None\n"
+    )
 
 
 def test_no_time_is_no_answer() -> None:
     """Where the time is used up already, nothing is begun."""
-    done = ran("print(within(0, lambda: 'x').answer, within(-1, lambda: 'x').answer)")
+    done = ran(
+        "print(run_with_deadline(0, lambda: 'x').answer, run_with_deadline(-1, lambda: 'x').answer)"
+    )
 
     assert done.stdout == "None None\n"
 

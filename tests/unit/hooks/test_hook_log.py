@@ -16,8 +16,8 @@ def nobody(uid):
     raise KeyError(uid)
 
 pwd.getpwuid = nobody
-from bethink.hooks.dispatch import note
-note("stop: something")
+from bethink.hooks.dispatch import log_message
+log_message("stop: something")
 """
 
 
@@ -37,7 +37,7 @@ def test_without_a_home_there_is_silence() -> None:
 def test_a_log_that_cannot_be_written_is_silence(tmp_path: Path) -> None:
     """On a full disk, or where something else stands in its place, the host hears nothing."""
     (tmp_path / "bethink" / "hooks.log").mkdir(parents=True)
-    told = "from bethink.hooks.dispatch import note; note('stop: something')"
+    told = "from bethink.hooks.dispatch import log_message; log_message('stop: something')"
 
     ran = subprocess.run(
         [sys.executable, "-c", told],

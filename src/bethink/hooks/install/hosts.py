@@ -41,7 +41,7 @@ class Installation(NamedTuple):
     """
 
     host: str
-    place: Path
+    target: Path
     root: Path
     files: tuple[OwnedFile, ...] = ()
     entries: tuple[ConfigEntry, ...] = ()
@@ -72,11 +72,13 @@ def decode_file(path: Path, content: bytes) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise BadSetting(f"{path} is not UTF-8 text", remedy="nothing was changed") from error
+        raise BadSetting(
+            f"{path} is not UTF-8 text", remedy="convert it to UTF-8; nothing was changed"
+        ) from error
 
 
 PLUGIN_NAME = "bethink"
-_DESCRIPTION = "A memory for this project: recalled with every prompt, kept from every session."
+_DESCRIPTION = "Project memory: recalled with every prompt, captured from every session."
 
 
 def plugin_files(
@@ -113,13 +115,13 @@ def hook_settings(
 
 
 def _hook_entry(event: HookEvent, command: tuple[str, ...]) -> dict[str, Any]:
-    called = {
+    hook = {
         "type": "command",
         "command": command[0],
         "args": [*command[1:], "hook", event.name],
         "timeout": event.host_s,
     }
-    return ({"matcher": event.tools} if event.tools else {}) | {"hooks": [called]}
+    return ({"matcher": event.tools} if event.tools else {}) | {"hooks": [hook]}
 
 
 def _json_file(path: Path, content: dict[str, Any]) -> OwnedFile:
@@ -144,7 +146,7 @@ class InstallRequest(NamedTuple):
     project: Path | None
     home: Path
     env: Mapping[str, str]
-    words: tuple[str, ...]
+    command: tuple[str, ...]
     tools: str = ""
     space: str | None = None
     captures: bool = True
@@ -154,7 +156,7 @@ class Host(NamedTuple):
     """A host: its display name, its installation, and whether it supports projects."""
 
     title: str
-    wanted: Callable[[InstallRequest], Installation]
+    installation: Callable[[InstallRequest], Installation]
     has_projects: bool = True
 
 
@@ -162,8 +164,8 @@ def claude_code(request: InstallRequest) -> Installation:
     """A plugin in the skills folder, from where it is loaded without registration."""
     if request.space is not None:
         raise BadSetting(
-            "the plugin uses the memory of the project it is in",
-            remedy=f'space = "{request.space}" in the project\'s bethink.toml names another',
+            "the Claude Code plugin always uses the project's own space",
+            remedy=f'set space = "{request.space}" in the project\'s bethink.toml instead',
         )
     if request.project is not None:
         home = request.project / ".claude"
@@ -178,24 +180,24 @@ def claude_code(request: InstallRequest) -> Installation:
         place,
         root,
         files=plugin_files(
-            place, request.words, mcp=_server_command(request), captures=request.captures
+            place, request.command, mcp=_server_command(request), captures=request.captures
         ),
         after=(
-            "Claude Code loads it with its next session, as bethink@skills-dir"
+            "Claude Code loads it in its next session, as bethink@skills-dir"
             + (", once the project's folder is trusted" if request.project else ""),
-            "claude plugin list shows it; claude plugin disable bethink@skills-dir rests it",
+            "claude plugin list shows it; claude plugin disable bethink@skills-dir turns it off",
         ),
     )
 
 
 def cursor(request: InstallRequest) -> Installation:
     """An entry in Cursor's list of MCP servers."""
-    # Cursor starts a user's servers in the home folder, and says in a variable where it is.
+    # Cursor starts user-level servers in the home folder; this variable names the project.
     server = _server_entry(request)
     if request.space is None:
         server |= {"env": {_PROJECT_VARIABLE: "${workspaceFolder}"}}
     path = (request.project or request.home) / ".cursor" / "mcp.json"
-    after = ("restart Cursor, then look at Settings, MCP",)
+    after = ("restart Cursor, then check Settings, MCP",)
     return _mcp_list_installation("cursor", path, request.project or request.home, server, after)
 
 
@@ -221,7 +223,7 @@ def codex(request: InstallRequest) -> Installation:
         folder, root = request.home / ".codex", request.home
     path = folder / "config.toml"
     entry = ConfigEntry(path, ("mcp_servers", _NAME), _server_entry(request))
-    after = ("Codex has it with its next session; /mcp shows it",)
+    after = ("Codex loads it in its next session; /mcp shows it",)
     return Installation("codex", path, root, entries=(entry,), after=after)
 
 
@@ -236,18 +238,20 @@ HOSTS = {
 def own_command() -> tuple[str, ...]:
     """The command by which a host, with its own PATH, starts this installation."""
     if not sys.executable:
-        raise BadSetting("nobody knows how to start Bethink here", remedy="--command COMMAND")
+        raise BadSetting(
+            "cannot find the command that starts Bethink", remedy="give it with --command"
+        )
     script = Path(sys.executable).with_name("bethink.exe" if sys.platform == "win32" else _NAME)
     if script.is_file():
         return (str(script),)
-    # -P: a folder that an agent works in must not be able to bring modules of its own.
+    # -P: modules in the agent's working folder must not be imported.
     return (sys.executable, "-P", "-m", _NAME)
 
 
 def _server_command(request: InstallRequest) -> tuple[str, ...]:
     space = ("--space", request.space) if request.space else ()
     tools = ("--tools", request.tools) if request.tools else ()
-    return (*request.words, "mcp", *space, *tools)
+    return (*request.command, "mcp", *space, *tools)
 
 
 def _server_entry(request: InstallRequest) -> dict[str, Any]:

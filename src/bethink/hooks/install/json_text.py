@@ -62,12 +62,12 @@ def parse_json(text: str) -> Any:
 def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key stands twice in one object")
+        raise ValueError("an object has the same key twice")
     return found
 
 
 def _reject_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def look_up(value: Any, keys: Keys) -> Any:
@@ -81,19 +81,19 @@ def look_up(value: Any, keys: Keys) -> Any:
 
 def set_key(text: str, keys: Keys, value: Any) -> str:
     """Return the text with the value under that path, missing parents created."""
-    meant = parse_json(text)
+    parsed = parse_json(text)
     if not text.removeprefix("\ufeff").strip():
-        whole = _nested(keys, value)
-        return f"{text}{json.dumps(whole, indent=2, ensure_ascii=False)}\n"
-    wanted = _with_value(meant, keys, value)
+        document = _nested(keys, value)
+        return f"{text}{json.dumps(document, indent=2, ensure_ascii=False)}\n"
+    expected = _with_value(parsed, keys, value)
     new = _insert_value(text, keys, value)
-    return _require_equal(new, wanted)
+    return _require_equal(new, expected)
 
 
 def remove_key(text: str, keys: Keys) -> str:
     """Return the text without that path of keys; its parents stay."""
-    meant = parse_json(text)
-    if look_up(meant, keys) is None:
+    parsed = parse_json(text)
+    if look_up(parsed, keys) is None:
         return text
     inner = _locate_object(text, keys[:-1])
     member = inner.named(keys[-1])
@@ -102,16 +102,16 @@ def remove_key(text: str, keys: Keys) -> str:
     place = inner.members.index(member)
     start = inner.members[place - 1].end if place else inner.start + 1
     if place == 0 and len(inner.members) > 1:
-        # The first of several: what stood before it stands before the next one.
+        # The first of several: keep the whitespace before it for the next one.
         start, end = member.start, inner.members[1].start
     else:
         end = inner.end - 1 if len(inner.members) == 1 else member.end
-    return _require_equal(text[:start] + text[end:], _without_value(meant, keys))
+    return _require_equal(text[:start] + text[end:], _without_value(parsed, keys))
 
 
 def _require_equal(text: str, expected: Any) -> str:
     if parse_json(text) != expected:
-        raise BadSetting("it cannot be changed safely", remedy="edit the file by hand")
+        raise BadSetting("cannot change it safely", remedy="edit the file by hand")
     return text
 
 
@@ -123,7 +123,7 @@ def _nested(keys: Keys, value: Any) -> Any:
 
 def _with_value(parsed: Any, keys: Keys, value: Any) -> Any:
     if not isinstance(parsed, dict):
-        raise BadSetting(f"what holds {keys[0]!r} is no object")
+        raise BadSetting(f"the parent of {keys[0]!r} is not an object")
     rest = keys[1:]
     inner = _with_value(parsed.get(keys[0], {}), rest, value) if rest else value
     return {**parsed, keys[0]: inner}
@@ -209,7 +209,7 @@ def _skip_whitespace(text: str, at: int) -> int:
 def _scan_object(text: str, at: int) -> _Object:
     """Scan the object that begins here; the text is known to be JSON."""
     if text[at : at + 1] != "{":
-        raise BadSetting("what should be an object is none")
+        raise BadSetting("expected an object")
     members: list[_Member] = []
     place = _skip_whitespace(text, at + 1)
     while text[place] != "}":

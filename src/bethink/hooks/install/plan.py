@@ -45,16 +45,16 @@ class Patch(NamedTuple):
 def make_patch(before: bytes, after: bytes) -> Patch:
     """Compute the patch from one content to the other."""
     start = _common_prefix_length(before, after)
-    # The ends must not reach back into what the beginnings have taken.
+    # The common suffix must not overlap the common prefix.
     most = min(len(before), len(after)) - start
     same = _common_prefix_length(before[::-1][:most], after[::-1][:most])
     return Patch(start, before[start : len(before) - same], after[start : len(after) - same])
 
 
-def _common_prefix_length(one: bytes, other: bytes) -> int:
+def _common_prefix_length(first: bytes, other: bytes) -> int:
     """Length of the common prefix."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(first, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(first), len(other)))
 
 
 def content_hash(content: bytes) -> str:
@@ -75,7 +75,7 @@ def resolve_within(path: Path, root: Path) -> Path:
     """
     real = Path(os.path.realpath(path))
     if not real.is_relative_to(os.path.realpath(root)):
-        raise BadSetting(f"{path} leads to {real}, outside of {root}")
+        raise BadSetting(f"{path} is a link to {real}, outside {root}; refusing to write there")
     if real.exists() and not real.is_file():
         raise BadSetting(f"{path} is not a file")
     return real
@@ -89,7 +89,7 @@ def read_file(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise BadSetting(f"{path} cannot be read: {error.strerror}") from error
+        raise BadSetting(f"cannot read {path}: {error.strerror}") from error
     if len(content) > _MAX_FILE_BYTES:
         raise BadSetting(f"{path} is larger than {_MAX_FILE_BYTES:,} bytes")
     return content
@@ -109,14 +109,14 @@ def write_file(path: Path, content: bytes, mode: int) -> None:
     """Replace a file atomically; an existing one keeps its permissions and owner."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        there = path.stat() if path.exists() else None
-        if there is not None:
-            mode = there.st_mode & 0o777
-        # Not root's all at once, where a user runs this as root.
-        owner = None if there is None else (there.st_uid, there.st_gid)
+        existing = path.stat() if path.exists() else None
+        if existing is not None:
+            mode = existing.st_mode & 0o777
+        # Keep the owner when the command runs as root.
+        owner = None if existing is None else (existing.st_uid, existing.st_gid)
         atomic_replace(path, content, mode=mode, owner=owner)
     except OSError as error:
-        raise BadSetting(f"{path} cannot be written: {error.strerror}") from error
+        raise BadSetting(f"cannot write {path}: {error.strerror}") from error
 
 
 def remove_file(path: Path) -> None:
@@ -124,12 +124,12 @@ def remove_file(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        raise BadSetting(f"{path} cannot be removed: {error.strerror}") from error
+        raise BadSetting(f"cannot remove {path}: {error.strerror}") from error
 
 
 def remove_empty_folders(folders: list[Path]) -> None:
     """Remove empty folders, innermost first."""
-    for folder in sorted(folders, key=lambda one: len(one.parts), reverse=True):
+    for folder in sorted(folders, key=lambda folder: len(folder.parts), reverse=True):
         if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
             folder.rmdir()
 
@@ -161,12 +161,12 @@ class Manifest(NamedTuple):
     version: str = ""
 
     def of(self, path: Path) -> WrittenFile | None:
-        return next((one for one in self.files if one.path == path), None)
+        return next((file for file in self.files if file.path == path), None)
 
 
-def manifest_path(host: str, place: Path, env: Mapping[str, str]) -> Path:
+def manifest_path(host: str, target: Path, env: Mapping[str, str]) -> Path:
     """Path of the manifest for an installation into this target."""
-    key = hashlib.sha256(str(place).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    key = hashlib.sha256(str(target).encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return config_folder(env) / "installed" / f"{host}-{key}.json"
 
 
@@ -176,13 +176,13 @@ def read_manifest(path: Path) -> Manifest:
     if content is None:
         return Manifest()
     try:
-        told = json.loads(content)
-        if told["format"] != _FORMAT:
+        document = json.loads(content)
+        if document["format"] != _FORMAT:
             raise BadSetting(f"{path} was written by a newer Bethink", remedy="update Bethink")
         return Manifest(
-            tuple(_file_from_json(one) for one in told["files"]),
-            tuple(Path(one) for one in told["folders"]),
-            str(told["version"]),
+            tuple(_file_from_json(file) for file in document["files"]),
+            tuple(Path(folder) for folder in document["folders"]),
+            str(document["version"]),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise BadSetting(f"{path} is damaged", remedy=f"remove {path}") from error
@@ -193,21 +193,21 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
     if not manifest.files:
         remove_file(path)
         return
-    told = {
+    document = {
         "format": _FORMAT,
         "version": manifest.version,
-        "files": [_file_to_json(one) for one in manifest.files],
+        "files": [_file_to_json(file) for file in manifest.files],
         "folders": [str(folder) for folder in manifest.folders],
     }
-    write_file(path, json.dumps(told, indent=2).encode() + b"\n", PRIVATE_MODE)
+    write_file(path, json.dumps(document, indent=2).encode() + b"\n", PRIVATE_MODE)
 
 
 def _file_to_json(written: WrittenFile) -> dict[str, Any]:
-    told = written._asdict() | {"path": str(written.path), "keys": list(written.keys)}
+    document = written._asdict() | {"path": str(written.path), "keys": list(written.keys)}
     if written.patch is not None:
         removed, inserted = (base64.b64encode(part).decode() for part in written.patch[1:])
-        told["patch"] = [written.patch.offset, removed, inserted]
-    return told
+        document["patch"] = [written.patch.offset, removed, inserted]
+    return document
 
 
 def _file_from_json(value: dict[str, Any]) -> WrittenFile:
@@ -262,31 +262,32 @@ class _FileStep(NamedTuple):
 def plan_install(installation: Installation, known: Manifest, *, force: bool = False) -> Plan:
     """Plan an installation; files the user changed or created are kept, unless forced."""
     files = [
-        one._replace(path=resolve_within(one.path, installation.root)) for one in installation.files
+        file._replace(path=resolve_within(file.path, installation.root))
+        for file in installation.files
     ]
     entries = [
-        one._replace(path=resolve_within(one.path, installation.root))
-        for one in installation.entries
+        entry._replace(path=resolve_within(entry.path, installation.root))
+        for entry in installation.entries
     ]
-    steps = [_plan_owned_file(one, known.of(one.path), force=force) for one in files]
-    steps += [_plan_entry(one, known.of(one.path), force=force) for one in entries]
-    here = {one.path for one in files} | {one.path for one in entries}
-    steps += [_plan_removal(one, force=force) for one in known.files if one.path not in here]
-    made = [
+    steps = [_plan_owned_file(file, known.of(file.path), force=force) for file in files]
+    steps += [_plan_entry(entry, known.of(entry.path), force=force) for entry in entries]
+    planned = {file.path for file in files} | {entry.path for entry in entries}
+    steps += [_plan_removal(old, force=force) for old in known.files if old.path not in planned]
+    created = [
         folder
         for step in steps
         if step.change is not None and step.change.before is None
         for folder in missing_folders(step.change.path)
     ]
-    folders = tuple(dict.fromkeys((*known.folders, *made)))
+    folders = tuple(dict.fromkeys((*known.folders, *created)))
     return _collect_plan(steps, Manifest(_written_files(steps), folders, __version__))
 
 
 def plan_uninstall(known: Manifest, root: Path, *, force: bool = False) -> Plan:
     """Plan a removal: exactly what was written and has not changed since."""
-    for one in known.files:
-        resolve_within(one.path, root)
-    steps = [_plan_removal(one, force=force) for one in known.files]
+    for file in known.files:
+        resolve_within(file.path, root)
+    steps = [_plan_removal(file, force=force) for file in known.files]
     left = _written_files(steps)
     plan = _collect_plan(steps, Manifest(left, known.folders if left else (), known.version))
     return plan._replace(emptied=known.folders)
@@ -296,7 +297,7 @@ def apply_plan(plan: Plan) -> None:
     """Apply the plan; refuse if a file has changed since planning."""
     for change in plan.changes:
         if read_file(change.path) != change.before:
-            raise BadSetting(f"{change.path} has changed meanwhile", remedy="try again")
+            raise BadSetting(f"{change.path} changed while this command ran", remedy="try again")
     for change in plan.changes:
         if change.after is None:
             remove_file(change.path)
@@ -323,27 +324,27 @@ def _plan_owned_file(file: OwnedFile, known: WrittenFile | None, *, force: bool)
     intact = known is not None and current is not None and known.mark == content_hash(current)
     if current is None or intact or force:
         return _FileStep(Change(file.path, current, file.content), written=ours)
-    why = "changed since it was installed" if known else "there is another file already"
+    why = "changed since it was installed" if known else "another file is already there"
     return _FileStep(kept=KeptFile(file.path, why), written=known)
 
 
 def _plan_entry(entry: ConfigEntry, known: WrittenFile | None, *, force: bool) -> _FileStep:
     path, keys = entry.path, entry.keys
     content = read_file(path)
-    there = look_up(_parse_file(path, content), keys)
-    if there == entry.value:
+    current = look_up(_parse_file(path, content), keys)
+    if current == entry.value:
         return _FileStep(written=known)
-    ours = known is not None and known.value == there
-    if there is not None and not ours and not force:
+    ours = known is not None and known.value == current
+    if current is not None and not ours and not force:
         return _FileStep(
-            kept=KeptFile(path, f"it has an entry {keys[-1]} of its own"), written=known
+            kept=KeptFile(path, f"it already has another entry {keys[-1]}"), written=known
         )
     before = _revert_content(content, known) if known is not None else content
     text = decode_file(path, before or b"")
     after = _with_file_in_error(
         path, lambda: file_format(path).set_entry(text, keys, entry.value)
     ).encode()
-    meant = _parse_file(path, before)
+    parsed = _parse_file(path, before)
     written = WrittenFile(
         path,
         content_hash(after),
@@ -351,7 +352,7 @@ def _plan_entry(entry: ConfigEntry, known: WrittenFile | None, *, force: bool) -
         patch=None if before is None else make_patch(before, after),
         keys=keys,
         value=dict(entry.value),
-        parents=sum(look_up(meant, keys[:depth]) is not None for depth in range(1, len(keys))),
+        parents=sum(look_up(parsed, keys[:depth]) is not None for depth in range(1, len(keys))),
     )
     return _FileStep(Change(path, content, after, PRIVATE_MODE), written=written)
 
@@ -365,11 +366,13 @@ def _plan_removal(known: WrittenFile, *, force: bool) -> _FileStep:
             return _FileStep(Change(known.path, current, None))
         kept = KeptFile(known.path, "changed since it was installed")
         return _FileStep(kept=kept, written=known)
-    there = look_up(_parse_file(known.path, current), known.keys)
-    if there is None:
+    value = look_up(_parse_file(known.path, current), known.keys)
+    if value is None:
         return _FileStep()
-    if there != known.value and not force:
-        kept = KeptFile(known.path, f"its entry {known.keys[-1]} was changed since")
+    if value != known.value and not force:
+        kept = KeptFile(
+            known.path, f"its entry {known.keys[-1]} was changed since it was installed"
+        )
         return _FileStep(kept=kept, written=known)
     return _FileStep(Change(known.path, current, _revert_content(current, known), PRIVATE_MODE))
 
@@ -385,15 +388,15 @@ def _revert_content(content: bytes | None, known: WrittenFile) -> bytes | None:
     if known.mark == content_hash(content):
         return known.patch.undone(content) if known.patch is not None else None
     path, keys = known.path, known.keys
-    notation, text = file_format(path), decode_file(path, content)
+    format_, text = file_format(path), decode_file(path, content)
     for depth in range(len(keys), known.parents, -1):
-        inner = look_up(notation.parse(text), keys[:depth])
+        inner = look_up(format_.parse(text), keys[:depth])
         if depth < len(keys) and inner != {}:
             break
         text = _with_file_in_error(
-            path, lambda at=depth, now=text: notation.remove_entry(now, keys[:at])
+            path, lambda at=depth, now=text: format_.remove_entry(now, keys[:at])
         )
-    empty = known.created and notation.parse(text) == {}
+    empty = known.created and format_.parse(text) == {}
     return None if empty else text.encode()
 
 
@@ -407,5 +410,5 @@ def _with_file_in_error(path: Path, work: Any) -> Any:
     try:
         return work()
     except BadSetting as error:
-        remedy = error.remedy or "nothing was changed; mend the file first"
+        remedy = error.remedy or "fix the file first; nothing was changed"
         raise BadSetting(f"{path}: {error.message}", remedy=remedy) from error
