@@ -12,13 +12,13 @@ from bethink.worker.process import run_detached
 
 def main() -> int:
     """Parse the worker's paths from the arguments and start it."""
-    words = ArgumentParser(prog="python -m bethink.worker")
-    words.add_argument("--folder", type=Path, required=True)
-    words.add_argument("--state", type=Path, required=True)
-    words.add_argument("--key", required=True)
-    words.add_argument("--idle", type=int, required=True)
-    given = words.parse_args()
-    return run_detached(WorkerPaths(given.folder, given.state, given.key), given.idle)
+    parser = ArgumentParser(prog="python -m bethink.worker")
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--state", type=Path, required=True)
+    parser.add_argument("--key", required=True)
+    parser.add_argument("--idle", type=int, required=True)
+    options = parser.parse_args()
+    return run_detached(WorkerPaths(options.folder, options.state, options.key), options.idle)
 
 
 if __name__ == "__main__":

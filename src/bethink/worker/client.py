@@ -35,7 +35,7 @@ from bethink.worker.transport import (
 __all__ = ["control_worker", "enqueue_job", "ensure_worker", "request_worker", "should_use_worker"]
 
 
-# What the process that starts says: its worker listens, or one was there already.
+# Exit codes of the starting process: ready means that its worker or another one listens.
 EXIT_READY = 0
 EXIT_NOT_STARTED = 3
 _START_POLL_S = 0.004
@@ -49,15 +49,15 @@ def start_worker(paths: WorkerPaths, idle_s: int, *, wait_s: float) -> bool:
     """
     if not sys.executable:
         return False
-    words = [
+    command = [
         *(sys.executable, "-P", "-m", "bethink.worker"),
         *("--folder", str(paths.folder), "--state", str(paths.state)),
         *("--key", paths.key, "--idle", str(idle_s)),
     ]
     try:
-        return _spawn(words, paths, wait_s)
+        return _spawn(command, paths, wait_s)
     except OSError:
-        return False  # not allowed, or no room for another process: then without
+        return False  # not allowed, or no resources for a process: work without it
 
 
 if sys.platform == "win32":
@@ -65,16 +65,20 @@ if sys.platform == "win32":
 
     _started: list[subprocess.Popen[bytes]] = []
 
-    def _spawn(words: list[str], place: WorkerPaths, wait_s: float) -> bool:
+    def _spawn(command: list[str], place: WorkerPaths, wait_s: float) -> bool:
         """Start the process, which opens the socket, forks the worker and exits.
 
         Once it has exited, a worker is listening, and it is not our child.
         """
         flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
-        nothing = subprocess.DEVNULL
+        null_streams = subprocess.DEVNULL
         _started.append(
-            subprocess.Popen(  # noqa: S603 - our own program, by its whole path
-                words, stdin=nothing, stdout=nothing, stderr=nothing, creationflags=flags
+            subprocess.Popen(  # noqa: S603 - our own program, by its absolute path
+                command,
+                stdin=null_streams,
+                stdout=null_streams,
+                stderr=null_streams,
+                creationflags=flags,
             )
         )
         deadline = time.monotonic() + wait_s
@@ -86,41 +90,45 @@ if sys.platform == "win32":
 
 else:
 
-    def _spawn(words: list[str], _: WorkerPaths, wait_s: float) -> bool:
+    def _spawn(command: list[str], _: WorkerPaths, wait_s: float) -> bool:
         """Start the process, which opens the socket, forks the worker and exits.
 
         Once it has exited, a worker is listening, and it is not our child.
         """
-        nothing = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
-        pid = os.posix_spawn(words[0], words, os.environ, file_actions=nothing)
+        null_streams = [
+            (os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)
+        ]
+        pid = os.posix_spawn(command[0], command, os.environ, file_actions=null_streams)
         if wait_s <= 0:
-            Thread(target=_end_of, args=(pid, 0), name="bethink-starting", daemon=True).start()
+            Thread(
+                target=_wait_for_exit, args=(pid, 0), name="bethink-starting", daemon=True
+            ).start()
             return False
         deadline = time.monotonic() + wait_s
         while time.monotonic() < deadline:
-            code = _end_of(pid, os.WNOHANG)
+            code = _wait_for_exit(pid, os.WNOHANG)
             if code is not None:
                 return code == EXIT_READY
             time.sleep(_START_POLL_S)
-        Thread(target=_end_of, args=(pid, 0), name="bethink-starting", daemon=True).start()
+        Thread(target=_wait_for_exit, args=(pid, 0), name="bethink-starting", daemon=True).start()
         return False
 
-    def _end_of(pid: int, options: int) -> int | None:
+    def _wait_for_exit(pid: int, options: int) -> int | None:
         """Exit code of a process that we started; None while it is running."""
         try:
             ended, status = os.waitpid(pid, options)
         except ChildProcessError:
-            return EXIT_READY  # somebody else has waited for it; calling will show
+            return EXIT_READY  # reaped elsewhere; connecting will show whether it listens
         return os.waitstatus_to_exitcode(status) if ended else None
 
 
 REPLY_TIMEOUT_S = 30.0
 START_TIMEOUT_S = 12.0
 _WAKE_TIMEOUT_S = 0.25
-_HANG_THRESHOLD_S = 5.0  # who waited less long cannot know
+_HANG_THRESHOLD_S = 5.0  # a shorter wait does not prove a hang
 NoteCallback = Callable[[str], None]
 
-# What a worker that is there may say instead of an answer.
+# Errors that a running worker may return instead of an answer.
 OTHER_VERSION = "version"
 OTHER_ENVIRONMENT = "environment"
 
@@ -156,23 +164,23 @@ def request_worker(
             "payload": payload,
         }
         reply = _exchange(request, place, deadline)
-        if start and (reply is None or reply.get("no") == OTHER_VERSION):
-            patience_s = min(START_TIMEOUT_S, deadline - time.monotonic())
-            if start_worker(place, settings.worker_idle, wait_s=patience_s):
+        if start and (reply is None or reply.get("error") == OTHER_VERSION):
+            timeout_s = min(START_TIMEOUT_S, deadline - time.monotonic())
+            if start_worker(place, settings.worker_idle, wait_s=timeout_s):
                 reply = _exchange(request, place, deadline)
     except TimeoutError:
-        note(f"the worker has not answered for {deadline_s:g} seconds")
+        note(f"the worker did not answer within {deadline_s:g} seconds")
         if deadline_s >= _HANG_THRESHOLD_S:
             _stop_if_hung(place, note)
         return None
     except (OSError, FrameError, BethinkError) as error:
-        note(f"the worker was not to be asked: {error}")
+        note(f"could not reach the worker: {error}")
         return None
     if reply is None:
-        note("no worker could be started" if start else "there is no worker")
+        note("could not start a worker" if start else "no worker is running")
         return None
     if "answer" not in reply:
-        note(f"the worker would not: {reply.get('told', reply.get('no', 'nothing said'))}")
+        note(f"the worker refused: {reply.get('message', reply.get('error', 'no reason'))}")
         return None
     return reply["answer"]
 
@@ -196,29 +204,29 @@ def enqueue_job(
     place = place or worker_paths()
     spool = Spool(place.spool)
     try:
-        handed = QueuedJob(kind, settings_to_json(settings), payload, environment_hash(settings))
-        spool.put(handed)
+        job = QueuedJob(kind, settings_to_json(settings), payload, environment_hash(settings))
+        spool.put(job)
     except (OSError, BethinkError) as error:
-        note(f"nothing could be handed over: {error}")
+        note(f"could not queue the job: {error}")
         return False
-    reply = _wake_worker(handed, place)
+    reply = _wake_worker(job, place)
     if "answer" in reply:
         return True
-    if reply.get("no") == OTHER_ENVIRONMENT:
-        note("the worker's models would be asked in another environment")
+    if reply.get("error") == OTHER_ENVIRONMENT:
+        note("the worker runs in another environment")
         return False
     start_worker(place, settings.worker_idle, wait_s=0)
     if spool.is_stalled():
-        note("nobody works off what was handed over")
+        note("no worker processes the queue")
         return False
     return True
 
 
 def _wake_worker(job: QueuedJob, place: WorkerPaths) -> Json:
     """Notify the worker of a queued job; empty where there is none."""
-    told = {"kind": "wake", "settings": job.settings, "environment": job.environment}
+    request = {"kind": "wake", "settings": job.settings, "environment": job.environment}
     try:
-        return _exchange(told, place, time.monotonic() + _WAKE_TIMEOUT_S) or {}
+        return _exchange(request, place, time.monotonic() + _WAKE_TIMEOUT_S) or {}
     except (OSError, FrameError):
         return {}
 
@@ -240,7 +248,7 @@ def ensure_worker(settings: Settings, place: WorkerPaths | None = None) -> Json 
     place = place or worker_paths()
     found = control_worker("status", place)
     if found is None and start_worker(place, settings.worker_idle, wait_s=START_TIMEOUT_S):
-        # It listens, and has still to load what it needs for an answer.
+        # It listens, but still has to load what it needs to answer.
         found = control_worker("status", place, deadline_s=START_TIMEOUT_S)
     return found if isinstance(found, dict) else None
 
@@ -252,10 +260,8 @@ def _stop_if_hung(place: WorkerPaths, note: NoteCallback) -> None:
     timeout; the next caller starts another.
     """
     if control_worker("ping", place) is None:
-        # only a worker that hangs needs it
-
         stop_worker(place)
-        note("the worker hung, and was ended")
+        note("the worker hung and was stopped")
 
 
 def _exchange(request: Json, place: WorkerPaths, deadline: float) -> Json | None:
@@ -297,7 +303,7 @@ def _signal_and_wait(place: WorkerPaths, signal_number: int, timeout_s: float) -
         try:
             os.kill(pid, signal_number)
         except ProcessLookupError:
-            return True  # gone just now
+            return True  # it has just exited
     return _wait_until_unlocked(place, timeout_s)
 
 

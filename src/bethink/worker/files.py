@@ -19,7 +19,7 @@ from typing import NamedTuple, TextIO
 
 from bethink.config.paths import APP_NAME, data_folder, make_private_folder, state_folder
 
-# A socket's path has room for 104 to 108 bytes, whatever the file system allows.
+# The path of a Unix socket is limited to 104 to 108 bytes.
 _MAX_SOCKET_PATH = 100
 HAS_UNIX_SOCKETS = hasattr(socket, "AF_UNIX") and sys.platform != "win32"
 
@@ -43,7 +43,7 @@ class WorkerPaths(NamedTuple):
     @property
     def is_open(self) -> bool:
         """Whether a worker is listening; False where the folder cannot be read."""
-        # Not Path's own test: before Python 3.14 it raises where a parent is closed to us.
+        # Not Path.exists: before Python 3.14 it raises where a parent folder is not readable.
         return os.path.exists(self.socket_path)  # noqa: PTH110
 
     @property
@@ -68,8 +68,8 @@ def worker_paths() -> WorkerPaths:
     other's the answer it would have computed itself.
     """
     state = state_folder().absolute()
-    told = f"{installation_id()}\n{state}\n{data_folder().absolute()}"
-    key = hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:12]
+    identity = f"{installation_id()}\n{state}\n{data_folder().absolute()}"
+    key = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:12]
     return WorkerPaths(_runtime_folder(state, key), state, key)
 
 
@@ -84,10 +84,14 @@ def _runtime_folder(state: Path, key: str) -> Path:
 
     A short temporary folder where a socket path would be too long.
     """
-    given = os.environ.get("XDG_RUNTIME_DIR", "")
-    usual = Path(given) / APP_NAME if given and _is_own_folder(Path(given)) else state / "run"
-    if len(os.fsencode(usual / f"{key}.sock")) <= _MAX_SOCKET_PATH:
-        return usual
+    runtime_dir = os.environ.get("XDG_RUNTIME_DIR", "")
+    folder = (
+        Path(runtime_dir) / APP_NAME
+        if runtime_dir and _is_own_folder(Path(runtime_dir))
+        else state / "run"
+    )
+    if len(os.fsencode(folder / f"{key}.sock")) <= _MAX_SOCKET_PATH:
+        return folder
     import tempfile  # start-up time: few paths are that long
 
     mark = hashlib.sha256(os.fsencode(state)).hexdigest()[:8]
@@ -106,7 +110,7 @@ def require_private(folder: Path) -> None:
         return
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        raise PermissionError(f"{folder} is not a folder of ours")
+        raise PermissionError(f"{folder} is not a folder of this user")
     if found.st_mode & 0o077:
         folder.chmod(0o700)
 
@@ -133,7 +137,7 @@ if sys.platform == "win32":
 
     def _try(handle: int) -> bool:
         try:
-            # Far behind the content, so that others can read that.
+            # Far behind the content, so that other processes can read it.
             os.lseek(handle, 1 << 20, os.SEEK_SET)
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -191,13 +195,13 @@ def is_locked(path: Path) -> bool:
 def lock_holder(path: Path) -> int | None:
     """Return the id of the process that holds the lock, if it is recorded."""
     try:
-        told = path.read_bytes()[:16]
+        content = path.read_bytes()[:16]
     except OSError:
         return None
-    return int(told) if told.isdigit() and is_locked(path) else None
+    return int(content) if content.isdigit() and is_locked(path) else None
 
 
-MAX_LOG_BYTES = 256 * 1024  # bytes; the log before is kept once
+MAX_LOG_BYTES = 256 * 1024  # bytes; one previous log is kept
 
 
 class LogFile:

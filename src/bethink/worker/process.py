@@ -12,35 +12,35 @@ from bethink.worker.client import EXIT_NOT_STARTED, EXIT_READY, control_worker
 from bethink.worker.files import LogFile, WorkerPaths, acquire_lock, make_private, write_lock_pid
 from bethink.worker.transport import Listener, listen
 
-_LOCK_TIMEOUT_S = 3.0  # for a worker that is just ending
+_LOCK_TIMEOUT_S = 3.0  # for a worker that is just stopping
 _LOCK_RETRY_S = 0.02
 
 
 def run_detached(place: WorkerPaths, idle_s: int) -> int:
     """Open the socket, fork the worker and return; the worker itself never returns."""
     _detach_from_parent()
-    taken = _acquire_and_listen(place)
-    if isinstance(taken, int):
-        return taken
-    handle, listener = taken
+    acquired = _acquire_and_listen(place)
+    if isinstance(acquired, int):
+        return acquired
+    handle, listener = acquired
     if sys.platform != "win32":
         if os.fork():
-            # Whoever waits for us knows now that somebody listens.
+            # This exit tells the waiting caller that a worker listens.
             os._exit(EXIT_READY)
         os.setsid()
     write_lock_pid(handle)
     _run_server(place, listener, idle_s, LogFile(place.log))
-    # Not the usual end: a job that hangs must not keep the process.
+    # Not a normal exit: a hanging job must not keep the process alive.
     os._exit(0)
 
 
 def run_in_foreground(place: WorkerPaths, idle_s: int) -> int:
     """Run a worker in this process, with its log on standard error."""
     os.umask(0o077)
-    taken = _acquire_and_listen(place)
-    if isinstance(taken, int):
-        return taken
-    handle, listener = taken
+    acquired = _acquire_and_listen(place)
+    if isinstance(acquired, int):
+        return acquired
+    handle, listener = acquired
     write_lock_pid(handle)
     _run_server(place, listener, idle_s, LogFile(place.log, stream=sys.stderr))
     os.close(handle)
@@ -62,19 +62,19 @@ def _acquire_and_listen(place: WorkerPaths) -> tuple[int, Listener] | int:
 
 
 def _run_server(place: WorkerPaths, listener: Listener, idle_s: int, log: LogFile) -> None:
-    # Heavy, compared to opening the door: whoever knocked can already wait in line.
+    # Slow to import: callers can already connect and wait.
     from bethink.worker.server import WorkerServer
 
-    # One question's worth of arithmetic is over before a pool of threads has started.
+    # The arithmetic of one query ends before a thread pool would have started.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     server = WorkerServer(place, listener, idle_s=idle_s, log=log)
 
-    def leave(number: int, _: FrameType | None) -> None:
+    def handle_signal(number: int, _: FrameType | None) -> None:
         server.request_stop(signal.Signals(number).name)
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, leave)
+        signal.signal(number, handle_signal)
     server.run()
 
 

@@ -71,63 +71,63 @@ class MemoryPool:
         self._pooled: OrderedDict[str, _PooledMemory] = OrderedDict()
         self._models: OrderedDict[str, Embedder | None] = OrderedDict()
         self._lock = Lock()
-        # Apart, for a store may take its time to open, and those that are open need not wait.
+        # A separate lock: opening a store may be slow, and must not block open ones.
         self._open_lock = Lock()
 
     @contextmanager
     def borrow(self, settings_json: Json) -> Iterator[Memory]:
         """Lend the memory for a caller's settings; it stays open meanwhile."""
-        kept = self._acquire(settings_json)
+        entry = self._acquire(settings_json)
         try:
-            yield kept.memory
+            yield entry.memory
         finally:
-            self._release(kept)
+            self._release(entry)
 
     def spaces(self) -> list[str]:
         """The files of the open spaces, each once."""
         with self._lock:
-            return sorted({str(kept.path) for kept in self._pooled.values()})
+            return sorted({str(entry.path) for entry in self._pooled.values()})
 
     def settings(self) -> list[tuple[Json, Settings]]:
         """The settings of the open memories, least recently used first."""
         with self._lock:
-            return [(json.loads(key), kept.memory.settings) for key, kept in self._pooled.items()]
+            return [(json.loads(key), entry.memory.settings) for key, entry in self._pooled.items()]
 
     def evict_replaced(self) -> None:
         """Evict memories whose file was removed or replaced."""
         with self._lock:
-            for kept in self._pooled.values():
-                kept.stale = _file_identity(kept.path) != kept.file
+            for entry in self._pooled.values():
+                entry.stale = _file_identity(entry.path) != entry.file
             self._evict_stale()
 
     def close(self) -> None:
         """Close the unused memories; the rest ends with the process."""
         with self._lock:
-            for kept in self._pooled.values():
-                kept.stale = True
+            for entry in self._pooled.values():
+                entry.stale = True
             self._evict_stale()
 
     def _acquire(self, settings_json: Json) -> _PooledMemory:
         key = json.dumps(settings_json, sort_keys=True)
-        kept = self._find_open(key)
-        if kept is None:
+        entry = self._find_open(key)
+        if entry is None:
             with self._open_lock:
-                kept = self._find_open(key) or self._add(key, self._open_memory(settings_json))
-        return kept
+                entry = self._find_open(key) or self._add(key, self._open_memory(settings_json))
+        return entry
 
     def _find_open(self, key: str) -> _PooledMemory | None:
         """Return the open memory for a key, if its file is still the same."""
         with self._lock:
-            kept = self._pooled.get(key)
-            if kept is None:
+            entry = self._pooled.get(key)
+            if entry is None:
                 return None
-            if _file_identity(kept.path) != kept.file:
-                kept.stale = True
+            if _file_identity(entry.path) != entry.file:
+                entry.stale = True
                 self._evict_stale()
                 return None
-            kept.users += 1
+            entry.users += 1
             self._pooled.move_to_end(key)
-            return kept
+            return entry
 
     def _add(self, key: str, pooled: _PooledMemory) -> _PooledMemory:
         with self._lock:
@@ -147,13 +147,13 @@ class MemoryPool:
 
     def _evict_stale(self) -> None:
         """Remove stale memories from the pool; those in use are closed on release."""
-        for key in [key for key, kept in self._pooled.items() if kept.stale]:
-            kept = self._pooled.pop(key)
-            if not kept.users:
-                kept.memory.close()
+        for key in [key for key, entry in self._pooled.items() if entry.stale]:
+            entry = self._pooled.pop(key)
+            if not entry.users:
+                entry.memory.close()
 
     def _open_memory(self, settings_json: Json) -> _PooledMemory:
-        from bethink.memory import Memory  # heavy: not before somebody asks
+        from bethink.memory import Memory  # slow to import
 
         settings = settings_from_json(settings_json)
         path = resolve_space(None, settings).path
@@ -172,7 +172,7 @@ class MemoryPool:
 
 def _file_identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)  # noqa: PTH116 - on every question
+        found = os.stat(path)  # noqa: PTH116 - called for every request
     except OSError:
         return None
     return found.st_dev, found.st_ino
@@ -181,11 +181,11 @@ def _file_identity(path: Path) -> tuple[int, int] | None:
 _TICK_S = 1.0
 _MAX_CALLERS = 64
 _THREADS = 4
-_CALLER_TIMEOUT_S = 5.0  # for a caller to say what it wants, and to take the answer
+_CALLER_TIMEOUT_S = 5.0  # for a caller to send its request, and to receive the answer
 _SHUTDOWN_TIMEOUT_S = 5.0
 _CALLER_JOIN_TIMEOUT_S = 1.0
 _ACCEPT_RETRY_S = 0.1
-_IDLE_BEFORE_MAINTENANCE_S = 20.0  # of nothing to do before maintenance
+_IDLE_BEFORE_MAINTENANCE_S = 20.0  # idle time before maintenance
 _MAINTAIN_EVERY_S = 60.0
 _IDLE_REASON = "idle"
 _PRELOADED_MODULES = (
@@ -242,7 +242,7 @@ class WorkerServer:
     def request_stop(self, reason: str) -> None:
         """Stop the loop; safe to call from any thread and from a signal handler."""
         self._stop_reason = self._stop_reason or reason
-        with suppress(OSError):  # rung often enough already
+        with suppress(OSError):  # the buffer is full of wake-ups already
             self._wake_sender.send(b"!")
 
     def _poll_interval(self) -> float:
@@ -252,18 +252,18 @@ class WorkerServer:
         try:
             sock, _ = self._listener.sock.accept()
         except OSError as error:
-            self._log(f"a call that could not be taken: {error}")
-            time.sleep(_ACCEPT_RETRY_S)  # no descriptor is left, perhaps: not in a tight loop
+            self._log(f"could not accept a connection: {error}")
+            time.sleep(_ACCEPT_RETRY_S)  # perhaps out of descriptors: do not retry in a tight loop
             return
         caller = Thread(target=self._serve_caller, args=(sock,), name="bethink-caller", daemon=True)
-        self._callers = [one for one in self._callers if one.is_alive()]
+        self._callers = [thread for thread in self._callers if thread.is_alive()]
         if len(self._callers) >= _MAX_CALLERS:
-            sock.close()  # too many at once: they do it themselves
+            sock.close()  # too many at once: the caller works without the worker
             return
         try:
             caller.start()
         except RuntimeError as error:
-            self._log(f"a call that could not be taken: {error}")
+            self._log(f"could not accept a connection: {error}")
             sock.close()
         else:
             self._callers.append(caller)
@@ -276,20 +276,20 @@ class WorkerServer:
                 reply = self._reply(receive_message(sock, MAX_REQUEST_BYTES, deadline))
                 send_message(sock, reply, MAX_REPLY_BYTES, time.monotonic() + _CALLER_TIMEOUT_S)
         except (OSError, FrameError) as error:
-            self._log(f"a caller was lost: {error}")
+            self._log(f"lost a caller: {error}")
 
     def _reply(self, request: Json) -> Json:
         """Reply to a caller. Any caller may request a stop, even one of another version."""
         if request.get("kind") == "stop":
-            self.request_stop("asked to end")
+            self.request_stop("stop requested")
             return {"answer": {"pid": os.getpid()}}
         hello = parse_handshake(request.get("hello"))
         if hello is None:
-            return {"no": "hello", "told": "whoever calls must say who it is"}
+            return {"error": "hello", "message": "the request has no valid handshake"}
         if hello != self._handshake:
             self._remove_socket()
             self.request_stop("another version called")
-            return {"no": "version", "told": f"the worker is of version {__version__}"}
+            return {"error": "version", "message": f"the worker runs version {__version__}"}
         return self._answer(str(request.get("kind")), request)
 
     def _answer(self, kind: str, request: Json) -> Json:
@@ -299,25 +299,25 @@ class WorkerServer:
             return {"answer": self._status()}
         if kind == "wake" and not self._stop_reason:
             self._spool_worker.wake()
-            return {"answer": {}} if _environment_matches(request) else {"no": OTHER_ENVIRONMENT}
+            return {"answer": {}} if _environment_matches(request) else {"error": OTHER_ENVIRONMENT}
         return self._submit_job(kind, request)
 
     def _submit_job(self, kind: str, request: Json) -> Json:
         if kind not in self._jobs:
-            return {"no": "kind", "told": f"a worker cannot {kind!r:.40}"}
+            return {"error": "kind", "message": f"unknown kind of job {kind!r:.40}"}
         if self._stop_reason:
-            return {"no": "ending", "told": "the worker is ending"}
+            return {"error": "ending", "message": "the worker is stopping"}
         settings, payload = request.get("settings"), request.get("payload")
         if not isinstance(settings, dict) or not isinstance(payload, dict):
-            return {"no": "request", "told": "settings and payload must be objects"}
+            return {"error": "request", "message": "settings and payload must be objects"}
         environment = str(request.get("environment"))
         try:
-            work = self._pool.submit(
+            future = self._pool.submit(
                 self._run_job, kind, settings, payload, environment=environment
             )
-        except RuntimeError:  # the pool takes nothing new since a moment ago
-            return {"no": "ending", "told": "the worker is ending"}
-        return work.result()
+        except RuntimeError:  # the pool was shut down a moment ago
+            return {"error": "ending", "message": "the worker is stopping"}
+        return future.result()
 
     def _run_job(
         self,
@@ -338,11 +338,11 @@ class WorkerServer:
         try:
             reply = {"answer": self._execute(kind, settings, payload, environment)}
         except StoreBusy as error:
-            reply = {"no": "busy", "told": str(error)}
+            reply = {"error": "busy", "message": str(error)}
         except (BethinkError, DecodeError, OSError) as error:
-            reply = {"no": "failed", "told": str(error)}
-        except Exception as error:  # noqa: BLE001 - the outermost loop: a bug ends one job
-            reply = {"no": "failed", "told": f"a bug in Bethink: {type(error).__name__}"}
+            reply = {"error": "failed", "message": str(error)}
+        except Exception as error:  # noqa: BLE001 - the outermost handler: a bug ends one job
+            reply = {"error": "failed", "message": f"a bug in Bethink: {type(error).__name__}"}
             self._log(f"{kind}: {type(error).__name__} at {_error_location(error)}")
         with self._lock:
             self._active -= 1
@@ -355,17 +355,17 @@ class WorkerServer:
         with self._memories.borrow(settings) as memory:
             self._idle_s = memory.settings.worker_idle
             if environment not in (None, environment_hash(memory.settings)):
-                raise Refused("its models would be asked in another environment")
+                raise Refused("the worker runs in another environment")
             return self._jobs[kind](memory, payload)
 
     def _run_queued_job(self, job: QueuedJob) -> JobOutcome:
         if not _environment_matches(job._asdict()):
-            return "not here"  # a worker that its caller starts will do it, or the caller
+            return "not here"  # the caller, or a worker that it starts, will run it
         reply = self._run_job(job.kind, job.settings, job.payload)
         if "answer" in reply:
             return "done"
-        self._log(f"{job.kind} failed, try {job.tries}: {reply['no']}")
-        return "busy" if reply["no"] == "busy" else "failed"
+        self._log(f"{job.kind} failed, attempt {job.tries}: {reply['error']}")
+        return "busy" if reply["error"] == "busy" else "failed"
 
     def _status(self) -> Json:
         return {
@@ -390,7 +390,7 @@ class WorkerServer:
         idle_s = time.monotonic() - self._last
         self._memories.evict_replaced()
         if _socket_file_identity(self._paths) != self._socket_identity:
-            self.request_stop(self._stop_reason or "the door is gone")
+            self.request_stop(self._stop_reason or "the socket was removed")
         elif idle_s > self._idle_s and not (
             self._active or self._spool_worker.busy or self._has_callers()
         ):
@@ -407,9 +407,11 @@ class WorkerServer:
         if time.monotonic() - self._maintained < min(_MAINTAIN_EVERY_S, self._idle_s / 2):
             return
         self._maintained = time.monotonic()
-        for told, settings in self._memories.settings():
+        for settings_json, settings in self._memories.settings():
             if settings.maintain_in_background:
-                self._pool.submit(self._run_job, "maintain", told, {}, counts_as_activity=False)
+                self._pool.submit(
+                    self._run_job, "maintain", settings_json, {}, counts_as_activity=False
+                )
 
     def _remove_socket(self) -> None:
         """Remove the socket, so that the next caller starts another worker."""
@@ -422,11 +424,11 @@ class WorkerServer:
         self._listener.sock.close()
         self._pool.shutdown(wait=False)
         deadline = time.monotonic() + _SHUTDOWN_TIMEOUT_S
-        # Handed over at the last moment: the door is closed, so there will be no more.
+        # The socket is closed: run the jobs that were queued last.
         self._spool_worker.end(_SHUTDOWN_TIMEOUT_S, skip_queued=self._stop_reason != _IDLE_REASON)
         while self._active and time.monotonic() < deadline:
             time.sleep(0.01)
-        # What is answered is also told; who has said nothing so far is not waited for long.
+        # Let answers be sent; do not wait long for silent callers.
         deadline = time.monotonic() + _CALLER_JOIN_TIMEOUT_S
         for caller in self._callers:
             caller.join(max(deadline - time.monotonic(), 0.0))
@@ -437,13 +439,13 @@ class WorkerServer:
 
 def _environment_matches(request: Json) -> bool:
     """Whether the worker's environment equals the caller's for the configured models."""
-    wanted = request.get("environment")
-    if not wanted:
-        return True  # of models that read none of it
+    expected = request.get("environment")
+    if not expected:
+        return True  # the models read no environment variables
     try:
-        return bool(wanted == environment_hash(settings_from_json(request.get("settings"))))
+        return bool(expected == environment_hash(settings_from_json(request.get("settings"))))
     except BethinkError:
-        return True  # what is amiss with the settings is told by who uses them
+        return True  # invalid settings are reported where they are used
 
 
 def _preload_modules() -> None:
@@ -479,7 +481,7 @@ def _process_memory_bytes() -> int | None:
         with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123
             return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
     except OSError:
-        import resource  # not everywhere there are such files
+        import resource  # no /proc on this system
 
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak if sys.platform == "darwin" else peak * 1024

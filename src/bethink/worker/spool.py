@@ -22,13 +22,8 @@ from bethink.core.json_values import Json
 from bethink.worker.files import acquire_lock, make_private
 from bethink.worker.transport import MAX_REQUEST_BYTES, FrameError, parse_message
 
-QUEUEABLE_JOBS = (
-    "capture",
-    "edits",
-    "maintain",
-    "warm",
-)  # work that does no harm when it is done again
-MAX_QUEUED = 1000  # hand-overs that may wait
+QUEUEABLE_JOBS = ("capture", "edits", "maintain", "warm")  # idempotent jobs
+MAX_QUEUED = 1000  # jobs that may wait
 MAX_ATTEMPTS = 8
 _MAX_FAILED_KEPT = 200
 _TEMP_FILE_MAX_AGE_S = 86_400.0
@@ -62,15 +57,13 @@ class Spool:
         The same job queued twice before a worker has taken it is one.
         """
         if job.kind not in QUEUEABLE_JOBS:
-            raise ValueError(
-                f"{job.kind!r} cannot be handed over; only {', '.join(QUEUEABLE_JOBS)}"
-            )
+            raise ValueError(f"{job.kind!r} cannot be queued; only {', '.join(QUEUEABLE_JOBS)}")
         make_private(self.folder)
         path = self.folder / f"{_job_name(job)}.json"
         if path.exists():
-            return  # since when it waits must still be seen; who takes it does what is new, too
+            return  # keep its age; the job will cover what is new as well
         if len(self.waiting()) >= MAX_QUEUED:
-            raise SpoolFull(f"{MAX_QUEUED} hand-overs wait already")
+            raise SpoolFull(f"{MAX_QUEUED} jobs are already queued")
         self._write(path, job)
 
     def waiting(self) -> list[str]:
@@ -83,7 +76,7 @@ class Spool:
         try:
             return oldest is not None and time.time() - oldest.stat().st_mtime > _STALLED_AFTER_S
         except FileNotFoundError:
-            return False  # taken just now
+            return False  # it has just been taken
 
     def failed(self) -> list[str]:
         """Names of the jobs that were given up."""
@@ -99,20 +92,20 @@ class Spool:
         try:
             if path.suffix == ".json":
                 if begun.exists():
-                    return None  # left behind by a worker that was killed; that one first
+                    return None  # left by a killed worker; it runs first
                 path.rename(begun)
-            handed = _read_job(begun)
+            job = _read_job(begun)
         except FileNotFoundError:
             return None
         except FrameError:
             self._move_to_failed(begun)
             return None
-        if handed.tries >= MAX_ATTEMPTS:
+        if job.tries >= MAX_ATTEMPTS:
             self._move_to_failed(begun)
             return None
-        again = handed._replace(tries=handed.tries + 1)
-        self._write(begun, again)
-        return again
+        attempt = job._replace(tries=job.tries + 1)
+        self._write(begun, attempt)
+        return attempt
 
     def done(self, name: str) -> None:
         """Remove a completed job, and an earlier failure of the same job."""
@@ -148,25 +141,25 @@ class Spool:
     def _write(self, path: Path, job: QueuedJob) -> None:
         body = json.dumps(job._asdict()).encode()
         if len(body) > MAX_REQUEST_BYTES:
-            raise OSError(f"a hand-over of {len(body):,} bytes; the limit is {MAX_REQUEST_BYTES:,}")
+            raise OSError(f"a job of {len(body):,} bytes; the limit is {MAX_REQUEST_BYTES:,}")
         atomic_replace(path, body, temp_affixes=(f".{path.name}.", ".part"))
         fsync_folder(path.parent)
 
 
 def _job_name(job: QueuedJob) -> str:
     """Name of a job; equal jobs have equal names."""
-    told = json.dumps(job._replace(tries=0), sort_keys=True)
-    return f"{job.kind}-{hashlib.sha256(told.encode()).hexdigest()[:24]}"
+    content = json.dumps(job._replace(tries=0), sort_keys=True)
+    return f"{job.kind}-{hashlib.sha256(content.encode()).hexdigest()[:24]}"
 
 
 def _read_job(path: Path) -> QueuedJob:
     with path.open("rb") as file:
-        told = parse_message(file.read(MAX_REQUEST_BYTES + 1))
+        fields = parse_message(file.read(MAX_REQUEST_BYTES + 1))
     kinds = (str, dict, dict, str, int)
-    named = dict(zip(QueuedJob._fields, kinds, strict=True))
-    if set(told) != set(named) or not all(type(told[name]) is named[name] for name in named):
-        raise FrameError(f"{path.name} is no hand-over")
-    return QueuedJob(**told)
+    types = dict(zip(QueuedJob._fields, kinds, strict=True))
+    if set(fields) != set(types) or not all(type(fields[name]) is types[name] for name in types):
+        raise FrameError(f"{path.name} is not a valid job")
+    return QueuedJob(**fields)
 
 
 def _files_by_age(folder: Path) -> list[Path]:
@@ -182,16 +175,15 @@ def _files_by_age(folder: Path) -> list[Path]:
                 if entry.is_file(follow_symlinks=False) and not entry.name.startswith("."):
                     found.append((entry.stat().st_mtime, Path(entry.path)))
             except FileNotFoundError:
-                continue  # done meanwhile
+                continue  # removed meanwhile
     return [path for _, path in sorted(found)]
 
 
 _SPOOL_POLL_S = 5.0
-_RETRY_BACKOFF_S = 10.0  # before a second try; then twice as long each time
+_RETRY_BACKOFF_S = 10.0  # before the second attempt; doubles with each one
 
 
-# What became of a try. One that found the store busy does not count, nor does what is not
-# for this worker.
+# Outcome of an attempt. "busy" and "not here" do not count as attempts.
 JobOutcome = Literal["done", "failed", "busy", "not here"]
 
 
@@ -209,7 +201,7 @@ class SpoolWorker:
         self._skip_event = Event()
         self._not_before: dict[str, float] = {}
         self._thread = Thread(target=self._run, name="bethink-spool", daemon=True)
-        self.busy = True  # until it has looked for the first time
+        self.busy = True  # until the first look at the spool
 
     def begin(self) -> None:
         self._thread.start()
@@ -250,23 +242,23 @@ class SpoolWorker:
         return [name for name in self._spool.waiting() if self._not_before.get(name, 0.0) <= now]
 
     def _run_job(self, name: str) -> None:
-        handed = self._spool.take(name)
-        if handed is None:
-            # Not now: what was begun before comes first, or it could not be read.
+        job = self._spool.take(name)
+        if job is None:
+            # Not now: an earlier run of it comes first, or it could not be read.
             self._not_before[name] = time.monotonic() + _SPOOL_POLL_S
             return
         begun = f"{name.removesuffix('.json').removesuffix('.work')}.work"
-        outcome = self._perform(handed)
+        outcome = self._perform(job)
         if outcome == "done":
             self._spool.done(name)
             self._not_before.pop(begun, None)
-        elif outcome == "failed" and handed.tries >= MAX_ATTEMPTS:
+        elif outcome == "failed" and job.tries >= MAX_ATTEMPTS:
             self._spool.give_up(name)
-            self._log(f"given up after {handed.tries} tries: {handed.kind}")
+            self._log(f"gave up after {job.tries} attempts: {job.kind}")
         else:
             if outcome != "failed":
-                self._spool.put_back(name, handed)
-            wait_s = inf if outcome == "not here" else _RETRY_BACKOFF_S * 2 ** (handed.tries - 1)
+                self._spool.put_back(name, job)
+            wait_s = inf if outcome == "not here" else _RETRY_BACKOFF_S * 2 ** (job.tries - 1)
             self._not_before[begun] = time.monotonic() + wait_s
 
     def _run(self) -> None:
@@ -278,7 +270,7 @@ class SpoolWorker:
             try:
                 self.run_due_jobs()
             except OSError as error:
-                self._log(f"the spool cannot be worked off: {error}")
+                self._log(f"cannot process the spool: {error}")
             self.busy = self._wake_event.is_set()
             if not last and not self._stop_event.is_set():
                 self._wake_event.wait(_SPOOL_POLL_S)

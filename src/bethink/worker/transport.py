@@ -48,7 +48,7 @@ def parse_handshake(value: object) -> Handshake | None:
     return Handshake(protocol, *texts)
 
 
-MAX_REQUEST_BYTES = 1 << 20  # bytes of a request
+MAX_REQUEST_BYTES = 1 << 20  # bytes
 MAX_REPLY_BYTES = 1 << 26
 _LENGTH_PREFIX = struct.Struct(">I")
 _RECV_BYTES = 1 << 16
@@ -63,9 +63,9 @@ def encode_frame(message: Json, max_bytes: int) -> bytes:
     try:
         body = json.dumps(message, separators=(",", ":")).encode()
     except (TypeError, ValueError) as error:
-        raise FrameError(f"a message that JSON cannot tell: {error}") from error
+        raise FrameError(f"the message is not JSON: {error}") from error
     if len(body) > max_bytes:
-        raise FrameError(f"a message of {len(body):,} bytes; the limit is {max_bytes:,}")
+        raise FrameError(f"the message has {len(body):,} bytes; the limit is {max_bytes:,}")
     return _LENGTH_PREFIX.pack(len(body)) + body
 
 
@@ -79,7 +79,7 @@ def receive_message(sock: socket.socket, max_bytes: int, deadline: float) -> Jso
     """Receive the next message of at most ``max_bytes``, or raise by the deadline."""
     (length,) = _LENGTH_PREFIX.unpack(_receive_exactly(sock, _LENGTH_PREFIX.size, deadline))
     if length > max_bytes:
-        raise FrameError(f"a message of {length:,} bytes; the limit is {max_bytes:,}")
+        raise FrameError(f"the message has {length:,} bytes; the limit is {max_bytes:,}")
     return parse_message(_receive_exactly(sock, length, deadline))
 
 
@@ -88,9 +88,9 @@ def parse_message(body: bytes) -> Json:
     try:
         value: Any = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise FrameError("a message that is not JSON") from error
+        raise FrameError("the message is not JSON") from error
     if not isinstance(value, dict):
-        raise FrameError("a message that is no object")
+        raise FrameError("the message is not an object")
     return value
 
 
@@ -100,7 +100,7 @@ def _receive_exactly(sock: socket.socket, size: int, deadline: float) -> bytes:
         sock.settimeout(_seconds_left(deadline))
         part = sock.recv(min(size - len(parts), _RECV_BYTES))
         if not part:
-            raise FrameError("the other side hung up in the middle of a message")
+            raise FrameError("the connection was closed in the middle of a message")
         parts += part
     return bytes(parts)
 
@@ -115,7 +115,7 @@ def _seconds_left(deadline: float) -> float:
 HOST = "127.0.0.1"
 _NONCE_BYTES = 16
 _PROOF_BYTES = 32
-_MAX_PORT_FILE_BYTES = 1 << 12  # bytes of the file
+_MAX_PORT_FILE_BYTES = 1 << 12  # bytes
 
 
 def listen_on_loopback(port_file: Path) -> tuple[socket.socket, bytes]:
@@ -125,10 +125,10 @@ def listen_on_loopback(port_file: Path) -> tuple[socket.socket, bytes]:
         sock.bind((HOST, 0))
         sock.listen()
         secret = secrets.token_bytes(_PROOF_BYTES)
-        told = f'{{"port": {sock.getsockname()[1]}, "secret": "{secret.hex()}"}}'
+        content = f'{{"port": {sock.getsockname()[1]}, "secret": "{secret.hex()}"}}'
         handle = os.open(port_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(told)
+            file.write(content)
     except OSError:
         sock.close()
         raise
@@ -147,7 +147,7 @@ def connect_to_loopback(port_file: Path, deadline: float) -> socket.socket:
             _receive_handshake_bytes(sock, _PROOF_BYTES, deadline),
             _hmac_proof(secret, b"worker", theirs, ours),
         ):
-            raise PermissionError("whoever has the port now is not the worker")
+            raise PermissionError("the process on this port is not the worker")
     except OSError:
         sock.close()
         raise
@@ -158,10 +158,10 @@ def authenticate_caller(sock: socket.socket, secret: bytes, deadline: float) -> 
     """Authenticate a caller on the worker's side; the caller proves itself first."""
     ours = secrets.token_bytes(_NONCE_BYTES)
     sock.sendall(ours)
-    said = _receive_handshake_bytes(sock, _NONCE_BYTES + _PROOF_BYTES, deadline)
-    theirs, proof = said[:_NONCE_BYTES], said[_NONCE_BYTES:]
+    message = _receive_handshake_bytes(sock, _NONCE_BYTES + _PROOF_BYTES, deadline)
+    theirs, proof = message[:_NONCE_BYTES], message[_NONCE_BYTES:]
     if not hmac.compare_digest(proof, _hmac_proof(secret, b"caller", ours, theirs)):
-        raise PermissionError("a caller that does not know the secret")
+        raise PermissionError("the caller does not know the secret")
     sock.sendall(_hmac_proof(secret, b"worker", ours, theirs))
 
 
@@ -169,12 +169,12 @@ def _read_port_file(port_file: Path) -> tuple[int, bytes]:
     with port_file.open("rb") as file:
         body = file.read(_MAX_PORT_FILE_BYTES)
     try:
-        told = parse_message(body)
-        port, secret = told["port"], bytes.fromhex(told["secret"])
+        content = parse_message(body)
+        port, secret = content["port"], bytes.fromhex(content["secret"])
     except (FrameError, KeyError, TypeError, ValueError) as error:
-        raise ConnectionError(f"{port_file} does not say where the worker is") from error
+        raise ConnectionError(f"{port_file} does not contain the worker's port") from error
     if type(port) is not int or not 0 < port < 65_536 or len(secret) != _PROOF_BYTES:
-        raise ConnectionError(f"{port_file} does not say where the worker is")
+        raise ConnectionError(f"{port_file} does not contain the worker's port")
     return port, secret
 
 
@@ -183,14 +183,14 @@ def _hmac_proof(secret: bytes, role: bytes, worker_nonce: bytes, caller_nonce: b
 
 
 def _receive_handshake_bytes(sock: socket.socket, size: int, deadline: float) -> bytes:
-    got = b""
-    while len(got) < size:
+    received = b""
+    while len(received) < size:
         sock.settimeout(max(deadline - time.monotonic(), 0.001))
-        part = sock.recv(size - len(got))
+        part = sock.recv(size - len(received))
         if not part:
-            raise ConnectionError("the other side hung up")
-        got += part
-    return got
+            raise ConnectionError("the connection was closed")
+        received += part
+    return received
 
 
 _BACKLOG = 64
@@ -261,4 +261,4 @@ def require_same_user(sock: socket.socket) -> None:
     raw = sock.getsockopt(socket.SOL_SOCKET, option, _PEER_CREDENTIALS.size)
     _, user, _ = _PEER_CREDENTIALS.unpack(raw)
     if user != os.geteuid():
-        raise PermissionError(f"the other end belongs to user {user}")
+        raise PermissionError(f"the peer runs as another user ({user})")

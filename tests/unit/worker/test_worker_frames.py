@@ -85,7 +85,7 @@ def test_a_hang_up_in_the_middle_is_known_as_one(ends):
     ours.sendall(encode_frame({"text": "whole"}, MOST)[:-3])
     ours.close()
 
-    with pytest.raises(FrameError, match="hung up"):
+    with pytest.raises(FrameError, match="closed in the middle"):
         receive_message(theirs, MOST, soon())
 
 

@@ -151,7 +151,7 @@ def test_a_busy_store_is_not_the_works_fault(spool):
 
 def test_only_work_that_may_be_done_again_is_taken(spool):
     """A mistake of the caller's, found where it is made."""
-    with pytest.raises(ValueError, match="cannot be handed over"):
+    with pytest.raises(ValueError, match="cannot be queued"):
         spool.put(QueuedJob("recall", {}, {}))
 
 
