@@ -10,6 +10,7 @@ import click
 
 from bethink.cli.app import App, progress
 from bethink.cli.options import command, pass_app
+from bethink.cli.output import plural
 
 if TYPE_CHECKING:
     from bethink.eval.case import Case, Dataset
@@ -365,7 +366,7 @@ def tune_command(app: App, /, **options: Any) -> int:  # fmt: skip
     dataset = open_selected_dataset(app, options)
     start, result = _tune(app, dataset, options)
     origin = f"Tuned from {start.name} on {dataset.title}, seed {options['seed']}"
-    remarks = [f"{origin}, {result.trials} trials.", tune_verdict(result)]
+    remarks = [f"{origin}, {plural(result.trials, 'trial')}.", tune_verdict(result)]
     options["out"].write_text(profile_toml(result.profile, remarks), encoding="utf-8")
     _print_tuned(app, result, dataset.title, options)
     return 0

@@ -56,9 +56,9 @@ def _draw_bar(bar: Bar, top: float, zero: float, scale: float, unit: str) -> lis
     end = zero + bar.value * scale
     left, width = min(zero, end), abs(end - zero)
     colour = COLOURS[bar.colour % len(COLOURS)]
-    told = escape(f"{bar.label}: {bar.value:.3f}{unit}")
+    label = escape(f"{bar.label}: {bar.value:.3f}{unit}")
     box = f'x="{left:.1f}" y="{top}" width="{width:.1f}" height="{_ROW_HEIGHT - 4}"'
-    parts = [f'<rect {box} fill="{colour}"><title>{told}</title></rect>']
+    parts = [f'<rect {box} fill="{colour}"><title>{label}</title></rect>']
     reach = end
     if bar.low is not None and bar.high is not None:
         low, high = zero + bar.low * scale, zero + bar.high * scale
@@ -145,14 +145,14 @@ svg { max-width: 48rem; width: 100%; font-family: inherit; fill: currentColor; }
 
 def html_page(report: Json) -> str:
     """Return the whole page. Every external text is escaped; there is no script."""
-    told = escape(headline(report))
+    summary = escape(headline(report))
     body = "".join(_page_body(report))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>Bethink: {escape(report['measured_on']['title'])}</title>"
         f"<style>{_STYLE}</style></head>"
-        f"<body><h1>Recall quality, measured</h1><p>{told}</p>{body}"
+        f"<body><h1>Recall quality, measured</h1><p>{summary}</p>{body}"
         f'<p class="note">Bethink {escape(report["bethink"])}; intervals are 95 %, from '
         f"{report['measured_on']['resamples']:,} resamples of the questions.</p></body></html>\n"
     )
@@ -204,23 +204,24 @@ def _category_plot(report: Json) -> str:
         )
         for view in views
     ]
-    return bar_chart("recall@10 by kind of question", groups)
+    return bar_chart("recall@10 by question category", groups)
 
 
 def _score_plots(report: Json) -> Iterator[str]:
     for profile in report["profiles"]:
         account = profile["abstention"]
-        for own, others, told in (
+        for own, others, title in (
             ("own_scores", "scores", "Best score before the gate"),
-            ("own_sureness", "sureness", "Confidence of the gate, where it weighed"),
+            ("own_sureness", "sureness", "Confidence of the gate, where it was used"),
         ):
             kinds = [("true hits", account[own])]
             kinds += [(kind["kind"], kind[others]) for kind in account["kinds"]]
             seen = [
-                (name, [one for one in some if abs(one) < MAX_CONFIDENCE]) for name, some in kinds
+                (name, [score for score in scores if abs(score) < MAX_CONFIDENCE])
+                for name, scores in kinds
             ]
-            if len(seen) > 1 and any(some for _, some in seen):
-                yield score_histograms(f"{told}, {profile['name']}", seen)
+            if len(seen) > 1 and any(scores for _, scores in seen):
+                yield score_histograms(f"{title}, {profile['name']}", seen)
 
 
 def _ablation_plots(report: Json) -> Iterator[str]:

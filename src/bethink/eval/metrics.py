@@ -91,7 +91,7 @@ def get_metric(name: str) -> Metric:
     function = _FUNCTIONS.get(kind)
     if function is None or (digits and not digits.isdecimal()) or (not digits and kind != "mrr"):
         allowed = ", ".join(f"{known}@10" for known in _FUNCTIONS)
-        raise Refused(f"there is no metric {name!r}", remedy=f"for example {allowed}")
+        raise Refused(f"unknown metric {name!r}", remedy=f"for example {allowed}")
     cut = int(digits or 0)
     return lambda ranked, relevant: function(ranked, relevant, cut)
 
@@ -165,7 +165,7 @@ def paired_difference(before: Values, after: Values, seed: int) -> Difference:
     gains = after - before
     drawn = bootstrap_means(gains, seed)[:, 0]
     low, high = np.percentile(drawn, (2.5, 97.5))
-    # One is added on top and below, so that no finite number of resamples claims certainty.
+    # Add one above and below, so that no finite number of resamples claims certainty.
     below = (np.count_nonzero(drawn <= 0.0) + 1) / (RESAMPLES + 1)
     above = (np.count_nonzero(drawn >= 0.0) + 1) / (RESAMPLES + 1)
     return Difference(
@@ -187,9 +187,9 @@ def auc(positives: Sequence[float], negatives: Sequence[float]) -> float | None:
     if not positives or not negatives:
         return None
     ordered = np.sort(np.asarray(negatives, dtype=np.float64))
-    wanted = np.asarray(positives, dtype=np.float64)
-    under = np.searchsorted(ordered, wanted, side="left")
-    upto = np.searchsorted(ordered, wanted, side="right")
+    values = np.asarray(positives, dtype=np.float64)
+    under = np.searchsorted(ordered, values, side="left")
+    upto = np.searchsorted(ordered, values, side="right")
     return float((under + upto).mean() / 2 / len(ordered))
 
 
@@ -249,12 +249,14 @@ class Scores:
 
 def score_results(results: Sequence[QuestionResult]) -> Scores:
     """Score the answerable questions."""
-    judged = [one for one in results if one.relevant]
+    judged = [result for result in results if result.relevant]
     functions = [get_metric(name) for name in QUALITY_METRICS]
-    rows = [[function(one.ranked, one.relevant) for function in functions] for one in judged]
+    rows = [
+        [function(result.ranked, result.relevant) for function in functions] for result in judged
+    ]
     return Scores(
-        keys=tuple(one.key for one in judged),
-        categories=tuple(one.category for one in judged),
+        keys=tuple(result.key for result in judged),
+        categories=tuple(result.category for result in judged),
         values=np.asarray(rows, dtype=np.float64).reshape(len(judged), len(QUALITY_METRICS)),
     )
 
@@ -289,16 +291,21 @@ def abstention_report(outcome: ProfileResult) -> dict[str, Any]:
     A true hit is an answerable question with a relevant unit among the first ten before
     the gate; it is lost when none of them is in the answer.
     """
-    answerable = [one for one in outcome.own if one.relevant]
-    true_hits = [one for one in answerable if _has_relevant(one, one.offered)]
-    lost = [one for one in true_hits if not _has_relevant(one, one.ranked)]
-    kinds = {OWN_UNANSWERABLE: [one for one in outcome.own if not one.relevant], **outcome.foreign}
+    answerable = [result for result in outcome.own if result.relevant]
+    true_hits = [result for result in answerable if _has_relevant(result, result.offered)]
+    lost = [result for result in true_hits if not _has_relevant(result, result.ranked)]
+    kinds = {
+        OWN_UNANSWERABLE: [result for result in outcome.own if not result.relevant],
+        **outcome.foreign,
+    }
     return {
         "true_hits": len(true_hits),
         "lost": len(lost),
         "lost_share": len(lost) / len(true_hits) if true_hits else None,
         "kinds": [
-            _abstention_for_kind(name, asked, true_hits) for name, asked in kinds.items() if asked
+            _abstention_for_kind(name, results, true_hits)
+            for name, results in kinds.items()
+            if results
         ],
         "own_scores": _best_scores(true_hits),
         "own_sureness": _confidences(true_hits),
@@ -308,7 +315,7 @@ def abstention_report(outcome: ProfileResult) -> dict[str, Any]:
 def _abstention_for_kind(
     name: str, results: Sequence[QuestionResult], true_hits: Sequence[QuestionResult]
 ) -> dict[str, Any]:
-    silent = sum(one.is_silent for one in results)
+    silent = sum(result.is_silent for result in results)
     own, strange = _best_scores(true_hits), _best_scores(results)
     sure_own, sure_strange = _confidences(true_hits), _confidences(results)
     return {
@@ -328,11 +335,11 @@ def _abstention_for_kind(
 
 def _best_scores(results: Sequence[QuestionResult]) -> list[float]:
     """Best scores before the gate; an empty pool counts as minimal confidence."""
-    return [-MAX_CONFIDENCE if one.best is None else one.best for one in results]
+    return [-MAX_CONFIDENCE if result.best is None else result.best for result in results]
 
 
 def _confidences(results: Sequence[QuestionResult]) -> list[float]:
-    return [one.sureness for one in results if one.sureness is not None]
+    return [result.sureness for result in results if result.sureness is not None]
 
 
 def _has_relevant(result: QuestionResult, units: Sequence[str]) -> bool:

@@ -36,7 +36,7 @@ from bethink.version import __version__
 Json = dict[str, Any]
 
 REPORT_FORMAT = 1
-# What differences are given for: the headline, its order, and completeness.
+# Metrics that differences are reported for: headline, order and completeness.
 HEADLINE_METRICS = ("recall@10", "ndcg@10", "all@10", "hit@5")
 
 
@@ -96,7 +96,7 @@ def _profile_report(outcome: ProfileResult, scores: Scores, run: Run) -> Json:
         "cost": _cost_report(outcome.own),
         "channels": retriever_statistics(outcome.own),
         "stages": stage_statistics(outcome.own),
-        "degraded": sorted({part for one in outcome.own for part in one.degraded}),
+        "degraded": sorted({part for result in outcome.own for part in result.degraded}),
         "questions": {
             "keys": list(scores.keys),
             "categories": list(scores.categories),
@@ -106,8 +106,8 @@ def _profile_report(outcome: ProfileResult, scores: Scores, run: Run) -> Json:
 
 
 def _speed_report(results: Sequence[QuestionResult]) -> Json:
-    wall = [1000 * one.seconds for one in results]
-    busy = [1000 * one.cpu_seconds for one in results]
+    wall = [1000 * result.seconds for result in results]
+    busy = [1000 * result.cpu_seconds for result in results]
     return {
         "n": len(results),
         "p50_ms": percentile(wall, 0.5),
@@ -118,11 +118,13 @@ def _speed_report(results: Sequence[QuestionResult]) -> Json:
 
 def _cost_report(results: Sequence[QuestionResult]) -> Json:
     """Tokens and recall of an answer within the profile's own limits."""
-    judged = [one for one in results if one.relevant]
+    judged = [result for result in results if result.relevant]
     if not judged:
         return {"n": 0, "tokens": None, "recall": None, "recall_per_1000_tokens": None}
-    tokens = sum(one.tokens for one in judged) / len(judged)
-    gained = sum(recall(one.ranked, one.relevant, one.shipped) for one in judged) / len(judged)
+    tokens = sum(result.tokens for result in judged) / len(judged)
+    gained = sum(recall(result.ranked, result.relevant, result.shipped) for result in judged) / len(
+        judged
+    )
     return {
         "n": len(judged),
         "tokens": tokens,
@@ -185,7 +187,7 @@ def read_report(path: Path) -> Json:
     try:
         report = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise Refused(f"there is no file {path}", remedy="make one with --save FILE") from error
+        raise Refused(f"there is no file {path}", remedy="create one with --save FILE") from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise Refused(f"{path} is not a saved report: {error}") from error
     if not isinstance(report, dict) or report.get("format") != REPORT_FORMAT:
@@ -198,20 +200,20 @@ def compare_reports(current: Json, earlier: Json, *, file: str, tolerance: float
 
     Worse is a loss of more than ``tolerance`` that is unlikely to be noise.
     """
-    asked, before = current["measured_on"], earlier["measured_on"]
-    if (asked["name"], asked["level"]) != (before["name"], before["level"]):
-        raise Refused(f"{file} was measured on {before['title']}, not on {asked['title']}")
-    same = asked["fingerprint"] == before["fingerprint"]
+    now, before = current["measured_on"], earlier["measured_on"]
+    if (now["name"], now["level"]) != (before["name"], before["level"]):
+        raise Refused(f"{file} was measured on {before['title']}, not on {now['title']}")
+    same = now["fingerprint"] == before["fingerprint"]
     rows = list(_comparison_rows(current, earlier, tolerance))
     if not rows:
         raise Refused(f"{file} shares no profile and question with this run")
-    told = "the same questions" if same else "the questions that both runs asked"
+    questions = "the same questions" if same else "the questions that both runs share"
     return {
         "file": file,
         "tolerance": tolerance,
         "rows": rows,
         "worse": sum(row["verdict"] == WORSE for row in rows),
-        "note": f"{told}; then seed {before['seed']} and embedder {before['embedder']}",
+        "note": f"{questions}; then seed {before['seed']} and embedder {before['embedder']}",
     }
 
 

@@ -27,7 +27,7 @@ CHANNEL_PREFIX = "channel."
 GATE_PREFIX = "gate."
 MAX_CONFIDENCE = 1.0e9
 _CONFIDENCE_NOTE = re.compile(r"confidence (-?\d+\.?\d*)")
-# Steps that have no pool of their own to judge.
+# Steps without a candidate pool of their own.
 _STEPS_WITHOUT_POOL = ("plan",)
 
 
@@ -101,7 +101,7 @@ def pool_before_gate(answer: Recall) -> Pool:
         if step.name.startswith(GATE_PREFIX):
             return before
         before = step.pool
-    # No gate: what the walk had before the budget cut it.
+    # No gate: the candidates before the budget cut.
     steps = [step for step in answer.steps if step.name != "budget"]
     return steps[-1].pool if steps else answer.hits
 
@@ -255,7 +255,7 @@ def run_evaluation(
     """
     outline, fingerprint = _cases_and_fingerprint(dataset)
     if not any(case.questions for case in outline):
-        raise Refused(f"{dataset.title}: there is no question to ask")
+        raise Refused(f"{dataset.title}: no questions")
     outcomes = [ProfileResult(profile, label) for label, profile in profiles.items()]
     strangers = _foreign_cases(outline, guest_cases, plan)
     share = -(-plan.strangers // len(outline))
@@ -296,7 +296,7 @@ class _CaseRun:
     def run_profile(self, outcome: ProfileResult, pace: _ProgressCounter) -> None:
         """Run every question with one profile."""
         if self.filled.questions:
-            # The first question of a space pays for opening its indexes: not its own time.
+            # Warm up: the first question of a space would include opening its indexes.
             run_recall(self.filled, self.filled.questions[0], outcome.profile, self.k)
         self._run_questions(self.filled.questions, outcome.profile, outcome.own, pace)
         for kind, questions in self.foreign.items():
@@ -364,7 +364,7 @@ def _cases_and_fingerprint(dataset: Dataset) -> tuple[list[Case], str]:
     for case in dataset.cases():
         state.update(f"{case.name}\x1f{len(case.drafts)}\x1e".encode())
         for question in case.questions:
-            wanted = ",".join(sorted(question.relevant))
-            state.update(f"{question.key}\x1f{question.text}\x1f{wanted}\x1e".encode())
+            relevant = ",".join(sorted(question.relevant))
+            state.update(f"{question.key}\x1f{question.text}\x1f{relevant}\x1e".encode())
         cases.append(replace(case, drafts=(), refs=(), units=()))
     return cases, state.hexdigest()

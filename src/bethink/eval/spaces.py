@@ -38,13 +38,13 @@ def resolve_references(
     folded: dict[str, str] = {}
     kept = []
     for question in questions:
-        if all(wanted in texts for wanted in question.relevant):
+        if all(relevant in texts for relevant in question.relevant):
             kept.append(question)
             continue
         folded = folded or {unit: _normalize(text) for unit, text in texts.items()}
         units: dict[str, float] = {}
-        for wanted, gain in question.relevant.items():
-            units.update(dict.fromkeys(_matching_units(wanted, texts, folded), gain))
+        for relevant, gain in question.relevant.items():
+            units.update(dict.fromkeys(_matching_units(relevant, texts, folded), gain))
         if units:
             kept.append(replace(question, relevant=units))
     return tuple(kept)
@@ -58,12 +58,17 @@ def unresolved_references(
     They cannot be found, so they are not evaluated; listed for the author of the
     questions.
     """
-    named = [(one, wanted) for one in questions for wanted in one.relevant if wanted not in texts]
-    folded = {unit: _normalize(text) for unit, text in texts.items()} if named else {}
+    unresolved = [
+        (question, relevant)
+        for question in questions
+        for relevant in question.relevant
+        if relevant not in texts
+    ]
+    folded = {unit: _normalize(text) for unit, text in texts.items()} if unresolved else {}
     return tuple(
-        f"{wanted!r} of {one.key}: {one.text}"
-        for one, wanted in named
-        if not _matching_units(wanted, texts, folded)
+        f"{relevant!r} of {question.key}: {question.text}"
+        for question, relevant in unresolved
+        if not _matching_units(relevant, texts, folded)
     )
 
 
@@ -80,7 +85,7 @@ def _normalize(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-# What decides about the content of a space; a change there makes every kept space stale.
+# Code that determines the content of a space; a change invalidates cached spaces.
 _WRITE_PATH_SOURCES = ("ingest", "store", "models", "lang", "core", "model")
 _PAGE_SIZE = 500
 MARKER = "filled.json"
@@ -174,7 +179,7 @@ class SpaceProvider:
             with self._open_memory(case.now, making / "space.db") as memory:
                 ids, seconds = _store_drafts(memory, case, progress)
             (making / MARKER).write_text(json.dumps(ids), encoding="utf-8")
-            with suppress(OSError):  # another run was faster: its space is the same
+            with suppress(OSError):  # another run has stored the same space
                 making.rename(folder)
         stem = folder.name.rpartition(".")[0]
         for old in folder.parent.glob(f"{escape(stem)}.*"):
@@ -216,7 +221,7 @@ def _map_units(memory: Memory, case: Case, ids: list[str], seconds: float | None
     for item_id, unit in zip(ids, case.units, strict=True):
         alias[unit] = units.setdefault(item_id, unit)
     if len(set(case.units)) < len(case.units):
-        alias = {unit: unit for unit in case.units}  # sessions hold more than their duplicates
+        alias = {unit: unit for unit in case.units}  # sessions contain more than their duplicates
     texts = {unit: draft.text for unit, draft in zip(case.units, case.drafts, strict=True)}
     questions = tuple(
         replace(question, relevant={alias[unit]: gain for unit, gain in question.relevant.items()})

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bethink.cli.output import Column, Printer, bold, dim, display_width, print_table
+from bethink.cli.output import Column, Printer, bold, dim, display_width, plural, print_table
 from bethink.eval.metrics import ACCEPTED_LOSS, ALL
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def headline(report: Json) -> str:
     skipped = f" ({on['skipped']:,} skipped)" if on["skipped"] else ""
     cases = f"{on['cases']:,} spaces, " if on["cases"] > 1 else ""
     return (
-        f"{on['title']}: {cases}{on['memories']:,} memories, "
-        f"{on['questions']:,} questions{skipped}, embedder {on['embedder']}, "
+        f"{on['title']}: {cases}{plural(on['memories'], 'memory')}, "
+        f"{plural(on['questions'], 'question')}{skipped}, embedder {on['embedder']}, "
         f"seed {on['seed']}"
     )
 
@@ -75,9 +75,9 @@ def unresolved_lines(report: Json) -> Iterator[str]:
     """Lines for references that match no memory, so that they can be fixed."""
     unknown = report["measured_on"].get("unknown", [])
     for entry in unknown[:MAX_UNRESOLVED_SHOWN]:
-        yield f"left out, for no memory is or says it: {entry}"
+        yield f"skipped, because no memory has this id or text: {entry}"
     if len(unknown) > MAX_UNRESOLVED_SHOWN:
-        yield f"and {len(unknown) - MAX_UNRESOLVED_SHOWN:,} more; --json has them all"
+        yield f"and {len(unknown) - MAX_UNRESOLVED_SHOWN:,} more; --json lists all"
 
 
 def format_number(value: float | None, digits: int = 3) -> str:
@@ -133,7 +133,7 @@ def _comparison_table(rows: Sequence[Json]) -> Iterator[ReportTable]:
             (f"{row['profile']} – {row['base']}", *_difference_cells(row)) for row in rows
         )
         heads = ("difference", "metric", ">n", ">before", ">after", ">change", "95 %", ">p", "")
-        yield ReportTable("Profiles compared, by pairs of the same question", heads, cells)
+        yield ReportTable("Profiles compared, paired by question", heads, cells)
 
 
 def _difference_cells(row: Json) -> tuple[str, ...]:
@@ -204,13 +204,13 @@ def _speed_table(report: Json, profiles: Sequence[Json]) -> ReportTable:
     stored = (
         f"{report['measured_on']['stored']:,} memories stored at {rate:,.0f} a second; "
         if rate
-        else "the memories were stored before; "
+        else "the memories were stored earlier; "
     )
     return ReportTable(
         "Speed and cost",
         heads,
         tuple(rows),
-        f"{stored}an answer is what the profile's own limits leave of it",
+        f"{stored}answers are cut to the profile's own limits",
     )
 
 
@@ -229,10 +229,11 @@ def _retriever_table(profile: Json) -> ReportTable:
         for row in profile["channels"]
     ]
     heads = (
-        "channel", ">asked", ">returned", ">of the relevant", ">only by it", ">of those in top 10",
+        "retriever", ">queried", ">returned",
+        ">of the relevant", ">only by it", ">of those in top 10",
         ">ms", "",
     )  # fmt: skip
-    return ReportTable(f"Channels of {profile['name']}", heads, tuple(rows))
+    return ReportTable(f"Retrievers of {profile['name']}", heads, tuple(rows))
 
 
 def _retriever_verdict(row: Json) -> str:
@@ -261,7 +262,7 @@ def _stage_table(profile: Json) -> ReportTable:
         ">in / out",
         ">ms",
     )  # fmt: skip
-    note = "rise: places the first relevant one moved up; in / out: relevant ones that came, went"
+    note = "rise: ranks that the first relevant hit gained; in / out: relevant hits added, dropped"
     return ReportTable(f"Stages of {profile['name']}", heads, tuple(rows), note)
 
 
@@ -285,13 +286,14 @@ def _ablation_table(entries: Sequence[Json]) -> Iterator[ReportTable]:
     heads = (
         "profile", ">n", *(f">{name}" for name in names), ">silent", ">hits lost", ">ms",
     )  # fmt: skip
-    note = "change and 95 % interval by pairs of the same question; * is unlikely to be noise"
+    note = "change and 95 % interval, paired by question; * is unlikely to be noise"
     yield ReportTable("Without each part", heads, tuple(rows), note)
 
 
 def _format_change(change: Json) -> str:
     mark = "*" if change["significant"] else ""
-    return f"{format_signed(change['value'])} ({format_signed(change['low'])} to {format_signed(change['high'])}){mark}"
+    value, low, high = (format_signed(change[name]) for name in ("value", "low", "high"))
+    return f"{value} ({low} to {high}){mark}"
 
 
 def _regression_table(against: Json) -> ReportTable:
@@ -338,7 +340,7 @@ def _print_aligned(out: Printer, sheet: ReportTable) -> None:
 
 
 def _print_rich(out: Printer, sheet: ReportTable, widths: list[int], terminal_width: int) -> None:
-    from rich.console import Console  # only a terminal needs it
+    from rich.console import Console  # only for terminals
 
     console = Console(
         file=out.stream,
@@ -354,7 +356,7 @@ def _print_rich(out: Printer, sheet: ReportTable, widths: list[int], terminal_wi
 
 
 def _rich_table(sheet: ReportTable, widths: list[int]) -> Table:
-    from rich import box  # only a terminal needs it
+    from rich import box  # only for terminals
     from rich.table import Table
     from rich.text import Text
 
@@ -362,7 +364,7 @@ def _rich_table(sheet: ReportTable, widths: list[int]) -> Table:
         box=box.SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
-        padding=(0, _COLUMN_GAP - 1, 0, 0),  # the box itself takes one column between two
+        padding=(0, _COLUMN_GAP - 1, 0, 0),  # the box takes one column between two
         header_style="dim",
     )
     for head, width in zip(sheet.heads, widths, strict=True):

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from bethink.cli.output import plural
 from bethink.core.registry import Registry, location_of
 from bethink.errors import BadProfile, Refused
 from bethink.eval.case import Question
@@ -49,12 +50,12 @@ def ablations(profile: Profile, label: str, only: Sequence[str] = ()) -> dict[st
     last retriever stays: without any there is no pipeline. ``only`` names the parts to
     remove.
     """
-    there = (*removable_parts(profile), *SLOTS)
+    available = (*removable_parts(profile), *SLOTS)
     for part in only:
-        if part not in there:
+        if part not in available:
             raise Refused(
                 f"profile {label} has no part {part!r}",
-                remedy=f"available: {', '.join(dict.fromkeys(there))}",
+                remedy=f"available: {', '.join(dict.fromkeys(available))}",
             )
     variants: dict[str, Profile] = {}
     seen = {profile}
@@ -130,19 +131,19 @@ def tunable_parameters(profile: Profile, only: Sequence[str] = ()) -> list[Param
         *_parameters_of("channels", profile.channels, integers=False),
         *_parameters_of("fuse", (profile.fuse,), integers=True),
         *(
-            knob
+            parameter
             for slot in TUNED_SLOTS
-            for knob in _parameters_of(slot, profile.slot(slot), integers=True)
+            for parameter in _parameters_of(slot, profile.slot(slot), integers=True)
         ),
     ]
     chosen = [
-        knob
-        for knob in found
-        if not only or any(fnmatchcase(knob.name, pattern) for pattern in only)
+        parameter
+        for parameter in found
+        if not only or any(fnmatchcase(parameter.name, pattern) for pattern in only)
     ]
     if not chosen:
-        there = ", ".join(knob.name for knob in found) or "none"
-        raise Refused("no setting matches", remedy=f"available: {there}")
+        available = ", ".join(parameter.name for parameter in found) or "none"
+        raise Refused("no setting matches", remedy=f"available: {available}")
     return chosen
 
 
@@ -192,18 +193,22 @@ def retriever_statistics(results: Sequence[QuestionResult]) -> list[dict[str, An
     A dead retriever found nothing relevant at all. One that found nothing alone may still
     matter, since agreement between two raises a hit; its ablation shows that.
     """
-    judged = [one for one in results if one.relevant]
-    names = dict.fromkeys(step.name for one in judged for step in one.looks if step.is_channel)
+    judged = [result for result in results if result.relevant]
+    steps = (step for result in judged for step in result.looks)
+    names = dict.fromkeys(step.name for step in steps if step.is_channel)
     relevant = sum(len(result.relevant) for result in judged)
     return [_retriever_row(name, judged, relevant) for name in names]
 
 
 def _retriever_row(name: str, judged: Sequence[QuestionResult], relevant: int) -> dict[str, Any]:
-    own = [(one, step) for one in judged for step in one.looks if step.name == name]
+    own = [(result, step) for result in judged for step in result.looks if step.name == name]
     unique = [
-        (one, unit) for one, step in own for unit in step.places if _found_only_by(unit, step, one)
+        (result, unit)
+        for result, step in own
+        for unit in step.places
+        if _found_only_by(unit, step, result)
     ]
-    answered = sum(1 for one, unit in unique if unit in one.ranked[:RECALL_CUTOFF])
+    answered = sum(1 for result, unit in unique if unit in result.ranked[:RECALL_CUTOFF])
     found = sum(len(step.places) for _, step in own)
     return {
         "channel": name.removeprefix(CHANNEL_PREFIX),
@@ -233,8 +238,8 @@ def stage_statistics(results: Sequence[QuestionResult]) -> list[dict[str, Any]]:
     questions where it was present before and after; ``gained`` and ``lost`` count the
     relevant units that were in the pool only after, or only before.
     """
-    judged = [one for one in results if one.relevant]
-    walks = [[step for step in one.looks if not step.is_channel] for one in judged]
+    judged = [result for result in results if result.relevant]
+    walks = [[step for step in result.looks if not step.is_channel] for result in judged]
     names = dict.fromkeys(step.name for walk in walks for step in walk)
     return [_stage_row(name, walks, judged) for name in names]
 
@@ -244,12 +249,12 @@ def _stage_row(
 ) -> dict[str, Any]:
     moves = []
     recalls = []
-    for walk, one in zip(walks, judged, strict=True):
+    for walk, result in zip(walks, judged, strict=True):
         for place, step in enumerate(walk):
             if step.name == name:
                 before = walk[place - 1] if place else None
                 moves.append((before, step))
-                recalls.append((_recall_after(before, one), _recall_after(step, one)))
+                recalls.append((_recall_after(before, result), _recall_after(step, result)))
     rises = [
         min(before.places.values()) - min(step.places.values())
         for before, step in moves
@@ -444,8 +449,10 @@ class _Move:
 
     def of(self, profile: Profile) -> Profile:
         random = Random(self.seed)  # noqa: S311 - to be repeatable
-        for knob in self.parameters:
-            profile = knob.turn(profile, knob.mutate(knob.read(profile), self.step, random))
+        for parameter in self.parameters:
+            profile = parameter.turn(
+                profile, parameter.mutate(parameter.read(profile), self.step, random)
+            )
         return profile
 
 
@@ -453,11 +460,11 @@ class _MoveGenerator:
     """Moves: first each parameter by itself, then up to three, in decreasing steps."""
 
     def __init__(self, turned: Sequence[Parameter], search: SearchOptions) -> None:
-        self._knobs, self._search = turned, search
+        self._parameters, self._search = turned, search
 
     def __iter__(self) -> Iterator[_Move]:
         random = Random(f"{self._search.seed}/moves")  # noqa: S311 - to be repeatable
-        order = random.sample(list(self._knobs), len(self._knobs))
+        order = random.sample(list(self._parameters), len(self._parameters))
         for trial in range(self._search.trials):
             done = trial / max(1, self._search.trials - 1)
             step = _FIRST_STEP * (_LAST_STEP / _FIRST_STEP) ** done
@@ -500,10 +507,10 @@ def _evaluate_or_stop(
 def _changed_parameters(
     before: Profile, after: Profile, turned: Sequence[Parameter]
 ) -> Iterator[tuple[str, float, float]]:
-    for knob in turned:
-        old, new = knob.read(before), knob.read(after)
+    for parameter in turned:
+        old, new = parameter.read(before), parameter.read(after)
         if old != new:
-            yield knob.name, old, new
+            yield parameter.name, old, new
 
 
 def tune_result_json(result: TuneResult, title: str, file: str) -> dict[str, Any]:
@@ -526,7 +533,7 @@ def tune_result_json(result: TuneResult, title: str, file: str) -> dict[str, Any
 def tune_result_tables(result: TuneResult, metrics: str) -> Iterator[ReportTable]:
     """Tables of the changed settings, and of their effect on both splits."""
     yield ReportTable(
-        f"Settings changed in {result.trials} trials",
+        f"Settings changed in {plural(result.trials, 'trial')}",
         ("setting", ">before", ">after"),
         tuple((name, f"{before:g}", f"{after:g}") for name, before, after in result.changes),
     )

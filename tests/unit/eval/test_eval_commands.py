@@ -76,8 +76,8 @@ def test_a_profile_file_is_tuned_and_measured(call, tmp_path):
 
     assert (code, again, measured) == (0, 0, 0)
     assert "held out" in out
-    assert "the profile is mine.toml" in out
-    assert "it can be used by name: --profile mine" in err
+    assert "wrote mine.toml" in out
+    assert "to use it by name: --profile mine" in err
     assert json.loads(json_out)["measured_on"] == "q.jsonl on m.jsonl"
 
 
@@ -105,29 +105,31 @@ def test_what_no_memory_holds_is_left_out_and_told(call, tmp_path):
     _, told, _ = call("eval", "jsonl", "two.jsonl", *OWN[2:], "--abstention", "off", "--json")
 
     assert code == 0
-    assert "1 questions" in out
-    assert "left out, for no memory is or says it: 'the printer' of kite: kite colour" in err
+    assert "1 question," in out
+    assert (
+        "skipped, because no memory has this id or text: 'the printer' of kite: kite colour" in err
+    )
     assert json.loads(told)["measured_on"]["unknown"] == ["'the printer' of kite: kite colour"]
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("eval", *OWN, "--profiles", ","), "no profile is named"),
+        (("eval", *OWN, "--profiles", ","), "no profile was given"),
         (("eval", *OWN, "--profiles", "gone.toml"), "there is no file gone.toml"),
         (("eval", *OWN, "--against", "gone.json"), "there is no file gone.json"),
         (("eval", "jsonl", "gone.jsonl", "--corpus", "m.jsonl"), "there is no file gone.jsonl"),
         (("eval", *OWN, "--profiles", "defalt"), "did you mean 'default'?"),
-        (("eval", *OWN, "--profiles", "default,default"), "two of the profiles are called"),
-        (("eval", *OWN, "--parts", "lexcal"), "there are: lexical, dense"),
+        (("eval", *OWN, "--profiles", "default,default"), "two profiles are called"),
+        (("eval", *OWN, "--parts", "lexcal"), "available: lexical, dense"),
         (("eval", *OWN, "--html", "no/page.html"), "there is no folder no"),
         (("eval", *OWN, "--save", "."), "it is a folder"),
         (("tune", *OWN, "--out", "no/mine.toml"), "there is no folder no"),
         (("eval", "jsonl", "gone.jsonl"), "there is no file gone.jsonl"),
         (("eval", *OWN[:3], "gone.jsonl"), "there is no file gone.jsonl"),
         (("eval", "locomo"), "needs a path"),
-        (("tune", *OWN, "--settings", "nothing", "--out", "x.toml"), "no setting fits"),
-        (("tune", *OWN, "--metrics", "fame@5", "--out", "x.toml"), "there is no metric"),
+        (("tune", *OWN, "--settings", "nothing", "--out", "x.toml"), "no setting matches"),
+        (("tune", *OWN, "--metrics", "fame@5", "--out", "x.toml"), "unknown metric"),
     ],
 )
 def test_mistakes_are_bad_use_and_say_what(call, words, told):

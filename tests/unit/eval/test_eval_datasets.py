@@ -232,13 +232,13 @@ def test_files_that_cannot_be_read_are_named(tmp_path, content):
     path = tmp_path / "locomo10.json"
     path.write_bytes(content)
 
-    with pytest.raises(Refused, match=r"locomo10\.json cannot be read"):
+    with pytest.raises(Refused, match=r"cannot read .*locomo10\.json"):
         list(open_dataset("locomo", DatasetOptions(path=path)).cases())
 
 
 def test_a_folder_without_the_data_says_what_it_looked_for(tmp_path):
     """The names that would have been taken, and who publishes them."""
-    with pytest.raises(Refused, match="holds none of"):
+    with pytest.raises(Refused, match="contains none of"):
         open_dataset("locomo", DatasetOptions(path=tmp_path))
 
 
@@ -247,7 +247,7 @@ def test_a_folder_without_the_data_says_what_it_looked_for(tmp_path):
     [
         ("locomo", {"session_1_date_time": "yesterday"}, "not a date as LoCoMo"),
         ("longmemeval", {"question_date": "yesterday"}, "not a date as LongMemEval"),
-        ("longmemeval", {"haystack_dates": []}, "not equally many"),
+        ("longmemeval", {"haystack_dates": []}, "sessions, ids and dates differ"),
     ],
 )
 def test_dates_that_are_none_are_refused(tmp_path, name, change, told):
@@ -290,7 +290,7 @@ def without(record: dict, *path) -> dict:
          r"haystack_sessions\[0\]: expected a list, found null"),
         ("longmemeval", {**haystack("q"), "haystack_sessions": [["hi"], []]},
          r"haystack_sessions\[0\]\[0\]: expected an object, found text"),
-        ("longmemeval", {**haystack("q"), "question_date": "2023/02/30 (Thu) 16:40"}, "is no date"),
+        ("longmemeval", {**haystack("q"), "question_date": "2023/02/30 (Thu) 16:40"}, "is not a valid date"),
     ],
 )  # fmt: skip
 def test_whatever_is_missing_is_named_by_place(tmp_path, name, record, told):
@@ -364,10 +364,10 @@ def test_limits_take_the_first_cases(tmp_path):
 @pytest.mark.parametrize(
     ("files", "told"),
     [
-        ({}, "qrels holds no .tsv"),
+        ({}, "qrels contains no .tsv"),
         ({"qrels/dev.tsv": "q\td\t1\n", "corpus.jsonl": '{"_id": "d", "text": "a"}',
           "queries.jsonl": '{"_id": "q"}'}, "queries.jsonl: the field 'text' is missing"),
-        ({"qrels/dev.tsv": "q\td\t1\n"}, "holds no corpus.jsonl"),
+        ({"qrels/dev.tsv": "q\td\t1\n"}, "contains no corpus.jsonl"),
         ({"qrels/dev.tsv": "h\th\th\nq\td\tx\n", "corpus.jsonl": '{"_id": "d", "text": "a"}'},
          "not a grade"),
     ],
@@ -411,7 +411,7 @@ def test_own_questions_in_the_wrong_form_are_named_by_line(tmp_path, line, told)
         ({"text": 5}, "text: expected text, found a number"),
         ({"text": "a", "colour": "red"}, "there is no field 'colour'"),
         ({"text": "a", "occurred_at": "never ever"}, "occurred_at: .* no moment in time"),
-        ({"text": "b", "id": "first"}, "the id 'first' stands at .*:2 already"),
+        ({"text": "b", "id": "first"}, "the id 'first' is already used at .*:2"),
     ],
 )
 def test_own_memories_in_the_wrong_form_are_named_by_line(tmp_path, line, told):
@@ -428,7 +428,7 @@ def test_two_questions_of_one_id_are_refused(tmp_path):
     """They would be taken for one when two runs are compared."""
     asked = written(tmp_path / "q.jsonl", [{"query": q, "relevant": [], "id": "a"} for q in "xy"])
 
-    with pytest.raises(Refused, match="the id 'a' stands at"):
+    with pytest.raises(Refused, match="the id 'a' is already used at"):
         list(open_dataset("jsonl", DatasetOptions(path=asked, space="mine")).cases())
 
 
@@ -436,7 +436,7 @@ def test_own_questions_need_a_memory_to_ask(tmp_path):
     """Neither a corpus nor a space: refused."""
     asked = written(tmp_path / "q.jsonl", [{"query": "x", "relevant": []}])
 
-    with pytest.raises(Refused, match="no memory to ask"):
+    with pytest.raises(Refused, match="no memories to query"):
         open_dataset("jsonl", DatasetOptions(path=asked))
 
 
@@ -474,9 +474,9 @@ def test_a_split_that_is_not_there_is_named_beside_those_that_are(tmp_path):
     (tmp_path / "qrels").mkdir()
     (tmp_path / "qrels" / "test.tsv").write_text("q\td\t1\n")
 
-    with pytest.raises(Refused, match=r"holds no dev\.tsv") as caught:
+    with pytest.raises(Refused, match=r"contains no dev\.tsv") as caught:
         open_dataset("beir", DatasetOptions(path=tmp_path, split="dev"))
-    assert caught.value.remedy == "there are: test"
+    assert caught.value.remedy == "available: test"
     with pytest.raises(Refused, match="needs a path"):
         open_dataset("beir", DatasetOptions())
     with pytest.raises(Refused, match="needs a path"):

@@ -74,5 +74,5 @@ def test_the_relevant_ones_first_are_perfect(relevant):
 @pytest.mark.parametrize("name", ["recall", "recall@", "recall@x", "fame@10", ""])
 def test_a_metric_that_does_not_exist_is_named(name):
     """An unknown metric is refused with what there is."""
-    with pytest.raises(Refused, match="there is no metric"):
+    with pytest.raises(Refused, match="unknown metric"):
         get_metric(name)

@@ -45,7 +45,7 @@ def find_data_file(path: Path | None, names: Sequence[str], published: str) -> P
         for name in names:
             for found in sorted(path.glob(name)):
                 return found
-        raise Refused(f"{path} holds none of {', '.join(names)}", remedy=where)
+        raise Refused(f"{path} contains none of {', '.join(names)}", remedy=where)
     if not path.exists():
         raise Refused(f"there is no file {path}", remedy=where)
     return path
@@ -88,7 +88,7 @@ def open_text(path: Path) -> Iterator[TextIO]:
         with unpack(path, "rt", encoding="utf-8-sig") as stream:
             yield stream
     except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise Refused(f"{path} cannot be read: {error}") from error
+        raise Refused(f"cannot read {path}: {error}") from error
 
 
 def _parse_list(text: str, path: Path) -> Iterator[tuple[str, Any]]:
@@ -133,14 +133,14 @@ def jsonl_dataset(
     if path is None or not path.is_file():
         raise Refused(
             f"there is no file {path}" if path else "this data set needs a path: your questions",
-            remedy='write one question a line: {"query": "…", "relevant": ["id or text"]}',
+            remedy='write one question per line: {"query": "…", "relevant": ["id or text"]}',
         )
     if corpus is not None and not corpus.is_file():
-        raise Refused(f"there is no file {corpus}", remedy='a memory a line: {"text": "…"}')
-    if corpus is None and space is None:
         raise Refused(
-            "there is no memory to ask", remedy="give --corpus FILE, or --space NAME to use one"
+            f"there is no file {corpus}", remedy='write one memory per line: {"text": "…"}'
         )
+    if corpus is None and space is None:
+        raise Refused("no memories to query", remedy="give --corpus FILE, or --space NAME")
     questions_file, memories_file = path, corpus
 
     def cases() -> Iterator[Case]:
@@ -185,12 +185,12 @@ def _read_questions(path: Path) -> Iterator[Question]:
         now = record.get("now")
         with _with_location(place):
             moment = None if now is None else _parse_time(now, "now")
-            make_filters(filters, moment or EPOCH)  # a mistake is told before anything is stored
+            make_filters(filters, moment or EPOCH)  # report mistakes before anything is stored
         yield Question(
             key=_require_unique(str(record.get("id", f"q{number}")), place, seen),
             text=text,
             relevant={
-                str(wanted): 1.0 for wanted in require_field(record, "relevant", place, list)
+                str(relevant): 1.0 for relevant in require_field(record, "relevant", place, list)
             },
             category=str(record.get("category") or ""),
             now=moment,
@@ -201,7 +201,7 @@ def _read_questions(path: Path) -> Iterator[Question]:
 def _require_unique(name: str, location: str, seen: dict[str, str]) -> str:
     """Return the id; raise Refused if it was used before."""
     if name in seen:
-        raise Refused(f"{location}: the id {name!r} stands at {seen[name]} already")
+        raise Refused(f"{location}: the id {name!r} is already used at {seen[name]}")
     seen[name] = location
     return name
 
@@ -251,13 +251,17 @@ def _require_folder(path: Path | None) -> Path:
 
 
 def _qrels_file(folder: Path, split: str | None) -> Path:
-    there = {file.stem: file for file in sorted((folder / "qrels").glob("*.tsv"))}
-    for name in [split] if split else [*SPLITS, *there]:
-        if name in there:
-            return there[name]
-    wanted = f"{split}.tsv" if split else ".tsv file"
-    known = f"there are: {', '.join(there)}" if there else f"the data is published as {PUBLISHED}"
-    raise Refused(f"{folder / 'qrels'} holds no {wanted}", remedy=known)
+    available = {file.stem: file for file in sorted((folder / "qrels").glob("*.tsv"))}
+    for name in [split] if split else [*SPLITS, *available]:
+        if name in available:
+            return available[name]
+    missing = f"{split}.tsv" if split else ".tsv file"
+    known = (
+        f"available: {', '.join(available)}"
+        if available
+        else f"the data is published as {PUBLISHED}"
+    )
+    raise Refused(f"{folder / 'qrels'} contains no {missing}", remedy=known)
 
 
 def _read_case(folder: Path, qrels: Path) -> Case:
@@ -296,7 +300,9 @@ def _find_file(folder: Path, stem: str) -> Path:
     for name in (f"{stem}.jsonl", f"{stem}.jsonl.gz"):
         if (folder / name).exists():
             return folder / name
-    raise Refused(f"{folder} holds no {stem}.jsonl", remedy=f"the data is published as {PUBLISHED}")
+    raise Refused(
+        f"{folder} contains no {stem}.jsonl", remedy=f"the data is published as {PUBLISHED}"
+    )
 
 
 def _read_qrels(path: Path, known: set[str]) -> dict[str, dict[str, float]]:
@@ -306,7 +312,7 @@ def _read_qrels(path: Path, known: set[str]) -> dict[str, dict[str, float]]:
         cells = line.split("\t")
         if not line.strip() or (number == 1 and not cells[-1].strip().lstrip("-").isdigit()):
             continue  # an empty line, or the heading
-        # Four columns are the older TREC form with an iteration between.
+        # Four columns are the older TREC format, with an iteration column.
         query, document = cells[0], cells[-2] if len(cells) > 2 else ""
         try:
             gain = float(cells[-1])

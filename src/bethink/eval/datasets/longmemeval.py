@@ -49,10 +49,10 @@ def longmemeval(
         for number, record in enumerate(read_records(file)):
             yield _read_case(record, f"{file}[{number}]", level, protocol)
 
-    told = "official protocol: user turns" if protocol == "official" else "all text"
+    text_kind = "official protocol: user turns" if protocol == "official" else "all text"
     return Dataset(
         name=f"longmemeval-{protocol}",
-        title=f"LongMemEval, {level}s, {told}",
+        title=f"LongMemEval, {level}s, {text_kind}",
         cases=cases,
         level=level,
     )
@@ -60,8 +60,8 @@ def longmemeval(
 
 def _read_case(record: dict[str, Any], place: str, level: Level, protocol: Protocol) -> Case:
     name = str(require_field(record, "question_id", place))
-    for asked in ("question", "question_type", "question_date"):
-        require_field(record, asked, place, str)
+    for field in ("question", "question_type", "question_date"):
+        require_field(record, field, place, str)
     require_field(record, "answer_session_ids", place, list)
     turns = [
         turn
@@ -86,10 +86,10 @@ def _turns(record: dict[str, Any], place: str) -> Iterator[_Turn]:
     dates = require_field(record, "haystack_dates", place, list)
     sessions = require_field(record, "haystack_sessions", place, list)
     if not len(names) == len(dates) == len(sessions):
-        raise Refused(f"{place}: sessions, their ids and their dates are not equally many")
+        raise Refused(f"{place}: numbers of sessions, ids and dates differ")
     seen: Counter[str] = Counter()
     for number, (session, date) in enumerate(zip(map(str, names), dates, strict=True)):
-        # A filler session may stand twice in one haystack.
+        # A filler session may occur twice in one haystack.
         seen[session] += 1
         stem = session if seen[session] == 1 else f"{session}#{seen[session]}"
         moment = read_date(str(date), f"{place}.haystack_dates[{number}]")
@@ -148,4 +148,4 @@ def read_date(text: str, place: str) -> datetime:
     try:
         return datetime(year, month, day, hour, minute, tzinfo=UTC)
     except ValueError as error:
-        raise Refused(f"{place}: {text!r} is no date: {error}") from error
+        raise Refused(f"{place}: {text!r} is not a valid date: {error}") from error
