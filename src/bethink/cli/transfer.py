@@ -240,7 +240,8 @@ def _print_preview(app: App, tally: Tally) -> None:
     if kinds:
         more = len(tally.kinds) - len(kinds)
         counts = ", ".join(f"{count:,} {name}" for name, count in kinds)
-        app.out.line(dim(f"  {counts}{f' and {more} other kinds' if more else ''}"))
+        others = f" and {plural(more, 'other kind')}" if more else ""
+        app.out.line(dim(f"  {counts}{others}"))
     for glimpse in tally.first:
         app.out.line(dim(f"  {glimpse.where}  "), glimpse.text)
 
