@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -17,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bethink.errors import MissingExtra, ModelError, Refused
-from bethink.models import EMBEDDER_PROVIDERS, EMBEDDERS, open_embedder
+from bethink.models import EMBEDDERS, open_embedder
 from bethink.ports import Embedder, LateInteraction
+from bethink.testing import check_embedder
 from embedding_server import serving
 from tiny_bert import make_tiny_bert
 
@@ -30,8 +30,9 @@ SAMPLES = {
     "ollama": "ollama:hash",
     "openai": "openai:hash",
 }
+BARE = [name for name, provider in EMBEDDERS.items() if provider.bare]
 SUBJECTS = {
-    **{name: name for name in EMBEDDERS},
+    **{name: name for name in BARE},
     **{f"{provider}:MODEL": name for provider, name in SAMPLES.items()},
 }
 # Whose arithmetic is not ours: the last digit may depend on the texts beside.
@@ -82,11 +83,6 @@ def ready(name: str) -> Embedder:
     return embedder
 
 
-def same(one: np.ndarray, other: np.ndarray, label: str) -> bool:
-    """Equal to the last bit, or as nearly as this embedder can."""
-    return bool(np.allclose(one, other, rtol=0, atol=ROUNDED.get(label, 0)))
-
-
 def label_of(embedder: Embedder) -> str:
     return next(label for label in SUBJECTS if opened(label) is embedder)
 
@@ -107,13 +103,13 @@ each = pytest.mark.parametrize("name", list(SUBJECTS))
 
 def test_every_provider_is_tried():
     """A new provider needs a sample, or no law is tested on it."""
-    assert list(SAMPLES) == list(EMBEDDER_PROVIDERS)
+    assert list(SAMPLES) == [name for name, provider in EMBEDDERS.items() if provider.argument_hint]
 
 
 @each
 def test_opening_loads_nothing(name):
     """Opening imports nothing heavy, nor does asking for name and size where they are fixed."""
-    ask = "embedder.model, embedder.dim" if name in EMBEDDERS else "embedder"
+    ask = "embedder.model, embedder.dim" if name in BARE else "embedder"
     code = (
         "import sys\n"
         "from bethink.models import open_embedder\n"
@@ -137,45 +133,17 @@ def test_names_tell_models_apart():
 
 
 @each
-@settings(deadline=None, max_examples=50)
-@given(texts=st.lists(anything, max_size=4))
-def test_any_text_gives_a_unit_vector_or_zeros(name, texts):
-    """One float32 vector a text, of the promised size, finite, of length 1 or 0."""
-    embedder = ready(name)
-
-    made = embedder.embed(texts)
-
-    assert len(made) == len(texts)
-    for embedding in made:
-        assert embedding.vector.shape == (embedder.dim,)
-        assert embedding.vector.dtype == np.float32
-        length = float(np.linalg.norm(embedding.vector))
-        assert length == 0.0 or length == pytest.approx(1.0, abs=1e-5)
-        assert isinstance(embedding.tokens, bytes)
-
-
-def test_nothing_gives_zeros(subject):
-    """An empty text has no direction and no tokens; no texts give no embeddings."""
-    for embedding in (subject.embed_query(""), subject.embed([""])[0]):
-        assert not embedding.vector.any()
-        assert embedding.tokens == b""
-    assert subject.embed([]) == []
-    assert subject.count_tokens("") == 0
+def test_an_embedder_keeps_the_laws(name):
+    """Unit vectors or zeros, the same alone, among others, again and in threads."""
+    check_embedder(ready(name), tolerance=ROUNDED.get(name, 0.0))
 
 
 @each
-@settings(deadline=None, max_examples=50)
-@given(text=anything, others=st.lists(anything, max_size=3))
-def test_company_does_not_matter(name, text, others):
-    """A text's embedding is the same bits alone, first, last and again."""
-    embedder = ready(name)
-    alone = embedder.embed([text])[0]
-
-    made = embedder.embed([text, *others, text])
-
-    for again in (made[0], made[-1]):
-        assert same(again.vector, alone.vector, name)
-        assert again.tokens == alone.tokens
+@settings(deadline=None, max_examples=25)
+@given(texts=st.lists(anything, max_size=4))
+def test_the_laws_hold_for_any_texts(name, texts):
+    """Whatever is stored."""
+    check_embedder(ready(name), texts=texts, tolerance=ROUNDED.get(name, 0.0))
 
 
 def test_a_new_one_gives_the_same(subject):
@@ -194,34 +162,11 @@ def test_a_text_is_nearest_to_itself(subject):
         assert int(np.argmax(memories @ subject.embed_query(text).vector)) == place
 
 
-def test_threads_share_one(subject):
-    """Eight threads at once get what one gets."""
-    texts = [f"{text} {number}" for number in range(8) for text in TEXTS]
-    alone = [embedding.vector for embedding in subject.embed(texts)]
-
-    with ThreadPoolExecutor(8) as threads:
-        together = list(threads.map(subject.embed_query, texts))
-
-    for one, other in zip(together, alone, strict=True):
-        assert same(one.vector, other, label_of(subject))
-
-
 def test_half_a_character_is_read_or_refused(subject):
     """A lone surrogate never ends in a traceback from inside."""
     for ask in (subject.embed_query, subject.count_tokens, lambda text: subject.embed([text])):
         with suppress(Refused):
             ask("abc\ud800def")
-
-
-@each
-@settings(deadline=None, max_examples=50)
-@given(text=anything)
-def test_tokens_are_counted_for_any_text(name, text):
-    """At least one for what is not empty, at most one a byte and one for the beginning."""
-    count = ready(name).count_tokens(text)
-
-    assert bool(count) == bool(text)
-    assert count <= len(text.encode()) + 1
 
 
 def test_every_token_of_a_word_has_a_unit_vector(reader):
