@@ -75,8 +75,8 @@ DERIVED: dict[str, tuple[str, str]] = {
     "sign bits": ("vectors", "UPDATE chunk SET bits = zeroblob(length(bits))"),
     "slots": ("vectors", "UPDATE chunk SET rids = zeroblob(length(rids))"),
     "a chunk": ("vectors", "DELETE FROM chunk"),
-    "a standing": ("standings", "UPDATE item SET status = 'superseded' WHERE id = 'i5'"),
-    "a stranger's": ("standings", "INSERT INTO status_change VALUES ('nobody', 1, 'active')"),
+    "a standing": ("status", "UPDATE item SET status = 'superseded' WHERE id = 'i5'"),
+    "a stranger's": ("status", "INSERT INTO status_change VALUES ('nobody', 1, 'active')"),
 }
 
 
@@ -131,7 +131,7 @@ def test_status_and_end_are_not_content(path: Path, raw: apsw.Connection) -> Non
         "UPDATE item SET status = 'superseded', live_to = 1, ended_by = 'x' WHERE id = 'i7'"
     )
 
-    assert bad(check(path)) == {"standings"}
+    assert bad(check(path)) == {"status"}
     assert bad(check(path, repair=True)) == set()
 
 

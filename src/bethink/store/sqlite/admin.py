@@ -92,27 +92,28 @@ def run_checks(
 
 
 def _checks(vectors: VectorIndex) -> Iterator[_Check]:
-    # First what can be made anew: SQLite counts a broken index among the file's faults.
-    # FTS5 compares itself with the rows in the manner of a write.
-    good = "the index holds what the rows say"
+    # Rebuildable data first: SQLite reports a broken index as a fault of the file.
+    # The FTS5 integrity check needs a write transaction.
+    good = "the word index matches the memories"
     yield _Check("words", good, _check_words, words.rebuild_word_index, writes=True)
-    yield _Check("vectors", "bits and vectors agree", _vector_check(vectors), vectors.rebuild)
-    good = "every text has its own"
+    good = "binary codes match the vectors"
+    yield _Check("vectors", good, _vector_check(vectors), vectors.rebuild)
+    good = "every text has a signature"
     yield _Check("signatures", good, _check_signatures, signatures.rebuild_signatures)
-    good = "as long as their model's, and of entities that are there"
+    good = "right size, no orphans"
     yield _Check(
         "entity vectors",
         good,
         entity_index.verify_entity_vectors,
         entity_index.drop_invalid_vectors,
     )
-    yield _Check("file", "SQLite finds no fault in it", _check_file, _rebuild_indexes)
-    yield _Check("references", "all of them lead somewhere", _check_references)
-    yield _Check("content", "every revision is as it was written", _check_contents)
-    yield _Check("revisions", "at most the last of each memory is live", _check_revisions)
-    good = "what is told of each ends with what holds"
-    yield _Check("standings", good, standing.verify_status_history, standing.repair_status_history)
-    good = "each has a memory that superseded it"
+    yield _Check("file", "SQLite reports no errors", _check_file, _rebuild_indexes)
+    yield _Check("references", "no dangling references", _check_references)
+    yield _Check("content", "every revision matches its hash", _check_contents)
+    yield _Check("revisions", "only the last revision of a memory is live", _check_revisions)
+    good = "every memory's status matches its last recorded change"
+    yield _Check("status", good, standing.verify_status_history, standing.repair_status_history)
+    good = "every superseded memory has a successor"
     yield _Check("superseded", good, _check_superseded, _reactivate_unsuperseded)
     yield _Check("journal", "the chain is unbroken", _check_journal)
 
@@ -126,7 +127,7 @@ def _run_check(db: apsw.Connection, check: _Check, *, repair: bool) -> CheckResu
     check.repair(db)
     after = _find_problem(db, check)
     if after:
-        return CheckResult(check.name, False, f"{problem}; still after a repair: {after}")
+        return CheckResult(check.name, False, f"{problem}; the repair failed: {after}")
     return CheckResult(check.name, True, f"{problem}; rebuilt", repaired=True)
 
 
@@ -134,7 +135,7 @@ def _find_problem(db: apsw.Connection, check: _Check) -> Problem:
     try:
         return check.look(db)
     except (apsw.CorruptError, apsw.NotADBError) as error:
-        return f"cannot be read: {error}"
+        return f"cannot read it: {error}"
 
 
 def _check_file(db: apsw.Connection) -> Problem:
@@ -160,17 +161,17 @@ def _check_contents(db: apsw.Connection) -> Problem:
         for item, rev, expected, *content in db.execute(_SELECT_HASHES)
         if content_hash(content) != expected
     ]
-    return f"not as it was written: {_summarise(changed)}" if changed else ""
+    return f"content does not match its hash: {_summarise(changed)}" if changed else ""
 
 
 def _check_revisions(db: apsw.Connection) -> Problem:
     wrong = [row[0] for row in db.execute(_EXTRA_LIVE_REVISIONS)]
-    return f"more than the last revision is live: {_summarise(wrong)}" if wrong else ""
+    return f"an earlier revision is live: {_summarise(wrong)}" if wrong else ""
 
 
 def _check_superseded(db: apsw.Connection) -> Problem:
     alone = [row[0] for row in db.execute(_UNSUPERSEDED)]
-    return f"superseded, but by nothing: {_summarise(alone)}" if alone else ""
+    return f"superseded without a successor: {_summarise(alone)}" if alone else ""
 
 
 def _reactivate_unsuperseded(db: apsw.Connection) -> None:
@@ -213,7 +214,7 @@ def _check_erasures(connections: Connections, *, repair: bool) -> CheckResult:
         pending = erase.is_scrub_pending(db)
     if not pending:
         return CheckResult("erasures", True, "nothing erased is left in the file")
-    problem = "something erased may still stand in free space or in the log"
+    problem = "erased data may remain in free pages or in the log"
     if not repair:
         return CheckResult("erasures", False, problem)
     left = erase.scrub(connections)
@@ -233,7 +234,7 @@ def _check_modes(path: Path, *, repair: bool) -> CheckResult:
         return CheckResult("permissions", False, problem)
     for file in open_to_others:
         file.chmod(FILE_MODE)
-    return CheckResult("permissions", True, f"{problem}; closed to them", repaired=True)
+    return CheckResult("permissions", True, f"{problem}; permissions fixed", repaired=True)
 
 
 def _summarise(things: Sequence[str]) -> str:
