@@ -37,6 +37,7 @@ from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
 from bethink.systems.abmind.stages import mean_interval_days, part_of_day, primary_entity
 from bethink.testing import FixedClock
 from corpus import FOREIGN, NOTES, NOW, QUESTIONS, days_ago
+from stage_parts import cand as numbered
 
 SATURDAY = datetime(2026, 11, 14, 10, 0, tzinfo=UTC)
 
@@ -939,3 +940,17 @@ def test_the_profile_is_what_the_page_says() -> None:
     assert profile.budget.k == 10
     assert not profile.gate
     assert Filters().max_classification == 2
+
+
+def test_mmr_starts_from_the_best_and_names_the_twin(memory: Memory) -> None:
+    """The likeness that costs a place says whose it is."""
+    pool = (
+        numbered(1, 1.0, "the deploy key is in vault B"),
+        numbered(2, 0.95, "the deploy key is in vault B now"),
+        numbered(3, 0.9, "releases leave on tuesdays"),
+    )
+
+    out = STAGES["mmr"]()(pool, context(memory))
+
+    assert [c.item.id for c in out] == ["i001", "i003", "i002"]
+    assert out[2].evidence[-1].via == "i001"

@@ -40,7 +40,7 @@ def memory(clock: FixedClock) -> Iterator[Memory]:
 def use(memory: Memory, item: str, times: int = 1) -> None:
     """Marks a memory as recalled now."""
     for _ in range(times):
-        memory.store.activity.note_use([item], memory._clock())
+        memory.store.activity.note_use([item], memory.session.clock())
 
 
 def hits(memory: Memory, text: str, **options: Any) -> list[dict[str, Any]]:

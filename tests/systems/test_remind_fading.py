@@ -236,9 +236,9 @@ def test_forgetting_lowers_activation(memory: Memory) -> None:
     fast = replace(REMIND, gate=(), track=Track(decay_interval=1, decay_rate=0.5))
     first = memory.recall("near", profile=fast).hits[0]
     memory.store.activity.note_use([], NOW, fading=UsageDecay(1, 0.5, 60.0, {}))
-    memory.store.activity.note_use([], memory._clock(), fading=UsageDecay(1, 0.5, 60.0, {}))
+    memory.store.activity.note_use([], memory.session.clock(), fading=UsageDecay(1, 0.5, 60.0, {}))
     memory.store.activity.note_use(
-        ["near"], memory._clock(), fading=UsageDecay(0, 0.5, 60.0, {"near": 0.4})
+        ["near"], memory.session.clock(), fading=UsageDecay(0, 0.5, 60.0, {"near": 0.4})
     )
     again = memory.recall("near", profile=fast).hits[0]
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from bethink import Memory
 from bethink.errors import ModelError
-from bethink.model import Candidate, Evidence, Item, Pool, Query, replay
-from bethink.retrieval.context import Context
+from bethink.model import Evidence, replay
 from bethink.retrieval.profile import load_profile
 from bethink.retrieval.stages.adjust import CallerBoost, Importance, age_days
 from bethink.retrieval.stages.assemble import Budget, page_of, token_cost
@@ -20,103 +19,16 @@ from bethink.retrieval.stages.diversify import Collapse
 from bethink.retrieval.stages.fusion import WeightedSum
 from bethink.retrieval.stages.gate import Threshold
 from bethink.retrieval.stages.rerank import Rerank
-from bethink.systems.abmind.stages import Mmr
-from bethink.systems.siftcoder import Decay, OverlapRerank, Rrf
+from bethink.systems.siftcoder import Decay
 from corpus import NOW
-
-
-def item(number: int, text: str = "", **about: object) -> Item:
-    made = Item(f"i{number:03d}", text or f"memory {number}", NOW, "test")
-    return made._replace(**about)  # type: ignore[arg-type]
-
-
-def cand(number: int, score: float = 1.0, text: str = "", **about: object) -> Candidate:
-    return Candidate(item(number, text, **about)).with_evidence("start", "add", score)
-
-
-def ctx(memory: Memory, text: str = "question", **about: object) -> Context:
-    return Context(Query(text, NOW, **about), memory.store, memory.embedder)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """A channel whose ranking is given."""
-
-    name: str
-    order: tuple[int, ...]
-    weight: float = 1.0
-
-    def __call__(self, ctx: Context) -> Pool:
-        return tuple(
-            Candidate(
-                item(number),
-                1.0 / rank,
-                (Evidence(f"channel.{self.name}", "add", 1.0 / rank, "", None, rank),),
-            )
-            for rank, number in enumerate(self.order, start=1)
-        )
-
-
-def fused(memory: Memory, *channels: Fixed, fusion: object = None) -> dict[str, float]:
-    context = ctx(memory)
-    found = {channel: channel(context) for channel in channels}
-    pool = (fusion or Rrf())(found, context)  # type: ignore[operator]
-    return {c.item.id: c.score for c in pool}
-
-
-def test_rrf_gives_the_reference_values(memory: Memory) -> None:
-    """Ranks 1 and 4 make 0.032018; ranks 12 and 1 make 0.030282; one rank makes one term."""
-    words = Fixed("lexical", (1, *range(50, 60), 99, 2))
-    meaning = Fixed("dense", (2, 40, 41, 1))
-
-    scores = fused(memory, words, meaning)
-
-    assert scores["i001"] == pytest.approx(0.032018, abs=5e-7)
-    assert fused(memory, Fixed("lexical", (*range(50, 61), 2)), meaning)["i002"] == pytest.approx(
-        0.030282, abs=5e-7
-    )
-    assert scores["i099"] == pytest.approx(1 / 72)
-
-
-def test_rrf_listens_to_weights(memory: Memory) -> None:
-    """A channel of weight 0 adds nothing, one of weight 2 twice."""
-    scores = fused(memory, Fixed("lexical", (1,), 2.0), Fixed("dense", (2,), 0.0))
-
-    assert scores == {"i001": 2 / 61, "i002": 0.0}
+from stage_parts import Fixed, cand, ctx, fused
 
 
 def test_a_weighted_sum_scales_by_the_best(memory: Memory) -> None:
     """The best of each channel counts its whole weight."""
-    scores = fused(
-        memory, Fixed("lexical", (1, 2), 0.6), Fixed("dense", (2,), 0.4), fusion=WeightedSum()
-    )
+    scores = fused(memory, WeightedSum(), Fixed("lexical", (1, 2), 0.6), Fixed("dense", (2,), 0.4))
 
     assert scores == {"i001": 0.6, "i002": 0.6 / 2 + 0.4}
-
-
-def test_decay_is_the_documented_curve(memory: Memory) -> None:
-    """1/e at tau, one half at a half-life, 1 for the future, untouched when switched off."""
-    week = cand(1, occurred_at=NOW - timedelta(days=7))
-    future = cand(2, occurred_at=NOW + timedelta(days=400))
-
-    assert Decay()((week,), ctx(memory))[0].score == pytest.approx(1 / math.e)
-    assert Decay(half_life_days=7)((week,), ctx(memory))[0].score == pytest.approx(0.5)
-    assert Decay()((future,), ctx(memory))[0].score == 1.0
-    assert Decay(tau_days=0)((week,), ctx(memory)) == (week,)
-    assert Decay(floor=0.6)((week,), ctx(memory))[0].score == 0.6
-
-
-def test_tools_fade_at_their_own_pace(memory: Memory) -> None:
-    """An edit is remembered longer than a shell command."""
-    stage = Decay(per_tool=(("Bash", 3.0), ("Edit", 30.0)))
-    old = {"occurred_at": NOW - timedelta(days=3)}
-    edit = cand(1, metadata={"tool": "Edit"}, **old)
-    bash = cand(2, metadata={"tool": "Bash"}, **old)
-
-    scores = {c.item.id: c.score for c in stage((edit, bash), ctx(memory))}
-
-    assert scores["i001"] == pytest.approx(math.exp(-0.1))
-    assert scores["i002"] == pytest.approx(math.exp(-1))
 
 
 @pytest.mark.parametrize("days", [-1e6, -1.0, 0.0, 1.0, 700_000.0])
@@ -144,20 +56,6 @@ def test_an_unusable_boost_changes_nothing(memory: Memory, wish: float) -> None:
     context = replace(ctx(memory), boost=lambda _: wish)
 
     assert CallerBoost()((cand(1),), context)[0].score == 1.0
-
-
-def test_mmr_starts_from_the_best_and_names_the_twin(memory: Memory) -> None:
-    """The likeness that costs a place says whose it is."""
-    pool = (
-        cand(1, 1.0, "the deploy key is in vault B"),
-        cand(2, 0.95, "the deploy key is in vault B now"),
-        cand(3, 0.9, "releases leave on tuesdays"),
-    )
-
-    out = Mmr()(pool, ctx(memory))
-
-    assert [c.item.id for c in out] == ["i001", "i003", "i002"]
-    assert out[2].evidence[-1].via == "i001"
 
 
 def test_collapse_keeps_different_numbers_apart(memory: Memory) -> None:
@@ -205,20 +103,6 @@ def test_a_reader_blends_and_never_erases(memory: Memory) -> None:
     assert [c.score for c in out] == [0.4, 0.2]
     with pytest.raises(ModelError):
         Rerank()(pool, replace(context, reranker=lambda _, texts: [1.0]))
-
-
-def test_the_deterministic_reader_prefers_the_whole_phrase(memory: Memory) -> None:
-    """Shared words count by rarity, the question as a phrase counts most."""
-    memory.remember("auth token cache")
-    pool = (
-        cand(1, 0.5, "the cache of the token"),
-        cand(2, 0.5, "about the auth token cache today"),
-        cand(3, 0.5, "nothing of it"),
-    )
-
-    out = OverlapRerank()(pool, ctx(memory, "auth token cache"))
-
-    assert [c.item.id for c in out] == ["i002", "i001", "i003"]
 
 
 def test_an_answer_gains_from_the_question_before_it(memory: Memory) -> None:
