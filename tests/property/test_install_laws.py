@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bethink.hooks.install.config_text import look_up, parse_json, remove_key, set_key
 from bethink.hooks.install.hosts import ConfigEntry, Installation
-from bethink.hooks.install.json_text import look_up, parse_json, remove_key, set_key
 from bethink.hooks.install.plan import (
     Manifest,
     apply_plan,

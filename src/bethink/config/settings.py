@@ -22,9 +22,11 @@ from bethink.config.paths import (
     find_project,
     home_folder,
     is_file,
+    make_private_folder,
     project_files,
     working_folder,
 )
+from bethink.core.atomic_write import atomic_replace
 from bethink.core.registry import plugins
 from bethink.errors import BadSetting
 
@@ -358,8 +360,6 @@ def _from_file(
 ) -> _SettingValues:
     if not is_file(path):
         return
-    from bethink.config.toml_file import read_table  # start-up time: most have no file
-
     origin = Origin(kind, str(path))
     for name, value in read_table(path).items():
         yield (
@@ -463,8 +463,6 @@ def set_project_setting(
 
 
 def _write_setting(path: Path, name: str, value: Any, *, keep_mode: bool) -> Path:
-    from bethink.config.toml_file import write_key  # start-up time: rarely needed
-
     setting = find_setting(name)
     if isinstance(value, Path):
         value = str(value)
@@ -488,3 +486,72 @@ def _resolve_path(value: Any, folder: Path | None) -> Any:
         return value
     path = value.expanduser()
     return path if folder is None else folder / path
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """Read a TOML file; raise BadSetting with the position if it is not TOML."""
+    return _parse_toml(_read_file(path), path)
+
+
+def write_key(path: Path, key: str, value: str | int | bool | None, *, keep_mode: bool) -> None:
+    """Set ``key`` of a TOML file, or remove it where ``value`` is None.
+
+    Comments, order, spaces and line ends stay. The file is replaced atomically. Its mode is
+    0600, unless ``keep_mode`` is set and the file existed before.
+    """
+    # A linked file is a choice of the user's: the target changes, the link stays.
+    real = Path(os.path.realpath(path))
+    old = _read_file(real) if real.exists() else ""
+    parsed = _parse_toml(old, path)
+    expected = {name: kept for name, kept in parsed.items() if name != key}
+    if value is not None:
+        expected[key] = value
+    new = _with_key_set(old, key, value)
+    # A table or a list of that name is no setting.
+    is_nested = isinstance(parsed.get(key), dict | list)
+    if is_nested or new is None or _parse_toml(new, path) != expected:
+        raise BadSetting(f"{path}: {key} cannot be changed safely", remedy="edit the file by hand")
+    mode = real.stat().st_mode & 0o777 if keep_mode and real.exists() else 0o600
+    try:
+        make_private_folder(real.parent)
+        atomic_replace(real, new.encode(), mode=mode)
+    except OSError as error:
+        raise BadSetting(f"{real} cannot be written: {error.strerror}") from error
+
+
+def _read_file(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise BadSetting(f"{path}: not UTF-8 text: {error.reason}") from error
+    except OSError as error:
+        raise BadSetting(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _parse_toml(text: str, path: Path) -> dict[str, Any]:
+    import tomllib  # start-up time: most have no file
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadSetting(f"{path}: not valid TOML: {error}") from error
+
+
+def _with_key_set(text: str, key: str, value: str | int | bool | None) -> str | None:
+    """Return the text with the key set or removed; None where it cannot be edited."""
+    import tomlkit  # start-up time: only needed to write
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document = tomlkit.parse(text)
+        if value is None:
+            document.pop(key, None)
+        elif key in document:
+            document[key] = value
+        else:
+            item = tomlkit.item(value)
+            item.trivia.trail = "\r\n" if "\r\n" in text else "\n"
+            document.append(key, item)
+        return tomlkit.dumps(document)
+    except TOMLKitError:
+        return None

@@ -9,15 +9,13 @@ writing profiles as TOML.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from random import Random
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,6 +37,9 @@ from bethink.eval.tables import ReportTable, format_number, format_signed
 from bethink.retrieval.profile import SLOTS, Bounds, Profile, bounds_of
 from bethink.retrieval.retrievers import RETRIEVERS
 from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
+
+if TYPE_CHECKING:
+    from tomlkit.items import Table
 
 ABLATION_SEPARATOR = " without "
 
@@ -287,70 +288,71 @@ def _mean(values: Iterable[float]) -> float:
     return sum(listed) / len(listed) if listed else 0.0
 
 
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-
-
 def profile_toml(profile: Profile, comments: Sequence[str] = ()) -> str:
     """Format the profile with every setting, so that no later default changes it."""
-    blocks = ["\n".join(f"# {line}" for line in comments)] if comments else []
-    blocks.append(
-        f"title = {_format_value(profile.title)}\nuntopiced = {_format_value(profile.untopiced)}\n"
-        f"deeper = {_format_value(profile.deeper)}"
-    )
-    if profile.deep is not None:
-        blocks.append("\n".join(["[deep]", *_format_settings(profile.deep)]))
-    blocks += [_format_block("[[channels]]", part, RETRIEVERS) for part in profile.channels]
-    blocks.append(_format_block("[fuse]", profile.fuse, FUSIONS))
-    for slot in SLOTS:
-        blocks += [_format_block(f"[[{slot}]]", part, STAGES) for part in profile.slot(slot)]
-    blocks.append("\n".join(["[budget]", *_format_settings(profile.budget)]))
-    blocks += [_format_block("[[assemble]]", part, ASSEMBLERS) for part in profile.assemble]
-    blocks.append("\n".join(["[track]", *_format_settings(profile.track)]))
-    blocks += ["\n".join(["[[text]]", *_format_settings(section)]) for section in profile.text]
-    return "\n\n".join(blocks) + "\n"
+    import tomlkit  # start-up time: only needed to write
+    from tomlkit.items import AoT
+
+    document = tomlkit.document()
+    for line in comments:
+        document.add(tomlkit.comment(line))
+    for name in ("title", "untopiced", "deeper"):
+        document.add(name, _toml_item(getattr(profile, name)))
+    sections: dict[str, Table | list[Table]] = {
+        "deep": _toml_table(profile.deep) if profile.deep is not None else [],
+        "channels": [_toml_part(part, RETRIEVERS) for part in profile.channels],
+        "fuse": _toml_part(profile.fuse, FUSIONS),
+        **{slot: [_toml_part(part, STAGES) for part in profile.slot(slot)] for slot in SLOTS},
+        "budget": _toml_table(profile.budget),
+        "assemble": [_toml_part(part, ASSEMBLERS) for part in profile.assemble],
+        "track": _toml_table(profile.track),
+        "text": [_toml_table(section) for section in profile.text],
+    }
+    for name, section in sections.items():
+        if section:
+            document.add(tomlkit.nl())
+            document.add(name, AoT(section) if isinstance(section, list) else section)
+    return tomlkit.dumps(document)
 
 
-def _format_block(head: str, part: Any, table: Registry[Any]) -> str:
-    use = table.name_of(type(part)) or location_of(type(part))
+def _toml_part(part: Any, registry: Registry[Any]) -> Table:
+    use = registry.name_of(type(part)) or location_of(type(part))
     if use is None:
         raise BadProfile(f"{type(part).__name__} is not registered under a name")
-    return "\n".join([head, f"use = {_format_value(use)}", *_format_settings(part)])
+    return _toml_table(part, use=use)
 
 
-def _format_settings(part: Any) -> Iterator[str]:
+def _toml_table(part: Any, **first: str) -> Table:
+    """Every setting of a part that has a value, as a table."""
+    import tomlkit  # as above
+
+    table = tomlkit.table()
+    for name, value in first.items():
+        table.add(name, value)
     for field in dataclasses.fields(part):
-        value = getattr(part, field.name)
-        if value is not None:
-            yield f"{field.name} = {_format_value(value)}"
+        if (value := getattr(part, field.name)) is not None:
+            table.add(field.name, _toml_item(value))
+    return table
 
 
-def _format_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float) and math.isfinite(value):
-        return repr(value)
-    if isinstance(value, str):
-        # A JSON string is a TOML string except for one character.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _toml_item(value: Any) -> Any:
+    """A value in its TOML form; pairs of a name and a value become an inline table."""
+    import tomlkit  # as above
+
     if isinstance(value, tuple) and value and all(_is_pair(entry) for entry in value):
-        return (
-            "{ "
-            + ", ".join(f"{_format_key(name)} = {_format_value(number)}" for name, number in value)
-            + " }"
-        )
+        table = tomlkit.inline_table()
+        for name, number in value:
+            table[name] = _toml_item(number)
+        return table
     if isinstance(value, tuple):
-        return "[" + ", ".join(map(_format_value, value)) + "]"
+        return [_toml_item(entry) for entry in value]
+    if isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
+        return value
     raise BadProfile(f"{value!r} has no TOML form")
 
 
 def _is_pair(entry: Any) -> bool:
     return isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
-
-
-def _format_key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _format_value(name)
 
 
 Sample = tuple[FilledSpace, Question]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bethink.config.toml_file import read_table, write_key
+from bethink.config.settings import read_table, write_key
 from bethink.errors import BadSetting
 
 posix = pytest.mark.skipif(os.name == "nt", reason="POSIX permissions and links")
@@ -35,18 +35,19 @@ def edited(path: Path, before: str, key: str, value: str | int | bool | None) ->
         ("# mine\n", "# mine\nk = 5\n"),
         ("# mine", "# mine\nk = 5\n"),
         ("k = 3\n", "k = 5\n"),
-        ("k=3", "k = 5"),
-        ("  k  =  3   # few\ntrack = true\n", "k = 5   # few\ntrack = true\n"),
-        ('"k" = 3\n', "k = 5\n"),
-        ("a = 1\n\n[table]\nk = 9\n", "a = 1\n\nk = 5\n[table]\nk = 9\n"),
+        ("k=3", "k=5"),
+        ("  k  =  3   # few\ntrack = true\n", "  k  =  5   # few\ntrack = true\n"),
+        ('"k" = 3\n', '"k" = 5\n'),
+        ("a = 1\n\n[table]\nk = 9\n", "a = 1\nk = 5\n\n[table]\nk = 9\n"),
         ("a = 1\r\nb = 2\r\n", "a = 1\r\nb = 2\r\nk = 5\r\n"),
         ("k = 3 # few\r\nb = 2\r\n", "k = 5 # few\r\nb = 2\r\n"),
         ("k = 3\r\n", "k = 5\r\n"),
         ("kk = 1\n# k = 4\n", "kk = 1\n# k = 4\nk = 5\n"),
+        ('k = """\nmany\n"""\na = 1\n', "k = 5\na = 1\n"),
     ],
 )  # fmt: skip
 def test_one_line_changes(tmp_path: Path, before, after):
-    """The key's line is written or added at the top level; comments and the rest stay."""
+    """Only the value changes, or a line is added at the top level; comments and the rest stay."""
     assert edited(tmp_path / "c.toml", before, "k", 5) == after
 
 
@@ -84,11 +85,9 @@ def test_any_value_comes_back(tmp_path: Path, value):
     assert path.read_text(encoding="utf-8").startswith("# top\na = 1\n")
 
 
-@pytest.mark.parametrize(
-    "before", ['k = """\nmany\n"""\n', "k = [\n1]\n", "a.b = 1\nk.c = 2\n", "[[k]]\n"]
-)
+@pytest.mark.parametrize("before", ["k = [\n1]\n", "a.b = 1\nk.c = 2\n", "[[k]]\n"])
 def test_what_cannot_be_edited_safely_is_left_alone(tmp_path: Path, before):
-    """A value over several lines, a dotted key: the user is asked to do it."""
+    """A list, a table, a dotted key: the user is asked to do it."""
     path = tmp_path / "c.toml"
     path.write_text(before, encoding="utf-8")
 
@@ -150,7 +149,7 @@ def test_a_failed_write_leaves_everything_as_it_was(tmp_path: Path):
     path.write_text("k = 1\n")
     code = (
         "import resource, sys; from pathlib import Path\n"
-        "from bethink.config.toml_file import write_key\n"
+        "from bethink.config.settings import write_key\n"
         "from bethink.errors import BadSetting\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
         "try: write_key(Path(sys.argv[1]), 'k', 5, keep_mode=False)\n"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bethink.errors import BadSetting
-from bethink.hooks.install.json_text import look_up, parse_json, remove_key, set_key
+from bethink.hooks.install.config_text import look_up, parse_json, remove_key, set_key
 
 KEYS = ("mcpServers", "bethink")
 VALUE = {"command": "/bin/bethink", "args": ["mcp"]}

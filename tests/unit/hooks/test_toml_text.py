@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from bethink.errors import BadSetting
-from bethink.hooks.install.toml_text import remove_table, set_table
+from bethink.hooks.install.config_text import remove_table, set_table
 
 KEYS = ("mcp_servers", "bethink")
 VALUE = {"command": "/bin/bethink", "args": ["mcp"]}

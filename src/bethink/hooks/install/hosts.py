@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from bethink.errors import BadSetting
 from bethink.hooks.dispatch import EVENTS, HookEvent
-from bethink.hooks.install import json_text, toml_text
+from bethink.hooks.install import config_text
 from bethink.version import __version__
 
 
@@ -57,8 +57,8 @@ class FileFormat(NamedTuple):
 
 
 _FILE_FORMATS = {
-    ".json": FileFormat(json_text.parse_json, json_text.set_key, json_text.remove_key),
-    ".toml": FileFormat(toml_text.parse_toml, toml_text.set_table, toml_text.remove_table),
+    ".json": FileFormat(config_text.parse_json, config_text.set_key, config_text.remove_key),
+    ".toml": FileFormat(config_text.parse_toml, config_text.set_table, config_text.remove_table),
 }
 
 

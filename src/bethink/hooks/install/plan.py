@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from bethink.config.paths import config_folder
 from bethink.core.atomic_write import atomic_replace
 from bethink.errors import BadSetting
+from bethink.hooks.install.config_text import look_up
 from bethink.hooks.install.hosts import (
     ConfigEntry,
     Installation,
@@ -25,7 +26,6 @@ from bethink.hooks.install.hosts import (
     decode_file,
     file_format,
 )
-from bethink.hooks.install.json_text import look_up
 from bethink.version import __version__
 
 
