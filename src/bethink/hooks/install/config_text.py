@@ -1,0 +1,320 @@
+"""Set or remove one value of a JSON or TOML file and keep every other byte.
+
+A JSON text is parsed twice: by the standard library, which validates it, and by a
+scanner for the positions. Of TOML one table is added or removed, as lines: tomlkit counts
+the comments after a table as the table's own, and would remove a user's comment with it
+(docs/decisions/0020). After a change the parsed value is checked, or the change is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from bethink.errors import BadSetting
+
+Keys = Sequence[str]
+_WHITESPACE = re.compile(r"[ \t\r\n]*")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_LITERAL = re.compile(r"[^\s,\[\]{}\"]+")
+_DEFAULT_INDENT = "  "
+_HEADER = re.compile(r"^[ \t]*\[")
+_COMMENT_OR_BLANK = re.compile(r"^\s*(?:#|$)")
+
+
+class _Member(NamedTuple):
+    """A member of an object: its key, and the positions of key and value."""
+
+    key: str
+    start: int
+    value: int
+    end: int
+
+
+class _Object(NamedTuple):
+    """An object in the text: the positions of its braces, and its members."""
+
+    start: int
+    end: int
+    members: tuple[_Member, ...]
+
+    def named(self, key: str) -> _Member | None:
+        return next((member for member in self.members if member.key == key), None)
+
+
+def parse_json(text: str) -> Any:
+    """Parse the text; an empty text is an empty object.
+
+    Raises BadSetting where it is not plain JSON, or has a duplicate key.
+    """
+    body = text.removeprefix("\ufeff")
+    if not body.strip():
+        return {}
+    try:
+        return json.loads(
+            body, object_pairs_hook=_reject_duplicate_keys, parse_constant=_reject_constant
+        )
+    except RecursionError as error:
+        raise BadSetting("it is nested too deeply") from error
+    except ValueError as error:
+        raise BadSetting(f"it is not plain JSON: {error}") from error
+
+
+def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("an object has the same key twice")
+    return found
+
+
+def _reject_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def look_up(value: Any, keys: Keys) -> Any:
+    """Return the value under a path of keys; None where there is none."""
+    for key in keys:
+        if not isinstance(value, dict) or key not in value:
+            return None
+        value = value[key]
+    return value
+
+
+def set_key(text: str, keys: Keys, value: Any) -> str:
+    """Return the text with the value under that path, missing parents created."""
+    parsed = parse_json(text)
+    if not text.removeprefix("\ufeff").strip():
+        document = _nested(keys, value)
+        return f"{text}{json.dumps(document, indent=2, ensure_ascii=False)}\n"
+    expected = _with_value(parsed, keys, value)
+    new = _insert_value(text, keys, value)
+    return _require_equal(new, expected)
+
+
+def remove_key(text: str, keys: Keys) -> str:
+    """Return the text without that path of keys; its parents stay."""
+    parsed = parse_json(text)
+    if look_up(parsed, keys) is None:
+        return text
+    inner = _locate_object(text, keys[:-1])
+    member = inner.named(keys[-1])
+    if member is None:
+        raise BadSetting(f"{keys[-1]} is not where it should be")
+    place = inner.members.index(member)
+    start = inner.members[place - 1].end if place else inner.start + 1
+    if place == 0 and len(inner.members) > 1:
+        # The first of several: keep the whitespace before it for the next one.
+        start, end = member.start, inner.members[1].start
+    else:
+        end = inner.end - 1 if len(inner.members) == 1 else member.end
+    return _require_equal(text[:start] + text[end:], _without_value(parsed, keys))
+
+
+def _require_equal(text: str, expected: Any, parse: Callable[[str], Any] = parse_json) -> str:
+    try:
+        same = parse(text) == expected
+    except BadSetting:
+        same = False
+    if not same:
+        raise BadSetting("cannot change it safely", remedy="edit the file by hand")
+    return text
+
+
+def _nested(keys: Keys, value: Any) -> Any:
+    for key in reversed(keys):
+        value = {key: value}
+    return value
+
+
+def _with_value(parsed: Any, keys: Keys, value: Any) -> Any:
+    if not isinstance(parsed, dict):
+        raise BadSetting(f"the parent of {keys[0]!r} holds no keys")
+    rest = keys[1:]
+    inner = _with_value(parsed.get(keys[0], {}), rest, value) if rest else value
+    return {**parsed, keys[0]: inner}
+
+
+def _without_value(parsed: Any, keys: Keys) -> Any:
+    if len(keys) == 1:
+        return {key: kept for key, kept in parsed.items() if key != keys[0]}
+    return {**parsed, keys[0]: _without_value(parsed[keys[0]], keys[1:])}
+
+
+def _insert_value(text: str, keys: Keys, value: Any) -> str:
+    """Replace the existing value, or append a last member."""
+    depth = 0
+    found = _locate_object(text, ())
+    while depth < len(keys) - 1 and (member := found.named(keys[depth])) is not None:
+        found = _scan_object(text, member.value)
+        depth += 1
+    member = found.named(keys[depth])
+    newline, unit = _detect_style(text)
+    if member is not None:
+        body = _format_value_at(value, text, member.start, newline, unit)
+        return text[: member.value] + body + text[member.end :]
+    rest = _nested(keys[depth + 1 :], value)
+    key = json.dumps(keys[depth], ensure_ascii=False)
+    if found.members:
+        last = found.members[-1]
+        before = found.members[-2].end if len(found.members) > 1 else found.start + 1
+        gap = text[before : last.start].partition(",")[2] if len(found.members) > 1 else ""
+        gap = gap or text[found.start + 1 : found.members[0].start]
+        body = _format_value_at(rest, text, last.start, newline, unit)
+        return f"{text[: last.end]},{gap}{key}: {body}{text[last.end :]}"
+    outer = _indent_at(text, found.start)
+    inner = outer + unit
+    body = _dump_indented(rest, inner, newline, unit)
+    filled = f"{{{newline}{inner}{key}: {body}{newline}{outer}}}"
+    return text[: found.start] + filled + text[found.end :]
+
+
+def _format_value_at(value: Any, text: str, at: int, newline: str, unit: str) -> str:
+    """Format the value as JSON: on several lines where its neighbour begins a line."""
+    line = text.rfind("\n", 0, at) + 1
+    if text[line:at].strip(" \t"):
+        return json.dumps(value, ensure_ascii=False)
+    return _dump_indented(value, text[line:at], newline, unit)
+
+
+def _dump_indented(value: Any, indent: str, newline: str, unit: str) -> str:
+    lines = json.dumps(value, indent=unit, ensure_ascii=False).split("\n")
+    return f"{newline}{indent}".join(lines)
+
+
+def _indent_at(text: str, at: int) -> str:
+    """The leading whitespace of the line at this position."""
+    line = text.rfind("\n", 0, at) + 1
+    found = re.compile(r"[ \t]*").match(text, line)
+    return found[0] if found else ""
+
+
+def _detect_style(text: str) -> tuple[str, str]:
+    """Detect the line ending and the indentation of the file."""
+    found = re.search(r"\r?\n([ \t]+)\S", text)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    return newline, found[1] if found else _DEFAULT_INDENT
+
+
+def _locate_object(text: str, keys: Keys) -> _Object:
+    start = 1 if text.startswith("\ufeff") else 0
+    found = _scan_object(text, _skip_whitespace(text, start))
+    for key in keys:
+        member = found.named(key)
+        if member is None:
+            raise BadSetting(f"{key} is not where it should be")
+        found = _scan_object(text, member.value)
+    return found
+
+
+def _skip_whitespace(text: str, at: int) -> int:
+    blank = _WHITESPACE.match(text, at)
+    return blank.end() if blank else at
+
+
+def _scan_object(text: str, at: int) -> _Object:
+    """Scan the object that begins here; the text is known to be JSON."""
+    if text[at : at + 1] != "{":
+        raise BadSetting("expected an object")
+    members: list[_Member] = []
+    place = _skip_whitespace(text, at + 1)
+    while text[place] != "}":
+        end = _string_end(text, place)
+        key: str = json.loads(text[place:end])
+        value = _skip_whitespace(text, _skip_whitespace(text, end) + 1)
+        after = _value_end(text, value)
+        members.append(_Member(key, place, value, after))
+        place = _skip_whitespace(text, after)
+        if text[place] == ",":
+            place = _skip_whitespace(text, place + 1)
+    return _Object(at, place + 1, tuple(members))
+
+
+def _string_end(text: str, at: int) -> int:
+    found = _STRING.match(text, at)
+    if found is None:
+        raise BadSetting("a key is not where it should be")
+    return found.end()
+
+
+def _value_end(text: str, at: int) -> int:
+    """Find the end of the value here, by counting brackets outside of strings."""
+    if text[at] == '"':
+        return _string_end(text, at)
+    if text[at] not in "[{":
+        plain = _LITERAL.match(text, at)
+        return plain.end() if plain else at + 1
+    depth, place = 0, at
+    while True:
+        sign = text[place]
+        if sign == '"':
+            place = _string_end(text, place)
+            continue
+        depth += (sign in "[{") - (sign in "]}")
+        place += 1
+        if depth == 0:
+            return place
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse the text; raise BadSetting where it is not TOML."""
+    try:
+        return tomllib.loads(text.removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError as error:
+        raise BadSetting(f"it is not valid TOML: {error}") from error
+
+
+def set_table(text: str, keys: Keys, value: Mapping[str, Any]) -> str:
+    """Return the text with the table at its end, replacing an existing one."""
+    meant = parse_toml(text)
+    kept = remove_table(text, keys)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    body = newline.join([f"[{'.'.join(keys)}]", *_format_lines(value)]) + newline
+    gap = "" if not kept or kept.endswith("\n") else newline
+    blank = newline if kept.strip() else ""
+    return _require_equal(
+        f"{kept}{gap}{blank}{body}", _with_value(meant, keys, dict(value)), parse_toml
+    )
+
+
+def remove_table(text: str, keys: Keys) -> str:
+    """Return the text without the table and its subtables."""
+    meant = parse_toml(text)
+    if look_up(meant, keys) is None:
+        return text
+    name = r"\s*\.\s*".join(rf"(?:{re.escape(key)}|[\"']{re.escape(key)}[\"'])" for key in keys)
+    ours = re.compile(rf"^[ \t]*\[\s*{name}\s*(?:\.[^\]]*)?\]")
+    kept: list[str] = []
+    inside = False
+    # Remarks and blank lines after the last line of ours belong to what comes next.
+    after: list[str] = []
+    for line in re.split(r"(?<=\n)", text):
+        if _HEADER.match(line):
+            kept += after
+            after = []
+            inside = ours.match(line) is not None
+            if inside and kept and not kept[-1].strip():
+                kept.pop()  # the blank line before it came with it
+        if not inside:
+            kept.append(line)
+        elif _COMMENT_OR_BLANK.match(line):
+            after.append(line)
+        else:
+            after = []
+    kept += after
+    return _require_equal("".join(kept), _without_table(meant, keys), parse_toml)
+
+
+def _format_lines(value: Mapping[str, Any]) -> list[str]:
+    # JSON writes texts and lists of texts the way TOML does.
+    return [f"{key} = {json.dumps(part, ensure_ascii=False)}" for key, part in value.items()]
+
+
+def _without_table(parsed: dict[str, Any], keys: Keys) -> dict[str, Any]:
+    if len(keys) == 1:
+        return {key: kept for key, kept in parsed.items() if key != keys[0]}
+    inner = _without_table(parsed[keys[0]], keys[1:])
+    # A table that was only written as a part of ours goes with it.
+    return {**parsed, keys[0]: inner} if inner else _without_table(parsed, keys[:1])
