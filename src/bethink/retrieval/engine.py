@@ -60,42 +60,42 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
     """
     trace = Trace(ctx)
 
-    # 1. Look at the question: its words, and how telling each is in this space.
+    # 1. Analyse the question: its content terms and how rare each is in this space.
     trace.run("plan", partial(_plan, profile, ctx))
 
-    # 2. Ask every channel; each answers with its own ranking.
+    # 2. Run every retriever; each returns its own ranking.
     found: dict[Retriever, Pool] = {}
-    for channel in profile.channels:
-        name = f"channel.{channel.name}"
-        if reason := _skip_reason(channel, found, ctx):
+    for retriever in profile.channels:
+        name = f"channel.{retriever.name}"
+        if reason := _skip_reason(retriever, found, ctx):
             trace.skip(name, reason)
         else:
-            found[channel] = trace.attempt(name, partial(channel, ctx))
+            found[retriever] = trace.attempt(name, partial(retriever, ctx))
 
-    # 3. Merge the rankings into one pool.
+    # 3. Fuse the rankings into one pool.
     pool = trace.run("fuse", partial(profile.fuse, found, ctx))
 
-    # 4. Let the strongest wake what they are linked to and what was said beside them.
-    # 5. Weigh in what the words cannot say: age, importance, the caller's wish.
-    # 6. Read the best against the question.
-    # 7. Prefer new information over repetition.
+    # 4. Expand: add linked memories and neighbouring turns of the best candidates.
+    # 5. Adjust: weigh in age, importance, answer type and the caller's boost.
+    # 6. Rerank: score the best candidates against the question.
+    # 7. Diversify: prefer new information over repetition.
     for slot in ("expand", "adjust", "rerank", "diversify"):
         for stage in _stages_of_slot(profile, slot, ctx):
             pool = trace.run_stage(f"{slot}.{stage.name}", stage, pool)
 
-    # 8. Drop what is not relevant enough; perhaps that is everything.
+    # 8. Gate: drop what is not relevant enough, which may be everything.
     offered = pool
     for stage in profile.gate:
         pool = trace.run_stage(f"gate.{stage.name}", stage, pool)
 
-    # 9. Keep what fits the caller's limits.
+    # 9. Budget: keep what fits the caller's limits.
     hits = trace.run("budget", partial(profile.budget, pool, ctx), pool)
 
-    # 10. Put the answer together, with what the reader should know beside the hits.
+    # 10. Assemble the answer: relations, captions, timelines, warnings.
     relations = relations_of(hits, ctx)
-    whole = replace(ctx, offered=offered)
-    beside = [
-        trace.run_assembler(f"assemble.{add.name}", partial(add, hits, whole), hits)
+    complete = replace(ctx, offered=offered)
+    additions = [
+        trace.run_assembler(f"assemble.{add.name}", partial(add, hits, complete), hits)
         for add in profile.assemble
     ]
     status, reason = _answer_status(hits, pool, offered, ctx)
@@ -106,26 +106,31 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
         reason=reason,
         hits=hits,
         page=page_of(pool, hits, ctx.query),
-        warnings=(*warnings_for(hits, relations), *(w for more in beside for w in more.warnings)),
+        warnings=(*warnings_for(hits, relations), *(w for add in additions for w in add.warnings)),
         degraded=tuple(trace.degraded),
         nearest_miss=offered[0] if offered and not pool else None,
         steps=tuple(trace.steps),
         run=trace.finish(),
-        captions=tuple(caption for more in beside for caption in more.captions),
+        captions=tuple(caption for add in additions for caption in add.captions),
         relations=relations,
-        timelines=tuple(timeline for more in beside for timeline in more.timelines),
-        ways=tuple(
-            (channel.name, MATCH_KINDS.get(type(channel).__name__, ""))
-            for channel in profile.channels
-        ),
+        timelines=tuple(timeline for add in additions for timeline in add.timelines),
+        ways=_match_kinds(profile),
     )
 
 
-def _skip_reason(channel: Retriever, found: dict[Retriever, Pool], ctx: Context) -> str:
+def _match_kinds(profile: Profile) -> tuple[tuple[str, str], ...]:
+    """What each retriever of the profile matches by: words, meaning, names, time."""
+    return tuple(
+        (retriever.name, MATCH_KINDS.get(type(retriever).__name__, ""))
+        for retriever in profile.channels
+    )
+
+
+def _skip_reason(retriever: Retriever, found: dict[Retriever, Pool], ctx: Context) -> str:
     """The reason to skip a retriever; empty where it should run."""
     if not _has_searchable_text(ctx):
         return "there is nothing to look for"
-    return channel.skip(found, ctx) if implements(channel, SkippableRetriever) else ""
+    return retriever.skip(found, ctx) if implements(retriever, SkippableRetriever) else ""
 
 
 def _has_searchable_text(ctx: Context) -> bool:
@@ -144,12 +149,12 @@ def _stages_of_slot(profile: Profile, slot: str, ctx: Context) -> tuple[Stage, .
 
 
 def _plan(profile: Profile, ctx: Context) -> Pool:
-    for channel in profile.channels:
-        if implements(channel, PrefetchingRetriever):
-            channel.begin(ctx)
+    for retriever in profile.channels:
+        if implements(retriever, PrefetchingRetriever):
+            retriever.begin(ctx)
     frequencies = ctx.statistics().frequencies
-    telling = [word for word in ctx.words() if not word.common]
-    rare_first = sorted(telling, key=lambda word: (-ctx.idf(word), word.shown))
+    content = [word for word in ctx.words() if not word.common]
+    rare_first = sorted(content, key=lambda word: (-ctx.idf(word), word.shown))
     counts = [(word.shown, min(frequencies.get(t, 0) for t in word.terms)) for word in rare_first]
     if counts:
         ctx.remark("memories with " + ", ".join(f"{word}: {count}" for word, count in counts[:8]))
