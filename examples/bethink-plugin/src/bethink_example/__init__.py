@@ -1,0 +1,1 @@
+"""An example plug-in for Bethink: a retriever and an embedder."""
