@@ -89,7 +89,7 @@ def test_a_text_comes_back_as_it_was(
     embedder: Embedder, memory: Memory, about: dict[str, Any]
 ) -> None:
     """Byte for byte, or it was refused, or a secret was taken out and that was said."""
-    memory.embedder = embedder
+    memory.session.embedder = embedder
     stored = 0
     for text in NAUGHTY:
         result = attempt(memory.remember, text, **about)
@@ -176,7 +176,7 @@ def test_lists_and_metadata_come_back_as_they_were(
 @pytest.mark.parametrize("profile", ["default", "siftcoder"])
 def test_any_text_is_a_question(embedder: Embedder, memory: Memory, profile: str) -> None:
     """Or is refused for being empty, too long or unwritable; nothing is changed by it."""
-    memory.embedder = embedder
+    memory.session.embedder = embedder
     memory.reindex()
     generation = memory.store.admin.generation()
     for text in NAUGHTY:

@@ -1,1 +1,1 @@
-"""The mixins that make up `Memory`, one subject per module."""
+"""Services of `Memory`: write, recall, browse, link, files, maintenance."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bethink.api.session import MemoryBase
+from bethink.api.session import Session
 from bethink.core.ids import make_id
 from bethink.core.text import caption, strip_hidden
 from bethink.errors import NotFound, Refused
@@ -18,23 +18,26 @@ if TYPE_CHECKING:
 
 
 def merge_timeline(middle: Item, neighbours: Sequence[Item]) -> list[Item]:
-    """Sort a memory among its neighbours, in the order of `BrowseMixin.timeline`."""
+    """Sort a memory among its neighbours, in the order of `Browser.timeline`."""
     everyone = [middle, *(item for item in neighbours if item.id != middle.id)]
     if middle.session is not None and middle.seq is not None:
         return sorted(everyone, key=lambda item: (item.seq or 0, item.id))
     return sorted(everyone, key=lambda item: (item.stored_at, item.id))
 
 
-class BrowseMixin(MemoryBase):
-    """The browsing methods of a memory."""
+class Browser:
+    """Lists what an open space holds."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     def browse(self, *, limit: int = 50, after: str | None = None, **where: Any) -> list[Item]:
         """List stored memories, newest first, a page at a time."""
-        now = self._clock()
-        ceiling = {"max_classification": self.settings.max_classification}
+        now = self._session.clock()
+        ceiling = {"max_classification": self._session.settings.max_classification}
         filters = make_filters({**ceiling, **where}, now)
         most = int_in_range("limit", limit, 1, MAX_LIST_LENGTH)
-        return self.store.items.browse(Scope(filters, now), limit=most, after=after)
+        return self._session.store.items.browse(Scope(filters, now), limit=most, after=after)
 
     def entities(
         self,
@@ -45,10 +48,7 @@ class BrowseMixin(MemoryBase):
         limit: int = 30,
         offset: int = 0,
     ) -> list[Entity]:
-        """List the entities that memories mention, highest momentum first.
-
-        Each with its current momentum and its memories counted by layer, and pinned.
-        """
+        """List the entities that memories mention, highest momentum first."""
         kinds = (kind,) if isinstance(kind, str) else tuple(kind)
         wanted = EntityListing(
             prefix,
@@ -56,17 +56,17 @@ class BrowseMixin(MemoryBase):
             int_in_range("min_memories", min_memories, 0, MAX_LIST_LENGTH),
             int_in_range("limit", limit, 1, MAX_LIST_LENGTH),
             int_in_range("offset", offset, 0, MAX_OFFSET),
-            self.settings.max_classification,
+            self._session.settings.max_classification,
         )
-        return self.store.graph.list_entities(wanted, self._clock())
+        return self._session.store.graph.list_entities(wanted, self._session.clock())
 
     def timeline(self, around: str, *, window: int = 5) -> list[Item]:
         """Return what was stored or said just before and after a memory, oldest first."""
-        item = self.stored(around)
-        ceiling = self.settings.max_classification
+        item = self._session.stored(around)
+        ceiling = self._session.settings.max_classification
         filters = Filters(include_superseded=True, max_classification=ceiling)
-        scope = Scope(filters, self._clock())
-        return self.store.items.around(
+        scope = Scope(filters, self._session.clock())
+        return self._session.store.items.around(
             item.id, window=int_in_range("window", window, 1, 1000), scope=scope
         )
 
@@ -85,21 +85,21 @@ class BrowseMixin(MemoryBase):
         if unknown and "mentions" not in types:
             known = ", ".join((*PROVENANCE_LINK_TYPES, "mentions", "follows"))
             raise Refused(f"there is no type of link {unknown[0]!r}", remedy=f"one of {known}")
-        item = self.get(item_id)
-        filters = Filters(max_classification=self.settings.max_classification)
-        scope = Scope(filters, self._clock())
+        item = self._session.get(item_id)
+        filters = Filters(max_classification=self._session.settings.max_classification)
+        scope = Scope(filters, self._session.clock())
         return provenance(
-            item, self.store, scope, depth=depth, types=types or PROVENANCE_LINK_TYPES
+            item, self._session.store, scope, depth=depth, types=types or PROVENANCE_LINK_TYPES
         )
 
     def history(self, item_id: str) -> list[Item]:
         """Return all revisions of a memory, oldest first."""
-        return self.store.items.history(self.stored(item_id).id)
+        return self._session.store.items.history(self._session.stored(item_id).id)
 
     def events(self, *, after: int = 0, limit: int = 100) -> list[Event]:
         """Return the journal: who changed which memory, and how."""
         int_in_range("after", after, 0, 2**63 - 1)
-        return self.store.admin.events(
+        return self._session.store.admin.events(
             after=after, limit=int_in_range("limit", limit, 1, MAX_LIST_LENGTH)
         )
 
@@ -160,33 +160,29 @@ MAX_CLASSIFICATION = 3
 _PAGE = 200
 
 
-class ThreadsMixin(MemoryBase):
-    """The thread and insight methods of a memory."""
+class Threads:
+    """Threads and the insight tree of an open space."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     def put_thread(self, headline: str, members: Iterable[str | Member], **about: Any) -> Thread:
-        """Store a thread, replacing the one with its id. ``about`` are fields of ``Thread``.
-
-        >>> with Memory.open(":memory:") as memory:
-        ...     key = memory.remember("The deploy key is rotated every quarter")
-        ...     thread = memory.put_thread("Deploy keys", [key.id], kind="work")
-        ...     memory.thread(thread.id).headline
-        'Deploy keys'
-        """
+        """Store a thread, replacing the one with its id. ``about`` are fields of ``Thread``."""
         from bethink.ingest.admission import admit_thread  # start-up time: recall does without
 
-        now = self._clock()
+        now = self._session.clock()
         unknown = about.keys() - set(Thread._fields)
         if unknown:
             raise Refused(f"a thread has no field {min(unknown)!r}")
         named = tuple(Member(one) if isinstance(one, str) else one for one in members)
         fields = {"id": make_id(now), **about, "members": named}
         thread = admit_thread(Thread(headline=headline, **fields))
-        self.store.activity.put_thread(thread, actor=self.settings.actor, now=now)
-        return self.store.activity.thread(thread.id) or thread
+        self._session.store.activity.put_thread(thread, actor=self._session.settings.actor, now=now)
+        return self._session.store.activity.thread(thread.id) or thread
 
     def thread(self, thread_id: str) -> Thread:
         """Get a thread with its visible members and events."""
-        found = self.store.activity.thread(thread_id)
+        found = self._session.store.activity.thread(thread_id)
         seen = self._redact_threads([found]) if found is not None else []
         if not seen:
             raise NotFound(f"there is no thread {thread_id!r}")
@@ -196,17 +192,19 @@ class ThreadsMixin(MemoryBase):
         """Return the insight tree: every root with all insights below it."""
         from bethink.retrieval.provenance import insight_tree  # start-up time: recall does without
 
-        filters = Filters(levels=("insight",), max_classification=self.settings.max_classification)
-        return insight_tree(self.store, Scope(filters, self._clock()))
+        filters = Filters(
+            levels=("insight",), max_classification=self._session.settings.max_classification
+        )
+        return insight_tree(self._session.store, Scope(filters, self._session.clock()))
 
     def threads(self, *, limit: int = 100, offset: int = 0) -> list[Thread]:
         """List threads with a visible member, last changed first, with those members."""
-        if self.settings.max_classification >= MAX_CLASSIFICATION:
-            return self.store.activity.threads(limit=limit, offset=offset)
+        if self._session.settings.max_classification >= MAX_CLASSIFICATION:
+            return self._session.store.activity.threads(limit=limit, offset=offset)
         found: list[Thread] = []
         start = 0
         while len(found) < offset + limit:
-            page = self.store.activity.threads(limit=_PAGE, offset=start)
+            page = self._session.store.activity.threads(limit=_PAGE, offset=start)
             found += self._redact_threads(page)
             if len(page) < _PAGE:
                 break
@@ -217,7 +215,7 @@ class ThreadsMixin(MemoryBase):
         # start-up time
 
         ids = {member.item for thread in threads for member in thread.members}
-        items = self.store.items.get(sorted(ids))
-        ceiling = self.settings.max_classification
+        items = self._session.store.items.get(sorted(ids))
+        ceiling = self._session.settings.max_classification
         narrowed = (redact_thread(thread, items, ceiling) for thread in threads)
         return [thread for thread in narrowed if thread is not None]

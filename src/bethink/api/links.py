@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bethink.api.maintenance import WorkContextMixin
-from bethink.api.session import MemoryBase
+from bethink.api.session import Session
 from bethink.errors import NotFound, Refused
 from bethink.model import RELATIONS, Entity, Item, Link, Node
 from bethink.ports import Store
@@ -72,59 +71,6 @@ def resolve_entity(entity: str, store: Store) -> Node:
     )
 
 
-class EntityMergeMixin(MemoryBase):
-    """Merging and splitting of entities."""
-
-    def merge_entities(self, kept: str, gone: str) -> Entity:
-        """Merge one entity into another: its names, its memories, its edges.
-
-        Each is given by its id (``person:ana``) or by a name that only it has. Later mentions
-        of the merged entity count for the kept one; `split_entities` undoes the merge.
-
-        >>> with Memory.open(":memory:") as memory:
-        ...     _ = memory.remember("Ana Torres prefers tea")
-        ...     _ = memory.remember("Call @atorres on Monday")
-        ...     merged = memory.merge_entities("Ana Torres", "atorres")
-        ...     print(merged.aliases, merged.mentions)
-        ('atorres',) 2
-        """
-        first, second = self._find_entity(kept), self._find_entity(gone)
-        self.store.graph.merge_entities(
-            first.id, second.id, actor=self.settings.actor, now=self._clock()
-        )
-        return self._find_entity(first.id)
-
-    def split_entities(self, kept: str, gone: str) -> Entity:
-        """Undo a merge and return the entity that is separate again."""
-        first = self._find_entity(kept)
-        found = self.store.graph.links_of([first.id], ("same_as",))
-        merged = [link.src.id for link in found if link.dst.id == first.id]
-        named = [one for one in merged if gone in (one, one.partition(":")[2])]
-        if len(named) != 1:
-            known = f"merged into it: {', '.join(merged)}" if merged else "nothing was"
-            raise NotFound(f"{gone!r} was not merged into {first.id}", remedy=known)
-        self.store.graph.split_entities(
-            first.id, named[0], actor=self.settings.actor, now=self._clock()
-        )
-        return self._find_entity(named[0])
-
-    def _find_entity(self, reference: str) -> Entity:
-        """Find the entity with that id, or the only one with that name."""
-        name = reference.partition(":")[2] or reference
-        found = {one.id: one for one in self.store.graph.find_entities(name, 100)}
-        if reference in found:
-            return found[reference]
-        exact = [one for one in found.values() if _has_name(one, reference)]
-        if len(exact) == 1:
-            return exact[0]
-        if exact:
-            ids = ", ".join(one.id for one in exact)
-            raise Refused(f"{reference!r} could be any of {ids}", remedy="name it by its id")
-        raise NotFound(
-            f"no memory speaks of {reference!r}", remedy="bethink entities shows the names"
-        )
-
-
 def _has_name(entity: Entity, name: str) -> bool:
     wanted = name.casefold()
     return wanted in (one.casefold() for one in (entity.name, *entity.aliases))
@@ -134,8 +80,11 @@ MAX_CONTEXT_CHARACTERS = 1000
 MAX_EDGES = 10_000
 
 
-class LinksMixin(WorkContextMixin):
-    """The linking methods of a memory."""
+class Linker:
+    """Links memories and entities of an open space, and merges entities."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     def link(
         self,
@@ -146,39 +95,29 @@ class LinksMixin(WorkContextMixin):
         weight: float = 0.5,
         context: str | None = None,
     ) -> Link:
-        """Link a memory to another: ``implies``, ``contradicts``, ``supersedes`` ...
-
-        A superseded memory leaves recall, as it does by the rules; `unlink` and `undo` restore
-        it. Two entities (``person:alice``) may be linked by any word; the ``context`` is then
-        best the id of the memory that says so. Linking again overwrites the weight and the
-        context; `unlink` removes the link.
-
-        >>> with Memory.open(":memory:") as memory:
-        ...     old = memory.remember("Mara writes the release notes").id
-        ...     new = memory.remember("The release notes write themselves").id
-        ...     memory.link(new, "supersedes", old).weight
-        0.5
-        """
+        """Link a memory to another: ``implies``, ``contradicts``, ``supersedes`` ..."""
         if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 < weight <= 1:
             raise Refused(f"weight is {weight!r}, but must be above 0 and at most 1")
         if context is not None:
             context = validated_text(context, "the context", MAX_CONTEXT_CHARACTERS)
-        now = self._clock()
+        now = self._session.clock()
         link = self._build_link(src, relation, dst, float(weight), context)
         replaces = relation == "supersedes" and link.src.kind == "item"
         if replaces:
             self._refuse_cycle(link)
-        self.store.graph.add_links([link], actor=self.settings.actor, now=now)
-        if replaces and self.stored(link.dst.id).status == "active":
-            self.store.items.set_status(
-                [link.dst.id], "superseded", actor=self.settings.actor, now=now
+        self._session.store.graph.add_links([link], actor=self._session.settings.actor, now=now)
+        if replaces and self._session.stored(link.dst.id).status == "active":
+            self._session.store.items.set_status(
+                [link.dst.id], "superseded", actor=self._session.settings.actor, now=now
             )
         return link
 
     def unlink(self, src: str, relation: str, dst: str) -> Link:
         """Remove a link; a memory that nothing else supersedes is recalled again."""
         link = self._build_link(src, relation, dst)
-        if not self.store.graph.remove_links([link], actor=self.settings.actor, now=self._clock()):
+        if not self._session.store.graph.remove_links(
+            [link], actor=self._session.settings.actor, now=self._session.clock()
+        ):
             raise NotFound(
                 f"{link.src.id} has no link {relation} to {link.dst.id}",
                 remedy=f"bethink links {link.src.id}",
@@ -186,25 +125,24 @@ class LinksMixin(WorkContextMixin):
         if relation == "supersedes" and link.src.kind == "item":
             from bethink.ingest.revision import reactivate_if_free  # start-up time
 
-            reactivate_if_free(link.dst.id, self._write_context())
+            reactivate_if_free(link.dst.id, self._session.write_context())
         return link
 
     def links(self, item_id: str) -> list[Link]:
-        """Return the links between a memory and other memories.
-
-        Of an entity (``person:alice``), its links with other entities.
-        """
-        if is_entity(item_id, self.store):
-            entity = resolve_entity(item_id, self.store).id
-            return self.store.graph.edges([entity], MAX_EDGES, self._clock())[entity]
-        item = self.stored(item_id)
-        found = self.store.graph.links_of([item.id])
+        """Return the links between a memory and other memories."""
+        if is_entity(item_id, self._session.store):
+            entity = resolve_entity(item_id, self._session.store).id
+            return self._session.store.graph.edges([entity], MAX_EDGES, self._session.clock())[
+                entity
+            ]
+        item = self._session.stored(item_id)
+        found = self._session.store.graph.links_of([item.id])
         return [link for link in found if link.src.kind == link.dst.kind == "item"]
 
     def _build_link(
         self, src: str, relation: str, dst: str, weight: float = 1.0, context: str | None = None
     ) -> Link:
-        entities = entity_ends(src, dst, self.store)
+        entities = entity_ends(src, dst, self._session.store)
         if entities is not None:
             if entities[0] == entities[1]:
                 raise Refused(f"{src} cannot be linked to itself")
@@ -225,7 +163,7 @@ class LinksMixin(WorkContextMixin):
         """Refuse cycles: of two memories superseding each other neither would be recalled."""
         seen, rim = {link.src.id}, {link.src.id}
         while rim:
-            links = self.store.graph.links_of(sorted(rim), ("supersedes",))
+            links = self._session.store.graph.links_of(sorted(rim), ("supersedes",))
             rim = {one.src.id for one in links if one.dst.id in rim} - seen
             seen |= rim
         if link.dst.id in seen:
@@ -235,7 +173,45 @@ class LinksMixin(WorkContextMixin):
             )
 
     def _require_live_item(self, item_id: str) -> Item:
-        item = self.stored(item_id)
+        item = self._session.stored(item_id)
         if item.live_to is not None:
             raise Refused(f"{item.id} was forgotten", remedy=f"bethink restore {item.id}")
         return item
+
+    def merge_entities(self, kept: str, gone: str) -> Entity:
+        """Merge one entity into another: its names, its memories, its edges."""
+        first, second = self._find_entity(kept), self._find_entity(gone)
+        self._session.store.graph.merge_entities(
+            first.id, second.id, actor=self._session.settings.actor, now=self._session.clock()
+        )
+        return self._find_entity(first.id)
+
+    def split_entities(self, kept: str, gone: str) -> Entity:
+        """Undo a merge and return the entity that is separate again."""
+        first = self._find_entity(kept)
+        found = self._session.store.graph.links_of([first.id], ("same_as",))
+        merged = [link.src.id for link in found if link.dst.id == first.id]
+        named = [one for one in merged if gone in (one, one.partition(":")[2])]
+        if len(named) != 1:
+            known = f"merged into it: {', '.join(merged)}" if merged else "nothing was"
+            raise NotFound(f"{gone!r} was not merged into {first.id}", remedy=known)
+        self._session.store.graph.split_entities(
+            first.id, named[0], actor=self._session.settings.actor, now=self._session.clock()
+        )
+        return self._find_entity(named[0])
+
+    def _find_entity(self, reference: str) -> Entity:
+        """Find the entity with that id, or the only one with that name."""
+        name = reference.partition(":")[2] or reference
+        found = {one.id: one for one in self._session.store.graph.find_entities(name, 100)}
+        if reference in found:
+            return found[reference]
+        exact = [one for one in found.values() if _has_name(one, reference)]
+        if len(exact) == 1:
+            return exact[0]
+        if exact:
+            ids = ", ".join(one.id for one in exact)
+            raise Refused(f"{reference!r} could be any of {ids}", remedy="name it by its id")
+        raise NotFound(
+            f"no memory speaks of {reference!r}", remedy="bethink entities shows the names"
+        )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from bethink.api.session import MemoryBase, resolve_reranker
+from bethink.api.session import Session, cache_key, resolve_reranker
 from bethink.errors import Refused
 from bethink.model import Filters, Recall
 from bethink.ports import Reranker
@@ -25,34 +25,14 @@ from bethink.retrieval.query_builder import (
     validate_filters,
 )
 
-
-class DeepRecallMixin(MemoryBase):
-    """Choice between a plain and a deep recall."""
-
-    def _choose_profiles(
-        self, requested: str | Profile | None, *, deep: bool
-    ) -> tuple[Profile | None, Profile]:
-        """Return the profile of the first pass (None if there is only one) and of the last."""
-        profile = self.profile(requested)
-        if not deep and profile.deep is None:
-            return None, profile
-        from bethink.retrieval.deep.engine import deep_profiles  # start-up time: most look once
-
-        return deep_profiles(profile, self.profile)
-
-    def _run_recall(self, first: Profile | None, profile: Profile, ctx: Context) -> Recall:
-        if first is None:
-            return engine.recall(profile, ctx)
-        from bethink.retrieval.deep import engine as deep  # start-up time: most look once
-
-        return deep.recall(first, profile, ctx, self.llm)
-
-
 _LIMIT_OPTIONS = ("k", "max_tokens", "offset", "cursor", "as_of", "most", "episode_k", "context")
 
 
-class RecallMixin(DeepRecallMixin):
-    """The recall methods of a memory."""
+class Recaller:
+    """Recalls memories of an open space, explains and compares the answers."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     def recall(
         self,
@@ -75,21 +55,7 @@ class RecallMixin(DeepRecallMixin):
         deep: bool = False,
         **where: Any,
     ) -> Recall:
-        """Return the memories that match the question, best first, each with its evidence.
-
-        ``where`` are filters (``kind="decision"``, ``since="2026-01-01"``); ``most`` limits
-        single levels separately from ``k`` (``{"raw": 5}``, for which ``episode_k=5`` is another
-        name). Without ``text``, returns the newest memories that pass the filters.
-        ``reranker`` is a function or a name, "none" included; by default the configured one.
-        ``context`` describes the current situation (``{"hour": 9, "weekday": "monday",
-        "topic": "auth"}``). With ``deep`` the first answer is checked and, where it is not
-        sufficient, the query is expanded (docs/deep.md).
-
-        >>> with Memory.open(":memory:") as memory:
-        ...     _ = memory.remember("Tests run with make test")
-        ...     memory.recall("how do I bake bread?").status
-        'below_gate'
-        """
+        """Return the memories that match the question, best first, each with its evidence."""
         asked = RecallRequest(
             text,
             k=k,
@@ -97,7 +63,7 @@ class RecallMixin(DeepRecallMixin):
             offset=offset,
             cursor=cursor,
             as_of=as_of,
-            track=self.settings.track if track is None else track,
+            track=self._session.settings.track if track is None else track,
             most=most,
             episode_k=episode_k,
             context=context,
@@ -113,7 +79,7 @@ class RecallMixin(DeepRecallMixin):
 
     def explain(self, text: str, item_id: str, **options: Any) -> str:
         """Explain the arithmetic of one memory's score, or why it was not returned."""
-        wanted = self.get(item_id).id
+        wanted = self._session.get(item_id).id
         answer = self.recall(text, track=False, **options)
         for hit in answer.hits:
             if hit.item.id == wanted:
@@ -125,7 +91,7 @@ class RecallMixin(DeepRecallMixin):
         self, item_id: str, text: str, *, profile: str | Profile | None = None, **options: Any
     ) -> WhyNot:
         """Return at which step a memory was dropped from the answer, and by how much."""
-        item = self.get(item_id)
+        item = self._session.get(item_id)
         first, chosen = self._choose_profiles(profile, deep=options.pop("deep", False))
         named = {key: options.pop(key, None) for key in ("filters", "now", "boost", "reranker")}
         ask = RecallRequest(
@@ -133,7 +99,7 @@ class RecallMixin(DeepRecallMixin):
         )
         ctx = self._build_context(ask, chosen, named["filters"], options, named["now"])
         ctx = replace(ctx, boost=named["boost"], reranker=self._choose_reranker(named["reranker"]))
-        item = self.store.items.get([item.id], as_of=ctx.query.as_of).get(item.id, item)
+        item = self._session.store.items.get([item.id], as_of=ctx.query.as_of).get(item.id, item)
         return why_not(item, self._run_recall(first, chosen, ctx), chosen.channels, ctx)
 
     def compare(
@@ -143,6 +109,24 @@ class RecallMixin(DeepRecallMixin):
         answers = [self.recall(text, profile=name, track=False, **options) for name in profiles]
         return {answer.profile: answer for answer in answers}
 
+    def _choose_profiles(
+        self, requested: str | Profile | None, *, deep: bool
+    ) -> tuple[Profile | None, Profile]:
+        """Return the profile of the first pass (None if there is only one) and of the last."""
+        profile = self._session.profile(requested)
+        if not deep and profile.deep is None:
+            return None, profile
+        from bethink.retrieval.deep.engine import deep_profiles  # start-up time: most look once
+
+        return deep_profiles(profile, self._session.profile)
+
+    def _run_recall(self, first: Profile | None, profile: Profile, ctx: Context) -> Recall:
+        if first is None:
+            return engine.recall(profile, ctx)
+        from bethink.retrieval.deep import engine as deep  # start-up time: most look once
+
+        return deep.recall(first, profile, ctx, self._session.llm)
+
     def _recall_cached(
         self, first: Profile | None, profile: Profile, ctx: Context, *, now_given: bool
     ) -> Recall:
@@ -150,21 +134,23 @@ class RecallMixin(DeepRecallMixin):
 
         A deep recall is not cached: a language model may have taken part in it.
         """
-        if self._cache is None or first is not None:
+        if self._session.cache is None or first is not None:
             return self._run_recall(first, profile, ctx)
-        from bethink.api.session import cache_key  # start-up time: most keep none
-
-        key, now = cache_key(profile, ctx, now_given=now_given), self._clock()
-        kept = self._cache.find(key, now) if key else None
+        key, now = cache_key(profile, ctx, now_given=now_given), self._session.clock()
+        kept = self._session.cache.find(key, now) if key else None
         if kept is not None:
             return kept
         answer = engine.recall(profile, ctx)
         if key:
-            self._cache.keep(key, answer, now)
+            self._session.cache.keep(key, answer, now)
         return answer
 
     def _choose_reranker(self, wanted: str | Reranker | None) -> Reranker | None:
-        return self.reranker if wanted is None else resolve_reranker(wanted, self.llm, self.store)
+        return (
+            self._session.reranker
+            if wanted is None
+            else resolve_reranker(wanted, self._session.llm, self._session.store)
+        )
 
     def _build_context(
         self,
@@ -174,22 +160,24 @@ class RecallMixin(DeepRecallMixin):
         where: Mapping[str, Any],
         now: datetime | None,
     ) -> Context:
-        moment = now or self._clock()
+        moment = now or self._session.clock()
         if filters is None:
-            ceiling = {"max_classification": self.settings.max_classification}
+            ceiling = {"max_classification": self._session.settings.max_classification}
             filters = make_filters({**ceiling, **where}, moment)
         elif where:
             raise Refused("give filters either as one object or as keywords, not both")
         else:
             filters = validate_filters(filters, moment)
-        filters = resolve_entity_filters(filters, self.store)
+        filters = resolve_entity_filters(filters, self._session.store)
         if profile.untopiced and filters.topics:
             filters = replace(filters, include_untopiced=True)
         usual = RecallDefaults(
-            self.settings.given("k") or profile.budget.k,
-            self.settings.given("max_tokens") or profile.budget.max_tokens,
+            self._session.settings.given("k") or profile.budget.k,
+            self._session.settings.given("max_tokens") or profile.budget.max_tokens,
             profile.budget.most,
             profile.budget.wordless,
         )
         query = build_query(ask, filters, usual, now=moment)
-        return Context(query, self.store, self.embedder, notes=self.notes)
+        return Context(
+            query, self._session.store, self._session.embedder, notes=self._session.notes
+        )

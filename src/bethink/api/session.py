@@ -5,27 +5,38 @@ The composition root of the library.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from bethink.config.settings import Settings, load_settings
 from bethink.config.spaces import data_dir, resolve_space
-from bethink.errors import BadSetting, NotFound
+from bethink.core.ids import make_id
+from bethink.errors import BadSetting, NotFound, Refused
 from bethink.model import Item, Link, Recall
 from bethink.models import open_embedder
 from bethink.models.rerank import open_reranker
 from bethink.ports import Clock, Embedder, LanguageModel, NoteStore, Reranker, Store
 from bethink.retrieval.context import Context
 from bethink.retrieval.profile import Profile, load_profile, profile_names
+from bethink.retrieval.query_builder import make_filters
 from bethink.store import DEFAULT_STORE, find_store
 
+if TYPE_CHECKING:
+    from bethink.ingest.admission import WriteContext
+    from bethink.maintain.job import JobContext
+
+
 NOTE_ID_PREFIX = "note:"
+DEFAULT_SHARE = 0.02  # of the memories that one maintenance run may take out of recall
+NO_FILTERS: Mapping[str, Any] = MappingProxyType({})
 
 
 def find_note_or_edge(item_id: str, store: Store, notes: NoteStore | None) -> Item | None:
@@ -172,12 +183,6 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def _new_cache() -> RecallCache:
-    # start-up time: most keep none
-
-    return RecallCache()
-
-
 def _open_llm(name: str) -> LanguageModel | None:
     from bethink.models.llm import open_llm  # start-up time: most use none
 
@@ -199,8 +204,8 @@ def resolve_reranker(
     return LlmReranker(llm, store.space)
 
 
-class MemoryBase:
-    """An open space: what every mixin of `Memory` builds on."""
+class Session:
+    """An open space: its store, models, settings and clock. `Memory` and its services share it."""
 
     def __init__(
         self,
@@ -220,12 +225,12 @@ class MemoryBase:
         self.reranker = reranker
         self.llm = llm
         self.settings = settings or Settings()
-        self._clock = clock
+        self.clock = clock
         self._folders = tuple(profile_folders)
-        self._notes_dir = notes_dir
+        self.notes_dir = notes_dir
         self._notes: NoteStore | None = None
-        self._cache = _new_cache() if self.settings.cache else None
-        self._looked_at: dict[str, tuple[date, int]] = {}
+        self.cache = RecallCache() if self.settings.cache else None
+        self.jobs_checked: dict[str, tuple[date, int]] = {}  # when each found nothing to do
 
     @classmethod
     def open(
@@ -274,25 +279,23 @@ class MemoryBase:
             notes_dir=notes_dir,
         )
 
+    def using(
+        self, *, settings: Settings | None = None, embedder: Embedder | None = None
+    ) -> Session:
+        """Return the same open space with other settings or another embedder."""
+        other = copy(self)
+        other.settings = settings or self.settings
+        other.embedder = embedder or self.embedder
+        return other
+
     @property
     def now(self) -> datetime:
         """The current time, by this memory's own clock."""
-        return self._clock()
+        return self.clock()
 
     def close(self) -> None:
         """Close the store. Acknowledged writes are already durable."""
         self.store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def profile(self, wanted: str | Profile | None = None) -> Profile:
         """Load a profile by name; the configured one where none is named."""
@@ -313,14 +316,14 @@ class MemoryBase:
     @property
     def notes(self) -> NoteStore | None:
         """The folder of notes next to the memories, if there is one."""
-        if self._notes is None and self._notes_dir is not None and self._notes_dir.is_dir():
+        if self._notes is None and self.notes_dir is not None and self.notes_dir.is_dir():
             from bethink.ingest.notes import NotesFolder  # start-up time: most have none
 
             # A project may come from strangers: its notes are theirs, not the owner's word.
             theirs = self.settings.origin("notes_dir").kind == "project file"
             trust = self.settings.notes_trust
             self._notes = NotesFolder(
-                self._notes_dir,
+                self.notes_dir,
                 trust=min(trust, 1) if theirs else trust,
                 within=self.settings.project if theirs else None,
                 space=self.store.space,
@@ -345,3 +348,48 @@ class MemoryBase:
         if near:
             raise NotFound(f"{item_id!r} could be any of {', '.join(near)}")
         raise NotFound(f"there is no memory {item_id!r}", remedy="bethink list shows what is there")
+
+    def job_context(
+        self, share: float = DEFAULT_SHARE, where: Mapping[str, Any] = NO_FILTERS
+    ) -> JobContext:
+        """Build the context of a maintenance run."""
+        from bethink.maintain.job import JobContext  # start-up time: recall does without
+
+        number = isinstance(share, int | float) and not isinstance(share, bool)
+        if not number or not 0 < share <= 1:
+            raise Refused(f"share is {share!r}, but must be above 0 and at most 1")
+        now = self.clock()
+        return JobContext(
+            self.store,
+            self.embedder,
+            now,
+            limit=int(self.store.admin.count() * share + 1e-9),
+            model=self.llm,
+            notes_dir=self._notes_target(),
+            notes_trust=self.settings.notes_trust,
+            filters=make_filters({"max_classification": 3, **where}, now),
+            shown=self.settings.max_classification,
+        )
+
+    def write_context(self, *, relating: bool = False) -> WriteContext:
+        """Build the context of a write, at the current time."""
+        from bethink.ingest.admission import WriteContext  # start-up time: recall does without
+
+        actor, now = self.settings.actor, self.clock()
+        return WriteContext(self.store, self.embedder, now, actor, make_id, relating=relating)
+
+    def _notes_target(self) -> Path | None:
+        """Return where notes are written; a project file cannot point outside the project."""
+        folder, project = self.notes_dir, self.settings.project
+        if folder is None or self.settings.origin("notes_dir").kind != "project file":
+            return folder
+        inside = project is not None and Path(os.path.realpath(folder)).is_relative_to(
+            os.path.realpath(project)
+        )
+        return folder if inside else None
+
+    def drop_caches(self) -> None:
+        """Drop cached data of memories that may no longer exist."""
+        self._notes = None
+        if self.cache is not None:
+            self.cache.clear()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bethink.api.maintenance import WorkContextMixin
+from bethink.api.session import Session
 from bethink.errors import Conflict, Refused
 from bethink.ingest.admission import make_draft
 from bethink.model import Draft, Item, Remembered
@@ -39,18 +39,14 @@ class Forgotten:
     notes: tuple[str, ...] = ()
 
 
-class WriteMixin(WorkContextMixin):
-    """The writing methods of a memory."""
+class Writer:
+    """Remembers, updates, forgets and restores memories of an open space."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     def remember(self, text: str, **about: Any) -> Remembered:
-        """Store one memory. ``about`` are the fields of ``Draft``.
-
-        >>> with Memory.open(":memory:") as memory:
-        ...     first = memory.remember("We chose PostgreSQL", kind="decision", topic="db")
-        ...     again = memory.remember("We chose PostgreSQL.")
-        ...     print(first.status, again.status, again.id == first.id)
-        stored duplicate True
-        """
+        """Store one memory. ``about`` are the fields of ``Draft``."""
         return self.remember_many([make_draft({"text": text, **about})])[0]
 
     def remember_many(
@@ -60,18 +56,15 @@ class WriteMixin(WorkContextMixin):
         progress: Progress | None = None,
         relate: bool = False,
     ) -> list[Remembered]:
-        """Store many memories, 500 to a transaction.
-
-        An invalid one is refused before its batch is stored; earlier batches stay. With
-        ``relate`` each is also linked with memories of nearly the same meaning, which takes
-        longer; otherwise ``maintain`` does that.
-        """
+        """Store many memories, 500 to a transaction."""
         from bethink.ingest.pipeline import remember  # start-up time: recall does without
 
         ready = [make_draft(draft) for draft in drafts]
         results: list[Remembered] = []
         for start in range(0, len(ready), BATCH):
-            results += remember(ready[start : start + BATCH], self._write_context(relating=relate))
+            results += remember(
+                ready[start : start + BATCH], self._session.write_context(relating=relate)
+            )
             if progress is not None:
                 progress(len(results), len(ready))
         return results
@@ -83,52 +76,43 @@ class WriteMixin(WorkContextMixin):
         ready = list(drafts)
         batches = (ready[start : start + BATCH] for start in range(0, len(ready), BATCH))
         return [
-            answer for batch in batches for answer in remember_each(batch, self._write_context())
+            answer
+            for batch in batches
+            for answer in remember_each(batch, self._session.write_context())
         ]
 
     def update(self, item_id: str, *, revision: int | None = None, **changes: Any) -> Item:
-        """Store a new revision of a memory; the id stays, the old text stays in history.
-
-        With ``revision``, only while that is still the current one, so that a change in between
-        is not overwritten. Raises Conflict otherwise.
-        """
+        """Store a new revision of a memory; the id stays, the old text stays in history."""
         from bethink.ingest.revision import revise  # start-up time: recall does without
 
-        item = self.stored(item_id)
+        item = self._session.stored(item_id)
         if revision is not None and (item.rev, item.live_to) != (revision, None):
             raise Conflict(
                 f"{item.id} is no longer in revision {revision}",
                 remedy="read it again and repeat the change",
             )
-        return revise(_require_live(item), changes, self._write_context())
+        return revise(_require_live(item), changes, self._session.write_context())
 
     def boost(self, item_id: str, by: float = 1.0) -> Item:
-        """Raise a memory's relevance, within ten of neutral.
-
-        A negative number lowers it.
-        """
+        """Raise a memory's relevance, within ten of neutral."""
         from bethink.ingest.revision import adjust_relevance  # start-up time: recall does without
 
         if not math.isfinite(by):
             raise Refused(f"{by!r} is no amount to judge by")
-        return adjust_relevance(self._get_live(item_id), by, self._write_context())
+        return adjust_relevance(self._get_live(item_id), by, self._session.write_context())
 
     def demote(self, item_id: str, by: float = 1.0) -> Item:
         """Lower a memory's relevance."""
         return self.boost(item_id, -by)
 
     def _get_live(self, item_id: str) -> Item:
-        return _require_live(self.stored(item_id))
+        return _require_live(self._session.stored(item_id))
 
     def forget(
         self, *ids: str, erase: bool = False, preview: bool = False, reason: str = "forgotten"
     ) -> Forgotten:
-        """Take memories out of recall; ``erase`` deletes every byte of them.
-
-        Pinned and protected memories, and ones already forgotten, are only removed by an erase.
-        ``kept`` names the ones that stay.
-        """
-        items = [self.stored(item_id) for item_id in ids]
+        """Take memories out of recall; ``erase`` deletes every byte of them."""
+        items = [self._session.stored(item_id) for item_id in ids]
         kept = (
             () if erase else tuple((item.id, why) for item in items if (why := _keep_reason(item)))
         )
@@ -139,31 +123,33 @@ class WriteMixin(WorkContextMixin):
             return Forgotten(going, kept, preview=preview)
         names = [item.id for item in going]
         self._undo_supersessions(names)
-        self.store.items.end(names, how=reason, actor=self.settings.actor, now=self._clock())
+        self._session.store.items.end(
+            names, how=reason, actor=self._session.settings.actor, now=self._session.clock()
+        )
         notes = self._remove_from_notes(going)
         return Forgotten(going, kept, notes=notes)
 
     def withdraw(self, revisions: Mapping[str, int], *, reason: str = "removed") -> list[str]:
-        """Take memories out of recall that are still in these revisions (by id).
-
-        Pinned ones too: for programs that own the memories they store here. Returns the ids
-        that were removed; ``restore`` brings them back.
-        """
+        """Take memories out of recall that are still in these revisions (by id)."""
         if not revisions:
             return []
         ids = list(revisions)
-        gone = self.store.items.end(
-            ids, how=reason, actor=self.settings.actor, now=self._clock(), only=revisions
+        gone = self._session.store.items.end(
+            ids,
+            how=reason,
+            actor=self._session.settings.actor,
+            now=self._session.clock(),
+            only=revisions,
         )
-        self._remove_from_notes(tuple(self.store.items.get(gone).values()))
+        self._remove_from_notes(tuple(self._session.store.items.get(gone).values()))
         return gone
 
     def _erase_items(self, items: tuple[Item, ...], *, preview: bool) -> Forgotten:
         from bethink.maintain.journal import removal_impact  # start-up time: recall does without
         from bethink.maintain.succession import erase
 
-        reach = removal_impact([item.id for item in items], self.store)
-        derived = tuple(self.store.items.get(reach.descendants).values())
+        reach = removal_impact([item.id for item in items], self._session.store)
+        derived = tuple(self._session.store.items.get(reach.descendants).values())
         if preview:
             return Forgotten(
                 items,
@@ -172,8 +158,8 @@ class WriteMixin(WorkContextMixin):
                 quarantined=reach.mixed,
                 restored=reach.orphans,
             )
-        done = erase(reach, self._job_context(), actor=self.settings.actor)
-        self._drop_caches()
+        done = erase(reach, self._session.job_context(), actor=self._session.settings.actor)
+        self._session.drop_caches()
         return Forgotten(
             items,
             receipt=done.receipt,
@@ -188,43 +174,38 @@ class WriteMixin(WorkContextMixin):
             reactivate_superseded,  # start-up time: recall does without
         )
 
-        reactivate_superseded(going, self._write_context())
+        reactivate_superseded(going, self._session.write_context())
 
     def _remove_from_notes(self, items: tuple[Item, ...]) -> tuple[str, ...]:
-        if self._notes_dir is None or not self._notes_dir.is_dir():
+        if self._session.notes_dir is None or not self._session.notes_dir.is_dir():
             return ()
         from bethink.maintain.notes import (
             rewrite_notes_without,  # start-up time: most keep no notes
         )
 
-        revisions = [one for item in items for one in self.store.items.history(item.id)]
-        return rewrite_notes_without(revisions, self._job_context())
+        revisions = [one for item in items for one in self._session.store.items.history(item.id)]
+        return rewrite_notes_without(revisions, self._session.job_context())
 
     def undo(self, item_id: str | None = None, *, preview: bool = False) -> Undo:
-        """Undo the last change of a memory or, without one, the last by this actor.
-
-        An update is replaced by the revision before it, a forgotten memory is restored, a
-        stored one is forgotten. Nothing is lost: an undo can itself be undone.
-        """
+        """Undo the last change of a memory or, without one, the last by this actor."""
         from bethink.ingest.revision import apply_undo, last_change  # start-up time
 
-        ctx = self._write_context()
-        item = None if item_id is None else self.get(item_id).id
-        undo = last_change(item, self.settings.actor, ctx)
+        ctx = self._session.write_context()
+        item = None if item_id is None else self._session.get(item_id).id
+        undo = last_change(item, self._session.settings.actor, ctx)
         if not preview:
             apply_undo(undo, ctx)
         return undo
 
     def restore(self, *ids: str) -> list[str]:
-        """Restore forgotten memories, each by its id or a part of it.
-
-        Erased ones cannot be restored. Returns the ids of those that had been forgotten.
-        """
+        """Restore forgotten memories, each by its id or a part of it."""
         from bethink.ingest.revision import supersede_again  # start-up time: recall does without
 
-        wanted = [self.stored(item_id).id for item_id in ids]
-        back = self.store.items.restore(wanted, actor=self.settings.actor, now=self._clock())
-        supersede_again(back, self._write_context())
+        wanted = [self._session.stored(item_id).id for item_id in ids]
+        back = self._session.store.items.restore(
+            wanted, actor=self._session.settings.actor, now=self._session.clock()
+        )
+        supersede_again(back, self._session.write_context())
         return back
 
 

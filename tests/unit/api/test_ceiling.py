@@ -35,7 +35,7 @@ def memory(clock: FixedClock) -> Iterator[Memory]:
 
 def above(memory: Memory) -> Memory:
     """The same store for one who may see all of it."""
-    return Memory(memory.store, clock=memory._clock, settings=Settings(max_classification=3))
+    return Memory(memory.store, clock=memory.session.clock, settings=Settings(max_classification=3))
 
 
 def add_mergeable(memory: Memory, clock: FixedClock) -> None:

@@ -98,7 +98,7 @@ def test_a_model_never_takes_anything_out_of_recall(opened):
     """It can be flagged as a contradiction, less surely than a rule would."""
     memory = opened(lambda _: GOOD)
     old = memory.remember("Harbour control is in Bergen").id
-    memory._clock.forward(days=1)
+    memory.session.clock.forward(days=1)
     new = memory.remember(TEXT).id
 
     memory.extract(new)

@@ -29,7 +29,7 @@ def twins(
     text: str = NEW,
 ) -> tuple[str, str]:
     first = memory.remember(OLD, **(old or {})).id
-    clock = memory._clock
+    clock = memory.session.clock
     assert isinstance(clock, FixedClock)
     clock.forward(hours=1)
     second = memory.remember(text, **(new or {})).id
@@ -99,7 +99,7 @@ def test_who_saw_the_older_must_be_served_as_well_by_the_newer(
 
 def test_of_many_the_newest_stays(memory: Memory) -> None:
     """Each older one gives way once, all in one proposal."""
-    clock = memory._clock
+    clock = memory.session.clock
     assert isinstance(clock, FixedClock)
     ids = []
     for words in (OLD, NEW, NEW.replace("the north", "north"), f"So, {NEW}"):

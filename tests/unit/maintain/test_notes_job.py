@@ -41,8 +41,8 @@ def written(memory: Memory, clock: FixedClock) -> list[str]:
     clock.forward(days=365)
     memory.maintain("notes")
     clock.forward(days=-365)
-    assert memory._notes_dir is not None
-    root = memory._notes_dir
+    assert memory.session.notes_dir is not None
+    root = memory.session.notes_dir
     return sorted(str(path.relative_to(root)) for path in root.rglob("*.md"))
 
 

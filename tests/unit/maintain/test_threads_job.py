@@ -463,7 +463,7 @@ def test_storing_a_thread_twice_comes_to_the_same(memory: Memory) -> None:
     deed = PutThread(
         Thread(f"{GENERATED_PREFIX}1", "Birds", members=tuple(Member(one) for one in ids))
     )
-    work = memory._work()
+    work = memory._job_context()
 
     deed(work)
     once = memory.threads()

@@ -66,7 +66,7 @@ def talked(embedder: Embedder) -> Iterator[Memory]:
 
 
 def context(memory: Memory, text: str, **where: Any) -> Any:
-    return memory._asking(RecallRequest(text), DEEP, None, where, NOW)
+    return memory._recaller._build_context(RecallRequest(text), DEEP, None, where, NOW)
 
 
 def hits(memory: Memory, text: str, k: int = 10) -> Any:

@@ -184,7 +184,7 @@ def test_the_write_walk_embeds_what_is_new_and_a_reindex_the_rest() -> None:
             "tool:kafka": 0.0,
         }
 
-        memory.embedder = second
+        memory.session.embedder = second
         memory.reindex()
         assert memory.store.graph.near_entities(north, "compass", 5) == []
         near = memory.store.graph.near_entities(north, "second", 1)

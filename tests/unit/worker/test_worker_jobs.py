@@ -88,7 +88,7 @@ def test_maintenance_is_a_small_share(memory):
 def test_models_are_loaded_ahead(memory):
     """One that cannot be loaded is told of; trying again would not help."""
     assert done("warm", memory, {}) == {"loaded": True}
-    memory.reranker = _broken
+    memory.session.reranker = _broken
     assert done("warm", memory, {})["loaded"] is False
 
 

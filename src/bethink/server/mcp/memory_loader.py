@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
-READ_WAIT_S = 3.0  # of a question; a memory to be stored waits for its vector longer
+READ_WAIT_S = 3.0  # for reads; a write waits longer for the model
 WRITE_WAIT_S = 20.0
 CLOSE_WAIT_S = 2.0
 ACTOR = "mcp"
@@ -31,8 +30,8 @@ def settings_for(space: str | None, env: Mapping[str, str] = os.environ) -> Sett
     """Load a server's settings: for the project its host names, else the working directory."""
     named = env.get(PROJECT_VARIABLE)
     if named and not Path(named).is_dir():
-        # Another project's memory would be worse than none.
-        raise BadSetting(f"{PROJECT_VARIABLE} is {named!r}, which is no folder")
+        # Fail rather than serve the memory of another project.
+        raise BadSetting(f"{PROJECT_VARIABLE} is {named!r}, which is not a directory")
     settings = load_settings(Path(named) if named else None, env, {"space": space})
     return settings if settings.given("actor") else replace(settings, actor=ACTOR)
 
@@ -57,7 +56,7 @@ class LoadingEmbedder:
         return -(-len(text.encode("utf-8", "replace")) // 4)
 
     def _loading_error(self) -> ModelError:
-        return ModelError("the model is still loading", remedy="ask again in a few seconds")
+        return ModelError("the model is still loading", remedy="try again in a few seconds")
 
 
 class MemoryLoader:
@@ -70,7 +69,7 @@ class MemoryLoader:
         self._loaded = Event()
         self._reindex_due = Event()
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Open the store and load the model in the background."""
         BackgroundCall(self._load_model)
 
@@ -102,14 +101,14 @@ class MemoryLoader:
             try:
                 return self._memory().close()
             except StoreError:
-                # A question that nobody waits for any more may be in the middle of it.
+                # An abandoned read may still be using it.
                 if monotonic() > give_up:
                     raise
                 sleep(0.02)
         return None
 
     def _open(self) -> Memory:
-        from bethink.memory import Memory  # heavy: not before the server answers
+        from bethink.memory import Memory  # heavy import: after the handshake
 
         return Memory.open(settings=self.settings)
 
@@ -119,12 +118,10 @@ class MemoryLoader:
             if memory.embedder is not None:
                 memory.embedder.embed_query("ready")
         except BethinkError:
-            # Whoever asks for the memory meets the same error, and can tell somebody.
+            # The next caller of memory() gets the same error and can report it.
             pass
         finally:
             self._loaded.set()
 
     def _without_model(self, memory: Memory) -> Memory:
-        other = copy(memory)
-        other.embedder = LoadingEmbedder()
-        return other
+        return memory.using(embedder=LoadingEmbedder())

@@ -10,7 +10,6 @@ import logging
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -61,14 +60,14 @@ def hide_internal_errors(principal: Principal) -> Iterator[None]:
 
 def _public_error(error: BethinkError) -> BethinkError:
     if isinstance(error, StoreBusy):
-        return StoreBusy("others are writing to the store", remedy="try again")
+        return StoreBusy("the store is busy with other writes", remedy="try again")
     if isinstance(error, StoreError):
-        return StoreError("the store cannot be used", remedy="bethink doctor, on the server")
+        return StoreError("the store cannot be used", remedy="run bethink doctor on the server")
     if isinstance(error, ModelError):
         return ModelError("a model failed", remedy="try again")
     if isinstance(error, BadProfile):
-        return BadProfile("that profile cannot be used", remedy="another profile")
-    return BadSetting("the server is not set up for this", remedy="look at its log")
+        return BadProfile("that profile cannot be used", remedy="use another profile")
+    return BadSetting("the server is not configured for this", remedy="check the server's log")
 
 
 def _ignore_progress(done: int, total: int) -> None:
@@ -88,7 +87,7 @@ class ToolRequest:
     supports_views: bool = False
 
 
-# Is told what is asked and of which space and, when there is one, what the answer holds.
+# Called with the request and the space; what it yields is called with the answer's content.
 CallObserver = Callable[[ToolRequest, str], AbstractContextManager[Callable[[Json], None]]]
 
 
@@ -106,36 +105,38 @@ class ToolExecutor:
         *,
         default_principal: Principal = OWNER,
     ) -> None:
-        self.opening, self.default_principal = loader, default_principal
+        self.loader, self.default_principal = loader, default_principal
         self._observers = (trace_call, *observers)
 
     def memory_for(self, principal: Principal, *, writing: bool = False) -> Memory:
         """Return the memory with a principal as the actor of its journal."""
         with hide_internal_errors(principal):
-            return with_actor(self.opening.memory(writing=writing), principal)
+            return with_actor(self.loader.memory(writing=writing), principal)
 
     def __call__(self, request: ToolRequest, *, for_program: bool = False) -> Reply:
         """Run a tool and return its reply, truncated for models unless ``for_program``."""
         tool = request.tool
         require(request.principal, operation_of(tool.name, request.arguments))
-        told = validate_arguments(request.arguments, tool.takes)
+        arguments = validate_arguments(request.arguments, tool.input_schema)
         with ExitStack() as stack:
             stack.enter_context(hide_internal_errors(request.principal))
-            opened = self.opening.memory(writing=not tool.reads)
+            opened = self.loader.memory(writing=not tool.read_only)
             memory = with_actor(opened, request.principal)
-            seen_by = (
+            context = (
                 request.client,
                 request.via,
                 request.progress,
                 request.supports_views,
                 for_program,
             )
-            call = Call(memory, told, *seen_by)
+            call = Call(memory, arguments, *context)
             space = memory.store.space
-            notes = [stack.enter_context(watch(request, space)) for watch in self._observers]
-            reply = tool.whole(call) if for_program else tool(call)
-            for note in notes:
-                note(reply.content)
+            callbacks = [
+                stack.enter_context(observer(request, space)) for observer in self._observers
+            ]
+            reply = tool.run_untruncated(call) if for_program else tool(call)
+            for callback in callbacks:
+                callback(reply.content)
         return reply
 
 
@@ -146,7 +147,5 @@ def with_actor(memory: Memory, principal: Principal) -> Memory:
     """
     if principal is OWNER:
         return memory
-    other = copy(memory)
     actor = f"{memory.settings.actor}:{principal.name}"
-    other.settings = replace(memory.settings, actor=actor)
-    return other
+    return memory.using(settings=replace(memory.settings, actor=actor))

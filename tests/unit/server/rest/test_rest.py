@@ -181,7 +181,7 @@ def test_an_export_is_whole_or_refused(memory: Memory, callers: Callers) -> None
         return await client.get("/v1/export", headers=admin)
 
     refused = talk(served(memory, make_door(callers)), conversation)
-    memory.settings = replace(memory.settings, max_classification=3)
+    memory.session.settings = replace(memory.settings, max_classification=3)
     whole = talk(served(memory, make_door(callers)), conversation)
 
     assert refused.status_code == 403
@@ -455,14 +455,14 @@ def test_what_a_token_brought_can_be_taken_back(memory: Memory, callers: Callers
 class Broken(Tool):
     """A tool with a bug, whose words could hold anything."""
 
-    def whole(self, call: Any) -> Any:
+    def run_untruncated(self, call: Any) -> Any:
         raise KeyError("what somebody stored")
 
 
 class Endless(Tool):
     """A tool that takes too long."""
 
-    def whole(self, call: Any) -> Any:
+    def run_untruncated(self, call: Any) -> Any:
         GIVEN_UP.wait(20)
         return Reply("late", {})
 
@@ -480,7 +480,7 @@ class Busy(MemoryLoader):
 def own(kind: type[Tool]) -> Any:
     """A route whose tool does not do what it should."""
     way = next(one for one in TOOL_ROUTES if one.path == "/v1/stats")
-    tool = kind("stats", "", "", way.tool.takes, way.tool.output_schema, "", reads=True)
+    tool = kind("stats", "", "", way.tool.input_schema, way.tool.output_schema, "", read_only=True)
     return (way._replace(tool=tool),)
 
 
@@ -551,7 +551,7 @@ def test_a_store_that_cannot_be_opened_is_not_well(tmp_path: Path, callers: Call
     (tmp_path / "spaces").mkdir()
     (tmp_path / "spaces" / "broken.db").write_text("not a database, whatever its name says " * 50)
     opening = MemoryLoader(Settings(space="broken", data_dir=tmp_path))
-    opening._load()
+    opening._load_model()
 
     async def conversation(client: httpx.AsyncClient) -> None:
         well = await client.get("/health")
