@@ -145,7 +145,7 @@ def test_lists_come_in_pages(filled: Memory, callers: Callers) -> None:
 
 def test_an_export_comes_back_as_it_was(filled: Memory, memory: Memory, callers: Callers) -> None:
     """Everything out by one server, everything in by another; again it is known already."""
-    filled.settings = replace(filled.settings, max_classification=3)
+    filled.session.settings = replace(filled.settings, max_classification=3)
     admin = callers.headers["admin"]
     media = {"Content-Type": "application/x-ndjson"}
 
