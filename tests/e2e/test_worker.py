@@ -421,7 +421,7 @@ def test_the_command_line_looks_after_it(desk, tmp_path):
         assert json.loads(run("worker", "stop", "--json")) == {"stopped": True}
     assert told["idle_limit_s"] == 77
     assert told["memory_bytes"] > 1_000_000
-    assert Path(told["log"]).read_text().count("ending: asked to end") == 1
+    assert Path(told["log"]).read_text().count("ending: stop requested") == 1
     assert not Path(told["socket"]).exists()
 
 

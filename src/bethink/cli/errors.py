@@ -98,6 +98,8 @@ def _exit_code(error: BethinkError) -> int:
 def _usage_failure(error: click.UsageError) -> Failure:
     message = error.format_message().rstrip(".")
     remedy = f"{error.ctx.command_path} --help" if error.ctx else ""
+    if error.ctx is not None and error.ctx.parent is None:
+        remedy += " --all"
     if isinstance(error, click.NoSuchOption):
         remedy += "; put -- before a text that starts with a dash"
     return Failure(message[:1].lower() + message[1:], remedy, "bad_use", EXIT_USAGE)

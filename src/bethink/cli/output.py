@@ -1,6 +1,6 @@
 """Terminal output: coloured and wrapped text, tables, plain aligned columns when piped.
 
-Everything printed passes through the text module's `visible`, so that no escape
+Everything printed passes through `core.text.strip_hidden`, so that no escape
 sequence inside a memory can drive the terminal.
 """
 

@@ -81,7 +81,7 @@ def test_forget_in_all_its_forms(call: Caller) -> None:
     assert "undo: bethink restore" in call("forget", item_id, "--yes").out
     assert call("restore", item_id).out == f"restored {item_id}\n"
     assert call("restore", item_id, "--json").told == {"restored": []}
-    assert "was not forgotten" in call("restore", item_id).err
+    assert "is not forgotten" in call("restore", item_id).err
     assert call("forget", pinned, "--yes").code == 1
 
     assert "would erase" in call("forget", item_id, "--erase").out

@@ -82,7 +82,7 @@ def test_what_cannot_be_imported_is_told(call: Caller) -> None:
     (call.folder / "empty").mkdir()
     (call.folder / "x.db").write_bytes(b"SQLite format 3\x00" + b"\x01" * 200)
 
-    assert "directory of nothing that is known" in call("import", "empty").err
+    assert "directory without any known format" in call("import", "empty").err
     assert call("import", "empty").code == 2
     assert call("import", "x.db").code == 2
     assert call("import", "x.db", "--from", "remind", "--json").told["error"]["message"]

@@ -50,7 +50,7 @@ def test_a_dry_run_shows_and_a_run_does(call: Caller) -> None:
     assert told["proposals"][0]["leaves"] == done["proposals"][0]["leaves"] == ids
     assert told["proposals"][0]["text"] == done["proposals"][0]["text"]
     assert done["run"] in listed.out
-    assert "would come back" in asked.out
+    assert "would restore" in asked.out
     assert "use --yes to apply" in asked.err
     assert undone.out.splitlines()[-1] == f"undone {done['run']}"
     assert call("show", ids[0], "--json").told["live_to"] is None
@@ -71,9 +71,9 @@ def test_many_small_things_are_shown_in_brief(call: Caller) -> None:
     brief = call("maintain", "--dry-run").out
     full = call("maintain", "--dry-run", "--verbose").out
 
-    assert brief.count("writes the note") == 10
+    assert brief.count("write the note") == 10
     assert "more; --verbose shows all" in brief
-    assert full.count("writes the note") > 14
+    assert full.count("write the note") > 14
     assert len(full.splitlines()) > len(brief.splitlines())
 
 

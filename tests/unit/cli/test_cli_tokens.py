@@ -37,7 +37,7 @@ def test_a_token_is_printed_once(call: Caller) -> None:
     listed = call("token", "list")
     assert secret not in listed.out
     assert "laptop" in listed.out
-    found = tokens(call).find(secret, "personal", datetime.now(UTC))
+    found = tokens(call).authenticate(secret, "personal", datetime.now(UTC))
     assert found is not None
     assert found.right is Right.WRITE
 
@@ -87,12 +87,12 @@ def test_everything_as_json(call: Caller) -> None:
     [
         (("create", "laptop"), 2, "--scope"),
         (("create", "laptop", "--scope", "local"), 2, "--scope"),
-        (("create", "Laptop", "--scope", "read"), 2, "cannot be the name"),
-        (("create", "laptop", "--scope", "read", "--expires", "soon"), 2, "no span of time"),
+        (("create", "Laptop", "--scope", "read"), 2, "not a valid token name"),
+        (("create", "laptop", "--scope", "read", "--expires", "soon"), 2, "not a duration"),
         (("create", "laptop", "--scope", "read", "--space", "../x"), 2, "name of a space"),
-        (("create", "laptop", "--scope", "read", "--space", "a", "--any-space"), 2, "exclude"),
+        (("create", "laptop", "--scope", "read", "--space", "a", "--any-space"), 2, "cannot be combined"),
         (("revoke", "nobody"), 1, "no token"),
-        (("list",), 1, "there is no token"),
+        (("list",), 1, "there are no tokens"),
     ],
 )
 def test_mistakes_are_sentences(call: Caller, words: tuple[str, ...], code: int, told: str) -> None:
@@ -115,13 +115,13 @@ def test_an_expired_token_is_shown_as_such(call: Caller) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--host", "0.0.0.0"), "not this machine alone"),
-        (("--host", "::"), "not this machine alone"),
-        (("--host", "example.org"), "not this machine alone"),
+        (("--host", "0.0.0.0"), "reachable from other machines"),
+        (("--host", "::"), "reachable from other machines"),
+        (("--host", "example.org"), "reachable from other machines"),
         (("--require-token",), "no token for the space personal"),
-        (("--rate", "fast"), "no rate"),
-        (("--allow-origin", "*"), "no origin"),
-        (("--allow-host", "*"), "no host's name"),
+        (("--rate", "fast"), "not a rate"),
+        (("--allow-origin", "*"), "not an origin"),
+        (("--allow-host", "*"), "not a host name"),
         (("--tools", "nonsense"), "no tool"),
         (("--port", "70000"), "--port"),
     ],
