@@ -121,6 +121,8 @@ def test_every_part_has_its_row(page: str) -> None:
     """On the page of its kind or, if only one emulated system uses it, on that system's page."""
     registries = [RETRIEVERS] if page == "retrievers.md" else [STAGES, FUSIONS, ASSEMBLERS]
     for name, part in ((name, one[name]) for one in registries for name in one):
+        if not part.__module__.startswith("bethink."):
+            continue  # an installed plug-in documents itself
         _, _, system = part.__module__.partition("bethink.systems.")
         where = f"systems/{system.split('.')[0]}.md" if system else page
         text = (ROOT / "docs" / where).read_text(encoding="utf-8")
@@ -137,8 +139,8 @@ def test_every_error_is_in_the_tree() -> None:
     assert [name for name in classes if name not in (errors.__doc__ or "")] == []
 
 
-def test_the_command_reference_and_the_tree_are_up_to_date() -> None:
-    """What the documentation takes from the code is what the code says; `make docs` writes it."""
+def test_generated_pages_are_up_to_date() -> None:
+    """What the documentation takes from the code is what the code says: `make reference`."""
     ran = subprocess.run(
         [sys.executable, ROOT / "tools" / "docs.py", "--check"],
         capture_output=True,
