@@ -10,10 +10,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import unquote
 
 from bethink.errors import Refused
@@ -32,6 +33,11 @@ from bethink.importers.entry import (
 )
 from bethink.importers.streams import TextFile, read_text_files
 from bethink.model import Draft
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?P<head>(?:.*\n)*?)(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 _MAX_FRONT_MATTER = 64 * 1024  # characters: a head is short
@@ -93,13 +99,11 @@ def _unquote_value(value: str) -> str:
     return _COMMENT.sub("", text)
 
 
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.+)")
-_TICKS_OR_TILDES = r"`{3,}(?!`)(?![^\n]*`)|~{3,}"  # code that ends on its line is no block
-_FENCE = re.compile(rf"[ ]{{0,3}}({_TICKS_OR_TILDES})")
-_CODE_OR_COMMENT = re.compile(
-    rf"^[ ]{{0,3}}(?P<fence>{_TICKS_OR_TILDES})|(?P<ticks>`+)|<!--", re.MULTILINE
-)
-_MAX_CODE_SPAN = 2_000  # characters of code within a paragraph
+_HEADING = re.compile(r"[ ]{0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
+_COMMENT_MARKS = re.compile(r"<!--.*?-->", re.DOTALL)
+# What matters for sections, tags and links; emphasis and the like would only take time.
+_INLINE_RULES = ("text", "newline", "escape", "backticks", "html_inline")
+_SKIPPED_BLOCKS = ("code", "lheading", "reference")
 _WIKI_LINK = re.compile(
     r"!?\[\[([^\[\]\n|#^]{1,300})(?:[#^][^\[\]\n|]{0,300})?(?:\|[^\[\]\n]{0,300})?\]\]"
 )
@@ -131,20 +135,24 @@ def split_sections(body: str, lines_before: int = 0) -> Iterator[Section]:
     again: Counter[tuple[str, ...]] = Counter()
     path: list[tuple[int, str]] = []
     held: list[str] = []
-    first, fence = 1, ""
-    for number, line in enumerate(_blank_comments(body).split("\n"), start=1):
-        mark = _FENCE.match(line)
-        if mark is not None and (not fence or mark[1].startswith(fence)):
-            fence = "" if fence else mark[1]
-        heading = None if fence or mark else _HEADING.fullmatch(line)
+    first = 1
+    parsed = _parse_markdown(body)
+    text = _without_spans(body, parsed.spans, "comment")
+    for number, line in enumerate(text.split("\n"), start=1):
+        heading = _parse_heading(line) if number in parsed.headings else None
         if heading is None:
             held.append(line)
             continue
         yield from _make_section(path, held, lines_before + first, again)
-        level, name = len(heading[1]), heading[2].strip().rstrip("#").strip()
-        path = [(depth, one) for depth, one in path if depth < level] + [(level, name)]
+        path = [(depth, one) for depth, one in path if depth < heading[0]] + [heading]
         held, first = [], number + 1
     yield from _make_section(path, held, lines_before + first, again)
+
+
+def _parse_heading(line: str) -> tuple[int, str] | None:
+    """Return the level and the words of a heading; None for a line that is none."""
+    found = _HEADING.fullmatch(line)
+    return (len(found[1]), found[2]) if found is not None and found[2] else None
 
 
 def _make_section(
@@ -157,74 +165,121 @@ def _make_section(
         yield Section(names, "\n".join(held).strip(), first + blanks, again[names])
 
 
-def _blank_comments(text: str) -> str:
-    """Remove comments, keeping the line numbers."""
-    if "<!--" not in text:
-        return text
-    return "".join(
-        "\n" * piece.count("\n") if sort == "comment" else piece
-        for sort, piece in _split_code_and_comments(text)
-    )
+class _Span(NamedTuple):
+    """Code or a comment, from one position of the text to another."""
+
+    start: int
+    end: int
+    kind: Literal["code", "comment"]
+
+
+class _ParsedMarkdown(NamedTuple):
+    """The lines that are headings (the first line is 1), and the code and comments."""
+
+    headings: frozenset[int]
+    spans: tuple[_Span, ...]
+
+
+def _parse_markdown(text: str) -> _ParsedMarkdown:
+    """Parse a text by the rules of CommonMark."""
+    # The parser ends lines at a carriage return as well; lines are counted without it.
+    text = text.replace("\r", " ")
+    tokens = _markdown_parser().parse(text)
+    starts = [0, *(found.end() for found in re.finditer("\n", text)), len(text) + 1]
+    headings: set[int] = set()
+    spans: list[_Span] = []
+    for token in tokens:
+        if token.map is None:
+            continue
+        start, end = (starts[min(line, len(starts) - 1)] for line in token.map)
+        if token.type == "heading_open" and token.level == 0:
+            headings.add(token.map[0] + 1)
+        elif token.type == "fence":
+            spans.append(_Span(start, min(end, len(text)), "code"))
+        elif token.type == "html_block":
+            found = _COMMENT_MARKS.finditer(text, start, end)
+            spans += [_Span(*one.span(), "comment") for one in found]
+        elif token.type == "inline":
+            spans += _inline_spans(token, text, start)
+    return _ParsedMarkdown(frozenset(headings), tuple(spans))
+
+
+@cache
+def _markdown_parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # start-up time: few imports are of Markdown
+
+    parser = MarkdownIt("commonmark").disable(list(_SKIPPED_BLOCKS))
+    parser.inline.ruler.enableOnly(list(_INLINE_RULES))
+    parser.inline.ruler2.enableOnly([])
+    rules = parser.inline.ruler
+    for rule, name in zip(rules.getRules(""), rules.get_active_rules(), strict=True):
+        if name in ("backticks", "html_inline"):
+            rules.at(name, _with_position(rule))
+    return parser
+
+
+def _with_position(rule: Callable[[StateInline, bool], bool]) -> Callable[..., bool]:
+    """Let a rule note in its token where in the text it was found."""
+
+    def parse(state: StateInline, silent: bool) -> bool:
+        start, before = state.pos, len(state.tokens)
+        found = rule(state, silent)
+        if found and len(state.tokens) > before:
+            state.tokens[-1].meta["place"] = (start, state.pos)
+        return found
+
+    return parse
+
+
+def _inline_spans(inline: Token, text: str, at: int) -> Iterator[_Span]:
+    """Yield the code and the comments of a paragraph that begins in the line at ``at``."""
+    places = [
+        (*child.meta["place"], "code" if child.type == "code_inline" else "comment")
+        for child in inline.children or ()
+        if child.type == "code_inline" or child.content.startswith("<!--")
+    ]
+    if not places:
+        return
+    # The parser reads the lines without what surrounds them: spaces, marks of lists and quotes.
+    shifts: list[tuple[int, int]] = []
+    inner = 0
+    for line in inline.content.split("\n"):
+        after = text.find("\n", at) + 1 or len(text) + 1
+        found = text.find(line, at, after)
+        if found < 0:
+            return  # a line that the parser has changed, by a tab
+        shifts.append((inner, found - inner))
+        inner, at = inner + len(line) + 1, after
+    for start, end, kind in places:
+        yield _Span(_shifted(start, shifts), _shifted(end - 1, shifts) + 1, kind)
+
+
+def _shifted(position: int, shifts: list[tuple[int, int]]) -> int:
+    return position + next(by for begins, by in reversed(shifts) if begins <= position)
+
+
+def _without_spans(text: str, spans: Sequence[_Span], kind: Literal["code", "comment"]) -> str:
+    """Remove code, or comments, keeping the number of lines."""
+    pieces, place = [], 0
+    for span in spans:
+        if span.kind == kind:
+            lines = text.count("\n", span.start, span.end)
+            pieces += [text[place : span.start], "\n" * lines or " " * (kind == "code")]
+            place = span.end
+    return "".join((*pieces, text[place:]))
 
 
 def _strip_code(text: str) -> str:
     """Remove code, in which nothing is a link or a tag."""
-    return "".join(
-        " " if sort == "code" else piece for sort, piece in _split_code_and_comments(text)
-    )
-
-
-def _split_code_and_comments(
-    text: str,
-) -> Iterator[tuple[Literal["words", "code", "comment"], str]]:
-    """Yield words, code and comments of a text.
-
-    Whichever begins first holds what follows: a comment mark in code is code, and code in a
-    comment is a comment.
-    """
-    place = begun = 0
-    while mark := _CODE_OR_COMMENT.search(text, place):
-        sort: Literal["code", "comment"] = "code"
-        if mark["fence"]:
-            end = _fence_end(text, mark)
-        elif mark["ticks"]:
-            end = _span_end(text, mark)
-        else:
-            sort, end = "comment", text.find("-->", mark.end()) + len("-->")
-            if end < mark.end():
-                break  # no comment ends from here on, so none begins
-        place = max(end, mark.end())
-        if end > mark.end():
-            yield "words", text[begun : mark.start()]
-            yield sort, text[mark.start() : end]
-            begun = end
-    yield "words", text[begun:]
-
-
-def _fence_end(text: str, mark: re.Match[str]) -> int:
-    """Return the end of the line that closes a code block; else the end of the text."""
-    fence = mark["fence"]
-    closing = re.compile(rf"^[ ]{{0,3}}{fence[0]}{{{len(fence)},}}[^\n]*", re.MULTILINE)
-    line = text.find("\n", mark.end())
-    found = closing.search(text, line) if line >= 0 else None
-    return found.end() if found is not None else len(text)
-
-
-def _span_end(text: str, mark: re.Match[str]) -> int:
-    """Return where a code span ends; right after its ticks where nothing closes them."""
-    blank = text.find("\n\n", mark.end(), mark.end() + _MAX_CODE_SPAN)
-    reach = blank if blank >= 0 else mark.end() + _MAX_CODE_SPAN
-    closing = re.compile(rf"(?<!`)`{{{len(mark['ticks'])}}}(?!`)")
-    found = closing.search(text, mark.end(), reach)
-    return found.end() if found is not None else mark.end()
+    if "`" not in text and "~~~" not in text:
+        return text
+    return _without_spans(text, _parse_markdown(text).spans, "code")
 
 
 def title_of(body: str) -> str:
     """Return the first-level heading that a note begins with; empty where it has none."""
-    heading = _HEADING.fullmatch(body.lstrip().partition("\n")[0])
-    if heading is None or len(heading[1]) > 1:
-        return ""
-    return heading[2].strip().rstrip("#").strip()
+    heading = _parse_heading(body.lstrip().partition("\n")[0])
+    return heading[1] if heading is not None and heading[0] == 1 else ""
 
 
 def linked_notes(text: str) -> tuple[str, ...]:

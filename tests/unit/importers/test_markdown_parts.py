@@ -92,6 +92,16 @@ def test_sections_know_their_headings_and_lines() -> None:
     assert "# no heading" in found[2].text
 
 
+def test_headings_are_those_of_commonmark() -> None:
+    """Signs after a space close a heading; code within a list, and a lone sign, are none."""
+    body = "# C#\none\n\n- list:\n\n    ```sh\n    # remark #no\n    ```\n\n#\n## Two ##\ntwo\n"
+
+    found = list(split_sections(body))
+
+    assert [one.headings for one in found] == [("C#",), ("C#", "Two")]
+    assert hashtags(found[0].text) == ()
+
+
 def test_links_and_tags() -> None:
     """Of both kinds, to notes and not to the world; tags are no headings and no colours."""
     text = (
