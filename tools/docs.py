@@ -6,6 +6,8 @@ import ast
 import sys
 from pathlib import Path
 
+import python_reference
+
 from bethink.cli import reference
 
 ROOT = Path(__file__).parent.parent
@@ -42,6 +44,7 @@ def main() -> int:
         return 0
     wanted = {
         ROOT / "docs" / "cli.md": reference(),
+        ROOT / "docs" / "python.md": python_reference.page(),
     }
     stale = [
         page
