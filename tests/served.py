@@ -86,7 +86,7 @@ class Raw:
         self.send("tools/call", number, name=tool, arguments=arguments)
 
     def call(self, number: int, tool: str, **arguments: Any) -> dict[str, Any]:
-        self.make_request(number, tool, **arguments)
+        self.ask(number, tool, **arguments)
         return self.hear()
 
 

@@ -35,7 +35,7 @@ class Given(MemoryLoader):
     def __init__(self, memory: Memory) -> None:
         super().__init__(memory.settings)
         self._given = memory
-        self._load()
+        self._load_model()
 
     def _open(self) -> Memory:
         return self._given

@@ -66,7 +66,7 @@ async def call_rest(
         told = told_for(operation, item)
         path = way.path.replace("{id}", THREAD if operation == "threads" else item)
         told = {name: value for name, value in told.items() if name not in way.path_params}
-        if way.needs and "query" not in told:
+        if way.required and "query" not in told:
             told["query"] = "heron"
         if way.method == "GET":
             short = {name: brief for brief, name in way.aliases.items()}
@@ -157,7 +157,7 @@ def test_no_tool_deviates_from_the_table(
 def fits_mcp(answer: httpx.Response, needed: Right, right: Right) -> bool:
     if right is Right.ANYONE:
         return answer.status_code == 401
-    denied = f"needs the scope {needed.word}" in answer.text
+    denied = f"needs the scope {needed.scope_name}" in answer.text
     return answer.status_code == 200 and denied == (right < needed)
 
 
@@ -179,7 +179,7 @@ def test_no_resource_or_prompt_deviates_from_the_table(
             answer = await mcp(client, "resources/read", {"uri": uri}, headers)
             assert ("result" in answer.json()) == (right >= Right.READ), uri
         for name, prompt in PROMPTS.items():
-            told = {"name": name, "arguments": dict.fromkeys(prompt.takes, "heron")}
+            told = {"name": name, "arguments": dict.fromkeys(prompt.arguments, "heron")}
             answer = await mcp(client, "prompts/get", told, headers)
             assert ("result" in answer.json()) == (right >= Right.READ), name
 
@@ -219,7 +219,7 @@ def test_what_cannot_be_taken_back_is_for_admins() -> None:
     assert not {one for one in POLICY if POLICY[one] is Right.LOCAL} & {
         *TOOLS, *(way.tool.name for way in TOOL_ROUTES), *(plain.operation for plain in PLAIN_ROUTES)
     }  # fmt: skip
-    changing = {name for name, tool in TOOLS.items() if not tool.reads}
+    changing = {name for name, tool in TOOLS.items() if not tool.read_only}
     assert all(POLICY[name] >= Right.WRITE for name in changing)
     assert Right.LOCAL not in GRANTABLE
 

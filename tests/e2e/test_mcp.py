@@ -140,7 +140,7 @@ def test_http_serves_this_machine_alone(tmp_path: Path) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert refused.returncode == 2
-    assert "not this machine alone" in refused.stderr
+    assert "reachable from other machines" in refused.stderr
 
     async def conversation() -> None:
         async with Client(f"http://127.0.0.1:{port}/mcp") as client:

@@ -103,7 +103,7 @@ def test_what_one_conversation_stores_the_next_uses(tmp_path: Path) -> None:
         assert sum(one["value"] for one in evidence if one["op"] == "add") == pytest.approx(
             why.told["details"]["score"], abs=0.01
         )
-        assert "It is number 1 of" in why.text
+        assert "Rank 1 of" in why.text
         stale = await agent("explain", query=PORT, id=ids["port"])
         assert (stale.told["about"], stale.told["stage"]) == ("why_not", "filters")
         assert "superseded" in stale.text
@@ -116,14 +116,14 @@ def test_what_one_conversation_stores_the_next_uses(tmp_path: Path) -> None:
     async def forgets(agent: Agent) -> None:
         shown = await agent("forget", ids=[ids["staging"]])
         assert not shown.told["done"]
-        assert "Nothing was changed" in shown.text
+        assert "Nothing changed yet" in shown.text
         assert "heron" in shown.text
         wrong = await agent("forget", ids=[ids["staging"]], token="0" * 12)
         assert wrong.failed
-        assert "show the user what would go" in wrong.text
+        assert "show the user the preview" in wrong.text
         done = await agent("forget", ids=[ids["staging"]], token=shown.told["token"])
         assert done.told["done"]
-        assert "can be brought back" in done.text
+        assert "undo restores it" in done.text
         gone = await agent("recall", query="What is the staging database called?")
         assert ids["staging"] not in [hit["id"] for hit in gone.told["memories"]]
 

@@ -56,7 +56,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "recall_file": {"path": "a.py"},
     "read_smart": {"path": "notes.txt"},
 }
-EVERYWHERE = [(tool.name, name) for tool in TOOLS.values() for name in tool.takes["properties"]]
+EVERYWHERE = [(tool.name, name) for tool in TOOLS.values() for name in tool.input_schema["properties"]]
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def attempt(call: Callable[[], Any], given: Any) -> Any:
 
 def asked(memory: Memory, tool: str, **told: Any) -> Reply:
     """A tool as the server calls it, its answer held to its schema and to UTF-8."""
-    reply = TOOLS[tool](Call(memory, validate_arguments(told, TOOLS[tool].takes)))
+    reply = TOOLS[tool](Call(memory, validate_arguments(told, TOOLS[tool].input_schema)))
     Draft202012Validator(TOOLS[tool].output_schema).validate(reply.content)
     dumps(reply.content).encode("utf-8")
     reply.text.encode("utf-8")
@@ -101,7 +101,7 @@ def asked(memory: Memory, tool: str, **told: Any) -> Reply:
 @pytest.mark.parametrize(("tool", "name"), EVERYWHERE)
 def test_every_parameter_of_every_tool(memory: Memory, tool: str, name: str) -> None:
     """Every string and what is no string: answered in the tool's schema, or refused."""
-    takes = TOOLS[tool].takes["properties"]
+    takes = TOOLS[tool].input_schema["properties"]
     needed = NEEDED.get(tool) or ({"id": memory.browse(limit=1)[0].id} if "id" in takes else {})
     wraps: list[Callable[[str], Any]] = [lambda text: text]
     if takes[name]["type"] == "array":
@@ -136,12 +136,12 @@ def test_what_is_stored_comes_back(memory: Memory) -> None:
 
 def test_every_name_that_is_not_known(memory: Memory) -> None:
     """Of an argument, a resource, a prompt, a filter: each is refused, none is searched for."""
-    known = {*TOOLS["recall"].takes["properties"]}
+    known = {*TOOLS["recall"].input_schema["properties"]}
     for text in NAUGHTY:
         for tool in TOOLS.values():
             if text not in known:
                 refused = attempt(
-                    lambda given=text, to=tool: validate_arguments({given: 1}, to.takes), text
+                    lambda given=text, to=tool: validate_arguments({given: 1}, to.input_schema), text
                 )
                 assert isinstance(refused, BethinkError)
         for uri in (text, f"memory://{text}", f"memory://{text}/x", f"ui://{text}"):
@@ -160,7 +160,7 @@ def test_every_template_and_prompt_argument(memory: Memory) -> None:
             for written in (text, quote(text, safe="", errors="surrogatepass")):
                 attempt(lambda given=start + written: read_resource(given, memory), text)
         for name, prompt in PROMPTS.items():
-            given = dict.fromkeys(prompt.takes, text)
+            given = dict.fromkeys(prompt.arguments, text)
             told = attempt(
                 lambda one=name, args=given: render_prompt(one, args, lambda: memory), text
             )

@@ -226,7 +226,7 @@ def test_other_binds_need_a_token(tmp_path: Path) -> None:
     for words in (("serve", "--host", "0.0.0.0", "--port", "0"), ("mcp", "--http", "0.0.0.0:0")):
         refused = run(tmp_path, *words)
         assert refused.returncode == 2
-        assert "not this machine alone" in refused.stderr
+        assert "reachable from other machines" in refused.stderr
     reader = token(tmp_path, "reader", "read")
 
     with (
@@ -267,7 +267,7 @@ def test_a_taken_port_is_told(tmp_path: Path) -> None:
         refused = run(tmp_path, "serve", "--port", str(taken.getsockname()[1]))
 
     assert refused.returncode == 2
-    assert "cannot be listened at" in refused.stderr
+    assert "cannot be bound" in refused.stderr
     assert "Traceback" not in refused.stderr
 
 

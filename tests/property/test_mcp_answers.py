@@ -45,7 +45,7 @@ def values(schema: dict[str, Any], ids: list[str]) -> st.SearchStrategy[Any]:
 
 def arguments(tool: str, ids: list[str]) -> st.SearchStrategy[dict[str, Any]]:
     """Arguments of a tool: those it needs, and some of the others."""
-    takes = TOOLS[tool].takes
+    takes = TOOLS[tool].input_schema
     each = {name: values(part, ids) for name, part in takes["properties"].items()}
     needed = takes.get("required", [])
     return st.fixed_dictionaries(
@@ -79,7 +79,7 @@ def test_an_answer_keeps_its_schema(memory: Memory, tool: str, drawn: st.DataObj
     one = TOOLS[tool]
 
     try:
-        reply = one(Call(memory, validate_arguments(told, one.takes), supports_views=True))
+        reply = one(Call(memory, validate_arguments(told, one.input_schema), supports_views=True))
     except BethinkError:
         return  # what a refusal says is tested with hostile strings
 

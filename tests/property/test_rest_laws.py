@@ -106,7 +106,7 @@ def sent(way: ToolRoute) -> st.SearchStrategy[tuple[str, bytes | None]]:
             else way.path
         )
     )
-    arguments = told(way.tool.takes).map(
+    arguments = told(way.tool.input_schema).map(
         lambda given: {name: one for name, one in given.items() if name not in way.path_params}
     )
     if way.method == "GET":

@@ -35,7 +35,7 @@ class Refusal(NamedTuple):
     remedy: str = ""
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
-    async def answer(self, send: Callable[[MutableMapping[str, Any]], Awaitable[None]]) -> None:
+    async def respond(self, send: Callable[[MutableMapping[str, Any]], Awaitable[None]]) -> None:
         """Send the response with ``Connection: close``: the client may still be sending."""
         body = json.dumps(error_json(self.message, self.remedy, self.kind)).encode()
         headers = [
@@ -51,27 +51,34 @@ class Refusal(NamedTuple):
 _CHALLENGE = b'Bearer realm="bethink"'
 
 WRONG_HOST = Refusal(
-    421, "wrong_host", "this server does not answer to that name", "bethink serve --allow-host"
+    421,
+    "wrong_host",
+    "the Host header is not allowed",
+    "start with: bethink serve --allow-host NAME",
 )
 WRONG_ORIGIN = Refusal(
-    403, "wrong_origin", "pages of that origin may not ask here", "bethink serve --allow-origin"
+    403,
+    "wrong_origin",
+    "the page's origin is not allowed",
+    "start with: bethink serve --allow-origin URL",
 )
 TOKEN_REQUIRED = Refusal(
     401,
     "no_token",
-    "a token is needed",
-    "Authorization: Bearer TOKEN; bethink token create makes one",
+    "a token is required",
+    "send Authorization: Bearer TOKEN; create one with: bethink token create",
     ((b"www-authenticate", _CHALLENGE),),
 )
-BUSY = Refusal(503, "busy", "too many requests at once", "try again", ((b"retry-after", b"1"),))
-TOKENS_UNREADABLE = Refusal(
-    503, "no_tokens", "the tokens cannot be read", "look at the server's log"
-)
+BUSY = Refusal(503, "busy", "too many concurrent requests", "try again", ((b"retry-after", b"1"),))
+TOKENS_UNREADABLE = Refusal(503, "no_tokens", "the tokens cannot be read", "check the server's log")
 HEAD_TOO_LARGE = Refusal(
-    431, "too_large", "the address and the headers are too long", "send a body"
+    431, "too_large", "the URL and the headers are too long", "send the arguments in a body"
 )
 AMBIGUOUS_LENGTH = Refusal(
-    400, "malformed", "the request says twice how long it is", "Content-Length alone"
+    400,
+    "malformed",
+    "the request has both Content-Length and Transfer-Encoding",
+    "send Content-Length only",
 )
 SLOW_BODY = Refusal(408, "too_slow", "the request took too long to arrive")
 
@@ -81,8 +88,8 @@ def invalid_token() -> Refusal:
     return Refusal(
         401,
         "bad_token",
-        "that token is unknown, has expired or is for another space",
-        "bethink token list",
+        "the token is unknown, expired or for another space",
+        "list tokens with: bethink token list",
         ((b"www-authenticate", _CHALLENGE + b', error="invalid_token"'),),
     )
 
@@ -92,8 +99,8 @@ def rate_limited(wait_s: int) -> Refusal:
     return Refusal(
         429,
         "too_often",
-        f"too many requests; in {wait_s} seconds there is room again",
-        "ask less often",
+        f"too many requests; retry in {wait_s} seconds",
+        "send fewer requests",
         ((b"retry-after", str(wait_s).encode()),),
     )
 
@@ -101,7 +108,10 @@ def rate_limited(wait_s: int) -> Refusal:
 def body_too_large(max_bytes: int) -> Refusal:
     """Build the 413 for a body that exceeds its limit."""
     return Refusal(
-        413, "too_large", f"the request is larger than {max_bytes:,} bytes", "send smaller parts"
+        413,
+        "too_large",
+        f"the request is larger than {max_bytes:,} bytes",
+        "send it in smaller parts",
     )
 
 
@@ -112,16 +122,16 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
-# How a request went: its scope, the status, the seconds it took.
+# Called with a finished request: its scope, status and duration in seconds.
 RequestObserver = Callable[[Scope, int, float], None]
 
 MAX_BODY_BYTES = 1 << 20
 BODY_TIMEOUT_S = 30.0
 MAX_HEAD_BYTES = 16 * 1024
-MAX_CONCURRENT = 64  # requests that are being answered
-MAX_CONCURRENT_PER_CALLER = 32  # requests of one caller, those that are still arriving included
+MAX_CONCURRENT = 64  # active requests
+MAX_CONCURRENT_PER_CALLER = 32  # requests of one caller, including those still being received
 _MAX_TOKEN_LENGTH = 4096
-_MAX_DRAIN_BYTES = 8 << 20  # bytes of a body that is refused anyway
+_MAX_DRAIN_BYTES = 8 << 20  # bytes of a refused body to read
 _DRAIN_TIMEOUT_S = 3.0
 _ALLOWED_HEADERS = (
     b"authorization, content-type, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, "
@@ -157,15 +167,15 @@ class GuardConfig:
 
     space: str
     tokens: TokenStore
-    names: HostPolicy
+    host_policy: HostPolicy
     trust_loopback: bool
     rate: int = DEFAULT_RATE
     max_concurrent: int = MAX_CONCURRENT
-    each: int = MAX_CONCURRENT_PER_CALLER
+    max_concurrent_per_caller: int = MAX_CONCURRENT_PER_CALLER
     body_timeout_s: float = BODY_TIMEOUT_S
     max_body: Callable[[Scope, Principal], int] = _default_max_body
     count_concurrency: Callable[[Scope], bool] = _always_counted
-    watch: RequestObserver = _ignore_request
+    observer: RequestObserver = _ignore_request
     public_paths: frozenset[str] = field(default=frozenset())
 
 
@@ -183,11 +193,13 @@ def make_guard_config(
     needs_token = require_token or not address.is_loopback
     if needs_token and not tokens.has_valid(space, datetime.now(UTC)):
         why = (
-            "a token is required" if require_token else f"{address.host} is not this machine alone"
+            "a token is required"
+            if require_token
+            else f"{address.host} is reachable from other machines"
         )
         raise BadSetting(
             f"{why}, and there is no token for the space {space}",
-            remedy=f"bethink token create NAME --scope read --space {space}",
+            remedy=f"create one with: bethink token create NAME --scope read --space {space}",
         )
     names = host_policy_for(address, hosts, origins)
     return GuardConfig(space, tokens, names, trust_loopback=not needs_token, **more)
@@ -208,30 +220,32 @@ class Guard:
         elif scope["type"] == "http":
             await self._handle_http(scope, receive, send)
         else:
-            # There is nothing here for a web socket, and a page may open one to anywhere.
+            # Web sockets are not served, and a page may open one to any origin.
             await send({"type": "websocket.close", "code": 1008})
 
     async def _handle_http(self, scope: Scope, receive: Receive, send: Send) -> None:
         start, status, open_ended = time.monotonic(), [0], [False]
         extra = _SECURITY_HEADERS + self._cors_headers(scope["headers"])
 
-        async def safely(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 status[0] = message["status"]
-                given = list(message.get("headers", []))
-                named = {name.lower() for name, _ in given}
-                message["headers"] = given + [one for one in extra if one[0] not in named]
+                headers = list(message.get("headers", []))
+                present = {name.lower() for name, _ in headers}
+                message["headers"] = headers + [
+                    header for header in extra if header[0] not in present
+                ]
             started = message["type"] == "http.response.start"
             open_ended[0] = started or message.get("more_body", False)
             await send(message)
 
         try:
-            await self._authorize_and_forward(scope, receive, safely)
+            await self._authorize_and_forward(scope, receive, send_with_headers)
             if open_ended[0]:
-                # A stream that was broken off when the server stops: it ends all the same.
+                # End a stream that was interrupted by the shutdown of the server.
                 await send({"type": "http.response.body"})
         finally:
-            self._config.watch(scope, status[0], time.monotonic() - start)
+            self._config.observer(scope, status[0], time.monotonic() - start)
 
     async def _authorize_and_forward(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._check_head(scope)
@@ -241,27 +255,31 @@ class Guard:
         principal, caller = ANONYMOUS, ""
         if refusal is None:
             principal, caller, refusal = self._authenticate(scope)
-        brief = self._config.count_concurrency(scope) and not self._is_exempt(scope, principal)
-        if refusal is None and brief and self._active_by_caller[caller] >= self._config.each:
+        counted = self._config.count_concurrency(scope) and not self._is_exempt(scope, principal)
+        if (
+            refusal is None
+            and counted
+            and self._active_by_caller[caller] >= self._config.max_concurrent_per_caller
+        ):
             refusal = BUSY
         if refusal is not None:
             await _refuse(refusal, scope, receive, send)
             return
         attach_principal(scope, principal)
-        self._active_by_caller[caller] += brief
+        self._active_by_caller[caller] += counted
         try:
             await self._read_body_and_forward(scope, receive, send, principal)
         finally:
-            self._active_by_caller[caller] -= brief
-            self._active_by_caller += Counter()  # which forgets who has nothing under way
+            self._active_by_caller[caller] -= counted
+            self._active_by_caller += Counter()  # drops callers without active requests
 
     def _check_head(self, scope: Scope) -> Refusal | None:
-        names, headers = self._config.names, scope["headers"]
+        names, headers = self._config.host_policy, scope["headers"]
         if _head_size(scope) > MAX_HEAD_BYTES:
             return HEAD_TOO_LARGE
         if {b"content-length", b"transfer-encoding"} <= {name for name, _ in headers}:
-            # Whoever stands before us may see another end of it than we do, and let through
-            # as a body what we would take for the next request.
+            # Request smuggling: a proxy may see another end of the body than we do, and
+            # forward as a body what we would read as the next request.
             return AMBIGUOUS_LENGTH
         if not names.allows_host(headers):
             return WRONG_HOST
@@ -272,12 +290,12 @@ class Guard:
         try:
             found = self._find_principal(scope)
         except BadSetting as error:
-            # The file of tokens was spoilt while we run: nobody can be told from anybody.
+            # The token file was damaged while running: no caller can be authenticated.
             _log.error("%s", error.message)
             return ANONYMOUS, "", TOKENS_UNREADABLE
         caller = found.key if found and found.key else f"from {_client_network(scope)}"
-        is_free = found is not None and self._is_exempt(scope, found)
-        wait = 0 if is_free else self._limiter.take(caller)
+        is_exempt = found is not None and self._is_exempt(scope, found)
+        wait = 0 if is_exempt else self._limiter.acquire(caller)
         if wait:
             return ANONYMOUS, caller, rate_limited(wait)
         if found is None:
@@ -297,49 +315,51 @@ class Guard:
     def _find_principal(self, scope: Scope) -> Principal | None:
         """Return the principal of a request; None if its credentials are not valid here."""
         headers: Headers = scope["headers"]
-        shown = [value for name, value in headers if name == b"authorization"]
-        if not shown:
-            neighbour = self._config.trust_loopback and self._config.names.is_local(headers)
-            return LOOPBACK if neighbour else ANONYMOUS
-        kind, _, secret = shown[0].decode("latin-1")[:_MAX_TOKEN_LENGTH].partition(" ")
-        if len(shown) > 1 or kind.lower() != "bearer":
+        credentials = [value for name, value in headers if name == b"authorization"]
+        if not credentials:
+            is_trusted = self._config.trust_loopback and self._config.host_policy.is_local(headers)
+            return LOOPBACK if is_trusted else ANONYMOUS
+        kind, _, secret = credentials[0].decode("latin-1")[:_MAX_TOKEN_LENGTH].partition(" ")
+        if len(credentials) > 1 or kind.lower() != "bearer":
             return None
-        return self._config.tokens.find(secret.strip(), self._config.space, datetime.now(UTC))
+        return self._config.tokens.authenticate(
+            secret.strip(), self._config.space, datetime.now(UTC)
+        )
 
     async def _read_body_and_forward(
         self, scope: Scope, receive: Receive, send: Send, principal: Principal
     ) -> None:
         """Read the whole body within its size and time limits, then call the application."""
-        room = 0 if self._is_exempt(scope, principal) else self._config.max_body(scope, principal)
-        if _content_length(scope["headers"]) > room:
-            await _refuse(body_too_large(room), scope, receive, send)
+        limit = 0 if self._is_exempt(scope, principal) else self._config.max_body(scope, principal)
+        if _content_length(scope["headers"]) > limit:
+            await _refuse(body_too_large(limit), scope, receive, send)
             return
         try:
             async with asyncio.timeout(self._config.body_timeout_s):
-                body = await _read_body(receive, room)
+                body = await _read_body(receive, limit)
         except TimeoutError:
-            await SLOW_BODY.answer(send)
+            await SLOW_BODY.respond(send)
             return
         except ConnectionResetError:
-            return  # gone in the middle: half a request is none
+            return  # the client disconnected
         if body is None:
-            await body_too_large(room).answer(send)
+            await body_too_large(limit).respond(send)
             return
-        given = [{"type": "http.request", "body": body, "more_body": False}]
+        messages = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def replay() -> Message:
-            return given.pop() if given else await receive()
+            return messages.pop() if messages else await receive()
 
-        # Counted from here on: who is slow to say what they want keeps nobody waiting.
-        brief = self._config.count_concurrency(scope) and not self._is_exempt(scope, principal)
-        if brief and self._active >= self._config.max_concurrent:
-            await BUSY.answer(send)
+        # Counted only now, so that slow senders do not use up the limit.
+        counted = self._config.count_concurrency(scope) and not self._is_exempt(scope, principal)
+        if counted and self._active >= self._config.max_concurrent:
+            await BUSY.respond(send)
             return
-        self._active += brief
+        self._active += counted
         try:
             await self._app(scope, replay, send)
         finally:
-            self._active -= brief
+            self._active -= counted
 
     def _cors_headers(self, headers: Headers) -> Headers:
         """Return the CORS headers of an answer.
@@ -347,7 +367,7 @@ class Guard:
         They name the one allowed origin of the request, never all origins.
         """
         origin = next((value for name, value in headers if name == b"origin"), b"")
-        if origin.decode("latin-1").lower() not in self._config.names.origins:
+        if origin.decode("latin-1").lower() not in self._config.host_policy.origins:
             return []
         return [(b"access-control-allow-origin", origin), (b"vary", b"Origin")]
 
@@ -361,7 +381,7 @@ async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) 
     is_waiting = any(name == b"expect" for name, _ in headers)
     if not is_waiting and _content_length(headers) <= _MAX_DRAIN_BYTES:
         await _drain_body(receive)
-    await refusal.answer(send)
+    await refusal.respond(send)
 
 
 async def _drain_body(receive: Receive) -> None:
@@ -398,9 +418,9 @@ def _head_size(scope: Scope) -> int:
 
 
 def _content_length(headers: Headers) -> int:
-    told = next((value for name, value in headers if name == b"content-length"), b"0")
-    # More digits than any size has: whatever it is, it is too much.
-    return int(told) if told.isdigit() and len(told) < 20 else 1 << 62
+    length = next((value for name, value in headers if name == b"content-length"), b"0")
+    # More digits than any valid size.
+    return int(length) if length.isdigit() and len(length) < 20 else 1 << 62
 
 
 async def _read_body(receive: Receive, max_bytes: int) -> bytes | None:

@@ -17,7 +17,7 @@ from bethink.errors import BadSetting
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_.-]{1,253})(?::([0-9]{1,5}))?")
-# What proxies and tunnels add; x-forwarded-for, -host, -proto ... among them.
+# Prefixes of headers that proxies and tunnels add, for example x-forwarded-for.
 _PROXY_HEADERS = (b"forwarded", b"x-real-ip", b"via", b"cf-connecting-ip", b"true-client-ip",
             b"x-client-ip", b"x-cluster-client-ip")  # fmt: skip
 _PROXY_HEADER_PREFIXES = (b"x-forwarded-", b"x-original-", b"x-envoy-")
@@ -35,7 +35,7 @@ class Address(NamedTuple):
         return is_loopback(self.host)
 
     @property
-    def shown(self) -> str:
+    def netloc(self) -> str:
         """The address as a URL spells it."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
@@ -47,7 +47,7 @@ def is_loopback(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
     except ValueError:
-        return False  # a name: where it leads is not ours to say
+        return False  # a host name: it may resolve to any address
 
 
 def parse_address(text: str) -> Address:
@@ -55,7 +55,7 @@ def parse_address(text: str) -> Address:
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or LOOPBACK[0]
     if not (port.isascii() and port.isdigit() and len(port) < 6 and int(port) < 65_536):
-        raise BadSetting(f"{text!r:.80} names no port", remedy="for example 127.0.0.1:8765")
+        raise BadSetting(f"{text!r:.80} has no port", remedy="for example 127.0.0.1:8765")
     return Address(host, int(port))
 
 
@@ -68,8 +68,8 @@ class HostPolicy:
 
     def allows_host(self, headers: list[tuple[bytes, bytes]]) -> bool:
         """Check whether the Host header is one of the server's names."""
-        told = _single_header(headers, b"host")
-        name = _host_name(told) if told is not None else None
+        host = _single_header(headers, b"host")
+        name = _host_name(host) if host is not None else None
         return name is not None and name in self.hosts
 
     def is_local(self, headers: list[tuple[bytes, bytes]]) -> bool:
@@ -84,7 +84,7 @@ class HostPolicy:
         """Check whether the calling page, if any, is same-origin or allowed."""
         origins = [value for name, value in headers if name == b"origin"]
         if not origins:
-            # Browsers leave it out where they only fetch, but say that another site asks.
+            # Browsers omit Origin in simple requests, but send Sec-Fetch-Site.
             site = _single_header(headers, b"sec-fetch-site")
             return site in (None, "same-origin", "none")
         if len(origins) > 1:
@@ -105,7 +105,7 @@ def host_policy_for(
     if not _is_unspecified(address.host):
         own.add(address.host.lower())
     own |= {_parse_host(host) for host in hosts}
-    return HostPolicy(frozenset(own), frozenset(_parse_origin(one) for one in origins))
+    return HostPolicy(frozenset(own), frozenset(_parse_origin(origin) for origin in origins))
 
 
 def _is_unspecified(host: str) -> bool:
@@ -119,7 +119,9 @@ def _is_unspecified(host: str) -> bool:
 def _parse_host(host: str) -> str:
     found = _HOST.fullmatch(f"[{host}]" if host.count(":") > 1 else host)
     if found is None or found[2] is not None:
-        raise BadSetting(f"{host!r:.80} is no host's name", remedy="for example memory.example.org")
+        raise BadSetting(
+            f"{host!r:.80} is not a host name", remedy="for example memory.example.org"
+        )
     return found[1].strip("[]").lower()
 
 
@@ -132,8 +134,8 @@ def _parse_origin(origin: str) -> str:
         or plain != origin.lower()
     ):
         raise BadSetting(
-            f"{origin!r:.80} is no origin",
-            remedy="scheme, host and port, for example https://notes.example.org",
+            f"{origin!r:.80} is not an origin",
+            remedy="use scheme, host and port, for example https://notes.example.org",
         )
     return plain
 

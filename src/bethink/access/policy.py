@@ -29,12 +29,12 @@ class Right(IntEnum):
     LOCAL = 4
 
     @property
-    def word(self) -> str:
+    def scope_name(self) -> str:
         """The right's name as options, files and answers spell it."""
         return self.name.lower()
 
 
-GRANTABLE = (Right.READ, Right.WRITE, Right.ADMIN)  # what a token can give
+GRANTABLE = (Right.READ, Right.WRITE, Right.ADMIN)  # rights that a token can have
 
 
 class Principal(NamedTuple):
@@ -48,8 +48,8 @@ class Principal(NamedTuple):
     key: str = ""
 
 
-OWNER = Principal("owner", Right.LOCAL)  # who started this process and speaks to it directly
-LOOPBACK = Principal("loopback", Right.WRITE)  # a program of this machine without a token
+OWNER = Principal("owner", Right.LOCAL)  # the user who started this process
+LOOPBACK = Principal("loopback", Right.WRITE)  # a local program without a token
 ANONYMOUS = Principal("nobody", Right.ANYONE)
 
 
@@ -67,7 +67,7 @@ def principal_of(scope: Mapping[str, Any]) -> Principal:
 ANYONE, READ, WRITE, ADMIN, LOCAL = Right
 
 POLICY: dict[str, Right] = {
-    # Asking.
+    # Reading.
     "recall": READ,
     "explain": READ,
     "list_entities": READ,
@@ -81,7 +81,7 @@ POLICY: dict[str, Right] = {
     "links": READ,
     "stats": READ,
     "events": READ,
-    # Changing what can be changed back.
+    # Writing that can be undone.
     "recall with mark_accessed": WRITE,
     "remember": WRITE,
     "remember_many": WRITE,
@@ -91,12 +91,12 @@ POLICY: dict[str, Right] = {
     "undo": WRITE,
     "note_edit": WRITE,
     "consolidate": WRITE,
-    # What cannot be taken back, what moves everything, what reads files of the machine.
+    # Irreversible or bulk operations, and reading local files.
     "forget with erase": ADMIN,
     "export": ADMIN,
     "import": ADMIN,
     "read_smart": ADMIN,
-    # What a host reads without calling a tool.
+    # Resources and prompts.
     "resource memory://stats": READ,
     "resource memory://recent": READ,
     "resource memory://entity/{name}": READ,
@@ -112,7 +112,7 @@ POLICY: dict[str, Right] = {
     "openapi": READ,
     "metrics": READ,
     "mcp": READ,
-    # Never by any network: commands of who sits at this machine.
+    # Local commands only, never over a network.
     "config": LOCAL,
     "token": LOCAL,
     "spaces": LOCAL,
@@ -123,7 +123,7 @@ POLICY: dict[str, Right] = {
     "forget_file": LOCAL,
 }
 
-# Arguments that make another operation of one.
+# Arguments that turn one operation into another.
 ARGUMENT_OPERATIONS = {("recall", "mark_accessed"), ("forget", "erase")}
 
 
@@ -149,9 +149,11 @@ def require(principal: Principal, operation: str) -> None:
         return
     needed = POLICY.get(operation, LOCAL)
     if needed is LOCAL:
-        raise Forbidden(f"{operation} is not to be had over a network", scope="")
+        raise Forbidden(f"{operation} is not available over a network", scope="")
     raise Forbidden(
-        f"{operation} needs the scope {needed.word}; here it is {principal.right.word}",
-        scope=needed.word,
-        remedy=f"a token of that scope: bethink token create NAME --scope {needed.word}",
+        f"{operation} needs the scope {needed.scope_name}; "
+        f"the caller has {principal.right.scope_name}",
+        scope=needed.scope_name,
+        remedy="create a token with that scope: "
+        f"bethink token create NAME --scope {needed.scope_name}",
     )

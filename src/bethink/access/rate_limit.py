@@ -11,7 +11,7 @@ from collections.abc import Callable
 from bethink.errors import BadSetting
 
 DEFAULT_RATE = 1200  # requests a minute
-MAX_CALLERS = 10_000  # callers remembered; the one longest away is forgotten first
+MAX_CALLERS = 10_000  # callers tracked; the least recent one is dropped first
 _RATE = re.compile(r"([0-9]{1,7})(?:/min)?")
 
 
@@ -19,7 +19,7 @@ def parse_rate(text: str) -> int:
     """Parse a rate such as ``600/min`` or ``600``; 0 means no limit."""
     found = _RATE.fullmatch(text)
     if found is None:
-        raise BadSetting(f"{text!r:.40} is no rate", remedy="for example 600/min")
+        raise BadSetting(f"{text!r:.40} is not a rate", remedy="for example 600/min")
     return int(found[1])
 
 
@@ -31,7 +31,7 @@ class TokenBucketLimiter:
         self._clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def take(self, caller: str) -> int:
+    def acquire(self, caller: str) -> int:
         """Take one token; return 0, or the seconds to wait if the bucket is empty."""
         if not self._per_minute:
             return 0

@@ -25,7 +25,7 @@ PREFIX = "rc_"
 ANY_SPACE = "*"
 _VERSION = 1
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-_MAX_LENGTH = 200  # characters of what may be a token at all
+_MAX_LENGTH = 200  # maximum length of a token
 _DURATION = re.compile(r"([1-9][0-9]{0,4})([mhdwy])")
 _UNITS = {
     "m": timedelta(minutes=1),
@@ -34,7 +34,7 @@ _UNITS = {
     "w": timedelta(weeks=1),
     "y": timedelta(days=365),
 }
-_RIGHTS = {right.word: right for right in GRANTABLE}
+_RIGHTS = {right.scope_name: right for right in GRANTABLE}
 
 
 class Token(NamedTuple):
@@ -54,11 +54,11 @@ class Token(NamedTuple):
     def has_expired(self, now: datetime) -> bool:
         return self.expires is not None and self.expires <= now
 
-    def told(self) -> Json:
+    def to_json(self) -> Json:
         """Return the record as JSON for listings, without the hash."""
         return {
             "name": self.name,
-            "scope": self.right.word,
+            "scope": self.right.scope_name,
             "spaces": list(self.spaces),
             "created": iso(self.created),
             "expires": iso(self.expires),
@@ -79,7 +79,7 @@ class TokenStore:
         """Store a new token and return its secret, which is never shown again."""
         if not _NAME.fullmatch(name):
             raise Refused(
-                f"{name!r:.80} cannot be the name of a token",
+                f"{name!r:.80} is not a valid token name",
                 remedy="use 1 to 64 lower-case letters, digits, '.', '_' and '-'",
             )
         secret = PREFIX + secrets.token_urlsafe(32)
@@ -87,8 +87,8 @@ class TokenStore:
         with self._transaction() as kept:
             if any(token.name == name for token in kept):
                 raise Refused(
-                    f"there is a token {name} already",
-                    remedy=f"another name, or bethink token revoke {name}",
+                    f"the token {name} already exists",
+                    remedy=f"use another name, or revoke it with: bethink token revoke {name}",
                 )
             kept.append(Token(name, _hash_secret(secret), right, spaces, now, expires))
         return secret
@@ -99,7 +99,9 @@ class TokenStore:
             for place, token in enumerate(kept):
                 if token.name == name:
                     return kept.pop(place)
-        raise NotFound(f"there is no token {name!r:.80}", remedy="bethink token list")
+        raise NotFound(
+            f"there is no token {name!r:.80}", remedy="list tokens with: bethink token list"
+        )
 
     def all(self) -> tuple[Token, ...]:
         """Return every token, expired ones too, in order of creation."""
@@ -118,7 +120,7 @@ class TokenStore:
         """Check whether any token is valid for a space now."""
         return any(token.is_for(space) and not token.has_expired(now) for token in self.all())
 
-    def find(self, secret: str, space: str, now: datetime) -> Principal | None:
+    def authenticate(self, secret: str, space: str, now: datetime) -> Principal | None:
         """Return the principal of a secret if it is valid for a space now, else None.
 
         Every token is compared, so that the time taken reveals nothing.
@@ -136,7 +138,7 @@ class TokenStore:
     @contextmanager
     def _transaction(self) -> Iterator[list[Token]]:
         """Yield the tokens to change under a file lock; save them on success."""
-        from bethink.store.sqlite.db.lock import FileLock, hold_lock  # only changing needs it
+        from bethink.store.sqlite.db.lock import FileLock, hold_lock  # only writing needs it
 
         try:
             make_private_folder(self.path.parent)
@@ -159,32 +161,32 @@ def expiry_after(duration: str, now: datetime) -> datetime:
     """Return the time ``30d`` from now: a number and m, h, d, w or y."""
     found = _DURATION.fullmatch(duration)
     if found is None:
-        raise Refused(f"{duration!r:.40} is no span of time", remedy="for example 12h, 30d, 8w, 1y")
+        raise Refused(f"{duration!r:.40} is not a duration", remedy="for example 12h, 30d, 8w, 1y")
     try:
         return now + int(found[1]) * _UNITS[found[2]]
     except OverflowError as error:
-        raise Refused(f"{duration} from now is beyond any date", remedy="leave it out") from error
+        raise Refused(f"{duration} from now is out of range", remedy="omit --expires") from error
 
 
 def _load(path: Path, stat: os.stat_result) -> tuple[Token, ...]:
     if os.name == "posix" and stat.st_mode & 0o022:
-        # Whoever can write there can let themselves in.
-        raise BadSetting(f"others than you can write to {path}", remedy=f"chmod 600 {path}")
+        # A user who can write this file can create tokens.
+        raise BadSetting(f"other users can write to {path}", remedy=f"chmod 600 {path}")
     try:
-        told = json.loads(path.read_bytes())
-        if told["version"] != _VERSION:
+        data = json.loads(path.read_bytes())
+        if data["version"] != _VERSION:
             raise BadSetting(f"{path} was written by another version of Bethink")
-        return tuple(_parse_token(one) for one in told["tokens"])
+        return tuple(_parse_token(record) for record in data["tokens"])
     except OSError as error:
         raise BadSetting(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise BadSetting(f"{path} is not a file of tokens", remedy="remove it") from error
+        raise BadSetting(f"{path} is not a token file", remedy="remove it") from error
 
 
 def _parse_token(record: dict[str, Any]) -> Token:
     moment: Callable[[str], datetime] = datetime.fromisoformat
     spaces = record["spaces"]
-    if not isinstance(spaces, list) or not all(isinstance(one, str) for one in spaces):
+    if not isinstance(spaces, list) or not all(isinstance(space, str) for space in spaces):
         raise TypeError("spaces must be a list of names")
     expires = None if record["expires"] is None else moment(record["expires"])
     return Token(
@@ -198,9 +200,9 @@ def _parse_token(record: dict[str, Any]) -> Token:
 
 
 def _save(path: Path, kept: list[Token]) -> None:
-    tokens = [token.told() | {"hash": token.hashed} for token in kept]
+    tokens = [token.to_json() | {"hash": token.hashed} for token in kept]
     text = json.dumps({"version": _VERSION, "tokens": tokens}, indent=1) + "\n"
-    # A linked file is a choice of the user's: the target changes, the link stays.
+    # Follow a symbolic link: the target is replaced, the link stays.
     real = Path(os.path.realpath(path))
     try:
         atomic_replace(real, text.encode())

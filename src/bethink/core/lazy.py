@@ -41,7 +41,7 @@ class Lazy(Generic[T]):
     """A lazily created value: the first call creates it. A failed attempt is not cached."""
 
     def __init__(self, factory: Callable[[], T]) -> None:
-        self._make = factory
+        self._factory = factory
         self._lock = Lock()
         self._value: list[T] = []
 
@@ -53,5 +53,5 @@ class Lazy(Generic[T]):
         if not self._value:
             with self._lock:
                 if not self._value:
-                    self._value.append(self._make())
+                    self._value.append(self._factory())
         return self._value[0]

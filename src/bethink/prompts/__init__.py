@@ -42,7 +42,7 @@ def fill_prompt(name: str, space: str, /, **parts: Part) -> Prompt:
     template = _cached_template(name)
     declared = {*template.passages, *template.texts, *template.values}
     if wrong := declared.symmetric_difference(parts):
-        raise TypeError(f"the prompt {name!r} has other places: {', '.join(sorted(wrong))}")
+        raise TypeError(f"the prompt {name!r} needs other parts; check: {', '.join(sorted(wrong))}")
     passages = {name: _check_passages(parts[name], space) for name in template.passages}
     texts = {name: _check_text(parts[name]) for name in template.texts}
     return _build_prompt(template, passages, texts, parts)
@@ -90,22 +90,22 @@ def _prepare_text(text: str, template: Template) -> str:
 
 def _check_passages(part: Part, space: str) -> Sequence[Passage]:
     if isinstance(part, str | int | date):
-        raise TypeError("passages are wanted, not a single value")
+        raise TypeError("expected a list of passages, not a single value")
     if any(passage.space != space for passage in part):
-        raise Refused("a prompt about one space was given a text of another")
+        raise Refused("the prompt is for one space, but a text is from another")
     return part
 
 
 def _check_text(part: Part) -> str:
     if not isinstance(part, str):
-        raise TypeError("a text is wanted")
+        raise TypeError("expected a text")
     return part
 
 
 def _format_value(part: Part) -> str:
     """Format a number or date: values that cannot carry words appear unquoted."""
     if isinstance(part, bool) or not isinstance(part, int | date):
-        raise TypeError("a number or a date is wanted")
+        raise TypeError("expected a number or a date")
     return _format_day(part) if isinstance(part, date) else str(part)
 
 

@@ -118,12 +118,12 @@ def _candidates_json(pool: Pool) -> list[Json]:
 
 def _merge_json(answer: Recall) -> Json:
     """How many candidates the retrievers returned, and how many remained after fusion."""
-    asked = [s for s in answer.steps if s.name.startswith("channel.") and s.status == "ok"]
+    searches = [s for s in answer.steps if s.name.startswith("channel.") and s.status == "ok"]
     fused = next((step for step in answer.steps if step.name == "fuse"), None)
-    found = {cand.item.id for step in asked for cand in step.pool}
-    came_in = sum(len(step.pool) for step in asked)
+    found = {cand.item.id for step in searches for cand in step.pool}
+    came_in = sum(len(step.pool) for step in searches)
     return {
-        "channels": sum(bool(step.pool) for step in asked),
+        "channels": sum(bool(step.pool) for step in searches),
         "came_in": came_in,
         "duplicates": came_in - len(found),
         "left": len(fused.pool) if fused else 0,
@@ -211,7 +211,7 @@ def recall_json(
         "raw": [hit_json(hit, answer) for hit in answer.raw],
         "captions": [caption._asdict() for caption in answer.captions],
         "timelines": [line._asdict() for line in answer.timelines],
-        "relations": [told._asdict() for told in answer.relations],
+        "relations": [relation._asdict() for relation in answer.relations],
         "evidences": list(answer.evidences),
         "order": [hit.item.id for hit in answer.hits],
         "warnings": list(answer.warnings),
@@ -307,8 +307,8 @@ def file_history_json(history: FileHistory, linked: Sequence[Item], preview: int
         "first_at": iso(history.first_at),
         "last_at": iso(history.last_at),
         "sessions": list(history.sessions),
-        "days": [one._asdict() for one in history.days],
-        "intents": [one._asdict() | {"last_at": iso(one.last_at)} for one in history.intents],
+        "days": [entry._asdict() for entry in history.days],
+        "intents": [entry._asdict() | {"last_at": iso(entry.last_at)} for entry in history.intents],
         "memories": [
             {"id": item.id, "text": item.text[:preview], "when": iso(item.when)} for item in linked
         ],
@@ -391,11 +391,11 @@ def insight_json(branch: InsightNode) -> Json:
         "points": [
             {
                 "text": point.text,
-                "sources": [{"id": one.id, "text": one.text} for one in point.sources],
+                "sources": [{"id": node.id, "text": node.text} for node in point.sources],
             }
             for point in branch.points
         ],
-        "below": [insight_json(one) for one in branch.below],
+        "below": [insight_json(node) for node in branch.below],
     }
 
 
@@ -405,13 +405,13 @@ def error_json(message: str, remedy: str, kind: str) -> Json:
 
 def _null_if_not_finite(fields: Mapping[str, Any]) -> Json:
     """Replace every number that JSON cannot represent by null."""
-    told: Json = {}
+    cleaned: Json = {}
     for name, value in fields.items():
         if isinstance(value, Mapping):
-            told[name] = _null_if_not_finite(value)
+            cleaned[name] = _null_if_not_finite(value)
         else:
-            told[name] = _number(value) if isinstance(value, float) else value
-    return told
+            cleaned[name] = _number(value) if isinstance(value, float) else value
+    return cleaned
 
 
 def mapping_json(table: Mapping[str, Any]) -> Json:

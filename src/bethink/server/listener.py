@@ -20,7 +20,7 @@ HEAD_TIMEOUT_S = 10.0
 SEND_TIMEOUT_S = 30.0
 _MIN_SENT_BYTES = 16 * 1024  # bytes of an answer within that time
 SHUTDOWN_TIMEOUT_S = 20
-# More than the guard lets through: what is longer than that it refuses with a sentence.
+# More than the guard allows, so that the guard refuses longer heads with a message.
 _MAX_HEAD_BYTES = 64 * 1024
 _MAX_CONNECTIONS = 512
 
@@ -71,7 +71,7 @@ class TimeoutProtocol(H11Protocol):
         if before - self.transport.get_write_buffer_size() >= _MIN_SENT_BYTES:
             self._schedule_send_check()
         else:
-            # To close would be to wait for the rest to be taken, too.
+            # close() would wait until the rest is sent.
             self.transport.abort()
 
     def _cancel_send_timer(self) -> None:
@@ -100,18 +100,18 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         signals = (signal.SIGINT, signal.SIGTERM)
-        before = {one: signal.signal(one, self.handle_exit) for one in signals}
+        before = {signum: signal.signal(signum, self.handle_exit) for signum in signals}
         try:
             yield
         finally:
-            for one, old in before.items():
-                signal.signal(one, old)
+            for signum, old in before.items():
+                signal.signal(signum, old)
 
 
 def bind_socket(address: Address) -> socket.socket:
     """Bind and listen on an address; raise BadSetting with the system's error."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    # By its protocol's number asyncio knows that small answers need not wait (TCP_NODELAY).
+    # With the protocol number set, asyncio enables TCP_NODELAY.
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -121,15 +121,15 @@ def bind_socket(address: Address) -> socket.socket:
     except OSError as error:
         made.close()
         raise BadSetting(
-            f"{address.shown} cannot be listened at: {(error.strerror or str(error)).lower()}",
-            remedy="another port, or an address of this machine",
+            f"{address.netloc} cannot be bound: {(error.strerror or str(error)).lower()}",
+            remedy="use another port, or an address of this machine",
         ) from error
     return made
 
 
 def serve_until_signal(app: Any, listener: socket.socket) -> None:
     """Serve an application until SIGTERM or SIGINT; requests in progress are finished."""
-    # Questions stand in addresses (GET ?q=), so there is no log of requests.
+    # URLs contain questions (GET ?q=), so requests are not logged.
     config = uvicorn.Config(
         app,
         http=TimeoutProtocol,

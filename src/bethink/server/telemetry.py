@@ -34,7 +34,7 @@ COUNT = "gen_ai.memory.record.count"
 QUERY = "gen_ai.memory.query.text"
 RECORDS = "gen_ai.memory.records"
 ERROR = "error.type"
-# What people write may only be recorded where this says so.
+# Stored texts and questions are recorded only if this variable allows it.
 CONTENT_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
 OPERATIONS: Mapping[str, str] = {
@@ -60,7 +60,7 @@ def trace_call(request: ToolRequest, space: str) -> Iterator[Callable[[Json], No
         yield lambda _: None
         return
     given = {OPERATION: operation, PROVIDER: "bethink", STORE: space}
-    # An error's words may be somebody's: its kind is recorded, not its text.
+    # An error's message may contain stored text: only its type is recorded.
     with tracer.start_as_current_span(
         operation, attributes=given, record_exception=False, set_status_on_exception=False
     ) as span:
@@ -90,25 +90,25 @@ def _record_result(span: Span, request: ToolRequest, content: Json) -> None:
 
 def _result_attributes(content: Json) -> dict[str, str | int]:
     found = content.get("memories", content.get("results"))
-    told: dict[str, str | int] = {}
+    attributes: dict[str, str | int] = {}
     if isinstance(found, list):
-        told[COUNT] = len(found)
+        attributes[COUNT] = len(found)
     if isinstance(content.get("id"), str):
-        told |= {RECORD: content["id"], COUNT: 1}
-    return told
+        attributes |= {RECORD: content["id"], COUNT: 1}
+    return attributes
 
 
 def _content_attributes(arguments: Mapping[str, Any], content: Json) -> dict[str, str]:
-    told = {}
+    attributes = {}
     if isinstance(arguments.get("query"), str):
-        told[QUERY] = arguments["query"]
+        attributes[QUERY] = arguments["query"]
     found = content.get("memories")
     if isinstance(found, list):
-        records = [{"id": one.get("id"), "content": one.get("text")} for one in found]
-        told[RECORDS] = json.dumps(records, ensure_ascii=False)
+        records = [{"id": entry.get("id"), "content": entry.get("text")} for entry in found]
+        attributes[RECORDS] = json.dumps(records, ensure_ascii=False)
     elif isinstance(arguments.get("text"), str):
-        told[RECORDS] = json.dumps([{"content": arguments["text"]}], ensure_ascii=False)
-    return told
+        attributes[RECORDS] = json.dumps([{"content": arguments["text"]}], ensure_ascii=False)
+    return attributes
 
 
 def _record_error(span: Span, error: Exception) -> None:
@@ -128,8 +128,10 @@ def start_tracing(note: Callable[[str], None], env: Mapping[str, str] = os.envir
 
     A missing package is reported; it does not keep a server from starting.
     """
-    wanted = env.get(_EXPORTER) or ("otlp" if any(env.get(name) for name in _ENDPOINTS) else "none")
-    if wanted == "none" or env.get("OTEL_SDK_DISABLED", "").lower() == "true":
+    exporter_name = env.get(_EXPORTER) or (
+        "otlp" if any(env.get(name) for name in _ENDPOINTS) else "none"
+    )
+    if exporter_name == "none" or env.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return
     try:
         from opentelemetry import trace
@@ -139,8 +141,8 @@ def start_tracing(note: Callable[[str], None], env: Mapping[str, str] = os.envir
         note(f"spans are not sent: {install_command('otel')}")
         return
     if isinstance(trace.get_tracer_provider(), TracerProvider):
-        return  # somebody's own, for example opentelemetry-instrument's
-    exporter = _exporter(wanted, note)
+        return  # set up by the environment, for example by opentelemetry-instrument
+    exporter = _exporter(exporter_name, note)
     if exporter is not None:
         provider = TracerProvider(resource=_resource())
         provider.add_span_processor(BatchSpanProcessor(exporter))

@@ -33,11 +33,11 @@ const initialized = new Promise((done) => { bridge.oninitialized = done; });
 await bridge.connect(transport);
 
 const context = vm.createContext({ setTimeout, clearTimeout });
-vm.runInContext(`${readFileSync(script, "utf8")}; globalThis.lineTo = lineTo;`, context);
+vm.runInContext(`${readFileSync(script, "utf8")}; globalThis.connectHost = connectHost;`, context);
 const heard = Object.fromEntries(["tool-input", "tool-result", "host-context-changed"].map((name) =>
   [`ui/notifications/${name}`, () => report.heard.push(name)]));
-const line = context.lineTo(frame, heard);
-await line.greet({ name: "bethink", version: "1" });
+const line = context.connectHost(frame, heard);
+await line.initialize({ name: "bethink", version: "1" });
 await initialized;
 report.app = bridge.getAppVersion();
 
@@ -46,7 +46,7 @@ await bridge.sendToolResult({ content: [{ type: "text", text: "b" }] });
 await bridge.sendHostContextChange({ theme: "light" });
 report.answers.push((await line.call("explain", { query: "a", id: "b" })).structuredContent.about);
 await line.call("recall", {}).catch((error) => report.answers.push(error.message));
-line.tell("ui/notifications/size-changed", { width: 600, height: 321 });
+line.notify("ui/notifications/size-changed", { width: 600, height: 321 });
 await bridge.teardownResource({});
 process.stdout.write(JSON.stringify(report));
 process.exit(0);

@@ -168,7 +168,7 @@ for (const [name, capabilities] of [["silent", {}], ["helpful", { serverTools: {
   const refused = await client.callTool({ name: "recall", arguments: { query: "a", k: 500 } });
   const { frame } = await view({ query: "a", k: 500, entity: told.markup }, { result: refused });
   report.refused = (await texts(frame, "#hits"))[0];
-  report.asked = await texts(frame, "#asked .chip");
+  report.asked = await texts(frame, "#filters .chip");
 }
 
 report.seen = seen;

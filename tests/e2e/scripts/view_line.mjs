@@ -14,12 +14,12 @@ const turn = () => new Promise((done) => setImmediate(done));
 const notified = [];
 
 const context = vm.createContext({ setTimeout, clearTimeout, console });
-vm.runInContext(`${readFileSync(script, "utf8")}; globalThis.lineTo = lineTo;`, context);
+vm.runInContext(`${readFileSync(script, "utf8")}; globalThis.connectHost = connectHost;`, context);
 const heard = { "ui/notifications/tool-result": (params) => notified.push(params) };
-const line = context.lineTo(frame, heard);
+const line = context.connectHost(frame, heard);
 
 // The greeting comes first, and "initialized" only after its answer.
-const greeted = line.greet({ name: "bethink", version: "1" });
+const greeted = line.initialize({ name: "bethink", version: "1" });
 assert.equal(sent.length, 1);
 const [{ message: hello, to }] = sent;
 assert.equal(to, "*");

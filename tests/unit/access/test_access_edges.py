@@ -33,7 +33,7 @@ def test_a_file_of_tokens_that_others_can_write_to_is_refused(tmp_path: Path, mo
     path = TokenStore(tmp_path).path
     path.chmod(mode)
 
-    with pytest.raises(BadSetting, match="others than you") as refused:
+    with pytest.raises(BadSetting, match="other users can write") as refused:
         TokenStore(tmp_path).all()
     assert refused.value.remedy == f"chmod 600 {path}"
 
@@ -45,7 +45,7 @@ def test_a_file_of_tokens_that_others_can_only_read_is_used(tmp_path: Path, mode
     secret = TokenStore(tmp_path).create("laptop", Right.READ, ("work",))
     TokenStore(tmp_path).path.chmod(mode)
 
-    assert TokenStore(tmp_path).find(secret, "work", datetime(2026, 3, 2, tzinfo=UTC)) is not None
+    assert TokenStore(tmp_path).authenticate(secret, "work", datetime(2026, 3, 2, tzinfo=UTC)) is not None
 
 
 @pytest.mark.parametrize("minutes", [1, 3])
@@ -54,12 +54,12 @@ def test_a_bucket_fills_by_its_rate_and_no_faster(a_minute: int, minutes: int) -
     """Who asks all the time gets what was in it, and then exactly so many a minute."""
     now = [0.0]
     buckets = TokenBucketLimiter(a_minute, lambda: now[0])
-    assert sum(buckets.take("a") == 0 for _ in range(2 * a_minute)) == a_minute
+    assert sum(buckets.acquire("a") == 0 for _ in range(2 * a_minute)) == a_minute
 
     served = 0
     for _ in range(minutes * 60 * 8):
         now[0] += 0.125  # a power of two, so that the sums are exact
-        served += buckets.take("a") == 0
+        served += buckets.acquire("a") == 0
 
     assert served == minutes * a_minute
 
@@ -68,10 +68,10 @@ def test_a_bucket_holds_a_minute_and_no_more() -> None:
     """However long nobody asked."""
     now = [0.0]
     buckets = TokenBucketLimiter(5, lambda: now[0])
-    buckets.take("a")
+    buckets.acquire("a")
     now[0] = 86_400.0
 
-    assert [buckets.take("a") for _ in range(6)] == [0, 0, 0, 0, 0, 12]
+    assert [buckets.acquire("a") for _ in range(6)] == [0, 0, 0, 0, 0, 12]
 
 
 def test_a_token_counts_where_nobody_else_does(tmp_path: Path) -> None:

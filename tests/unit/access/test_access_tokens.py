@@ -37,13 +37,13 @@ def test_a_token_opens_its_spaces_with_its_right(tmp_path: Path) -> None:
     every = tokens.create("every", Right.READ, (ANY_SPACE,))
 
     for space in ("work", "home"):
-        found = tokens.find(some, space, NOW)
+        found = tokens.authenticate(some, space, NOW)
         assert found is not None
         assert (found.name, found.right) == ("some", Right.WRITE)
-    assert tokens.find(some, "another", NOW) is None
-    assert tokens.find(every, "another", NOW) is not None
-    assert tokens.find(every, "*", NOW) is not None
-    assert tokens.find(some, "*", NOW) is None
+    assert tokens.authenticate(some, "another", NOW) is None
+    assert tokens.authenticate(every, "another", NOW) is not None
+    assert tokens.authenticate(every, "*", NOW) is not None
+    assert tokens.authenticate(some, "*", NOW) is None
 
 
 @pytest.mark.parametrize("shown", ["", "rc_", "rc_x", "x" * 10_000, "rc_ü", "\x00", " "])
@@ -52,9 +52,9 @@ def test_nonsense_opens_nothing(tmp_path: Path, shown: str) -> None:
     tokens = TokenStore(tmp_path)
     real = tokens.create("real", Right.READ, (ANY_SPACE,))
 
-    assert tokens.find(shown, "work", NOW) is None
-    assert tokens.find(real + "x", "work", NOW) is None
-    assert tokens.find(real.lower(), "work", NOW) is None
+    assert tokens.authenticate(shown, "work", NOW) is None
+    assert tokens.authenticate(real + "x", "work", NOW) is None
+    assert tokens.authenticate(real.lower(), "work", NOW) is None
 
 
 def test_a_token_expires(tmp_path: Path) -> None:
@@ -62,8 +62,8 @@ def test_a_token_expires(tmp_path: Path) -> None:
     tokens = TokenStore(tmp_path)
     secret = tokens.create("brief", Right.READ, ("work",), expires=NOW)
 
-    assert tokens.find(secret, "work", NOW - timedelta(milliseconds=1)) is not None
-    assert tokens.find(secret, "work", NOW) is None
+    assert tokens.authenticate(secret, "work", NOW - timedelta(milliseconds=1)) is not None
+    assert tokens.authenticate(secret, "work", NOW) is None
     assert not tokens.has_valid("work", NOW)
 
 
@@ -71,11 +71,11 @@ def test_a_revoked_token_is_noticed_by_who_is_running(tmp_path: Path) -> None:
     """Another process's change counts from the next look on."""
     running, other = TokenStore(tmp_path), TokenStore(tmp_path)
     secret = other.create("laptop", Right.READ, ("work",))
-    assert running.find(secret, "work", NOW) is not None
+    assert running.authenticate(secret, "work", NOW) is not None
 
     assert other.revoke("laptop").name == "laptop"
 
-    assert running.find(secret, "work", NOW) is None
+    assert running.authenticate(secret, "work", NOW) is None
     with pytest.raises(NotFound):
         other.revoke("laptop")
 
@@ -106,7 +106,7 @@ def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
     path.chmod(0o622)
     os.utime(path, ns=(1, 1))
 
-    with pytest.raises(BadSetting, match="others than you"):
+    with pytest.raises(BadSetting, match="other users can write"):
         tokens.all()
 
 
@@ -151,7 +151,7 @@ def test_a_name_is_taken_once(tmp_path: Path) -> None:
 
     with pytest.raises(Refused, match="already"):
         tokens.create("laptop", Right.ADMIN, ("work",))
-    found = tokens.find(first, "work", NOW)
+    found = tokens.authenticate(first, "work", NOW)
     assert found is not None
     assert found.right is Right.READ
 
@@ -167,13 +167,13 @@ def test_spans_are_read(span: str, days: float) -> None:
 @pytest.mark.parametrize("span", ["", "30", "d", "0d", "-1d", "1.5d", "30 d", "999999d", "3٣d"])
 def test_other_spans_are_refused(span: str) -> None:
     """In a sentence."""
-    with pytest.raises(Refused, match="no span"):
+    with pytest.raises(Refused, match="not a duration"):
         expiry_after(span, NOW)
 
 
 def test_the_calendar_ends_somewhere() -> None:
     """Beyond it there is a sentence, too."""
-    with pytest.raises(Refused, match="beyond any date"):
+    with pytest.raises(Refused, match="out of range"):
         expiry_after("99999y", NOW)
 
 
@@ -181,8 +181,8 @@ MAKE = """
 import sys
 from pathlib import Path
 from bethink.access.policy import Right
-from bethink.access.tokens import Tokens
-tokens = Tokens(Path(sys.argv[1]))
+from bethink.access.tokens import TokenStore
+tokens = TokenStore(Path(sys.argv[1]))
 for number in range(10):
     print(tokens.create(f"{sys.argv[2]}-{number}", Right.READ, ("work",)))
 """
@@ -198,5 +198,5 @@ def test_processes_that_make_tokens_at_once_lose_none(tmp_path: Path) -> None:
 
     tokens = TokenStore(tmp_path)
     assert len(made) == len(tokens.all()) == 30
-    assert all(tokens.find(secret, "work", NOW) for secret in made)
+    assert all(tokens.authenticate(secret, "work", NOW) for secret in made)
     assert json.loads((tmp_path / FILE).read_text())["version"] == 1

@@ -134,7 +134,7 @@ def test_who_has_said_everything_is_answered_at_once(callers: Callers) -> None:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    scope = told([]) | {"headers": [(b"host", HERE.shown.encode())]}
+    scope = told([]) | {"headers": [(b"host", HERE.netloc.encode())]}
     run(Guard(echo, make_door(callers))(scope, receive, send))
 
     assert sent[0]["status"] == 413
@@ -219,7 +219,7 @@ def test_only_so_many_are_served_at_once(callers: Callers) -> None:
             await refused_of(asked, 2)
             assert (await client.get("/stream")).status_code == 200
             free.set()
-            answers = await asyncio.run_assembler(*asked)
+            answers = await asyncio.gather(*asked)
             assert sorted(one.status_code for one in answers) == [200, 200, 503, 503]
             assert (await client.get("/")).status_code == 200
 
@@ -229,7 +229,7 @@ def test_only_so_many_are_served_at_once(callers: Callers) -> None:
 def test_who_looks_after_the_server_is_always_answered(callers: Callers) -> None:
     """However much others ask; but nobody guesses tokens there uncounted."""
     open_to_all = frozenset({"/health"})
-    door = replace(make_door(callers, rate=2), max_concurrent=1, each=1, public_paths=open_to_all)
+    door = replace(make_door(callers, rate=2), max_concurrent=1, max_concurrent_per_caller=1, public_paths=open_to_all)
 
     async def work() -> None:
         free = asyncio.Event()
@@ -256,7 +256,7 @@ def test_who_looks_after_the_server_is_always_answered(callers: Callers) -> None
 
 def test_nobody_takes_all_the_room(callers: Callers) -> None:
     """One caller has only so much under way, however slowly it comes; others have theirs."""
-    door = replace(make_door(callers), each=2)
+    door = replace(make_door(callers), max_concurrent_per_caller=2)
 
     async def work() -> None:
         free = asyncio.Event()
@@ -265,7 +265,7 @@ def test_nobody_takes_all_the_room(callers: Callers) -> None:
             await refused_of(asked, 1)
             other = await client.get("/", headers=callers.headers["read"])
             free.set()
-            answers = await asyncio.run_assembler(*asked)
+            answers = await asyncio.gather(*asked)
             assert sorted(one.status_code for one in answers) == [200, 200, 503]
             assert other.status_code == 200
 
@@ -353,7 +353,7 @@ def test_a_door_to_the_world_needs_a_lock(tmp_path: Path, host: str) -> None:
     for name in ("read", "write", "admin"):
         empty.revoke(name)
 
-    with pytest.raises(BadSetting, match="not this machine alone"):
+    with pytest.raises(BadSetting, match="reachable from other machines"):
         make_guard_config(Address(host, 80), "memory", empty)
     with pytest.raises(BadSetting, match="no token"):
         make_guard_config(HERE, "memory", empty, require_token=True)

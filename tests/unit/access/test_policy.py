@@ -34,7 +34,7 @@ def test_what_has_no_row_is_denied(operation: str) -> None:
     """To everybody who comes over a network, whatever their scope."""
     for principal in (ANONYMOUS, LOOPBACK, ADMIN):
         assert not permits(principal, operation)
-        with pytest.raises(Forbidden, match="not to be had"):
+        with pytest.raises(Forbidden, match="not available over a network"):
             require(principal, operation)
     require(OWNER, operation)
 
@@ -64,7 +64,7 @@ def test_an_argument_makes_another_operation() -> None:
     assert operation_of("forget", {"erase": False}) == "forget"
     assert operation_of("recall", {"erase": True}) == "recall"
     for tool, argument in ARGUMENT_OPERATIONS:
-        assert argument in TOOLS[tool].takes["properties"]
+        assert argument in TOOLS[tool].input_schema["properties"]
 
 
 def test_who_was_not_let_in_is_nobody() -> None:

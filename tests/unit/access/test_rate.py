@@ -15,11 +15,11 @@ def test_a_bucket_empties_and_fills_again() -> None:
     now = [0.0]
     buckets = TokenBucketLimiter(60, lambda: now[0])
 
-    assert [buckets.take("a") for _ in range(61)] == [0] * 60 + [1]
-    assert buckets.take("b") == 0
+    assert [buckets.acquire("a") for _ in range(61)] == [0] * 60 + [1]
+    assert buckets.acquire("b") == 0
     now[0] = 1.0
-    assert buckets.take("a") == 0
-    assert buckets.take("a") == 1
+    assert buckets.acquire("a") == 0
+    assert buckets.acquire("a") == 1
 
 
 def test_the_wait_is_as_long_as_it_takes() -> None:
@@ -27,29 +27,29 @@ def test_the_wait_is_as_long_as_it_takes() -> None:
     now = [0.0]
     buckets = TokenBucketLimiter(2, lambda: now[0])
     for _ in range(2):
-        buckets.take("a")
+        buckets.acquire("a")
 
-    wait = buckets.take("a")
+    wait = buckets.acquire("a")
     now[0] += wait
 
     assert wait == 30
-    assert buckets.take("a") == 0
+    assert buckets.acquire("a") == 0
 
 
 def test_no_limit_is_none() -> None:
     """For who serves themselves."""
     buckets = TokenBucketLimiter(0)
 
-    assert not any(buckets.take("a") for _ in range(1000))
+    assert not any(buckets.acquire("a") for _ in range(1000))
 
 
 def test_only_so_many_callers_are_remembered() -> None:
     """Nobody fills the memory by asking from everywhere."""
     buckets = TokenBucketLimiter(1)
     for number in range(MAX_CALLERS + 100):
-        buckets.take(str(number))
+        buckets.acquire(str(number))
 
-    assert len(buckets._left) == MAX_CALLERS
+    assert len(buckets._buckets) == MAX_CALLERS
 
 
 @given(st.lists(st.floats(0, 10), max_size=80), st.integers(1, 100))
@@ -60,7 +60,7 @@ def test_nobody_gets_more_than_the_rate(pauses: list[float], a_minute: int) -> N
     served = 0
     for pause in pauses:
         now[0] += pause
-        served += buckets.take("a") == 0
+        served += buckets.acquire("a") == 0
 
     assert served <= a_minute + now[0] * a_minute / 60 + 1e-6
 

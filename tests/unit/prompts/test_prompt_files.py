@@ -78,11 +78,11 @@ def test_an_unknown_prompt_is_not_found():
         (TEXT.replace("version: 1\n", ""), "has no version"),
         (TEXT.replace("version: 1", "revision: 1"), "cannot be read at 'revision: 1'"),
         (TEXT.replace("version: 1", "version: 1\nversion: 2"), "cannot be read at 'version: 2'"),
-        (TEXT.replace("name: x", "name: y"), "calls itself 'y'"),
-        (TEXT.replace("{{m}}", ""), "other places than it has: m"),
-        (TEXT.replace("{{m}}", "{{m}} {{z}}"), "other places than it has: z"),
+        (TEXT.replace("name: x", "name: y"), "has the name 'y' in its head"),
+        (TEXT.replace("{{m}}", ""), "placeholders that do not match its head: m"),
+        (TEXT.replace("{{m}}", "{{m}} {{z}}"), "placeholders that do not match its head: z"),
         (TEXT.replace("texts: q", "texts: q m"), "twice"),
-        (TEXT.replace("do this", "{{q}}"), "quotes data in its standing part"),
+        (TEXT.replace("do this", "{{q}}"), "has a quoted placeholder in its system part"),
         (TEXT.replace("do this", "{{ this"), "braces"),
     ],
 )
@@ -110,10 +110,10 @@ def test_every_place_is_filled_and_none_besides():
     fill_prompt("sufficiency", "here", **right)
 
     for wrong in ({}, right | {"more": "x"}, {"question": "q", "memories": ()}):
-        with pytest.raises(TypeError, match="'sufficiency' has other places"):
+        with pytest.raises(TypeError, match="'sufficiency' needs other parts"):
             fill_prompt("sufficiency", "here", **wrong)
     for name, part in (("question", 3), ("memories", "text"), ("today", "2024"), ("today", True)):
-        with pytest.raises(TypeError, match="wanted"):
+        with pytest.raises(TypeError, match="expected"):
             fill_prompt("sufficiency", "here", **right | {name: part})
 
 
@@ -138,7 +138,7 @@ def test_a_text_of_another_space_is_refused():
     """Even one among many, and before anything is put together."""
     mixed = [Passage("here", "a", "ours"), Passage("there", "b", "theirs")]
 
-    with pytest.raises(Refused, match="text of another") as caught:
+    with pytest.raises(Refused, match="a text is from another") as caught:
         fill_prompt("summarise", "here", memories=mixed)
 
     assert "theirs" not in caught.value.message

@@ -111,18 +111,18 @@ def test_every_operation_of_the_table_is_one() -> None:
 PLAIN = """
 import sys
 from bethink import Memory
-from bethink.server.tools.calls import Asked, Calling
-from bethink.server.mcp.memory_loader import Opening
+from bethink.server.tools.calls import ToolExecutor, ToolRequest
+from bethink.server.mcp.memory_loader import MemoryLoader
 from bethink.server.tools import TOOLS
-from bethink.server.telemetry import begin_tracing
+from bethink.server.telemetry import start_tracing
 from bethink.config.settings import Settings
 from pathlib import Path
 
-begin_tracing(print)
-calling = Calling(Opening(Settings(space="x", data_dir=Path(sys.argv[1]), embedder="none")))
-calling.opening.begin()
-calling(Asked(TOOLS["remember"], {"text": "Releases are cut on Tuesdays"}))
-calling.opening.close()
+start_tracing(print)
+calling = ToolExecutor(MemoryLoader(Settings(space="x", data_dir=Path(sys.argv[1]), embedder="none")))
+calling.loader.start()
+calling(ToolRequest(TOOLS["remember"], {"text": "Releases are cut on Tuesdays"}))
+calling.loader.close()
 print([name for name in sys.modules if name.startswith("opentelemetry")])
 """
 

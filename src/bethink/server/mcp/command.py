@@ -39,12 +39,12 @@ def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
 
     The handshake and the lists are answered at once, while the library loads.
     """
-    # At once: a thread that waits for input cannot be told to stop, and nothing needs to.
+    # Exit at once: a thread blocked on input cannot be stopped, and nothing needs cleanup.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # Before anything is answered: a parent that is gone by then would never be missed.
+    # Before any answer: a parent that exits earlier would go unnoticed.
     watch_parent()
     lines = StdioBridge(take_over_stdio(), EarlyHandshake(manifest))
-    lines.begin()
+    lines.start()
     server = _load_server(manifest, loader)
     import anyio
     from mcp.server.stdio import stdio_server
@@ -54,35 +54,35 @@ def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
     async def serve() -> None:
         come, go = anyio.wrap_file(BridgeInput(lines)), anyio.wrap_file(BridgeOutput(lines))
         async with stdio_server(come, go) as (reading, writing):
-            loader.begin()
+            loader.start()
             await server.run(reading, writing, server.create_initialization_options())
 
     anyio.run(serve)
     loader.close()
-    lines.end()
+    lines.finish()
 
 
 def serve_http(
     manifest: ServerManifest, loader: MemoryLoader, address: Address, note: Callable[[str], None]
 ) -> None:
     """Serve http://HOST:PORT/mcp to local clients and to callers with a token."""
-    from bethink.access.guard import make_guard_config  # standard input does without
+    from bethink.access.guard import make_guard_config  # not needed for stdio
     from bethink.access.policy import ANONYMOUS
     from bethink.access.tokens import TokenStore
     from bethink.config.spaces import resolve_space
     from bethink.server.tools.calls import ToolExecutor
 
     space = resolve_space(None, loader.settings).name
-    door = make_guard_config(address, space, TokenStore(config_folder(os.environ)))
+    config = make_guard_config(address, space, TokenStore(config_folder(os.environ)))
     server = _load_server(manifest, loader, ToolExecutor(loader, default_principal=ANONYMOUS))
     from bethink.server.listener import bind_socket, serve_until_signal
     from bethink.server.mcp.http import make_guarded_app
 
     at = bind_socket(address)
     start_tracing(_print_notice)
-    loader.begin()
-    note(f"serving http://{address._replace(port=at.getsockname()[1]).shown}/mcp")
-    serve_until_signal(make_guarded_app(server, door), at)
+    loader.start()
+    note(f"serving http://{address._replace(port=at.getsockname()[1]).netloc}/mcp")
+    serve_until_signal(make_guarded_app(server, config), at)
     loader.close()
 
 
@@ -116,12 +116,12 @@ def _load_server(
     "--tools",
     default="",
     metavar="A,B,...",
-    help="Also these tools, or all; without it, seven.",
+    help="Additional tools, or all; default: the seven standard ones.",
 )
 @click.option(
     "--http",
     metavar="HOST:PORT",
-    help="Serve at http://HOST:PORT/mcp instead of the caller; beyond this machine by token.",
+    help="Serve at http://HOST:PORT/mcp instead of stdio; needs a token beyond this machine.",
 )
 @pass_app
 def mcp_command(app: App, *, tools: str, http: str | None) -> int:
@@ -132,12 +132,15 @@ def mcp_command(app: App, *, tools: str, http: str | None) -> int:
     the working directory, unless --space names another; a client cannot change this. Needs the
     extra mcp.
     """
-    named = [name.strip() for name in tools.split(",") if name.strip()]
-    offer, opening = ServerManifest(select_tools(named)), MemoryLoader(settings_for(app.space))
+    tool_names = [name.strip() for name in tools.split(",") if name.strip()]
+    manifest, loader = (
+        ServerManifest(select_tools(tool_names)),
+        MemoryLoader(settings_for(app.space)),
+    )
     if http is None:
-        serve_stdio(offer, opening)
+        serve_stdio(manifest, loader)
         return 0
-    from bethink.access.hosts import parse_address  # standard input does without
+    from bethink.access.hosts import parse_address  # not needed for stdio
 
-    serve_http(offer, opening, parse_address(http), app.note)
+    serve_http(manifest, loader, parse_address(http), app.note)
     return 0

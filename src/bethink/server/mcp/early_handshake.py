@@ -15,9 +15,9 @@ from typing import Any
 from bethink.core.json_values import Json
 from bethink.server.mcp.manifest import ServerManifest
 
-# With a handshake; in the versions before these the library leaves out fields of a tool.
+# Versions with a handshake; for older ones the library omits fields of a tool.
 HANDSHAKE_VERSIONS = ("2025-06-18", "2025-11-25")
-# Without one: every request says who asks, in these fields.
+# Versions without: every request names its client in these fields.
 STATELESS_VERSION = "2026-07-28"
 _META_PREFIX = "io.modelcontextprotocol/"
 _VERSION_KEY, _CLIENT_KEY, _CAPABILITIES_KEY = (
@@ -31,7 +31,9 @@ class EarlyHandshake:
     """Answers the handshake and list requests before the MCP library is loaded."""
 
     def __init__(self, manifest: ServerManifest) -> None:
-        self.opening: int | str | None = None  # the request that the library must hear, too
+        self.first_request_id: int | str | None = (
+            None  # the request that the library must receive, too
+        )
         self._manifest = manifest
         self._lists = manifest.lists
         self._version = ""
@@ -44,19 +46,19 @@ class EarlyHandshake:
 
     def reply(self, line: bytes) -> Json | None:
         """Return the answer to a line, or None if the library must give it."""
-        asked = _parse_request(line)
-        if asked is None:
+        request = _parse_request(line)
+        if request is None:
             return None
         is_first, self._is_first = self._is_first, False
-        content = self._content(asked["method"], asked.get("params") or {}, is_first=is_first)
+        content = self._content(request["method"], request.get("params") or {}, is_first=is_first)
         if content is None:
             return None
         if is_first:
-            self.opening = asked["id"]
-        return {"jsonrpc": "2.0", "id": asked["id"], "result": content}
+            self.first_request_id = request["id"]
+        return {"jsonrpc": "2.0", "id": request["id"], "result": content}
 
     def _content(self, method: str, params: Json, *, is_first: bool) -> Json | None:
-        # Who begins otherwise speaks another version, or makes a mistake.
+        # Any other first message is of another version, or an error.
         if is_first and method == "initialize" and _is_initialize(params):
             self._version = params["protocolVersion"]
             self._lists = self._manifest.lists_for(params["capabilities"])
@@ -81,15 +83,15 @@ class EarlyHandshake:
 def _parse_request(line: bytes) -> Json | None:
     """Parse a line as a JSON-RPC request; None if it is not one."""
     try:
-        asked = json.loads(line)
+        request = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(asked, dict) or asked.get("jsonrpc") != "2.0":
+    if not isinstance(request, dict) or request.get("jsonrpc") != "2.0":
         return None
-    named = isinstance(asked.get("method"), str) and isinstance(asked.get("params", {}), dict)
-    number = asked.get("id")
+    named = isinstance(request.get("method"), str) and isinstance(request.get("params", {}), dict)
+    number = request.get("id")
     counted = isinstance(number, int | str) and not isinstance(number, bool)
-    return asked if named and counted else None
+    return request if named and counted else None
 
 
 def _is_initialize(params: Json) -> bool:
@@ -111,7 +113,7 @@ def _is_client_info(client: Any) -> bool:
 
 def _is_capabilities(capabilities: Any) -> bool:
     return isinstance(capabilities, dict) and all(
-        isinstance(told, dict) for told in capabilities.values()
+        isinstance(value, dict) for value in capabilities.values()
     )
 
 

@@ -31,14 +31,14 @@ class SessionTracker:
 
     def __init__(self, max_per_caller: int = MAX_SESSIONS_PER_CALLER) -> None:
         self._max_per_caller = max_per_caller
-        # Of each session how many requests are under way.
+        # Number of active requests per session.
         self._by_caller: dict[str, OrderedDict[str, int]] = {}
 
     def add(self, caller: str, session: str) -> None:
         """Record a session that was opened."""
         self._by_caller.setdefault(caller, OrderedDict())[session] = 0
 
-    def ended(self, caller: str, session: str) -> None:
+    def remove(self, caller: str, session: str) -> None:
         """Remove a session."""
         own = self._by_caller.get(caller, OrderedDict())
         own.pop(session, None)
@@ -68,7 +68,7 @@ class SessionTracker:
         own = self._by_caller.get(caller, OrderedDict())
         if len(own) <= self._max_per_caller:
             return None
-        return next((session for session, under_way in own.items() if not under_way), None)
+        return next((session for session, active in own.items() if not active), None)
 
 
 PATH = "/mcp"
@@ -98,37 +98,41 @@ class StreamableEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         principal = principal_of(scope)
         if not permits(principal, "mcp"):
-            await TOKEN_REQUIRED.answer(send)
+            await TOKEN_REQUIRED.respond(send)
             return
         scope["user"] = AuthenticatedUser(_access_token(principal))
         caller, session = principal.key or principal.name, _session_header(scope["headers"])
 
-        async def noting(message: Message) -> None:
+        async def track_session(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] < 400:
-                told = _session_header(message.get("headers", []))
+                new_session = _session_header(message.get("headers", []))
                 if session is not None and scope["method"] == "DELETE":
-                    self._tracker.ended(caller, session)
-                elif session is None and told is not None:
-                    self._tracker.add(caller, told)
+                    self._tracker.remove(caller, session)
+                elif session is None and new_session is not None:
+                    self._tracker.add(caller, new_session)
             await send(message)
 
         with self._tracker.in_use(caller, session):
-            await self._manager.handle_request(scope, receive, noting)
-        while (spare := self._tracker.eviction_candidate(caller)) is not None:
-            self._tracker.ended(caller, spare)
-            await self._end_session(spare, scope)
+            await self._manager.handle_request(scope, receive, track_session)
+        while (evicted := self._tracker.eviction_candidate(caller)) is not None:
+            self._tracker.remove(caller, evicted)
+            await self._end_session(evicted, scope)
 
     async def _end_session(self, session: str, scope: Scope) -> None:
         """Close a session with the DELETE request that its client should have sent."""
-        goodbye = {**scope, "method": "DELETE", "headers": [(_SESSION_HEADER, session.encode())]}
+        delete_scope = {
+            **scope,
+            "method": "DELETE",
+            "headers": [(_SESSION_HEADER, session.encode())],
+        }
 
-        async def nothing() -> Message:
+        async def receive_empty() -> Message:
             return {"type": "http.request", "body": b"", "more_body": False}
 
-        async def unheard(_: Message) -> None:
-            """Nobody waits for the answer; a session that is gone by now is gone."""
+        async def discard(_: Message) -> None:
+            """Ignore the answer; the session may have ended already."""
 
-        await self._manager.handle_request(goodbye, nothing, unheard)
+        await self._manager.handle_request(delete_scope, receive_empty, discard)
 
 
 def _session_header(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
@@ -139,7 +143,10 @@ def _session_header(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
 def _access_token(principal: Principal) -> AccessToken:
     """Convert a principal to the library's token, which it compares on every request."""
     return AccessToken(
-        token="", client_id=principal.name, scopes=[principal.right.word], subject=principal.key
+        token="",
+        client_id=principal.name,
+        scopes=[principal.right.scope_name],
+        subject=principal.key,
     )
 
 

@@ -27,8 +27,8 @@ class Prompt(NamedTuple):
 
     title: str
     description: str
-    takes: Mapping[str, str]
-    says: Callable[[Memory, str], str]
+    arguments: Mapping[str, str]
+    render: Callable[[Memory, str], str]
 
     def definition(self, name: str) -> Json:
         """Return the prompt's entry in `prompts/list`."""
@@ -37,14 +37,14 @@ class Prompt(NamedTuple):
             "title": self.title,
             "description": self.description,
             "arguments": [
-                {"name": one, "description": told, "required": True}
-                for one, told in self.takes.items()
+                {"name": argument, "description": description, "required": True}
+                for argument, description in self.arguments.items()
             ],
         }
 
 
 def _begin_prompt(memory: Memory, task: str) -> str:
-    from bethink.server.tools.answers import (  # heavy: not before the server answers
+    from bethink.server.tools.answers import (  # heavy import: after the handshake
         fence_quotes,
         quote_item,
     )
@@ -54,8 +54,8 @@ def _begin_prompt(memory: Memory, task: str) -> str:
         fence_quotes([quote_item(hit.item) for hit in answer.hits]) or f"(nothing: {answer.reason})"
     )
     return (
-        f"The task: {task}\n\nWhat is remembered about it:\n\n{known}\n\n"
-        "Say in two sentences what of this matters for the task and what contradicts it, "
+        f"The task: {task}\n\nMemories related to it:\n\n{known}\n\n"
+        "Say in two sentences which of them matter for the task and which contradict it, "
         "then begin. Use recall when another question comes up."
     )
 
@@ -71,7 +71,7 @@ def _keep_prompt(_: Memory, __: str) -> str:
 
 
 def _review_prompt(memory: Memory, subject: str) -> str:
-    from bethink.server.tools.answers import (  # heavy: not before the server answers
+    from bethink.server.tools.answers import (  # heavy import: after the handshake
         fence_quotes,
         quote_item,
     )
@@ -89,20 +89,20 @@ def _review_prompt(memory: Memory, subject: str) -> str:
 
 PROMPTS = {
     "begin": Prompt(
-        "Begin with what is known",
-        "Starts a task from what is remembered about it.",
-        {"task": "What is to be done."},
+        "Begin with related memories",
+        "Start a task from the memories related to it.",
+        {"task": "The task."},
         _begin_prompt,
     ),
     "keep": Prompt(
-        "Keep what matters",
-        "Stores what this conversation brought that will matter later.",
+        "Store what matters",
+        "Store what will matter later from this conversation.",
         {},
         _keep_prompt,
     ),
     "review": Prompt(
         "Review memories",
-        "Looks through what is remembered about something, for what is wrong or outdated.",
+        "Check the memories about a subject for wrong or outdated ones.",
         {"subject": "A topic, a person, a project."},
         _review_prompt,
     ),
@@ -114,38 +114,40 @@ def render_prompt(name: str, arguments: Mapping[str, str], memory: Callable[[], 
     if name not in PROMPTS:
         raise Refused("there is no such prompt", remedy=f"one of {', '.join(PROMPTS)}")
     prompt = PROMPTS[name]
-    missing = [one for one in prompt.takes if not arguments.get(one, "").strip()]
+    missing = [argument for argument in prompt.arguments if not arguments.get(argument, "").strip()]
     if missing:
-        raise Refused(f"the argument {missing[0]} is missing", remedy=prompt.takes[missing[0]])
-    return prompt.says(memory(), next((arguments[one] for one in prompt.takes), ""))
+        raise Refused(f"the argument {missing[0]} is missing", remedy=prompt.arguments[missing[0]])
+    return prompt.render(memory(), next((arguments[argument] for argument in prompt.arguments), ""))
 
 
-MAX_COMPLETIONS = 100  # that the protocol allows
-# The arguments that are names, by the address or the prompt that takes them.
+MAX_COMPLETIONS = 100  # maximum of the protocol
+# Arguments that are entity names, by their resource or prompt.
 ENTITY_NAME_ARGUMENTS = {
     ("memory://entity/{name}", "name"),
     ("begin", "task"),
     ("review", "subject"),
 }
-_UNCOMPLETABLE = {("memory://item/{id}", "id")}  # nobody knows the beginning of an id
+_UNCOMPLETABLE = {("memory://item/{id}", "id")}  # ids are not guessed from a prefix
 
 
 class Completion(NamedTuple):
     """Completion values, and whether there are more."""
 
     values: list[str]
-    is_cut: bool
+    truncated: bool
 
 
 def complete_argument(target: str, argument: str, prefix: str, memory: Memory) -> Completion:
     """Return entity names that start with the prefix, most active first."""
     if (target, argument) in _UNCOMPLETABLE:
-        return Completion([], is_cut=False)
+        return Completion([], truncated=False)
     if (target, argument) not in ENTITY_NAME_ARGUMENTS:
         raise NotFound("there is no such argument to complete")
-    told = validate_arguments({"prefix": prefix, "limit": MAX_COMPLETIONS + 1}, LIST_ENTITIES.takes)
-    names = [entity.name for entity in memory.entities(**told)]
-    return Completion(names[:MAX_COMPLETIONS], is_cut=len(names) > MAX_COMPLETIONS)
+    arguments = validate_arguments(
+        {"prefix": prefix, "limit": MAX_COMPLETIONS + 1}, LIST_ENTITIES.input_schema
+    )
+    names = [entity.name for entity in memory.entities(**arguments)]
+    return Completion(names[:MAX_COMPLETIONS], truncated=len(names) > MAX_COMPLETIONS)
 
 
 _SCHEME = "memory://"
@@ -165,12 +167,12 @@ RESOURCES: list[Json] = [
         "name": "stats",
         "title": "Counts and sizes",
         "uri": f"{_SCHEME}stats",
-        "description": "How many memories there are, and what is in use.",
+        "description": "The number of memories by kind, and the models in use.",
         "mimeType": _JSON,
     },
     {
         "name": "recent",
-        "title": "What is new",
+        "title": "Recent memories",
         "uri": f"{_SCHEME}recent",
         "description": f"The {_NEWEST_COUNT} newest memories.",
         "mimeType": _TEXT,
@@ -179,7 +181,7 @@ RESOURCES: list[Json] = [
 TEMPLATES: list[Json] = [
     {
         "name": "entity",
-        "title": "What is known of somebody or something",
+        "title": "Memories about an entity",
         "uriTemplate": f"{_SCHEME}entity/{{name}}",
         "description": "The newest memories that mention this person, project, tool ...",
         "mimeType": _TEXT,
@@ -188,7 +190,7 @@ TEMPLATES: list[Json] = [
         "name": "item",
         "title": "One memory",
         "uriTemplate": f"{_SCHEME}item/{{id}}",
-        "description": "One memory with all that is known of it.",
+        "description": "One memory with all its fields.",
         "mimeType": _JSON,
     },
 ]
@@ -199,12 +201,14 @@ def read_resource(uri: str, memory: Memory) -> ResourceContent:
     kind, _, name = uri.removeprefix(_SCHEME).partition("/")
     if uri.startswith(_SCHEME) and kind in _READERS:
         return _READERS[kind](memory, unquote(name))
-    known = [one["uri"] for one in RESOURCES] + [one["uriTemplate"] for one in TEMPLATES]
+    known = [resource["uri"] for resource in RESOURCES] + [
+        resource["uriTemplate"] for resource in TEMPLATES
+    ]
     raise NotFound("there is no such resource", remedy=f"one of {', '.join(known)}")
 
 
 def _read_stats(memory: Memory, _: str) -> ResourceContent:
-    from bethink.render.wire import dumps, mapping_json  # heavy: not before the server answers
+    from bethink.render.wire import dumps, mapping_json  # heavy import: after the handshake
 
     counted = {key: value for key, value in memory.stats().items() if key != "path"}
     return ResourceContent(dumps(mapping_json(counted), indent=1), _JSON)
@@ -224,7 +228,9 @@ def _read_entity(memory: Memory, name: str) -> ResourceContent:
 
     answer = memory.recall(entity=name, k=_NEWEST_COUNT, track=False)
     if not answer.hits:
-        raise NotFound("no memory mentions it", remedy="list_entities shows who is known")
+        raise NotFound(
+            "no memory mentions it", remedy="use list_entities to see the known entities"
+        )
     return ResourceContent(fence_quotes([quote_item(hit.item) for hit in answer.hits]), _TEXT)
 
 
@@ -232,8 +238,8 @@ def _read_item(memory: Memory, item_id: str) -> ResourceContent:
     from bethink.render.wire import dumps, item_json
     from bethink.server.tools.answers import NOTICE, get_visible, sanitize  # heavy
 
-    told = {"notice": NOTICE, **item_json(get_visible(memory, item_id))}
-    return ResourceContent(dumps(sanitize(told, None), indent=1), _JSON)
+    content = {"notice": NOTICE, **item_json(get_visible(memory, item_id))}
+    return ResourceContent(dumps(sanitize(content, None), indent=1), _JSON)
 
 
 _READERS: dict[str, Callable[[Memory, str], ResourceContent]] = {
@@ -260,8 +266,8 @@ def filter_permitted(method: str, listing: Json, principal: Principal) -> Json:
 
 def resource_operation(uri: str) -> str:
     """Return the policy row for reading a resource URI, or raise NotFound."""
-    listed = [one["uri"] for one in (*RESOURCES, VIEW_RESOURCE)]
-    listed += [one["uriTemplate"] for one in TEMPLATES]
+    listed = [resource["uri"] for resource in (*RESOURCES, VIEW_RESOURCE)]
+    listed += [resource["uriTemplate"] for resource in TEMPLATES]
     for known in listed:
         if _uri_kind(known) == _uri_kind(uri):
             return f"resource {known}"
@@ -310,7 +316,9 @@ class ServerManifest:
             "tools/list": {
                 "tools": [tool.definition(supports_views=draws) for tool in self.tools.values()],
             },
-            "prompts/list": {"prompts": [one.definition(name) for name, one in PROMPTS.items()]},
+            "prompts/list": {
+                "prompts": [prompt.definition(name) for name, prompt in PROMPTS.items()]
+            },
             "resources/list": {"resources": [*RESOURCES, *views]},
             "resources/templates/list": {"resourceTemplates": TEMPLATES},
         }

@@ -46,9 +46,7 @@ from bethink.server.tools.tool import Reply, Tool
 from bethink.version import __version__
 
 READ_TIMEOUT_S = 10.0
-ERROR_KIND_KEY = (
-    "bethink/error"  # in the `_meta` of a failure: what the command line calls its kind
-)
+ERROR_KIND_KEY = "bethink/error"  # key in the `_meta` of an error: its kind, as on the command line
 T = TypeVar("T")
 _Ctx = ServerRequestContext[Any]
 _Paged = types.PaginatedRequestParams | None
@@ -79,8 +77,8 @@ class McpHandlers:
         return types.ListResourcesResult.model_validate(self._list("resources/list", ctx))
 
     async def list_templates(self, ctx: _Ctx, _: _Paged) -> types.ListResourceTemplatesResult:
-        told = self._list("resources/templates/list", ctx)
-        return types.ListResourceTemplatesResult.model_validate(told)
+        content = self._list("resources/templates/list", ctx)
+        return types.ListResourceTemplatesResult.model_validate(content)
 
     def _list(self, method: str, ctx: _Ctx) -> Json:
         """Return a list with the entries that the client supports and the caller may use."""
@@ -92,8 +90,8 @@ class McpHandlers:
     ) -> types.CallToolResult:
         if params.name not in self._tools:
             known = ", ".join(tool["name"] for tool in self._list("tools/list", ctx)["tools"])
-            told = f"there is no tool {one_line(repr(params.name), 80)}; there are: {known}"
-            raise MCPError(types.INVALID_PARAMS, told)
+            message = f"there is no tool {one_line(repr(params.name), 80)}; there are: {known}"
+            raise MCPError(types.INVALID_PARAMS, message)
         return await self._run_tool(self._tools[params.name], params.arguments or {}, ctx)
 
     async def read_resource(
@@ -113,18 +111,18 @@ class McpHandlers:
                 uri=uri, text=content.text, mime_type=content.mime, _meta=VIEW_META
             )
             return types.ReadResourceResult(contents=[view])
-        told = types.TextResourceContents(uri=uri, text=content.text, mime_type=content.mime)
-        return types.ReadResourceResult(contents=[told])
+        resource = types.TextResourceContents(uri=uri, text=content.text, mime_type=content.mime)
+        return types.ReadResourceResult(contents=[resource])
 
     async def get_prompt(
         self, ctx: _Ctx, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        name, given, principal = params.name, params.arguments or {}, self._principal(ctx)
+        name, arguments, principal = params.name, params.arguments or {}, self._principal(ctx)
 
         def work() -> str:
             if name in PROMPTS:
                 require(principal, f"prompt {name}")
-            return render_prompt(name, given, lambda: self._executor.memory_for(principal))
+            return render_prompt(name, arguments, lambda: self._executor.memory_for(principal))
 
         text = await self._run_read(work)
         content = types.TextContent(type="text", text=text)
@@ -136,19 +134,19 @@ class McpHandlers:
     async def complete(
         self, ctx: _Ctx, params: types.CompleteRequestParams
     ) -> types.CompleteResult:
-        ref, begun, principal = params.ref, params.argument, self._principal(ctx)
-        taker = ref.name if isinstance(ref, types.PromptReference) else ref.uri
+        ref, argument, principal = params.ref, params.argument, self._principal(ctx)
+        target = ref.name if isinstance(ref, types.PromptReference) else ref.uri
 
         def work() -> Completion:
             require(principal, LIST_ENTITIES.name)
             return complete_argument(
-                taker, begun.name, begun.value, self._executor.memory_for(principal)
+                target, argument.name, argument.value, self._executor.memory_for(principal)
             )
 
         found = await self._run_read(work)
         values = [one_line(name) for name in found.values]
-        told = types.Completion(values=values, has_more=found.is_cut)
-        return types.CompleteResult(completion=told)
+        completion = types.Completion(values=values, has_more=found.truncated)
+        return types.CompleteResult(completion=completion)
 
     async def _run_tool(
         self, tool: Tool, arguments: dict[str, Any], ctx: _Ctx
@@ -158,7 +156,7 @@ class McpHandlers:
         def progress(done: int, total: int) -> None:
             anyio.from_thread.run(ctx.session.report_progress, float(done), float(total) or None)
 
-        asked = ToolRequest(
+        request = ToolRequest(
             tool,
             arguments,
             self._principal(ctx),
@@ -168,26 +166,25 @@ class McpHandlers:
         )
 
         def work() -> Reply:
-            return self._executor(asked)
+            return self._executor(request)
 
         try:
-            if tool.reads:
+            if tool.read_only:
                 reply = await _run_in_thread(work, self._timeout_s)
             else:
-                # A write is not given up halfway, whoever stops waiting for it: the store's
-                # own limits end it.
+                # A write has no timeout here: the store's own limits end it.
                 reply = await anyio.to_thread.run_sync(work)
         except BethinkError as error:
             return _error_result(error.message, error.remedy, type(error).__name__)
         except TimeoutError:
             return _error_result(
                 f"{tool.name} took longer than {self._timeout_s:g} seconds",
-                "ask again, with fewer memories or a narrower question",
+                "try again, with fewer memories or a narrower question",
                 "TooSlow",
             )
-        except Exception as error:  # noqa: BLE001 - logged, and told by its kind
-            # The outermost loop of this surface: a bug is told by its kind alone, its text
-            # may hold what was stored.
+        except Exception as error:  # noqa: BLE001 - logged, and reported by its type
+            # The outermost loop of this surface: only the type of a bug is reported, its
+            # message may contain stored text.
             return _error_result(log_bug(f"the tool {tool.name}", error), "please report it", "Bug")
         text = types.TextContent(type="text", text=reply.text)
         return types.CallToolResult(
@@ -199,17 +196,17 @@ class McpHandlers:
         try:
             return await _run_in_thread(work, self._timeout_s)
         except BethinkError as error:
-            told = one_line(error.message) + (
+            message = one_line(error.message) + (
                 f". Try: {one_line(error.remedy)}" if error.remedy else ""
             )
-            raise MCPError(types.INVALID_PARAMS, told, {"kind": type(error).__name__}) from error
+            raise MCPError(types.INVALID_PARAMS, message, {"kind": type(error).__name__}) from error
         except TimeoutError as error:
-            told = f"it took longer than {self._timeout_s:g} seconds"
-            raise MCPError(types.INTERNAL_ERROR, told) from error
-        except Exception as error:  # noqa: BLE001 - logged, and told by its kind
-            # As for tools; the library would put the error's own words into a span.
-            told = log_bug("a resource or a prompt", error)
-            raise MCPError(types.INTERNAL_ERROR, told) from None
+            message = f"it took longer than {self._timeout_s:g} seconds"
+            raise MCPError(types.INTERNAL_ERROR, message) from error
+        except Exception as error:  # noqa: BLE001 - logged, and reported by its type
+            # As for tools; the library would put the error's message into a span.
+            message = log_bug("a resource or a prompt", error)
+            raise MCPError(types.INTERNAL_ERROR, message) from None
 
 
 def make_server(
@@ -220,20 +217,20 @@ def make_server(
     executor: ToolExecutor | None = None,
 ) -> Server[Any]:
     """Build the MCP server for a manifest and a memory; reads have a timeout."""
-    serving = McpHandlers(manifest, executor or ToolExecutor(loader), timeout_s)
+    handlers = McpHandlers(manifest, executor or ToolExecutor(loader), timeout_s)
     server: Server[Any] = Server(
         NAME,
         title=TITLE,
         version=__version__,
         instructions=INSTRUCTIONS,
-        on_list_tools=serving.list_tools,
-        on_call_tool=serving.call_tool,
-        on_list_resources=serving.list_resources,
-        on_list_resource_templates=serving.list_templates,
-        on_read_resource=serving.read_resource,
-        on_list_prompts=serving.list_prompts,
-        on_get_prompt=serving.get_prompt,
-        on_completion=serving.complete,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
+        on_completion=handlers.complete,
     )
     server.extensions = {EXTENSION: {}}
     return server
@@ -247,14 +244,14 @@ def _client(ctx: _Ctx) -> str:
 
 def _capabilities(ctx: _Ctx) -> Mapping[str, object]:
     """Return the client capabilities that matter here."""
-    told = ctx.session.client_capabilities
-    return {"extensions": told.extensions} if told is not None else {}
+    capabilities = ctx.session.client_capabilities
+    return {"extensions": capabilities.extensions} if capabilities is not None else {}
 
 
 def _error_result(message: str, remedy: str, kind: str) -> types.CallToolResult:
     """Return a failed result: a message for the model and the error's kind for programs."""
-    told = one_line(message, 500) + (f". Try: {one_line(remedy, 1000)}" if remedy else "")
-    text = types.TextContent(type="text", text=told)
+    full_message = one_line(message, 500) + (f". Try: {one_line(remedy, 1000)}" if remedy else "")
+    text = types.TextContent(type="text", text=full_message)
     return types.CallToolResult(content=[text], is_error=True, _meta={ERROR_KIND_KEY: kind})
 
 

@@ -42,7 +42,7 @@ def watch_parent(
     return thread
 
 
-LINGER_S = 1.5  # how long calls may go on after the end of input
+LINGER_S = 1.5  # grace period for running calls after the end of input
 
 
 class Pipe(NamedTuple):
@@ -76,11 +76,11 @@ class StdioBridge:
         self._lock = Lock()
         self._answered: set[int | str] = set()
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Start reading in a thread."""
         Thread(target=self._read_loop, name="bethink-lines", daemon=True).start()
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """Signal that everything is done and the process may exit by itself."""
         self._finished.set()
 
@@ -92,12 +92,12 @@ class StdioBridge:
             if reply is None:
                 self._queue.put(line)
                 continue
-            if reply["id"] == self._handshake.opening:
+            if reply["id"] == self._handshake.first_request_id:
                 self._answered.add(reply["id"])
                 self._queue.put(line)
             self._send(json.dumps(reply, ensure_ascii=False, separators=(",", ":")) + "\n")
         self._queue.put(b"")
-        # A call that does not end must not keep the process: what it had to write is safe.
+        # A call that does not end must not keep the process alive: its writes are durable.
         if not self._finished.wait(LINGER_S):
             self._exit_process(0)
 
@@ -117,15 +117,15 @@ class StdioBridge:
                 self._pipe.writer.write(line.encode("utf-8", "backslashreplace"))
                 self._pipe.writer.flush()
             except BrokenPipeError:
-                self._exit_process(0)  # nobody listens any more
+                self._exit_process(0)  # the client is gone
 
     def _is_duplicate_reply(self, line: str) -> bool:
-        told: Json = json.loads(line)
-        if told.get("id") not in self._answered or "method" in told:
+        message: Json = json.loads(line)
+        if message.get("id") not in self._answered or "method" in message:
             return False
-        self._answered.discard(told["id"])
-        if "error" in told and self._handshake.is_initialized:
-            sys.stderr.write(f"bethink mcp: the client's greeting was refused: {line}")
+        self._answered.discard(message["id"])
+        if "error" in message and self._handshake.is_initialized:
+            sys.stderr.write(f"bethink mcp: the client's initialize request was refused: {line}")
             self._exit_process(1)
         return True
 

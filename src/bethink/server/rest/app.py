@@ -57,7 +57,7 @@ from bethink.server.tools.calls import ToolExecutor, ToolRequest, hide_internal_
 from bethink.version import __version__
 
 METRICS_MEDIA = CONTENT_TYPE_PLAIN_0_0_4
-ROUTE_KEY = "bethink.route"  # under which a request's scope says which route it took
+ROUTE_KEY = "bethink.route"  # key of the route in a request's scope
 _METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS")
 _LATENCY_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -72,26 +72,24 @@ class Metrics:
             registry=own,
         )  # fmt: skip
         self._seconds = Histogram(
-            "bethink_http_request_seconds", "How long requests took.", ["route"],
+            "bethink_http_request_seconds", "Duration of requests.", ["route"],
             buckets=_LATENCY_BUCKETS, registry=own,
         )  # fmt: skip
         self._limited = Counter(
-            "bethink_rate_limited", "Requests refused for being too many.", registry=own
+            "bethink_rate_limited", "Requests refused by the rate limit.", registry=own
         )
-        self._recalls = Counter(
-            "bethink_recalls", "Questions asked, by what came of them.", ["status"], registry=own
-        )
+        self._recalls = Counter("bethink_recalls", "Recalls, by status.", ["status"], registry=own)
         self._writes = Counter(
             "bethink_writes", "Changes made, by operation.", ["operation"], registry=own
         )
         self._degraded = Counter(
-            "bethink_degraded", "Answers for which a part could not do its work.", ["part"],
+            "bethink_degraded", "Answers for which a component failed or was skipped.", ["part"],
             registry=own,
         )  # fmt: skip
         version = Gauge("bethink_build_info", "The version.", ["version"], registry=own)
         version.labels(__version__).set(1)
 
-    def text(self) -> bytes:
+    def render(self) -> bytes:
         """Return all metrics in the Prometheus text format."""
         return generate_latest(self._registry)
 
@@ -99,7 +97,7 @@ class Metrics:
         """Count a request; unknown routes share one label, so that labels stay bounded."""
         route = scope.get(ROUTE_KEY, "other")
         method = scope["method"] if scope["method"] in _METHODS else "other"
-        # Who went away before there was an answer has none.
+        # A client that disconnected before the answer has no status.
         self._requests.labels(route, method, str(status or "none")).inc()
         if is_short_lived(scope):
             self._seconds.labels(route).observe(seconds)
@@ -111,7 +109,7 @@ class Metrics:
         self._writes.labels(operation).inc()
 
     @contextmanager
-    def watch(self, request: ToolRequest, _: str) -> Iterator[Callable[[Json], None]]:
+    def observe_call(self, request: ToolRequest, _: str) -> Iterator[Callable[[Json], None]]:
         """Observe a tool call and count its result."""
         yield lambda content: self._count_call(request, content)
 
@@ -120,7 +118,7 @@ class Metrics:
             self._recalls.labels(content["status"]).inc()
             for part in content["degraded"]:
                 self._degraded.labels(part["part"]).inc()
-        elif not request.tool.reads:
+        elif not request.tool.read_only:
             self.count_write(request.tool.name)
 
 
@@ -136,10 +134,10 @@ def make_app(
     tool_routes: Sequence[ToolRoute] = TOOL_ROUTES,
 ) -> Guard:
     """Build the application that `serve` runs: REST and MCP behind the guard."""
-    figures = Metrics()
-    calling = ToolExecutor(loader, [figures.watch], default_principal=ANONYMOUS)
-    rest = RestApi(calling, figures, timeout_s, tool_routes)
-    mcp = StreamableEndpoint(make_server(manifest, loader, timeout_s=timeout_s, executor=calling))
+    metrics = Metrics()
+    executor = ToolExecutor(loader, [metrics.observe_call], default_principal=ANONYMOUS)
+    rest = RestApi(executor, metrics, timeout_s, tool_routes)
+    mcp = StreamableEndpoint(make_server(manifest, loader, timeout_s=timeout_s, executor=executor))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -152,17 +150,17 @@ def make_app(
         exception_handlers={HTTPException: routing_error_response},
     )
     app.router.redirect_slashes = False
-    open_to_all = frozenset(
-        one.path for one in PLAIN_ROUTES if POLICY[one.operation] is Right.ANYONE
+    public_paths = frozenset(
+        route.path for route in PLAIN_ROUTES if POLICY[route.operation] is Right.ANYONE
     )
-    told = replace(
+    guard_config = replace(
         config,
         max_body=_max_body,
         count_concurrency=is_short_lived,
-        watch=figures.observe_request,
-        public_paths=open_to_all,
+        observer=metrics.observe_request,
+        public_paths=public_paths,
     )
-    return Guard(app, told)
+    return Guard(app, guard_config)
 
 
 class _RoutedMcp:
@@ -202,12 +200,12 @@ class RestApi:
     def routes(self) -> list[Route]:
         """Return one route per path, with all its methods."""
         found: dict[str, dict[str, Endpoint]] = {}
-        for way in self._tool_routes:
-            found.setdefault(way.path, {})[way.method] = partial(self._handle_tool, way)
+        for route in self._tool_routes:
+            found.setdefault(route.path, {})[route.method] = partial(self._handle_tool, route)
         for plain in PLAIN_ROUTES:
-            does = getattr(self, f"_{plain.operation}")
+            handler = getattr(self, f"_{plain.operation}")
             found.setdefault(plain.path, {})[plain.method] = partial(
-                self._handle_plain, plain, does
+                self._handle_plain, plain, handler
             )
         return [
             Route(path, _dispatch(path, endpoints), methods=[*endpoints])
@@ -218,14 +216,16 @@ class RestApi:
         """Call the tool of a route exactly as the MCP server would."""
         tool, principal = route.tool, principal_of(request.scope)
         try:
-            # First, so that who may not learns nothing about the arguments.
+            # First, so that an unauthorised caller learns nothing about the arguments.
             require(principal, tool.name)
-            told = await read_arguments(request, route)
-            asked = ToolRequest(tool, told, principal, client=principal.name, via="http")
-            work = partial(self._executor, asked, for_program=True)
-            # A write is not given up halfway: the store's own limits end it.
-            with fail_after(self._timeout_s if tool.reads else None):
-                reply = await to_thread.run_sync(work, abandon_on_cancel=tool.reads)
+            arguments = await read_arguments(request, route)
+            tool_request = ToolRequest(
+                tool, arguments, principal, client=principal.name, via="http"
+            )
+            work = partial(self._executor, tool_request, for_program=True)
+            # A write has no timeout here: the store's own limits end it.
+            with fail_after(self._timeout_s if tool.read_only else None):
+                reply = await to_thread.run_sync(work, abandon_on_cancel=tool.read_only)
         except BethinkError as error:
             return error_response(error)
         except TimeoutError:
@@ -248,17 +248,17 @@ class RestApi:
             return bug_response(route.operation, error)
 
     async def _health(self, _: Request) -> Response:
-        opening = self._executor.opening
-        well = opening.is_open or not opening.is_loaded
-        return json_response({"status": "ok" if well else "not ok"}, 200 if well else 503)
+        loader = self._executor.loader
+        healthy = loader.is_open or not loader.is_loaded
+        return json_response({"status": "ok" if healthy else "not ok"}, 200 if healthy else 503)
 
     async def _ready(self, _: Request) -> Response:
-        opening = self._executor.opening
-        ready = opening.is_open and opening.is_loaded
+        loader = self._executor.loader
+        ready = loader.is_open and loader.is_loaded
         return json_response({"status": "ok" if ready else "not ok"}, 200 if ready else 503)
 
     async def _metrics(self, _: Request) -> Response:
-        return Response(self._request_metrics.text(), headers={"content-type": METRICS_MEDIA})
+        return Response(self._request_metrics.render(), headers={"content-type": METRICS_MEDIA})
 
     async def _openapi(self, _: Request) -> Response:
         return Response(self._openapi_json, media_type="application/json")
@@ -270,9 +270,9 @@ class RestApi:
         return await start_export(await self._memory(request))
 
     async def _import(self, request: Request) -> Response:
-        told = await run_import(request, await self._memory(request))
+        result = await run_import(request, await self._memory(request))
         self._request_metrics.count_write("import")
-        return json_response(told)
+        return json_response(result)
 
     async def _memory(self, request: Request) -> Memory:
         principal = principal_of(request.scope)

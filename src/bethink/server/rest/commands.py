@@ -36,18 +36,18 @@ _EXTRA_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn", "h11", "p
     ],
 )
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
-              help="Where to listen; beyond this machine only with a token.")  # fmt: skip
+              help="Address to listen on; other than loopback needs a token.")  # fmt: skip
 @click.option("--port", type=click.IntRange(0, 65_535), default=PORT, show_default=True,
-              metavar="N", help="0 takes any that is free.")  # fmt: skip
+              metavar="N", help="Port to listen on; 0 for any free one.")  # fmt: skip
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME",
-              help="Another name it may be called by.")  # fmt: skip
+              help="Also accept this Host name.")  # fmt: skip
 @click.option("--allow-origin", "origins", multiple=True, metavar="URL",
-              help="A page's origin that may ask.")  # fmt: skip
-@click.option("--require-token", is_flag=True, help="Also from programs of this machine.")
+              help="Also accept pages of this origin.")  # fmt: skip
+@click.option("--require-token", is_flag=True, help="Require a token on this machine as well.")
 @click.option("--tools", default="", metavar="A,B,...",
-              help="MCP: also these tools, or all; without it, seven.")  # fmt: skip
+              help="Additional MCP tools, or all.")  # fmt: skip
 @click.option("--rate", default="1200/min", show_default=True, metavar="N/min",
-              help="Requests from one token or address; 0 for no limit.")  # fmt: skip
+              help="Rate limit per token or address; 0 for none.")  # fmt: skip
 @pass_app
 def serve(app: App, /, host: str, port: int, tools: str, rate: str, **allowed: Any) -> int:
     """Serve this project's memory over HTTP.
@@ -62,10 +62,10 @@ def serve(app: App, /, host: str, port: int, tools: str, rate: str, **allowed: A
     from bethink.access.rate_limit import parse_rate
 
     address = Address(host.removeprefix("[").removesuffix("]"), port)
-    opening = _make_loader(app)
-    door = _make_config(opening, address, rate=parse_rate(rate), **allowed)
-    named = [name.strip() for name in tools.split(",") if name.strip()]
-    _run_server(app, opening, door, address, named)
+    loader = _make_loader(app)
+    config = _make_config(loader, address, rate=parse_rate(rate), **allowed)
+    tool_names = [name.strip() for name in tools.split(",") if name.strip()]
+    _run_server(app, loader, config, address, tool_names)
     return 0
 
 
@@ -93,23 +93,23 @@ def _run_server(
     from bethink.server.telemetry import start_tracing
     from bethink.server.tools import select_tools
 
-    offer = ServerManifest(select_tools(tools))
+    manifest = ServerManifest(select_tools(tools))
     try:
         from bethink.server.listener import bind_socket, serve_until_signal
         from bethink.server.rest.app import make_app
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA_MODULES:
             raise
-        raise MissingExtra("what serving needs", extra="serve") from error
-    at = bind_socket(address)
+        raise MissingExtra("the HTTP server", extra="serve") from error
+    listener = bind_socket(address)
     start_tracing(app.note)
-    real = address._replace(port=at.getsockname()[1])
-    loader.begin()
+    real = address._replace(port=listener.getsockname()[1])
+    loader.start()
     if app.json:
-        app.out.json({"url": f"http://{real.shown}", "space": config.space, "pid": os.getpid()})
+        app.out.json({"url": f"http://{real.netloc}", "space": config.space, "pid": os.getpid()})
         app.out.stream.flush()
-    app.note(f"serving the space {config.space} at http://{real.shown}")
-    serve_until_signal(make_app(offer, loader, config), at)
+    app.note(f"serving the space {config.space} at http://{real.netloc}")
+    serve_until_signal(make_app(manifest, loader, config), listener)
     loader.close()
 
 
@@ -121,7 +121,7 @@ class SpacesCommand(Command):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params = [one for one in self.params if one.name != "space"]
+        self.params = [param for param in self.params if param.name != "space"]
 
 
 @click.group(
@@ -160,11 +160,13 @@ def _open_tokens() -> TokenStore:
     ],
 )
 @click.argument("name")
-@click.option("--scope", type=click.Choice(_SCOPES), required=True, help="What it allows.")
+@click.option("--scope", type=click.Choice(_SCOPES), required=True, help="What the token allows.")
 @click.option("--space", "spaces", multiple=True, metavar="NAME",
-              help="For which space; else the one in use here.")  # fmt: skip
-@click.option("--any-space", is_flag=True, help="For every space.")
-@click.option("--expires", metavar="SPAN", help="For example 12h, 30d, 1y; else never.")
+              help="Space it is valid for; default: the one in use here.")  # fmt: skip
+@click.option("--any-space", is_flag=True, help="Make it valid for every space.")
+@click.option(
+    "--expires", metavar="SPAN", help="Lifetime, for example 12h, 30d, 1y; default: no expiry."
+)
 @pass_app
 def create(
     app: App, /, name: str, scope: str, spaces: tuple[str, ...], *, any_space: bool,
@@ -180,16 +182,16 @@ def create(
     from bethink.errors import Refused
 
     if any_space and spaces:
-        raise Refused("--any-space and --space exclude each other")
+        raise Refused("--any-space and --space cannot be combined")
     until = None if expires is None else expiry_after(expires, datetime.now(UTC))
-    meant = (ANY_SPACE,) if any_space else _resolve_spaces(app, spaces)
-    made = _open_tokens().create(name, Right[scope.upper()], meant, expires=until)
+    valid_spaces = (ANY_SPACE,) if any_space else _resolve_spaces(app, spaces)
+    secret = _open_tokens().create(name, Right[scope.upper()], valid_spaces, expires=until)
     if app.json:
-        told = next(one for one in _open_tokens().all() if one.name == name).told()
-        app.out.json({"token": made, **told})
+        record = next(entry for entry in _open_tokens().all() if entry.name == name).to_json()
+        app.out.json({"token": secret, **record})
         return
-    app.out.line(made)
-    where = "every space" if any_space else ", ".join(meant)
+    app.out.line(secret)
+    where = "every space" if any_space else ", ".join(valid_spaces)
     app.note(green(f"{name}: {scope}, for {where}"), dim("; it is not shown again"))
 
 
@@ -198,8 +200,8 @@ def _resolve_spaces(app: App, spaces: tuple[str, ...]) -> tuple[str, ...]:
 
     for space in spaces:
         if not space_path(space, data_dir(app.settings)).exists():
-            # It may be made later; more often it is a slip of the pen.
-            app.note(yellow(f"there is no space {space} yet; bethink spaces lists them"))
+            # It may be created later, but is more likely a typo.
+            app.note(yellow(f"there is no space {space} yet; list them with: bethink spaces"))
     return spaces or (app.where().name,)
 
 
@@ -213,24 +215,24 @@ def list_tokens(app: App) -> int:
 def _print_tokens(app: App) -> int:
     found, now = _open_tokens().all(), datetime.now(UTC)
     if app.json:
-        app.out.json([one.told() | {"expired": one.has_expired(now)} for one in found])
+        app.out.json([record.to_json() | {"expired": record.has_expired(now)} for record in found])
     elif found:
         heads = [Column("name"), Column("scope"), Column("made"), Column("until"),
                  Column("spaces", wide=True)]  # fmt: skip
-        print_table(app.out, heads, [_token_row(one, now) for one in found])
+        print_table(app.out, heads, [_token_row(record, now) for record in found])
     else:
-        app.note("there is no token; bethink token create makes one")
+        app.note("there are no tokens; create one with: bethink token create")
     return 0 if found else 1
 
 
 def _token_row(record: Token, now: datetime) -> tuple[Any, ...]:
-    until = dim("for good") if record.expires is None else dim(format_time(record.expires))
+    until = dim("never expires") if record.expires is None else dim(format_time(record.expires))
     if record.has_expired(now):
         until = yellow("expired")
     spaces = "every space" if "*" in record.spaces else ", ".join(record.spaces)
     return (
         bold(record.name),
-        record.right.word,
+        record.right.scope_name,
         dim(format_time(record.created)),
         until,
         dim(spaces),

@@ -30,15 +30,15 @@ _DEFAULT_LINKS = 100
 
 def get_memory(call: Call) -> Reply:
     """Handle `get_memory`: one memory with all its fields."""
-    item = get_visible(call.memory, call.told["id"])
+    item = get_visible(call.memory, call.arguments["id"])
     return Reply(item.text, {"notice": NOTICE, "memory": item_json(item)})
 
 
 def list_memories(call: Call) -> Reply:
     """Handle `list_memories`: a page of memories and the cursor of the next."""
-    most = call.told.get("limit", _DEFAULT_PAGE)
+    most = call.arguments.get("limit", _DEFAULT_PAGE)
     where = call.given(*_FILTERS)
-    found = call.memory.browse(limit=most, after=call.told.get("after"), **where)
+    found = call.memory.browse(limit=most, after=call.arguments.get("after"), **where)
     # At least one, and as many as fit into one answer: texts are not truncated.
     items = found[: count_fitting(call, (text_cost(call, item.text) for item in found))]
     cursor = items[-1].id if len(found) == most or len(items) < len(found) else None
@@ -48,7 +48,7 @@ def list_memories(call: Call) -> Reply:
 
 def remember_many(call: Call) -> Reply:
     """Handle `remember_many`: store each memory independently of refused ones."""
-    drafts = [_make_draft(call, fields) for fields in call.told["memories"]]
+    drafts = [_make_draft(call, fields) for fields in call.arguments["memories"]]
     good = [draft for draft in drafts if isinstance(draft, Draft)]
     answers = iter(call.memory.remember_each(good))
     results = [
@@ -61,7 +61,7 @@ def remember_many(call: Call) -> Reply:
 
 def _make_draft(call: Call, arguments: Json) -> Draft | Refused:
     try:
-        entry_call = replace(call, told=validate_arguments(arguments, REMEMBER.takes))
+        entry_call = replace(call, arguments=validate_arguments(arguments, REMEMBER.input_schema))
         return make_draft(draft_fields(entry_call))
     except Refused as refused:
         return refused
@@ -76,15 +76,15 @@ def _result_json(found: Remembered | Refused) -> Json:
 
 def restore(call: Call) -> Reply:
     """Handle `restore`: restore forgotten memories."""
-    ids = [get_visible(call.memory, item_id).id for item_id in call.told["ids"]]
+    ids = [get_visible(call.memory, item_id).id for item_id in call.arguments["ids"]]
     return Reply("", {"restored": call.memory.restore(*ids)})
 
 
 def links(call: Call) -> Reply:
     """Handle `links`: a memory's links to others that the caller may see."""
-    item = get_visible(call.memory, call.told["id"])
+    item = get_visible(call.memory, call.arguments["id"])
     found = call.memory.links(item.id)
-    offset, limit = call.told.get("offset", 0), call.told.get("limit", _DEFAULT_LINKS)
+    offset, limit = call.arguments.get("offset", 0), call.arguments.get("limit", _DEFAULT_LINKS)
     others = call.memory.store.items.get(
         sorted({end.id for link in found for end in (link.src, link.dst)})
     )

@@ -37,18 +37,18 @@ _STYLE = (
 
 def render_index() -> str:
     """Render the index page: every route with its scope; it loads nothing from elsewhere."""
-    lines = [(way.method, way.path, way.tool.name, way.tool.title) for way in TOOL_ROUTES]
-    lines += [(plain.method, plain.path, plain.operation, plain.told) for plain in PLAIN_ROUTES]
+    lines = [(route.method, route.path, route.tool.name, route.tool.title) for route in TOOL_ROUTES]
+    lines += [(plain.method, plain.path, plain.operation, plain.summary) for plain in PLAIN_ROUTES]
     lines.append(("POST", "/mcp", "mcp", "The Model Context Protocol."))
     rows = "\n".join(
         f"<tr><td><code>{method} {escape(path)}</code></td>"
-        f"<td>{POLICY[operation].word}</td><td>{escape(told)}</td></tr>"
-        for method, path, operation, told in lines
+        f"<td>{POLICY[operation].scope_name}</td><td>{escape(summary)}</td></tr>"
+        for method, path, operation, summary in lines
     )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Bethink</title>'
         f"<style>{_STYLE}</style></head><body><h1>Bethink {__version__}</h1>"
-        "<p>A memory over HTTP. Who has a token sends it along: "
+        "<p>A memory over HTTP. Send your token as "
         "<code>Authorization: Bearer rc_...</code>. The whole API is described in "
         '<a href="/openapi.json">openapi.json</a>.</p>'
         f"<table><tr><th>route</th><th>scope</th><th></th></tr>\n{rows}</table></body></html>"
@@ -69,16 +69,18 @@ class WrongMedia(BethinkError):
 
 async def read_arguments(request: Request, route: ToolRoute) -> Json:
     """Read a tool's arguments from path, query string and body, not yet validated."""
-    placed = {name: request.path_params[name] for name in route.path_params}
-    given = _read_query(request, route) if route.method == "GET" else await _read_json_body(request)
-    twice = placed.keys() & given.keys()
+    from_path = {name: request.path_params[name] for name in route.path_params}
+    from_request = (
+        _read_query(request, route) if route.method == "GET" else await _read_json_body(request)
+    )
+    twice = from_path.keys() & from_request.keys()
     if twice:
-        raise Refused(f"{min(twice)} stands in the path already", remedy="leave it out")
-    told = placed | given
-    for name in route.needs:
-        if not told.get(name):
+        raise Refused(f"{min(twice)} is already in the path", remedy="omit it")
+    arguments = from_path | from_request
+    for name in route.required:
+        if not arguments.get(name):
             raise Refused(f"the argument {name} is missing")
-    return told
+    return arguments
 
 
 def media_type(request: Request) -> str:
@@ -88,29 +90,29 @@ def media_type(request: Request) -> str:
 
 async def _read_json_body(request: Request) -> Json:
     if request.url.query:
-        raise Malformed("arguments belong in the body", remedy="a JSON object")
+        raise Malformed("arguments belong in the body", remedy="send a JSON object")
     body = await request.body()
     if not body:
         return {}
     if media_type(request) != JSON_MEDIA:
         raise WrongMedia(f"the body must be {JSON_MEDIA}", remedy=f"Content-Type: {JSON_MEDIA}")
     try:
-        told = parse_strict_json(
+        arguments = parse_strict_json(
             body.decode("utf-8-sig")
-        )  # editors of Windows put a mark before it
+        )  # some editors write a byte order mark
     except UnicodeDecodeError as error:
         raise Malformed("the body is not UTF-8") from error
     except Refused as error:
         is_part = error.message.startswith("not ")
         raise Malformed(f"the body is {error.message}" if is_part else error.message) from error
-    if not isinstance(told, dict):
+    if not isinstance(arguments, dict):
         raise Malformed("the body must be a JSON object")
-    return told
+    return arguments
 
 
 def _read_query(request: Request, route: ToolRoute) -> Json:
-    known = route.tool.takes["properties"]
-    told: Json = {}
+    known = route.tool.input_schema["properties"]
+    arguments: Json = {}
     for short, value in _query_pairs(request):
         name = route.aliases.get(short, short)
         schema = known.get(name)
@@ -120,12 +122,12 @@ def _read_query(request: Request, route: ToolRoute) -> Json:
                 f"there is no argument {short!r:.60}", remedy=f"allowed: {', '.join(allowed)}"
             )
         if schema["type"] == "array":
-            told.setdefault(name, []).append(value)
-        elif name in told:
+            arguments.setdefault(name, []).append(value)
+        elif name in arguments:
             raise Refused(f"{name} is given twice")
         else:
-            told[name] = _PARSERS[schema["type"]](value, name)
-    return told
+            arguments[name] = _PARSERS[schema["type"]](value, name)
+    return arguments
 
 
 def _query_pairs(request: Request) -> list[tuple[str, str]]:
@@ -138,7 +140,7 @@ def _query_pairs(request: Request) -> list[tuple[str, str]]:
             max_num_fields=_MAX_QUERY_FIELDS,
         )
     except ValueError as error:
-        raise Malformed("the address is not UTF-8, or holds too many arguments") from error
+        raise Malformed("the URL is not UTF-8, or has too many arguments") from error
 
 
 def _parse_integer(value: str, name: str) -> int:
@@ -167,7 +169,7 @@ _PARSERS: dict[str, Callable[[str, str], Any]] = {
     "string": lambda value, _: value,
 }
 
-# The first that fits; what is none of these is trouble of ours, not the caller's.
+# The first match counts; any other error is ours, not the caller's.
 _STATUSES: tuple[tuple[type[BethinkError], int], ...] = (
     (Malformed, 400),
     (WrongMedia, 415),
@@ -180,8 +182,8 @@ _STATUSES: tuple[tuple[type[BethinkError], int], ...] = (
 _MAX_MESSAGE_CHARS = 500
 _ROUTES_REMEDY = "GET / lists the routes"
 _ROUTING_ERRORS = {
-    404: ("not_found", "there is nothing here", _ROUTES_REMEDY),
-    405: ("wrong_method", "this route takes another method", _ROUTES_REMEDY),
+    404: ("not_found", "there is no such route", _ROUTES_REMEDY),
+    405: ("wrong_method", "this route does not allow that method", _ROUTES_REMEDY),
 }
 
 
@@ -205,8 +207,8 @@ def error_response(error: BethinkError) -> Response:
         headers["WWW-Authenticate"] = (
             f'Bearer realm="bethink", error="insufficient_scope", scope="{error.scope}"'
         )
-    told = error_json(_one_line(error.message), _one_line(error.remedy), error_kind(error))
-    return json_response(told, status, headers)
+    content = error_json(_one_line(error.message), _one_line(error.remedy), error_kind(error))
+    return json_response(content, status, headers)
 
 
 def error_kind(error: BethinkError) -> str:
@@ -219,8 +221,10 @@ def error_kind(error: BethinkError) -> str:
 
 def timeout_response(name: str, timeout_s: float) -> Response:
     """Build the response for a read that exceeded its timeout."""
-    told = f"{name} took longer than {timeout_s:g} seconds"
-    return json_response(error_json(told, "ask again, or a narrower question", "too_slow"), 503)
+    message = f"{name} took longer than {timeout_s:g} seconds"
+    return json_response(
+        error_json(message, "try again, or ask a narrower question", "too_slow"), 503
+    )
 
 
 def bug_response(where: str, error: Exception) -> Response:
@@ -231,11 +235,13 @@ def bug_response(where: str, error: Exception) -> Response:
 async def routing_error_response(_: Request, error: Exception) -> Response:
     """Convert the router's own errors to our error format."""
     status = error.status_code if isinstance(error, HTTPException) else 500
-    kind, message, remedy = _ROUTING_ERRORS.get(status, ("refused", "that cannot be answered", ""))
+    kind, message, remedy = _ROUTING_ERRORS.get(
+        status, ("refused", "the request cannot be answered", "")
+    )
     headers: Any = error.headers if isinstance(error, HTTPException) else None
     return json_response(error_json(message, remedy, kind), status, headers)
 
 
 def _one_line(text: str) -> str:
-    told = " ".join(strip_hidden(text.encode("utf-8", "replace").decode()).split())
-    return told if len(told) <= _MAX_MESSAGE_CHARS else told[: _MAX_MESSAGE_CHARS - 1] + "…"
+    line = " ".join(strip_hidden(text.encode("utf-8", "replace").decode()).split())
+    return line if len(line) <= _MAX_MESSAGE_CHARS else line[: _MAX_MESSAGE_CHARS - 1] + "…"

@@ -43,11 +43,11 @@ from bethink.server.tools.tool import (
 from bethink.version import __version__
 
 MAX_BATCH = 500
-_ID = string_schema("The memory's id, or a part of it that only it has.", max_length=200)
+_ID = string_schema("The memory's id, or a unique part of it.", max_length=200)
 _BATCH_SCHEMA: Json = {
     "type": "array",
     "description": "The memories, each with the fields of `remember`.",
-    "items": REMEMBER.takes,
+    "items": REMEMBER.input_schema,
     "maxItems": MAX_BATCH,
 }
 _NODE_SCHEMA = object_schema({"kind": STRING, "id": STRING})
@@ -55,7 +55,7 @@ _NODE_SCHEMA = object_schema({"kind": STRING, "id": STRING})
 GET_MEMORY = Tool(
     "get_memory",
     "Get a memory",
-    "One memory with all that is known of it, by its id.",
+    "Get one memory with all its fields, by its id.",
     arguments_schema({"id": _ID}, "id"),
     object_schema(
         {
@@ -64,14 +64,14 @@ GET_MEMORY = Tool(
         }
     ),
     "bethink.server.rest.handlers:get_memory",
-    reads=True,
+    read_only=True,
     idempotent=True,
 )
 
 LIST_MEMORIES = Tool(
     "list_memories",
     "List memories",
-    "What is stored, newest first, a page at a time; one of long texts ends early.",
+    "List stored memories, newest first, in pages; a page of long texts ends early.",
     arguments_schema(
         {
             "kind": string_schema("Only this kind."),
@@ -79,12 +79,12 @@ LIST_MEMORIES = Tool(
             "tag": string_schema("Only with this tag."),
             "entity": string_schema("Only memories that mention it."),
             "source": string_schema("Only from this source."),
-            "session": string_schema("Only of this conversation."),
-            "since": string_schema("Happened then or later.", max_length=100),
-            "until": string_schema("Happened before.", max_length=100),
-            "limit": integer_schema("At most so many; 50 unless told.", 1, 500),
+            "session": string_schema("Only from this conversation."),
+            "since": string_schema("Happened at or after this time.", max_length=100),
+            "until": string_schema("Happened before this time.", max_length=100),
+            "limit": integer_schema("Maximum number of results; default 50.", 1, 500),
             "after": string_schema(
-                "The cursor of an earlier answer, for its next page.", max_length=200
+                "The cursor of an earlier answer; returns its next page.", max_length=200
             ),
         }
     ),
@@ -96,14 +96,14 @@ LIST_MEMORIES = Tool(
         }
     ),
     "bethink.server.rest.handlers:list_memories",
-    reads=True,
+    read_only=True,
     idempotent=True,
 )
 
 REMEMBER_MANY = Tool(
     "remember_many",
-    "Remember several things",
-    "Store up to 500 memories. Each is taken in or refused for itself; the answer says which.",
+    "Remember several memories",
+    "Store up to 500 memories. Each is stored or refused on its own; the answer says which.",
     arguments_schema({"memories": _BATCH_SCHEMA}, "memories"),
     object_schema(
         {
@@ -131,9 +131,9 @@ REMEMBER_MANY = Tool(
 
 RESTORE = Tool(
     "restore",
-    "Bring memories back",
-    "Brings forgotten memories back. What was erased cannot be brought back.",
-    arguments_schema({"ids": string_list_schema("The memories, by id.", max_items=100)}, "ids"),
+    "Restore memories",
+    "Restore forgotten memories. Erased memories cannot be restored.",
+    arguments_schema({"ids": string_list_schema("Ids of the memories.", max_items=100)}, "ids"),
     object_schema({"restored": array_schema(STRING)}),
     "bethink.server.rest.handlers:restore",
     idempotent=True,
@@ -142,18 +142,18 @@ RESTORE = Tool(
 LINKS = Tool(
     "links",
     "A memory's links",
-    "How a memory is linked to others: implies, contradicts, supersedes ...",
+    "List a memory's links to others: implies, contradicts, supersedes ...",
     arguments_schema(
         {
             "id": _ID,
-            "limit": integer_schema("At most so many; 100 unless told.", 1, 1000),
-            "offset": integer_schema("Leave out the first so many.", 0, 100_000),
+            "limit": integer_schema("Maximum number of results; default 100.", 1, 1000),
+            "offset": integer_schema("Skip the first N results.", 0, 100_000),
         },
         "id",
     ),
     object_schema(
         {
-            "left_out": {"type": "integer", "description": "How many come after them."},
+            "left_out": {"type": "integer", "description": "Number of further links."},
             "links": array_schema(
                 object_schema(
                     {
@@ -169,29 +169,29 @@ LINKS = Tool(
         }
     ),
     "bethink.server.rest.handlers:links",
-    reads=True,
+    read_only=True,
     idempotent=True,
 )
 
 STATS = Tool(
     "stats",
     "Counts and sizes",
-    "How many memories there are, and what is in use.",
+    "Show the number of memories by kind, and the models in use.",
     arguments_schema({}),
     object_schema({"space": STRING, "memories": INTEGER, "entities": INTEGER, "by_kind": OBJECT}),
     "bethink.server.rest.handlers:stats",
-    reads=True,
+    read_only=True,
     idempotent=True,
 )
 
 EVENTS = Tool(
     "events",
     "The journal",
-    "Who did what to which memory, and when. It never holds what a memory says.",
+    "List the journal: who changed which memory, and when. It never contains a memory's text.",
     arguments_schema(
         {
-            "after": integer_schema("Behind this number.", 0, 2**53),
-            "limit": integer_schema("At most so many; 100 unless told.", 1, 1000),
+            "after": integer_schema("Only events after this number.", 0, 2**53),
+            "limit": integer_schema("Maximum number of results; default 100.", 1, 1000),
         }
     ),
     object_schema(
@@ -211,7 +211,7 @@ EVENTS = Tool(
         }
     ),
     "bethink.server.rest.handlers:events",
-    reads=True,
+    read_only=True,
     idempotent=True,
 )
 
@@ -229,7 +229,7 @@ class ToolRoute(NamedTuple):
     path: str
     tool: Tool
     aliases: Mapping[str, str] = {}
-    needs: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
 
     @property
     def path_params(self) -> tuple[str, ...]:
@@ -272,38 +272,60 @@ class PlainRoute(NamedTuple):
     method: str
     path: str
     operation: str
-    told: str
+    summary: str
     media: str
 
 
 PLAIN_ROUTES = (
-    PlainRoute("GET", "/v1/export", "export", "Everything, losslessly, a record a line.",
-          "application/x-ndjson"),
-    PlainRoute("POST", "/v1/import", "import", "Takes an export in, all of it or nothing.",
-          "application/json"),
-    PlainRoute("GET", "/health", "health", "Whether the server is well.", "application/json"),
-    PlainRoute("GET", "/ready", "ready", "Whether store and model are loaded.", "application/json"),
-    PlainRoute("GET", "/metrics", "metrics", "Figures for Prometheus.", "text/plain"),
-    PlainRoute("GET", "/openapi.json", "openapi", "This API, as OpenAPI 3.1.", "application/json"),
-    PlainRoute("GET", "/", "page", "A page for people.", "text/html"),
-)  # fmt: skip
+    PlainRoute(
+        "GET",
+        "/v1/export",
+        "export",
+        "Export everything without loss, one record per line.",
+        "application/x-ndjson",
+    ),
+    PlainRoute(
+        "POST",
+        "/v1/import",
+        "import",
+        "Import an export, all of it or nothing.",
+        "application/json",
+    ),
+    PlainRoute("GET", "/health", "health", "Check whether the server works.", "application/json"),
+    PlainRoute(
+        "GET",
+        "/ready",
+        "ready",
+        "Check whether the store and the model are loaded.",
+        "application/json",
+    ),
+    PlainRoute("GET", "/metrics", "metrics", "Metrics for Prometheus.", "text/plain"),
+    PlainRoute(
+        "GET",
+        "/openapi.json",
+        "openapi",
+        "This API as an OpenAPI 3.1 document.",
+        "application/json",
+    ),
+    PlainRoute("GET", "/", "page", "This API as a web page.", "text/html"),
+)
 
 _ERROR_SCHEMA = object_schema(
     {"error": object_schema({"kind": STRING, "message": STRING, "remedy": STRING})}
 )
 _ERROR_RESPONSES = {
-    "400": "The request cannot be read.",
-    "401": "No token, or none that opens this space.",
-    "403": "The token's scope is too small, or the page's origin is not allowed.",
+    "400": "The request cannot be parsed.",
+    "401": "The token is missing or not valid for this space.",
+    "403": "The token's scope is insufficient, or the page's origin is not allowed.",
     "404": "There is no such memory.",
     "408": "The request took too long to arrive.",
-    "409": "The key was used before for something else.",
-    "413": "Too large.",
-    "415": "The body is of another media type.",
-    "421": "The server does not answer to that name.",
-    "422": "An argument breaks a rule.",
-    "429": "Too many requests; Retry-After says when there is room again.",
-    "431": "The address and the headers are too long.",
+    "409": "The key was used before with other content.",
+    "413": "The request is too large.",
+    "415": "The body has the wrong media type.",
+    "421": "The Host header is not allowed.",
+    "422": "An argument is invalid.",
+    "429": "Too many requests; retry after the seconds in Retry-After.",
+    "431": "The URL and the headers are too long.",
     "503": "The store is busy or cannot be used.",
 }
 
@@ -311,8 +333,8 @@ _ERROR_RESPONSES = {
 def openapi_document() -> Json:
     """Build the OpenAPI 3.1 document of the whole API."""
     paths: Json = {}
-    for way in TOOL_ROUTES:
-        paths.setdefault(way.path, {})[way.method.lower()] = _tool_operation(way)
+    for route in TOOL_ROUTES:
+        paths.setdefault(route.path, {})[route.method.lower()] = _tool_operation(route)
     for plain in PLAIN_ROUTES:
         paths.setdefault(plain.path, {})[plain.method.lower()] = _plain_operation(plain)
     return {
@@ -320,7 +342,7 @@ def openapi_document() -> Json:
         "info": {
             "title": "Bethink",
             "version": __version__,
-            "description": "A memory that lasts: remember, recall, explain, correct, forget.",
+            "description": "A memory for AI agents: remember, recall, explain, correct, forget.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "security": [{"token": []}],
@@ -330,12 +352,12 @@ def openapi_document() -> Json:
             "schemas": {"Error": _ERROR_SCHEMA},
             "responses": {
                 status: {
-                    "description": told,
+                    "description": description,
                     "content": {
                         "application/json": {"schema": {"$ref": "#/components/schemas/Error"}}
                     },
                 }
-                for status, told in _ERROR_RESPONSES.items()
+                for status, description in _ERROR_RESPONSES.items()
             },
         },
     }
@@ -365,10 +387,10 @@ def _operation_id(method: str, path: str) -> str:
 
 def _body_schema(route: ToolRoute) -> Json:
     """Return the schema of the body: the tool's arguments without the path parameters."""
-    takes, needed = route.tool.takes, _required(route)
+    takes, needed = route.tool.input_schema, _required(route)
     known = {
-        name: one if name in needed else _allow_null(one)
-        for name, one in takes["properties"].items()
+        name: prop if name in needed else _allow_null(prop)
+        for name, prop in takes["properties"].items()
         if name not in route.path_params
     }
     made = {name: value for name, value in takes.items() if name != "required"}
@@ -377,17 +399,17 @@ def _body_schema(route: ToolRoute) -> Json:
 
 def _allow_null(schema: Json) -> Json:
     """Allow null, which means that an argument was left out."""
-    told = nullable(schema)
-    return told | {"enum": [*told["enum"], None]} if "enum" in told else told
+    allowed = nullable(schema)
+    return allowed | {"enum": [*allowed["enum"], None]} if "enum" in allowed else allowed
 
 
 def _required(route: ToolRoute) -> list[str]:
-    needed = [*route.tool.takes.get("required", ()), *route.needs]
+    needed = [*route.tool.input_schema.get("required", ()), *route.required]
     return [name for name in needed if name not in route.path_params]
 
 
 def _parameters(route: ToolRoute) -> list[Json]:
-    known = route.tool.takes["properties"]
+    known = route.tool.input_schema["properties"]
     placed = [
         {"name": name, "in": "path", "required": True, "schema": known[name]}
         for name in route.path_params
@@ -401,10 +423,10 @@ def _parameters(route: ToolRoute) -> list[Json]:
             "name": short.get(name, name),
             "in": "query",
             "required": name in needed,
-            "description": one["description"],
-            "schema": one,
+            "description": prop["description"],
+            "schema": prop,
         }
-        for name, one in known.items()
+        for name, prop in known.items()
         if name not in route.path_params
     ]
 
@@ -412,7 +434,7 @@ def _parameters(route: ToolRoute) -> list[Json]:
 def _plain_operation(route: PlainRoute) -> Json:
     made: Json = {
         "operationId": route.operation,
-        "summary": route.told,
+        "summary": route.summary,
         "description": _scope_note(route.operation),
         "responses": _responses(route.media, _PLAIN_SCHEMAS.get(route.operation)),
     }
@@ -435,17 +457,17 @@ _PLAIN_SCHEMAS: dict[str, Json] = {
 
 def _responses(media: str, schema: Json | None) -> Json:
     content: Json = {media: {"schema": schema} if schema else {}}
-    told: Json = {"200": {"description": "Done.", "content": content}}
-    return told | {
+    responses: Json = {"200": {"description": "Done.", "content": content}}
+    return responses | {
         status: {"$ref": f"#/components/responses/{status}"} for status in _ERROR_RESPONSES
     }
 
 
 def _scope_note(operation: str) -> str:
-    told = f"Scope: {POLICY[operation].word}"
+    note = f"Scope: {POLICY[operation].scope_name}"
     more = [
-        f"{argument}: {POLICY[f'{name} with {argument}'].word}"
+        f"{argument}: {POLICY[f'{name} with {argument}'].scope_name}"
         for name, argument in sorted(ARGUMENT_OPERATIONS)
         if name == operation
     ]
-    return told + (f" (with {', '.join(more)})" if more else "") + "."
+    return note + (f" (with {', '.join(more)})" if more else "") + "."

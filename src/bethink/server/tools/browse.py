@@ -38,7 +38,7 @@ _DEFAULT_LIMITS = {"entities": 30, "revisions": 10, "threads": 20, "members": 20
 def list_entities(call: Call) -> Reply:
     """Handle `list_entities`: the people, projects and things that memories mention."""
     filters = call.given("prefix", "kind", "min_memories", "offset")
-    limit = call.told.get("limit", _DEFAULT_LIMITS["entities"])
+    limit = call.arguments.get("limit", _DEFAULT_LIMITS["entities"])
     listed = call.memory.entities(limit=limit + 1, **filters)
     found = [entity_json(listed_entity) for listed_entity in listed[:limit]]
     content = {
@@ -63,13 +63,17 @@ def _count_memories(count: int) -> str:
 
 
 def _more_hint(call: Call, shown: int, *, more: bool) -> str:
-    return f"\nThere are more; get them with offset {call.told.get('offset', 0) + shown}." if more else ""
+    return (
+        f"\nThere are more; get them with offset {call.arguments.get('offset', 0) + shown}."
+        if more
+        else ""
+    )
 
 
 def history(call: Call) -> Reply:
     """Handle `history`: the revisions of a memory that the caller may see."""
     ceiling = call.memory.settings.max_classification
-    found = call.memory.history(get_visible(call.memory, call.told["id"]).id)
+    found = call.memory.history(get_visible(call.memory, call.arguments["id"]).id)
     visible = [revision for revision in found if revision.classification <= ceiling]
     revisions, left_out = newest_page(
         call,
@@ -77,7 +81,10 @@ def history(call: Call) -> Reply:
         lambda page: [revision.text for revision in page],
         default_limit=_DEFAULT_LIMITS["revisions"],
     )
-    quotes = [Quote(f"revision {revision.rev} | {iso(revision.live_from)}", revision.text) for revision in revisions]
+    quotes = [
+        Quote(f"revision {revision.rev} | {iso(revision.live_from)}", revision.text)
+        for revision in revisions
+    ]
     entries = [
         {"rev": revision.rev, "text": revision.text, "from": iso(revision.live_from),
          "to": iso(revision.live_to)}
@@ -92,7 +99,7 @@ def history(call: Call) -> Reply:
 
 def timeline(call: Call) -> Reply:
     """Handle `timeline`: a memory between those before and after it."""
-    middle = get_visible(call.memory, call.told["id"])
+    middle = get_visible(call.memory, call.arguments["id"])
     found = merge_timeline(middle, call.memory.timeline(middle.id, **call.given("window")))
     items = _fit_around(call, middle, found)
     left_out = len(found) - len(items)
@@ -116,19 +123,26 @@ def _fit_around(call: Call, middle: Item, items: Sequence[Item]) -> Sequence[Ite
 
 def threads(call: Call) -> Reply:
     """Handle `threads`: the long-running topics, or one of them with its memories."""
-    if "id" in call.told:
-        return _thread_reply(call, call.told["id"])
-    offset, limit = call.told.get("offset", 0), call.told.get("limit", _DEFAULT_LIMITS["threads"])
+    if "id" in call.arguments:
+        return _thread_reply(call, call.arguments["id"])
+    offset, limit = (
+        call.arguments.get("offset", 0),
+        call.arguments.get("limit", _DEFAULT_LIMITS["threads"]),
+    )
     listed = call.memory.threads(limit=limit + 1, offset=offset)
     found, more = listed[:limit], len(listed) > limit
     quotes = [
         Quote(
-            f"{thread.id} | {thread.lifecycle}, {thread.state} | {_count_memories(len(thread.members))}", thread.headline
+            f"{thread.id} | {thread.lifecycle}, {thread.state} | "
+            f"{_count_memories(len(thread.members))}",
+            thread.headline,
         )
         for thread in found
     ]
     text = fence_quotes(quotes, "threads") or "No threads yet; bethink maintain finds them."
-    entries = [_thread_json(thread, thread.members[-_DEFAULT_LIMITS["members"] :]) for thread in found]
+    entries = [
+        _thread_json(thread, thread.members[-_DEFAULT_LIMITS["members"] :]) for thread in found
+    ]
     content = {"notice": NOTICE, "threads": entries, "more": more, "left_out": 0}
     return Reply(text + _more_hint(call, len(found), more=more), content)
 
@@ -176,14 +190,16 @@ _SOURCE_SNIPPET_CHARS = 200  # characters of a source memory of an insight, for 
 def insights(call: Call) -> Reply:
     """Handle `insights`: the insight tree, from the top down as far as it fits."""
     tree = call.memory.insights()
-    if "id" in call.told:
-        insight_id = get_visible(call.memory, call.told["id"]).id
+    if "id" in call.arguments:
+        insight_id = get_visible(call.memory, call.arguments["id"]).id
         tree = [node for node in _breadth_first(tree) if node.insight.id == insight_id][:1]
         if not tree:
-            raise NotFound(f"{insight_id} is not an insight", remedy="call insights without an id to list them")
-    offset = call.told.get("offset", 0)
+            raise NotFound(
+                f"{insight_id} is not an insight", remedy="call insights without an id to list them"
+            )
+    offset = call.arguments.get("offset", 0)
     tree = _skip_branches(tree, offset)
-    shown = tree if call.whole else [_with_snippets(node) for node in tree]
+    shown = tree if call.for_program else [_with_snippets(node) for node in tree]
     nodes = list(_breadth_first(shown))
     count = count_fitting(call, (text_cost(call, *_branch_texts(node)) for node in nodes))
     kept = _take_branches(shown, count)
@@ -270,15 +286,23 @@ _UNDO_VERBS = {
 
 def consolidate(call: Call) -> Reply:
     """Handle `consolidate`: preview the merges or, with the preview's token, do them."""
-    token, limits = call.told.get("token"), call.given("share")
+    token, limits = call.arguments.get("token"), call.given("share")
     if token is None:
         report = call.memory.maintain(*_JOBS, preview=True, **limits)
         steps = [(step.job.name, step.proposal) for step in report.plan.steps]
-        summary = f"Nothing changed yet. To apply this, call again with token: {report.plan.token}" if steps else "Nothing to do."
+        summary = (
+            f"Nothing changed yet. To apply this, call again with token: {report.plan.token}"
+            if steps
+            else "Nothing to do."
+        )
     else:
         report = call.memory.maintain(*_JOBS, token=token, progress=call.progress, **limits)
         steps = [(done.job, done.proposal) for done in report.done]
-        summary = f"Done. To revert it, call undo with id {report.run}." if report.run else "Nothing to do."
+        summary = (
+            f"Done. To revert it, call undo with id {report.run}."
+            if report.run
+            else "Nothing to do."
+        )
     proposals: list[Json] = [
         {
             "job": job,
@@ -294,7 +318,9 @@ def consolidate(call: Call) -> Reply:
     if count < len(proposals):
         summary += f"\n{len(proposals) - count} of {len(proposals)} proposals not shown."
     shown = proposals[:count]
-    quotes = [Quote(f"{entry['job']} | {' '.join(entry['leaves'])}", entry["why"]) for entry in shown]
+    quotes = [
+        Quote(f"{entry['job']} | {' '.join(entry['leaves'])}", entry["why"]) for entry in shown
+    ]
     content = _consolidate_content(report, shown, preview=token is None)
     content["left_out"] = len(proposals) - count
     return Reply(f"{summary}\n{fence_quotes(quotes, 'proposals')}".strip(), content)
@@ -313,7 +339,7 @@ def _consolidate_content(report: Report, proposals: list[Json], *, preview: bool
 
 def undo(call: Call) -> Reply:
     """Handle `undo`: take back the last change, or a whole run."""
-    item_id, preview = call.told.get("id"), call.told.get("preview", False)
+    item_id, preview = call.arguments.get("id"), call.arguments.get("preview", False)
     if item_id is not None and item_id.startswith(_RUN_PREFIX):
         preview_result = call.memory.undo_run(item_id, preview=True)
         _refuse_revoked(call, [judged_id for judged_id, _ in preview_result.judged])

@@ -41,65 +41,70 @@ MEMORY_SCHEMA: Json = {
 HIT_SCHEMA: Json = {
     **MEMORY_SCHEMA,
     "score": nullable(NUMBER),
-    "reasons": array_schema(STRING, "How it was found, in fixed words."),
+    "reasons": array_schema(STRING, "How it was found, as fixed labels."),
     "relations": array_schema(
         object_schema({"type": STRING, "other": STRING, "text": STRING, "inbound": BOOLEAN}),
-        "What contradicts, corrects or is corrected by it.",
+        "Memories that it contradicts, corrects or is corrected by.",
     ),
 }
 DEGRADED_SCHEMA: Json = array_schema(
     object_schema({"part": STRING, "reason": STRING}),
-    "Parts that could not do their work, and why.",
+    "Components that failed or were skipped, and why.",
 )
-NOTICE_SCHEMA: Json = {"type": "string", "description": "How to read the texts."}
+NOTICE_SCHEMA: Json = {"type": "string", "description": "How to treat the texts."}
 
 ORIGINS = ("agent", "tool", "web")
-SNIPPET_CHARS = 300  # characters of a memory that is only to be recognised
-_ID = string_schema("The memory's id, or a part of it that only it has.", max_length=200)
+SNIPPET_CHARS = 300  # characters of a memory that need only be recognised
+_ID = string_schema("The memory's id, or a unique part of it.", max_length=200)
 _LAYER = string_schema("goal, context, emotion, implementation, caveat or learning.", max_length=40)
-_FORCE = boolean_schema("Store it although it looks like a pasted log.")
-# What can be said about a memory when it is stored and when it is corrected.
+_FORCE = boolean_schema("Store it even if it looks like a pasted log.")
+# Fields that can be set when a memory is stored or corrected.
 _METADATA_FIELDS: Json = {
     "kind": string_schema("For example decision, fact, preference, event, note."),
     "layer": _LAYER,
     "topic": string_schema("A topic to file it under."),
     "tags": string_list_schema("Tags.", max_items=64),
     "entities": string_list_schema(
-        "Whom and what it speaks of, besides those found in the text.", max_items=64
+        "People and things it mentions, in addition to those found in the text.", max_items=64
     ),
-    "importance": number_schema("From 0 to 1; 0.5 unless told.", 0, 1),
-    "pinned": {"type": "boolean", "description": "Keep it from being swept away."},
-    "occurred_at": string_schema("When it happened: 2026-05-07, or in words.", max_length=100),
-    "valid_to": string_schema("Until when it holds.", max_length=100),
+    "importance": number_schema("From 0 to 1; default 0.5.", 0, 1),
+    "pinned": {"type": "boolean", "description": "Never forget it automatically."},
+    "occurred_at": string_schema(
+        "When it happened: 2026-05-07, or in words (yesterday).", max_length=100
+    ),
+    "valid_to": string_schema("When it stops being valid.", max_length=100),
 }
 
 RECALL = Tool(
     "recall",
     "Recall memories",
-    "Find what is remembered about a question: decisions, facts, preferences, earlier work. "
-    "Ask before starting a task and whenever something earlier may matter. Best first, each "
-    "with its id, its reasons and how far to trust it. An empty answer says whether nothing is "
-    "stored, nothing matched or nothing was relevant enough.",
+    "Find memories that answer a question: decisions, facts, preferences, earlier work. "
+    "Call it before you start a task and whenever earlier work may matter. Returns the best "
+    "match first, each with its id, the reasons it was found and its trust. An empty answer "
+    "says whether nothing is stored, nothing matched or nothing was relevant enough.",
     arguments_schema(
         {
-            "query": string_schema("The question, in plain words; may be left out with a filter.",
-                          max_length=8192),
+            "query": string_schema(
+                "The question in plain words; optional with a filter.", max_length=8192
+            ),
             "entity": string_schema("Only memories that mention this person, project, file ..."),
             "kind": string_schema("Only this kind."),
             "layer": _LAYER,
-            "band": string_schema("Only memories this warm by use.", choices=BANDS),
+            "band": string_schema("Only memories used this recently and often.", choices=BANDS),
             "topic": string_schema("Only this topic."),
             "tag": string_schema("Only with this tag."),
-            "since": string_schema("Happened then or later: 2026-05-07, or in words.", max_length=100),
-            "until": string_schema("Happened before.", max_length=100),
-            "as_of": string_schema("As it was known at that moment.", max_length=100),
-            "k": integer_schema("At most so many memories.", 1, 50),
-            "episode_k": integer_schema("At most so many verbatim episodes, apart from k.", 0, 50),
-            "max_tokens": integer_schema("At most so many tokens of text; 2000 unless told.", 100, 20_000),
-            "offset": integer_schema("Leave out the first so many.", 0, 100_000),
-            "cursor": string_schema("The cursor of an earlier answer, for its next page.", max_length=20_000),
-            "mark_accessed": boolean_schema("Note what is returned as used."),
-            "profile": string_schema("Another way of recalling, by name.", max_length=100),
+            "since": string_schema("Happened since then: 2026-05-07, or in words.", max_length=100),
+            "until": string_schema("Happened before this time.", max_length=100),
+            "as_of": string_schema("Answer from what was stored at that time.", max_length=100),
+            "k": integer_schema("Maximum number of memories.", 1, 50),
+            "episode_k": integer_schema("Maximum verbatim episodes, in addition to k.", 0, 50),
+            "max_tokens": integer_schema("Maximum tokens of text; default 2000.", 100, 20_000),
+            "offset": integer_schema("Skip the first N results.", 0, 100_000),
+            "cursor": string_schema(
+                "The cursor of an earlier answer; returns its next page.", max_length=20_000
+            ),
+            "mark_accessed": boolean_schema("Record the returned memories as used."),
+            "profile": string_schema("Name of the recall profile to use.", max_length=100),
         }
     ),
     object_schema(
@@ -114,7 +119,7 @@ RECALL = Tool(
             "returned": INTEGER,
             "left_out": {
                 "type": "integer",
-                "description": "How many more passed; cursor gets them.",
+                "description": "Number of further results; get them with cursor.",
             },
             "stopped_by": STRING,
             "cursor": nullable(STRING),
@@ -127,30 +132,32 @@ RECALL = Tool(
         }
     ),
     "bethink.server.tools.recall:recall",
-    reads=True,
+    read_only=True,
     idempotent=True,
     max_text=None,
     view=URI,
-)  # fmt: skip
+)
 
 REMEMBER = Tool(
     "remember",
     "Remember something",
     "Store one memory that will matter later: a decision and its reason, a fact, a preference, "
     "a caveat. One self-contained statement, in words that make sense without this "
-    "conversation; not logs, not whole files, not what recall returned. Says what it collides "
-    "with: a near-duplicate, or a fact it corrects.",
+    "conversation; not logs, not whole files, not what recall returned. The answer lists "
+    "collisions: near-duplicates, and facts that it corrects or contradicts.",
     arguments_schema(
         {
             "text": string_schema("What to remember.", max_length=65_536),
             **_METADATA_FIELDS,
             "origin": string_schema(
-                "Where it comes from: agent (you or your user say so; the default), tool (a "
-                "program's output), web (a page or document by others).",
+                "Where it comes from: agent (you or your user; the default), tool (a program's "
+                "output), web (a page or document by others).",
                 choices=ORIGINS,
             ),
-            "source": string_schema("A path, address or name to find it again.", max_length=500),
-            "key": string_schema("The same key again stores nothing new.", max_length=200),
+            "source": string_schema("A path, URL or name of where it comes from.", max_length=500),
+            "key": string_schema(
+                "Idempotency key: a repeated call stores nothing.", max_length=200
+            ),
             "force": _FORCE,
         },
         "text",
@@ -161,11 +168,16 @@ REMEMBER = Tool(
             "status": {"type": "string", "enum": ["stored", "duplicate", "repeated"]},
             "collisions": array_schema(
                 object_schema(
-                    {"id": STRING, "kind": STRING, "similarity": NUMBER, "action": STRING,
-                     "text": STRING}
+                    {
+                        "id": STRING,
+                        "kind": STRING,
+                        "similarity": NUMBER,
+                        "action": STRING,
+                        "text": STRING,
+                    }
                 )
             ),
-            "redacted": array_schema(STRING, "Kinds of secrets that were taken out."),
+            "redacted": array_schema(STRING, "Kinds of secrets that were removed."),
             "entities": array_schema(STRING),
             "flags": array_schema(STRING),
             "pending": array_schema(STRING),
@@ -173,13 +185,13 @@ REMEMBER = Tool(
     ),
     "bethink.server.tools.write:remember",
     idempotent=True,
-)  # fmt: skip
+)
 
 UPDATE_MEMORY = Tool(
     "update_memory",
     "Correct a memory",
-    "Correct a memory: its text or what is said about it. The id stays, the old text stays in "
-    "the history and can be brought back. Prefer this to storing a second, differing memory.",
+    "Correct a memory: its text or its other fields. The id stays; the old text stays in the "
+    "history and can be restored. Prefer this to storing a second version.",
     arguments_schema(
         {
             "id": _ID,
@@ -205,19 +217,21 @@ UPDATE_MEMORY = Tool(
 FORGET = Tool(
     "forget",
     "Forget memories",
-    "Take memories out of recall, in two steps. First call it with ids (or sweep): nothing "
-    "changes, it shows what would go and gives a token. Show that to the user; then call it "
-    "again with the same arguments and the token. Forgotten memories can be brought back, "
+    "Remove memories from recall, in two steps. First call it with ids (or sweep): nothing "
+    "changes, and the answer shows a preview and a token. Show the preview to the user. Then "
+    "call it again with the same arguments and the token. Forgotten memories can be restored, "
     "erased ones cannot.",
     arguments_schema(
         {
-            "ids": string_list_schema("The memories, by id.", max_items=100),
-            "sweep": boolean_schema("Instead of ids: all that is long unused and unimportant."),
-            "erase": boolean_schema(
-                "Leave no byte of them; cannot be undone. Only if the user asks for it."
+            "ids": string_list_schema("Ids of the memories.", max_items=100),
+            "sweep": boolean_schema(
+                "Instead of ids: all memories that are long unused and unimportant."
             ),
-            "token": string_schema("From the first step: do it now.", max_length=64),
-            "reason": string_schema("What the journal says.", max_length=200),
+            "erase": boolean_schema(
+                "Delete them permanently; cannot be undone. Only if the user asks for it."
+            ),
+            "token": string_schema("The token of the preview: apply it now.", max_length=64),
+            "reason": string_schema("Reason to record in the journal.", max_length=200),
         }
     ),
     object_schema(
@@ -227,12 +241,17 @@ FORGET = Tool(
             "notice": NOTICE_SCHEMA,
             "memories": array_schema(object_schema({"id": STRING, "text": nullable(STRING)})),
             "kept": array_schema(object_schema({"id": STRING, "reason": STRING})),
-            "derived": array_schema(STRING, "Made from them; erased with them."),
-            "quarantined": array_schema(STRING, "Made from them and others; kept out of recall."),
-            "restored": array_schema(STRING, "Come back, because what stood in for them goes."),
+            "derived": array_schema(STRING, "Derived from them; erased with them."),
+            "quarantined": array_schema(STRING, "Derived from them and others; quarantined."),
+            "restored": array_schema(
+                STRING, "Restored, because the memory that replaced them goes."
+            ),
             "run": nullable(STRING),
-            "left_out": {"type": "integer", "description": "How many of a sweep are not shown."},
-            "out_of_reach": array_schema(STRING, "Where copies may remain that we cannot erase."),
+            "left_out": {
+                "type": "integer",
+                "description": "Number of memories of a sweep that are not shown.",
+            },
+            "out_of_reach": array_schema(STRING, "Places where copies may remain."),
         }
     ),
     "bethink.server.tools.write:forget",
@@ -243,15 +262,17 @@ FORGET = Tool(
 LIST_ENTITIES = Tool(
     "list_entities",
     "List entities",
-    "Whom and what the memories speak of (people, projects, tools, files ...), where most is "
-    "going on first.",
+    "List the entities that memories mention (people, projects, tools, files ...), the most "
+    "active first.",
     arguments_schema(
         {
-            "prefix": string_schema("Only names that begin so.", max_length=200),
-            "kind": string_schema("Only this kind: person, project, tool, file, concept ...", max_length=100),
-            "min_memories": integer_schema("Mentioned by at least so many memories.", 0, 100_000),
-            "limit": integer_schema("At most so many; 30 unless told.", 1, 200),
-            "offset": integer_schema("Leave out the first so many.", 0, 100_000),
+            "prefix": string_schema("Only names with this prefix.", max_length=200),
+            "kind": string_schema(
+                "Only this kind: person, project, tool, file, concept ...", max_length=100
+            ),
+            "min_memories": integer_schema("Mentioned by at least this many memories.", 0, 100_000),
+            "limit": integer_schema("Maximum number of results; default 30.", 1, 200),
+            "offset": integer_schema("Skip the first N results.", 0, 100_000),
         }
     ),
     object_schema(
@@ -259,27 +280,34 @@ LIST_ENTITIES = Tool(
             "notice": NOTICE_SCHEMA,
             "entities": array_schema(
                 object_schema(
-                    {"id": STRING, "kind": STRING, "name": STRING, "aliases": array_schema(STRING),
-                     "mentions": INTEGER, "pace": STRING, "last_seen_at": nullable(STRING)}
+                    {
+                        "id": STRING,
+                        "kind": STRING,
+                        "name": STRING,
+                        "aliases": array_schema(STRING),
+                        "mentions": INTEGER,
+                        "pace": STRING,
+                        "last_seen_at": nullable(STRING),
+                    }
                 )
             ),
             "more": BOOLEAN,
         }
     ),
     "bethink.server.tools.browse:list_entities",
-    reads=True,
+    read_only=True,
     idempotent=True,
-)  # fmt: skip
+)
 
 RECALL_FILE = Tool(
     "recall_file",
     "Recall a file's history",
-    "What was done to a file and why: edits by day, the reasons given, memories told with "
-    "them. Ask before changing a file that others worked on.",
+    "Show the history of a file: edits by day, the reasons given for them and related "
+    "memories. Call it before you change a file that others worked on.",
     arguments_schema(
         {
             "path": string_schema("The file's path, or any part of it.", max_length=4096),
-            "intents": integer_schema("At most so many reasons; 10 unless told.", 1, 50),
+            "intents": integer_schema("Maximum number of reasons; default 10.", 1, 50),
         },
         "path",
     ),
@@ -301,22 +329,22 @@ RECALL_FILE = Tool(
         }
     ),
     "bethink.server.tools.recall:recall_file",
-    reads=True,
+    read_only=True,
     idempotent=True,
 )
 
 EXPLAIN = Tool(
     "explain",
     "Explain an answer",
-    "Why a memory is in an answer (the arithmetic of its score), or why it is not (the step at "
-    "which it fell out, by how much, and what would bring it in). With query alone: every step "
-    "of the walk. With id alone: where the memory comes from.",
+    "Explain why a memory is in an answer (how its score was computed) or why it is not (the "
+    "stage that dropped it, by how much, and how to include it). With query alone: every step "
+    "of the pipeline. With id alone: the memory's provenance.",
     arguments_schema(
         {
-            "query": string_schema("The question as it was asked.", max_length=8192),
+            "query": string_schema("The question, as given to recall.", max_length=8192),
             "id": _ID,
-            "profile": string_schema("The way of recalling, by name.", max_length=100),
-            "k": integer_schema("At most so many memories, as it was asked.", 1, 50),
+            "profile": string_schema("Name of the recall profile.", max_length=100),
+            "k": integer_schema("Maximum number of memories, as given to recall.", 1, 50),
         }
     ),
     object_schema(
@@ -330,22 +358,24 @@ EXPLAIN = Tool(
         }
     ),
     "bethink.server.tools.recall:explain",
-    reads=True,
+    read_only=True,
     idempotent=True,
 )
 
 DEFAULT_TOOLS = (RECALL, REMEMBER, UPDATE_MEMORY, FORGET, LIST_ENTITIES, RECALL_FILE, EXPLAIN)
-_LEFT_OUT: Json = {"type": "integer", "description": "How many there are besides."}
+_LEFT_OUT: Json = {"type": "integer", "description": "Number of entries that are not shown."}
 
 READ_SMART = Tool(
     "read_smart",
-    "Read a file, or what changed",
-    "Read a file of this project. The first time the whole file, later only the functions, "
-    "classes and sections that changed since it was last read this way.",
+    "Read a file or its changes",
+    "Read a file of this project. The first call returns the whole file, later calls only the "
+    "functions, classes and sections that changed since the last call.",
     arguments_schema(
         {
-            "path": string_schema("The file, from the project's root.", max_length=4096),
-            "force": boolean_schema("The whole file, changed or not."),
+            "path": string_schema(
+                "The file's path, relative to the project's root.", max_length=4096
+            ),
+            "force": boolean_schema("Return the whole file, changed or not."),
         },
         "path",
     ),
@@ -369,15 +399,16 @@ READ_SMART = Tool(
 
 NOTE_EDIT = Tool(
     "note_edit",
-    "Note what was done to a file",
-    "Keep what was done to a file and why, for recall_file. Told again, it is known already.",
+    "Record a file edit",
+    "Record what was done to a file and why, for recall_file. Recording an edit twice has no "
+    "effect.",
     arguments_schema(
         {
             "path": string_schema("The file's path.", max_length=4096),
-            "operation": string_schema("What was done; edit unless told.", choices=OPERATIONS),
-            "intent": string_schema("To what end.", max_length=2000),
-            "session": string_schema("In which conversation.", max_length=1000),
-            "at": string_schema("When; else now.", max_length=100),
+            "operation": string_schema("What was done; default edit.", choices=OPERATIONS),
+            "intent": string_schema("Why it was made.", max_length=2000),
+            "session": string_schema("The conversation it belongs to.", max_length=1000),
+            "at": string_schema("When it was made; default now.", max_length=100),
         },
         "path",
     ),
@@ -387,15 +418,15 @@ NOTE_EDIT = Tool(
 
 CONSOLIDATE = Tool(
     "consolidate",
-    "Tidy up",
-    "Merge near-duplicates and turn clusters of cold memories into one, in two steps: without a "
-    "token it shows what would happen; with the token it does exactly that. Nothing is deleted; "
-    "undo with the run's id brings everything back.",
+    "Consolidate memories",
+    "Merge near-duplicates, and condense groups of unused memories into one, in two steps. "
+    "Without a token it returns a preview and a token; with that token it applies the preview. "
+    "Nothing is deleted; undo with the run's id restores everything.",
     arguments_schema(
         {
-            "token": string_schema("From the first step: do it now.", max_length=64),
+            "token": string_schema("The token of the preview: apply it now.", max_length=64),
             "share": number_schema(
-                "The share of the memories that may leave recall; 0.02 unless told.", 0, 0.5
+                "Maximum share of memories that may leave recall; default 0.02.", 0, 0.5
             ),
         }
     ),
@@ -416,7 +447,10 @@ CONSOLIDATE = Tool(
                 )
             ),
             "left": array_schema(STRING),
-            "left_out": {"type": "integer", "description": "How many proposals are not shown."},
+            "left_out": {
+                "type": "integer",
+                "description": "Number of proposals that are not shown.",
+            },
         }
     ),
     "bethink.server.tools.browse:consolidate",
@@ -426,11 +460,13 @@ UNDO = Tool(
     "undo",
     "Undo a change",
     "Undo the last change of a memory, the last change made here, or a whole run of "
-    "consolidate. What was undone can be undone again; what was erased cannot.",
+    "consolidate. An undo can itself be undone; an erasure cannot.",
     arguments_schema(
         {
-            "id": string_schema("A memory or a run; without one, the last change.", max_length=200),
-            "preview": boolean_schema("Only say what would be undone."),
+            "id": string_schema(
+                "Id of a memory or a run; default: the last change.", max_length=200
+            ),
+            "preview": boolean_schema("Only show what would be undone."),
         }
     ),
     object_schema(
@@ -448,13 +484,13 @@ UNDO = Tool(
 HISTORY = Tool(
     "history",
     "A memory's revisions",
-    "The revisions of a memory, oldest first: what it said before it was corrected. Of many "
-    "the newest.",
+    "List the revisions of a memory, oldest first: its text before each correction. If there "
+    "are many, the newest ones.",
     arguments_schema(
         {
             "id": _ID,
-            "limit": integer_schema("At most so many, the newest; 10 unless told.", 1, 200),
-            "offset": integer_schema("Leave out the newest so many.", 0, 100_000),
+            "limit": integer_schema("Maximum number of revisions, the newest; default 10.", 1, 200),
+            "offset": integer_schema("Skip the newest N revisions.", 0, 100_000),
         },
         "id",
     ),
@@ -475,65 +511,77 @@ HISTORY = Tool(
         }
     ),
     "bethink.server.tools.browse:history",
-    reads=True,
+    read_only=True,
     idempotent=True,
 )
 
 TIMELINE = Tool(
     "timeline",
-    "What came before and after",
-    "A memory among those that were stored or said just before and after it, oldest first.",
+    "Memories before and after",
+    "Show a memory with those stored or said just before and after it, oldest first.",
     arguments_schema(
-        {"id": _ID, "window": integer_schema("So many on each side; 5 unless told.", 1, 50)}, "id"
+        {"id": _ID, "window": integer_schema("Memories on each side; default 5.", 1, 50)}, "id"
     ),
-    object_schema({"notice": NOTICE_SCHEMA, "memories": array_schema(object_schema(MEMORY_SCHEMA)), "left_out": _LEFT_OUT}),
+    object_schema(
+        {
+            "notice": NOTICE_SCHEMA,
+            "memories": array_schema(object_schema(MEMORY_SCHEMA)),
+            "left_out": _LEFT_OUT,
+        }
+    ),
     "bethink.server.tools.browse:timeline",
-    reads=True,
+    read_only=True,
     idempotent=True,
-)  # fmt: skip
+)
 
 THREADS = Tool(
     "threads",
-    "What is going on",
-    "Long-running topics, the last changed first; with an id one of them as a timeline, of "
-    "its newest memories.",
+    "List ongoing topics",
+    "List long-running topics (threads), the last changed first. With an id: one thread as a "
+    "timeline of its newest memories.",
     arguments_schema(
         {
-            "id": string_schema("One thread.", max_length=200),
-            "limit": integer_schema("At most so many threads, or memories of one; 20 unless told.", 1, 200),
-            "offset": integer_schema("Leave out so many: the first threads, the newest memories.",
-                            0, 100_000),
+            "id": string_schema("Id of one thread.", max_length=200),
+            "limit": integer_schema(
+                "Maximum number of threads, or of memories of one; default 20.", 1, 200
+            ),
+            "offset": integer_schema(
+                "Skip the first N threads, or the newest N memories of one.", 0, 100_000
+            ),
         }
     ),
     object_schema(
         {
             "notice": NOTICE_SCHEMA,
             "threads": array_schema(OBJECT),
-            "more": {"type": "boolean", "description": "Whether there are further threads."},
-            "left_out": {"type": "integer", "description": "How many older memories it has."},
+            "more": {"type": "boolean", "description": "Whether there are more threads."},
+            "left_out": {
+                "type": "integer",
+                "description": "Number of older memories that are not shown.",
+            },
         }
     ),
     "bethink.server.tools.browse:threads",
-    reads=True,
+    read_only=True,
     idempotent=True,
-)  # fmt: skip
+)
 
 INSIGHTS = Tool(
     "insights",
-    "What it comes to",
-    "The tree of insights drawn from the memories, each with what bears it out. What does not "
-    "fit is left out from below; with an id, one of them and what is below it.",
+    "Show the insight tree",
+    "Show the tree of insights derived from the memories, each with its sources. If it is too "
+    "long, the lowest ones are not shown. With an id: one insight and those below it.",
     arguments_schema(
         {
-            "id": string_schema("One insight.", max_length=200),
-            "offset": integer_schema("Leave out the first so many, those higher up.", 0, 100_000),
+            "id": string_schema("Id of one insight.", max_length=200),
+            "offset": integer_schema("Skip the first N insights, from the top.", 0, 100_000),
         }
     ),
     object_schema(
         {"notice": NOTICE_SCHEMA, "insights": array_schema(OBJECT), "left_out": _LEFT_OUT}
     ),
     "bethink.server.tools.browse:insights",
-    reads=True,
+    read_only=True,
     idempotent=True,
 )
 

@@ -40,41 +40,43 @@ class Functions:
     @property
     def offered(self) -> list[Json]:
         """The function definitions for a request's ``tools``."""
-        told = [
-            {"name": tool.name, "description": tool.description, "parameters": tool.takes}
+        definitions = [
+            {"name": tool.name, "description": tool.description, "parameters": tool.input_schema}
             for tool in self._tools.values()
         ]
         if self._api == "responses":
-            # Not strict: most arguments may be left out, which strict functions do not know.
-            return [{"type": "function", "strict": False, **one} for one in told]
-        return [{"type": "function", "function": one} for one in told]
+            # Not strict: strict functions have no optional arguments.
+            return [
+                {"type": "function", "strict": False, **definition} for definition in definitions
+            ]
+        return [{"type": "function", "function": definition} for definition in definitions]
 
     def answer(self, call: Any) -> Json:
         """Run a call, an SDK object or its JSON, and return the message that answers it."""
-        told = call if isinstance(call, Mapping) else call.model_dump()
+        data = call if isinstance(call, Mapping) else call.model_dump()
         if self._api == "responses":
-            said = self.call(told["name"], told["arguments"])
-            return {"type": "function_call_output", "call_id": told["call_id"], "output": said}
-        function = told["function"]
-        said = self.call(function["name"], function["arguments"])
-        return {"role": "tool", "tool_call_id": told["id"], "content": said}
+            output = self.call(data["name"], data["arguments"])
+            return {"type": "function_call_output", "call_id": data["call_id"], "output": output}
+        function = data["function"]
+        output = self.call(function["name"], function["arguments"])
+        return {"role": "tool", "tool_call_id": data["id"], "content": output}
 
     def call(self, name: str, arguments: str | Mapping[str, Any]) -> str:
         """Run a tool and return its text; a model's mistake becomes a message to act on."""
         try:
             if name not in self._tools:
                 known = ", ".join(self._tools)
-                raise Refused(f"there is no function {name!r:.80}", remedy=f"one of {known}")
+                raise Refused(f"there is no function {name!r:.80}", remedy=f"use one of {known}")
             tool = self._tools[name]
-            told = validate_arguments(_parse_arguments(arguments), tool.takes)
-            return tool(Call(self.memory, told, self._client, VIA)).text
+            validated = validate_arguments(_parse_arguments(arguments), tool.input_schema)
+            return tool(Call(self.memory, validated, self._client, VIA)).text
         except BethinkError as error:
             remedy = f". Try: {one_line(error.remedy, 1000)}" if error.remedy else ""
             return f"error: {one_line(error.message, 500)}{remedy}"
 
 
 def _parse_arguments(arguments: str | Mapping[str, Any]) -> dict[str, Any]:
-    told = parse_strict_json(arguments or "{}") if isinstance(arguments, str) else arguments
-    if not isinstance(told, Mapping):
+    parsed = parse_strict_json(arguments or "{}") if isinstance(arguments, str) else arguments
+    if not isinstance(parsed, Mapping):
         raise Refused("the arguments must be a JSON object")
-    return dict(told)
+    return dict(parsed)

@@ -40,16 +40,16 @@ from bethink.server.tools.tool import Call, Reply
 
 _FILTERS = ("entity", "kind", "layer", "band", "topic", "tag", "since", "until")
 _LIMITS = ("as_of", "k", "episode_k", "max_tokens", "offset", "cursor", "profile")
-_MIN_SHOWN_CHARS = 80  # characters that are shown of a memory in any case
+_MIN_SHOWN_CHARS = 80  # minimum characters of a memory to show
 _MAX_ORIGINS = 30
 
 
 def recall(call: Call) -> Reply:
     """Handle `recall`: the hits within the token budget, and how many were left out."""
     memory = call.memory
-    asked = call.given(*_FILTERS, *_LIMITS)
-    track = call.told.get("mark_accessed") or None
-    answer = memory.recall(call.told.get("query", ""), track=track, **asked)
+    options = call.given(*_FILTERS, *_LIMITS)
+    track = call.arguments.get("mark_accessed") or None
+    answer = memory.recall(call.arguments.get("query", ""), track=track, **options)
     hits = _fit_hits(answer, memory)
     left_out, cursor = _remaining(answer, hits)
     by_tokens = len(hits) < len(answer.hits)
@@ -80,16 +80,16 @@ def recall(call: Call) -> Reply:
 
 def _fit_hits(answer: Recall, memory: Memory) -> tuple[Candidate, ...]:
     """Return the best hits that fit the budget with their labels; the first at least in part."""
-    most = answer.query.max_tokens
-    room = most
+    max_tokens = answer.query.max_tokens
+    room = max_tokens
     kept: list[Candidate] = []
     for hit in answer.hits:
         room -= _count_tokens("\n".join(_quote(hit, answer)), memory)
         if room < 0:
             break
         kept.append(hit)
-    # That was a first guess: the frame and the code before each memory count as well.
-    while len(kept) > 1 and _count_tokens(_format_answer(answer, kept), memory) > most:
+    # That was an estimate: the fence and the entry heads count as well.
+    while len(kept) > 1 and _count_tokens(_format_answer(answer, kept), memory) > max_tokens:
         kept.pop()
     if len(kept) > 1 or not answer.hits:
         return tuple(kept)
@@ -129,16 +129,18 @@ def _quote(hit: Candidate, answer: Recall) -> Quote:
 def _format_answer(answer: Recall, hits: Sequence[Candidate]) -> str:
     """Format the whole answer: the counts, how to get the rest, and the memories."""
     left_out, cursor = _remaining(answer, hits)
-    told = f"{len(hits)} of {len(hits) + left_out} memories, best first"
+    summary = f"{len(hits)} of {len(hits) + left_out} memories, best match first"
     if not hits:
-        told = f"Nothing recalled ({answer.status}): {one_line(answer.reason)}"
+        summary = f"Nothing recalled ({answer.status}): {one_line(answer.reason)}"
     elif answer.query.seen:
-        told += f"; {left_out} left out, which cursor {cursor} gets." if left_out else "."
+        summary += f"; {left_out} not shown, get them with cursor {cursor}." if left_out else "."
     else:
-        gone_by = answer.page.offset + len(hits)
-        told += f"; {left_out} left out, which offset {gone_by} gets." if left_out else "."
+        next_offset = answer.page.offset + len(hits)
+        summary += (
+            f"; {left_out} not shown, get them with offset {next_offset}." if left_out else "."
+        )
     memories = fence_quotes(list(_quotes(answer, hits)), max_chars=None)
-    return f"{told}\n\n{memories}" if memories else told
+    return f"{summary}\n\n{memories}" if memories else summary
 
 
 def _quotes(answer: Recall, hits: Sequence[Candidate]) -> Iterator[Quote]:
@@ -146,9 +148,9 @@ def _quotes(answer: Recall, hits: Sequence[Candidate]) -> Iterator[Quote]:
     yield from (_quote(hit, answer) for hit in hits)
     if answer.nearest_miss is not None and not hits:
         yield quote_item(_snippet(answer.nearest_miss), "nearest miss, not relevant enough")
-    # What a memory's own lines say already, its flags, trust and relations, is not repeated.
-    said = warnings_for(answer.hits, answer.relations)
-    warnings = [told for told in answer.warnings if told not in said]
+    # Skip warnings that a memory's own lines already give: flags, trust, relations.
+    repeated = warnings_for(answer.hits, answer.relations)
+    warnings = [warning for warning in answer.warnings if warning not in repeated]
     if warnings:
         yield Quote("warnings", "\n".join(warnings))
     yield from (Quote(f"degraded: without {part.part}", part.reason) for part in answer.degraded)
@@ -159,11 +161,15 @@ def _hit_json(hit: Candidate, answer: Recall) -> Json:
         "score": finite_or_none(hit.score),
         "reasons": list(match_reasons(hit, answer)),
         "relations": [
-            {"type": told.type, "other": told.other, "text": truncate(told.text, SNIPPET_CHARS),
-             "inbound": told.inbound}
-            for told in relations_of_hit(answer, hit)
+            {
+                "type": relation.type,
+                "other": relation.other,
+                "text": truncate(relation.text, SNIPPET_CHARS),
+                "inbound": relation.inbound,
+            }
+            for relation in relations_of_hit(answer, hit)
         ],
-    }  # fmt: skip
+    }
 
 
 def _evidence_json(hit: Candidate) -> list[Json]:
@@ -184,7 +190,7 @@ def _miss_json(miss: Candidate | None) -> Json | None:
 
 def explain(call: Call) -> Reply:
     """Handle `explain`: why, why not, every step, or the origin, by the arguments given."""
-    query, item_id = call.told.get("query", ""), call.told.get("id")
+    query, item_id = call.arguments.get("query", ""), call.arguments.get("id")
     options = call.given("profile", "k")
     if query.strip() and item_id:
         return _explain_item(call.memory, query, get_visible(call.memory, item_id).id, options)
@@ -192,23 +198,23 @@ def explain(call: Call) -> Reply:
         return _explain_steps(call.memory.recall(query, track=False, **options))
     if item_id:
         return _explain_origin(call, get_visible(call.memory, item_id).id)
-    raise Refused("say what to explain", remedy="give a query, an id, or both")
+    raise Refused("nothing to explain", remedy="give a query, an id, or both")
 
 
 def _explain_item(memory: Memory, query: str, item_id: str, options: dict[str, Any]) -> Reply:
     answer = memory.recall(query, track=False, **options)
-    for place, hit in enumerate(answer.hits, 1):
+    for rank, hit in enumerate(answer.hits, 1):
         if hit.item.id == item_id:
-            told = f"It is number {place} of {len(answer.hits)}.\n{arithmetic_of(hit)}"
-            details = {"rank": place, **_hit_json(hit, answer), "evidence": _evidence_json(hit)}
-            return _explanation_reply("why", told, details, stage="answer")
+            text = f"Rank {rank} of {len(answer.hits)}.\n{arithmetic_of(hit)}"
+            details = {"rank": rank, **_hit_json(hit, answer), "evidence": _evidence_json(hit)}
+            return _explanation_reply("why", text, details, stage="answer")
     missing = memory.why_not(item_id, query, **options)
-    told = f"It was not returned; at the step {missing.stage}: {missing.reason}."
+    text = f"Not returned. Dropped at stage {missing.stage}: {missing.reason}."
     for look in missing.looks:
-        saw = "not found" if look.score is None else f"score {look.score:.3f}"
-        told += f"\n{look.channel}: {saw}{look.why and ', ' + look.why}"
+        outcome = "not found" if look.score is None else f"score {look.score:.3f}"
+        text += f"\n{look.channel}: {outcome}{look.why and ', ' + look.why}"
     details = why_not_json(missing)
-    return _explanation_reply("why_not", told, details, stage=missing.stage, remedy=missing.remedy)
+    return _explanation_reply("why_not", text, details, stage=missing.stage, remedy=missing.remedy)
 
 
 def _explain_steps(answer: Recall) -> Reply:
@@ -238,11 +244,14 @@ def _explain_origin(call: Call, item_id: str) -> Reply:
     if more > 0 or found.cut:
         lines.append("… and more")
     about = quote_item(found.item)
-    told = "\n".join([about.head, *(lines or ["It derives from no other memory."])])
+    text = "\n".join([about.head, *(lines or ["It is not derived from any other memory."])])
     details = provenance_json(found)
-    # There may be hundreds of them: a model reads what each begins with.
+    # There may be hundreds of sources: a model gets snippets.
     return _explanation_reply(
-        "origin", told, details if call.whole else sanitize(details, SNIPPET_CHARS), stage=None
+        "origin",
+        text,
+        details if call.for_program else sanitize(details, SNIPPET_CHARS),
+        stage=None,
     )
 
 
@@ -257,8 +266,8 @@ def _explanation_reply(
         "notice": NOTICE,
         "details": details,
     }
-    hint = f"\nTo bring it in: {one_line(remedy)}" if remedy else ""
-    # The words of a question and of memories stand in the reasons: they are data, too.
+    hint = f"\nTo include it: {one_line(remedy)}" if remedy else ""
+    # Reasons repeat words of the question and of memories, so they are fenced as data, too.
     return Reply(fence_quotes([Quote(about, explanation)], "explanation") + hint, content)
 
 
@@ -267,16 +276,24 @@ _PREVIEW_CHARS = 300  # characters of a linked memory
 
 def recall_file(call: Call) -> Reply:
     """Handle `recall_file`: what was done to a file, and why."""
-    history = call.memory.recall_file(call.told["path"], **call.given("intents"))
+    history = call.memory.recall_file(call.arguments["path"], **call.given("intents"))
     linked = call.memory.browse(limit=20, ids=history.items) if history.items else []
     content = file_history_json(history, linked, _PREVIEW_CHARS)
     if not history.edits:
-        return Reply("Nothing is known of such a file.", content | {"notice": NOTICE})
-    days = "\n".join(f"{one.day} {one.operation} × {one.times}" for one in history.days)
-    quotes = [Quote(f"{history.edits} edits", "\n".join([*history.paths, days]))]
+        return Reply("No edits of such a file are recorded.", content | {"notice": NOTICE})
+    days = "\n".join(f"{entry.day} {entry.operation} × {entry.times}" for entry in history.days)
+    quotes = [
+        Quote(
+            f"{history.edits} edit{'' if history.edits == 1 else 's'}",
+            "\n".join([*history.paths, days]),
+        )
+    ]
     quotes += [
-        Quote(f"why | {one.last_at:%Y-%m-%d} | {one.times} times", one.text)
-        for one in history.intents
+        Quote(
+            f"why | {entry.last_at:%Y-%m-%d} | {entry.times} time{'' if entry.times == 1 else 's'}",
+            entry.text,
+        )
+        for entry in history.intents
     ]
     quotes += [Quote(f"memory {item.id}", item.text[:_PREVIEW_CHARS]) for item in linked]
     return Reply(fence_quotes(quotes, "file history"), content | {"notice": NOTICE})
@@ -285,20 +302,20 @@ def recall_file(call: Call) -> Reply:
 def read_smart(call: Call) -> Reply:
     """Handle `read_smart`: a file of the project, or what changed in it."""
     root = call.memory.settings.project
-    path = Path(call.told["path"])
-    if "\0" in call.told["path"]:
-        raise Refused("path holds a NUL character")
-    # A relative path is one of the project, wherever the server was started.
-    wanted = root / path if root is not None else path
-    read = call.memory.read_smart(wanted, force=call.told.get("force", False))
+    path = Path(call.arguments["path"])
+    if "\0" in call.arguments["path"]:
+        raise Refused("path contains a NUL character")
+    # A relative path is relative to the project, not to the working directory.
+    full_path = root / path if root is not None else path
+    read = call.memory.read_smart(full_path, force=call.arguments.get("force", False))
     if read.text is not None:
         quotes = [Quote(f"{read.status} | {read.tokens} tokens", read.text)]
     else:
         changed = [chunk for chunk in read.chunks if chunk.text is not None]
         quotes = [
-            Quote(f"{one.state} {one.id} | lines {one.first_line} to {one.last_line}",
-                  one.text or "")
-            for one in changed
+            Quote(f"{chunk.state} {chunk.id} | lines {chunk.first_line} to {chunk.last_line}",
+                  chunk.text or "")
+            for chunk in changed
         ]  # fmt: skip
     lines = [f"{read.status}: {read.tokens} of {read.whole_tokens} tokens", *read.notes]
     lines += [f"removed {name}" for name in read.removed]
@@ -310,5 +327,5 @@ def note_edit(call: Call) -> Reply:
     """Handle `note_edit`: record what was done to a file."""
     edit = {"operation": "edit", **call.given("path", "operation", "intent", "session", "at")}
     new = call.memory.note_edits([edit])
-    told = "noted" if new else "known already"
-    return Reply(told, {"new": new, "known": 1 - new})
+    text = "Recorded." if new else "Already recorded; nothing changed."
+    return Reply(text, {"new": new, "known": 1 - new})

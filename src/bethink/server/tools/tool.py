@@ -23,8 +23,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "object": (dict,),
 }
-_MAX_SHOWN_CHARS = 60  # characters of a wrong value that are worth repeating
-_MAX_SHOWN_BITS = 64  # of a whole number whose digits are worth writing out
+_MAX_SHOWN_CHARS = 60  # characters of a wrong value to repeat
+_MAX_SHOWN_BITS = 64  # bits of the largest integer that is written out
 
 
 def string_schema(
@@ -101,13 +101,13 @@ def validate_arguments(given: Mapping[str, Any], schema: Json) -> dict[str, Any]
                 f"there is no argument {_describe_value(name)}",
                 remedy=f"allowed: {', '.join(known)}",
             )
-    told = {name: value for name, value in given.items() if value is not None}
+    arguments = {name: value for name, value in given.items() if value is not None}
     for name in schema.get("required", ()):
-        if name not in told:
+        if name not in arguments:
             raise Refused(f"the argument {name} is missing", remedy=known[name]["description"])
-    for name, value in told.items():
+    for name, value in arguments.items():
         _check_value(value, known[name], name)
-    return told
+    return arguments
 
 
 def _check_value(value: Any, schema: Json, name: str) -> None:
@@ -158,8 +158,8 @@ def _describe_value(value: Any) -> str:
         return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value):,}"
     if isinstance(value, int) and value.bit_length() > _MAX_SHOWN_BITS:
         return "a number beyond all bounds"
-    told = repr(value)
-    return told if len(told) <= _MAX_SHOWN_CHARS else told[: _MAX_SHOWN_CHARS - 1] + "…"
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN_CHARS else text[: _MAX_SHOWN_CHARS - 1] + "…"
 
 
 class Reply(NamedTuple):
@@ -184,12 +184,12 @@ class Call:
     """
 
     memory: Memory
-    told: Mapping[str, Any]
+    arguments: Mapping[str, Any]
     client: str = ""
     via: str = "mcp"
     progress: Callable[[int, int], None] = field(default=_ignore_progress)
     supports_views: bool = False
-    whole: bool = False
+    for_program: bool = False
 
     @property
     def source(self) -> str:
@@ -198,7 +198,7 @@ class Call:
 
     def given(self, *names: str) -> dict[str, Any]:
         """Return those of the named arguments that were given."""
-        return {name: self.told[name] for name in names if name in self.told}
+        return {name: self.arguments[name] for name in names if name in self.arguments}
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +214,10 @@ class Tool:
     name: str
     title: str
     description: str
-    takes: Json
+    input_schema: Json
     output_schema: Json
-    home: str
-    reads: bool = False
+    handler: str
+    read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
     max_text: int | None = 2000
@@ -225,39 +225,39 @@ class Tool:
 
     def definition(self, *, supports_views: bool = False) -> Json:
         """Return the entry in `tools/list`, with its view only for hosts that support views."""
-        told: Json = {
+        entry: Json = {
             "name": self.name,
             "title": self.title,
             "description": self.description,
-            "inputSchema": self.takes,
+            "inputSchema": self.input_schema,
             "outputSchema": self.output_schema,
             "annotations": {
                 "title": self.title,
-                "readOnlyHint": self.reads,
+                "readOnlyHint": self.read_only,
                 "destructiveHint": self.destructive,
                 "idempotentHint": self.idempotent,
                 "openWorldHint": False,
             },
         }
         if not (self.view and supports_views):
-            return told
-        # The second name is the one that hosts knew before the extension was settled.
-        return told | {"_meta": {"ui": {"resourceUri": self.view}, "ui/resourceUri": self.view}}
+            return entry
+        # The second name is that of the draft of the extension; older hosts read it.
+        return entry | {"_meta": {"ui": {"resourceUri": self.view}, "ui/resourceUri": self.view}}
 
-    def whole(self, call: Call) -> Reply:
+    def run_untruncated(self, call: Call) -> Reply:
         """Run the tool and return the reply with uncut texts: for programs, not for models."""
-        from importlib import import_module  # start-up time: lists are asked for first
+        from importlib import import_module  # start-up time: only a call needs it
 
-        module, _, function = self.home.partition(":")
+        module, _, function = self.handler.partition(":")
         made: Reply = getattr(import_module(module), function)(call)
         return made
 
     def __call__(self, call: Call) -> Reply:
         from bethink.server.tools.answers import (
-            sanitize,  # start-up time: lists are asked for first
+            sanitize,  # start-up time: only a call needs it
         )
 
-        made = self.whole(call)
+        made = self.run_untruncated(call)
         return made._replace(
             content=sanitize(made.content, self.max_text), meta=sanitize(made.meta, self.max_text)
         )

@@ -35,11 +35,11 @@ _METADATA_FIELDS = (
 )
 _MAX_TRUST = TRUST_CEILING["agent"]
 
-# What a model can do about a memory that the new one has met.
+# What a model can do about a collision, by its kind.
 _COLLISION_HINTS = {
-    "near": "Near others: if it corrects one, forget this and call update_memory on that id.",
-    "contradicts": "Contradicts others, all are kept: find out which holds and correct the rest.",
-    "superseded": "A newer memory says otherwise and holds: correct that one if it is wrong.",
+    "near": "Similar to others: if it corrects one, forget it and call update_memory on that id.",
+    "contradicts": "Contradicts others; all are kept. Correct the wrong ones.",
+    "superseded": "A newer memory says otherwise and stays valid. Correct it if it is wrong.",
 }
 
 
@@ -51,33 +51,37 @@ def remember(call: Call) -> Reply:
     stored = call.memory.remember(**draft_fields(call))
     content = remembered_json(stored)
     content["collisions"] = [
-        {name: one[name] for name in ("id", "kind", "similarity", "action")} | {"text": one["text"]}
-        for one in content["collisions"]
+        {name: collision[name] for name in ("id", "kind", "similarity", "action")}
+        | {"text": collision["text"]}
+        for collision in content["collisions"]
     ]
     return Reply(_format_stored(stored), content)
 
 
 def draft_fields(call: Call) -> Json:
     """Return the fields of the memory that a call asks to store."""
-    told = call.given("text", *_METADATA_FIELDS, "key", "force", "source")
-    told.setdefault("source", call.source)
-    return told | {"source_class": call.told.get("origin", "agent")}
+    fields = call.given("text", *_METADATA_FIELDS, "key", "force", "source")
+    fields.setdefault("source", call.source)
+    return fields | {"source_class": call.arguments.get("origin", "agent")}
 
 
 def _format_stored(stored: Remembered) -> str:
     lines = [f"{stored.status} {stored.id}"]
     if stored.redacted:
-        lines.append(f"secrets taken out: {', '.join(stored.redacted)}")
+        lines.append(f"removed secrets: {', '.join(stored.redacted)}")
     if "injection" in stored.flags:
         lines.append("flagged: it reads like instructions to a model")
     if stored.pending:
-        lines.append(f"still to be done: {', '.join(stored.pending)}")
+        lines.append(f"still pending: {', '.join(stored.pending)}")
     lines += [
         _COLLISION_HINTS[kind]
         for kind in _COLLISION_HINTS
-        if any(one.kind == kind for one in stored.collisions)
+        if any(collision.kind == kind for collision in stored.collisions)
     ]
-    quotes = [Quote(f"{one.kind} {one.id} | {one.action}", one.text) for one in stored.collisions]
+    quotes = [
+        Quote(f"{collision.kind} {collision.id} | {collision.action}", collision.text)
+        for collision in stored.collisions
+    ]
     return "\n".join([*lines, fence_quotes(quotes, "collisions")]).strip()
 
 
@@ -89,14 +93,14 @@ def _is_unchanged(item: Item, name: str, value: Any) -> bool:
 
 def update_memory(call: Call) -> Reply:
     """Handle `update_memory`: store a new revision of a memory under the same id."""
-    item = get_visible(call.memory, call.told["id"])
+    item = get_visible(call.memory, call.arguments["id"])
     given = call.given("text", *_METADATA_FIELDS)
     if not given:
-        raise Refused("nothing is to be changed", remedy="give the new text or another field")
-    changes = {name: told for name, told in given.items() if not _is_unchanged(item, name, told)}
-    after, text = item, f"unchanged {item.id}, revision {item.rev}: it says so already"
+        raise Refused("nothing to change", remedy="give the new text or another field")
+    changes = {name: value for name, value in given.items() if not _is_unchanged(item, name, value)}
+    after, text = item, f"unchanged {item.id}, revision {item.rev}: it already has these values"
     if changes:
-        # New words are an agent's, whosever the old ones were.
+        # New text comes from an agent, so its trust is an agent's at most.
         less = {"trust": _MAX_TRUST} if "text" in changes and item.trust > _MAX_TRUST else {}
         after = call.memory.update(item.id, **changes, **less, **call.given("force"))
         names = ", ".join(changes)
@@ -111,57 +115,61 @@ def update_memory(call: Call) -> Reply:
     return Reply(f"{text}\n{fence_quotes([quote_item(after)])}", content)
 
 
-_RETRY_REMEDY = "call forget again without a token, show the user what would go, and use its token"
+_RETRY_REMEDY = "call forget again without a token, show the user the preview, and use its token"
 
 
 def forget(call: Call) -> Reply:
     """Handle `forget`: preview what would go or, with the preview's token, forget it."""
-    told, memory = call.told, call.memory
-    if bool(told.get("ids")) == bool(told.get("sweep")):
-        raise Refused("name what to forget", remedy="give ids, or sweep: true, not both")
-    if told.get("sweep"):
-        if told.get("erase"):
-            raise Refused("a sweep never erases", remedy="leave out erase, or give ids")
-        return _sweep(call, told.get("token"))
-    ids = list(dict.fromkeys(get_visible(memory, item_id).id for item_id in told["ids"]))
-    erase = told.get("erase", False)
-    would = memory.forget(*ids, erase=erase, preview=True)
-    token = _preview_token(memory, would, erase=erase)
-    if "token" not in told:
-        return _preview_reply(would, token, erase=erase)
-    if told["token"] != token:
-        raise Refused("things are not as they were shown with that token", remedy=_RETRY_REMEDY)
-    going = [item.id for item in would.items]
-    reason = told.get("reason") or "forgotten"
-    if going:
-        would = memory.forget(*going, erase=erase, reason=reason)
-    return _done_reply(would, erase=erase)
+    arguments, memory = call.arguments, call.memory
+    if bool(arguments.get("ids")) == bool(arguments.get("sweep")):
+        raise Refused("nothing to forget", remedy="give either ids or sweep: true")
+    if arguments.get("sweep"):
+        if arguments.get("erase"):
+            raise Refused("a sweep cannot erase", remedy="omit erase, or give ids")
+        return _sweep(call, arguments.get("token"))
+    ids = list(dict.fromkeys(get_visible(memory, item_id).id for item_id in arguments["ids"]))
+    erase = arguments.get("erase", False)
+    forgotten = memory.forget(*ids, erase=erase, preview=True)
+    token = _preview_token(memory, forgotten, erase=erase)
+    if "token" not in arguments:
+        return _preview_reply(forgotten, token, erase=erase)
+    if arguments["token"] != token:
+        raise Refused(
+            "the memories changed since the preview with that token", remedy=_RETRY_REMEDY
+        )
+    ids_to_forget = [item.id for item in forgotten.items]
+    reason = arguments.get("reason") or "forgotten"
+    if ids_to_forget:
+        forgotten = memory.forget(*ids_to_forget, erase=erase, reason=reason)
+    return _done_reply(forgotten, erase=erase)
 
 
 def _preview_token(memory: Memory, forgotten: Forgotten, *, erase: bool) -> str:
     """Return a token for exactly this preview: these revisions and all that goes with them."""
     going = sorted((item.id, item.rev) for item in (*forgotten.items, *forgotten.derived))
-    told = (
+    fingerprint = (
         memory.store.space,
         erase,
         going,
         sorted(forgotten.quarantined),
         sorted(forgotten.restored),
     )
-    return hashlib.sha256(repr(told).encode()).hexdigest()[:12]
+    return hashlib.sha256(repr(fingerprint).encode()).hexdigest()[:12]
 
 
 def _preview_reply(forgotten: Forgotten, token: str, *, erase: bool) -> Reply:
-    doing = "erased for good" if erase else "forgotten"
+    doing = "erased permanently" if erase else "forgotten"
     count = len(forgotten.items) + len(forgotten.derived)
-    lines = [f"Nothing was changed. {count} would be {doing}; token: {token}"]
-    lines += [f"stays: {item_id}, {why}" for item_id, why in forgotten.kept]
+    lines = [
+        f"Nothing changed yet. Would be {doing}: {count}. To confirm, repeat with token: {token}"
+    ]
+    lines += [f"kept: {item_id}, {why}" for item_id, why in forgotten.kept]
     quotes = [quote_item(item) for item in forgotten.items]
-    quotes += [quote_item(item, "made from it") for item in forgotten.derived]
+    quotes += [quote_item(item, "derived from it") for item in forgotten.derived]
     lines += [f"would be quarantined: {item_id}" for item_id in forgotten.quarantined]
-    lines += [f"would come back: {item_id}" for item_id in forgotten.restored]
+    lines += [f"would be restored: {item_id}" for item_id in forgotten.restored]
     if not forgotten.items:
-        lines[0] = "Nothing would go."
+        lines[0] = "Nothing would be forgotten."
     return Reply(
         "\n".join([*lines, fence_quotes(quotes, max_chars=SNIPPET_CHARS)]).strip(),
         _forget_content(forgotten, done=False, token=token if forgotten.items else None),
@@ -171,10 +179,10 @@ def _preview_reply(forgotten: Forgotten, token: str, *, erase: bool) -> Reply:
 def _done_reply(forgotten: Forgotten, *, erase: bool) -> Reply:
     ids = " ".join(item.id for item in (*forgotten.items, *forgotten.derived))
     if not ids:
-        return Reply("Nothing went.", _forget_content(forgotten, done=False))
-    far = "".join(f"\nout of reach: {place}" for place in _out_of_reach(forgotten))
-    told = f"erased {ids}{far}" if erase else f"forgotten {ids}; it can be brought back"
-    return Reply(told, _forget_content(forgotten, done=True))
+        return Reply("Nothing was forgotten.", _forget_content(forgotten, done=False))
+    far = "".join(f"\ncopies may remain in: {place}" for place in _out_of_reach(forgotten))
+    text = f"erased {ids}{far}" if erase else f"forgotten {ids}; undo restores it"
+    return Reply(text, _forget_content(forgotten, done=True))
 
 
 def _out_of_reach(forgotten: Forgotten) -> tuple[str, ...]:
@@ -187,7 +195,7 @@ def _forget_content(forgotten: Forgotten, *, done: bool, token: str | None = Non
         done=done,
         token=token,
         memories=[
-            # What was erased is not repeated by the answer that says so.
+            # The answer must not repeat what was erased.
             {"id": item.id, "text": None if erased else item.text}
             for item in forgotten.items
         ],
@@ -199,10 +207,10 @@ def _forget_content(forgotten: Forgotten, *, done: bool, token: str | None = Non
     )
 
 
-def _reply_content(**told: Any) -> Json:
+def _reply_content(**fields: Any) -> Json:
     lists: Json = {name: [] for name in ("memories", "kept", "derived", "quarantined", "restored")}
     usual: Json = {"token": None, "run": None, "left_out": 0, "out_of_reach": []}
-    return lists | {"notice": NOTICE} | usual | told
+    return lists | {"notice": NOTICE} | usual | fields
 
 
 def _sweep(call: Call, token: str | None) -> Reply:
@@ -216,13 +224,17 @@ def _sweep(call: Call, token: str | None) -> Reply:
         ]
         shown = [{"id": item.id, "text": item.text} for item in items]
         left_out = len(ids) - len(items)
-        told = f"Nothing was changed. {len(ids)} would be forgotten; token: {report.plan.token}"
+        summary = (
+            f"Nothing changed yet. Would be forgotten: {len(ids)}. "
+            f"To confirm, repeat with token: {report.plan.token}"
+        )
         if not ids:
-            told = "Nothing is ripe for forgetting."
+            summary = "Nothing to forget: no memory is long unused and unimportant."
         if left_out:
-            told += f"\n{left_out} of them are not shown."
+            summary += f"\n{left_out} of them not shown."
+        quotes = fence_quotes([quote_item(item) for item in items], max_chars=SNIPPET_CHARS)
         return Reply(
-            f"{told}\n{fence_quotes([quote_item(item) for item in items], max_chars=SNIPPET_CHARS)}".strip(),
+            f"{summary}\n{quotes}".strip(),
             _reply_content(
                 done=False,
                 token=report.plan.token if ids else None,
@@ -233,9 +245,11 @@ def _sweep(call: Call, token: str | None) -> Reply:
     report = memory.maintain("forget", token=token)
     gone = [item_id for done in report.done for item_id in done.ended]
     return Reply(
-        f"forgotten {len(gone)}; undo with {report.run} brings them back",
+        f"forgotten: {len(gone)}. To restore them, call undo with id {report.run}.",
         _reply_content(
-            done=bool(gone), run=report.run, memories=[{"id": one, "text": None} for one in gone]
+            done=bool(gone),
+            run=report.run,
+            memories=[{"id": gone_id, "text": None} for gone_id in gone],
         ),
     )
 

@@ -99,7 +99,7 @@ def test_the_front_says_it_without_a_handshake(capabilities: dict[str, Any]) -> 
         there = anyio.run(lambda told=asked: by_library(*told))
 
         assert here == there
-        assert front.opening == first
+        assert front.first_request_id == first
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,8 @@ def test_lines_are_answered_once_and_handed_on_once() -> None:
         os.fdopen(to_us, "wb") as we,
         os.fdopen(from_us, "rb") as heard,
     ):
-        lines = StdioBridge(Pipe(reading, writing), EarlyHandshake(OFFER), request_stop=left.append)
-        lines.begin()
+        lines = StdioBridge(Pipe(reading, writing), EarlyHandshake(OFFER), exit_process=left.append)
+        lines.start()
         we.write(
             greeting(HANDSHAKE_VERSIONS[0]) + line("tools/list", number=2) + line("ping", number=3)
         )
@@ -195,7 +195,7 @@ def test_lines_are_answered_once_and_handed_on_once() -> None:
         we.write(line("tools/list", number=4))
         we.flush()
         after = json.loads(lines.read())
-        lines.end()
+        lines.finish()
         we.close()
         assert lines.read() == ""
 
@@ -218,15 +218,15 @@ def test_an_opening_that_the_library_refuses(greeted: bool) -> None:
         os.fdopen(to_us, "wb") as we,
         os.fdopen(from_us, "rb") as heard,
     ):
-        lines = StdioBridge(Pipe(reading, writing), EarlyHandshake(OFFER), request_stop=left.append)
-        lines.begin()
+        lines = StdioBridge(Pipe(reading, writing), EarlyHandshake(OFFER), exit_process=left.append)
+        lines.start()
         we.write(opening)
         we.flush()
         assert "result" in json.loads(heard.readline())
         lines.write('{"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "no"}}\n')
         lines.write('{"jsonrpc": "2.0", "id": 2, "result": {}}\n')
         assert json.loads(heard.readline())["id"] == 2
-        lines.end()
+        lines.finish()
 
     assert left == ([1] if greeted else [])
 
@@ -238,8 +238,8 @@ def test_calls_that_do_not_end_do_not_keep_the_process() -> None:
     out = os.open(os.devnull, os.O_WRONLY)
     with os.fdopen(come, "rb") as reading, os.fdopen(out, "wb") as writing:
         StdioBridge(
-            Pipe(reading, writing), EarlyHandshake(OFFER), request_stop=lambda _: gone.set()
-        ).begin()
+            Pipe(reading, writing), EarlyHandshake(OFFER), exit_process=lambda _: gone.set()
+        ).start()
         os.close(to_us)
 
         assert gone.wait(5)

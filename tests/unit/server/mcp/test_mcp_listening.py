@@ -20,8 +20,8 @@ from bethink.server.listener import TimeoutProtocol, bind_socket
 class Quick(TimeoutProtocol):
     """The same, with little patience."""
 
-    within_s = 0.3
-    taken_within_s = 0.5
+    head_timeout_s = 0.3
+    send_timeout_s = 0.5
 
 
 LARGE = 32 << 20
@@ -146,9 +146,9 @@ def test_who_takes_the_answer_slowly_gets_it(port: int) -> None:
 
 def test_an_address_of_somebody_else_is_told() -> None:
     """In the system's own words."""
-    with pytest.raises(BadSetting, match="cannot be listened at"):
+    with pytest.raises(BadSetting, match="cannot be bound"):
         bind_socket(Address("192.0.2.1", 0))
-    with pytest.raises(BadSetting, match="cannot be listened at"):
+    with pytest.raises(BadSetting, match="cannot be bound"):
         bind_socket(Address("no such host", 0))
 
 

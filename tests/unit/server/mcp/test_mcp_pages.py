@@ -26,8 +26,8 @@ LONG = "A long story about the deploy key, told at length. " * 60
 def ask(memory: Memory, name: str, *, whole: bool = False, **told: Any) -> Reply:
     """A tool's answer as a model gets it or, ``whole``, as a program does."""
     tool = TOOLS.get(name, LINKS)
-    call = Call(memory, validate_arguments(told, tool.takes), whole=whole)
-    reply = tool.whole(call) if whole else tool(call)
+    call = Call(memory, validate_arguments(told, tool.input_schema), for_program=whole)
+    reply = tool.run_untruncated(call) if whole else tool(call)
     Draft202012Validator(tool.output_schema).validate(reply.content)
     return reply
 
@@ -52,8 +52,8 @@ def test_a_history_comes_from_its_end(memory: Memory) -> None:
     numbers = [[one["rev"] for one in page.content["revisions"]] for page in (last, before, first)]
     assert numbers == [list(range(16, 26)), list(range(4, 16)), [1, 2, 3]]
     assert [page.content["left_out"] for page in (last, before, first, none)] == [15, 3, 0, 0]
-    assert "15 older left out, which offset 10 gets" in last.text
-    assert "3 older left out, which offset 22 gets" in before.text
+    assert "15 older entries not shown; get them with offset 10" in last.text
+    assert "3 older entries not shown; get them with offset 22" in before.text
     assert "left out" not in first.text
     assert none.content["revisions"] == []
 
@@ -106,7 +106,7 @@ def test_a_timeline_is_cut_from_its_ends(memory: Memory) -> None:
     shown = [one["id"] for one in told.content["memories"]]
     assert shown == ids[10:30]
     assert told.content["left_out"] == 21
-    assert "21 further away left out" in told.text
+    assert "21 not shown; call timeline" in told.text
     assert len(program.content["memories"]) == 41
 
 
@@ -122,7 +122,7 @@ def test_a_thread_comes_from_its_end(memory: Memory) -> None:
     pages = [page.content["threads"][0] for page in (last, before)]
     assert [[one["item"] for one in page["members"]] for page in pages] == [ids[25:], ids[:25]]
     assert [page.content["left_out"] for page in (last, before)] == [25, 0]
-    assert "25 older left out, which offset 20 gets" in last.text
+    assert "25 older entries not shown; get them with offset 20" in last.text
     assert "Key 44 was rotated" in last.text
     assert (listed["more"], listed["threads"][0]["memories"]) == (False, 45)
     assert len(listed["threads"][0]["members"]) == 20
@@ -138,11 +138,11 @@ def test_more_threads_are_announced(memory: Memory) -> None:
         some, last = ask(memory, tool, limit=3), ask(memory, tool, limit=3, offset=3)
 
         assert (len(some.content[under]), some.content["more"]) == (3, True)
-        assert "There are more: offset 3" in some.text
+        assert "There are more; get them with offset 3" in some.text
         assert (len(last.content[under]), last.content["more"]) == (1, False)
     with pytest.raises(NotFound) as caught:
         ask(memory, "threads", id="thread-nowhere")
-    assert "lists them" in caught.value.remedy
+    assert "to list them" in caught.value.remedy
 
 
 def test_a_tree_of_insights_is_cut_from_below(memory: Memory) -> None:
@@ -164,11 +164,11 @@ def test_a_tree_of_insights_is_cut_from_below(memory: Memory) -> None:
     shown = tree.content["insights"][0]["below"]
     assert 5 < len(shown) < 25
     assert tree.content["left_out"] == 60 - len(shown)
-    assert f"{60 - len(shown)} further down left out, which offset {len(shown) + 1}" in tree.text
+    assert f"{60 - len(shown)} lower ones not shown; get them with offset {len(shown) + 1}" in tree.text
     assert len(dumps(tree.content)) < 2.5 * MODEL_BUDGET_CHARS
     assert (len(program["insights"][0]["below"]), program["left_out"]) == (60, 0)
     assert [branch["id"] for branch in one.content["insights"]] == [leaves[-1]]
-    with pytest.raises(NotFound, match="is no insight"):
+    with pytest.raises(NotFound, match="is not an insight"):
         ask(memory, "insights", id=memory.remember("No insight at all").id)
 
 
@@ -237,7 +237,7 @@ def test_links_come_in_pages(memory: Memory) -> None:
 @pytest.mark.parametrize("whole", [True, False])
 def test_one_always_fits(memory: Memory, *, whole: bool) -> None:
     """However large it is; and of none there is none."""
-    call = Call(memory, {}, whole=whole)
+    call = Call(memory, {}, for_program=whole)
 
     assert count_fitting(call, [1 << 40, 1]) == 1
     assert count_fitting(call, []) == 0

@@ -90,12 +90,12 @@ def test_it_judges_as_json_schema_does(given_: dict[str, Any]) -> None:
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
 def test_schemas_are_schemas(tool: Any) -> None:
     """Input and output, by the standard; an argument never names a space."""
-    Draft202012Validator.check_schema(tool.takes)
+    Draft202012Validator.check_schema(tool.input_schema)
     Draft202012Validator.check_schema(tool.output_schema)
 
-    assert "space" not in tool.takes["properties"]
-    assert tool.takes["additionalProperties"] is False
-    assert all("description" in part for part in tool.takes["properties"].values())
+    assert "space" not in tool.input_schema["properties"]
+    assert tool.input_schema["additionalProperties"] is False
+    assert all("description" in part for part in tool.input_schema["properties"].values())
 
 
 def test_seven_tools_unless_more_are_asked_for() -> None:

@@ -58,7 +58,7 @@ class Given(MemoryLoader):
     def __init__(self, memory: Memory) -> None:
         super().__init__(memory.settings)
         self._given = memory
-        self._load()
+        self._load_model()
 
     def _open(self) -> Memory:
         return self._given
@@ -68,8 +68,8 @@ BEGUN, GIVEN_UP = Event(), Event()
 FINISHED: list[str] = []
 BARE: Any = (arguments_schema({}), object_schema({}), "")
 OWN = {
-    "broken": Broken("broken", "Broken", "Fails.", *BARE, reads=True),
-    "endless": Endless("endless", "Endless", "Waits.", *BARE, reads=True),
+    "broken": Broken("broken", "Broken", "Fails.", *BARE, read_only=True),
+    "endless": Endless("endless", "Endless", "Waits.", *BARE, read_only=True),
     "careful": Careful("careful", "Careful", "Writes.", *BARE),
 }
 
@@ -138,7 +138,7 @@ def test_a_store_that_cannot_be_opened_is_told_to_who_asks(tmp_path: Path) -> No
     (tmp_path / "spaces").mkdir()
     (tmp_path / "spaces" / "broken.db").write_text("not a database, whatever its name says " * 50)
     opening = MemoryLoader(Settings(space="broken", data_dir=tmp_path), read_wait_s=5)
-    opening.begin()
+    opening.start()
 
     async def run() -> None:
         async with Client(make_server(ServerManifest(TOOLS), opening)) as client:
@@ -231,12 +231,12 @@ class Using(MemoryLoader):
     def __init__(self, used: Used) -> None:
         super().__init__(Settings())
         self.used = used
-        self._load()
+        self._load_model()
 
     def _open(self) -> Any:
         return self.used
 
-    def _load(self) -> None:
+    def _load_model(self) -> None:
         self._memory()
 
 

@@ -35,7 +35,7 @@ def asker(memory: Memory, **more: Any) -> Ask:
 
     def ask(name: str, **told: Any) -> Reply:
         tool = TOOLS[name]
-        reply = tool(Call(memory, validate_arguments(told, tool.takes), **more))
+        reply = tool(Call(memory, validate_arguments(told, tool.input_schema), **more))
         Draft202012Validator(tool.output_schema).validate(reply.content)
         dumps(reply.content).encode("utf-8")
         reply.text.encode("utf-8")
@@ -103,7 +103,7 @@ def test_the_budget_holds_and_what_is_left_out_is_said(
             break
         # Who is given the text alone can go on as well.
         way = f"offset {told['returned']}" if is_first else f"cursor {cursor}"
-        assert f"{told['left_out']} left out, which {way} gets" in page.text
+        assert f"{told['left_out']} not shown, get them with {way}" in page.text
         assert told["left_out"] == whole.content["returned"] - len(seen)
 
     assert sorted(seen) == sorted(hit["id"] for hit in whole.content["memories"])
@@ -121,7 +121,7 @@ def test_the_budget_counts_every_label(ask: Ask, memory: Memory) -> None:
                    offset=reply.content["returned"])  # fmt: skip
 
         assert tokens * 0.7 < memory.embedder.count_tokens(reply.text) <= tokens
-        assert f"which offset {reply.content['returned']} gets" in reply.text
+        assert f"get them with offset {reply.content['returned']}" in reply.text
         found = [{hit["id"] for hit in one.content["memories"]} for one in (reply, more)]
         assert found[0].isdisjoint(found[1])
 
@@ -186,7 +186,7 @@ def test_a_correction_keeps_the_id_and_the_past(ask: Ask) -> None:
     assert (after["id"], after["rev"], after["changed"]) == (item, 2, ["text"])
     assert texts == ["Releases are cut on Tuesdays", "Releases are cut on Thursdays"]
     assert back["text"] == "Releases are cut on Tuesdays"
-    with pytest.raises(Refused, match="nothing is to be changed"):
+    with pytest.raises(Refused, match="nothing to change"):
         ask("update_memory", id=item)
 
 
@@ -199,7 +199,7 @@ def test_a_correction_made_twice_is_made_once(ask: Ask, memory: Memory) -> None:
 
     assert (first.content["rev"], first.content["changed"]) == (2, ["text"])
     assert (again.content["rev"], again.content["changed"]) == (2, [])
-    assert "says so already" in again.text
+    assert "already has these values" in again.text
     assert len(memory.history(stored["id"])) == 2
 
 
@@ -219,9 +219,9 @@ def test_forgetting_takes_two_steps(ask: Ask, memory: Memory, erase: bool) -> No
     item = ask("remember", text="Releases are cut on Tuesdays").content["id"]
 
     shown = ask("forget", ids=[item], erase=erase).content
-    with pytest.raises(Refused, match="not as they were shown"):
+    with pytest.raises(Refused, match="changed since the preview"):
         ask("forget", ids=[item], erase=not erase, token=shown["token"])
-    with pytest.raises(Refused, match="not as they were shown"):
+    with pytest.raises(Refused, match="changed since the preview"):
         ask("forget", ids=[item], erase=erase, token="0" * 12)
     still = ask("recall", query="when are releases cut?").content["returned"]
     done = ask("forget", ids=[item], erase=erase, token=shown["token"])
@@ -241,7 +241,7 @@ def test_a_token_is_for_what_was_shown(ask: Ask) -> None:
     token = ask("forget", ids=[item]).content["token"]
     ask("update_memory", id=item, text="Releases are cut on Thursdays")
 
-    with pytest.raises(Refused, match="not as they were shown"):
+    with pytest.raises(Refused, match="changed since the preview"):
         ask("forget", ids=[item], token=token)
 
 
@@ -304,7 +304,7 @@ def test_entities_files_and_the_rest_answer(noted: Ask, memory: Memory) -> None:
     assert noted("explain", query="deploy key").content["details"]["steps"]
     assert noted("explain", id=item).content["about"] == "origin"
     assert noted("note_edit", path="src/app.py").content == {"new": 1, "known": 0}
-    with pytest.raises(Refused, match="what to explain"):
+    with pytest.raises(Refused, match="nothing to explain"):
         noted("explain")
 
 
@@ -453,7 +453,7 @@ def test_resources_and_prompts_read(memory: Memory, noted: Ask) -> None:
         with pytest.raises(BethinkError):
             read_resource(uri, memory)
     for name, prompt in PROMPTS.items():
-        assert render_prompt(name, dict.fromkeys(prompt.takes, "deploy key"), lambda: memory)
+        assert render_prompt(name, dict.fromkeys(prompt.arguments, "deploy key"), lambda: memory)
     with pytest.raises(Refused):
         render_prompt("begin", {}, lambda: memory)
     with pytest.raises(Refused):
@@ -474,7 +474,7 @@ def test_a_server_belongs_to_its_hosts_project(tmp_path: Path) -> None:
     assert project_space(project).startswith("one-")
     assert named.space == "other"
     assert (found.actor, mine.actor) == ("mcp", "me")
-    with pytest.raises(BadSetting, match="no folder"):
+    with pytest.raises(BadSetting, match="not a directory"):
         settings_for(None, env | {"CLAUDE_PROJECT_DIR": "${workspaceFolder}"})
 
 
@@ -520,7 +520,7 @@ def test_a_model_that_loads_long_delays_nothing(embedder: Embedder, ready: threa
     slow = Slow(embedder, ready)
     with Memory.open(":memory:", embedder=slow, clock=FixedClock(NOW)) as memory:  # type: ignore[arg-type]
         opening = OpeningSlowly(memory)
-        opening.begin()
+        opening.start()
         cold = asker(opening.memory())
 
         stored = cold("remember", text="The deploy key lives in vault B").content

@@ -59,9 +59,9 @@ def test_every_argument_is_described_once(way: Any) -> None:
     named += body.get("schema", {}).get("properties", {})
     meant = [way.aliases.get(name, name) for name in named]
 
-    assert sorted(meant) == sorted(way.tool.takes["properties"])
+    assert sorted(meant) == sorted(way.tool.input_schema["properties"])
     assert body.get("schema", {}).get("required", []) == [
-        name for name in way.tool.takes.get("required", ()) if body and name not in way.path_params
+        name for name in way.tool.input_schema.get("required", ()) if body and name not in way.path_params
     ]
     assert way.tool.name in POLICY
 

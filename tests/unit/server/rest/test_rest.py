@@ -493,7 +493,7 @@ def test_a_bug_is_told_by_its_kind_alone(
         return await client.get("/v1/stats")
 
     with caplog.at_level(logging.DEBUG):
-        answer = talk(served(memory, make_door(callers), ways=own(Broken)), conversation)
+        answer = talk(served(memory, make_door(callers), tool_routes=own(Broken)), conversation)
 
     assert answer.status_code == 500
     assert "KeyError" in answer.json()["error"]["message"]
@@ -510,7 +510,7 @@ def test_a_question_that_takes_too_long_is_given_up(memory: Memory, callers: Cal
         finally:
             GIVEN_UP.set()
 
-    app = served(memory, make_door(callers), ways=own(Endless), within_s=0.05)
+    app = served(memory, make_door(callers), tool_routes=own(Endless), timeout_s=0.05)
     answer = talk(app, conversation)
 
     assert answer.status_code == 503
@@ -524,7 +524,7 @@ def test_an_argument_stands_in_one_place(memory: Memory, callers: Callers) -> No
     async def conversation(client: httpx.AsyncClient) -> None:
         twice = await client.patch(f"/v1/memories/{item}", json={"id": item, "topic": "x"})
         assert twice.status_code == 422
-        assert "stands in the path" in twice.json()["error"]["message"]
+        assert "already in the path" in twice.json()["error"]["message"]
         mixed = await client.post("/v1/memories?text=x", json={"text": "y"})
         assert mixed.status_code == 400
 

@@ -18,13 +18,13 @@ EXTENSION = "io.modelcontextprotocol/ui"
 VIEW_META: Json = {"ui": {"prefersBorder": True}}
 VIEW_RESOURCE: Json = {
     "name": "recall-view",
-    "title": "What was recalled",
+    "title": "Recalled memories",
     "uri": URI,
-    "description": "An answer of recall to look at: scores, reasons, where each comes from.",
+    "description": "A page that displays a recall answer: scores, reasons, sources.",
     "mimeType": MIME,
     "_meta": VIEW_META,
 }
-EVIDENCE_KEY = "bethink/evidence"  # in the `_meta` of an answer: for the view, not for a model
+EVIDENCE_KEY = "bethink/evidence"  # key in the `_meta` of an answer: for the view, not for a model
 _CSP = (
     "default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none'; "
     "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -34,8 +34,8 @@ _CSP = (
 def client_supports_views(capabilities: Mapping[str, object]) -> bool:
     """Check whether a client's capabilities include this kind of view."""
     extensions = capabilities.get("extensions")
-    told = extensions.get(EXTENSION) if isinstance(extensions, Mapping) else None
-    kinds = told.get("mimeTypes") if isinstance(told, Mapping) else None
+    settings = extensions.get(EXTENSION) if isinstance(extensions, Mapping) else None
+    kinds = settings.get("mimeTypes") if isinstance(settings, Mapping) else None
     return isinstance(kinds, list | tuple) and MIME in kinds
 
 

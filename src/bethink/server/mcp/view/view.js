@@ -1,4 +1,4 @@
-// Draws an answer of recall. What a memory says only ever becomes text.
+// Renders an answer of recall. The text of a memory is only ever inserted as text.
 const EVIDENCE = "bethink/evidence";
 const SHOWN = 700; // characters of a memory before it is cut
 const SIGNS = { add: "+", times: "×", set: "=", seen: "·" };
@@ -6,13 +6,13 @@ const TRUST = ["unknown source", "imported or by a tool", "user or agent", "the 
 const FILTERS = ["entity", "kind", "layer", "band", "topic", "tag", "since", "until", "as_of", "profile"];
 const EMPTY = {
   nothing_stored: "Nothing is stored here yet.",
-  nothing_matched: "I know nothing about that.",
-  below_gate: "I know nothing about that.",
+  nothing_matched: "Nothing relevant is stored.",
+  below_gate: "Nothing relevant is stored.",
 };
 const REASONS = new Map([
-  ["content_match_fts", "shares words"], ["content_match_dual", "shares words, as asked"],
-  ["content_substring", "holds the phrase"], ["entity_name_match", "names it"],
-  ["meaning_match", "near in meaning"], ["time_match", "of that time"],
+  ["content_match_fts", "matches words"], ["content_match_dual", "matches words and word parts"],
+  ["content_substring", "contains the phrase"], ["entity_name_match", "matches the entity"],
+  ["meaning_match", "similar in meaning"], ["time_match", "matches the time"],
 ]);
 const SIDES = { contradicts: ["contradicts", "is contradicted by"], supersedes: ["corrects", "is corrected by"] };
 
@@ -20,8 +20,8 @@ const seen = { input: {}, hits: [], evidence: {}, result: null, cursor: null, le
 const host = { tools: false, locale: undefined, timeZone: undefined };
 const at = (id) => document.getElementById(id);
 
-// An element with text and elements in it. Nothing here reads markup.
-function made(tag, about, ...inside) {
+// Creates an element with text and child elements; never parses markup.
+function createElement(tag, about, ...inside) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(about ?? {})) {
     if (value !== null && value !== undefined) element.setAttribute(name, String(value));
@@ -32,10 +32,10 @@ function made(tag, about, ...inside) {
 
 const list = (value) => (Array.isArray(value) ? value : []);
 const number = (value) => (typeof value === "number" && Number.isFinite(value) ? value : 0);
-const chip = (text, kind) => made("span", { class: kind ? `chip ${kind}` : "chip", dir: "auto" }, String(text));
+const chip = (text, kind) => createElement("span", { class: kind ? `chip ${kind}` : "chip", dir: "auto" }, String(text));
 
 function button(text, act) {
-  const element = made("button", { type: "button" }, text);
+  const element = createElement("button", { type: "button" }, text);
   element.addEventListener("click", act);
   return element;
 }
@@ -47,27 +47,27 @@ function card(hit, { place, best, miss = false }) {
   parts.push(...list(hit.relations).map(relation));
   if (miss) parts.push(whyNot(hit.id));
   else parts.push(arithmetic(hit));
-  return made("article", { "aria-label": `Memory ${place || "not returned"}` }, ...parts);
+  return createElement("article", { "aria-label": `Memory ${place || "not returned"}` }, ...parts);
 }
 
 function head(hit, place, best) {
   const share = best > 0 ? Math.max(0, Math.min(1, number(hit.score) / best)) : 0;
   const score = number(hit.score).toFixed(3);
-  const meter = made("div", {
+  const meter = createElement("div", {
     class: "meter", role: "meter", "aria-label": "score", "aria-valuemin": 0,
     "aria-valuemax": Math.max(best, number(hit.score)), "aria-valuenow": score, "aria-valuetext": score,
-  }, made("div", { class: "bar" }));
+  }, createElement("div", { class: "bar" }));
   meter.firstChild.style.width = `${(100 * share).toFixed(1)}%`;
-  return made("div", { class: "head" }, made("span", { class: "place" }, place ? `${place}` : "–"), meter,
-    made("span", { class: "score" }, score));
+  return createElement("div", { class: "head" }, createElement("span", { class: "place" }, place ? `${place}` : "–"), meter,
+    createElement("span", { class: "score" }, score));
 }
 
-function words(told) {
-  const text = String(told ?? "");
-  const shown = made("p", { class: "text", dir: "auto" }, text.slice(0, SHOWN));
+function words(value) {
+  const text = String(value ?? "");
+  const shown = createElement("p", { class: "text", dir: "auto" }, text.slice(0, SHOWN));
   if (text.length <= SHOWN) return shown;
   shown.append("… ");
-  shown.append(button("all of it", () => shown.replaceChildren(text)));
+  shown.append(button("show all", () => shown.replaceChildren(text)));
   return shown;
 }
 
@@ -84,9 +84,9 @@ function facts(hit) {
     hit.status && hit.status !== "active" ? chip(hit.status, "warn") : null,
     ...list(hit.flags).map((flag) => chip(`flagged: ${flag}`, "warn")),
     ...list(hit.reasons).map((reason) => chip(REASONS.get(reason) ?? String(reason).replaceAll("_", " "), "reason")),
-    made("code", { class: "id" }, String(hit.id)),
+    createElement("code", { class: "id" }, String(hit.id)),
   ];
-  return made("p", { class: "chips" }, ...chips);
+  return createElement("p", { class: "chips" }, ...chips);
 }
 
 function day(when) {
@@ -100,19 +100,19 @@ function day(when) {
     if (!(error instanceof RangeError)) throw error;
     shown = String(when).slice(0, 10); // a locale or time zone that this browser does not know
   }
-  return made("time", { class: "chip", datetime: moment.toISOString(), title: String(when) }, shown);
+  return createElement("time", { class: "chip", datetime: moment.toISOString(), title: String(when) }, shown);
 }
 
-function relation(told) {
-  const side = SIDES[told.type]?.[told.inbound ? 1 : 0] ?? String(told.type);
-  return made("p", { class: "relation", dir: "auto" }, made("strong", null, side), " ",
-    made("code", { class: "id" }, String(told.other)), ` ${told.text}`);
+function relation(link) {
+  const side = SIDES[link.type]?.[link.inbound ? 1 : 0] ?? String(link.type);
+  return createElement("p", { class: "relation", dir: "auto" }, createElement("strong", null, side), " ",
+    createElement("code", { class: "id" }, String(link.other)), ` ${link.text}`);
 }
 
 // --- Why ----------------------------------------------------------------------------------
 
 function arithmetic(hit) {
-  const details = made("details", null, made("summary", null, "Why this score"));
+  const details = createElement("details", null, createElement("summary", null, "Why this score"));
   details.addEventListener("toggle", async () => {
     if (!details.open || details.dataset.drawn) return;
     details.dataset.drawn = "yes";
@@ -124,14 +124,14 @@ function arithmetic(hit) {
 async function reasons(hit) {
   const own = seen.evidence[hit.id];
   if (Array.isArray(own)) return table(own);
-  if (!host.tools) return made("p", { class: "quiet" }, "This host passes no reasons on; ask explain.");
-  return asked("explain", { ...asExplained(), id: hit.id }, (told) => {
-    const evidence = told.details?.evidence;
-    return Array.isArray(evidence) ? table(evidence) : made("pre", { dir: "auto" }, String(told.explanation));
+  if (!host.tools) return createElement("p", { class: "quiet" }, "This host does not pass on the evidence; use the tool explain.");
+  return callTool("explain", { ...asExplained(), id: hit.id }, (answer) => {
+    const evidence = answer.details?.evidence;
+    return Array.isArray(evidence) ? table(evidence) : createElement("pre", { dir: "auto" }, String(answer.explanation));
   });
 }
 
-// The score as it grows, reason by reason: the same sums that ranked it.
+// The score after each piece of evidence: the same arithmetic that ranked it.
 function table(evidence) {
   let score = 0;
   const rows = evidence.map((one) => {
@@ -140,31 +140,31 @@ function table(evidence) {
     else if (one.op === "times") score *= value;
     else if (one.op === "set") score = value;
     const why = [one.why, one.via, one.rank ? `rank ${one.rank}` : ""].filter(Boolean).join(" · ");
-    return made("tr", { class: one.op === "seen" ? "quiet" : null },
-      made("td", { class: "sum" }, one.op === "seen" ? "" : score.toFixed(4)),
-      made("td", { class: "sum" }, `${SIGNS[one.op] ?? ""} ${value.toFixed(4)}`),
-      made("td", null, String(one.by)), made("td", { dir: "auto" }, why));
+    return createElement("tr", { class: one.op === "seen" ? "quiet" : null },
+      createElement("td", { class: "sum" }, one.op === "seen" ? "" : score.toFixed(4)),
+      createElement("td", { class: "sum" }, `${SIGNS[one.op] ?? ""} ${value.toFixed(4)}`),
+      createElement("td", null, String(one.by)), createElement("td", { dir: "auto" }, why));
   });
-  const titles = ["score", "by", "what", "why"].map((title) => made("th", { scope: "col" }, title));
-  return made("div", { class: "wide" },
-    made("table", null, made("thead", null, made("tr", null, ...titles)), made("tbody", null, ...rows)));
+  const titles = ["score", "by", "what", "why"].map((title) => createElement("th", { scope: "col" }, title));
+  return createElement("div", { class: "wide" },
+    createElement("table", null, createElement("thead", null, createElement("tr", null, ...titles)), createElement("tbody", null, ...rows)));
 }
 
 function whyNot(id) {
   if (!host.tools) return null;
-  const place = made("div", { role: "status" });
+  const place = createElement("div", { role: "status" });
   const ask = button("Why not?", async () => {
     ask.disabled = true;
     place.replaceChildren(await missed(id));
     ask.disabled = false;
   });
-  return made("div", null, ask, place);
+  return createElement("div", null, ask, place);
 }
 
 function missed(id) {
-  return asked("explain", { ...asExplained(), id }, (told) => made("div", null,
-    made("pre", { dir: "auto" }, String(told.explanation)),
-    told.remedy ? made("p", null, `To bring it in: ${told.remedy}`) : null));
+  return callTool("explain", { ...asExplained(), id }, (answer) => createElement("div", null,
+    createElement("pre", { dir: "auto" }, String(answer.explanation)),
+    answer.remedy ? createElement("p", null, `To include it: ${answer.remedy}`) : null));
 }
 
 function asExplained() {
@@ -172,13 +172,13 @@ function asExplained() {
   return { query, ...(k ? { k } : {}), ...(profile ? { profile } : {}) };
 }
 
-// What a tool answers, drawn; or the sentence that says why it does not.
-async function asked(tool, args, draw) {
+// Calls a tool and renders its answer, or the message of its error.
+async function callTool(tool, args, draw) {
   try {
     const reply = await line.call(tool, args);
     return draw(reply.structuredContent ?? {});
   } catch (error) {
-    return made("p", { class: "warn" }, String(error.message));
+    return createElement("p", { class: "warn" }, String(error.message));
   }
 }
 
@@ -186,39 +186,39 @@ async function asked(tool, args, draw) {
 
 function drawInput(input) {
   seen.input = input && typeof input === "object" ? input : {};
-  at("question").textContent = String(seen.input.query || "") || "What is remembered";
+  at("question").textContent = String(seen.input.query || "") || "Memories";
   const filters = FILTERS.filter((name) => seen.input[name]);
-  at("asked").replaceChildren(...filters.map((name) => chip(`${name.replace("_", " ")}: ${seen.input[name]}`)));
+  at("filters").replaceChildren(...filters.map((name) => chip(`${name.replace("_", " ")}: ${seen.input[name]}`)));
 }
 
 function drawResult(result) {
-  const told = result.structuredContent;
-  if (result.isError || !told || !Array.isArray(told.memories)) {
-    // Another tool's result, or a host that passes texts alone.
+  const answer = result.structuredContent;
+  if (result.isError || !answer || !Array.isArray(answer.memories)) {
+    // Another tool's result, or a host that passes only text.
     if (result.isError || !seen.result) plain(result);
     return;
   }
-  seen.result = told;
-  seen.hits = told.memories;
+  seen.result = answer;
+  seen.hits = answer.memories;
   seen.evidence = result._meta?.[EVIDENCE] ?? {};
-  drawPage(told);
+  drawPage(answer);
   at("hits").replaceChildren();
   drawHits(seen.hits, 0);
-  drawNotes(told);
+  drawNotes(answer);
   at("missing").hidden = !(host.tools && seen.input.query);
 }
 
 function plain(result) {
-  at("status").textContent = result.isError ? "It failed." : "";
-  at("hits").replaceChildren(made("li", null, made("p", { class: "text", dir: "auto" }, textOf(result) || "No answer.")));
+  at("status").textContent = result.isError ? "The call failed." : "";
+  at("hits").replaceChildren(createElement("li", null, createElement("p", { class: "text", dir: "auto" }, textOf(result) || "No answer.")));
 }
 
-function drawPage(told) {
-  seen.cursor = told.cursor ?? null;
-  seen.leftOut = number(told.left_out);
+function drawPage(answer) {
+  seen.cursor = answer.cursor ?? null;
+  seen.leftOut = number(answer.left_out);
   const count = seen.hits.length;
-  const empty = EMPTY[told.status] ?? "I know nothing about that.";
-  at("status").textContent = count ? `${count} of ${count + seen.leftOut} memories, best first` : empty;
+  const empty = EMPTY[answer.status] ?? "Nothing relevant is stored.";
+  at("status").textContent = count ? `${count} of ${count + seen.leftOut} memories, best match first` : empty;
   at("status").className = count ? "" : "empty";
   at("filter").hidden = count < 2;
   at("more").hidden = !(host.tools && seen.cursor && seen.leftOut);
@@ -227,20 +227,20 @@ function drawPage(told) {
 
 function drawHits(hits, before) {
   const best = Math.max(0, ...seen.hits.map((hit) => number(hit.score)));
-  const cards = hits.map((hit, index) => made("li", null, card(hit, { place: before + index + 1, best })));
+  const cards = hits.map((hit, index) => createElement("li", null, card(hit, { place: before + index + 1, best })));
   at("hits").append(...cards);
   filter();
 }
 
-function drawNotes(told) {
+function drawNotes(answer) {
   const notes = [];
-  if (!seen.hits.length && told.reason) notes.push(made("p", { dir: "auto" }, String(told.reason)));
-  notes.push(...list(told.warnings).map((text) => made("p", { class: "warn", dir: "auto" }, String(text))));
-  notes.push(...list(told.degraded).map((part) =>
-    made("p", { class: "warn", dir: "auto" }, `Answered without ${part.part}: ${part.reason}`)));
-  const miss = told.nearest_miss;
+  if (!seen.hits.length && answer.reason) notes.push(createElement("p", { dir: "auto" }, String(answer.reason)));
+  notes.push(...list(answer.warnings).map((text) => createElement("p", { class: "warn", dir: "auto" }, String(text))));
+  notes.push(...list(answer.degraded).map((part) =>
+    createElement("p", { class: "warn", dir: "auto" }, `Answered without ${part.part}: ${part.reason}`)));
+  const miss = answer.nearest_miss;
   if (miss && !seen.hits.length) {
-    notes.push(made("h2", null, "The nearest, but not relevant enough"));
+    notes.push(createElement("h2", null, "Nearest miss, not relevant enough"));
     notes.push(card(miss, { best: Math.max(1, number(miss.score)), miss: true }));
   }
   at("notes").replaceChildren(...notes);
@@ -251,12 +251,12 @@ async function drawMore() {
   at("more").disabled = true;
   try {
     const reply = await line.call("recall", { ...input, cursor: seen.cursor });
-    const told = reply.structuredContent ?? {};
+    const answer = reply.structuredContent ?? {};
     const before = seen.hits.length;
     Object.assign(seen.evidence, reply._meta?.[EVIDENCE]);
-    seen.hits = [...seen.hits, ...list(told.memories)];
-    drawPage(told);
-    drawHits(list(told.memories), before);
+    seen.hits = [...seen.hits, ...list(answer.memories)];
+    drawPage(answer);
+    drawHits(list(answer.memories), before);
   } catch (error) {
     at("status").textContent = String(error.message);
   } finally {
@@ -265,16 +265,16 @@ async function drawMore() {
 }
 
 function filter() {
-  const wanted = at("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const terms = at("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
   let shown = 0;
   seen.hits.forEach((hit, index) => {
     const row = at("hits").children[index];
     if (!row) return;
     const about = [hit.id, hit.text, hit.kind, hit.topic, hit.source, hit.speaker].join(" ").toLowerCase();
-    row.hidden = !wanted.every((word) => about.includes(word));
+    row.hidden = !terms.every((word) => about.includes(word));
     shown += row.hidden ? 0 : 1;
   });
-  if (wanted.length) at("status").textContent = `${shown} of ${seen.hits.length} shown`;
+  if (terms.length) at("status").textContent = `${shown} of ${seen.hits.length} shown`;
   else if (seen.result) drawPage({ ...seen.result, cursor: seen.cursor, left_out: seen.leftOut });
 }
 
@@ -291,17 +291,17 @@ function dress(context) {
 }
 
 function watchSize() {
-  let told = "";
+  let lastSize = "";
   new ResizeObserver(() => {
     const box = document.documentElement.getBoundingClientRect();
     const size = { width: Math.ceil(box.width), height: Math.ceil(box.height) };
-    if (told === `${size.width} ${size.height}`) return;
-    told = `${size.width} ${size.height}`;
-    line.tell("ui/notifications/size-changed", size);
+    if (lastSize === `${size.width} ${size.height}`) return;
+    lastSize = `${size.width} ${size.height}`;
+    line.notify("ui/notifications/size-changed", size);
   }).observe(document.documentElement);
 }
 
-const line = lineTo(window, {
+const line = connectHost(window, {
   "ui/notifications/tool-input": (params) => drawInput(params.arguments),
   "ui/notifications/tool-input-partial": (params) => drawInput(params.arguments),
   "ui/notifications/tool-result": drawResult,
@@ -320,9 +320,9 @@ async function begin() {
   };
   at("why-not").addEventListener("click", askWhyNot);
   at("missed").addEventListener("keydown", (event) => (event.key === "Enter" ? askWhyNot() : null));
-  const told = await line.greet({ name: "bethink", version: "{version}" });
-  host.tools = Boolean(told.hostCapabilities?.serverTools);
-  dress(told.hostContext ?? {});
+  const reply = await line.initialize({ name: "bethink", version: "{version}" });
+  host.tools = Boolean(reply.hostCapabilities?.serverTools);
+  dress(reply.hostContext ?? {});
   watchSize();
 }
 
