@@ -46,7 +46,7 @@ _RELATION = re.compile(
     r"\[\[(?P<target>[^\[\]\n]{1,300})\]\][ \t]*(?:\((?P<context>[^()\n]*)\))?"
 )
 _CONTEXT = re.compile(r"(?P<text>.*\S)[ \t]*\((?P<context>[^()\n]+)\)")
-# Check boxes and times of a transcript look like categories.
+# Check boxes and transcript times look like categories.
 _NOT_A_CATEGORY = re.compile(r"[xX]?|\W|\d{1,3}:\d{2}(?::\d{2})?(?:[.,]\d{1,3})?")
 _PLAIN_TAG = re.compile(r"(?:^|(?<=\s))#[^\s#]+")
 
@@ -83,11 +83,11 @@ class BasicMemory:
                 yield Entry(file.name, file.text)
                 continue
             card = self._parse_card(file)
-            told = list(split_sections(card.note.body, card.note.lines_before))
-            yield from _observations(card, told)
-            for relation in _relations(told):
+            sections = list(split_sections(card.note.body, card.note.lines_before))
+            yield from _observations(card, sections)
+            for relation in _relations(sections):
                 yield _relation_entry(card, relation)
-            yield from _section_entries(card, told)
+            yield from _section_entries(card, sections)
 
     def links(self) -> Iterator[SourceLink]:
         """Yield an edge between two notes for every relation."""

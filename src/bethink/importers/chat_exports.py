@@ -52,7 +52,7 @@ from bethink.model import Draft
 ZIP_MAGIC = b"PK\x03\x04"
 MAX_BYTES = 16 << 30
 _MAX_MEMBERS = 100_000
-_MIN_BYTES_FOR_RATIO = 1 << 20  # bytes; a few lines of the same are no attack
+_MIN_BYTES_FOR_RATIO = 1 << 20  # bytes; small files may compress well without being an attack
 _ARCHIVE_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, LZMAError, StructError),
     *(EOFError, NotImplementedError, ValueError, OverflowError),
@@ -89,7 +89,7 @@ def is_zip(path: Path) -> bool:
 def conversation_files(folder: Path) -> list[Path]:
     """Return the files of an unpacked export that hold conversations, by name."""
     with os.scandir(folder) as found:
-        names = sorted(one.name for one in found if one.is_file(follow_symlinks=False))
+        names = sorted(path.name for path in found if path.is_file(follow_symlinks=False))
     return [folder / name for name in names if _CONVERSATIONS_NAME.fullmatch(name)]
 
 
@@ -119,10 +119,10 @@ def _conversation_members(archive: zipfile.ZipFile, name: str) -> list[zipfile.Z
     inside = archive.infolist()
     if len(inside) > _MAX_MEMBERS:
         raise TooLarge(name, limit=_MAX_MEMBERS, actual=len(inside), unit="files")
-    found = [one for one in inside if _CONVERSATIONS_NAME.fullmatch(one.filename)]
+    found = [member for member in inside if _CONVERSATIONS_NAME.fullmatch(member.filename)]
     if not found:
         raise Refused(f"there is no conversations.json in {name}")
-    return sorted(found, key=lambda one: one.filename)
+    return sorted(found, key=lambda member: member.filename)
 
 
 def _refuse_bomb(member: zipfile.ZipInfo) -> None:
@@ -144,7 +144,7 @@ def _translate_archive_errors(name: str) -> Iterator[None]:
     except _ARCHIVE_ERRORS as error:
         raise BadText(f"{name} cannot be unpacked: {error}") from error
     except OSError as error:
-        # What a place in the file that cannot be gone to comes to, or a broken bzip2.
+        # Raised for an invalid offset in the file, or damaged bzip2 data.
         if error.filename is not None or error.errno not in (None, EINVAL):
             raise
         raise BadText(f"{name} cannot be unpacked: it is damaged") from error
@@ -152,7 +152,7 @@ def _translate_archive_errors(name: str) -> Iterator[None]:
         # What zipfile raises for an archive with a password.
         if "password" not in str(error) and "encrypted" not in str(error):
             raise
-        raise BadText(f"{name} is locked by a password", remedy="unpack it first") from error
+        raise BadText(f"{name} is protected by a password", remedy="unpack it first") from error
 
 
 def _open_bounded(file: BinaryIO, name: str, gauge: ReadProgress) -> BinaryIO:
@@ -275,7 +275,7 @@ def message_entries(conversation: Conversation, messages: Iterable[Message]) -> 
 
 _ROLES: dict[str, Literal["user", "assistant"]] = {"user": "user", "assistant": "assistant"}
 _TEXT_CONTENT_TYPES = ("text", "multimodal_text", "code")
-# Marks in an answer that stand for a source; where it leads is not in the text.
+# Citation marks in an answer; their targets are not in the text.
 _CITATION = re.compile(
     r"[ \t]*(?:\ue200[^\ue200\ue201\n]{0,500}\ue201|【\d{1,4}(?::\d{1,4})?†[^】\n]{0,200}】)"
 )
@@ -293,7 +293,7 @@ class ChatGpt(ConversationExport):
         chat = mapping_of(found)
         mapping = mapping_of(chat.get("mapping"))
         if isinstance(found, Refused) or not mapping:
-            refused = found if isinstance(found, Refused) else Refused("it is no conversation")
+            refused = found if isinstance(found, Refused) else Refused("it is not a conversation")
             yield Entry(where, refused)
             return
         title = line_of(chat.get("title"))
@@ -309,13 +309,13 @@ class ChatGpt(ConversationExport):
 def _chatgpt_messages(mapping: dict[str, Any], current: str) -> Iterator[Message]:
     for name in reversed(_branch(mapping, current)):
         message = mapping_of(mapping_of(mapping[name]).get("message"))
-        who = _ROLES.get(text_of(mapping_of(message.get("author")).get("role")))
-        if who is None or not _is_visible(message):
+        role = _ROLES.get(text_of(mapping_of(message.get("author")).get("role")))
+        if role is None or not _is_visible(message):
             continue
         text = _chatgpt_text(mapping_of(message.get("content")))
         if text:
             own = text_of(message.get("id")) or name
-            yield Message(own, who, text, time_of(message.get("create_time")))
+            yield Message(own, role, text, time_of(message.get("create_time")))
 
 
 def _branch(mapping: dict[str, Any], current: str) -> list[str]:
@@ -353,8 +353,8 @@ def _chatgpt_text(content: dict[str, Any]) -> str:
 def _part_text(part: object) -> str:
     if isinstance(part, str):
         return _CITATION.sub("", part).strip()
-    told = mapping_of(part)
-    return text_of(told.get("text")) or _ASSET_TEXTS.get(text_of(told.get("content_type")), "")
+    fields = mapping_of(part)
+    return text_of(fields.get("text")) or _ASSET_TEXTS.get(text_of(fields.get("content_type")), "")
 
 
 _SENDERS: dict[str, Literal["user", "assistant"]] = {
@@ -370,7 +370,7 @@ class ClaudeAi(ConversationExport):
     def _turns(self, found: Any, where: str) -> Iterator[Entry]:
         chat = mapping_of(found)
         if isinstance(found, Refused) or not isinstance(chat.get("chat_messages"), list):
-            refused = found if isinstance(found, Refused) else Refused("it is no conversation")
+            refused = found if isinstance(found, Refused) else Refused("it is not a conversation")
             yield Entry(where, refused)
             return
         title = line_of(chat.get("name"))
@@ -381,13 +381,13 @@ class ClaudeAi(ConversationExport):
 
 
 def _claude_messages(messages: list[Any]) -> Iterator[Message]:
-    for one in messages:
-        message = mapping_of(one)
-        who = _SENDERS.get(text_of(message.get("sender")))
+    for element in messages:
+        message = mapping_of(element)
+        role = _SENDERS.get(text_of(message.get("sender")))
         text = _claude_text(message)
-        if who is not None and text:
+        if role is not None and text:
             yield Message(
-                text_of(message.get("uuid")), who, text, time_of(message.get("created_at"))
+                text_of(message.get("uuid")), role, text, time_of(message.get("created_at"))
             )
 
 

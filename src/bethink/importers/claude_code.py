@@ -34,7 +34,7 @@ from bethink.importers.turn_text import (
 from bethink.model import Draft, Operation
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
-_MAX_GIVEN_CHARS = 256 * 1024  # characters of what Bethink gave, kept beside one turn
+_MAX_GIVEN_CHARS = 256 * 1024  # characters of Bethink's own output kept with one turn
 _HIDDEN_FLAGS = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly",
            "isApiErrorMessage")  # fmt: skip
 _EDIT_TOOLS: dict[str, tuple[str, Operation]] = {
@@ -122,7 +122,7 @@ def _read_entries(file: BinaryIO, start: int) -> Iterator[tuple[_Entry, int]]:
 
 
 def _may_be_message(line: bytes) -> bool:
-    # Much of a transcript is none of these: not looking closer is what makes reading fast.
+    # Most lines of a transcript are none of these; skipping them early keeps reading fast.
     return b'"user"' in line or b'"assistant"' in line or b'"queued_command"' in line
 
 
@@ -190,14 +190,14 @@ class _TurnCollector:
 
     def collect_given(self, entry: _Entry) -> None:
         """Collect the texts that the memory gave the agent, anywhere in an entry."""
-        # An agent that quotes a fence has not been given anything by that.
+        # A fence quoted by an agent is not output of Bethink.
         if entry.get("type") == "assistant":
             return
         for text in _all_strings(entry):
             for body in fenced_texts(text) if "<<end " in text else ():
                 if len(body) <= _MAX_GIVEN_CHARS and body not in self.given:
                     self.given.append(body)
-        # What was given last is the likeliest to be repeated.
+        # The latest output is the most likely to be repeated.
         while sum(map(len, self.given)) > _MAX_GIVEN_CHARS:
             del self.given[0]
 
@@ -206,7 +206,7 @@ class _TurnCollector:
         for block in _blocks(entry):
             kind = block.get("type")
             if kind == "tool_use":
-                # What was said before a tool was called was not the last word.
+                # Text before a tool call is not the final answer.
                 self.words, said = [], []
                 self._collect_edits(block, entry, start)
             elif kind == "text" and isinstance(block.get("text"), str):
@@ -268,14 +268,17 @@ def _user_prompt(entry: _Entry) -> str:
 
 def _unwrap_queued_prompt(entry: _Entry) -> _Entry:
     """Convert a prompt typed while the agent worked (an attachment) to a user entry."""
-    told = entry.get("attachment")
-    if entry.get("type") != "attachment" or not isinstance(told, dict):
+    attachment = entry.get("attachment")
+    if entry.get("type") != "attachment" or not isinstance(attachment, dict):
         return entry
-    if told.get("type") != "queued_command" or told.get("commandMode") not in (None, "prompt"):
+    if attachment.get("type") != "queued_command" or attachment.get("commandMode") not in (
+        None,
+        "prompt",
+    ):
         return entry
-    inner = {key: told.get(key) for key in ("origin", "isMeta")}
-    said = {"role": "user", "content": told.get("prompt")}
-    return {**entry, **inner, "type": "user", "message": said}
+    inner = {key: attachment.get(key) for key in ("origin", "isMeta")}
+    message = {"role": "user", "content": attachment.get("prompt")}
+    return {**entry, **inner, "type": "user", "message": message}
 
 
 def _blocks(entry: _Entry) -> list[_Entry]:
@@ -283,20 +286,22 @@ def _blocks(entry: _Entry) -> list[_Entry]:
     content = message.get("content") if isinstance(message, dict) else None
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return [one for one in content if isinstance(one, dict)] if isinstance(content, list) else []
+    return (
+        [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    )
 
 
 def _all_strings(value: object) -> Iterator[str]:
     """Yield every string inside a JSON value."""
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict):
-            waiting.extend(one.values())
-        elif isinstance(one, list):
-            waiting.extend(one)
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
 
 
 def _string_field(entry: _Entry, name: str) -> str:
@@ -306,11 +311,11 @@ def _string_field(entry: _Entry, name: str) -> str:
 
 def _timestamp(entry: _Entry) -> datetime | None:
     """Return when an entry was written; None where it has no readable timestamp."""
-    told = entry.get("timestamp")
-    if not isinstance(told, str):
+    text = entry.get("timestamp")
+    if not isinstance(text, str):
         return None
     try:
-        at = datetime.fromisoformat(told)
+        at = datetime.fromisoformat(text)
         return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         return None
@@ -409,7 +414,7 @@ def _file_entries(path: Path, name: str) -> Iterator[Entry]:
             if draft is None:
                 continue
             where = f"{name} turn {turn.number}"
-            # Whose word it is says who imports it, not the file.
+            # The importing user determines the source class, not the file.
             plain = draft._replace(
                 source="user", source_class="user", topic=_project_name(turn.cwd)
             )

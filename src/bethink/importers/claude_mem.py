@@ -30,20 +30,58 @@ from bethink.importers.entry import (
 from bethink.importers.foreign_db import ForeignDb, ForeignRow, open_foreign
 from bethink.model import Draft
 
-_SUPPORTED = (
-    "known are databases with observations or session_summaries, as claude-mem 4 and later has"
+_SUPPORTED = "supported: claude-mem 4 and later, with a table observations or session_summaries"
+_SESSION_COLUMNS = (
+    "content_session_id",
+    "claude_session_id",
+    "memory_session_id",
+    "sdk_session_id",
+    "project",
+    "custom_title",
 )
-_SESSION_COLUMNS = ("content_session_id", "claude_session_id", "memory_session_id", "sdk_session_id",
-             "project", "custom_title")  # fmt: skip
-_OBSERVATION_COLUMNS = ("id", "memory_session_id", "sdk_session_id", "project", "text", "type", "title",
-                "subtitle", "facts", "narrative", "concepts", "files_read", "files_modified",
-                "prompt_number", "merged_into_project", "created_at",
-                "created_at_epoch")  # fmt: skip
-_SUMMARY_COLUMNS = ("id", "memory_session_id", "sdk_session_id", "project", "request", "investigated",
-            "learned", "completed", "next_steps", "notes", "merged_into_project",
-            "created_at", "created_at_epoch")  # fmt: skip
-_PROMPT_COLUMNS = ("id", "content_session_id", "claude_session_id", "prompt_number", "prompt_text",
-           "created_at", "created_at_epoch")  # fmt: skip
+_OBSERVATION_COLUMNS = (
+    "id",
+    "memory_session_id",
+    "sdk_session_id",
+    "project",
+    "text",
+    "type",
+    "title",
+    "subtitle",
+    "facts",
+    "narrative",
+    "concepts",
+    "files_read",
+    "files_modified",
+    "prompt_number",
+    "merged_into_project",
+    "created_at",
+    "created_at_epoch",
+)
+_SUMMARY_COLUMNS = (
+    "id",
+    "memory_session_id",
+    "sdk_session_id",
+    "project",
+    "request",
+    "investigated",
+    "learned",
+    "completed",
+    "next_steps",
+    "notes",
+    "merged_into_project",
+    "created_at",
+    "created_at_epoch",
+)
+_PROMPT_COLUMNS = (
+    "id",
+    "content_session_id",
+    "claude_session_id",
+    "prompt_number",
+    "prompt_text",
+    "created_at",
+    "created_at_epoch",
+)
 _DIRECTIVE_COLUMNS = (
     "id",
     "scope",
@@ -134,17 +172,17 @@ def _row_entry(row: ForeignRow, table: str, make: Callable[[ForeignRow], Draft])
     except Refused as refused:
         return Entry(row.where, refused)
     if not draft.text:
-        return Entry(row.where, Refused("there is nothing in it"))
+        return Entry(row.where, Refused("the row has no content"))
     origin = f"{table} {_first_cell(row, 'id')}"
     return Entry(row.where, draft, id=_row_id(table, row), origin=origin)
 
 
 def _observation_draft(row: ForeignRow) -> Draft:
     title, subtitle = line_of(row.text("title")), line_of(row.text("subtitle"), 500)
-    told = row.text("narrative") or row.text("text")
-    facts = [line_of(one, 1000) for one in list_of(row.json("facts")) if text_of(one)]
+    body = row.text("narrative") or row.text("text")
+    facts = [line_of(entry, 1000) for entry in list_of(row.json("facts")) if text_of(entry)]
     head = ". ".join(part.rstrip(".") for part in (title, subtitle) if part)
-    lines = [part for part in (head, told) if part] + [f"- {fact}" for fact in facts]
+    lines = [part for part in (head, body) if part] + [f"- {fact}" for fact in facts]
     kind = line_of(row.text("type"))
     files = [*list_of(row.json("files_modified")), *list_of(row.json("files_read"))]
     named = dict.fromkeys(entity_name_of("file", file) for file in files)
@@ -202,7 +240,7 @@ def _session_projects(db: ForeignDb) -> Iterator[tuple[str, str]]:
                 line_of(row.text("project")),
             )
         except Refused:
-            continue  # a session whose project cannot be read has prompts without one
+            continue  # prompts of a session with an unreadable project get none
 
 
 def _first_cell(row: ForeignRow, *columns: str) -> str:

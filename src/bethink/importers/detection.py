@@ -29,7 +29,7 @@ _MAX_LINES_READ = 30
 _MAX_FILES_READ = 40
 _OBSERVATION = re.compile(r"^[ \t]*- \[[^\[\]()\n]{2,60}\] \S", re.MULTILINE)
 _RELATION = re.compile(r"^[ \t]*- [\w'\"-]{1,60} \[\[", re.MULTILINE)
-# Tables that only one program has; the first whose tables are all there is meant.
+# Tables that identify a program; the first entry with all its tables present counts.
 _TABLES_BY_KIND = {
     "claude-mem": (("observations", "sdk_sessions"), ("session_summaries", "sdk_sessions")),
     "remind": (("concepts", "episodes"),),
@@ -62,8 +62,8 @@ def _detect_file(path: Path) -> str:
     kind = _detect_json(path, beginning) or guess_format(beginning)
     if kind in ("lines", "text") and _JSON_NAME.search(path.name) and beginning.strip():
         raise Refused(
-            f"{path.name} is JSON of no program that is known, or broken",
-            remedy="--from says which program's it is; --from lines takes it as plain text",
+            f"{path.name} is not JSON of a known program, or it is damaged",
+            remedy="name its format with --from; --from lines reads it as plain text",
         )
     return kind
 
@@ -106,7 +106,7 @@ def _detect_value(value: Any) -> str:
     if isinstance(whole.get("entities"), list) and "relations" in whole:
         return "mcp-memory"
     memories = [list_of(whole.get(name)) for name in LIST_KEYS if name in whole]
-    first = mapping_of(next((one for listed in memories for one in listed), value))
+    first = mapping_of(next((element for listed in memories for element in listed), value))
     is_memory = isinstance(first.get("memory"), str) and ("id" in first or "hash" in first)
     return "mem0" if is_memory else ""
 
@@ -118,8 +118,8 @@ def _detect_database(path: Path) -> str:
         if any(tables >= set(names) for names in known):
             return kind
     raise Refused(
-        f"{path.name} is a database of no program that is known",
-        remedy="known are claude-mem, Remind and mem0; --from says which it is",
+        f"{path.name} is not a database of a known program",
+        remedy="known formats: claude-mem, remind, mem0; choose one with --from",
     )
 
 
@@ -128,7 +128,7 @@ def _detect_conversations(path: Path) -> str:
         kind = _detect_value(next(json_elements(member.stream), (0, None))[1])
         if kind:
             return kind
-    raise Refused(f"{path.name} holds no conversations that are known")
+    raise Refused(f"{path.name} contains no conversations of a known format")
 
 
 def _detect_folder(path: Path) -> tuple[str, Path]:
@@ -149,8 +149,8 @@ def _detect_folder(path: Path) -> tuple[str, Path]:
         if kind:
             return kind, file
     raise Refused(
-        f"{path.name or path} is a directory of nothing that is known",
-        remedy="name a file in it, or say what it is by --from",
+        f"{path.name or path} is a directory without any known format",
+        remedy="name a file in it, or choose its format with --from",
     )
 
 
@@ -159,7 +159,9 @@ def _files_in(folder: Path) -> Iterator[Path]:
     for place in (folder, folder / ".remind"):
         if place.is_dir():
             with os.scandir(place) as found:
-                names = sorted(one.name for one in found if one.is_file(follow_symlinks=False))
+                names = sorted(
+                    entry.name for entry in found if entry.is_file(follow_symlinks=False)
+                )
             yield from (place / name for name in names[:_MAX_FILES_READ])
 
 

@@ -97,8 +97,9 @@ def _parse_iso_time(text: str) -> datetime | None:
 def entity_name_of(kind: object, name: object) -> str:
     """Return an entity as drafts name it, ``kind:name``; empty where it has no name."""
     own_kind, own_name = line_of(kind).lower().replace("_", " "), line_of(name)
-    mapped_kind = own_kind if own_kind in ENTITY_KINDS else _ENTITY_KIND_ALIASES.get(own_kind, "other")
-    return f"{mapped_kind}:{own_name}" if own_name else ""
+    if own_kind not in ENTITY_KINDS:
+        own_kind = _ENTITY_KIND_ALIASES.get(own_kind, "other")
+    return f"{own_kind}:{own_name}" if own_name else ""
 
 
 def metadata_of(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ _SELECT_TABLES = """
     WHERE type = 'table' AND sql LIKE 'create table%'
 """
 _SELECT_COLUMNS = "SELECT CAST(name AS BLOB) FROM pragma_table_info(?)"
-_ROW_ID_NAMES = ("rowid", "_rowid_", "oid")  # names of the same; a column may have taken one
+_ROW_ID_NAMES = ("rowid", "_rowid_", "oid")  # names of the row id; a column may use one of them
 _IS_WITHOUT_ROWID = "SELECT max(wr) FROM pragma_table_list WHERE name = ?"
 
 
@@ -88,10 +88,10 @@ class ForeignDb:
         names = (name.decode("utf-8", "replace") for name in found if isinstance(name, bytes))
         return [name for name in names if "\ufffd" not in name]
 
-    def require(self, remedy: str, **wanted: Sequence[str]) -> None:
+    def require(self, remedy: str, **required: Sequence[str]) -> None:
         """Raise Refused if tables or columns are missing; ``remedy`` names the supported ones."""
         tables = self.tables()
-        for table, columns in wanted.items():
+        for table, columns in required.items():
             if table not in tables:
                 raise Refused(f"{self._name} has no table {table}", remedy=remedy)
             for column in columns:
@@ -108,23 +108,27 @@ class ForeignDb:
                 if table in there
             )
 
-    def rows(self, table: str, wanted: Sequence[str], order: Sequence[str]) -> Iterator[ForeignRow]:
+    def rows(self, table: str, names: Sequence[str], order: Sequence[str]) -> Iterator[ForeignRow]:
         """Yield the rows of a table, if it exists, with those of the columns that it has."""
         columns = self.tables().get(table, frozenset())
-        present = [column for column in wanted if column in columns]
+        present = [column for column in names if column in columns]
         if not present:
             return
-        sizes = ", ".join(f"ifnull(octet_length({_quote_identifier(one)}), 0)" for one in present)
-        cells = ", ".join(
-            f"CASE WHEN octet_length({_quote_identifier(one)}) <= {MAX_CELL_BYTES} "
-            f"THEN CAST({_quote_identifier(one)} AS BLOB) END"
-            for one in present
+        sizes = ", ".join(
+            f"ifnull(octet_length({_quote_identifier(column_name)}), 0)" for column_name in present
         )
-        sorting = ", ".join(_quote_identifier(one) for one in order if one in columns)
-        # Names of columns are quoted, and those that were asked for; nothing else varies.
-        told = f"SELECT max(0, {sizes}), {cells} FROM {_quote_identifier(table)}"  # noqa: S608
+        cells = ", ".join(
+            f"CASE WHEN octet_length({_quote_identifier(column_name)}) <= {MAX_CELL_BYTES} "
+            f"THEN CAST({_quote_identifier(column_name)} AS BLOB) END"
+            for column_name in present
+        )
+        sorting = ", ".join(
+            _quote_identifier(column_name) for column_name in order if column_name in columns
+        )
+        # Only quoted column names vary in this statement.
+        select_sql = f"SELECT max(0, {sizes}), {cells} FROM {_quote_identifier(table)}"  # noqa: S608
         with _translate_errors(self._name):
-            for number, (largest, *found) in self._select_each(table, told, sorting, columns):
+            for number, (largest, *found) in self._select_each(table, select_sql, sorting, columns):
                 where = f"row {number} of {table}"
                 refused = (
                     TooLarge("a cell", limit=MAX_CELL_BYTES, actual=largest)
@@ -192,8 +196,8 @@ def _safe_copy(path: Path) -> Iterator[Path]:
         yield path
         return
     with TemporaryDirectory(prefix="bethink-import-") as folder:
-        for one in (path, log):
-            copyfile(one, Path(folder) / one.name)
+        for source in (path, log):
+            copyfile(source, Path(folder) / source.name)
         yield Path(folder) / path.name
 
 

@@ -59,7 +59,7 @@ class SourceLinker:
         self._would_replace: list[Link] = []
         self._entities = lru_cache(maxsize=10_000)(self._find_entities)
 
-    def take(self, links: Iterable[SourceLink]) -> Iterator[int]:
+    def add_links(self, links: Iterable[SourceLink]) -> Iterator[int]:
         """Add links whose two ends were imported; yield how many were read."""
         rest = iter(links)
         while batch := list(islice(rest, LINK_BATCH)):
@@ -77,7 +77,7 @@ class SourceLinker:
         if src is None or dst is None or src == dst or src.kind != dst.kind:
             return None
         context = source_link.context or (
-            self._intake.find(source_link.said_in) if source_link.said_in else None
+            self._intake.find_item(source_link.said_in) if source_link.said_in else None
         )
         link = Link(
             src,
@@ -95,7 +95,7 @@ class SourceLinker:
     def _nodes_of(self, end: LinkEnd) -> NodesByStore:
         if end.kind == "entity":
             return self._entities(end.name)
-        found = self._intake.find(end.name)
+        found = self._intake.find_item(end.name)
         node = Node("item", found) if found else None
         return tuple(node for _ in self._intake.stores)
 
@@ -131,9 +131,9 @@ class SourceLinker:
         self._tally.links += len(plain)
         for link in links:
             if link.type == SUPERSEDES_TYPE:
-                self._replace(link)
+                self._supersede(link)
 
-    def _replace(self, link: Link) -> None:
+    def _supersede(self, link: Link) -> None:
         """Let one memory supersede another, which leaves recall."""
         if self._closes_cycle(link):
             circle = Refused("the two supersede each other, directly or through others")
@@ -247,9 +247,9 @@ class Import:
         source: Importer = IMPORTERS[self.kind](path, gauge)
         intake = Intake(self._memory, self.kind, self.tally, scratch=scratch)
         given = {"source": self.tally.source, **self._given}
-        yield from intake.take(_until_unreadable(source.entries()), given)
+        yield from intake.store_entries(_until_unreadable(source.entries()), given)
         try:
-            yield from SourceLinker(self._memory, self.kind, self.tally, intake).take(
+            yield from SourceLinker(self._memory, self.kind, self.tally, intake).add_links(
                 source.links()
             )
         except Refused as refused:
@@ -281,7 +281,7 @@ class Import:
             given = {"source": self.tally.source, **self._given}
             intake = Intake(self._memory, self.kind, self.tally, scratch=scratch)
             entries = with_turn_keys(_line_entries(stream, self.kind, given), self.tally.source)
-            for read in intake.take(_until_unreadable(entries), _NO_GIVEN):
+            for read in intake.store_entries(_until_unreadable(entries), _NO_GIVEN):
                 gauge.done = stream.done
                 yield read
 

@@ -388,7 +388,7 @@ class Intake:
     def is_preview(self) -> bool:
         return self._scratch is not None
 
-    def find(self, own: str) -> str | None:
+    def find_item(self, own: str) -> str | None:
         """Return the item that an entry has become, or would; None where there is none."""
         key = import_key(self._kind, own)
         found = (store.items.find_key(key) for store in self.stores)
@@ -396,7 +396,7 @@ class Intake:
         items = (store.items.get([item]).get(item) for store in self.stores) if item else ()
         return item if any(one is not None and one.live_to is None for one in items) else None
 
-    def take(self, entries: Iterable[Entry], given: Mapping[str, Any]) -> Iterator[int]:
+    def store_entries(self, entries: Iterable[Entry], given: Mapping[str, Any]) -> Iterator[int]:
         """Store entries in batches; yield after each how many more were read.
 
         Stored batches stay, whatever happens after.
@@ -412,7 +412,9 @@ class Intake:
         """Yield prepared entries, those of a group with their assigned keys."""
         for group, members in groupby(entries, key=lambda entry: entry.group):
             if not group:
-                yield from (prepare_entry(member, self._kind, given, self._ctx) for member in members)
+                yield from (
+                    prepare_entry(member, self._kind, given, self._ctx) for member in members
+                )
                 continue
             name = self._group_name(group)
             made = [

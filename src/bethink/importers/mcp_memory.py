@@ -45,7 +45,7 @@ class McpMemory:
 
     def entries(self) -> Iterator[Entry]:
         """Yield an entry for every observation, every relation, and every bare entity."""
-        # A relation may stand before the entities that it names.
+        # A relation may come before its entities.
         self._kinds = dict(_entity_kinds(self._records()))
         for record in self._records():
             if isinstance(record.found, Refused):
@@ -96,7 +96,9 @@ class McpMemory:
             return
         yield _Record("line 1", refused)
         lines = json_lines(self._path, self._gauge)
-        yield from (_Record(f"line {one.number}", one.found) for one in lines if one.number > 1)
+        yield from (
+            _Record(f"line {record.number}", record.found) for record in lines if record.number > 1
+        )
 
     def _entity_entries(self, where: str, entity: dict[str, Any]) -> Iterator[Entry]:
         name, kind = line_of(entity.get("name")), line_of(entity.get("entityType"))
@@ -107,11 +109,11 @@ class McpMemory:
         group = digest(self._place, "entity", name)
         about = {"entity_type": kind} if kind else {}
         observations = list_of(entity.get("observations"))
-        for number, told in enumerate(observations, start=1):
+        for number, observation in enumerate(observations, start=1):
             place = f"{where}, observation {number}"
-            text = text_of(told)
+            text = text_of(observation)
             if not text:
-                yield Entry(place, Refused("the observation is no text"))
+                yield Entry(place, Refused("the observation is not a string"))
                 continue
             draft = Draft(f"{name}: {text}", entities=known, metadata=about)
             yield Entry(place, draft, group=group)
@@ -136,7 +138,7 @@ class McpMemory:
         return entity_name_of(self._kinds.get(called, ""), called)
 
     def _relation_id(self, relation: dict[str, Any]) -> str:
-        parts = (line_of(relation.get(one)) for one in ("from", "relationType", "to"))
+        parts = (line_of(relation.get(key)) for key in ("from", "relationType", "to"))
         return digest(self._place, "relation", *parts)
 
 
@@ -149,6 +151,6 @@ def _entity_kinds(records: Iterator[_Record]) -> Iterator[tuple[str, str]]:
 
 def _records_of_graph(graph: dict[str, Any]) -> Iterator[_Record]:
     for name, kind in (("entities", "entity"), ("relations", "relation")):
-        for number, one in enumerate(list_of(graph.get(name)), start=1):
-            found = {**one, "type": kind} if isinstance(one, dict) else one
+        for number, element in enumerate(list_of(graph.get(name)), start=1):
+            found = {**element, "type": kind} if isinstance(element, dict) else element
             yield _Record(f"{kind} {number}", found)

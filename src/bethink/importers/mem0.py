@@ -33,9 +33,18 @@ from bethink.model import Draft
 
 LIST_KEYS = ("results", "memories")
 _SCOPE_KEYS = ("user_id", "agent_id", "app_id", "run_id", "actor_id")
-_HISTORY_COLUMNS = ("id", "memory_id", "new_memory", "event", "created_at", "updated_at", "is_deleted",
-            "actor_id", "role")  # fmt: skip
-_SUPPORTED = "known is the history of mem0 0.1 and later: history(id, memory_id, new_memory, event)"
+_HISTORY_COLUMNS = (
+    "id",
+    "memory_id",
+    "new_memory",
+    "event",
+    "created_at",
+    "updated_at",
+    "is_deleted",
+    "actor_id",
+    "role",
+)
+_SUPPORTED = "supported: mem0 0.1 and later, with a table history(id, memory_id, new_memory, event)"
 
 
 class Mem0:
@@ -80,7 +89,7 @@ class Mem0:
                     yield where, found
                     continue
                 inside = enumerate(list_of(found[listed]), start=1)
-                yield from ((f"memory {place}", one) for place, one in inside)
+                yield from ((f"memory {place}", record) for place, record in inside)
 
     def _relations(self) -> Iterator[tuple[str, dict[str, Any]]]:
         if is_database(self._path):
@@ -88,8 +97,8 @@ class Mem0:
         with open_decompressed(self._path) as file:
             for _, found in json_elements(file):
                 relations = list_of(mapping_of(found).get("relations"))
-                for number, one in enumerate(relations, start=1):
-                    yield f"relation {number}", mapping_of(one)
+                for number, relation in enumerate(relations, start=1):
+                    yield f"relation {number}", mapping_of(relation)
 
 
 def _memory_entry(where: str, found: Any) -> Entry:
@@ -97,7 +106,7 @@ def _memory_entry(where: str, found: Any) -> Entry:
     text = text_of(memory.get("memory")) or text_of(memory.get("data"))
     known = text_of(memory.get("id")) or text_of(memory.get("hash"))
     if not text:
-        return Entry(where, Refused("there is no memory in it"))
+        return Entry(where, Refused("the record has no memory"))
     scopes = {name: memory.get(name) for name in _SCOPE_KEYS}
     own = mapping_of(memory.get("metadata"))
     draft = Draft(
@@ -138,8 +147,8 @@ def _history_entries(path: Path, gauge: ReadProgress) -> Iterator[Entry]:
     with open_foreign(path) as db:
         if "points" in db.tables() and "history" not in db.tables():
             raise Refused(
-                f"{path.name} keeps its memories as Python objects, which are not safe to open",
-                remedy="write what get_all() gives to a JSON file, and import that",
+                f"{path.name} stores its memories as pickled objects, which are not safe to load",
+                remedy="write the result of get_all() to a JSON file and import that",
             )
         db.require(_SUPPORTED, history=("memory_id", "new_memory", "event"))
         gauge.total, gauge.unit = db.count("history"), "rows"
@@ -149,7 +158,7 @@ def _history_entries(path: Path, gauge: ReadProgress) -> Iterator[Entry]:
             if row.refused is not None:
                 yield Entry(row.where, row.refused)
                 continue
-            # Only the last that happened to a memory counts; the rows come in that order.
+            # Only the last event of a memory counts; the rows are in time order.
             last[_memory_id(row)] = row
         for memory_id, row in last.items():
             yield from _final_entry(memory_id, row)
@@ -175,6 +184,6 @@ def _final_entry(memory_id: str, row: ForeignRow) -> Iterator[Entry]:
         yield Entry(row.where, refused)
         return
     if not (text and memory_id):
-        yield Entry(row.where, Refused("there is no memory in it"))
+        yield Entry(row.where, Refused("the record has no memory"))
         return
     yield Entry(row.where, draft, id=memory_id, origin=memory_id)

@@ -32,9 +32,7 @@ from bethink.importers.entry import (
 from bethink.importers.foreign_db import ForeignDb, ForeignRow, open_foreign
 from bethink.model import RELATIONS, Draft
 
-_SUPPORTED = (
-    "known are the databases of Remind 0.5 to 0.12: concepts(id, data) and episodes(id, data)"
-)
+_SUPPORTED = "supported: Remind 0.5 to 0.12, with tables concepts(id, data) and episodes(id, data)"
 _ENTRY_TABLES = ("episodes", "concepts", "facts")
 _FACT_COLUMNS = ("id", "statement", "data", "entity_ids", "valid_from", "valid_to", "superseded_by",
          "asserted_by", "source_ref", "source_episode_id", "created_at", "deleted_at")  # fmt: skip
@@ -94,11 +92,11 @@ class Remind:
     ) -> Iterator[Entry]:
         for row in db.rows(table, ("id", "data", "deleted_at", "topic_id"), ("id",)):
             self._gauge.done += 1
-            known, told = _row_data(row)
-            if isinstance(told, Refused):
-                yield Entry(row.where, told)
-            elif not told.get("deleted_at"):
-                yield Entry(row.where, make(told), id=digest(table, known), origin=known)
+            known, data = _row_data(row)
+            if isinstance(data, Refused):
+                yield Entry(row.where, data)
+            elif not data.get("deleted_at"):
+                yield Entry(row.where, make(data), id=digest(table, known), origin=known)
 
     def _episode_draft(self, data: _RowData) -> Draft:
         kind = line_of(data.get("episode_type")) or "observation"
@@ -118,10 +116,12 @@ class Remind:
     def _concept_draft(self, data: _RowData) -> Draft:
         title, summary = line_of(data.get("title")), text_of(data.get("summary"))
         lines = [f"{title}: {summary}" if title and summary else title or summary]
-        lines += [f"- {text_of(one)}" for one in list_of(data.get("specifics")) if text_of(one)]
+        lines += [
+            f"- {text_of(entry)}" for entry in list_of(data.get("specifics")) if text_of(entry)
+        ]
         if conditions := text_of(data.get("conditions")):
             lines.append(f"Applies when: {conditions}")
-        exceptions = [text_of(one) for one in list_of(data.get("exceptions")) if text_of(one)]
+        exceptions = [text_of(entry) for entry in list_of(data.get("exceptions")) if text_of(entry)]
         lines += [f"Except: {'; '.join(exceptions)}"] if exceptions else []
         kind = line_of(data.get("concept_type"))
         return Draft(
@@ -139,22 +139,22 @@ class Remind:
     def _fact_entries(self, db: ForeignDb) -> Iterator[Entry]:
         for row in db.rows("facts", _FACT_COLUMNS, ("id",)):
             self._gauge.done += 1
-            known, told = _row_data(row, needed=False)
-            if isinstance(told, Refused):
-                yield Entry(row.where, told)
+            known, data = _row_data(row, needed=False)
+            if isinstance(data, Refused):
+                yield Entry(row.where, data)
                 continue
-            if told.get("deleted_at"):
+            if data.get("deleted_at"):
                 continue
             draft = Draft(
-                text_of(told.get("statement")),
+                text_of(data.get("statement")),
                 kind="fact",
-                topic=self._topic_name(told),
-                entities=_entity_names(told),
-                occurred_at=_first_time(told, "created_at"),
-                valid_from=time_of(told.get("valid_from")),
-                valid_to=time_of(told.get("valid_to")),
+                topic=self._topic_name(data),
+                entities=_entity_names(data),
+                occurred_at=_first_time(data, "created_at"),
+                valid_from=time_of(data.get("valid_from")),
+                valid_to=time_of(data.get("valid_to")),
                 metadata=metadata_of(
-                    {name: told.get(name) for name in ("asserted_by", "source_ref")}
+                    {name: data.get(name) for name in ("asserted_by", "source_ref")}
                 ),
             )
             yield Entry(row.where, draft, id=digest("facts", known), origin=known)
@@ -168,14 +168,14 @@ def _row_data(row: ForeignRow, *, needed: bool = True) -> tuple[str, _RowData | 
     """Return a row's id and data: its JSON, and its cells where that is silent."""
     if row.refused is not None:
         return "", row.refused
-    told = row.json("data")
-    if needed and not isinstance(told, dict):
-        return "", Refused("its data is no JSON object")
+    data = row.json("data")
+    if needed and not isinstance(data, dict):
+        return "", Refused("its data is not a JSON object")
     try:
         cells = {name: row.text(name) for name in row.cells if name != "data"}
     except Refused as refused:
         return "", refused
-    given = {name: value for name, value in mapping_of(told).items() if value is not None}
+    given = {name: value for name, value in mapping_of(data).items() if value is not None}
     listed = row.json("entity_ids")
     return cells["id"], {**cells, "entity_ids": listed, **given}
 
@@ -192,7 +192,7 @@ def _cell_time(row: ForeignRow, name: str) -> Any:
 
 
 def _entity_names(data: _RowData) -> tuple[str, ...]:
-    found = (_to_entity_name(one) for one in list_of(data.get("entity_ids"))[:32])
+    found = (_to_entity_name(entity_id) for entity_id in list_of(data.get("entity_ids"))[:32])
     return tuple(dict.fromkeys(filter(None, found)))
 
 
@@ -213,7 +213,7 @@ def _topic_names(db: ForeignDb) -> Iterator[tuple[str, str]]:
         try:
             yield row.text("id"), line_of(row.text("name"))
         except Refused:
-            continue  # a topic without a readable name is called by its id
+            continue  # a topic without a readable name is named by its id
 
 
 def _concept_links(db: ForeignDb) -> Iterator[SourceLink]:
@@ -223,7 +223,7 @@ def _concept_links(db: ForeignDb) -> Iterator[SourceLink]:
             src, dst = row.text("source_id"), row.text("target_id")
             kind, context = row.text("type"), line_of(row.text("context"), 500)
         except Refused:
-            continue  # its ends cannot be read, so it ties nothing
+            continue  # skip a link whose ends cannot be read
         yield SourceLink(
             LinkEnd("item", digest("concepts", src)),
             kind if kind in RELATIONS else "related_to",
@@ -235,11 +235,11 @@ def _concept_links(db: ForeignDb) -> Iterator[SourceLink]:
 
 
 def _source_links(row: ForeignRow) -> Iterator[SourceLink]:
-    known, told = _row_data(row)
-    if isinstance(told, Refused) or told.get("deleted_at"):
+    known, data = _row_data(row)
+    if isinstance(data, Refused) or data.get("deleted_at"):
         return
     me = LinkEnd("item", digest("concepts", known))
-    for episode in list_of(told.get("source_episodes")):
+    for episode in list_of(data.get("source_episodes")):
         if isinstance(episode, str):
             yield SourceLink(
                 me, "derives_from", LinkEnd("item", digest("episodes", episode)), row.where, 1.0
@@ -247,8 +247,8 @@ def _source_links(row: ForeignRow) -> Iterator[SourceLink]:
 
 
 def _supersession_links(row: ForeignRow) -> Iterator[SourceLink]:
-    known, told = _row_data(row, needed=False)
-    later = "" if isinstance(told, Refused) else text_of(told.get("superseded_by"))
+    known, data = _row_data(row, needed=False)
+    later = "" if isinstance(data, Refused) else text_of(data.get("superseded_by"))
     if later and later != known:
         ends = (LinkEnd("item", digest("facts", later)), LinkEnd("item", digest("facts", known)))
         yield SourceLink(ends[0], "supersedes", ends[1], row.where, 1.0)
@@ -264,7 +264,7 @@ def _entity_edges(db: ForeignDb) -> Iterator[tuple[ForeignRow, str, str, str]]:
             )
             kind = line_of(row.text("relation_type"))
         except Refused:
-            continue  # its ends cannot be read, so it ties nothing
+            continue  # skip a link whose ends cannot be read
         if src and dst and kind and src != dst:
             yield row, src, kind, dst
 

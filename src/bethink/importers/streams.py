@@ -26,7 +26,7 @@ from bethink.ingest.files import BoundedReader
 FILE_BYTES = 8 * 1024 * 1024
 _MAX_DEPTH = 40
 _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})
-# Neither followed nor waited for: a link may lead out of the folder, a pipe never ends.
+# Skip links, which may lead out of the folder, and pipes, which may never end.
 _SAFE_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _BOM = b"\xef\xbb\xbf"
 
@@ -62,7 +62,7 @@ def _list_folder(folder: Path) -> tuple[list[str], list[str]]:
                 elif entry.is_file(follow_symlinks=False):
                     files.append(entry.name)
     except (PermissionError, FileNotFoundError):
-        # A folder that may not be looked into, or is gone by now, holds nothing for us.
+        # Skip a folder that is not readable or no longer exists.
         return [], []
     return sorted(files), sorted(folders)
 
@@ -73,7 +73,7 @@ def read_text_files(
     """Yield the texts of the files below a folder, or of a single file."""
     if not path.is_dir():
         gauge.total, gauge.unit = 1, "files"
-        # Who names a link means what it leads to.
+        # A link that is named explicitly is followed.
         yield TextFile(displayable_name(path.name), read_text_file(path.resolve()))
         gauge.done = 1
         return
@@ -98,7 +98,7 @@ def read_text_file(path: Path) -> str | Refused:
     with os.fdopen(descriptor, "rb") as file:
         state = os.fstat(file.fileno())
         if not S_ISREG(state.st_mode):
-            return Refused("it is no file")
+            return Refused("it is not a regular file")
         if state.st_size > FILE_BYTES:
             return TooLarge("the file", limit=FILE_BYTES, actual=state.st_size)
         content = file.read(FILE_BYTES + 1)
@@ -134,10 +134,10 @@ def open_stream(name: str) -> Iterator[InputStream]:
         yield _make_stream("standard input", sys.stdin.buffer)
         return
     path = to_path(name)
-    # The name becomes the memories' source, so it must be one that can be stored.
-    told = os.fsencode(path.name).decode("utf-8", "replace")
+    # The name becomes the source of the memories, so it must be storable.
+    display_name = os.fsencode(path.name).decode("utf-8", "replace")
     with path.open("rb") as file:
-        yield _make_stream(told, file, path.stat().st_size)
+        yield _make_stream(display_name, file, path.stat().st_size)
 
 
 def _make_stream(name: str, file: BinaryIO, size: int = 0) -> InputStream:
@@ -164,9 +164,9 @@ def to_path(name: str) -> Path:
     try:
         os.fsencode(name)
     except UnicodeEncodeError as error:
-        raise BadText("a file's name cannot hold a lone surrogate") from error
+        raise BadText("a file name must not contain a lone surrogate") from error
     if "\x00" in name:
-        raise BadText("a file's name cannot hold NUL")
+        raise BadText("a file name must not contain NUL")
     return Path(name)
 
 
@@ -179,7 +179,7 @@ def guess_format(beginning: bytes) -> str:
             return "bethink" if is_export(_parse_record_line(first, 1)) else "jsonl"
         except Refused:
             if first.startswith(b"{"):
-                return "jsonl"  # JSON was meant; the line will be refused by name
+                return "jsonl"  # meant as JSON; the error will name the line
     return "text" if _BLANK_LINE.search(content) else "lines"
 
 
@@ -277,8 +277,8 @@ def json_elements(stream: ByteReader, *, max_bytes: int = MAX_ELEMENT_BYTES) -> 
         return
     scan = _ArrayScanner(max_bytes)
     for piece in _chain_first(first, pieces):
-        yield from scan.read(piece)
-    yield from scan.end()
+        yield from scan.feed(piece)
+    yield from scan.finish()
 
 
 def _read_pieces(stream: ByteReader) -> Iterator[bytes]:
@@ -328,7 +328,7 @@ class _ArrayScanner:
     passed: int = 0
     number: int = 0
 
-    def read(self, piece: bytes) -> Iterator[Element]:
+    def feed(self, piece: bytes) -> Iterator[Element]:
         """Yield the elements that this piece completes."""
         kept, place = 0, 0
         while place < len(piece):
@@ -346,7 +346,7 @@ class _ArrayScanner:
                 yield from self._complete()
         self._hold(piece[kept:])
 
-    def end(self) -> Iterator[Element]:
+    def finish(self) -> Iterator[Element]:
         """Yield an error if the stream ended before the array was closed."""
         if self.depth or self.quoted:
             self.held.clear()

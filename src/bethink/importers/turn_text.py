@@ -19,9 +19,7 @@ from bethink.core.text import fold, sentences
 
 _FENCE_MARK = re.compile(r"<<([a-z][a-z -]{0,30}) ([0-9a-f]{16})>>")
 _ENTRY_HEAD = re.compile(r"^[ \t>*-]{0,8}\[([0-9a-f]{16}) \d{1,4}\].*$", re.MULTILINE)
-_FENCE_NOTICE = re.compile(
-    r"^.{0,200}Between (?:the lines with the code|<<NAME) [0-9a-f]{16}.*$", re.MULTILINE
-)
+_FENCE_NOTICE = re.compile(r"^.{0,200}Text between (?:the|<<NAME) [0-9a-f]{16}.*$", re.MULTILINE)
 
 
 class _Fence(NamedTuple):
@@ -91,7 +89,7 @@ def _strip_quoted_entries(text: str) -> str:
     return "".join(kept)
 
 
-# What a host writes into a message in its own name, tags and all.
+# Text that a host inserts into a message, including its tags.
 _HOST_TAGS = (
     *("system-reminder", "local-command-caveat", "local-command-stdout", "local-command-stderr"),
     *("command-name", "command-message", "command-args", "command-contents"),
@@ -129,17 +127,17 @@ def strip_host_text(text: str) -> str:
 def _strip_host_tags(text: str) -> str:
     """Remove the content of a host's tags; one that is not closed reaches to the end."""
     kept, place = [], 0
-    while opening := _OPENING_TAG.search(text, place):
-        kept.append(text[place : opening.start()])
-        closing = f"</{opening[1]}>"
-        end = text.find(closing, opening.end())
+    while tag := _OPENING_TAG.search(text, place):
+        kept.append(text[place : tag.start()])
+        closing = f"</{tag[1]}>"
+        end = text.find(closing, tag.end())
         place = len(text) if end < 0 else end + len(closing)
     kept.append(text[place:])
     return "".join(kept)
 
 
 _CODE_FENCE = re.compile(r"[ \t]{0,12}(`{3,}(?!`)(?!.*`)|~{3,})[ \t]*([\w+#.-]{0,20})")
-MAX_KEPT_CODE_LINES = 3  # lines of code that say more than their number does
+MAX_KEPT_CODE_LINES = 3  # longest code block, in lines, that is kept verbatim
 
 
 def summarise_code(text: str) -> str:
@@ -149,21 +147,21 @@ def summarise_code(text: str) -> str:
     """
     if "```" not in text and "~~~" not in text:
         return text
-    told: list[str] = []
+    kept: list[str] = []
     block: list[str] = []
     fence = ""
     for line in text.split("\n"):
         mark = None if fence else _CODE_FENCE.match(line)
         if not fence and mark is None:
-            told.append(line)
+            kept.append(line)
             continue
         block.append(line)
         if mark is not None:
             fence = mark[1]
         elif _closes_fence(line, fence):
-            told += _summarise_block(block)
+            kept += _summarise_block(block)
             fence, block = "", []
-    return "\n".join((*told, *_summarise_block(block)))
+    return "\n".join((*kept, *_summarise_block(block)))
 
 
 def _closes_fence(line: str, fence: str) -> bool:
@@ -183,7 +181,7 @@ def _summarise_block(block: list[str]) -> list[str]:
     return [f"[{lines} lines of {language or 'code'}]"]
 
 
-_MAX_ASSENT_LENGTH = 40  # characters; whoever says more may mean something
+_MAX_ASSENT_LENGTH = 40  # characters; a longer text is never filler
 _LETTER_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _ASSENT_TEXT = """
 yes yep yeah y no nope n ok okay k sure fine good great perfect nice cool thanks thank you
@@ -206,18 +204,20 @@ def is_assent(text: str) -> bool:
     if _CJK_ASSENT.fullmatch(text):
         return True
     words = _LETTER_WORD.findall(text.casefold())
-    # A question mark or a number makes something of the shortest text.
+    # A question mark or a number gives meaning to the shortest text.
     return not re.search(r"[?？\d]", text) and all(word in _ASSENT_WORDS for word in words)
 
 
 _TRAILING_MARKS = " *_`)\"'”»"
-_PLAIN_REST = r"\b[^\d;:]{0,90}"  # what has a number or a second part to it tells something
+_PLAIN_REST = r"\b[^\d;:]{0,90}"  # a number or a second clause carries information
 # Each a whole sentence.
 _COURTESY = re.compile(
     r"(?:you(?:'|’)?(?:re| are) (?:very |most )?welcome|no problem|my pleasure|any ?time"
-    rf"|(?:i(?:'|’)?m |i am )?(?:glad|happy) (?:to (?:help|assist){_PLAIN_REST}|i could help{_PLAIN_REST}"
+    rf"|(?:i(?:'|’)?m |i am )?(?:glad|happy) (?:to (?:help|assist){_PLAIN_REST}"
+    rf"|i could help{_PLAIN_REST}"
     r"|to hear (?:it|that)|(?:that|it) (?:helps|helped|works|worked)|you like it)"
-    rf"|(?:just )?let me know{_PLAIN_REST}|feel free to{_PLAIN_REST}|i(?:'|’)?m here (?:if|to|whenever){_PLAIN_REST}"
+    rf"|(?:just )?let me know{_PLAIN_REST}|feel free to{_PLAIN_REST}"
+    rf"|i(?:'|’)?m here (?:if|to|whenever){_PLAIN_REST}"
     rf"|(?:is there |do you need )?anything else(?:{_PLAIN_REST}\?)?"
     rf"|(?:how|what) (?:can|may) i (?:help|do){_PLAIN_REST}"
     rf"|what would you like (?:me )?to (?:do|work on){_PLAIN_REST}"
@@ -227,7 +227,7 @@ _COURTESY = re.compile(
 )
 
 
-# Who says yes to these has decided nothing that lasts.
+# A yes to one of these is not a lasting decision.
 _OFFER = re.compile(
     r"(?:shall|should|can|may) i\b|(?:do you |would you )?(?:want|like) me to\b", re.IGNORECASE
 )
@@ -235,25 +235,28 @@ _OFFER = re.compile(
 
 def is_courtesy(text: str) -> bool:
     """Whether every sentence is a courtesy around an answer, such as "let me know"."""
-    return all(is_assent(one) or _COURTESY.fullmatch(one) is not None for one in sentences(text))
+    return all(
+        is_assent(sentence) or _COURTESY.fullmatch(sentence) is not None
+        for sentence in sentences(text)
+    )
 
 
-def is_uninformative(text: str, who: str, before: str) -> bool:
+def is_uninformative(text: str, role: str, before: str) -> bool:
     """Whether a message may be left out: a yes, a thank-you, a courtesy.
 
     A yes to a question, other than an offer, is an answer; ``before`` is the message before
     it.
     """
     if not is_assent(text):
-        return who == "assistant" and is_courtesy(text)
-    asked = (sentences(before) or [""])[-1]
-    is_question = asked.rstrip(_TRAILING_MARKS).endswith(("?", "？"))
-    is_offer = is_courtesy(asked) or _OFFER.search(asked) is not None
+        return role == "assistant" and is_courtesy(text)
+    last_sentence = (sentences(before) or [""])[-1]
+    is_question = last_sentence.rstrip(_TRAILING_MARKS).endswith(("?", "？"))
+    is_offer = is_courtesy(last_sentence) or _OFFER.search(last_sentence) is not None
     return not text.strip() or is_offer or not is_question
 
 
-_MAX_SEARCHED_CHARS = 8_000  # characters; what was pasted comes last
-_MAX_SENTENCE_LENGTH = 400  # characters of a sentence; what is longer is hardly one
+_MAX_SEARCHED_CHARS = 8_000  # characters; pasted text usually comes last
+_MAX_SENTENCE_LENGTH = 400  # characters of a sentence; longer ones are hardly sentences
 _LEAD_IN = re.compile(
     r"(?:[-*•>\s]|(?:ok(?:ay)?|so|and|also|please|note|remember|important|btw|by the way|fyi"
     r"|going forward|for the record)(?:[,:!]| that)?\s)+",
@@ -263,7 +266,7 @@ _WE = r"(?:we|i|the team|they)(?:['’]ve| have|['’]re| are)?(?: all| both| no
 _DECIDED = r"(?:decided|agreed|chose|chosen|settled|opted)\b"
 _WE_WILL = r"\A(?:let['’]s|we(?:['’]ll| will|['’]re| are)?|i(?:['’]ll| will)?)"
 _PAST_VERB = r"(?:\w+ed|been|had|got|did|was|were|came|saw|seen|heard|knew)\b"
-# The first kind that fits decides. A sentence begins at \A, without what leads in to it.
+# The first matching kind counts. \A is the start of the sentence, after any lead-in.
 _USER_RULES = {
     "goal": (
         (
@@ -309,7 +312,7 @@ _USER_RULES = {
         r"\bi (?:really )?(?:like|love|hate|dislike) (?!it|th|to\b|how|what|your?\b)\w",
     ),
 }
-# Of an agent nothing but what it warns of: what it decides is for the task at hand.
+# Only warnings of an agent: its decisions concern the current task.
 _AGENT_RULES = {"caveat": (r"\A(?:watch out|beware|be careful|caveat|gotcha|pitfall)\b",)}
 
 
@@ -327,13 +330,13 @@ class Statement(NamedTuple):
     text: str
 
 
-def find_statement(text: str, who: str) -> Statement | None:
+def find_statement(text: str, role: str) -> Statement | None:
     """Return the lasting statement of a turn; None where no rule matches.
 
     Questions and code are ignored.
     """
     said = sentences(summarise_code(text[:_MAX_SEARCHED_CHARS]))
-    for kind, rule in _RULES_BY_SPEAKER.get(who, {}).items():
+    for kind, rule in _RULES_BY_SPEAKER.get(role, {}).items():
         for place, sentence in enumerate(said):
             bare = sentence[lead.end() :] if (lead := _LEAD_IN.match(sentence)) else sentence
             if len(bare) <= _MAX_SENTENCE_LENGTH and not bare.endswith("?") and rule.search(bare):
@@ -343,8 +346,8 @@ def find_statement(text: str, who: str) -> Statement | None:
 
 RUN_WORDS = 4
 ECHO_SHARE = {"user": 1.0, "assistant": 0.5}
-MIN_OWN_WORDS = 3  # words; less is what led in to a quotation
-# Scripts without spaces are compared by the character.
+MIN_OWN_WORDS = 3  # words; fewer are the lead-in of a quotation
+# Scripts without spaces are compared by character.
 _ECHO_WORD = re.compile(
     r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[^\W_]+(?:[-.'/:_]\w+)*"
 )
@@ -362,11 +365,11 @@ class EchoFilter:
             for part in sentences(text):
                 self._runs.update(_word_runs(_fold_words(part)))
 
-    def remove_echoes(self, text: str, who: str) -> str:
+    def remove_echoes(self, text: str, role: str) -> str:
         """Return the text without its echoes; empty where too little is left."""
         if not self._runs:
             return text
-        lines = [self._own_part(line, ECHO_SHARE[who]) for line in text.splitlines()]
+        lines = [self._own_part(line, ECHO_SHARE[role]) for line in text.splitlines()]
         if all(kept == line for kept, line in zip(lines, text.splitlines(), strict=True)):
             return text
         own = "\n".join(line for line in lines if line is not None).strip()

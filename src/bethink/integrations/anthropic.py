@@ -59,7 +59,7 @@ class BethinkMemoryTool(BetaAbstractMemoryTool):
         """Run a command; an unknown one is an error that the model can read."""
         name = input.get("command") if isinstance(input, dict) else None
         if name not in _COMMANDS:
-            raise ToolError(f"There is no command {name!r:.40}. It is one of {_COMMANDS}.")
+            raise ToolError(f"There is no command {name!r:.40}. Use one of {_COMMANDS}.")
         return str(super().call(input))
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
@@ -173,5 +173,5 @@ def _text_field(command: object, name: str) -> Any:
     """Return a text field of a command; the SDK checks neither presence nor type."""
     value = getattr(command, name, None)
     if not isinstance(value, str):
-        raise ToolError(f"`{name}` must be a text, not {value!r:.40}")
+        raise ToolError(f"`{name}` must be a string, not {value!r:.40}")
     return value

@@ -202,11 +202,11 @@ class DocumentCollection:
         standing = [item for item in self._items_at(address) if self._is_live(item)]
         return Document(standing[0]) if standing else None
 
-    def each(self, **where: Any) -> list[Document]:
+    def list_live(self, **where: Any) -> list[Document]:
         """Return all live documents that pass further filters of memories."""
-        return self.among(self._browse(where))
+        return self.from_items(self._browse(where))
 
-    def among(self, items: Iterable[Item]) -> list[Document]:
+    def from_items(self, items: Iterable[Item]) -> list[Document]:
         """Return the live documents of this collection among some memories.
 
         Of several at one address it is the last written, at the position of the first.

@@ -23,9 +23,9 @@ OPAQUE_KEY = "bethink:opaque"
 _OPAQUE_FIELDS = frozenset(
     ("encrypted_content", "signature", "thought_signature", "file_data", "b64_json")
 )
-_AMBIGUOUS_FIELDS = frozenset(("data", "result"))  # also names of ordinary texts
+_AMBIGUOUS_FIELDS = frozenset(("data", "result"))  # also common names of ordinary text fields
 _BLOB = re.compile(r"(?:data:[\w.+/;=-]{0,100};base64,)?[A-Za-z0-9+/_-]+={0,2}")
-_FERNET_PREFIX = "gAAAAA"  # how what Fernet has encrypted begins, whatever its field is called
+_FERNET_PREFIX = "gAAAAA"  # prefix of Fernet ciphertext
 _MIN_LENGTH = 64
 _MIN_AMBIGUOUS_LENGTH = 512
 _PIECE_CHARS = 8
@@ -109,7 +109,7 @@ def to_exact_json(
     for _ in range(_MAX_PASSES):
         value, found = _redact_value(value)
         text = _dump(value)
-        # A secret may show only beside its name, which the text has and the parts have not.
+        # Some secrets are recognised only with their name, which the text has but the parts lack.
         cleaned = redact(text)
         kinds.update(dict.fromkeys((*found, *cleaned.kinds)))
         if not cleaned.kinds:
@@ -123,7 +123,7 @@ def to_exact_json(
 
 def _redaction_error(what: str) -> Refused:
     return Refused(
-        f"{what} holds a secret that cannot be taken out of it",
+        f"{what} contains a secret that cannot be removed",
         remedy="store it without the secret",
     )
 
@@ -144,7 +144,9 @@ def check_json(value: Any, what: str, depth: int = 1) -> None:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if not isinstance(key, str):
-                raise Refused(f"{what} has a key {key!r:.40}, which is no text: not JSON")
+                raise Refused(
+                    f"{what} has a key {key!r:.40}, which is not a string, so it is not JSON"
+                )
             _check_text(key, what)
             check_json(inner, what, depth + 1)
     elif isinstance(value, list | tuple):
@@ -158,18 +160,18 @@ def check_json(value: Any, what: str, depth: int = 1) -> None:
 
 def _check_scalar(value: Any, what: str) -> None:
     if isinstance(value, float) and not math.isfinite(value):
-        raise Refused(f"{what} holds {value}, which is no JSON number")
+        raise Refused(f"{what} contains {value}, which is not a JSON number")
     if isinstance(value, int) and value.bit_length() > 4096:
-        raise Refused(f"{what} holds a whole number of more than 4,096 bits")
+        raise Refused(f"{what} contains an integer of more than 4,096 bits")
     if not (value is None or isinstance(value, bool | int | float)):
-        raise Refused(f"{what} holds a {type(value).__name__}, which is not JSON")
+        raise Refused(f"{what} contains a {type(value).__name__}, which is not JSON")
 
 
 def _check_text(text: str, what: str) -> None:
-    # NUL is written out by JSON; half a pair of surrogates is no character at all.
+    # JSON escapes NUL; a lone surrogate is not a valid character.
     bad = find_unstorable(text.replace("\x00", ""))
     if bad is not None:
-        raise BadText(f"{what} holds a {bad[1]}", remedy="remove it; it cannot be stored")
+        raise BadText(f"{what} contains a {bad[1]}", remedy="remove it; it cannot be stored")
 
 
 def check_size(text: str, what: str, max_bytes: int = MAX_TEXT_BYTES) -> None:

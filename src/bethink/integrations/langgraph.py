@@ -210,7 +210,7 @@ class BethinkStore(BaseStore):
         return await asyncio.to_thread(self.batch, list(ops))
 
     def memory_id(self, namespace: Namespace, key: str) -> str | None:
-        """Return the id of the memory that holds a value: for ``forget --erase``, ``history`` ..."""
+        """Return the id of the memory that holds a value, for ``forget --erase`` and the like."""
         found = self._documents.find(_address(namespace, key))
         return None if found is None else found.item.id
 
@@ -291,7 +291,7 @@ class BethinkStore(BaseStore):
         tag = _namespace_tag(op.namespace_prefix)
         found = [
             document
-            for document in self._documents.each(tags=(tag,))
+            for document in self._documents.list_live(tags=(tag,))
             if matches_filter(_value(document), op.filter)
         ]
         found.sort(key=lambda document: (document.about["namespace"], document.about["key"]))
@@ -343,7 +343,9 @@ class BethinkStore(BaseStore):
             for hit in answer.hits:
                 same = [each for each in _duplicate_ids(hit) if each not in known]
                 known.update(same)
-                for document in self._documents.among(self.memory.store.items.get(same).values()):
+                for document in self._documents.from_items(
+                    self.memory.store.items.get(same).values()
+                ):
                     yield document, hit.score
             seen += answer.page.returned
             has_more = answer.page.has_more and answer.page.returned > 0
@@ -351,7 +353,7 @@ class BethinkStore(BaseStore):
     def _list_namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         spaces = {
             tuple(one.about["namespace"])
-            for one in self._documents.each(tags=(_namespace_tag(()),))
+            for one in self._documents.list_live(tags=(_namespace_tag(()),))
         }
         conditions = op.match_conditions or ()
         matching = {

@@ -35,7 +35,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 _SOURCE = "llama-index"
-# What a model reads beside the words; the rest is for programs.
+# Metadata for a model; the rest is for programs.
 _LLM_METADATA = ("when", "trust", "source")
 _SOURCE_CLASSES = {MessageRole.USER: "user", MessageRole.TOOL: "tool", MessageRole.FUNCTION: "tool"}
 
@@ -128,8 +128,8 @@ def _make_node(item_id: str, text: str, metadata: dict[str, Any]) -> TextNode:
 
 
 def _last_question(messages: Sequence[ChatMessage]) -> str:
-    asked = (each for each in reversed(messages) if each.role == MessageRole.USER)
-    return next((each.content for each in asked if each.content), "")
+    user_messages = (message for message in reversed(messages) if message.role == MessageRole.USER)
+    return next((message.content for message in user_messages if message.content), "")
 
 
 def _drafts(message: ChatMessage) -> list[Draft]:

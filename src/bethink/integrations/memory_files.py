@@ -34,13 +34,13 @@ def normalize_path(path: Any) -> str:
     Raises Refused, in the wording of the memory tool, if it leads out of /memories.
     """
     if not isinstance(path, str):
-        raise Refused(f"A path is a text, not {path!r:.40}")
+        raise Refused(f"A path must be a string, not {path!r:.40}")
     if not path.startswith(ROOT) or path[len(ROOT) :][:1] not in ("", "/"):
         raise Refused(f"Path must start with /memories, got: {path}")
     if len(path) > _MAX_PATH_CHARS:
         raise Refused(f"Path is longer than {_MAX_PATH_CHARS} characters")
     if find_unstorable(path) or _FORBIDDEN.search(path) or redact(path).kinds:
-        raise Refused(f"Path {path!r} holds something that a path must not hold")
+        raise Refused(f"Path {path!r} contains characters that are not allowed in a path")
     if any(_has_parent_segment(form) for form in _decoded_forms(path)):
         raise Refused(f"Path {path} would escape /memories directory")
     parts = [
@@ -57,7 +57,7 @@ def _decoded_forms(path: str) -> list[str]:
         if decoded == forms[-1]:
             return [form for each in forms for form in (each, unicodedata.normalize("NFKC", each))]
         forms.append(decoded)
-    raise Refused(f"Path {path} is encoded too often")
+    raise Refused(f"Path {path} is percent-encoded too many times")
 
 
 def _has_parent_segment(path: str) -> bool:
@@ -120,9 +120,9 @@ class MemoryFiles:
         lines = content.split("\n")
         shown = range(max(0, line - 2), min(len(lines), line + 3))
         snippet = "\n".join(_format_line(at + 1, lines[at]) for at in shown)
-        told = "The memory file has been edited. "
-        told += "Here is the snippet showing the change (with line numbers):"
-        return f"{told}\n{snippet}{note}"
+        message = "The memory file has been edited. "
+        message += "Here is the snippet showing the change (with line numbers):"
+        return f"{message}\n{snippet}{note}"
 
     def insert(self, path: str, line: object, text: str) -> str:
         """Insert a text after a line; 0 inserts before the first."""
@@ -170,12 +170,12 @@ class MemoryFiles:
         if goal.startswith(f"{source}/"):
             raise Refused(f"The destination {new} is inside {old}")
         moved = [
-            _entry(goal + at.removeprefix(source), file_content(one), moved_from=one)[0]
-            for at, one in found.items()
+            _entry(goal + at.removeprefix(source), file_content(document), moved_from=document)[0]
+            for at, document in found.items()
         ]
         self._documents.put_many(moved)
-        for at, one in found.items():
-            self._documents.remove(_address(at), expected=one)
+        for at, document in found.items():
+            self._documents.remove(_address(at), expected=document)
         return f"Successfully renamed {old} to {new}"
 
     def clear(self) -> str:
@@ -198,17 +198,17 @@ class MemoryFiles:
             try:
                 done = self._documents.put(entry, expected=found)
             except Conflict:
-                continue  # somebody else changed it: the change is made to what it is now
+                continue  # changed by another writer: retry on the new content
             return file_content(done), line, note
-        raise Refused(f"The file {path} is being edited by too many at once; try again")
+        raise Refused(f"The file {path} has too many concurrent editors; try again")
 
     def _files_at(self, at: str) -> dict[str, Document]:
         found = self._documents.find(_address(at))
         return {at: found} if found is not None else self._files_below(at)
 
     def _files_below(self, folder: str) -> dict[str, Document]:
-        every = self._documents.each(sources=(_SOURCE,))
-        files = {one.about["path"]: one for one in every}
+        every = self._documents.list_live(sources=(_SOURCE,))
+        files = {document.about["path"]: document for document in every}
         return {at: files[at] for at in sorted(files) if at.startswith(f"{folder}/")}
 
 
@@ -236,18 +236,18 @@ def _address(path: str) -> str:
 def _entry(path: str, text: Any, *, moved_from: Document | None = None) -> tuple[Entry, str]:
     """Convert a file to a document; return it with a note for the writer."""
     if not isinstance(text, str):
-        raise Refused(f"The content of a file is a text, not {text!r:.40}")
+        raise Refused(f"The content of a file must be a string, not {text!r:.40}")
     content, kinds = _redact_text(text)
     check_size(content, f"The file {path}")
     about = {"path": path}
     if moved_from is not None:
         about["moved_from"] = moved_from.item.id
-    # A file may be empty, or hold what no text of a memory may: then it is kept beside.
+    # A file may be empty, or not valid as the text of a memory: then it is stored in metadata.
     odd = not has_substance(content) or find_unstorable(content) is not None
     name = path.removeprefix(f"{ROOT}/")
     entry = Entry(
         _address(path),
-        f"The file {name} has no words" if odd else content,
+        f"The file {name} has no indexable text" if odd else content,
         to_exact_json(content).text if odd else None,
         source=_SOURCE,
         topic=name,
@@ -259,7 +259,7 @@ def _entry(path: str, text: Any, *, moved_from: Document | None = None) -> tuple
 def _redaction_note(kinds: tuple[str, ...]) -> str:
     if not kinds:
         return ""
-    return f"\nNote: secrets are not stored; marks stand in their place ({', '.join(kinds)})."
+    return f"\nNote: secrets are not stored; placeholders replace them ({', '.join(kinds)})."
 
 
 def _redact_text(text: str) -> tuple[str, tuple[str, ...]]:
@@ -273,12 +273,12 @@ def _redact_text(text: str) -> tuple[str, tuple[str, ...]]:
             return text, tuple(kinds)
         kinds.update(dict.fromkeys(cleaned.kinds))
         text = cleaned.text
-    raise Refused("The text holds a secret that cannot be taken out of it")
+    raise Refused("The text contains a secret that cannot be removed")
 
 
 def _unique_offset(path: str, content: str, old: Any) -> int:
     if not isinstance(old, str) or not old:
-        raise Refused("`old_str` must be a text that is not empty")
+        raise Refused("`old_str` must be a non-empty string")
     places = []
     at = content.find(old)
     while at >= 0:
@@ -304,7 +304,9 @@ def _format_file(path: str, content: str, view_range: list[int] | None) -> str:
     first, last = 1, len(lines)
     if view_range is not None:
         if len(view_range) != 2 or not all(isinstance(each, int) for each in view_range):
-            raise Refused(f"Invalid `view_range` parameter: {view_range}. It takes two lines.")
+            raise Refused(
+                f"Invalid `view_range` parameter: {view_range}. It must be two line numbers."
+            )
         first = max(1, view_range[0])
         last = len(lines) if view_range[1] == -1 else view_range[1]
     shown = [
@@ -321,9 +323,9 @@ def _format_folder(folder: str, files: dict[str, Document]) -> str:
     sizes: dict[tuple[str, ...], int] = {}
     folders: set[tuple[str, ...]] = set()
     total = 0
-    for at, one in files.items():
+    for at, document in files.items():
         parts = tuple(at.removeprefix(f"{folder}/").split("/"))
-        size = len(file_content(one).encode(errors="surrogatepass"))
+        size = len(file_content(document).encode(errors="surrogatepass"))
         total += size
         for depth in range(1, min(len(parts), 2) + 1):
             if parts[depth - 1].startswith("."):
@@ -331,8 +333,8 @@ def _format_folder(folder: str, files: dict[str, Document]) -> str:
             sizes[parts[:depth]] = sizes.get(parts[:depth], 0) + size
             if depth < len(parts):
                 folders.add(parts[:depth])
-    told = "Here're the files and directories up to 2 levels deep in "
-    lines = [f"{told}{folder}, excluding hidden items:", f"{_format_size(total)}\t{folder}"]
+    title = "Here're the files and directories up to 2 levels deep in "
+    lines = [f"{title}{folder}, excluding hidden items:", f"{_format_size(total)}\t{folder}"]
     for parts in sorted(sizes):
         end = "/" if parts in folders else ""
         lines.append(f"{_format_size(sizes[parts])}\t{folder}/{'/'.join(parts)}{end}")

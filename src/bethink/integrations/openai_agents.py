@@ -32,7 +32,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 _SOURCE = "openai-agents"
-_MAX_WORD_CHARS = 200  # longer ones are ids, pictures and ciphers: kept, but nothing to read
+_MAX_WORD_CHARS = 200  # longer ones are ids, images or ciphertext: stored, but not indexed
 _T = TypeVar("_T")
 
 
@@ -85,7 +85,7 @@ class BethinkSession(SessionABC):
 
     def _make_turn(self, item: TResponseInputItem) -> Turn:
         if not isinstance(item, Mapping):
-            raise Refused(f"an item is a JSON object, not a {type(item).__name__}")
+            raise Refused(f"an item must be a JSON object, not a {type(item).__name__}")
         check_json(item, "the item")
         kept = to_exact_json(encode_opaque(item), "the item", max_bytes=MAX_TURN_BYTES)
         if kept.redacted and self._on_redaction is not None:
@@ -165,6 +165,6 @@ async def _run_to_completion(work: Callable[[], _T]) -> _T:
         except asyncio.CancelledError as error:
             called_off = error
     if called_off is not None:
-        task.exception()  # looked at, so that nobody warns of it
+        task.exception()  # retrieved, so that no warning is logged
         raise called_off
     return task.result()

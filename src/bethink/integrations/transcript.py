@@ -69,7 +69,7 @@ class Transcript:
         self.source = source
 
     def add(self, turns: Sequence[Turn]) -> None:
-        """Append turns of up to ``MAX_TURN_BYTES``, in one transaction unless there are hundreds."""
+        """Append turns of up to ``MAX_TURN_BYTES``; in one transaction unless there are many."""
         self.memory.remember_many([draft for turn in turns for draft in self._drafts(turn)])
 
     def bodies(self, limit: int | None = None) -> list[str]:
@@ -77,7 +77,7 @@ class Transcript:
         kept = self._stored_turns()
         if limit is not None:
             kept = kept[-limit:] if limit > 0 else []
-        return [one.body for one in kept]
+        return [entry.body for entry in kept]
 
     def pop(self) -> str | None:
         """Remove and return the last turn; each goes to one caller only."""
@@ -103,7 +103,7 @@ class Transcript:
                 item
             )
         kept = [_StoredTurn(tuple(parts)) for parts in pieces.values()]
-        return [one for one in kept if one.is_whole and self._is_body(one.body)]
+        return [entry for entry in kept if entry.is_whole and self._is_body(entry.body)]
 
     def _items(self) -> Iterator[Item]:
         after: str | None = None
@@ -122,7 +122,7 @@ class Transcript:
 
     def _drafts(self, turn: Turn) -> list[Draft]:
         bodies = split_text(turn.body)
-        named = f"{turn.speaker}, said without words"
+        named = f"{turn.speaker}, without text"
         texts = split_text(indexable_text(turn.text, named))
         parts = max(len(bodies), len(texts))
         piece = {"piece": make_id(self.memory.now)} if parts > 1 else {}
@@ -159,7 +159,7 @@ def session_name(session: str) -> str:
     conversations never become one.
     """
     if not isinstance(session, str) or not session:
-        raise Refused("a session needs an id, which is a text")
+        raise Refused("a session id must be a non-empty string")
     plain = (
         len(session) <= MAX_FIELD_CHARACTERS
         and session == session.strip()
@@ -175,10 +175,10 @@ def split_text(text: str) -> list[str]:
     """Split a text into parts that fit into one memory each."""
     for attempt in range(_MAX_SPLIT_ATTEMPTS):
         parts = list(_split_bytes(text, _PART_BYTES - attempt * 257))
-        # A cut may leave something that looks like a secret, where the whole does not.
+        # A cut can create something that looks like a secret.
         if len(parts) == 1 or not any(redact(part).kinds for part in parts):
             return parts
-    raise Refused("it cannot be cut into parts without one that looks like a secret")
+    raise Refused("it cannot be split without a part that looks like a secret")
 
 
 def _split_bytes(text: str, size: int) -> Iterator[str]:

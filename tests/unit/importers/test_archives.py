@@ -96,7 +96,7 @@ def test_a_locked_zip_is_told(tmp_path: Path) -> None:
     content[content.index(b"PK\x01\x02") + 8] |= 1
     path.write_bytes(content)
 
-    with pytest.raises(Refused, match="locked by a password"):
+    with pytest.raises(Refused, match="protected by a password"):
         read(path)
 
 

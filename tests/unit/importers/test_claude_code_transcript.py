@@ -160,7 +160,7 @@ def test_a_line_that_is_too_long_is_not_read(
     said: Transcript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An entry beyond the limit is passed over without being held in memory."""
-    monkeypatch.setattr(claude_code_transcript, "LONGEST_LINE", 2000)
+    monkeypatch.setattr(claude_code_transcript, "MAX_LINE_BYTES", 2000)
     said.user("one")
     said.user("x" * 9000)
     said.user("two")

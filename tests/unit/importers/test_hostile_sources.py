@@ -92,7 +92,7 @@ def test_a_group_can_be_larger_than_is_compared(space: Memory) -> None:
     tallies = [Tally(), Tally()]
 
     for tally in tallies:
-        list(Intake(space, "mcp-memory", tally, most_in_group=4).take(came, {}))
+        list(Intake(space, "mcp-memory", tally, most_in_group=4).store_entries(came, {}))
 
     assert [(tally.stored, tally.repeated) for tally in tallies] == [(9, 0), (0, 9)]
 

@@ -413,11 +413,11 @@ def test_an_export_says_what_is_known_here(tmp_path: Path, space: Memory) -> Non
 
 def test_bad_use_is_told(tmp_path: Path, space: Memory) -> None:
     """A kind that there is not, a file that is not there, a source that cannot be piped in."""
-    with pytest.raises(Refused, match="there is no source 'word'"):
+    with pytest.raises(Refused, match="there is no importer 'word'"):
         import_from(space, tmp_path, "word")
     with pytest.raises(FileNotFoundError):
         import_from(space, tmp_path / "none", "remind")
-    with pytest.raises(Refused, match="read from a file"):
+    with pytest.raises(Refused, match="cannot be read from standard input"):
         import_from(space, "-", "mem0")
 
 
@@ -458,7 +458,7 @@ def test_a_pipe_is_read_once(tmp_path: Path, space: Memory) -> None:
 
     writer.join(10)
     assert (tally.kind, tally.stored) == ("jsonl", 2)
-    with pytest.raises(Refused, match="read from a file"):
+    with pytest.raises(Refused, match="cannot be read from standard input"):
         import_from(space, pipe, "remind")
 
 

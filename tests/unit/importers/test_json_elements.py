@@ -62,7 +62,7 @@ def test_what_is_too_long_is_skipped_by_name() -> None:
     """The elements around it are read."""
     content = json.dumps(["a", {"long": "x" * 500}, "b"]).encode()
 
-    first, long, last = found(content, most=64, most_bytes=100)
+    first, long, last = found(content, most=64, max_bytes=100)
 
     assert (first, last) == ("a", "b")
     assert isinstance(long, TooLarge)
@@ -81,4 +81,4 @@ def test_a_bad_element_spoils_no_other() -> None:
 def test_what_is_no_array_is_one_value() -> None:
     """Behind a mark of byte order too; too long a one is refused."""
     assert found(b'\xef\xbb\xbf {"results": []}') == [{"results": []}]
-    assert isinstance(found(b'{"a": "' + b"x" * 200 + b'"}', most_bytes=100)[0], TooLarge)
+    assert isinstance(found(b'{"a": "' + b"x" * 200 + b'"}', max_bytes=100)[0], TooLarge)

@@ -149,7 +149,7 @@ def test_pickled_points_are_refused(tmp_path: Path) -> None:
     with foreign.database(path) as db:
         db.execute("CREATE TABLE points (id TEXT PRIMARY KEY, point BLOB)")
 
-    with pytest.raises(Refused, match="not safe to open") as refused:
+    with pytest.raises(Refused, match="not safe to load") as refused:
         entries("mem0", path)
     assert "get_all()" in refused.value.remedy
 

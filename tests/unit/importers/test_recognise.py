@@ -78,7 +78,7 @@ def test_json_that_nobody_knows_is_not_taken_for_text(tmp_path: Path, content: s
     path = tmp_path / "conversations.json"
     path.write_text(content)
 
-    with pytest.raises(Refused, match=r"conversations\.json is JSON of no program"):
+    with pytest.raises(Refused, match=r"conversations\.json is not JSON of a known program"):
         detect_source(path)
 
 
@@ -98,7 +98,7 @@ def test_what_is_not_known_is_said(tmp_path: Path) -> None:
     with foreign.database(database) as db:
         db.execute("CREATE TABLE something (a)")
 
-    with pytest.raises(Refused, match="directory of nothing"):
+    with pytest.raises(Refused, match="directory without any known format"):
         detect_source(tmp_path)
-    with pytest.raises(Refused, match="no program that is known"):
+    with pytest.raises(Refused, match="of a known program"):
         detect_source(database)

@@ -120,7 +120,7 @@ def test_folders_are_listed_moved_and_deleted(tool: BethinkMemoryTool) -> None:
         ("str_replace", {"path": "/memories/d", "old_str": "a", "new_str": "b"}, "The path /memories/d is not a file."),
         ("str_replace", {"path": "/memories/f", "old_str": "zebra", "new_str": "b"}, "No replacement was performed, old_str `zebra` did not appear verbatim in /memories/f."),
         ("str_replace", {"path": "/memories/f", "old_str": "o", "new_str": "b"}, "No replacement was performed. Multiple occurrences of old_str `o` in lines: 1, 1, 2. Please ensure it is unique"),
-        ("str_replace", {"path": "/memories/f", "old_str": "", "new_str": "b"}, "`old_str` must be a text that is not empty"),
+        ("str_replace", {"path": "/memories/f", "old_str": "", "new_str": "b"}, "`old_str` must be a non-empty string"),
         ("insert", {"path": "/memories/no", "insert_line": 0, "insert_text": "x"}, "The path /memories/no does not exist. Please provide a valid path."),
         ("insert", {"path": "/memories/f", "insert_line": 3, "insert_text": "x"}, "Invalid `insert_line` parameter: 3. It should be within the range [0, 2]."),
         ("insert", {"path": "/memories/f", "insert_line": -1, "insert_text": "x"}, "Invalid `insert_line` parameter: -1. It should be within the range [0, 2]."),
@@ -131,7 +131,7 @@ def test_folders_are_listed_moved_and_deleted(tool: BethinkMemoryTool) -> None:
         ("rename", {"old_path": "/memories/f", "new_path": "/memories/d"}, "The destination /memories/d already exists"),
         ("rename", {"old_path": "/memories", "new_path": "/memories/x"}, "Cannot rename the /memories directory itself"),
         ("rename", {"old_path": "/memories/d", "new_path": "/memories/d/e"}, "The destination /memories/d/e is inside /memories/d"),
-        ("view", {"path": "/memories/f", "view_range": [1]}, "Invalid `view_range` parameter: [1]. It takes two lines."),
+        ("view", {"path": "/memories/f", "view_range": [1]}, "Invalid `view_range` parameter: [1]. It must be two line numbers."),
         ("view", {}, "`path` must be a text, not None"),
         ("create", {"path": "/memories/new", "file_text": 5}, "`file_text` must be a text, not 5"),
     ],
@@ -223,8 +223,8 @@ def test_secrets_are_not_stored_and_the_model_is_told(tool: BethinkMemoryTool) -
     made = create(tool, "/memories/f", f"the key is {KEY}\n")
     edited = do(tool, "insert", path="/memories/f", insert_line=1, insert_text=f"again {KEY}")
 
-    assert made.endswith("marks stand in their place (aws-access-key).")
-    assert "marks stand in their place" in edited
+    assert made.endswith("placeholders replace them (aws-access-key).")
+    assert "placeholders replace them" in edited
     assert content(tool, "/memories/f").count("[redacted:aws-access-key]") == 2
     assert KEY not in json.dumps(list(tool.memory.export()))
 

@@ -285,9 +285,9 @@ def test_many_writers_keep_every_item_once_and_calls_together(tmp_path: Path) ->
                 pair: list[Any] = [{"n": number, "turn": turn, "half": half} for half in (0, 1)]
                 await sessions[number % 2].add_items(pair)
 
-        await asyncio.run_assembler(*(add(number) for number in range(4)))
+        await asyncio.gather(*(add(number) for number in range(4)))
         got = await sessions[0].get_items()
-        popped = await asyncio.run_assembler(*(sessions[at % 2].pop_item() for at in range(40)))
+        popped = await asyncio.gather(*(sessions[at % 2].pop_item() for at in range(40)))
         for memory in memories:
             memory.close()
         return got, list(popped)
