@@ -105,7 +105,7 @@ class ExtractByModel:
             # Changed while the model was reading it: the result no longer applies.
             now = work.store.items.get([item.id])[item.id]
             if now.live_to is None and now.rev == item.rev:
-                ctx = work.writing()
+                ctx = work.write_context()
                 apply_extraction(now, reading, work.model.name, ctx)
                 work.store.admin.log(
                     EXTRACTED_EVENT, item=item.id, actor=ctx.actor, detail="", now=work.now

@@ -132,7 +132,7 @@ def _bisect(part: Sequence[int], vectors: Matrix) -> list[list[int]]:
         for side, rows_of in ((0, rows[~sides]), (1, rows[sides])):
             total = rows_of.sum(axis=0)
             centres[side] = total / (float(np.linalg.norm(total)) or 1.0)
-    halves = [[member for member, on in zip(part, sides, strict=True) if on == side] for side in (0, 1)]
+    halves = [[at for at, on in zip(part, sides, strict=True) if on == side] for side in (0, 1)]
     return [half for half in halves if half]
 
 
@@ -142,7 +142,7 @@ def similarity_matrix(items: Sequence[Item], vectors: Matrix | None) -> list[lis
         table: list[list[float]] = (vectors @ vectors.T).tolist()
         return table
     words = [word_set(item.text) for item in items]
-    return [[len(words_of_item & other) / (len(words_of_item | other) or 1) for other in words] for words_of_item in words]
+    return [[len(own & other) / (len(own | other) or 1) for other in words] for own in words]
 
 
 MAX_POINTS = 5
@@ -173,7 +173,8 @@ def points_of(items: Sequence[Item], likeness: Sequence[Sequence[float]]) -> lis
                 left,
                 key=lambda at: (
                     centrality[at]
-                    - _REDUNDANCY_PENALTY * max((likeness[at][index] for index in chosen), default=0),
+                    - _REDUNDANCY_PENALTY
+                    * max((likeness[at][other] for other in chosen), default=0),
                     items[at].importance,
                     items[at].text,
                 ),
@@ -261,7 +262,7 @@ def original_spelling(words: Sequence[str], items: Sequence[Item]) -> list[str]:
 
 
 LEAF, BRANCH, ROOT = "leaf", "branch", "root"
-NEEDS_WHOLE_MEMORY = "insights and threads are built from all memories, so filters are not supported"
+NEEDS_WHOLE_MEMORY = "insights and threads use all memories, so filters are not supported"
 _MAX_TEXT = 6_000  # characters
 _DATE_PREFIX = re.compile(r"\d{4}-\d{2}-\d{2}: ")
 
@@ -318,7 +319,7 @@ class Insights:
         stale: dict[str, list[tuple[Item, list[Item]]]] = defaultdict(list)
         for leaf in leaves:
             seen, group = recorded_sources(leaf), _group_of(leaf)
-            there = [items[item_id] for item_id in seen if item_id in items and group.admits(items[item_id])]
+            there = [items[key] for key in seen if key in items and group.admits(items[key])]
             held.update(item.id for item in there)
             if len(there) < len(seen) or any(
                 content_digest(item) != seen[item.id] for item in there
@@ -548,8 +549,8 @@ def _points_by_model(
     by_id = {item.id: item for item in sources}
     written = []
     for point in answer["points"]:
-        bearing = tuple(item_id for item_id in cited_ids(passages, point["sources"]) if item_id in by_id)
-        if bearing and not any(unsupported_numbers(point["text"], [by_id[item_id] for item_id in bearing])):
+        bearing = tuple(key for key in cited_ids(passages, point["sources"]) if key in by_id)
+        if bearing and not any(unsupported_numbers(point["text"], [by_id[key] for key in bearing])):
             written.append(Point(" ".join(point["text"].split()), bearing))
     named = " ".join(answer["name"].split())
     if not written or any(unsupported_numbers(named, sources)):

@@ -49,7 +49,7 @@ class JobContext:
         """The memories that jobs may see: live, active, valid now."""
         return Scope(self.filters, self.now)
 
-    def writing(self) -> WriteContext:
+    def write_context(self) -> WriteContext:
         """Build the context for the write pipeline, with maintenance as the actor."""
         return WriteContext(self.store, self.embedder, self.now, ACTOR, self.make_id, deriving=True)
 

@@ -42,7 +42,7 @@ class Note(NamedTuple):
     is_intact: bool
     space: str = ""
 
-    def without(self, ids: AbstractSet[str]) -> str:
+    def text_without(self, ids: AbstractSet[str]) -> str:
         """Return the file without the lines that name one of these memories."""
         kept = [
             line for line in self.body.split("\n") if not any(item_id in line for item_id in ids)
@@ -204,14 +204,14 @@ class WriteNote:
     """
 
     name: str
-    without: frozenset[str] = frozenset()
+    excluded_ids: frozenset[str] = frozenset()
 
     def __call__(self, work: JobContext) -> None:
         if work.notes_dir is None:
             return
         path = note_path(work.notes_dir, self.name)
         while may_overwrite(read_note(path), work.store.space):
-            text, sources = _recompose_note(self.name, self.without, work)
+            text, sources = _recompose_note(self.name, self.excluded_ids, work)
             if text:
                 write_note(path, text)
             else:
@@ -307,7 +307,7 @@ def rewrite_notes_without(gone: Iterable[Item], work: JobContext) -> tuple[str, 
             WriteNote(name, ids)(work)
         else:
             # Edited by hand: the user's lines stay, the lines of these memories are removed.
-            write_note(path, note.without(ids))
+            write_note(path, note.text_without(ids))
         rewritten.append(name)
     return tuple(rewritten)
 

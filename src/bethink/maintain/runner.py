@@ -231,7 +231,7 @@ def _apply_step(step: Step, run: str, work: JobContext) -> AppliedProposal | Blo
 
 def _retire_memories(step: Step, run: str, work: JobContext) -> Sequence[str]:
     """End memories and set statuses of unchanged revisions; return what left recall."""
-    proposal, actor = step.proposal, work.writing().actor
+    proposal, actor = step.proposal, work.write_context().actor
     for status in dict.fromkeys(status for _, status in proposal.statuses):
         ids = [item for item, new_status in proposal.statuses if new_status == status]
         work.store.items.set_status(ids, status, actor=actor, now=work.now, only=step.revisions)

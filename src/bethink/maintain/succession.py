@@ -62,11 +62,11 @@ def erase(reach: RemovalImpact, work: JobContext, *, actor: str) -> EraseResult:
     doubtful = [*reach.mixed, *descendants_of(reach.mixed, work.store)]
     doubtful = [item_id for item_id in dict.fromkeys(doubtful) if item_id not in reach.removed_ids]
     restored = work.store.items.restore(reach.orphans, actor=actor, now=work.now)
-    restored += reactivate_superseded(list(reach.removed_ids), work.writing())
+    restored += reactivate_superseded(list(reach.removed_ids), work.write_context())
     work.store.items.set_status(doubtful, QUARANTINED, actor=actor, now=work.now)
     revisions = _all_revisions([*reach.removed_ids, *doubtful], work.store)
     notes = rewrite_notes_without(revisions, work)
-    bridge_supersession(reach.removed_ids, work.writing())
+    bridge_supersession(reach.removed_ids, work.write_context())
     receipt = work.store.items.erase(reach.removed_ids, actor=actor, now=work.now)
     # A note may have been written just before they were removed.
     late = rewrite_notes_without(revisions, work)
@@ -97,7 +97,7 @@ def revoke(
         return would._replace(erased=done, notes=done.notes)
     run = begin_run({"revoke": 1}, work)
     before = {item.id: item.status for item in work.store.items.get(going).values()}
-    back = find_reactivatable(going, work.writing())
+    back = find_reactivatable(going, work.write_context())
     judged = [(item_id, before[item_id], QUARANTINED) for item_id in before]
     record_status_changes(
         run, [*judged, *((item_id, "superseded", "active") for item_id in back)], work
@@ -166,7 +166,7 @@ def ensure_successor(
     parents = work.store.items.get(list(proposal.lineage))
     if len(parents) < len(proposal.lineage):
         # Erased while the successor was being stored: the successor may repeat erased text.
-        work.store.items.erase([made.id], actor=work.writing().actor, now=work.now)
+        work.store.items.erase([made.id], actor=work.write_context().actor, now=work.now)
         return Blocked("one of its memories was erased meanwhile")
     me = Node("item", made.id)
     links = [Link(me, Node("item", parent), "derives_from") for parent in proposal.lineage]
@@ -181,7 +181,7 @@ def _store_successor(
     assert draft.id is not None
     record_successor(run, draft.id, work)
     try:
-        kept = remember([draft], work.writing())[0]
+        kept = remember([draft], work.write_context())[0]
     except Refused as error:
         return Blocked(f"its text was refused: {error.message}")
     if kept.id != draft.id:

@@ -179,7 +179,7 @@ class _GrowingThread:
     entities: Counter[str] = field(default_factory=Counter)
     sum: Vector | None = None
 
-    def take(self, item: Item, score: float, vector: Vector | None) -> None:
+    def append(self, item: Item, score: float, vector: Vector | None) -> None:
         self.items.append(item)
         self.scores.append(score)
         self.entities.update(item.entities)
@@ -246,9 +246,9 @@ class FindThreads:
                 finder.place(item)
         for thread in finder.threads:
             if len(thread.items) >= 2:
-                yield self._closed(thread, work)
+                yield self._finish_thread(thread, work)
 
-    def _closed(self, thread: _GrowingThread, work: JobContext) -> Thread:
+    def _finish_thread(self, thread: _GrowingThread, work: JobContext) -> Thread:
         events = thread_events(thread.items)
         state = thread_state(events, work.now, anchored=thread.anchor is not None)
         members = tuple(
@@ -364,7 +364,7 @@ class _ThreadFinder:
         return float(vector @ thread.sum) / length if length else 0.0
 
     def _add_member(self, thread: _GrowingThread, item: Item, score: float) -> None:
-        thread.take(item, score, self._vectors.get(item.id))
+        thread.append(item, score, self._vectors.get(item.id))
         self._of_item[item.id] = thread
         if thread.anchor is not None:
             self._by_anchor.setdefault(thread.anchor, thread)

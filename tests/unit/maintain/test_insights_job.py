@@ -270,7 +270,7 @@ def test_a_run_is_undone_and_not_repeated(memory: Memory) -> None:
     assert all(memory.get(one).live_to is None for one in ids)
     again = memory.maintain(SMALL)
     assert again.run is None
-    assert [one.hindrance for one in again.left] == ["it was done before and undone"]
+    assert [one.hindrance for one in again.left] == ["it was done before and then undone"]
 
 
 def test_a_renewal_is_undone_to_the_one_before(memory: Memory) -> None:
@@ -296,7 +296,7 @@ def test_a_part_of_the_memory_is_no_reason_for_a_tree(memory: Memory) -> None:
     plan = memory.maintain(SMALL, preview=True, where={"topics": ("weir",)}).plan
 
     assert plan.steps == ()
-    assert "whole memory" in plan.remarks[0].why
+    assert "all memories" in plan.remarks[0].why
 
 
 def test_the_order_of_storing_changes_nothing(clock: FixedClock) -> None:
@@ -574,5 +574,5 @@ def test_undo_of_nothing_is_refused(memory: Memory) -> None:
     assert run is not None
     memory.undo_run(run)
 
-    with pytest.raises(Refused, match="undone already"):
+    with pytest.raises(Refused, match="already undone"):
         memory.undo_run(run)

@@ -100,5 +100,5 @@ def test_a_run_that_did_nothing_can_be_named(memory: Memory, clock: FixedClock) 
 
     (begun,) = memory.maintenance()
 
-    with pytest.raises(Refused, match="nothing that could be undone"):
+    with pytest.raises(Refused, match="no change that can be undone"):
         memory.undo_run(begun.run)

@@ -228,7 +228,7 @@ def test_what_was_consolidated_with_a_revoked_source_comes_back(
 
 def test_an_unknown_source_is_not_found(memory: Memory) -> None:
     """Rather than quietly doing nothing."""
-    with pytest.raises(NotFound, match="nothing came from"):
+    with pytest.raises(NotFound, match="no memory has the source"):
         memory.revoke("nowhere")
 
 

@@ -74,7 +74,7 @@ def test_undo_returns_the_exact_originals(memory: Memory, clock: FixedClock) -> 
     assert state(memory) == before
     assert len(undone.restored) == 6
     assert len(undone.ended) == 1
-    with pytest.raises(Refused, match="undone already"):
+    with pytest.raises(Refused, match="already undone"):
         memory.undo_run(run)
 
 
@@ -89,7 +89,7 @@ def test_what_was_undone_is_not_done_again(memory: Memory, clock: FixedClock) ->
     again = memory.maintain("consolidate", share=0.5)
 
     assert again.run is None
-    assert [left.hindrance for left in again.left] == ["it was done before and undone"]
+    assert [left.hindrance for left in again.left] == ["it was done before and then undone"]
 
 
 def test_an_unknown_run_is_not_found(memory: Memory) -> None:
@@ -124,7 +124,7 @@ def test_some_memories_never_leave(
 
     assert report.done == ()
     assert memory.get(one).live_to is None
-    assert "stays" in report.left[0].hindrance
+    assert "is exempt" in report.left[0].hindrance
 
 
 def test_what_changes_under_way_stays(memory: Memory, clock: FixedClock) -> None:

@@ -60,7 +60,7 @@ def test_entities_get_their_vectors_and_momenta(embedder: Embedder, clock: Fixed
         second = memory.maintain("entities")
 
         assert next(str(deed) for done in first.done for deed in done.proposal.actions) == (
-            "makes the vectors that entities lack"
+            "compute the missing vectors of entities"
         )
         assert memory.store.vectors.unembedded_entities(embedder.model, 10) == []
         assert second.plan.steps == ()
@@ -75,7 +75,7 @@ def test_without_a_model_there_are_only_momenta(clock: FixedClock) -> None:
         report = memory.maintain("entities")
 
         assert len(report.done) == 1
-        assert str(report.done[0].proposal.actions[0]).startswith("keeps the momentum of")
+        assert str(report.done[0].proposal.actions[0]).startswith("update the momentum of")
         assert memory.maintain("entities").run is None
 
 
@@ -137,7 +137,7 @@ def test_a_successor_of_something_erased_meanwhile_is_erased(clock: FixedClock) 
 
 
 def test_somebodys_own_memory_does_not_become_a_stand_in(clock: FixedClock) -> None:
-    """It says the same already, but would go whenever the stand-in does."""
+    """It already says the same, but would go whenever the stand-in does."""
     with open_memory(clock) as memory:
         ids = add_cold(memory, clock)
         there = memory.remember("Atlas in short").id
@@ -145,8 +145,8 @@ def test_somebodys_own_memory_does_not_become_a_stand_in(clock: FixedClock) -> N
         first = memory.maintain(Stand(tuple(ids)), share=1.0)
         again = memory.maintain(Stand(tuple(ids)), share=1.0)
 
-        assert first.left[0].hindrance == f"{there} says the same already"
-        assert again.left[0].hindrance == f"{there} says the same already"
+        assert first.left[0].hindrance == f"{there} already says the same"
+        assert again.left[0].hindrance == f"{there} already says the same"
         assert memory.store.graph.links_of([there], ("derives_from",), incoming=False) == []
         assert all(memory.get(one).live_to is None for one in ids)
 

@@ -230,7 +230,7 @@ def test_a_part_of_the_memory_is_no_reason_to_drop_the_rest(memory: Memory) -> N
     report = memory.maintain("threads", where={"topics": ("weir",)})
 
     assert report.run is None
-    assert "whole memory" in report.plan.remarks[0].why
+    assert "all memories" in report.plan.remarks[0].why
     assert len(memory.threads()) == 1
 
 
@@ -288,7 +288,7 @@ def test_a_run_of_threads_leaves_nothing_to_undo(memory: Memory) -> None:
     run = memory.maintain("threads").run
     assert run is not None
 
-    with pytest.raises(Refused, match="nothing that could be undone"):
+    with pytest.raises(Refused, match="no change that can be undone"):
         memory.undo_run(run)
 
 
@@ -463,7 +463,7 @@ def test_storing_a_thread_twice_comes_to_the_same(memory: Memory) -> None:
     deed = PutThread(
         Thread(f"{GENERATED_PREFIX}1", "Birds", members=tuple(Member(one) for one in ids))
     )
-    work = memory._job_context()
+    work = memory.session.job_context()
 
     deed(work)
     once = memory.threads()
