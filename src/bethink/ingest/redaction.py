@@ -188,7 +188,7 @@ class SecretKind(NamedTuple):
 
 _LOGIN_WORDS = r"(?:password|passwd|passphrase|passcode|passwort|pwd)"
 # Of a password manager, policy or reset it is something else that the sentence tells.
-_PASSWORD_PURPOSE = (
+_PURPOSE_PHRASE = (
     r"(?:(?:\s?[(,]|\s(?:for|of|to|on|at|in|from|we|i|you|they|that|which|now|there|here|again|currently"
     r"|für|von|vom|zu|zum|zur|auf|am|an|im|bei|beim|der|des|jetzt)\b)[^\n.:=]{0,40}?)?"
 )
@@ -346,14 +346,14 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     SecretKind(
         "password",
         ("passw", "passphrase", "passcode", "pwd"),
-        r"(?i)\b" + _LOGIN_WORDS + _PASSWORD_PURPOSE + _CHANGE_WORDS + r"\s(?:is|was|to)[:\s]{1,3}"
+        r"(?i)\b" + _LOGIN_WORDS + _PURPOSE_PHRASE + _CHANGE_WORDS + r"\s(?:is|was|to)[:\s]{1,3}"
         r"(?:now[:\s]{1,3})?[\"'\x60]?([^\s\"'\x60]{8,})",
         is_random,
     ),
     SecretKind(
         "password",
         ("passw", "passphrase", "passcode", "pwd"),
-        r"(?i)\b" + _LOGIN_WORDS + _PASSWORD_PURPOSE + r"\s(?:is|ist)[:\s]{1,3}"
+        r"(?i)\b" + _LOGIN_WORDS + _PURPOSE_PHRASE + r"\s(?:is|ist)[:\s]{1,3}"
         r"(?:(?:now|jetzt)[:\s]{1,3})?[\"'\x60]?([^\s\"'\x60]{6,})",
         is_stated_password,
     ),

@@ -104,7 +104,7 @@ def parse_base_url(text: str, *, variable: str) -> Url:
         parts = urlsplit(text)
         port = parts.port
     except ValueError as error:
-        raise BadSetting(f"{variable} is not an address: {error}") from error
+        raise BadSetting(f"{variable} is not a URL: {error}") from error
     if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or parts.query or parts.username:
         raise BadSetting(f"{variable} must look like https://host:port/path")
     return Url(
@@ -173,7 +173,7 @@ class _HttpExchange:
         self._headers.update(headers)
         connect_s, self._read_timeout_s = times
         self._connection = _make_connection(url, connect_s)
-        self.outcome: HttpReply | ModelError = NoReply(f"{url.host} was not asked")
+        self.outcome: HttpReply | ModelError = NoReply(f"no request was sent to {url.host}")
 
     def run(self) -> None:
         """Run the request and store the reply, or the error, in ``outcome``."""
@@ -185,7 +185,7 @@ class _HttpExchange:
         except TimeoutError:
             self.outcome = NoReply(f"{host} did not answer in time")
         except IncompleteRead:
-            self.outcome = NoReply(f"the answer of {host} was cut short")
+            self.outcome = NoReply(f"the answer of {host} is incomplete")
         except (HTTPException, UnicodeError) as error:
             self.outcome = NoReply(f"{host} does not speak HTTP ({type(error).__name__})")
         except OSError as error:
@@ -198,7 +198,7 @@ class _HttpExchange:
         """Shut down the socket of a request still under way, if there is one."""
         sock = self._connection.sock
         if sock is not None:
-            with suppress(OSError):  # it was closed in the meantime
+            with suppress(OSError):  # the server closed the connection meanwhile
                 sock.shutdown(SHUT_RDWR)
 
     def _send_request(self) -> HttpReply | ModelError:
@@ -213,9 +213,11 @@ class _HttpExchange:
                 if len(body) > self._limit:
                     break
             if max(announced, len(body)) > self._limit:
-                return ModelError(f"the answer of {self._url.host} is over {self._limit:,} bytes")
+                return ModelError(
+                    f"the answer of {self._url.host} is larger than {self._limit:,} bytes"
+                )
             if response.length:
-                return NoReply(f"the answer of {self._url.host} was cut short")
+                return NoReply(f"the answer of {self._url.host} is incomplete")
             waits = response.headers.get("Retry-After", "")
             return HttpReply(
                 response.status, bytes(body), float(waits) if waits.isdecimal() else 0.0
@@ -275,8 +277,8 @@ def post_with_retry(
         else:
             if not _is_transient(reply.status):
                 return reply
-            failure = ModelError(f"{server} answers {reply.status}")
-            wait_s = max(wait_s, reply.retry_after_s)  # noqa: PLW2901 - the server's wish
+            failure = ModelError(f"{server} answered with status {reply.status}")
+            wait_s = max(wait_s, reply.retry_after_s)  # noqa: PLW2901 - the server's Retry-After
         if clock() + wait_s >= deadline:
             break
         sleep(wait_s)
@@ -290,12 +292,12 @@ def check_status(
     if status == HTTPStatus.OK:
         return
     if status in _AUTH_STATUSES:
-        raise ModelError(f"{server} refuses us ({status})", remedy=auth_remedy)
+        raise ModelError(f"{server} refused the credentials ({status})", remedy=auth_remedy)
     if status == HTTPStatus.NOT_FOUND:
-        raise ModelError(f"{server} does not know {missing}", remedy=missing_remedy)
+        raise ModelError(f"{server} does not have {missing}", remedy=missing_remedy)
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-        raise ModelError(f"{server} points to another address, which is not followed")
-    raise ModelError(f"{server} answers {status}")
+        raise ModelError(f"{server} redirects to another address; redirects are not followed")
+    raise ModelError(f"{server} answered with status {status}")
 
 
 def read_timeout(env: Mapping[str, str], variable: str, default: float) -> float:
@@ -306,7 +308,9 @@ def read_timeout(env: Mapping[str, str], variable: str, default: float) -> float
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= 600:
-        raise BadSetting(f"{variable} is {given!r}, but must be seconds, above 0 and up to 600")
+        raise BadSetting(
+            f"{variable} is {given!r}, but must be seconds, greater than 0 and at most 600"
+        )
     return seconds
 
 
@@ -320,8 +324,8 @@ def bearer_header(env: Mapping[str, str], variable: str) -> dict[str, str]:
     """Return the Authorization header, if the variable holds a key."""
     key = env.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
-        # Not shown, and not handed on to a library whose error would show it.
-        raise ModelError(f"{variable} holds characters that no key has")
+        # Not shown, and not passed to a library whose error would show it.
+        raise ModelError(f"{variable} contains characters that are not valid in a key")
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 

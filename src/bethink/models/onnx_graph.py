@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from bethink.ports import Matrix, Vector
 
 
-# Of a weight's eight bits seven are used: processors without VNNI add pairs of products
-# in sixteen bits, and 2 × 255 × 64 still fits. So all processors get the same sums.
+# Weights use seven of eight bits: CPUs without VNNI add pairs of products in sixteen
+# bits, and 2 × 255 × 64 still fits. So all CPUs get the same sums.
 WEIGHT_LEVELS = 63
 _TOKEN_LEVELS = 127
 _OPSET = 20
@@ -61,14 +61,14 @@ def build_cross_encoder_graph(
     try:
         if len(weights["classifier.weight"]) != 1:
             labels = len(weights["classifier.weight"])
-            raise ModelError(f"the model gives {labels} numbers for a pair, not one")
+            raise ModelError(f"the model returns {labels} scores per pair, not one")
         states = graph.embed(IDS, separator)
         for layer in range(sizes.layers):
-            # Only the first token is judged, so the last layer makes no other.
+            # Only the first token is scored, so the last layer computes no other.
             states = graph.layer(
                 states, f"encoder.layer.{layer}.", first_only=layer == sizes.layers - 1
             )
-        return graph.serialise(graph.judge(states), LOGIT, [1])
+        return graph.serialise(graph.classify(states), LOGIT, [1])
     except KeyError as error:
         raise ModelError(f"the weights lack the tensor {error}") from error
 
@@ -113,7 +113,7 @@ class _GraphBuilder:
         inner = self._linear(inner, name + "output.dense")
         return self._add_and_normalise(inner, states, name + "output.LayerNorm")
 
-    def judge(self, states: str) -> str:
+    def classify(self, states: str) -> str:
         """Add the pooler and the classifier on the first token, in float32."""
         pooled = self._node("Tanh", self._float_linear(states, "pooler.dense"))
         shape = self._constant("a number each", np.array([-1, 1]))

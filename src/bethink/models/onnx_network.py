@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bethink.ports import Matrix
 
 
-# A header beyond this is none: the largest known ones have a few megabytes.
+# Maximum size of a header: the largest known ones have a few megabytes.
 _MAX_HEADER_BYTES = 1 << 24
 _DTYPE_BYTES = {"F32": 4, "F16": 2, "BF16": 2}
 
@@ -119,7 +119,7 @@ def read_network_sizes(folder: Path, remedy: str = "") -> BertSizes:
     if (config.get("model_type"), config.get("hidden_act")) != ("bert", "gelu") or config.get(
         "position_embedding_type", "absolute"
     ) != "absolute":
-        raise ModelError(f"{folder} holds no BERT encoder", remedy=remedy)
+        raise ModelError(f"{folder} does not contain a BERT encoder", remedy=remedy)
     optional = folder / "sentence_bert_config.json"
     trained = _read_object(optional).get("max_seq_length") if optional.is_file() else None
     try:
@@ -134,7 +134,7 @@ def read_network_sizes(folder: Path, remedy: str = "") -> BertSizes:
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{folder / CONFIG_FILE} lacks {error}") from error
     if min(sizes.layers, sizes.heads, sizes.width) < 1 or sizes.width % sizes.heads:
-        raise ModelError(f"{folder / CONFIG_FILE} holds sizes that do not fit together")
+        raise ModelError(f"{folder / CONFIG_FILE} has inconsistent sizes")
     return sizes
 
 
@@ -153,7 +153,8 @@ def _check_pooling(folder: Path) -> None:
         kinds = {str(module.get("type", "")).rpartition(".")[2] for module in _read_list(modules)}
         if not kinds <= _SUPPORTED_MODULES:
             raise ModelError(
-                f"{folder} has a step {', '.join(sorted(kinds - _SUPPORTED_MODULES))}",
+                f"{folder} has unsupported modules: "
+                f"{', '.join(sorted(kinds - _SUPPORTED_MODULES))}",
                 remedy=_OTHER_EMBEDDER_REMEDY,
             )
     pooling = folder / "1_Pooling" / CONFIG_FILE
@@ -161,20 +162,20 @@ def _check_pooling(folder: Path) -> None:
         modes = {name for name, on in _read_object(pooling).items() if "_mode" in name and on}
         named = _read_object(pooling).get("pooling_mode")
         if modes != {"pooling_mode_mean_tokens"} and named not in ("mean", ["mean"]):
-            raise ModelError(f"{folder} does not pool by the mean", remedy=_OTHER_EMBEDDER_REMEDY)
+            raise ModelError(f"{folder} does not use mean pooling", remedy=_OTHER_EMBEDDER_REMEDY)
 
 
 def _read_object(path: Path) -> dict[str, Any]:
     content = _parse_json_file(path)
     if not isinstance(content, dict):
-        raise ModelError(f"{path} holds no settings")
+        raise ModelError(f"{path} is not a JSON object")
     return content
 
 
 def _read_list(path: Path) -> list[dict[str, Any]]:
     content = _parse_json_file(path)
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
-        raise ModelError(f"{path} holds no list of steps")
+        raise ModelError(f"{path} is not a list of modules")
     return content
 
 

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 
 CPU_PROVIDER = "CPUExecutionProvider"
-# Hardware worth having, the best first.
+# Execution providers, the fastest first.
 _ACCELERATORS = ("CUDAExecutionProvider", "CoreMLExecutionProvider")
 
-# Rows of one length go through a network together, up to so many tokens.
+# Rows of one length run in one batch, up to this many tokens.
 _MAX_BATCH_TOKENS = 1024
-# From so many runs on several threads share them; each run gives the same bits anywhere.
+# From this many runs on, several threads share them; results are bit-identical.
 _MIN_PARALLEL_BATCHES = 8
 _MAX_THREADS = 4
 
@@ -77,11 +77,11 @@ def open_session(graph: str | bytes, provider: str = CPU_PROVIDER) -> OnnxSessio
     # A thread pool of its own would not survive a fork; several callers still run at once.
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    # Some builds report their use to the maker; ours never phones anywhere.
+    # Some builds send telemetry; disable it.
     onnxruntime.disable_telemetry_events()
     providers = [provider] if provider == CPU_PROVIDER else [provider, CPU_PROVIDER]
     try:
-        # Its own fallback would print to stdout, where our answers go.
+        # Its own fallback would print to stdout, which carries our answers.
         session = onnxruntime.InferenceSession(
             graph, options, providers=providers, enable_fallback=0
         )
@@ -104,7 +104,7 @@ def cached_session(
     """Open the graph of that name from the cache; build and cache it the first time."""
     kept = (cache or cache_folder() / "models") / name
     if kept.is_file():
-        with suppress(ModelError):  # a damaged file is written anew
+        with suppress(ModelError):  # a damaged file is rewritten
             return open_session(str(kept), provider)
     graph = build()
     _write_cache_file(kept, graph)
@@ -166,11 +166,11 @@ def _write_cache_file(path: Path, content: bytes) -> None:
                 raise
         Path(file.name).replace(path)
     except OSError as error:
-        _log.debug("the graph is not kept: %s", error)
+        _log.debug("the graph was not cached: %s", error)
 
 
 TRANSFORMER_EXTRA = "transformer"
-# Goes up with every change of the graph that changes its vectors.
+# Increased with every change of the graph that changes its vectors.
 GRAPH_VERSION = 1
 
 
@@ -195,7 +195,7 @@ class OnnxEncoder:
     def _build_graph(self) -> bytes:
         require_library("onnx", "writes the embedder's graph", TRANSFORMER_EXTRA)
         from bethink.models.onnx_graph import (
-            build_encoder_graph,  # start-up time: once in a lifetime
+            build_encoder_graph,  # start-up time: needed only once
         )
 
         _log.debug("writing the graph of %s", self._folder)

@@ -58,7 +58,7 @@ def expected(folder, text, *, rounded: bool) -> float:
     split = WordPieceTokenizer(folder / "tokenizer.json")
     asked, told = split(ASKED).ids, split(text).ids
     told = told[: POSITIONS - 3 - len(asked)]
-    ids = [split.first, *asked, split.last, *told, split.last]
+    ids = [split.start_id, *asked, split.end_id, *told, split.end_id]
     kinds = [0] * (len(asked) + 2) + [1] * (len(told) + 1)
     weights = {name.removeprefix("bert."): w for name, w in tiny_reader_weights().items()}
     logit = Reference(weights, read_network_sizes(folder), rounded=rounded).logit(ids, kinds)
@@ -78,7 +78,7 @@ def test_a_score_is_what_the_network_says(folder, reader):
 def test_in_full_precision_it_is_what_the_weights_say(folder, cache):
     """The graph for faster hardware computes in float32, to the last digits."""
     whole = CrossEncoder(str(folder), cache=cache)
-    whole._session._made.append(whole._open_converted("float", CPU_PROVIDER))
+    whole._session._value.append(whole._open_converted("float", CPU_PROVIDER))
 
     assert whole(ASKED, TEXTS) == pytest.approx(
         [expected(folder, text, rounded=False) for text in TEXTS], abs=1e-5
@@ -194,8 +194,8 @@ def test_a_graph_that_comes_with_the_model_is_run_as_it_is(tmp_path):
     folder = ready_made(tmp_path / "ready")
     split = WordPieceTokenizer(folder / "tokenizer.json")
     asked, told = split("key").ids, split("vault").ids
-    row = [split.first, *asked, split.last, *told, split.last]
-    mean = (told[0] + split.last) / len(row)
+    row = [split.start_id, *asked, split.end_id, *told, split.end_id]
+    mean = (told[0] + split.end_id) / len(row)
 
     (score,) = CrossEncoder(str(folder))("key", ["vault"])
 
@@ -207,9 +207,9 @@ def test_graphs_of_another_kind_are_refused(tmp_path):
     other = ready_made(tmp_path / "other", inputs=("pixels", "mask"))
     two = ready_made(tmp_path / "two", labels=2)
 
-    with pytest.raises(ModelError, match="does not take token ids"):
+    with pytest.raises(ModelError, match="has no input for token ids"):
         CrossEncoder(str(other))(ASKED, TEXTS)
-    with pytest.raises(ModelError, match="gives not one number"):
+    with pytest.raises(ModelError, match="does not return one score"):
         CrossEncoder(str(two))(ASKED, TEXTS)
 
 
@@ -224,9 +224,9 @@ def test_models_of_another_kind_are_refused(tmp_path):
     (other / "config.json").write_text(json.dumps(config))
 
     for broken, told in (
-        (two, "2 numbers for a pair"),
+        (two, "2 scores per pair"),
         (headless, r"lack the tensor 'classifier\.weight'"),
-        (other, "holds no BERT"),
+        (other, "not contain a BERT"),
     ):
         with pytest.raises(ModelError, match=told):
             CrossEncoder(str(broken), cache=tmp_path / "cache")(ASKED, TEXTS)

@@ -32,7 +32,7 @@ def memory(request, running, now, monkeypatch, tmp_path):
     monkeypatch.setenv("OLLAMA_HOST", running.url)
     monkeypatch.setenv("OPENAI_BASE_URL", f"{running.url}/v1")
     breaker = CircuitBreaker(clock=lambda: now[0])
-    embedder = OPEN[request.param]("hash", patience=IMPATIENT, breaker=breaker)
+    embedder = OPEN[request.param]("hash", timeouts=IMPATIENT, breaker=breaker)
     with Memory.open(":memory:", embedder=embedder) as opened:
         yield opened
 
@@ -72,7 +72,7 @@ def test_a_server_that_never_answered_refuses_nothing(memory, running, now):
     assert kept.pending == ("embedding",)
     assert changed.text.endswith("vault C")
     assert [hit.item.id for hit in answer.hits] == [kept.id]
-    with pytest.raises(ModelError, match="answers 500"):
+    with pytest.raises(ModelError, match="answered with status 500"):
         memory.reindex()
 
     running.fault = None

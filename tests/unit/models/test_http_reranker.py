@@ -196,7 +196,7 @@ def test_a_refusal_that_stays_is_not_asked_for_long(server):
     """A server that refuses every question is asked a handful of times, not once a text."""
     server.fault = lambda asked, _: asked.give({}, 400)
 
-    with pytest.raises(ModelError, match="answers 400"):
+    with pytest.raises(ModelError, match="status 400"):
         opened(server)(ASKED, [f"text {number}" for number in range(50)])
 
     assert len(server.asked) < 10
@@ -215,9 +215,9 @@ def test_a_server_that_does_not_answer_is_left_alone(server):
         now[0] += 1.0
     server.fault = None
 
-    with pytest.raises(ModelError, match="refuses us") as caught:
+    with pytest.raises(ModelError, match="refused the credentials") as caught:
         reader(ASKED, TEXTS)
-    assert caught.value.remedy == f"look at {RERANK_KEY_VARIABLE}"
+    assert caught.value.remedy == f"check {RERANK_KEY_VARIABLE}"
     assert len(server.asked) == 3
 
     now[0] += 30.0
@@ -252,7 +252,7 @@ def test_what_is_no_address_is_refused(address):
 def test_patience_can_be_changed(monkeypatch):
     """In seconds; what is none is refused by name."""
     monkeypatch.setenv(RERANK_TIMEOUT_VARIABLE, "0.25")
-    assert open_http("//host")._patience.query_s == 0.25
+    assert open_http("//host")._timeouts.query_s == 0.25
 
     monkeypatch.setenv(RERANK_TIMEOUT_VARIABLE, "soon")
     with pytest.raises(BadSetting, match=RERANK_TIMEOUT_VARIABLE):
@@ -263,7 +263,7 @@ def test_five_seconds_are_the_limit(monkeypatch):
     """Unless somebody says otherwise."""
     monkeypatch.delenv(RERANK_TIMEOUT_VARIABLE, raising=False)
 
-    assert open_http("//host")._patience.query_s == 5.0
+    assert open_http("//host")._timeouts.query_s == 5.0
 
 
 def test_half_a_character_is_refused(server):

@@ -50,7 +50,7 @@ def provider(request):
 @pytest.fixture
 def model(server, provider):
     """Asked every time, whatever happened before."""
-    return OPEN[provider]("test", patience=IMPATIENT, breaker=CircuitBreaker(limit=99, pause_s=0))
+    return OPEN[provider]("test", timeouts=IMPATIENT, breaker=CircuitBreaker(limit=99, pause_s=0))
 
 
 def prompt(text: str = "The key is in vault B"):
@@ -100,7 +100,7 @@ def test_each_protocol_is_spoken(server, model, provider):
         assert body == {
             "model": "test", "system": asked.system, "messages": two[1:], "max_tokens": 100,
             "tools": [
-                {"name": "rerank", "description": "Takes the answer.", "input_schema": shape}
+                {"name": "rerank", "description": "Receives the answer.", "input_schema": shape}
             ],
             "tool_choice": {"type": "tool", "name": "rerank", "disable_parallel_tool_use": True},
         }  # fmt: skip
@@ -143,7 +143,7 @@ def test_every_wrong_answer_is_a_sentence(server, model, fault):
     told = caught.value.message.rpartition("'rerank': ")[2]
     assert INJECTED[:20] not in caught.value.message
     assert budget.spent.calls == len(server.asked) == 2
-    assert f"An answer to this was not taken: {told}. Answer anew." in json.dumps(server.asked[1])
+    assert f"The previous answer was rejected: {told}. Answer again." in json.dumps(server.asked[1])
     assert "not taken" not in json.dumps(server.asked[0])
 
 
@@ -157,7 +157,7 @@ def test_a_wrong_answer_may_be_put_right(server, model, fault):
 
 def test_wrong_answers_do_not_close_the_door(server, provider):
     """A server that answers is asked on, however useless the answers to one prompt are."""
-    model = OPEN[provider]("test", patience=IMPATIENT)
+    model = OPEN[provider]("test", timeouts=IMPATIENT)
     server.fault = WRONG["orders"]
     for _ in range(4):
         with pytest.raises(Unusable):
@@ -188,7 +188,7 @@ def test_openais_refusal_field_is_one_too(server):
 
     server.fault = refuse
 
-    with pytest.raises(Unusable, match="refuses to answer") as caught:
+    with pytest.raises(Unusable, match="refused to answer") as caught:
         open_openai("test").complete(prompt(), budget=Budget())
     assert INJECTED not in caught.value.message
 
@@ -221,7 +221,7 @@ def test_which_refusals_may_pass(server, model, status):
     server.fault = failing(1, lambda asked, _: asked.give({}, status))
 
     if status == 425:
-        with pytest.raises(ModelError, match="answers 425"):
+        with pytest.raises(ModelError, match="status 425"):
             model.complete(prompt(), budget=Budget())
     else:
         assert model.complete(prompt(), budget=Budget()) == {"score": 7}
@@ -241,14 +241,14 @@ def test_what_will_not_pass_is_not_tried_again(server, model, fault):
 def test_a_server_that_asks_for_patience_gets_it(server, provider):
     """Retry-After is kept where there is time for it; else the model has failed."""
     slept: list[float] = []
-    model = OPEN[provider]("test", patience=LlmTimeouts(sleep=slept.append))
+    model = OPEN[provider]("test", timeouts=LlmTimeouts(sleep=slept.append))
     server.fault = failing(1, lambda asked, _: asked.give({}, 429, Retry_After="3"))
 
     assert model.complete(prompt(), budget=Budget()) == {"score": 7}
     assert slept == [3.0]
 
     server.fault = BROKEN["429 for long"]
-    with pytest.raises(ModelError, match="answers 429"):
+    with pytest.raises(ModelError, match="status 429"):
         model.complete(prompt(), budget=Budget())
     assert slept == [3.0]
 
@@ -257,7 +257,7 @@ def test_tries_need_a_budget_too(server, model):
     """When there is no call left for a second try, the server's failure is what is said."""
     server.fault, budget = BROKEN["500"], Budget(calls=1)
 
-    with pytest.raises(ModelError, match="failed, and the budget has no other try") as caught:
+    with pytest.raises(ModelError, match="failed, and the budget allows no retry") as caught:
         model.complete(prompt(), budget=budget)
 
     assert not isinstance(caught.value, BudgetSpent)
@@ -340,7 +340,7 @@ def test_a_known_form_is_not_given_up(server, model):
     server.asked.clear()
     server.fault = lambda asked, _: asked.give({}, 400)
 
-    with pytest.raises(ModelError, match="answers 400"):
+    with pytest.raises(ModelError, match="status 400"):
         model.complete(prompt(), budget=Budget())
 
     assert len(server.asked) == 1
@@ -352,7 +352,7 @@ def test_a_server_that_knows_no_form_is_said(server, model, provider):
     """All forms are tried, and none is remembered."""
     server.fault = lambda asked, _: asked.give({}, 422)
 
-    with pytest.raises(ModelError, match="answers 422"):
+    with pytest.raises(ModelError, match="status 422"):
         model.complete(prompt(), budget=Budget())
 
     assert len(server.asked) == (2 if provider == "anthropic" else 3)
@@ -364,7 +364,7 @@ def test_a_server_that_does_not_answer_is_left_alone(server, provider):
     """After three failures no time is lost any more, nor any call, for half a minute."""
     now = [0.0]
     breaker = CircuitBreaker(clock=lambda: now[0])
-    model = OPEN[provider]("test", patience=IMPATIENT, breaker=breaker)
+    model = OPEN[provider]("test", timeouts=IMPATIENT, breaker=breaker)
     server.fault = BROKEN["401"]
     for _ in range(3):
         with pytest.raises(ModelError):
@@ -373,7 +373,7 @@ def test_a_server_that_does_not_answer_is_left_alone(server, provider):
     server.fault, budget = None, Budget()
 
     started = time.perf_counter()
-    with pytest.raises(ModelError, match="refuses us"):
+    with pytest.raises(ModelError, match="refused the credentials"):
         model.complete(prompt(), budget=budget)
 
     assert time.perf_counter() - started < 0.05
@@ -385,7 +385,7 @@ def test_a_server_that_does_not_answer_is_left_alone(server, provider):
 
 def test_a_spent_budget_says_nothing_about_the_server(server, provider):
     """The next job is served at once."""
-    model = OPEN[provider]("test", patience=IMPATIENT)
+    model = OPEN[provider]("test", timeouts=IMPATIENT)
     for _ in range(4):
         with pytest.raises(BudgetSpent):
             model.complete(prompt(), budget=Budget(calls=0))
@@ -402,7 +402,7 @@ def test_no_other_server_is_ever_asked(server, model, monkeypatch):
             server.fault = lambda asked, _, status=status: asked.give(
                 {}, status, Location=f"{elsewhere.url}{asked.path}"
             )
-            with pytest.raises(ModelError, match="points to another address"):
+            with pytest.raises(ModelError, match="redirects to another address"):
                 model.complete(prompt(), budget=Budget())
 
         assert elsewhere.asked == []
@@ -418,7 +418,7 @@ def test_nobody_listening_is_said(monkeypatch, provider):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", f"http://{address}")
 
     with pytest.raises(ModelError, match=re.escape(address) + ".* cannot be reached"):
-        OPEN[provider]("test", patience=IMPATIENT).complete(prompt(), budget=Budget())
+        OPEN[provider]("test", timeouts=IMPATIENT).complete(prompt(), budget=Budget())
 
 
 @pytest.mark.parametrize("address", ["http://no-such-host.invalid:1", "https://127.0.0.1:{port}"])
@@ -430,7 +430,7 @@ def test_a_name_nobody_has_and_a_server_without_tls_are_said(
         monkeypatch.setenv(name, address.format(port=server.server_port))
 
     with pytest.raises(ModelError, match=r"no-such-host\.invalid|cannot be reached"):
-        OPEN[provider]("test", patience=IMPATIENT).complete(prompt(), budget=Budget())
+        OPEN[provider]("test", timeouts=IMPATIENT).complete(prompt(), budget=Budget())
 
 
 def test_being_let_in_has_its_own_time(monkeypatch):
@@ -472,7 +472,7 @@ def test_a_key_is_needed_before_anything_is_sent(monkeypatch, make, variable, ba
     assert budget.spent[:3] == (0, 0, 0)
 
     monkeypatch.setenv(variable, "sk-secret\nX-Evil: yes")
-    with pytest.raises(ModelError, match="characters that no key has") as caught:
+    with pytest.raises(ModelError, match="characters that are not valid in a key") as caught:
         make("test").complete(prompt(), budget=Budget())
     assert "secret" not in caught.value.message
 
@@ -491,7 +491,7 @@ def test_openai_itself_is_asked_in_its_own_words(monkeypatch):
     """Its newer models know the limit by another name and no temperature."""
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     model = open_openai("gpt")
-    body = model._protocol.request_formats[0](model._asked(prompt(), ""))
+    body = model._protocol.request_formats[0](model._make_request(prompt(), ""))
 
     assert str(model._protocol.url) == "https://api.openai.com/v1/chat/completions"
     assert body["max_completion_tokens"] == 100
@@ -519,7 +519,7 @@ def test_a_long_prompt_gets_a_window_it_fits(server):
 
 def test_room_to_think_can_be_given(server, provider):
     """It is added to the answer's, in the request and in the budget."""
-    model = OPEN[provider]("test", patience=IMPATIENT._replace(thinking_tokens=500))
+    model = OPEN[provider]("test", timeouts=IMPATIENT._replace(thinking_tokens=500))
 
     with pytest.raises(BudgetSpent):
         model.complete(prompt(), budget=Budget(tokens_out=599))

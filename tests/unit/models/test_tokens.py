@@ -58,11 +58,11 @@ def test_what_is_packed_is_unpacked(memories):
     assert row.lengths.tolist() == [n + 1 for memory in memories for n in range(len(memory))]
     filled = [memory for memory in memories if memory]
     tokens = [sum(map(len, memory)) for memory in filled]
-    assert row.memories.tolist() == [sum(tokens[:place]) for place in range(len(filled))]
+    assert row.memory_starts.tolist() == [sum(tokens[:place]) for place in range(len(filled))]
     counts = [len(memory) for memory in filled]
     assert row.first_sentences.tolist() == [sum(counts[:place]) for place in range(len(filled))]
     sizes = [len(sentence) for memory in filled for sentence in memory]
-    assert row.sentences.tolist() == [sum(sizes[:place]) for place in range(len(sizes))]
+    assert row.sentence_starts.tolist() == [sum(sizes[:place]) for place in range(len(sizes))]
 
 
 def test_the_stored_form_is_the_same_on_every_machine():
@@ -103,7 +103,7 @@ def test_any_bytes_are_read_or_refused(memories):
     except ModelError:
         return
     assert (row.ids < SIZE).all()
-    assert len(row.memories) == int(row.filled.sum())
+    assert len(row.memory_starts) == int(row.filled.sum())
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,9 @@ def direction(vector: np.ndarray) -> np.ndarray:
 
 def states_of(embedder: TransformerEmbedder, text: str) -> np.ndarray:
     """A text's vectors the long way round, marks included."""
-    split = embedder._pieces()
+    split = embedder._tokenizer()
     encoder: OnnxEncoder = embedder._encoder()
-    return encoder.encode([[split.first, *split(text).ids, split.last]])[0]
+    return encoder.encode([[split.start_id, *split(text).ids, split.end_id]])[0]
 
 
 def test_it_compares_token_by_token(embedder):

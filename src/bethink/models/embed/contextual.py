@@ -34,8 +34,8 @@ FORMAT_MAX_TOKENS = 0xFFFF
 _FORMAT_VERSION = 1
 _HEADER = struct.Struct("<BBHH")
 _SENTENCE_LEVELS = 127
-# A question's values as whole numbers: sums of 512 such are exact in float32, so the
-# order in which a processor adds them does not matter.
+# Integer values of a query: sums of 512 of them are exact in float32, so the order of
+# addition does not matter.
 _QUERY_LEVELS = 16_383
 _TOKENS_PER_STEP = 8192
 
@@ -101,7 +101,7 @@ def _project_on_signs(query: Matrix, signs: NDArray[np.uint8]) -> Matrix:
         some = slice(start, start + _TOKENS_PER_STEP)
         positive = np.unpackbits(signs[some], axis=1, count=width).astype(np.float32)
         np.matmul(positive, whole.T, out=along[some])
-    # Those where the sign is + less those where it is -.
+    # The sum where the sign is + minus the sum where it is -.
     along *= 2
     along -= whole.sum(axis=1)
     along /= np.float32(scale)
@@ -127,10 +127,10 @@ def _unpack_row(memory: bytes, width: int) -> _PackedRow:
 
 
 def _damaged_error() -> ModelError:
-    return ModelError("stored tokens are damaged", remedy="bethink reindex makes them anew")
+    return ModelError("stored tokens are damaged", remedy="rebuild them with: bethink reindex")
 
 
-# Late interaction reads so many tokens and sentences of a text, the first ones.
+# Late interaction uses the first tokens and sentences of a text, at most this many.
 MAX_STORED_TOKENS = 256
 MAX_STORED_SENTENCES = 64
 
@@ -144,19 +144,19 @@ class ContextualTokens(NamedTuple):
     vectors: Sequence[Matrix]
     width: int
 
-    def whole(self) -> Vector:
+    def pooled(self) -> Vector:
         """Return the normalised mean of all vectors, as the model was trained."""
         total = np.zeros(self.width, dtype=np.float32)
         for vectors in self.vectors:
             total += vectors.sum(axis=0)
         return normalise(total)
 
-    def tokens(self) -> Matrix:
+    def token_vectors(self) -> Matrix:
         """Return the vectors of the pieces, without the special tokens."""
         none = np.zeros((0, self.width), dtype=np.float32)
         return np.concatenate([none, *(vectors[1:-1] for vectors in self.vectors)])
 
-    def sentences(self) -> Matrix:
+    def sentence_vectors(self) -> Matrix:
         """Return normalised sentence means; special tokens count to the adjacent one."""
         found = []
         for (start, stop), vectors in zip(self.windows, self.vectors, strict=True):
@@ -164,7 +164,7 @@ class ContextualTokens(NamedTuple):
             found.append(np.add.reduceat(vectors, [0, *(end + 2 for end in inner)], axis=0))
         return normalise(np.concatenate(found))
 
-    def stored(self) -> bytes:
+    def packed(self) -> bytes:
         """Return the stored form for late interaction: the first tokens and sentences."""
         if not self.vectors:
             return b""
@@ -172,4 +172,6 @@ class ContextualTokens(NamedTuple):
         spoken = [
             place for place in self.pieces.word_positions()[:MAX_STORED_TOKENS] if place < last
         ]
-        return pack_contextual(self.tokens()[spoken], self.sentences()[:MAX_STORED_SENTENCES])
+        return pack_contextual(
+            self.token_vectors()[spoken], self.sentence_vectors()[:MAX_STORED_SENTENCES]
+        )

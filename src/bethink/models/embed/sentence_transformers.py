@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SENTENCE_TRANSFORMERS_EXTRA = "sentence-transformers"
 _LIBRARY = "sentence_transformers"
-# Before, code in a local folder was run whatever one said.
+# Older versions run code from a local folder regardless of the option.
 _MIN_MAJOR_VERSION = 6
 
 
@@ -46,7 +46,7 @@ class SentenceTransformersEmbedder:
         self._network = Lazy(self._load)
         self._baseline = SimilarityBaseline(lambda: self.model, lambda: measure_baseline(self))
         self._counter = StaticEmbedder()
-        # The library's tokenizers cannot be asked by two threads at once.
+        # The library's tokenizers are not thread-safe.
         self._lock = Lock()
 
     @property
@@ -55,8 +55,8 @@ class SentenceTransformersEmbedder:
         if not self._folder.is_dir():
             return f"{SENTENCE_TRANSFORMERS_EXTRA}:{self._name}"
         weights = self._folder / WEIGHTS_FILE
-        told = f"-{file_fingerprint(weights)[:8]}" if weights.is_file() else ""
-        return f"{SENTENCE_TRANSFORMERS_EXTRA}:{self._folder.resolve().name}{told}"
+        suffix = f"-{file_fingerprint(weights)[:8]}" if weights.is_file() else ""
+        return f"{SENTENCE_TRANSFORMERS_EXTRA}:{self._folder.resolve().name}{suffix}"
 
     @property
     def dim(self) -> int:
@@ -101,7 +101,7 @@ class SentenceTransformersEmbedder:
             raise ModelError(f"{self._name} failed: {_first_line(error)}") from error
         vectors = np.asarray(made, dtype=np.float32)
         if not np.isfinite(vectors).all():
-            raise ModelError(f"{self._name} gave values that are no finite numbers")
+            raise ModelError(f"{self._name} returned values that are not finite numbers")
         return normalise(vectors.copy())
 
     def _load(self) -> Any:

@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
 
 BASELINES_FILE = "scales.json"
-# A measurement that failed must not hold up every question.
+# Do not retry a failed measurement with every query.
 _RETRY_AFTER_S = 300.0
-# Of a model that finds everything alike nothing could be judged: as good as that.
+# Upper bound, for a model that finds everything similar.
 _MAX_BASELINE = 0.99
 
 _log = logging.getLogger(__name__)
@@ -87,8 +87,10 @@ def measure_baseline(embedder: Embedder) -> float:
     """Measure a model's mean cosine of unrelated questions and statements; deterministic."""
     import numpy as np  # start-up time
 
-    asked = np.stack([embedder.embed_query(text).vector for text in SAMPLE_QUESTIONS])
-    return mean_cosine(asked, np.stack([one.vector for one in embedder.embed(SAMPLE_STATEMENTS)]))
+    questions = np.stack([embedder.embed_query(text).vector for text in SAMPLE_QUESTIONS])
+    return mean_cosine(
+        questions, np.stack([embedding.vector for embedding in embedder.embed(SAMPLE_STATEMENTS)])
+    )
 
 
 def mean_cosine(questions: Matrix, statements: Matrix) -> float:
@@ -146,19 +148,19 @@ def _write_baselines(path: Path, known: dict[str, float]) -> None:
         make_private_folder(path.parent)
         atomic_replace(path, json.dumps(known, indent=1, sort_keys=True).encode() + b"\n")
     except OSError as error:
-        _log.debug("the scale of a model is not kept: %s", error)
+        _log.debug("the similarity baseline was not cached: %s", error)
 
 
 QUERY_VARIABLE = "BETHINK_QUERY_TIMEOUT_S"
 BATCH_VARIABLE = "BETHINK_BATCH_TIMEOUT_S"
 
 MAX_REPLY_BYTES = 50 << 20
-# A vector of some thousand numbers, each written out in full, fits three times.
+# Three times the size of a large vector in JSON.
 _REPLY_BYTES_PER_TEXT = 1 << 19
 _BATCH_TEXTS = 64
-# No vocabulary needs more than a token a byte, so this fits the usual 8,192 tokens.
+# A token has at least one byte, so this fits the usual 8,192 tokens.
 _MAX_TEXT_BYTES = 8000
-# What every model has room for, where even that was too long.
+# Fallback that fits every model, if the first limit was too long.
 _FALLBACK_TEXT_BYTES = 1000
 
 _TOO_LONG_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
@@ -174,7 +176,7 @@ class EmbeddingProtocol(NamedTuple):
     url: Url
     headers: Callable[[], Mapping[str, str]]
     make_request: Callable[[str, Sequence[str]], Any]
-    read: Callable[[Any], list[Any]]
+    read_vectors: Callable[[Any], list[Any]]
     missing_model_remedy: str = ""
     auth_remedy: str = ""
 
@@ -282,17 +284,17 @@ class ServedEmbedder:
 
     def _post_texts(self, texts: Sequence[str], timeout_s: float) -> HttpReply:
         """Post the texts, with up to three attempts within the timeout."""
-        service, patience = self._service, self._timeouts
+        service, timeouts = self._service, self._timeouts
         question = service.make_request(self._name, texts)
         limit = min(MAX_REPLY_BYTES, _REPLY_BYTES_PER_TEXT * (1 + len(texts)))
         return post_with_retry(
             lambda left_s: post_json(
                 service.url, question, service.headers(), timeout_s=left_s, limit=limit
             ),
-            patience.clock() + timeout_s,
+            timeouts.clock() + timeout_s,
             server=self._server,
-            clock=patience.clock,
-            sleep=patience.sleep,
+            clock=timeouts.clock,
+            sleep=timeouts.sleep,
         )
 
     def _check_status(self, status: int) -> None:
@@ -311,15 +313,15 @@ class ServedEmbedder:
         from bethink.models.embed.token_table import normalise
 
         try:
-            matrix = np.array(self._service.read(reply.json()))
+            matrix = np.array(self._service.read_vectors(reply.json()))
         except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
-            raise self._error("gave an answer without vectors") from error
+            raise self._error("returned an answer without vectors") from error
         if matrix.ndim != 2 or matrix.dtype.kind not in "fi" or not matrix.shape[1]:
-            raise self._error("gave something that is no vector")
+            raise self._error("returned something that is not a vector")
         if len(matrix) != texts:
-            raise self._error(f"gave {len(matrix)} vectors for {texts} texts")
+            raise self._error(f"returned {len(matrix)} vectors for {texts} texts")
         if not np.isfinite(matrix).all():
-            raise self._error("gave values that are no finite numbers")
+            raise self._error("returned values that are not finite numbers")
         self._fix_dimensions(matrix.shape[1])
         # Scaled first: float32 would not hold the squares of very large numbers.
         peaks = np.abs(matrix).max(axis=1, keepdims=True)
@@ -330,7 +332,7 @@ class ServedEmbedder:
         with self._lock:
             self._dim = self._dim or dim
         if dim != self._dim:
-            raise self._error(f"gave {dim} dimensions, {self._dim} before", "bethink reindex")
+            raise self._error(f"returned {dim} dimensions, before {self._dim}", "bethink reindex")
 
     def _error(self, problem: str, remedy: str = "") -> ModelError:
         return ModelError(f"{self._server} {problem}", remedy=remedy)
@@ -363,7 +365,7 @@ def open_ollama(
         url=url._replace(path=f"{url.path}/api/embed"),
         headers=dict,
         make_request=lambda name, texts: {"model": name, "input": list(texts)},
-        read=_read_ollama_vectors,
+        read_vectors=_read_ollama_vectors,
         missing_model_remedy=f"ollama pull {model}",
     )
     return ServedEmbedder(service, model, timeouts=timeouts, breaker=breaker)
@@ -379,11 +381,11 @@ def ollama_url(env: Mapping[str, str]) -> Url:
     if "://" in given:
         url = parse_base_url(given, variable=OLLAMA_HOST_VARIABLE)
     else:
-        # The variable tells the server where to listen, too, and there needs no scheme.
+        # The server uses the same variable as its listen address, without a scheme.
         url = parse_base_url(f"http://{given}", variable=OLLAMA_HOST_VARIABLE)
         has_port = given.partition("/")[0].rpartition("]")[2].rpartition(":")[1] == ":"
         url = url if has_port else url._replace(port=_OLLAMA_PORT)
-    # Listening everywhere is being found here.
+    # A server that listens on all addresses is reached on loopback.
     return url._replace(host={"0.0.0.0": "127.0.0.1", "::": "::1"}.get(url.host, url.host))  # noqa: S104
 
 
@@ -406,8 +408,8 @@ def open_openai(
             "input": list(texts),
             "encoding_format": "float",
         },
-        read=_read_openai_vectors,
-        auth_remedy=f"look at {OPENAI_KEY_VARIABLE}",
+        read_vectors=_read_openai_vectors,
+        auth_remedy=f"check {OPENAI_KEY_VARIABLE}",
     )
     return ServedEmbedder(service, model, timeouts=timeouts, breaker=breaker)
 

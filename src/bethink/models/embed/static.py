@@ -28,16 +28,15 @@ if TYPE_CHECKING:
 WORDLLAMA_WEIGHTS = Path("weights/l2_supercat_256.safetensors")
 WORDLLAMA_TOKENIZER = Path("tokenizers/l2_supercat_tokenizer_config.json")
 
-# Late interaction reads this many tokens of a text, the first ones.
+# Late interaction uses the first tokens of a text, at most this many.
 MAX_STORED_TOKENS = 512
-# Up to this many characters our own splitter is done before the tokenizer library
-# would have started.
+# Up to this many characters, our own tokenizer is faster than loading the library.
 SHORT_TEXT_CHARACTERS = 2048
 
 _REMEDY = "pip install 'wordllama>=0.4.0.post1,<0.5', or set embedder = \"none\""
-# What TokenTable.fingerprint gives for the weights the name below stands for.
+# TokenTable.fingerprint of the weights of the model name below.
 _FINGERPRINT = 0xB8AA_C99E
-# The token of a space that no word took: before a character the vocabulary spells out.
+# The token of a lone space, before a character that is encoded as bytes.
 _SPACE_TOKEN = 29_871
 
 
@@ -105,7 +104,7 @@ class StaticEmbedder:
 
     def _word_token_ids(self, words: Sequence[str]) -> list[tuple[int, int]]:
         """Return the word position and token id of every token but bare spaces."""
-        # Our own splitter knows the words it met: quicker than the library, word by word.
+        # Our own tokenizer caches words: faster than the library, word by word.
         short = sum(map(len, words)) <= SHORT_TEXT_CHARACTERS
         split = self._bpe().encode if short else self._choose_tokenizer(SHORT_TEXT_CHARACTERS + 1)
         return [
@@ -150,11 +149,9 @@ def _load_table(path: Path) -> TokenTable:
     from bethink.models.embed.token_table import open_table  # start-up time: NumPy
 
     table = open_table(path)
-    # Other weights under the same name would be mixed with stored vectors unnoticed.
+    # Other weights under the same name would silently mix with stored vectors.
     if table.dim != StaticEmbedder.dim or table.fingerprint() != _FINGERPRINT:
-        raise ModelError(
-            f"{path} is not the table that {StaticEmbedder.model} stands for", remedy=_REMEDY
-        )
+        raise ModelError(f"{path} is not the table of {StaticEmbedder.model}", remedy=_REMEDY)
     return table
 
 
@@ -168,9 +165,9 @@ def _load_tokenizer(path: Path) -> Callable[[str], list[int]]:
     from tokenizers import Tokenizer  # start-up time: loads 75 ms of Rust tables
 
     tokenizer = Tokenizer.from_file(str(path))
-    # "<s>" in somebody's text is text, not an instruction to the tokenizer.
+    # "<s>" in a text is text, not a control token.
     tokenizer.encode_special_tokens = True
-    # Else it keeps the pieces of ten thousand texts that hardly ever come again: 75 MB.
+    # Otherwise it caches ten thousand texts that are rarely repeated: 75 MB.
     forget = getattr(tokenizer.model, "_resize_cache", None)
     if forget is not None:
         forget(0)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _SENTENCE_END_BIT = 0x8000
-# A shorter sentence ("Yes.", "e.g.") says too little and belongs to the one before.
+# A shorter sentence ("Yes.", "e.g.") is joined to the one before.
 _MIN_SENTENCE_TOKENS = 4
 
 _MAY_END, _STARTS_WITH_SPACE, _ALWAYS_ENDS = 1, 2, 4
@@ -98,8 +98,8 @@ class UnpackedTokens(NamedTuple):
 
     ids: NDArray[np.uint16]
     filled: NDArray[np.bool_]
-    memories: NDArray[np.intp]
-    sentences: NDArray[np.intp]
+    memory_starts: NDArray[np.intp]
+    sentence_starts: NDArray[np.intp]
     lengths: Vector
     first_sentences: NDArray[np.intp]
 
@@ -115,7 +115,7 @@ def unpack_tokens(memories: Sequence[bytes], vocabulary_size: int) -> UnpackedTo
     is_length[1:] = is_last[:-1]
     filled = sizes > 0
     closes = np.cumsum(sizes[filled] // 2) - 1
-    # A memory closes with a length, and no length looks like the last id of a sentence.
+    # A memory ends with a length, which cannot be mistaken for the last id of a sentence.
     if not is_length[closes].all() or (is_last & is_length).any():
         raise _damaged_error()
     ids = row[~is_length] & np.uint16(_SENTENCE_END_BIT - 1)
@@ -126,8 +126,8 @@ def unpack_tokens(memories: Sequence[bytes], vocabulary_size: int) -> UnpackedTo
     return UnpackedTokens(
         ids=ids,
         filled=filled,
-        memories=_starts_from_ends(closes + 1 - sentences_before),
-        sentences=_starts_from_ends(ends + 1),
+        memory_starts=_starts_from_ends(closes + 1 - sentences_before),
+        sentence_starts=_starts_from_ends(ends + 1),
         lengths=row[is_length].view("<f2").astype(np.float32),
         first_sentences=_starts_from_ends(sentences_before),
     )
@@ -141,10 +141,10 @@ def _starts_from_ends(ends: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _damaged_error() -> ModelError:
-    return ModelError("stored tokens are damaged", remedy="bethink reindex makes them anew")
+    return ModelError("stored tokens are damaged", remedy="rebuild them with: bethink reindex")
 
 
-# A header beyond this is no header of ours; the real one has under a hundred bytes.
+# Maximum size of a header; a valid one has under a hundred bytes.
 _MAX_HEADER_BYTES = 1 << 20
 _SIGN_AND_MANTISSA = np.int32(-0x7000_0001)
 _EXPONENT_SHIFT = np.float32(2.0**112)
@@ -155,7 +155,7 @@ class GatheredTokens(NamedTuple):
 
     stored: UnpackedTokens
     rows: Matrix
-    place: NDArray[np.intp]
+    positions: NDArray[np.intp]
 
 
 class TokenTable:
@@ -197,7 +197,7 @@ class TokenTable:
             lengths = np.sqrt(np.vecdot(rows, rows))[:, np.newaxis]
             products = rows @ query.T
             cosines = np.divide(products, lengths, out=products, where=lengths > 0)
-            best[stored.filled] = np.maximum.reduceat(cosines[place], stored.memories, axis=0)
+            best[stored.filled] = np.maximum.reduceat(cosines[place], stored.memory_starts, axis=0)
         return best
 
     def best_sentences(self, query: Vector, memories: Sequence[bytes]) -> Vector:
@@ -205,12 +205,12 @@ class TokenTable:
         best = np.zeros(len(memories), dtype=np.float32)
         stored, rows, place = self._gather(memories)
         if stored.ids.size:
-            sums = np.add.reduceat((rows @ query)[place], stored.sentences)
+            sums = np.add.reduceat((rows @ query)[place], stored.sentence_starts)
             cosines = np.divide(
                 sums, stored.lengths, out=np.zeros_like(sums), where=stored.lengths > 0
             )
             best[stored.filled] = np.maximum.reduceat(cosines, stored.first_sentences)
-        # Lengths are kept with three digits, so a cosine may come out a little over 1.
+        # Norms are stored with three digits, so a cosine may slightly exceed 1.
         return best.clip(-1.0, 1.0)
 
     def _gather(self, memories: Sequence[bytes]) -> GatheredTokens:
@@ -258,7 +258,7 @@ def open_table(path: Path) -> TokenTable:
                 raise ModelError(f"{path} is not a safetensors file")
             tensor = json.loads(file.read(length))["embedding.weight"]
         if tensor["dtype"] != "F16":
-            raise ModelError(f"{path} holds {tensor['dtype']} numbers, not F16")
+            raise ModelError(f"{path} has {tensor['dtype']} numbers, not F16")
         offset = 8 + length + tensor["data_offsets"][0]
         shape = tuple(tensor["shape"])
         mapped = np.memmap(path, dtype="<i2", mode="r", offset=offset, shape=shape)

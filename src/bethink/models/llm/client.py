@@ -51,8 +51,8 @@ class CompletionRequest(NamedTuple):
     def with_schema_in_text(self) -> CompletionRequest:
         """Return the request with the schema in the text, for servers without schemas."""
         schema = json.dumps(self.schema, ensure_ascii=False)
-        told = f"Answer with one JSON object of this JSON Schema and nothing else:\n{schema}"
-        return self._replace(system=f"{self.system}\n\n{told}")
+        instruction = f"Answer with one JSON object of this JSON Schema and nothing else:\n{schema}"
+        return self._replace(system=f"{self.system}\n\n{instruction}")
 
 
 class Completion(NamedTuple):
@@ -62,7 +62,7 @@ class Completion(NamedTuple):
     """
 
     content: str | dict[str, Any]
-    is_cut: bool = False
+    is_truncated: bool = False
     is_refused: bool = False
     tokens_in: int | None = None
     tokens_out: int | None = None
@@ -81,12 +81,12 @@ class ChatProtocol(NamedTuple):
     url: Url
     headers: Callable[[], Mapping[str, str]]
     request_formats: tuple[Callable[[CompletionRequest], dict[str, Any]], ...]
-    read: Callable[[Any], Completion]
+    read_completion: Callable[[Any], Completion]
     missing_model_remedy: str = ""
     auth_remedy: str = ""
 
     @property
-    def who(self) -> str:
+    def server(self) -> str:
         """The server's description for messages."""
         return f"{self.provider} at {self.url.host}"
 
@@ -98,7 +98,7 @@ def sum_usage(usage: Any, *names: str) -> int | None:
     return sum(found) if found and sane else None
 
 
-# Some servers hand on what a model thought first.
+# Some servers include the reasoning of the model.
 _THINKING_BLOCK = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _CODE_FENCE = "```"
 
@@ -120,8 +120,8 @@ def parse_object(text: str) -> dict[str, Any]:
         ) from error
     except SchemaViolation:
         raise
-    except (ValueError, RecursionError) as error:  # numbers too long, brackets too deep
-        raise SchemaViolation("it is JSON beyond all measure") from error
+    except (ValueError, RecursionError) as error:  # numbers too long or nesting too deep
+        raise SchemaViolation("it is JSON with oversized numbers or nesting") from error
     if not isinstance(made, dict):
         raise SchemaViolation("it is not one JSON object")
     return made
@@ -151,7 +151,7 @@ def _refuse_constant(name: str) -> None:
 
 
 MAX_REPLY_BYTES = 4 << 20
-# English needs about four bytes a token, most other languages two to three.
+# English has about four bytes per token, most other languages two to three.
 _BYTES_PER_TOKEN = 3
 
 
@@ -170,19 +170,19 @@ class BilledRequest:
 
     protocol: ChatProtocol
     body: dict[str, Any]
-    asked: CompletionRequest
+    request: CompletionRequest
     budget: Budget
     charge: BudgetReservation | None
     connect_s: float
-    said: Completion | None = None
+    completion: Completion | None = None
 
     def __call__(self, left_s: float) -> HttpReply:
         """Send the request once and record its cost."""
         with self.charge or self._reserve_retry() as charge:
-            self.charge = None  # the next try pays for itself
+            self.charge = None  # the next attempt is charged separately
             headers = self.protocol.headers()
-            # Once it is on its way it may be read, whether or not an answer comes.
-            charge.commit(self.asked.input_tokens, 0)
+            # Once sent, the request may be billed, whether or not an answer arrives.
+            charge.commit(self.request.input_tokens, 0)
             reply = post_json(
                 self.protocol.url,
                 self.body,
@@ -192,20 +192,20 @@ class BilledRequest:
                 connect_s=self.connect_s,
             )
             if reply.status == HTTPStatus.OK:
-                self.said = self._parse_reply(reply)
-                charge.commit(*self._price(self.said))
+                self.completion = self._parse_reply(reply)
+                charge.commit(*self._price(self.completion))
             else:
                 charge.commit(0, 0)
         return reply
 
     def _reserve_retry(self) -> BudgetReservation:
-        asked = self.asked
+        request = self.request
         try:
-            return self.budget.reserve(asked.input_tokens, asked.output_tokens)
+            return self.budget.reserve(request.input_tokens, request.output_tokens)
         except BudgetSpent as spent:
-            # The server's fault: without its failing there would be no second try.
+            # Report the server's failure: without it there would be no second attempt.
             raise ModelError(
-                f"{self.protocol.who} failed, and the budget has no other try"
+                f"{self.protocol.server} failed, and the budget allows no retry"
             ) from spent
 
     def _price(self, completion: Completion) -> tuple[int, int]:
@@ -213,15 +213,15 @@ class BilledRequest:
             completion.content if isinstance(completion.content, str) else str(completion.content)
         )
         return (
-            self.asked.input_tokens if completion.tokens_in is None else completion.tokens_in,
+            self.request.input_tokens if completion.tokens_in is None else completion.tokens_in,
             estimated_tokens(written) if completion.tokens_out is None else completion.tokens_out,
         )
 
     def _parse_reply(self, reply: HttpReply) -> Completion:
         try:
-            return self.protocol.read(reply.json())
+            return self.protocol.read_completion(reply.json())
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as e:
-            raise ModelError(f"{self.protocol.who} gave something that is no answer") from e
+            raise ModelError(f"{self.protocol.server} sent a reply that is not an answer") from e
 
 
 LLM_TIMEOUT_VARIABLE = "BETHINK_LLM_TIMEOUT_S"
@@ -268,20 +268,24 @@ class ServedLanguageModel:
         for _ in range(_MAX_ANSWERS):
             said = self._request_completion(self._make_request(prompt, problem), budget)
             if said.is_refused:
-                raise Unusable(f"{self._protocol.who} refuses to answer {prompt.name!r}")
+                raise Unusable(f"{self._protocol.server} refused to answer {prompt.name!r}")
             try:
                 return _validated_object(said, prompt)
             except SchemaViolation as misfit:
                 problem = str(misfit)
-                remedy = f"{THINKING_VARIABLE} gives room to think first" if said.is_cut else ""
+                remedy = (
+                    f"{THINKING_VARIABLE} sets the tokens for reasoning"
+                    if said.is_truncated
+                    else ""
+                )
         raise Unusable(
-            f"{self._protocol.who} gave no usable answer to {prompt.name!r}: {problem}",
+            f"{self._protocol.server} gave no usable answer to {prompt.name!r}: {problem}",
             remedy=remedy,
         )
 
     def _make_request(self, prompt: Prompt, problem: str) -> CompletionRequest:
-        # The wrong answer itself is not shown again: it may hold what a memory put there.
-        note = f"\n\nAn answer to this was not taken: {problem}. Answer anew." if problem else ""
+        # The rejected answer is not repeated: it may contain instructions from a memory.
+        note = f"\n\nThe previous answer was rejected: {problem}. Answer again." if problem else ""
         system, user, schema = prompt.system, prompt.user + note, prompt.schema
         return CompletionRequest(
             self._model,
@@ -304,7 +308,7 @@ class ServedLanguageModel:
             else (self._known_format,)
         )
         for form in forms:
-            # Before the breaker: a budget that is spent says nothing about the server.
+            # Before the breaker: an exhausted budget says nothing about the server.
             with budget.reserve(
                 completion_request.input_tokens, completion_request.output_tokens
             ) as charge:
@@ -317,34 +321,36 @@ class ServedLanguageModel:
                 )
                 wait_s = min(self._timeouts.answer_s, budget.seconds_left)
                 status = self._breaker(partial(self._send, request, wait_s))
-            if request.said is not None:
+            if request.completion is not None:
                 self._known_format = form
-                return request.said
-        raise ModelError(f"{self._protocol.who} answers {status} to {completion_request.task!r}")
+                return request.completion
+        raise ModelError(
+            f"{self._protocol.server} answered {completion_request.task!r} with status {status}"
+        )
 
     def _send(self, request: BilledRequest, wait_s: float) -> int:
         """Send with retry; return 200, or a status that rejects this request format."""
-        patience, dialect = self._timeouts, self._protocol
+        timeouts, protocol = self._timeouts, self._protocol
         reply = post_with_retry(
             request,
-            patience.clock() + wait_s,
-            server=dialect.who,
-            clock=patience.clock,
-            sleep=patience.sleep,
+            timeouts.clock() + wait_s,
+            server=protocol.server,
+            clock=timeouts.clock,
+            sleep=timeouts.sleep,
         )
         if reply.status not in _FORMAT_REJECTED_STATUSES:
             check_status(
                 reply.status,
-                dialect.who,
+                protocol.server,
                 missing=self._model,
-                missing_remedy=dialect.missing_model_remedy,
-                auth_remedy=dialect.auth_remedy,
+                missing_remedy=protocol.missing_model_remedy,
+                auth_remedy=protocol.auth_remedy,
             )
         return reply.status
 
 
 def _validated_object(completion: Completion, prompt: Prompt) -> dict[str, Any]:
-    if completion.is_cut:
+    if completion.is_truncated:
         raise SchemaViolation(f"it was longer than {prompt.output_tokens} tokens")
     made = (
         parse_object(completion.content)

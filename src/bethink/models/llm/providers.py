@@ -38,24 +38,24 @@ def open_ollama(
 ) -> ServedLanguageModel:
     """Create the language model of Ollama's chat protocol."""
     url = ollama_url(os.environ)
-    dialect = ChatProtocol(
+    protocol = ChatProtocol(
         provider="ollama",
         url=url._replace(path=f"{url.path}/api/chat"),
         headers=dict,
         request_formats=(
-            lambda asked: _ollama_body(asked) | {"format": asked.outline_schema},
-            lambda asked: _ollama_body(asked.with_schema_in_text()) | {"format": "json"},
-            lambda asked: _ollama_body(asked.with_schema_in_text()),
+            lambda request: _ollama_body(request) | {"format": request.outline_schema},
+            lambda request: _ollama_body(request.with_schema_in_text()) | {"format": "json"},
+            lambda request: _ollama_body(request.with_schema_in_text()),
         ),
-        read=_read_ollama,
+        read_completion=_read_ollama,
         missing_model_remedy=f"ollama pull {model}",
     )
-    return ServedLanguageModel(dialect, model, timeouts=timeouts, breaker=breaker)
+    return ServedLanguageModel(protocol, model, timeouts=timeouts, breaker=breaker)
 
 
 def _ollama_body(request: CompletionRequest) -> dict[str, Any]:
-    # Unless told, Ollama drops the beginning of what does not fit a small window, and
-    # says nothing. Every other size loads the model anew, so there are few sizes.
+    # By default Ollama silently drops the beginning of a prompt that exceeds a small window.
+    # Each new size reloads the model, so there are few sizes.
     needed = request.input_tokens + request.output_tokens
     window = max(_MIN_CONTEXT_WINDOW, 1 << (needed - 1).bit_length())
     options = {"temperature": 0, "num_predict": request.output_tokens, "num_ctx": window}
@@ -72,7 +72,7 @@ def _read_ollama(answer: Any) -> Completion:
         raise TypeError("no text")
     return Completion(
         content,
-        is_cut=answer.get("done_reason") == "length",
+        is_truncated=answer.get("done_reason") == "length",
         tokens_in=sum_usage(answer, "prompt_eval_count"),
         tokens_out=sum_usage(answer, "eval_count"),
     )
@@ -84,25 +84,25 @@ def open_openai(
     """Create the language model of OpenAI's chat protocol."""
     base = openai_base_url()
     is_home = base.host == OPENAI_HOST
-    dialect = ChatProtocol(
+    protocol = ChatProtocol(
         provider="openai",
         url=base._replace(path=f"{base.path}/chat/completions"),
         headers=lambda: openai_headers(base),
         request_formats=(
-            lambda asked: (
-                _openai_body(asked, is_openai_host=is_home)
-                | {"response_format": _openai_response_format(asked)}
+            lambda request: (
+                _openai_body(request, is_openai_host=is_home)
+                | {"response_format": _openai_response_format(request)}
             ),
-            lambda asked: (
-                _openai_body(asked.with_schema_in_text(), is_openai_host=is_home)
+            lambda request: (
+                _openai_body(request.with_schema_in_text(), is_openai_host=is_home)
                 | {"response_format": {"type": "json_object"}}
             ),
-            lambda asked: _openai_body(asked.with_schema_in_text(), is_openai_host=is_home),
+            lambda request: _openai_body(request.with_schema_in_text(), is_openai_host=is_home),
         ),
-        read=_read_openai,
-        auth_remedy=f"look at {OPENAI_KEY_VARIABLE}",
+        read_completion=_read_openai,
+        auth_remedy=f"check {OPENAI_KEY_VARIABLE}",
     )
-    return ServedLanguageModel(dialect, model, timeouts=timeouts, breaker=breaker)
+    return ServedLanguageModel(protocol, model, timeouts=timeouts, breaker=breaker)
 
 
 def _openai_body(request: CompletionRequest, *, is_openai_host: bool) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def _openai_body(request: CompletionRequest, *, is_openai_host: bool) -> dict[st
         {"role": "system", "content": request.system},
         {"role": "user", "content": request.user},
     ]
-    # OpenAI's models that reason refuse the old name of the limit, and any temperature.
+    # OpenAI's reasoning models refuse the old name of the limit, and any temperature.
     settings: dict[str, Any] = (
         {"max_completion_tokens": request.output_tokens}
         if is_openai_host
@@ -134,7 +134,7 @@ def _read_openai(answer: Any) -> Completion:
     usage = answer.get("usage") or {}
     return Completion(
         content or "",
-        is_cut=ended == "length",
+        is_truncated=ended == "length",
         is_refused=is_refused,
         tokens_in=sum_usage(usage, "prompt_tokens"),
         tokens_out=sum_usage(usage, "completion_tokens"),
@@ -155,18 +155,18 @@ def open_anthropic(
     """Create the language model of Anthropic's Messages protocol."""
     given = os.environ.get(ANTHROPIC_BASE_VARIABLE, "").strip()
     base = parse_base_url(given or f"https://{_ANTHROPIC_HOST}", variable=ANTHROPIC_BASE_VARIABLE)
-    dialect = ChatProtocol(
+    protocol = ChatProtocol(
         provider="anthropic",
         url=base._replace(path=f"{base.path}/v1/messages"),
         headers=lambda: _anthropic_headers(base),
         request_formats=(
             _anthropic_tool_body,
-            lambda asked: _anthropic_body(asked.with_schema_in_text()),
+            lambda request: _anthropic_body(request.with_schema_in_text()),
         ),
-        read=_read_anthropic,
-        auth_remedy=f"look at {ANTHROPIC_KEY_VARIABLE}",
+        read_completion=_read_anthropic,
+        auth_remedy=f"check {ANTHROPIC_KEY_VARIABLE}",
     )
-    return ServedLanguageModel(dialect, model, timeouts=timeouts, breaker=breaker)
+    return ServedLanguageModel(protocol, model, timeouts=timeouts, breaker=breaker)
 
 
 def _anthropic_headers(base: Url) -> Mapping[str, str]:
@@ -177,8 +177,10 @@ def _anthropic_headers(base: Url) -> Mapping[str, str]:
             f"{ANTHROPIC_KEY_VARIABLE} is not set", remedy="set it, or " + ANTHROPIC_BASE_VARIABLE
         )
     if not (key.isascii() and key.isprintable()):
-        # Not shown, and not handed on to a library whose error would show it.
-        raise ModelError(f"{ANTHROPIC_KEY_VARIABLE} holds characters that no key has")
+        # Not shown, and not passed to a library whose error would show it.
+        raise ModelError(
+            f"{ANTHROPIC_KEY_VARIABLE} contains characters that are not valid in a key"
+        )
     return {"anthropic-version": _ANTHROPIC_VERSION, **({"x-api-key": key} if key else {})}
 
 
@@ -194,7 +196,7 @@ def _anthropic_body(request: CompletionRequest) -> dict[str, Any]:
 def _anthropic_tool_body(request: CompletionRequest) -> dict[str, Any]:
     tool = {
         "name": request.task,
-        "description": "Takes the answer.",
+        "description": "Receives the answer.",
         "input_schema": request.outline_schema,
     }
     choice = {"type": "tool", "name": request.task, "disable_parallel_tool_use": True}
@@ -206,7 +208,7 @@ def _read_anthropic(answer: Any) -> Completion:
     usage = answer.get("usage") or {}
     said = Completion(
         "",
-        is_cut=ended in _TRUNCATED_REASONS,
+        is_truncated=ended in _TRUNCATED_REASONS,
         is_refused=ended == "refusal",
         tokens_in=sum_usage(usage, *_INPUT_TOKEN_FIELDS),
         tokens_out=sum_usage(usage, "output_tokens"),
@@ -214,5 +216,5 @@ def _read_anthropic(answer: Any) -> Completion:
     for block in blocks:
         if block["type"] == "tool_use":
             return said._replace(content=dict(block["input"]))
-    # A model that answers in words instead may still have written the object.
+    # A model that answers in text may still have written the object.
     return said._replace(content="".join(b["text"] for b in blocks if b["type"] == "text"))

@@ -44,14 +44,15 @@ if TYPE_CHECKING:
 
 RERANK_EXTRA = "rerank"
 DEFAULT_MODEL = "ms-marco-MiniLM-L-6-v2"
-# A folder as exporters leave it has one of these and may have no weights.
+# Exported folders have one of these, and possibly no weights.
 _EXPORTED_GRAPHS = ("model.onnx", "onnx/model.onnx")
-# Goes up with every change of the graph that changes its scores.
+# Increased with every change of the graph that changes its scores.
 _GRAPH_VERSION = 1
 _SPECIAL_TOKENS = 3
 _REMEDY = (
-    f"put {CONFIG_FILE}, {TOKENIZER_FILE} and {WEIGHTS_FILE} of cross-encoder/{DEFAULT_MODEL}, or of another BERT "
-    'cross-encoder, there, or name its folder: reranker = "cross-encoder:FOLDER"'
+    f"put {CONFIG_FILE}, {TOKENIZER_FILE} and {WEIGHTS_FILE} of cross-encoder/{DEFAULT_MODEL}, "
+    "or of another BERT cross-encoder, there, or name its folder: "
+    'reranker = "cross-encoder:FOLDER"'
 )
 
 
@@ -88,12 +89,14 @@ class CrossEncoder:
     def _encode_pairs(self, query: str, texts: Sequence[str]) -> list[list[int]]:
         """Encode query and text as one row, truncated to the network's window."""
         split, room = self._tokenizer(), self._sizes().window - _SPECIAL_TOKENS
-        asked = split(require_encodable(query)).ids
+        query_ids = split(require_encodable(query)).ids
         rows = []
         for text in texts:
-            told = split(require_encodable(text)).ids
-            first, second = split_room(len(asked), len(told), room)
-            rows.append([split.first, *asked[:first], split.last, *told[:second], split.last])
+            text_ids = split(require_encodable(text)).ids
+            first, second = split_room(len(query_ids), len(text_ids), room)
+            rows.append(
+                [split.start_id, *query_ids[:first], split.end_id, *text_ids[:second], split.end_id]
+            )
         return rows
 
     def _make_runner(self, session: OnnxSession) -> RunBatch:
@@ -103,7 +106,7 @@ class CrossEncoder:
         def judge(ids: NDArray[np.int64]) -> NDArray[np.float32]:
             import numpy as np  # start-up time
 
-            ends = ids == self._tokenizer().last
+            ends = ids == self._tokenizer().end_id
             after = np.minimum(np.cumsum(ends, axis=1) - ends, 1)
             given = {
                 "input_ids": ids,
@@ -112,7 +115,9 @@ class CrossEncoder:
             }
             made = session.run({name: given[name] for name in session.inputs})
             if made.shape != (len(ids), 1):
-                raise ModelError(f"the model in {self._folder()} gives not one number for a pair")
+                raise ModelError(
+                    f"the model in {self._folder()} does not return one score per pair"
+                )
             logits: NDArray[np.float32] = made
             return logits
 
@@ -121,13 +126,13 @@ class CrossEncoder:
     def _load(self) -> OnnxSession:
         require_library("onnxruntime", "the cross-encoder runs on", RERANK_EXTRA)
         folder = self._folder()
-        self._sizes(), self._tokenizer()  # what is wrong with these is said first
+        self._sizes(), self._tokenizer()  # report errors in these first
         on = self._given_provider or best_provider()
         if not (folder / WEIGHTS_FILE).is_file():
             return self._open_exported(folder, on)
         if on != CPU_PROVIDER:
-            # Whole numbers are for processors. Where a library of the hardware's is
-            # missing, the processor does it.
+            # The int8 graph is for CPUs. Fall back to the CPU if a library of the
+            # hardware is missing.
             with suppress(ModelError):
                 session = self._open_converted("float", on)
                 if session.hardware == on:
@@ -145,13 +150,13 @@ class CrossEncoder:
     def _build_graph(self, *, quantised: bool) -> bytes:
         require_library("onnx", "writes the cross-encoder's graph", RERANK_EXTRA)
         from bethink.models.onnx_graph import (
-            build_cross_encoder_graph,  # start-up time: once in a lifetime
+            build_cross_encoder_graph,  # start-up time: needed only once
         )
 
         return build_cross_encoder_graph(
             self._sizes(),
             read_weights(self._folder()),
-            separator=self._tokenizer().last,
+            separator=self._tokenizer().end_id,
             quantised=quantised,
         )
 
@@ -166,7 +171,7 @@ class CrossEncoder:
             session = open_session(str(path), CPU_PROVIDER)
         unknown = set(session.inputs) - {"input_ids", "attention_mask", "token_type_ids"}
         if unknown or "input_ids" not in session.inputs:
-            raise ModelError(f"{path} does not take token ids", remedy=_REMEDY)
+            raise ModelError(f"{path} has no input for token ids", remedy=_REMEDY)
         return session
 
     def _find_folder(self) -> Path:

@@ -33,17 +33,17 @@ RERANK_TIMEOUT_VARIABLE = "BETHINK_RERANK_TIMEOUT_S"
 DEFAULT_TIMEOUT_S = 5.0
 
 _DEFAULT_PATH = "/rerank"
-# A place and a number, with room for whatever else a server adds to them.
+# Bytes per score: an index and a number, with room for other fields.
 _REPLY_BYTES_PER_TEXT = 1 << 14
-# No reranker reads more of a text; what is over would be sent for nothing.
+# No reranker reads more of a text than this.
 _MAX_TEXT_BYTES = 8000
-# What every model has room for, where even that was too long.
+# Fallback that fits every model, if the first limit was too long.
 _FALLBACK_TEXT_BYTES = 1000
 _BAD_REQUEST_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
 _TOO_LARGE_STATUSES = (*_BAD_REQUEST_STATUSES, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-# Beyond it lie infinity, and whole numbers that no float holds.
+# Excludes infinity, and integers that no float represents.
 _MAX_SCORE = 1e300
-# So little outside of 0 to 1 is rounding, not a logit.
+# A value this little outside of 0 to 1 is a rounding error, not a logit.
 _ROUNDING_TOLERANCE = 1e-3
 
 
@@ -93,7 +93,7 @@ class HttpReranker:
         deadline = self._timeouts.clock() + self._timeouts.query_s
         given = self._breaker(lambda: self._request_scores(question, short, deadline))
         if not given:
-            raise self._error("gave no scores")
+            raise self._error("returned no scores")
         named = (distinct[place] for place in given)
         scores = dict(zip(named, _to_unit_range(given.values()), strict=True))
         return [scores.get(text, 0.0) for text in texts]
@@ -120,7 +120,7 @@ class HttpReranker:
             reply.status,
             self._server,
             missing=self._model or self._url.path,
-            auth_remedy=f"look at {RERANK_KEY_VARIABLE}",
+            auth_remedy=f"check {RERANK_KEY_VARIABLE}",
         )
         return self._read_scores(reply, len(texts))
 
@@ -168,13 +168,13 @@ class HttpReranker:
         try:
             pairs = _positions_and_scores(reply.json())
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise self._error("gave an answer without scores") from error
+            raise self._error("returned an answer without scores") from error
         scores: dict[int, float] = {}
         for place, score in pairs:
             if not _is_number(place, int) or not 0 <= place < texts or place in scores:
-                raise self._error(f"gave scores that do not fit {texts} texts")
+                raise self._error(f"returned scores that do not match the {texts} texts")
             if not _is_number(score, int | float) or not abs(score) <= _MAX_SCORE:
-                raise self._error("gave scores that are no finite numbers")
+                raise self._error("returned scores that are not finite numbers")
             scores[place] = float(score)
         return scores
 

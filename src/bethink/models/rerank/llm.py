@@ -76,11 +76,11 @@ class LlmReranker:
             return score
 
         with ThreadPoolExecutor(self._max_concurrent, thread_name_prefix="rerank") as threads:
-            asked = {key: threads.submit(judge, key, text) for key, text in missing.items()}
+            futures = {key: threads.submit(judge, key, text) for key, text in missing.items()}
             try:
-                return {key: answer.result() for key, answer in asked.items()}
+                return {key: answer.result() for key, answer in futures.items()}
             finally:
-                # After a failure nobody waits for those that have not begun.
+                # After a failure, cancel the calls that have not started.
                 threads.shutdown(cancel_futures=True)
 
     def _judge(self, query: str, text: str, budget: Budget) -> float:
