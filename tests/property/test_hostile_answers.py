@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bethink.core.json_schema import validate
 from bethink.models.llm import LLMS, open_llm
 from bethink.ports import Budget, Unusable
 from bethink.prompts import Passage, fill_prompt
-from bethink.prompts.schema import validate
 from language_server import LanguageServer, talking
 from naughty import NAUGHTY
 

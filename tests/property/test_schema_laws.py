@@ -9,15 +9,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bethink.core.text import find_unstorable
-from bethink.models.llm.client import parse_object
-from bethink.prompts.schema import (
+from bethink.core.json_schema import (
     SchemaViolation,
     check_schema,
     validate,
     with_counts,
     without_limits,
 )
+from bethink.core.text import find_unstorable
+from bethink.models.llm.client import parse_object
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),

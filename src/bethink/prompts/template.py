@@ -22,9 +22,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bethink.core.json_schema import SchemaViolation, check_schema
 from bethink.errors import BethinkError, NotFound
 from bethink.ports import Store
-from bethink.prompts.schema import SchemaViolation, check_schema
 
 _CODE_LENGTH = 16
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from bethink.core.json_schema import SchemaViolation, validate
 from bethink.ports import Budget, Prompt, Unusable
-from bethink.prompts.schema import SchemaViolation, validate
 from bethink.testing.conformance import (
     LawBroken,
     check_assembler,

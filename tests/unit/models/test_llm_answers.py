@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from bethink.core.json_schema import SchemaViolation
 from bethink.models.llm.client import parse_object
-from bethink.prompts.schema import SchemaViolation
 
 
 @pytest.mark.parametrize(

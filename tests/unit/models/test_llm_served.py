@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from bethink.core.json_schema import without_limits
 from bethink.errors import BadSetting, BadText, ModelError
 from bethink.models.http import CircuitBreaker
 from bethink.models.llm import LLMS
@@ -16,7 +17,6 @@ from bethink.models.llm.client import LlmTimeouts, llm_timeouts_from
 from bethink.models.llm.providers import open_anthropic, open_ollama, open_openai
 from bethink.ports import Budget, BudgetSpent, Unusable
 from bethink.prompts import Passage, fill_prompt
-from bethink.prompts.schema import without_limits
 from language_server import BROKEN, INJECTED, WRONG, refusing, talking
 
 KEY = "sk-never-to-be-seen"
@@ -172,7 +172,7 @@ def test_a_refusal_is_taken_as_one(server, model, provider):
     """Asking again would get the same; Ollama has no word for it and just says nothing."""
     server.fault = refusing
 
-    with pytest.raises(Unusable, match="no usable" if provider == "ollama" else "refuses to"):
+    with pytest.raises(Unusable, match="no usable" if provider == "ollama" else "refused to"):
         model.complete(prompt(), budget=Budget())
 
     assert len(server.asked) == (2 if provider == "ollama" else 1)

@@ -18,6 +18,7 @@ from http import HTTPStatus
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
+from bethink.core.json_schema import SchemaViolation, validate, without_limits
 from bethink.errors import BadSetting, ModelError
 from bethink.models.http import (
     CircuitBreaker,
@@ -30,7 +31,6 @@ from bethink.models.http import (
 )
 from bethink.ports import Budget, BudgetSpent, Prompt, Unusable
 from bethink.ports.models import BudgetReservation
-from bethink.prompts.schema import SchemaViolation, validate, without_limits
 
 
 class CompletionRequest(NamedTuple):

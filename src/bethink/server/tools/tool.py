@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bethink.core.json_schema import Violation, find_violation, with_article
 from bethink.core.json_values import Json
 from bethink.core.text import find_unstorable
 from bethink.errors import BadText, Refused, TooLarge
@@ -15,14 +15,7 @@ if TYPE_CHECKING:
     from bethink.memory import Memory
 
 
-_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "array": (list,),
-    "object": (dict,),
-}
+_UNITS = {"maxLength": "characters", "maxItems": "entries"}
 _MAX_SHOWN_CHARS = 60  # characters of a wrong value to repeat
 _MAX_SHOWN_BITS = 64  # bits of the largest integer that is written out
 
@@ -106,50 +99,29 @@ def validate_arguments(given: Mapping[str, Any], schema: Json) -> dict[str, Any]
         if name not in arguments:
             raise Refused(f"the argument {name} is missing", remedy=known[name]["description"])
     for name, value in arguments.items():
-        _check_value(value, known[name], name)
+        broken = find_violation(value, known[name], name)
+        if broken is not None:
+            raise _refusal(broken)
     return arguments
 
 
-def _check_value(value: Any, schema: Json, name: str) -> None:
-    kind = schema["type"]
-    if not isinstance(value, _TYPES[kind]) or isinstance(value, bool) != (kind == "boolean"):
-        article = "an" if kind[0] in "aio" else "a"
-        raise Refused(f"{name} is {_describe_value(value)}, but must be {article} {kind}")
-    if kind in _CHECKS:
-        _CHECKS[kind](value, schema, name)
-
-
-def _check_text(value: str, schema: Json, name: str) -> None:
-    found = find_unstorable(value)
-    if found is not None:
-        raise BadText(f"{name} holds a {found[1]} at character {found[0] + 1}", remedy="remove it")
-    allowed = schema.get("enum")
-    if allowed is not None and value not in allowed:
-        raise Refused(f"{name} is {_describe_value(value)}", remedy=f"one of {', '.join(allowed)}")
-    if len(value) > schema.get("maxLength", math.inf):
-        limit = schema["maxLength"]
-        raise TooLarge(name, limit=limit, actual=len(value), unit="characters")
-
-
-def _check_number(value: float, schema: Json, name: str) -> None:
-    least, most = schema["minimum"], schema["maximum"]
-    if not least <= value <= most:  # NaN is not within any bounds
-        raise Refused(f"{name} is {_describe_value(value)}, but must be from {least:,} to {most:,}")
-
-
-def _check_list(value: list[Any], schema: Json, name: str) -> None:
-    if len(value) > schema["maxItems"]:
-        raise TooLarge(name, limit=schema["maxItems"], actual=len(value), unit="entries")
-    for place, entry in enumerate(value):
-        _check_value(entry, schema["items"], f"{name}[{place}]")
-
-
-_CHECKS: dict[str, Callable[[Any, Json, str], None]] = {
-    "string": _check_text,
-    "integer": _check_number,
-    "number": _check_number,
-    "array": _check_list,
-}
+def _refusal(broken: Violation) -> Refused:
+    """Return the error for a broken rule: the argument, the value and the rule."""
+    name, rule, value, schema = broken
+    if rule == "type":
+        expected = with_article(schema["type"])
+        return Refused(f"{name} is {_describe_value(value)}, but must be {expected}")
+    if rule == "storable":
+        found = find_unstorable(value)
+        assert found is not None
+        return BadText(f"{name} holds a {found[1]} at character {found[0] + 1}", remedy="remove it")
+    if rule == "enum":
+        choices = ", ".join(schema["enum"])
+        return Refused(f"{name} is {_describe_value(value)}", remedy=f"one of {choices}")
+    if rule in _UNITS:
+        return TooLarge(name, limit=schema[rule], actual=len(value), unit=_UNITS[rule])
+    bounds = f"from {schema['minimum']:,} to {schema['maximum']:,}"
+    return Refused(f"{name} is {_describe_value(value)}, but must be {bounds}")
 
 
 def _describe_value(value: Any) -> str:
