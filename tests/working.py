@@ -37,7 +37,7 @@ class Desk:
             space="here", data_dir=folder / "data", embedder="none", worker="on", worker_idle=60
         )
 
-    def ask(self, kind: str, payload: Json, **more: object) -> object:
+    def make_request(self, kind: str, payload: Json, **more: object) -> object:
         given = {"settings": self.settings, "place": self.place} | more
         return request_worker(kind, payload, **given)
 

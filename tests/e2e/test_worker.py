@@ -201,7 +201,7 @@ def test_a_worker_that_hangs_is_waited_for_once(desk):
 
     assert desk.make_request("recall", question(), deadline_s=5.1, note=reasons.append) is None
 
-    assert "was ended" in reasons[-1]
+    assert "was stopped" in reasons[-1]
     assert desk.make_request("recall", question()) is not None
     assert lock_holder(desk.place.lock) != pid
 
