@@ -131,7 +131,9 @@ def test_every_file_of_the_package_is_in_the_wheel(installed: Installed) -> None
         ("bethink/profiles/", ".toml"),
         ("bethink/systems/", "/profile.toml"),
         ("bethink/systems/", "/aliases.toml"),
-        ("bethink/store/sqlite/migrations/", ".sql"),
+        ("bethink/store/sqlite/db/migrations/", ".sql"),
+        ("bethink/lang/data/", ".toml"),
+        ("bethink/demo/data/", ".jsonl"),
         ("bethink/eval/builtin/", ".jsonl"),
     ):
         assert any(name.startswith(folder) and name.endswith(ending) for name in inside), folder
