@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bethink.lang.dates import find_times
+from bethink.lang.words import load_words
 
 babel = pytest.importorskip("babel", reason="babel (a dev dependency) brings the CLDR tables")
 
@@ -57,3 +58,16 @@ def test_every_unit_of_the_tables_can_be_counted(name, unit):
     said = babel_dates.format_timedelta(-AGES[unit], add_direction=True, locale=name)
 
     assert windows(said) == windows(f"3 {unit}s ago")
+
+
+@pytest.mark.parametrize("name", ["en", "de", "es", "fr"])
+def test_the_calendar_of_the_data_is_that_of_the_tables(name):
+    """Months and weekdays of a language's file are the names that CLDR has, in order."""
+    locale = babel.Locale(name)
+    calendar = load_words(name)["calendar"]
+
+    months = [locale.months["format"]["wide"][number].lower() for number in range(1, 13)]
+    weekdays = [locale.days["format"]["wide"][number].lower() for number in range(7)]
+
+    assert calendar["months"].split() == months
+    assert calendar["weekdays"].split() == weekdays
