@@ -81,12 +81,12 @@ class Raw:
         assert self.hear()["id"] == 1
         self.send("notifications/initialized")
 
-    def ask(self, number: int, tool: str, **arguments: Any) -> None:
+    def make_request(self, number: int, tool: str, **arguments: Any) -> None:
         """Calls a tool without waiting for what it answers."""
         self.send("tools/call", number, name=tool, arguments=arguments)
 
     def call(self, number: int, tool: str, **arguments: Any) -> dict[str, Any]:
-        self.ask(number, tool, **arguments)
+        self.make_request(number, tool, **arguments)
         return self.hear()
 
 

@@ -105,7 +105,7 @@ def test_a_recall_that_counts_as_a_use_is_not_left_to_the_worker(asked_here):
     )
 
     assert told is None
-    assert "noted as a use" in reasons[0]
+    assert "record usage" in reasons[0]
 
 
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
