@@ -66,7 +66,9 @@ def find_violation(value: Any, schema: Schema, where: str) -> Violation | None:
         return _find_in_array(value, schema, where)
     rule = _broken_text_rule(value, schema) if kind == "string" else None
     if kind in ("integer", "number"):
-        rule = "finite" if not math.isfinite(value) else _broken_bound(value, schema, *_BOUNDS)
+        # Only floats: math.isfinite raises for an integer that no float can hold.
+        is_finite = isinstance(value, int) or math.isfinite(value)
+        rule = _broken_bound(value, schema, *_BOUNDS) if is_finite else "finite"
     return Violation(where, rule, value, schema) if rule is not None else None
 
 
