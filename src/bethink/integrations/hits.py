@@ -23,7 +23,7 @@ def open_memory(given: Memory | str | None) -> Memory:
     if given is None or isinstance(given, str):
         return Memory.open(given)
     raise Refused(
-        f"a {type(given).__name__} is not a memory",
+        f"{type(given).__name__} is not a memory",
         remedy="give a Memory, or the name of a space",
     )
 

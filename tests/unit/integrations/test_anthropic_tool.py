@@ -132,8 +132,8 @@ def test_folders_are_listed_moved_and_deleted(tool: BethinkMemoryTool) -> None:
         ("rename", {"old_path": "/memories", "new_path": "/memories/x"}, "Cannot rename the /memories directory itself"),
         ("rename", {"old_path": "/memories/d", "new_path": "/memories/d/e"}, "The destination /memories/d/e is inside /memories/d"),
         ("view", {"path": "/memories/f", "view_range": [1]}, "Invalid `view_range` parameter: [1]. It must be two line numbers."),
-        ("view", {}, "`path` must be a text, not None"),
-        ("create", {"path": "/memories/new", "file_text": 5}, "`file_text` must be a text, not 5"),
+        ("view", {}, "`path` must be a string, not None"),
+        ("create", {"path": "/memories/new", "file_text": 5}, "`file_text` must be a string, not 5"),
     ],
 )  # fmt: skip
 def test_every_refusal_says_why(

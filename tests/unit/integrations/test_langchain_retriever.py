@@ -144,5 +144,5 @@ def test_a_space_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert own.invoke("anything?") == []
     named.memory.close()
     own.memory.close()
-    with pytest.raises(Refused, match="no memory"):
+    with pytest.raises(Refused, match="not a memory"):
         BethinkRetriever(memory=3)

@@ -83,7 +83,7 @@ def test_further_steps_are_refused(folder):
     ]
     (folder / "modules.json").write_text(json.dumps(modules))
 
-    with pytest.raises(ModelError, match="has a step Dense"):
+    with pytest.raises(ModelError, match="has unsupported modules: Dense"):
         read_encoder_sizes(folder)
 
     (folder / "modules.json").write_text(json.dumps(modules[:2]))

@@ -95,7 +95,7 @@ def test_without_the_library_the_extra_is_named():
 
 def test_code_that_comes_with_a_model_is_never_run(run):
     """The library is told so, and one too old to listen is not used."""
-    made = run("e = open_('name'); e.embed(['x']); print(e._loaded().made)")
+    made = run("e = open_('name'); e.embed(['x']); print(e._network().made)")
 
     assert made == "['name', {'trust_remote_code': False}]"
 
@@ -136,7 +136,7 @@ def test_questions_and_memories_are_read_each_in_their_way(run):
         ("gone", "x", "gone cannot be loaded"),
         ("code", "x", "code cannot be loaded: would run code"),
         ("name", "explode", "name failed: out of memory"),
-        ("name", "nan", "name gave values that are no finite numbers"),
+        ("name", "nan", "name returned values that are not finite numbers"),
     ],
 )
 def test_what_fails_is_a_sentence(run, name, text, said):

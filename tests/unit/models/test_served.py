@@ -232,7 +232,7 @@ def test_dimensions_do_not_change_under_way(server, embedder):
     """A server that was given another model is noticed; its vectors are never mixed in."""
     server.fault = FAULTS["wrong dimension"]
 
-    with pytest.raises(ModelError, match="gave 7 dimensions, 384 before") as caught:
+    with pytest.raises(ModelError, match="returned 7 dimensions, instead of 384") as caught:
         embedder.embed_query("the key")
 
     assert caught.value.remedy == "bethink reindex"

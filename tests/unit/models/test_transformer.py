@@ -69,7 +69,7 @@ def test_the_vector_is_the_mean_of_the_tokens(embedder):
 
 def test_sentences_are_compared_one_by_one(embedder):
     """The best of them is the mean of its own tokens, read within the whole."""
-    split = embedder._pieces()
+    split = embedder._tokenizer()
     pieces = split(TEXT)
     first, second, _ = pieces.sentence_ends()
     middle = direction(states_of(embedder, TEXT)[first + 2 : second + 2].mean(axis=0))
@@ -82,7 +82,7 @@ def test_sentences_are_compared_one_by_one(embedder):
 def test_words_are_read_in_their_question(embedder):
     """A word's tokens are those of the whole question, not of the word by itself."""
     question = "where does the key live?"
-    place = embedder._pieces()(question).locate(["key"])[0][1]
+    place = embedder._tokenizer()(question).locate(["key"])[0][1]
 
     owners, matrix = embedder.word_tokens(["key"], question)
     alone = embedder.word_tokens(["key"])[1]
@@ -106,15 +106,15 @@ def test_weights_pull_the_question_towards_their_words(embedder):
 
 def test_a_question_is_read_once(embedder):
     """What is asked about it afterwards comes from memory; that does not grow for ever."""
-    read = embedder._question("where is the key?")
+    read = embedder._encode_query("where is the key?")
 
     embedder.word_tokens(["key"], "where is the key?")
 
-    assert embedder._question("where is the key?") is read
+    assert embedder._encode_query("where is the key?") is read
     for number in range(20):
         embedder.embed_query(f"question {number}")
     assert len(embedder._query_cache) < 10
-    assert embedder._question("where is the key?") is not read
+    assert embedder._encode_query("where is the key?") is not read
 
 
 def test_a_long_text_is_read_in_windows(embedder):

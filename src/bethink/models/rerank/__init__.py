@@ -29,7 +29,7 @@ class OverlapReranker:
             word: bm25_idf(len(texts), sum(word in words for words in held))
             for word in set(question.words)
         }
-        values = [max(0.0, question.shared(text, rarity, weights).value) for text in texts]
+        values = [max(0.0, question.score(text, rarity, weights).value) for text in texts]
         return [value / (1.0 + value) for value in values]
 
 
