@@ -25,18 +25,13 @@ from bethink.cli.output import (
     yellow,
 )
 from bethink.model import Candidate, Entity, Item, Recall
+from bethink.model.fields import ITEM_FIELDS
 from bethink.retrieval.answer_text import relation_lines, relations_of_hit
 from bethink.retrieval.explain import WhyNot, explain, item_reasons, match_reasons
 from bethink.retrieval.heat import pace_of
 
 # Fields shown on a line each, in this order; those at their defaults are omitted.
-_FIELDS_SHOWN = (
-    "kind", "level", "layer", "topic", "tier", "tags", "entities", "caption", "speaker",
-    "session", "seq", "parent", "subject", "attribute", "occurred_at", "occurred_end",
-    "valid_from", "valid_to", "status", "live_to", "ended_by", "flags", "importance", "confidence",
-    "emotion", "pinned", "protected", "classification", "integrity", "credibility", "language",
-    "original", "recalls", "last_recalled_at", "metadata",
-)  # fmt: skip
+_FIELDS_SHOWN = tuple(field.name for field in ITEM_FIELDS if field.shown)
 _ALWAYS_SHOWN = ("kind", "level")
 
 

@@ -10,6 +10,7 @@ import click
 from bethink.cli.app import App
 from bethink.cli.options import command, parse_json_object, pass_app, read_text_argument
 from bethink.cli.output import bold, dim, green, one_line, yellow
+from bethink.model.fields import ITEM_FIELDS, ItemField, input_order
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
@@ -17,32 +18,6 @@ if TYPE_CHECKING:
 
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-_TEXT_OPTIONS = (
-    ("--kind", "decision, fact, event, ...; detected if omitted."),
-    ("--layer", "goal, context, emotion, implementation, caveat, learning, or an alias."),
-    ("--topic", "Topic, in a word or two."),
-    ("--tier", "Tier: core, general or your own."),
-    ("--caption", "Short title."),
-    ("--speaker", "Who said it."),
-    ("--original", "Text before translation or summary."),
-    ("--language", "Language code, such as en or de."),
-)
-_NUMBER_OPTIONS = (
-    ("--importance", click.FloatRange(0, 1), "0-1", "How important it is; default 0.5."),
-    ("--confidence", click.FloatRange(0, 1), "0-1", "How certain it is; default 1."),
-    ("--emotion", click.FloatRange(-5, 5), "-5-5", "From -5 (distress) to 5 (joy)."),
-    ("--trust", click.IntRange(0, 3), "0-3", "From 0 (unknown) to 3 (owner)."),
-    ("--integrity", click.IntRange(0, 4), "0-4", "How unaltered it is; 4 is the most."),
-    ("--credibility", click.IntRange(0, 6), "0-6", "From 0 (confirmed) to 6 (unknown)."),
-    ("--classification", click.IntRange(0, 3), "0-3", "From 0 (public) to 3 (secret); default 1."),
-)
-_TIME_OPTIONS = (
-    ("--occurred-at", "When it happened."),
-    ("--occurred-end", "When it ended."),
-    ("--valid-from", "Start of its validity."),
-    ("--valid-to", "End of its validity."),
-)
 
 
 _COLLISION_LABELS = {
@@ -57,23 +32,26 @@ _COLLISION_LABELS = {
 
 def detail_options(function: F) -> F:
     """Add options for a memory's fields, passed as keyword arguments."""
-    decorators = [click.option(name, metavar="TEXT", help=text) for name, text in _TEXT_OPTIONS]
-    decorators += [
-        click.option("--tag", "tags", multiple=True, metavar="TEXT", help="Tag; may be repeated."),
-        click.option("--entity", "entities", multiple=True, metavar="NAME",
-                     help="Entity that it mentions; may be repeated."),
-    ]  # fmt: skip
-    decorators += [
-        click.option(name, type=kind, metavar=metavar, help=text)
-        for name, kind, metavar, text in _NUMBER_OPTIONS
-    ]
-    decorators += [click.option(name, metavar="TIME", help=text) for name, text in _TIME_OPTIONS]
-    decorators.append(
-        click.option("--metadata", metavar="JSON", help="Any other fields, as a JSON object.")
-    )
+    fields = input_order(field for field in ITEM_FIELDS if field.option)
+    decorators = [_field_option(field) for field in fields]
     for decorate in reversed(decorators):
         function = decorate(function)
     return function
+
+
+def _field_option(field: ItemField) -> Callable[[F], F]:
+    """Make the option that sets a field of a memory."""
+    name = f"--{(field.flag or field.name).replace('_', '-')}"
+    if field.kind == "words":
+        metavar = "NAME" if field.name == "entities" else "TEXT"
+        return click.option(name, field.name, multiple=True, metavar=metavar, help=field.option)
+    if field.kind in ("number", "scale"):
+        whole = field.kind == "scale"
+        low, high = field.low, field.high
+        kind = click.IntRange(int(low), int(high)) if whole else click.FloatRange(low, high)
+        return click.option(name, type=kind, metavar=f"{low:g}-{high:g}", help=field.option)
+    metavar = {"time": "TIME", "object": "JSON"}.get(field.kind, "TEXT")
+    return click.option(name, metavar=metavar, help=field.option)
 
 
 def _drop_unset(details: dict[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from bethink.model import (
     describe_layers,
     find_layer,
 )
+from bethink.model.fields import GIVEN_FIELDS, field_names
 from bethink.ports import Embedder, Store
 
 
@@ -69,20 +70,20 @@ class PreparedDraft:
     turn: bool = False
 
 
-def make_draft(given: Draft | Mapping[str, Any] | str) -> Draft:
+def make_draft(source: Draft | Mapping[str, Any] | str) -> Draft:
     """Make a draft from a text, a mapping of fields, or a draft."""
-    if isinstance(given, Draft):
-        return given
-    if isinstance(given, str):
-        return Draft(given)
+    if isinstance(source, Draft):
+        return source
+    if isinstance(source, str):
+        return Draft(source)
     known = set(Draft._fields)
-    for name in given:
+    for name in source:
         if name not in known:
             raise Refused(
                 f"there is no field {name!r}", remedy=f"allowed: {', '.join(sorted(known))}"
             )
     values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
+        name: tuple(value) if isinstance(value, list) else value for name, value in source.items()
     }
     if "text" not in values:
         raise Refused("a memory needs a text")
@@ -99,7 +100,7 @@ MAX_FIELD_CHARACTERS = 1_000
 MAX_KEY_CHARACTERS = 200
 MAX_BATCH_DRAFTS = 1_000
 
-# Made by maintenance from other memories, whose trust is its limit; nobody else may say so.
+# Reserved for maintenance: its trust is limited by that of the source memories.
 DERIVED_SOURCE = "derived"
 # The most trust a class of source can claim; users and owners may claim any.
 TRUST_CEILING = {
@@ -114,20 +115,22 @@ TRUST_CEILING = {
 }
 TRUSTED_SOURCES = frozenset({"owner", "user"})
 
-_NAME_FIELDS = (
-    *("kind", "layer", "topic", "tier", "caption", "language", "speaker", "session", "parent"),
+_NAME_FIELDS = tuple(
+    field.name
+    for field in GIVEN_FIELDS
+    if field.kind == "word" or (field.kind == "id" and field.name != "id")
 )
-_NUMBER_RANGES: tuple[tuple[str, float, float, bool], ...] = (
-    ("trust", 0, 3, True),
-    ("integrity", 0, 4, True),
-    ("credibility", 0, 6, True),
-    ("classification", 0, 3, True),
-    ("seq", 0, 2**53, True),
-    ("emotion", -5, 5, False),
-    ("importance", 0, 1, False),
-    ("confidence", 0, 1, False),
+_TRIMMED_FIELDS = tuple(field.name for field in GIVEN_FIELDS if field.trimmed)
+_LIST_FIELDS = field_names(GIVEN_FIELDS, "words")
+_NUMBER_FIELDS = tuple(
+    field for field in GIVEN_FIELDS if field.kind in ("scale", "whole", "number")
 )
-_TIME_FIELDS = ("occurred_at", "occurred_end", "valid_from", "valid_to")
+_FLAG_FIELDS = (*field_names(GIVEN_FIELDS, "flag"), "force")
+_TIME_FIELDS = field_names(GIVEN_FIELDS, "time")
+_LONG_FIELDS = field_names(GIVEN_FIELDS, "text")
+_OPTIONAL_FIELDS = frozenset(
+    name for name, default in Draft._field_defaults.items() if default is None
+)
 
 
 def admit(draft: Draft, now: datetime) -> Draft:
@@ -141,13 +144,14 @@ def admit(draft: Draft, now: datetime) -> Draft:
 
 
 def _check_text(draft: Draft) -> None:
-    _check_string("text", draft.text)
-    _check_text_size("text", draft.text)
-    if not has_substance(draft.text):
-        raise Refused("there is nothing to remember: no letter, digit or symbol in the text")
-    if draft.original is not None:
-        _check_string("original", draft.original)
-        _check_text_size("original", draft.original)
+    for name in _LONG_FIELDS:
+        value = getattr(draft, name)
+        if value is None and name in _OPTIONAL_FIELDS:
+            continue
+        _check_string(name, value)
+        _check_text_size(name, value)
+        if name == "text" and not has_substance(value):
+            raise Refused("the text has no letter, digit or symbol")
 
 
 def _check_string(name: str, value: object) -> None:
@@ -157,7 +161,7 @@ def _check_string(name: str, value: object) -> None:
     if found:
         position, character = found
         raise BadText(
-            f"{name} holds a {character} at character {position + 1}",
+            f"{name} contains a {character} at character {position + 1}",
             remedy="remove it; it cannot be stored",
         )
 
@@ -173,25 +177,23 @@ def _check_text_size(name: str, value: str) -> None:
 def _check_names(draft: Draft) -> None:
     for name in _NAME_FIELDS:
         value = getattr(draft, name)
-        if value is not None:
+        if value is not None or name not in _OPTIONAL_FIELDS:
             _check_length(name, value, MAX_FIELD_CHARACTERS)
-    _check_length("source", draft.source, MAX_FIELD_CHARACTERS)
-    _check_length("source_class", draft.source_class, MAX_FIELD_CHARACTERS)
-    _check_string_list("tags", draft.tags)
-    _check_string_list("entities", draft.entities)
+    for name in _LIST_FIELDS:
+        _check_string_list(name, getattr(draft, name))
     if draft.key is not None:
         _check_length("key", draft.key, MAX_KEY_CHARACTERS)
     if draft.id is not None and not (isinstance(draft.id, str) and is_valid_id(draft.id)):
         raise Refused(
-            "id is not one that can be taken over",
-            remedy="use up to 64 letters, digits and _ . : - or leave it out",
+            "the id is not valid",
+            remedy="use up to 64 letters, digits and _ . : - or omit it",
         )
     if draft.derives_from:
         _check_parents(draft.derives_from)
     if draft.level not in LEVELS:
         raise Refused(f"there is no level {draft.level!r}", remedy=f"one of {', '.join(LEVELS)}")
     if not draft.source.strip():
-        raise Refused("source must say where the memory comes from")
+        raise Refused("source must not be empty")
     if draft.source_class not in TRUST_CEILING:
         raise Refused(
             f"there is no source class {draft.source_class!r}",
@@ -206,7 +208,7 @@ def _check_parents(values: object) -> None:
         raise TooLarge("derives_from", limit=MAX_PARENTS, actual=len(values), unit="entries")
     for value in values:
         if not isinstance(value, str) or not is_valid_id(value):
-            raise Refused(f"derives_from names memories by their ids, not by {value!r:.40}")
+            raise Refused(f"derives_from must list ids of memories, not {value!r:.40}")
 
 
 def _check_length(name: str, value: object, limit: int) -> None:
@@ -227,16 +229,17 @@ def _check_string_list(name: str, values: object) -> None:
 
 
 def _check_numbers(draft: Draft) -> None:
-    for name, least, most, whole in _NUMBER_RANGES:
-        value = getattr(draft, name)
-        if value is None and name in ("trust", "seq"):
+    for field in _NUMBER_FIELDS:
+        name, value = field.name, getattr(draft, field.name)
+        if value is None and name in _OPTIONAL_FIELDS:
             continue
+        low, high, whole = field.low, field.high, field.kind != "number"
         allowed = int if whole else int | float
-        good = isinstance(value, allowed) and not isinstance(value, bool)
-        if not good or not least <= value <= most:
+        is_number = isinstance(value, allowed) and not isinstance(value, bool)
+        if not is_number or not low <= value <= high:
             kind = "a whole number" if whole else "a number"
-            raise Refused(f"{name} must be {kind} from {least:g} to {most:g}, not {value!r:.40}")
-    for name in ("pinned", "force"):
+            raise Refused(f"{name} must be {kind} from {low:g} to {high:g}, not {value!r:.40}")
+    for name in _FLAG_FIELDS:
         if not isinstance(getattr(draft, name), bool):
             raise Refused(f"{name} must be true or false, not {getattr(draft, name)!r:.40}")
 
@@ -265,8 +268,8 @@ def _check_json(value: Any, depth: int, count: int) -> int:
             for key in value:
                 _check_string("a key of metadata", key)
             value = value.values()
-        for inner in value:
-            count = _check_json(inner, depth + 1, count)
+        for entry in value:
+            count = _check_json(entry, depth + 1, count)
     else:
         _check_scalar(value)
     return count + 1
@@ -277,26 +280,26 @@ def _check_scalar(value: object) -> None:
         return
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise Refused(f"metadata holds {value}, which is no JSON number")
+            raise Refused(f"metadata contains {value}, which is not a JSON number")
     elif isinstance(value, int):
         if not -(2**63) <= value < 2**64:
-            raise Refused("metadata holds a whole number of more than 64 bits")
+            raise Refused("metadata contains a whole number of more than 64 bits")
     else:
-        raise Refused(f"metadata holds a {type(value).__name__}, which is not JSON")
+        raise Refused(f"metadata contains a {type(value).__name__}, which is not JSON")
 
 
 def to_plain_json(value: Any) -> Any:
     """Convert mappings to dicts and tuples to lists, so that json.dumps accepts them."""
     if isinstance(value, Mapping):
-        return {key: to_plain_json(inner) for key, inner in value.items()}
+        return {key: to_plain_json(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [to_plain_json(inner) for inner in value]
+        return [to_plain_json(entry) for entry in value]
     return value
 
 
 def _normalise_draft(draft: Draft, now: datetime) -> Draft:
     changes: dict[str, Any] = {}
-    for name in ("kind", "layer", "topic", "tier", "caption", "speaker", "session"):
+    for name in _TRIMMED_FIELDS:
         value = getattr(draft, name)
         if value is not None and value != (stripped := value.strip() or None):
             changes[name] = stripped
@@ -308,12 +311,13 @@ def _normalise_draft(draft: Draft, now: datetime) -> Draft:
         changes["layer"] = resolve_layer(draft.layer)
     if type(draft.derives_from) is not tuple:
         changes["derives_from"] = tuple(draft.derives_from or ())
-    if type(draft.tags) is not tuple or type(draft.entities) is not tuple:
-        changes |= {"tags": tuple(draft.tags), "entities": tuple(draft.entities)}
-    shaped = draft._replace(**changes) if changes else draft
-    _check_order(shaped.occurred_at, shaped.occurred_end, "occurred_end", "occurred_at")
-    _check_order(shaped.valid_from, shaped.valid_to, "valid_to", "valid_from")
-    return shaped
+    for name in _LIST_FIELDS:
+        if type(getattr(draft, name)) is not tuple:
+            changes[name] = tuple(getattr(draft, name))
+    normalised = draft._replace(**changes) if changes else draft
+    _check_order(normalised.occurred_at, normalised.occurred_end, "occurred_end", "occurred_at")
+    _check_order(normalised.valid_from, normalised.valid_to, "valid_to", "valid_from")
+    return normalised
 
 
 def _parse_time(name: str, value: object, now: datetime) -> datetime:
@@ -325,7 +329,7 @@ def _parse_time(name: str, value: object, now: datetime) -> datetime:
 
 def _check_order(start: datetime | None, end: datetime | None, later: str, earlier: str) -> None:
     if start is not None and end is not None and end < start:
-        raise Refused(f"{later} lies before {earlier}")
+        raise Refused(f"{later} is before {earlier}")
 
 
 def resolve_layer(name: str) -> str | None:
@@ -390,7 +394,7 @@ MAX_EVENTS = 10_000
 def admit_thread(thread: Thread) -> Thread:
     """Validate and redact a thread; raise Refused if it breaks a rule."""
     if not (isinstance(thread.id, str) and is_valid_id(thread.id)):
-        raise Refused("a thread's id is up to 64 letters, digits and _ . : -")
+        raise Refused("a thread's id must have 1 to 64 letters, digits and _ . : -")
     _check_choice("kind", thread.kind, THREAD_KINDS)
     _check_choice("lifecycle", thread.lifecycle, LIFECYCLES)
     _check_choice("state", thread.state, THREAD_STATES)
@@ -414,13 +418,13 @@ def _admit_members(members: Iterable[Member]) -> tuple[Member, ...]:
         _check_id("member", member.item)
         _check_choice("role", member.role, ROLES)
         weight: Any = member.weight
-        known = isinstance(weight, int | float) and not isinstance(weight, bool)
-        if not known or not math.isfinite(weight) or not 0 <= weight <= 1:
+        is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
+        if not is_number or not math.isfinite(weight) or not 0 <= weight <= 1:
             raise Refused(f"a member's weight is {weight!r}, but must be from 0 to 1")
         _check_timezone("added_at", member.added_at)
     by_item = {member.item: member._replace(weight=float(member.weight)) for member in members}
     if len(by_item) < len(tuple(members)):
-        raise Refused("a memory is named twice as a member of one thread")
+        raise Refused("a memory is listed twice as a member of the thread")
     return tuple(by_item[item] for item in sorted(by_item))
 
 
@@ -429,9 +433,9 @@ def _admit_events(events: Iterable[ThreadEvent]) -> tuple[ThreadEvent, ...]:
     for event in events:
         _check_choice("event kind", event.kind, THREAD_EVENT_KINDS)
         _check_timezone("at", event.at)
-        whole = isinstance(event.seq, int) and not isinstance(event.seq, bool)
-        if not whole or not 0 <= event.seq < 2**53 or event.seq in by_seq:
-            raise Refused(f"an event's seq is {event.seq!r}, but must be a number of its own")
+        is_int = isinstance(event.seq, int) and not isinstance(event.seq, bool)
+        if not is_int or not 0 <= event.seq < 2**53 or event.seq in by_seq:
+            raise Refused(f"an event's seq is {event.seq!r}, but must be a whole number and unique")
         if event.item is not None:
             _check_id("event's memory", event.item)
         by_seq[event.seq] = event
@@ -440,15 +444,15 @@ def _admit_events(events: Iterable[ThreadEvent]) -> tuple[ThreadEvent, ...]:
 
 def _check_id(label: str, value: object) -> None:
     if not isinstance(value, str) or not is_valid_id(value):
-        raise Refused(f"a {label} is named by its id, not by {value!r}")
+        raise Refused(f"{label} must be an id, not {value!r}")
 
 
 def _admit_headline_text(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise BadText(f"{name} must be text, not {type(value).__name__}")
-    bad = find_unstorable(value)
-    if bad is not None:
-        raise BadText(f"{name} holds {bad[1]} at position {bad[0]}")
+    unstorable = find_unstorable(value)
+    if unstorable is not None:
+        raise BadText(f"{name} contains {unstorable[1]} at position {unstorable[0]}")
     _check_limit(name, len(value), MAX_HEADLINE_CHARACTERS, unit="characters")
     return redact(value).text
 
@@ -465,4 +469,4 @@ def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
 
 def _check_timezone(name: str, moment: datetime | None) -> None:
     if moment is not None and (not isinstance(moment, datetime) or moment.tzinfo is None):
-        raise Refused(f"{name} must be a time with its zone")
+        raise Refused(f"{name} must be a time with a time zone")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from math import ceil
+from typing import Any
 
 from bethink.core.text import caption
 from bethink.ingest.admission import (
@@ -27,9 +28,10 @@ from bethink.ingest.facts import Fact
 from bethink.ingest.facts.supersession import extract_draft_fact
 from bethink.lang.dates import TimeSpan, date_words, find_times
 from bethink.model import Collision, Draft, Entity, Item, Level, Link, Node
+from bethink.model.fields import GIVEN_FIELDS, field_names
 from bethink.ports import Embedding, Mention, Record
 
-_SEARCHED_CHARACTERS = 1_000  # characters: the kind shows in the first sentences
+_SEARCHED_CHARACTERS = 1_000  # characters: the first sentences decide the kind
 
 # The first rule that fits decides: a decision may mention a preference, not the other way round.
 _OPENING_RULES = {
@@ -85,7 +87,7 @@ def _parse_rules(rules: dict[str, str]) -> list[tuple[str, str]]:
 
 
 _OPENING_PHRASES = _parse_rules(_OPENING_RULES)
-# By the first word of each phrase, so that a text is only searched for what it may hold.
+# By the first word of each phrase, so that only possible phrases are searched.
 _RULES_BY_FIRST_WORD: dict[str, list[tuple[int, str, str]]] = {}
 for _place, (_kind, _phrase) in enumerate(_parse_rules(_CONTAINED_RULES)):
     _RULES_BY_FIRST_WORD.setdefault(_phrase.split()[0], []).append((_place, _kind, _phrase))
@@ -101,17 +103,26 @@ def classify_kind(folded: str, level: Level) -> str:
     for kind, phrase in _OPENING_PHRASES:
         if padded.startswith(phrase):
             return kind
-    fitting = [
-        (place, kind)
+    matches = [
+        (rank, kind)
         for word in _RULES_BY_FIRST_WORD.keys() & padded.split()
-        for place, kind, phrase in _RULES_BY_FIRST_WORD[word]
+        for rank, kind, phrase in _RULES_BY_FIRST_WORD[word]
         if phrase in padded
     ]
-    return min(fitting)[1] if fitting else "note"
+    return min(matches)[1] if matches else "note"
 
 
+# Fields that a rule completes; of the others a draft's value becomes the item's.
+_RULED_FIELDS = frozenset(
+    ("id", "kind", "tier", "tags", "entities", "caption", "trust", "pinned",
+     "occurred_at", "occurred_end")
+)  # fmt: skip
+_NUMBER_FIELDS = field_names(GIVEN_FIELDS, "number")
+_COPIED_FIELDS = tuple(
+    name for name in field_names(GIVEN_FIELDS) if name not in {*_RULED_FIELDS, *_NUMBER_FIELDS}
+)
 PIN_IMPORTANCE = 0.9
-CORE_EMOTION = 4.0  # what was felt so strongly, either way, belongs to the core
+CORE_EMOTION = 4.0  # an emotion this strong, either way, makes a core memory
 _MAX_DATES = 4
 _EXACT_GRANULARITIES = ("minute", "hour", "part", "day")
 
@@ -120,8 +131,8 @@ _EXACT_GRANULARITIES = ("minute", "hour", "part", "day")
 class BatchContext:
     """Context shared by a batch: parents' trust, entities by key, facts by item id."""
 
-    parents: dict[str, int] = field(default_factory=dict)
-    known: dict[str, Entity] = field(default_factory=dict)
+    parent_trust: dict[str, int] = field(default_factory=dict)
+    entities: dict[str, Entity] = field(default_factory=dict)
     facts: dict[str, Fact] = field(default_factory=dict)
 
 
@@ -133,11 +144,11 @@ def build_record(
     ctx: WriteContext,
 ) -> Record:
     """Build the record of one new memory."""
-    piece = compared.piece
-    draft = piece.draft
-    mentions = extract_mentions(draft, batch.known, find_known_entities(draft, ctx))
+    prepared = compared.prepared
+    draft = prepared.draft
+    mentions = extract_mentions(draft, batch.entities, find_known_entities(draft, ctx))
     times = find_times(draft.text, draft.occurred_at or ctx.now)
-    item = make_item(piece, mentions, times, batch, ctx)
+    item = make_item(prepared, mentions, times, batch, ctx)
     fact = extract_draft_fact(draft, item.kind)
     slot = (None, None) if fact is None else (fact.subject, fact.attribute)
     if fact is not None:
@@ -145,18 +156,18 @@ def build_record(
     tokens = count_tokens(draft.text, embedding, ctx)
     item = item._replace(tokens=tokens, subject=slot[0], attribute=slot[1])
     if draft.id is not None:
-        batch.parents[item.id] = item.trust  # a later draft may name it as its parent
+        batch.parent_trust[item.id] = item.trust  # a later draft may name it as its parent
     return Record(
         item,
-        piece.fingerprint,
+        prepared.fingerprint,
         about=search_context(item, mentions, times),
         sketch=compared.sketch,
         embedding=embedding,
         model=ctx.embedder.model if embedding and ctx.embedder else "",
         mentions=mentions,
-        links=_build_links(piece, collisions, ctx.now),
+        links=_build_links(prepared, collisions, ctx.now),
         key=draft.key,
-        skip_duplicate=not (piece.turn or compared.is_restatement),
+        skip_duplicate=not (prepared.turn or compared.is_restatement),
     )
 
 
@@ -166,16 +177,16 @@ def find_known_entities(draft: Draft, ctx: WriteContext) -> list[Entity]:
     Only words that can be names are looked up: lower-case words (given names excepted) and
     common sentence openers are skipped, so most texts need no query at all.
     """
-    telling = []
+    candidates = []
     for raw in draft.text.split():
         word = raw.rstrip(".,;:!?")
         lower = word.lower()
         if (
             lower != word or not word.isalpha() or word in GIVEN_NAMES
         ) and lower not in SENTENCE_OPENERS:
-            telling.append(word)
-            telling += code_spellings(word)
-    return ctx.store.graph.find_entities(" ".join(telling), MAX_ENTITIES) if telling else []
+            candidates.append(word)
+            candidates += code_spellings(word)
+    return ctx.store.graph.find_entities(" ".join(candidates), MAX_ENTITIES) if candidates else []
 
 
 def make_item(
@@ -188,42 +199,24 @@ def make_item(
     """Build the item of a draft; fields that were not given are filled in by rules."""
     draft = prepared.draft
     happened, ended = occurrence_times(draft, times)
+    made: dict[str, Any] = {name: getattr(draft, name) for name in _COPIED_FIELDS}
+    made |= {name: float(getattr(draft, name)) for name in _NUMBER_FIELDS}
     return Item(
+        **made,
         id=prepared.id,
-        text=draft.text,
         stored_at=ctx.now,
-        source=draft.source,
-        source_class=draft.source_class,
         writer=ctx.actor,
-        level=draft.level,
         kind=draft.kind or classify_kind(prepared.folded, draft.level),
-        layer=draft.layer,
-        topic=draft.topic,
         tier=draft.tier or ("core" if abs(draft.emotion) >= CORE_EMOTION else "general"),
         tags=tuple(dict.fromkeys(draft.tags)),
         entities=tuple(mention.entity.id for mention in mentions),
         caption=_caption(draft),
-        original=draft.original,
-        language=draft.language,
-        speaker=draft.speaker,
-        session=draft.session,
-        seq=draft.seq,
-        parent=draft.parent,
         trust=_effective_trust(prepared, batch),
-        integrity=draft.integrity,
-        credibility=draft.credibility,
-        classification=draft.classification,
-        emotion=float(draft.emotion),
-        importance=float(draft.importance),
-        confidence=float(draft.confidence),
         pinned=is_pinned(draft),
         protected=is_protected(draft),
         occurred_at=happened,
         occurred_end=ended,
-        valid_from=draft.valid_from,
-        valid_to=draft.valid_to,
         flags=prepared.flags,
-        metadata=draft.metadata,
     )
 
 
@@ -235,8 +228,8 @@ def parent_ids(draft: Draft) -> tuple[str, ...]:
 
 def trust_by_id(ids: Iterable[str], ctx: WriteContext) -> dict[str, int]:
     """Return the trust of the memories with these ids; unknown ids are left out."""
-    wanted = sorted(set(ids))
-    found = ctx.store.items.get(wanted) if wanted else {}
+    sorted_ids = sorted(set(ids))
+    found = ctx.store.items.get(sorted_ids) if sorted_ids else {}
     return {item.id: item.trust for item in found.values()}
 
 
@@ -263,7 +256,7 @@ def _effective_trust(prepared: PreparedDraft, batch: BatchContext) -> int:
     trust = trust_of(draft)
     if "injection" in prepared.flags and draft.source_class not in TRUSTED_SOURCES:
         trust = min(trust, 1)
-    return min([trust, *(batch.parents.get(parent, trust) for parent in parent_ids(draft))])
+    return min([trust, *(batch.parent_trust.get(parent, trust) for parent in parent_ids(draft))])
 
 
 def occurrence_times(
@@ -297,24 +290,32 @@ def count_tokens(text: str, embedding: Embedding | None, ctx: WriteContext) -> i
 def search_context(item: Item, mentions: Sequence[Mention], times: Sequence[TimeSpan]) -> str:
     """Return extra words to index a text under: speaker, topic, tags, entities, dates."""
     text = item.text.casefold()
-    said = [item.speaker or "", item.topic or "", *item.tags]
+    labels = [item.speaker or "", item.topic or "", *item.tags]
     names = (mention.entity.name for mention in mentions)
-    named = [name for name in names if name.casefold() not in text]
-    own = [date_words(item.occurred_at)] if item.occurred_at else []
-    told = [date_words(span.start, span.granularity) for span in times[:_MAX_DATES]]
-    return " ".join(filter(None, dict.fromkeys((*said, *named, *own, *told))))
+    entity_names = [name for name in names if name.casefold() not in text]
+    own_date = [date_words(item.occurred_at)] if item.occurred_at else []
+    mentioned_dates = [date_words(span.start, span.granularity) for span in times[:_MAX_DATES]]
+    return " ".join(
+        filter(None, dict.fromkeys((*labels, *entity_names, *own_date, *mentioned_dates)))
+    )
 
 
 def _build_links(
     prepared: PreparedDraft, collisions: Sequence[Collision], now: datetime
 ) -> tuple[Link, ...]:
-    me = Node("item", prepared.id)
+    node = Node("item", prepared.id)
     links = [
-        Link(me, Node("item", near.id), "similar_to", weight=near.similarity, created_at=now)
-        for near in collisions
+        Link(
+            node,
+            Node("item", collision.id),
+            "similar_to",
+            weight=collision.similarity,
+            created_at=now,
+        )
+        for collision in collisions
     ]
     links += [
-        Link(me, Node("item", parent), "derives_from", created_at=now)
+        Link(node, Node("item", parent), "derives_from", created_at=now)
         for parent in parent_ids(prepared.draft)
     ]
     return tuple(links)

@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from bethink.model import Draft
+from bethink.model.fields import GIVEN_FIELDS, field_names
 
 _PLACEHOLDER = re.compile(
     r"your|example|change[_-]?me|placeholder|dummy|sample|xxxx|todo|redacted|insert|replace"
@@ -187,7 +188,7 @@ class SecretKind(NamedTuple):
 
 
 _LOGIN_WORDS = r"(?:password|passwd|passphrase|passcode|passwort|pwd)"
-# Of a password manager, policy or reset it is something else that the sentence tells.
+# "The password manager is ..." states no password.
 _PURPOSE_PHRASE = (
     r"(?:(?:\s?[(,]|\s(?:for|of|to|on|at|in|from|we|i|you|they|that|which|now|there|here|again|currently"
     r"|für|von|vom|zu|zum|zur|auf|am|an|im|bei|beim|der|des|jetzt)\b)[^\n.:=]{0,40}?)?"
@@ -246,7 +247,7 @@ _PREFIXED_TOKENS: tuple[tuple[str, str, str], ...] = (
     ("age-key", "age-secret-key-", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
     ("azure-key", "8q~", r"[A-Za-z0-9_~.\-]{3}8Q~[A-Za-z0-9_~.\-]{31,34}"),
 )
-# First come, first served: a span belongs to the first kind that claims it.
+# A span belongs to the first kind that matches it.
 SECRET_KINDS: tuple[SecretKind, ...] = (
     SecretKind("private", ("<private>",), r"(?is)<private>.*?</private>", lambda _: True),
     SecretKind(
@@ -395,17 +396,17 @@ def redact(text: str) -> Redacted:
     if not candidates:
         return Redacted(text)
     raw = text.encode()
-    taken: list[tuple[int, int, str]] = []
+    claimed: list[tuple[int, int, str]] = []
     for i in candidates:
-        _claim_matches(i, raw, taken)
-    if not taken:
+        _claim_matches(i, raw, claimed)
+    if not claimed:
         return Redacted(text)
-    pieces, at = [], 0
-    for start, end, name in taken:
-        pieces += [raw[at:start], f"[redacted:{name}]".encode()]
+    parts, at = [], 0
+    for start, end, name in claimed:
+        parts += [raw[at:start], f"[redacted:{name}]".encode()]
         at = end
-    kinds = tuple(dict.fromkeys(name for _, _, name in taken))
-    return Redacted(b"".join([*pieces, raw[at:]]).decode(), kinds)
+    kinds = tuple(dict.fromkeys(name for _, _, name in claimed))
+    return Redacted(b"".join([*parts, raw[at:]]).decode(), kinds)
 
 
 def _candidate_kinds(text: str) -> list[int]:
@@ -418,7 +419,7 @@ def _candidate_kinds(text: str) -> list[int]:
 
 @cache
 def _compile_kind(kind_index: int) -> Any:
-    import re2  # only texts that may hold a secret pay for loading it
+    import re2  # start-up time: loaded only for texts with a keyword
 
     return re2.compile(SECRET_KINDS[kind_index].pattern.encode())
 
@@ -429,15 +430,15 @@ def _claim_matches(kind_index: int, raw: bytes, claimed: list[tuple[int, int, st
     for match in _compile_kind(kind_index).finditer(raw):
         group = match.lastindex or 0
         start, end = match.span(group)
-        place = bisect_left(claimed, (start,))
-        before_is_free = place == 0 or claimed[place - 1][1] <= start
-        if not before_is_free or (place < len(claimed) and end > claimed[place][0]):
+        position = bisect_left(claimed, (start,))
+        before_is_free = position == 0 or claimed[position - 1][1] <= start
+        if not before_is_free or (position < len(claimed) and end > claimed[position][0]):
             continue
         value = raw[start:end].decode()
         if group and raw[end : end + 1] not in _QUOTES:
             value = _trim_value(value)
         if kind.check(value):
-            claimed.insert(place, (start, start + len(value.encode()), kind.name))
+            claimed.insert(position, (start, start + len(value.encode()), kind.name))
 
 
 def _trim_value(value: str) -> str:
@@ -446,14 +447,17 @@ def _trim_value(value: str) -> str:
     return value.rstrip(_TRAILING_PUNCTUATION) if len(value) > 6 else value
 
 
-_TEXT_FIELDS = ("text", "caption", "original", "speaker", "topic", "source")
+_REDACTED_FIELDS = tuple(field for field in GIVEN_FIELDS if field.redacted)
+_TEXT_FIELDS = field_names(_REDACTED_FIELDS, "text", "word")
+_LIST_FIELDS = field_names(_REDACTED_FIELDS, "words")
 
 
 def redact_draft(draft: Draft) -> tuple[Draft, tuple[str, ...]]:
     """Redact all text fields of a draft; return the draft and the kinds found."""
-    # One look at everything at once: nearly no draft goes further.
-    written = [getattr(draft, name) or "" for name in _TEXT_FIELDS]
-    everything = "\n".join((*written, *draft.tags, *draft.entities))
+    # One check of all texts at once: nearly no draft goes further.
+    values = [getattr(draft, name) or "" for name in _TEXT_FIELDS]
+    listed = [text for name in _LIST_FIELDS for text in getattr(draft, name)]
+    everything = "\n".join((*values, *listed))
     if not draft.metadata and not _candidate_kinds(everything):
         return draft, ()
     kinds: dict[str, None] = {}
@@ -464,10 +468,9 @@ def redact_draft(draft: Draft) -> tuple[Draft, tuple[str, ...]]:
         return cleaned.text
 
     changes: dict[str, Any] = {
-        name: clean(value) for name, value in zip(_TEXT_FIELDS, written, strict=True) if value
+        name: clean(value) for name, value in zip(_TEXT_FIELDS, values, strict=True) if value
     }
-    changes["tags"] = tuple(map(clean, draft.tags))
-    changes["entities"] = tuple(map(clean, draft.entities))
+    changes |= {name: tuple(map(clean, getattr(draft, name))) for name in _LIST_FIELDS}
     changes["metadata"] = _redact_json(draft.metadata, clean, kinds)
     return (draft._replace(**changes) if kinds else draft), tuple(kinds)
 
@@ -477,11 +480,11 @@ def _redact_json(value: Any, clean: Callable[[str], str], kinds: dict[str, None]
         return clean(value)
     if isinstance(value, Mapping):
         return {
-            clean(name): _redact_field(name, inner, kinds) or _redact_json(inner, clean, kinds)
-            for name, inner in value.items()
+            clean(name): _redact_field(name, entry, kinds) or _redact_json(entry, clean, kinds)
+            for name, entry in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_redact_json(inner, clean, kinds) for inner in value]
+        return [_redact_json(entry, clean, kinds) for entry in value]
     return value
 
 

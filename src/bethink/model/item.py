@@ -37,7 +37,8 @@ Status = Literal["active", "superseded", "quarantined"]
 NodeKind = Literal["item", "entity", "file", "thread"]
 
 LEVELS: tuple[Level, ...] = ("raw", "item", "insight")
-# What somebody may say of two memories. Links of other types are made by rules.
+STATUSES: tuple[Status, ...] = get_args(Status)
+# Link types that callers may set. Rules make links of further types.
 RELATIONS = (
     *("implies", "contradicts", "specializes", "generalizes", "causes", "correlates"),
     *("part_of", "context_of", "supersedes", "related_to"),

@@ -6,13 +6,13 @@ Documented in ``docs/wire.md``. Values are strict JSON; times are ISO 8601 in UT
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from bethink.core.json_values import Json, finite_or_none, iso
-from bethink.core.json_values import finite_or_none as _number
+from bethink.core.json_values import finite_or_none
 from bethink.core.text import shorten, strip_hidden
 from bethink.model import (
     Candidate,
@@ -29,6 +29,7 @@ from bethink.model import (
     Remembered,
     Step,
 )
+from bethink.model.fields import ITEM_FIELDS
 from bethink.retrieval.explain import WhyNot, match_reasons, named_fields
 from bethink.retrieval.heat import pace_of
 
@@ -131,17 +132,8 @@ def _merge_json(answer: Recall) -> Json:
 
 
 _NO_ITEMS: Mapping[str, Item] = MappingProxyType({})
-_ITEM_TIMES = (
-    "stored_at", "occurred_at", "occurred_end", "valid_from", "valid_to",
-    "live_from", "live_to", "last_recalled_at",
-)  # fmt: skip
-_ITEM_FIELDS = (
-    "id", "rev", "text", "level", "kind", "layer", "topic", "tier", "caption", "original",
-    "language", "speaker", "session", "seq", "parent", "subject", "attribute", "source",
-    "source_class", "writer", "trust", "integrity", "credibility", "classification", "emotion",
-    "importance", "confidence", "relevance", "decay", "pinned", "protected", "ended_by", "status",
-    "tokens", "recalls",
-)  # fmt: skip
+_WRITE: dict[str, Callable[[Any], Any]] = {"time": iso, "words": list, "object": dict}
+_ITEM_KEYS = tuple((field.name, _WRITE.get(field.kind)) for field in ITEM_FIELDS if field.in_json)
 
 
 def dumps(value: Any, *, indent: int | None = None) -> str:
@@ -151,12 +143,10 @@ def dumps(value: Any, *, indent: int | None = None) -> str:
 
 def item_json(item: Item) -> Json:
     """A memory with all its fields."""
-    out: Json = {name: getattr(item, name) for name in _ITEM_FIELDS}
-    out.update({name: iso(getattr(item, name)) for name in _ITEM_TIMES})
-    out["tags"] = list(item.tags)
-    out["entities"] = list(item.entities)
-    out["flags"] = list(item.flags)
-    out["metadata"] = dict(item.metadata)
+    out: Json = {}
+    for name, write in _ITEM_KEYS:
+        value = getattr(item, name)
+        out[name] = value if write is None else write(value)
     return out
 
 
@@ -164,7 +154,7 @@ def evidence_json(reason: Evidence) -> Json:
     out: Json = {
         "by": reason.by,
         "op": reason.op,
-        "value": _number(reason.value),
+        "value": finite_or_none(reason.value),
         "why": reason.why,
     }
     if reason.via is not None:
@@ -178,7 +168,7 @@ def hit_json(cand: Candidate, answer: Recall) -> Json:
     """A hit: the memory, its score, match reasons, named numbers, evidence and channel ranks."""
     return {
         **item_json(cand.item),
-        "score": _number(cand.score),
+        "score": finite_or_none(cand.score),
         "match_reasons": list(match_reasons(cand, answer)),
         **_null_if_not_finite(named_fields(cand, answer)),
         "evidence": [evidence_json(reason) for reason in cand.evidence],
@@ -284,14 +274,14 @@ def why_not_json(result: WhyNot) -> Json:
         "returned": result.returned,
         "stage": result.stage,
         "reason": result.reason,
-        "score": _number(result.score),
-        "needed": _number(result.needed),
+        "score": finite_or_none(result.score),
+        "needed": finite_or_none(result.needed),
         "remedy": result.remedy,
         "channels": [
             {
                 "channel": look.channel,
-                "score": _number(look.score),
-                "needed": _number(look.needed),
+                "score": finite_or_none(look.score),
+                "needed": finite_or_none(look.needed),
                 "why": look.why,
             }
             for look in result.looks
@@ -410,7 +400,7 @@ def _null_if_not_finite(fields: Mapping[str, Any]) -> Json:
         if isinstance(value, Mapping):
             cleaned[name] = _null_if_not_finite(value)
         else:
-            cleaned[name] = _number(value) if isinstance(value, float) else value
+            cleaned[name] = finite_or_none(value) if isinstance(value, float) else value
     return cleaned
 
 

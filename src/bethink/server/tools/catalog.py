@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bethink.core.json_values import Json
 from bethink.model import OPERATIONS
+from bethink.model.fields import ITEM_FIELDS, ItemField, input_order
 from bethink.retrieval.heat import BANDS
 from bethink.server.mcp.view import URI
 from bethink.server.tools.tool import (
@@ -56,24 +57,29 @@ NOTICE_SCHEMA: Json = {"type": "string", "description": "How to treat the texts.
 ORIGINS = ("agent", "tool", "web")
 SNIPPET_CHARS = 300  # characters of a memory that need only be recognised
 _ID = string_schema("The memory's id, or a unique part of it.", max_length=200)
-_LAYER = string_schema("goal, context, emotion, implementation, caveat or learning.", max_length=40)
 _FORCE = boolean_schema("Store it even if it looks like a pasted log.")
+
+
+def _field_schema(field: ItemField) -> Json:
+    """Make the schema of the argument that sets a field of a memory."""
+    text = field.argument
+    if field.kind == "words":
+        return string_list_schema(text, max_items=64)
+    if field.kind == "number":
+        return number_schema(text, field.low, field.high)
+    if field.kind == "scale":
+        return integer_schema(text, int(field.low), int(field.high))
+    if field.kind == "flag":
+        return {"type": "boolean", "description": text}
+    return string_schema(text, max_length=100 if field.kind == "time" else field.longest)
+
+
 # Fields that can be set when a memory is stored or corrected.
 _METADATA_FIELDS: Json = {
-    "kind": string_schema("For example decision, fact, preference, event, note."),
-    "layer": _LAYER,
-    "topic": string_schema("A topic to file it under."),
-    "tags": string_list_schema("Tags.", max_items=64),
-    "entities": string_list_schema(
-        "People and things it mentions, in addition to those found in the text.", max_items=64
-    ),
-    "importance": number_schema("From 0 to 1; default 0.5.", 0, 1),
-    "pinned": {"type": "boolean", "description": "Never forget it automatically."},
-    "occurred_at": string_schema(
-        "When it happened: 2026-05-07, or in words (yesterday).", max_length=100
-    ),
-    "valid_to": string_schema("When it stops being valid.", max_length=100),
+    field.name: _field_schema(field)
+    for field in input_order(field for field in ITEM_FIELDS if field.argument)
 }
+_LAYER: Json = _METADATA_FIELDS["layer"]
 
 RECALL = Tool(
     "recall",

@@ -16,7 +16,6 @@ import apsw
 from bethink.core.text import find_unstorable
 from bethink.errors import Refused
 from bethink.model import (
-    LEVELS,
     LIFECYCLES,
     NO_METADATA,
     ROLES,
@@ -25,6 +24,7 @@ from bethink.model import (
     THREAD_STATES,
     Item,
 )
+from bethink.model.fields import ITEM_FIELDS, FieldKind, ItemField, field_names
 from bethink.ports import Record
 from bethink.store.sqlite.db.connection import Row, generation, select
 from bethink.store.sqlite.db.history import STATUS_AT
@@ -190,65 +190,54 @@ WHOLE = FieldType("a whole number", _identity, _parse_int)
 COUNT = FieldType("a whole number from 1 up", _identity, _range(1, 2**63 - 1).read)
 REAL = FieldType("a number", _identity, _parse_real)
 FLAG = FieldType("true or false", bool, _parse_flag)
-TIME = FieldType("a time with its zone, like 2026-01-31T08:00:00Z", _format_time, _parse_time)
+TIME = FieldType("a time with a time zone, like 2026-01-31T08:00:00Z", _format_time, _parse_time)
 TEXTS = FieldType("a list of texts", json.loads, _parse_texts)
 TIMES = FieldType("a list of times", _format_times, _parse_times)
 REGAINED = FieldType("a list of [time, number, time]", _format_regained, _parse_regained)
 WHOLES = FieldType("a list of whole numbers", json.loads, _parse_ints)
 OBJECT = FieldType("an object", json.loads, _parse_object)
 
-ITEM = (
-    Field("id", NAME),
-    Field("rev", COUNT),
-    Field("level", _one_of(*LEVELS)),
-    Field("kind", TEXT),
-    Field("layer", _or_null(TEXT), needed=False),
-    Field("topic", _or_null(TEXT), needed=False),
-    Field("tier", TEXT),
-    Field("text", TEXT),
-    Field("about", TEXT),
-    Field("original", _or_null(TEXT), needed=False),
-    Field("caption", _or_null(TEXT), needed=False),
-    Field("language", _or_null(TEXT), needed=False),
-    Field("speaker", _or_null(TEXT), needed=False),
-    Field("session", _or_null(TEXT), needed=False),
-    Field("seq", _or_null(WHOLE), needed=False),
-    Field("parent", _or_null(NAME), needed=False),
-    Field("subject", _or_null(TEXT), needed=False),
-    Field("attribute", _or_null(TEXT), needed=False),
-    Field("source", TEXT),
-    Field("source_class", TEXT),
-    Field("writer", TEXT),
-    Field("trust", _range(0, 3)),
-    Field("integrity", _range(0, 4)),
-    Field("credibility", _range(0, 6)),
-    Field("classification", _range(0, 3)),
-    Field("emotion", REAL),
-    Field("importance", REAL),
-    Field("confidence", REAL),
-    Field("relevance", REAL),
-    Field("pinned", FLAG),
-    Field("protected", FLAG),
-    Field("occurred_at", _or_null(TIME), needed=False),
-    Field("occurred_end", _or_null(TIME), needed=False),
-    Field("stored_at", TIME),
-    Field("valid_from", _or_null(TIME), needed=False),
-    Field("valid_to", _or_null(TIME), needed=False),
-    Field("live_from", TIME),
-    Field("tokens", WHOLE),
-    Field("tags", TEXTS),
-    Field("entities", TEXTS),
-    Field("flags", TEXTS),
-    Field("metadata", OBJECT),
-    Field("fingerprint", NAME),
-)
-"""An item's content, in the order of ``rows.CONTENT``."""
 
-ITEM_STATE = (
-    Field("live_to", _or_null(TIME), needed=False),
-    Field("ended_by", _or_null(TEXT), needed=False),
-    Field("status", _one_of("active", "superseded", "quarantined")),
-    Field("content_hash", _or_null(NAME), needed=False),
+def _field_type(field: ItemField) -> FieldType:
+    """Return the export type of an item's field."""
+    if field.kind == "choice":
+        return _one_of(*field.choices)
+    if field.kind == "scale":
+        return _range(int(field.low), int(field.high))
+    if field.kind == "whole" and field.low == 1:
+        return COUNT
+    return _TYPES[field.kind]
+
+
+def _export_field(field: ItemField) -> Field:
+    # An export from before there were hashes has none; the loader computes it.
+    optional = field.nullable or field.name == "content_hash"
+    kind = _field_type(field)
+    return Field(field.name, _or_null(kind) if optional else kind, needed=not optional)
+
+
+_TYPES: dict[FieldKind, FieldType] = {
+    "id": NAME,
+    "text": TEXT,
+    "word": TEXT,
+    "words": TEXTS,
+    "whole": WHOLE,
+    "number": REAL,
+    "flag": FLAG,
+    "time": TIME,
+    "object": OBJECT,
+}
+# What a revision says besides the item's fields: words to find it by, and its fingerprint.
+_CONTENT_FIELDS = {8: Field("about", TEXT), 42: Field("fingerprint", NAME)} | {
+    field.content: _export_field(field) for field in ITEM_FIELDS if field.content is not None
+}
+
+ITEM = tuple(_CONTENT_FIELDS[place] for place in sorted(_CONTENT_FIELDS))
+"""An item's content, in the order of its hash."""
+
+ITEM_STATE = tuple(
+    _export_field(next(field for field in ITEM_FIELDS if field.name == name))
+    for name in ("live_to", "ended_by", "status", "content_hash")
 )
 SKETCH = Field("sketch", WHOLES)
 ENTITY = (
@@ -341,19 +330,13 @@ EVENT = (
     Field("chain", NAME),
 )
 
-# What a revision says: these columns never change, and the content hash covers them.
-CONTENT = (
-    *("id", "rev", "level", "kind", "layer", "topic", "tier", "text", "about", "original"),
-    *("caption", "language", "speaker", "session", "seq", "parent", "subject", "attribute"),
-    *("source", "source_class", "writer", "trust", "integrity", "credibility"),
-    *("classification", "emotion", "importance", "confidence", "relevance", "pinned"),
-    *("protected", "occurred_at", "occurred_end", "stored_at", "valid_from", "valid_to"),
-    *("live_from", "tokens", "tags", "entities", "flags", "metadata", "fingerprint"),
-)
-# Where the columns that are indexed, and the entities, stand among them.
+# Content of a revision: these columns never change, and the content hash covers them.
+CONTENT = tuple(field.name for field in ITEM)
+_FIRST_CONTENT_COLUMNS = 43  # those of schema 1
+# Positions of the indexed columns and of the entities.
 WORDS_SLICE = slice(CONTENT.index("text"), CONTENT.index("original") + 1)
 ENTITIES_INDEX = CONTENT.index("entities")
-# What may change about a revision, and what is computed from it.
+# Columns of a revision that may change or are computed.
 STATE_COLUMNS = ("rid", "live_to", "ended_by", "status", "length", "content_hash")
 
 INSERT_ITEM = (
@@ -362,8 +345,8 @@ INSERT_ITEM = (
 )
 SELECT_CONTENT = ", ".join(CONTENT)
 
-# How much of a memory is left: the ticks from `decay_at` on, or since it was stored, come
-# off. Where nothing ever ticked, which is nearly everywhere, no tick is looked for.
+# Remaining strength of a memory: the ticks since `decay_at`, or since it was stored, are
+# subtracted. Without any tick, which is the usual case, none is looked up.
 DECAY = """
     CASE WHEN EXISTS (SELECT 1 FROM tick) THEN max(0.0, round(coalesce(u.decay, 1.0)
         - (SELECT total FROM tick ORDER BY number DESC LIMIT 1)
@@ -371,8 +354,8 @@ DECAY = """
             ORDER BY t.at DESC LIMIT 1), 0.0), 9))
     ELSE coalesce(u.decay, 1.0) END
 """
-# The same at the moment `m`, from what the memory had regained by then: known of the last
-# twenty times. Where it has regained more often since, it counts as if it never had before.
+# The same at the moment `m`, from what the memory had regained by then, which is known for
+# the last twenty times. With more since then, it counts as never regained before.
 _LAST_TICK = "SELECT t.total FROM tick AS t WHERE t.at BOUND ORDER BY t.at DESC LIMIT 1"
 _DECAY_STATE_AS_OF = """
     (SELECT r.value FROM json_each(u.regained) AS r WHERE r.value ->> 0 <= m.at
@@ -385,32 +368,30 @@ _DECAY_AS_OF = f"""
             0.0)), 9))
     FROM m CROSS JOIN (SELECT {_DECAY_STATE_AS_OF} AS told FROM m) AS was)
 """
+# Fields that are computed from use; all others are columns.
+_USE_COLUMNS = {
+    "decay": DECAY,
+    "recalls": "coalesce(u.recalls, 0)",
+    "last_recalled_at": "u.last_at",
+}
 # In the order of Item's fields, so that a row is nearly an Item already.
-SELECT_ITEM = f"""
-    i.rid, i.id, i.text, i.stored_at, i.source, i.source_class, i.writer, i.rev, i.level,
-    i.kind, i.layer, i.topic, i.tier, i.tags, i.entities, i.caption, i.original, i.language,
-    i.speaker, i.session, i.seq, i.parent, i.subject, i.attribute, i.trust, i.integrity,
-    i.credibility, i.classification, i.emotion, i.importance, i.confidence, i.relevance,
-    {DECAY}, i.pinned, i.protected, i.occurred_at, i.occurred_end,
-    i.valid_from, i.valid_to, i.live_from, i.live_to, i.ended_by, i.status, i.tokens,
-    i.content_hash, i.flags, coalesce(u.recalls, 0), u.last_at, i.metadata
-"""
+SELECT_ITEM = ", ".join(
+    ("i.rid", *(_USE_COLUMNS.get(name) or f"i.{name}" for name in Item._fields))
+)
 _SELECT_ITEM_AS_OF = (
     SELECT_ITEM.replace(DECAY, _DECAY_AS_OF)
     .replace("i.status", f"(SELECT {STATUS_AT.replace('MOMENT', 'm.at')} FROM m)")
     .replace("coalesce(u.recalls, 0)", f"(SELECT {USED_IN_ALL} FROM m)")
-    .replace("u.last_at, i.metadata", f"(SELECT {USED_LAST} FROM m), i.metadata")
+    .replace("u.last_at", f"(SELECT {USED_LAST} FROM m)")
 )
-_FIELDS = Item._fields
-_TIME_FIELDS = tuple(
-    _FIELDS.index(name)
-    for name in (
-        *("stored_at", "occurred_at", "occurred_end", "valid_from", "valid_to"),
-        *("live_from", "live_to", "last_recalled_at"),
-    )
-)
-_LIST_FIELDS = tuple(_FIELDS.index(name) for name in ("tags", "entities", "flags"))
-_FLAG_FIELDS = tuple(_FIELDS.index(name) for name in ("pinned", "protected"))
+
+
+def _places(kind: FieldKind) -> tuple[int, ...]:
+    return tuple(Item._fields.index(name) for name in field_names(ITEM_FIELDS, kind))
+
+
+_TIME_PLACES, _LIST_PLACES, _FLAG_PLACES = _places("time"), _places("words"), _places("flag")
+_OBJECT_PLACES = _places("object")
 _FROM_ROW_IDS = (
     " FROM json_each(?) AS wanted CROSS JOIN item AS i ON i.rid = wanted.value"
     " LEFT JOIN usage AS u ON u.id = i.id"
@@ -457,28 +438,24 @@ class NewRow(NamedTuple):
 
 
 def content_hash(content: Sequence[Any]) -> str:
-    """Return the SHA-256 of the content columns, in their order, as one JSON array."""
-    return hashlib.sha256(to_json(content).encode()).hexdigest()
+    """Return the SHA-256 of the content columns, in their order, as one JSON array.
+
+    Columns that came with later schemas count from the first revision that has a value, so
+    that a migration leaves the hashes of what is stored as they are.
+    """
+    count = len(content)
+    while count > _FIRST_CONTENT_COLUMNS and content[count - 1] is None:
+        count -= 1
+    return hashlib.sha256(to_json(content[:count]).encode()).hexdigest()
 
 
 def to_content(record: Record, live_from: int) -> Row:
     """Return the content columns of a record, as stored in the file."""
-    item = record.item
-    return (
-        *(item.id, item.rev, item.level, item.kind, item.layer, item.topic, item.tier),
-        *(item.text, record.about, item.original, item.caption, item.language, item.speaker),
-        *(item.session, item.seq, item.parent, item.subject, item.attribute),
-        *(item.source, item.source_class, item.writer),
-        *(item.trust, item.integrity, item.credibility, item.classification),
-        *(_normalise_zero(item.emotion), _normalise_zero(item.importance)),
-        *(_normalise_zero(item.confidence), _normalise_zero(item.relevance)),
-        *(int(item.pinned), int(item.protected)),
-        *(to_ms_or_none(item.occurred_at), to_ms_or_none(item.occurred_end)),
-        to_ms(item.stored_at),
-        *(to_ms_or_none(item.valid_from), to_ms_or_none(item.valid_to)),
-        *(live_from, item.tokens),
-        *(to_json(item.tags), to_json(entity_ids(record)), to_json(item.flags)),
-        *(metadata_json(item.metadata), record.fingerprint),
+    values = dict(zip(Item._fields, record.item, strict=True))
+    values |= {"live_from": live_from, "entities": entity_ids(record)}
+    values |= {"about": record.about, "fingerprint": record.fingerprint}
+    return tuple(
+        values[name] if encode is None else encode(values[name]) for name, encode in _ENCODERS
     )
 
 
@@ -509,21 +486,34 @@ def metadata_json(metadata: Mapping[str, Any]) -> str:
         raise Refused(f"the metadata cannot be written as JSON: {error}") from error
 
 
+# How a column's value is made from a field's; as it is where there is nothing to do.
+_ENCODE: dict[str, Callable[[Any], Any]] = {
+    "number": _normalise_zero,
+    "flag": int,
+    "time": to_ms_or_none,
+    "words": to_json,
+    "object": metadata_json,
+}
+_KINDS = {field.name: field.kind for field in ITEM_FIELDS} | {"live_from": "whole"}
+_ENCODERS = tuple((name, _ENCODE.get(_KINDS.get(name, ""))) for name in CONTENT)
+
+
 def to_item(row: Row) -> Item:
     """Convert a row of SELECT_ITEM to an item."""
     values: list[Any] = list(row[1:])
-    for place in _TIME_FIELDS:
+    for place in _TIME_PLACES:
         if values[place] is not None:
             values[place] = _cached_time(values[place])
-    for place in _LIST_FIELDS:
+    for place in _LIST_PLACES:
         if values[place] != "[]":
             values[place] = _cached_texts(values[place])
         else:
             values[place] = ()
-    for place in _FLAG_FIELDS:
+    for place in _FLAG_PLACES:
         values[place] = values[place] == 1
-    written = values[-1]
-    values[-1] = NO_METADATA if written == "{}" else MappingProxyType(json.loads(written))
+    for place in _OBJECT_PLACES:
+        written = values[place]
+        values[place] = NO_METADATA if written == "{}" else MappingProxyType(json.loads(written))
     return Item(*values)
 
 
@@ -571,8 +561,8 @@ class HydrateRows:
     def _entry_for(self, wanted: tuple[int, int | None]) -> dict[int, Item]:
         state, kept = self._kept
         if state != wanted or len(kept) > _MAX_CACHED_ITEMS:
-            # A new dict, not a cleared one: a thread that still looks at an older
-            # state of the store goes on filling the dict of that state.
+            # A new dict, not a cleared one: a thread that still reads an older state
+            # of the store goes on filling the dict of that state.
             kept = {}
             self._kept = (wanted, kept)
         return kept
