@@ -55,7 +55,7 @@ def ok(*words: str | Path, cwd: Path, **env: str) -> str:
 PROGRAMS = {
     "notes.py": ["Releases are cut on Fridays at noon", "nothing about that"],
     "chat_memory.py": ["- user: We fly to Lisbon on 12 May", "Mia is allergic to peanuts"],
-    "explain.py": ["The deploy key lives in vault B", "fuse.lexical", "Not returned"],
+    "explain.py": ["The deploy key lives in vault B", "fuse.lexical", "not returned"],
 }
 
 

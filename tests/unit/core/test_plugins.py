@@ -188,7 +188,7 @@ def test_a_plugin_cannot_replace_a_built_in_part(installed: Path) -> None:
     assert list(RETRIEVERS).count("lexical") == 1
     assert RETRIEVERS.shadowed() == [
         (
-            "the plug-in plugged offers a retriever 'lexical', which is built in; "
+            "the plug-in plugged provides a retriever 'lexical', which is built in; "
             "the built-in one is used"
         )
     ]
@@ -411,7 +411,7 @@ def test_doctor_names_what_cannot_be_used(installed: Path) -> None:
     assert [detail.split(" of ")[0] for detail, ok in found.items() if not ok] == [
         "the retriever 'broken'",
         (
-            "the plug-in plugged offers a retriever 'lexical', which is built in; "
+            "the plug-in plugged provides a retriever 'lexical', which is built in; "
             "the built-in one is used"
         ),
     ]
