@@ -26,7 +26,7 @@ from bethink.store.sqlite import erase
 from bethink.store.sqlite.db import history as journal
 from bethink.store.sqlite.db.connection import Connections, select
 from bethink.store.sqlite.db.sql_functions import DAY_MS, from_ms, from_ms_or_none, to_ms
-from bethink.store.sqlite.lifecycle import to_json_ids
+from bethink.store.sqlite.revisions import to_json_ids
 from bethink.store.sqlite.search.lexical import as_table
 from bethink.store.sqlite.usage import apply_decay, read_momenta, read_usage, write_momenta
 
@@ -198,16 +198,16 @@ def _load_threads(db: apsw.Connection, rows: Iterable[Sequence[Any]]) -> list[Th
     ]
 
 
-MIN_INTENT_LENGTH = 20  # characters; shorter ones say nothing ("fix it")
+MIN_INTENT_LENGTH = 20  # characters; shorter ones are not informative ("fix it")
 _MAX_LISTED = 50
 
 _INSERT_EDIT = """
     INSERT OR IGNORE INTO file_edit (path, operation, at, intent, session, turn, item)
     VALUES (?, ?, ?, ?, ?, ?, ?)
 """
-# Every text is some path's part, so neither % nor _ may mean more than themselves.
+# instr(), since % and _ in a path must not be wildcards.
 _PATH_CONTAINS = "instr(path, ?1) > 0"
-# An edit is as secret as the memory it is told in.
+# An edit has the classification of the memory it belongs to.
 _VISIBLE_OF_PATH = f"""
     {_PATH_CONTAINS} AND ?2 >= coalesce((SELECT i.classification FROM item AS i
         WHERE i.id = file_edit.item ORDER BY i.rev DESC LIMIT 1), 0)
@@ -395,7 +395,7 @@ class SqliteActivity:
             if not gone.edits and not gone.snapshots:
                 return gone
             erase.mark_scrub_pending(db)
-            # The journal outlives it, and a path is content.
+            # The journal outlives an erase, and a path is content.
             counts = f"{gone.edits} edits, {gone.snapshots} snapshots"
             line = journal.Line("files forgotten", None, counts)
             journal.write(db, [line], actor=actor, at=to_ms(now))

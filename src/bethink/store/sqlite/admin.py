@@ -12,7 +12,7 @@ import apsw
 from bethink.errors import StoreDamaged
 from bethink.ports import CheckResult, Event
 from bethink.store.sqlite import entities as entity_index
-from bethink.store.sqlite import erase, lifecycle
+from bethink.store.sqlite import erase, revisions
 from bethink.store.sqlite.db import history as journal
 from bethink.store.sqlite.db import history as standing
 from bethink.store.sqlite.db.connection import Connections, generation
@@ -149,7 +149,7 @@ def _rebuild_indexes(db: apsw.Connection) -> None:
 
 def _check_references(db: apsw.Connection) -> Problem:
     broken = [f"{row[0]} {row[1]} -> {row[2]}" for row in db.execute("PRAGMA foreign_key_check")]
-    # Memories have many rows each, so no foreign key can hold what belongs to a thread.
+    # A memory has many rows, so no foreign key can refer from a thread to it.
     broken += [f"thread {row[0]} -> memory {row[1]}" for row in db.execute(_ORPHANED_MEMBERS)]
     broken += [f"thread {row[0]} has no member" for row in db.execute(_EMPTY_THREADS)]
     return _summarise(broken)
@@ -177,7 +177,7 @@ def _check_superseded(db: apsw.Connection) -> Problem:
 def _reactivate_unsuperseded(db: apsw.Connection) -> None:
     alone = [row[0] for row in db.execute(_UNSUPERSEDED)]
     now = to_ms(datetime.now(UTC))
-    lifecycle.set_status(db, alone, "active", actor=_DOCTOR_ACTOR, now=now)
+    revisions.set_status(db, alone, "active", actor=_DOCTOR_ACTOR, now=now)
 
 
 def _check_words(db: apsw.Connection) -> Problem:

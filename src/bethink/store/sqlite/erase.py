@@ -17,7 +17,7 @@ from bethink.store.sqlite.db.lock import TIMEOUT_S, hold_lock
 from bethink.store.sqlite.db.opening import backups
 from bethink.store.sqlite.db.rows import SELECT_CONTENT, content_hash
 from bethink.store.sqlite.entities import bump_entities_version, remove_merged_names
-from bethink.store.sqlite.lifecycle import adjust_mention_counts, to_json_ids
+from bethink.store.sqlite.revisions import adjust_mention_counts, to_json_ids
 from bethink.store.sqlite.search import staged as signatures
 from bethink.store.sqlite.search import word_index as words
 from bethink.store.sqlite.search.vectors import VectorIndex
@@ -30,12 +30,12 @@ _DROP_LINKS = """
     DELETE FROM link
     WHERE (src_kind = 'item' AND src = ?1) OR (dst_kind = 'item' AND dst = ?1)
 """
-# What entities have to do with each other, where this memory said so.
+# Edges between entities that came from this memory.
 _DROP_EDGES = """
     DELETE FROM link
     WHERE src_kind = 'entity' AND dst_kind = 'entity' AND (context = ?1 OR source = ?1)
 """
-# What hangs on an id, removed in this order; counted under these names.
+# Rows deleted with an id, in this order, counted under these names.
 _DELETE_BY_ID = (
     ("links", _DROP_LINKS),
     ("links", _DROP_EDGES),
@@ -87,8 +87,8 @@ _DELETE_ENTITY = (
     ("entities", "DELETE FROM entity WHERE id = ?"),
 )
 _INSERT_TOMBSTONE = "INSERT OR IGNORE INTO tombstone (id, at, actor) VALUES (?, ?, ?)"
-# Set with the erase itself and cleared when the bytes are gone, so that a crash in
-# between is made good later: 'file' while it must be rebuilt, then 'log'.
+# Set with the erase and cleared when the bytes are gone, so that a crash in between is
+# repaired later: 'file' while it must be rebuilt, then 'log'.
 _SELECT_PENDING = "SELECT value FROM meta WHERE name = 'unscrubbed'"
 _SET_PENDING = "INSERT OR REPLACE INTO meta (name, value) VALUES ('unscrubbed', 'file')"
 _SET_PENDING_LOG = "UPDATE meta SET value = 'log' WHERE name = 'unscrubbed'"
@@ -158,7 +158,7 @@ def _derived_memories(db: apsw.Connection, wanted: str, erased: set[str]) -> lis
     """List memories made from the erased ones; they may repeat their content."""
     rows = [*select(db, _CHILDREN, (wanted,)), *select(db, _SELECT_DERIVED, (wanted,))]
     children = sorted({row[0] for row in rows} - erased)
-    return [f"memory {child} was made from it and stays" for child in children]
+    return [f"memory {child} was derived from it and is kept" for child in children]
 
 
 def _drop_sourced_edges(db: apsw.Connection, entities: set[str], erased: str) -> int:
@@ -247,11 +247,11 @@ def _vacuum(connections: Connections, timeout_s: float) -> tuple[str, ...]:
         if select(db, _SELECT_PENDING) != [("file",)]:
             return ()
         try:
-            # Beside the file, not in memory, where a large space may not fit.
+            # In a file, not in memory, where a large space may not fit.
             db.execute("PRAGMA temp_store = FILE")
             db.execute("VACUUM")
         except apsw.FullError:
-            return (f"free space in {connections.name}: no room on the disk to rebuild it",)
+            return (f"free space in {connections.name}: not enough disk space to rebuild it",)
         finally:
             db.execute("PRAGMA temp_store = MEMORY")
         db.execute(_SET_PENDING_LOG)
@@ -261,12 +261,12 @@ def _vacuum(connections: Connections, timeout_s: float) -> tuple[str, ...]:
 def _truncate_log(connections: Connections, timeout_s: float, attempts: int) -> tuple[str, ...]:
     db = connections.for_thread()
     for _ in range(attempts):
-        # Let go of in between, so that others can write while a reader is in the way.
+        # Released in between, so that others can write while a reader blocks it.
         with hold_lock(connections.lock, connections.name, timeout_s):
             if _checkpoint(db):
                 db.execute(_CLEAR_PENDING)
                 return ()
-    return (f"the log {connections.name}-wal: it is being read; the next opening clears it",)
+    return (f"the log {connections.name}-wal: a reader uses it; it is cleared when the space is opened next",)
 
 
 def _checkpoint(db: apsw.Connection) -> bool:

@@ -13,12 +13,11 @@ import apsw
 from bethink.errors import NotFound
 from bethink.model import Item, Status
 from bethink.ports import EraseReceipt, PutResult, Record, Scope
-from bethink.store.sqlite import erase, lifecycle
+from bethink.store.sqlite import erase, revisions
 from bethink.store.sqlite.db.connection import Connections, select
 from bethink.store.sqlite.db.rows import SELECT_ITEM, item_selection, to_item
 from bethink.store.sqlite.db.sql_functions import to_ms, to_ms_or_none
-from bethink.store.sqlite.lifecycle import to_json_ids
-from bethink.store.sqlite.put import put_records
+from bethink.store.sqlite.revisions import put_records, to_json_ids
 from bethink.store.sqlite.search.scope import Predicate, compile_scope
 from bethink.store.sqlite.search.vectors import VectorIndex
 
@@ -39,7 +38,7 @@ _RESOLVE_ID = """
     WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1
     ORDER BY id <> ?1, id LIMIT 10
 """
-# Of a band that many share, the newest are enough: a template's copies are all alike.
+# Of a band with many rows only the newest are read: they are copies of a template.
 _ROWS_OF_BAND = "SELECT rid FROM (SELECT rid FROM sketch WHERE band = ? ORDER BY rid DESC LIMIT 64)"
 _ROWS_OF_FINGERPRINT = "SELECT rid FROM item WHERE fingerprint = ? AND live_to IS NULL"
 _SELECT_DUPLICATES = f"""
@@ -79,7 +78,7 @@ def find_duplicates(
     db: apsw.Connection, fingerprint: str, sketch: Sequence[int], scope: Scope
 ) -> list[Item]:
     """Return live items with the same words first, then those sharing most of the sketch."""
-    # Most memories are like no other, which two cheap look-ups tell.
+    # Most memories have no duplicate, which two cheap look-ups show.
     bands = " UNION ALL ".join([_ROWS_OF_BAND] * len(sketch))
     shared = Counter(rid for (rid,) in select(db, bands, tuple(sketch))) if sketch else Counter()
     same = [rid for (rid,) in select(db, _ROWS_OF_FINGERPRINT, (fingerprint,))]
@@ -183,7 +182,7 @@ class SqliteItems:
     def put(self, records: Sequence[Record], *, actor: str, now: datetime) -> list[PutResult]:
         with self._connections.writing() as db:
             results = put_records(db, self._vectors, records, actor=actor, now=to_ms(now))
-            lifecycle.apply_supersessions(db, records, results, to_ms(now))
+            revisions.apply_supersessions(db, records, results, to_ms(now))
             return results
 
     def get(self, ids: Sequence[str], *, as_of: datetime | None = None) -> dict[str, Item]:
@@ -238,12 +237,12 @@ class SqliteItems:
         only: Mapping[str, int] | None = None,
     ) -> list[str]:
         with self._connections.writing() as db:
-            unchanged = ids if only is None else lifecycle.filter_unchanged(db, ids, only)
-            return lifecycle.end_items(db, unchanged, how=how, actor=actor, now=to_ms(now))
+            unchanged = ids if only is None else revisions.filter_unchanged(db, ids, only)
+            return revisions.end_items(db, unchanged, how=how, actor=actor, now=to_ms(now))
 
     def restore(self, ids: Sequence[str], *, actor: str, now: datetime) -> list[str]:
         with self._connections.writing() as db:
-            return lifecycle.restore_items(db, self._vectors, ids, actor=actor, now=to_ms(now))
+            return revisions.restore_items(db, self._vectors, ids, actor=actor, now=to_ms(now))
 
     def set_status(
         self,
@@ -255,8 +254,8 @@ class SqliteItems:
         only: Mapping[str, int] | None = None,
     ) -> None:
         with self._connections.writing() as db:
-            unchanged = ids if only is None else lifecycle.filter_unchanged(db, ids, only)
-            lifecycle.set_status(db, unchanged, status, actor=actor, now=to_ms(now))
+            unchanged = ids if only is None else revisions.filter_unchanged(db, ids, only)
+            revisions.set_status(db, unchanged, status, actor=actor, now=to_ms(now))
 
     def erase(self, ids: Sequence[str], *, actor: str, now: datetime) -> EraseReceipt:
         with self._connections.writing() as db:

@@ -24,15 +24,15 @@ from bethink.store.sqlite.db.rows import (
     content_hash,
 )
 from bethink.store.sqlite.entities import bump_entities_version
-from bethink.store.sqlite.put import ADD_SKETCH, next_rid
+from bethink.store.sqlite.revisions import ADD_SKETCH, next_rid
 from bethink.store.sqlite.search import staged as signatures
 from bethink.store.sqlite.search import word_index as words
 from bethink.store.sqlite.usage import ImportedTicks
 
 EXPORT_FORMAT = 1
 
-# Each kind of record, its fields, and where they stand, in an order `load` accepts:
-# what is pointed at comes before what points.
+# Each kind of record with its fields and table, in an order that `load` accepts: the target
+# of a reference comes first.
 _TABLES_BEFORE_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
     ("entity", fields.ENTITY, "entity ORDER BY id"),
     ("alias", fields.ALIAS, "alias ORDER BY alias, entity"),
@@ -52,7 +52,7 @@ _TABLES_AFTER_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
     ("tombstone", fields.TOMBSTONE, "tombstone ORDER BY id"),
     ("event", fields.EVENT, "event ORDER BY seq"),
 )
-# The order of storing is kept: the first revision of each item says where it stands.
+# Items keep their order of storing, that of their first revisions.
 _SELECT_ITEMS = f"""
     SELECT {", ".join(f"i.{name}" for name in CONTENT)},
         i.live_to, i.ended_by, i.status, i.content_hash,
@@ -89,7 +89,7 @@ def _open_snapshot(connections: Connections) -> Iterator[apsw.Connection]:
     db = connections.connect()
     try:
         db.execute("BEGIN")
-        # The moment that is shown is that of the first look, which is now.
+        # The snapshot begins with the first read, which is this one.
         with connections.detect_concurrent_write(db):
             generation(db)
             yield db
@@ -251,8 +251,8 @@ class _Loader:
         if given_hash is not None and given_hash != content_hash(content):
             _refuse(
                 number,
-                "item.content_hash does not fit the content: the line was changed",
-                remedy="put the line right, or remove content_hash to take it as it is",
+                "item.content_hash does not match the content: the line was changed",
+                remedy="correct the line, or remove content_hash to import it as it is",
             )
         if content[0] in self._left:
             return
@@ -272,7 +272,7 @@ class _Loader:
             if last_live_to is None:
                 _refuse(number, "item.rev: a revision follows one that has not ended")
         elif item in self._came or item in self._left:
-            _refuse(number, f"item.id: the revisions of {item} must stand together")
+            _refuse(number, f"item.id: the revisions of {item} must be adjacent")
         elif self._db.execute(_ITEM_KNOWN_OR_ERASED, (item,)).get:
             self._left.add(item)
         else:
@@ -394,7 +394,7 @@ class _Loader:
             _refuse(number, f"event.seq must be {self._events}: lines are missing")
         expected = journal.chain_hash(self._chain, line[:-1])
         if line.chain != expected:
-            _refuse(number, "event.chain does not fit: the journal was changed")
+            _refuse(number, "event.chain does not match: the journal was changed")
         self._chain = expected
         if self._takes_events:
             journal.append_chained(self._db, [line])
@@ -409,7 +409,7 @@ class _Loader:
         if self._touched:
             bump_entities_version(self._db)
         if not self._takes_events:
-            # The ticks of another space are not ours: what came keeps what was left of it.
+            # The ticks of another space are not imported: items keep their remaining strength.
             self._fading.apply(self._db, list(self._came), now)
         lines = (journal.Line("imported", item) for item in self._came)
         journal.write(self._db, lines, actor=actor, at=now)

@@ -1,4 +1,4 @@
-"""Put records in: decide what becomes of each, then write all in one transaction.
+"""Revisions of items: put, end and restore them, set their status.
 
 Turns of a session get their sequence number and the link to the turn before inside the
 write transaction, so that several writers to one session never give the same number,
@@ -8,23 +8,30 @@ and a late turn is put in its place.
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import apsw
 
 from bethink.errors import Conflict, Refused
-from bethink.model import Item
+from bethink.model import Item, Status
 from bethink.ports import Embedding, PutResult, Record
 from bethink.store.analysis import extra_index_words
 from bethink.store.sqlite import entities as entity_index
 from bethink.store.sqlite import links as graph
 from bethink.store.sqlite.db import history as journal
 from bethink.store.sqlite.db import history as standing
-from bethink.store.sqlite.db.connection import select
-from bethink.store.sqlite.db.rows import INSERT_ITEM, NewRow, entity_ids, to_content
+from bethink.store.sqlite.db.connection import Row, select
+from bethink.store.sqlite.db.rows import (
+    CONTENT,
+    INSERT_ITEM,
+    NewRow,
+    entity_ids,
+    to_content,
+)
 from bethink.store.sqlite.db.sql_functions import from_ms
 from bethink.store.sqlite.search import staged as signatures
 from bethink.store.sqlite.search import word_index as words
@@ -79,7 +86,7 @@ def link_turns(db: apsw.Connection, stored: Iterable[Item], now: int) -> None:
         for (before,) in select(db, _PREVIOUS_TURN, here):
             db.execute(_LINK_FOLLOWS, (item.id, before, now))
         for (after,) in select(db, _NEXT_TURN, here):
-            if after not in new:  # a new one links itself
+            if after not in new:  # a new turn adds its own link
                 db.execute(_UNLINK_FOLLOWS, (after,))
                 db.execute(_LINK_FOLLOWS, (after, item.id, now))
 
@@ -105,7 +112,7 @@ _NEXT_RID = "SELECT coalesce(max(rid), 0) + 1 FROM item"
 END_REVISION = "UPDATE item SET live_to = ?, ended_by = ? WHERE rid = ?"
 ADD_SKETCH = "INSERT OR IGNORE INTO sketch (band, rid) VALUES (?, ?)"
 _ADD_KEY = "INSERT INTO idempotency (key, id, fingerprint, at) VALUES (?, ?, ?, ?)"
-# An entity that only earlier revisions speak of stays linked to them.
+# An entity that only earlier revisions mention stays linked to them.
 _MARK_PAST_MENTION = """
     UPDATE OR REPLACE link SET type = 'mentioned' WHERE src = ? AND type = 'mentions' AND dst = ?
     AND src_kind = 'item' AND dst_kind = 'entity'
@@ -242,7 +249,7 @@ class _PutPlan:
         if before is not None and live == 0:
             raise Conflict(f"{item.id} was forgotten", remedy=f"bethink restore {item.id}")
         if item.rev != live + 1:
-            found = f"its revision is {live}" if live else "it is not there"
+            found = f"its revision is {live}" if live else "it does not exist"
             raise Conflict(
                 f"{item.id} cannot become revision {item.rev}: {found}",
                 remedy="read it again and repeat the change",
@@ -262,7 +269,7 @@ class _PutPlan:
 
     def carry_out(self, db: apsw.Connection, vectors: VectorIndex, actor: str) -> None:
         """Write everything that was decided."""
-        # First, since an item has one live revision at any time.
+        # First, since an item has only one live revision.
         db.executemany(END_REVISION, self._closed)
         self._insert_rows(db)
         self._index_rows(db, vectors)
@@ -276,7 +283,7 @@ class _PutPlan:
             ADD_SKETCH,
             ((band, new.rid) for new in self._new for band in _record(new).sketch),
         )
-        # What is new and active stands as everything does that nothing is told of.
+        # A new active item needs no change: active is the default.
         statuses = ((new, _record(new).item.status) for new in self._new)
         standing.record_status_changes(
             db,
@@ -309,7 +316,7 @@ class _PutPlan:
             record = _record(new)
             if record.embedding is not None:
                 if not record.model:
-                    raise Refused(f"the vector of {record.item.id} does not say its model")
+                    raise Refused(f"the vector of {record.item.id} has no model name")
                 by_model.setdefault(record.model, []).append((new.rid, record.embedding))
         for model, rows in by_model.items():
             vectors.add(db, model, rows)
@@ -372,3 +379,145 @@ def _journal_line(new: _Revision) -> journal.Line:
 
 def _json_list(values: Iterable[str]) -> str:
     return json.dumps(list(dict.fromkeys(values)), ensure_ascii=False)
+
+
+_SELECT_LIVE = """
+    SELECT i.id, i.rid, i.live_from FROM json_each(?) AS wanted
+    CROSS JOIN item AS i ON i.id = wanted.value AND i.live_to IS NULL
+"""
+_SELECT_LIVE_REVISIONS = """
+    SELECT i.id, i.rev FROM json_each(?) AS wanted
+    CROSS JOIN item AS i ON i.id = wanted.value AND i.live_to IS NULL
+"""
+_SELECT_ENDED = f"""
+    SELECT {", ".join(f"i.{name}" for name in CONTENT)}, i.rid, i.live_to, i.status, i.length
+    FROM json_each(?) AS wanted
+    CROSS JOIN item AS i
+        ON i.id = wanted.value AND i.rev = (SELECT max(rev) FROM item WHERE id = wanted.value)
+    WHERE i.live_to IS NOT NULL
+"""
+_COPY_SKETCH = "INSERT INTO sketch (band, rid) SELECT band, ? FROM sketch WHERE rid = ?"
+_SELECT_VECTOR = """
+    SELECT m.name, v.data, v.tokens FROM vector AS v JOIN model AS m ON m.mid = v.mid
+    WHERE v.rid = ?
+"""
+_SET_STATUS = """
+    UPDATE item SET status = ?1
+    WHERE rid = (SELECT rid FROM item WHERE id = ?2 ORDER BY rev DESC LIMIT 1) AND status <> ?1
+"""
+_ADJUST_MENTIONS = """
+    UPDATE entity SET mentions = max(0, mentions + ?) WHERE id IN (
+        SELECT dst FROM link WHERE src = ? AND type = 'mentions'
+        AND src_kind = 'item' AND dst_kind = 'entity')
+"""
+
+# The reason given by a rule. Any other reason may quote the memory: it is kept in the row,
+# which an erase removes, and never in the journal.
+_RULE_NAME = re.compile(r"[a-z][a-z0-9_:-]{0,63}")
+
+
+def end_items(
+    db: apsw.Connection, ids: Sequence[str], *, how: str, actor: str, now: int
+) -> list[str]:
+    """End the live revisions; return the ids that had one."""
+    live = select(db, _SELECT_LIVE, (to_json_ids(ids),))
+    db.executemany(END_REVISION, [(max(now, begin), how, rid) for _, rid, begin in live])
+    ended = [row[0] for row in live]
+    adjust_mention_counts(db, ended, -1)
+    told = how if _RULE_NAME.fullmatch(how) else "for a reason that was given"
+    journal.write(db, (journal.Line("ended", item, told) for item in ended), actor=actor, at=now)
+    return ended
+
+
+def filter_unchanged(
+    db: apsw.Connection, ids: Sequence[str], revisions: Mapping[str, int]
+) -> list[str]:
+    """Return those whose live revision is still the given one."""
+    rows = select(db, _SELECT_LIVE_REVISIONS, (to_json_ids(ids),))
+    return [item for item, rev in rows if revisions.get(item) == rev]
+
+
+def restore_items(
+    db: apsw.Connection, vectors: VectorIndex, ids: Sequence[str], *, actor: str, now: int
+) -> list[str]:
+    """Add a new live revision, a copy of the last, to each ended item; return their ids."""
+    ended = select(db, _SELECT_ENDED, (to_json_ids(ids),))
+    rid = next_rid(db)
+    for row in ended:
+        _copy_last_revision(db, vectors, row, rid, now)
+        rid += 1
+    done = [row[0] for row in ended]
+    adjust_mention_counts(db, done, 1)
+    journal.write(db, (journal.Line("restored", item) for item in done), actor=actor, at=now)
+    return done
+
+
+def _copy_last_revision(
+    db: apsw.Connection, vectors: VectorIndex, row: Row, rid: int, now: int
+) -> None:
+    last = dict(zip(CONTENT, row, strict=False))
+    old_rid, ended_at, status, length = row[len(CONTENT) :]
+    last |= {"rev": last["rev"] + 1, "live_from": max(now, ended_at)}
+    new = NewRow(rid, tuple(last.values()), None, None, status, length)
+    db.execute(INSERT_ITEM, new.values())
+    words.index_rows(db, [words.IndexRow(rid, last["text"], last["about"], last["original"])])
+    db.execute(_COPY_SKETCH, (rid, old_rid))
+    signatures.copy_signature(db, rid, old_rid)
+    for model, vector, tokens in select(db, _SELECT_VECTOR, (old_rid,)):
+        vectors.add(db, model, [(rid, _to_embedding(vector, tokens))])
+
+
+def _to_embedding(vector: bytes, tokens: bytes) -> Embedding:
+    import numpy as np  # start-up time: only a restore turns stored vectors back
+
+    return Embedding(np.frombuffer(vector, dtype=np.float16).astype(np.float32), tokens)
+
+
+def set_status(
+    db: apsw.Connection, ids: Sequence[str], status: Status, *, actor: str, now: int
+) -> None:
+    """Set the status of the last revision of items; those that have it are left alone."""
+    changed = []
+    for item in dict.fromkeys(ids):
+        db.execute(_SET_STATUS, (status, item))
+        if db.changes():
+            changed.append(journal.Line("status", item, status))
+            standing.record_status_changes(db, [standing.StatusChange(item, now, status)])
+    journal.write(db, changed, actor=actor, at=now)
+
+
+def adjust_mention_counts(db: apsw.Connection, ids: Iterable[str], step: int) -> None:
+    """Adjust the mention counts of the entities of items that are added or ended."""
+    db.executemany(_ADJUST_MENTIONS, [(step, item) for item in ids])
+
+
+def to_json_ids(ids: Sequence[str]) -> str:
+    """Encode ids, each once, for ``json_each``."""
+    return json.dumps(list(dict.fromkeys(ids)), ensure_ascii=False)
+
+
+RULES_ACTOR = "rules"  # the actor in the journal for supersessions found by rules
+
+
+def apply_supersessions(
+    db: apsw.Connection, records: Sequence[Record], kept: Sequence[PutResult], now: int
+) -> None:
+    """Supersede what the stored records replace, in the caller's transaction.
+
+    An item that has changed since it was read is left alone, and so is everything that a
+    record which was not stored would have superseded.
+    """
+    revisions: dict[str, int] = {}
+    born: list[str] = []
+    for record, outcome in zip(records, kept, strict=True):
+        if outcome.outcome == "stored":
+            revisions.update(record.supersedes)
+            if record.item.rev == 1 and record.item.status == "superseded":
+                born.append(record.item.id)
+    if revisions:
+        still = filter_unchanged(db, list(revisions), revisions)
+        set_status(db, still, "superseded", actor=RULES_ACTOR, now=now)
+    if born:
+        # Stored with this status; the line lets it be undone like any other change.
+        lines = [journal.Line("status", item, "superseded") for item in born]
+        journal.write(db, lines, actor=RULES_ACTOR, at=now)
