@@ -99,10 +99,16 @@ def validate_arguments(given: Mapping[str, Any], schema: Json) -> dict[str, Any]
         if name not in arguments:
             raise Refused(f"the argument {name} is missing", remedy=known[name]["description"])
     for name, value in arguments.items():
-        broken = find_violation(value, known[name], name)
+        broken = find_violation(value, _without_entry_rules(known[name]), name)
         if broken is not None:
             raise _refusal(broken)
     return arguments
+
+
+def _without_entry_rules(schema: Json) -> Json:
+    """Leave the objects in a list to the tool, which stores or refuses each on its own."""
+    is_batch = schema["type"] == "array" and schema["items"]["type"] == "object"
+    return schema | {"items": OBJECT} if is_batch else schema
 
 
 def _refusal(broken: Violation) -> Refused:
