@@ -432,8 +432,8 @@ def _aliases(sheet: _ParsedNote) -> tuple[str, ...]:
 
 def _link_target(link: str, name: str, first: dict[str, str], names: dict[str, str]) -> str | None:
     """Return the note that a link in another one refers to, if there is one."""
-    beside = posixpath.normpath(posixpath.join(posixpath.dirname(name), link))
-    if beside in first:
-        return beside
+    sibling = posixpath.normpath(posixpath.join(posixpath.dirname(name), link))
+    if sibling in first:
+        return sibling
     stem = posixpath.splitext(link)[0] if link.lower().endswith(MARKDOWN_ENDINGS) else link
     return names.get(stem.casefold())

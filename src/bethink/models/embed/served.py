@@ -332,7 +332,9 @@ class ServedEmbedder:
         with self._lock:
             self._dim = self._dim or dim
         if dim != self._dim:
-            raise self._error(f"returned {dim} dimensions, instead of {self._dim}", "bethink reindex")
+            raise self._error(
+                f"returned {dim} dimensions, instead of {self._dim}", "bethink reindex"
+            )
 
     def _error(self, problem: str, remedy: str = "") -> ModelError:
         return ModelError(f"{self._server} {problem}", remedy=remedy)

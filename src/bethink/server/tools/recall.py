@@ -19,7 +19,7 @@ from bethink.render.wire import (
     why_not_json,
 )
 from bethink.retrieval.answer_text import relation_lines, relations_of_hit
-from bethink.retrieval.explain import explain as arithmetic_of
+from bethink.retrieval.explain import explain as explain_score
 from bethink.retrieval.explain import match_reasons
 from bethink.retrieval.query_builder import encode_cursor
 from bethink.retrieval.stages.assemble import warnings_for
@@ -205,7 +205,7 @@ def _explain_item(memory: Memory, query: str, item_id: str, options: dict[str, A
     answer = memory.recall(query, track=False, **options)
     for rank, hit in enumerate(answer.hits, 1):
         if hit.item.id == item_id:
-            text = f"Rank {rank} of {len(answer.hits)}.\n{arithmetic_of(hit)}"
+            text = f"Rank {rank} of {len(answer.hits)}.\n{explain_score(hit)}"
             details = {"rank": rank, **_hit_json(hit, answer), "evidence": _evidence_json(hit)}
             return _explanation_reply("why", text, details, stage="answer")
     missing = memory.why_not(item_id, query, **options)
