@@ -105,7 +105,7 @@ def test_mistakes_are_named(call: Caller) -> None:
     assert "no run 'run-x'" in call("undo", "run-x").err
     wrong = call("maintain", "--job", "consolidate", "--share", "0.9", "--token", "x")
     assert wrong.code == 2
-    assert "changed since" in wrong.err
+    assert "out of date" in wrong.err
 
 
 def test_a_sweep_needs_two_steps(call: Caller) -> None:

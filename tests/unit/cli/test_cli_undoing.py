@@ -24,7 +24,7 @@ def test_undo_shows_first_and_does_it_when_told(call: Caller) -> None:
     text = call("show", one, "--json").told["text"]
     done = call("undo", "--yes")
 
-    assert "would: give it back its text" in shown.out
+    assert "would: restore the previous revision" in shown.out
     assert "use --yes to apply" in shown.err
     assert text == "The limit is ten"
     assert done.out.splitlines()[-1] == f"undone {one}  The limit is five"
