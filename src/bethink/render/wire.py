@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from bethink.core.json_values import Json, finite_or_none, iso
-from bethink.core.json_values import finite_or_none
 from bethink.core.text import shorten, strip_hidden
 from bethink.model import (
     Candidate,
