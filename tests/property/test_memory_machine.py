@@ -155,7 +155,7 @@ class MemoryMachine(RuleBasedStateMachine):
             return
         text = self.model.known[chosen].text
         there = {
-            key for key, one in self.model.known.items() if one.text == text and self.offsets(one)
+            key for key, one in self.model.known.items() if one.text == text and self.is_recalled(one)
         }
         stored = self.clients[at].remember(text)
         if there:
@@ -453,7 +453,7 @@ class MemoryMachine(RuleBasedStateMachine):
             limit=1000, include_superseded=True, include_expired=True, max_classification=3
         )
 
-    def stands(self, one: Known) -> bool:
+    def is_recalled(self, one: Known) -> bool:
         """Whether an ordinary recall may return it."""
         valid = one.valid_to is None or one.valid_to > self.clock.now
         told = one.status == "active" or (one.status == "superseded" and one.pinned)
@@ -490,7 +490,7 @@ class MemoryMachine(RuleBasedStateMachine):
         found = {item.id for item in self.everything()}
         assert found <= self.model.live()
         shown = {item.id for item in self.memory.browse(limit=1000, max_classification=3)}
-        assert shown == {key for key, one in self.model.known.items() if self.offsets(one)}
+        assert shown == {key for key, one in self.model.known.items() if self.is_recalled(one)}
 
     def nothing_erased_comes_back(self) -> None:
         assert not self.memory.store.items.get(sorted(self.model.erased))
@@ -511,7 +511,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     def a_memory_is_found_by_its_words(self) -> None:
         """One at a step, another at each."""
-        standing = sorted(key for key, one in self.model.known.items() if self.offsets(one))
+        standing = sorted(key for key, one in self.model.known.items() if self.is_recalled(one))
         if not standing:
             return
         self.looked += 1

@@ -368,22 +368,27 @@ _DECAY_AS_OF = f"""
             0.0)), 9))
     FROM m CROSS JOIN (SELECT {_DECAY_STATE_AS_OF} AS told FROM m) AS was)
 """
-# Fields that are computed from use; all others are columns.
-_USE_COLUMNS = {
+# Fields that are computed from use; all others are columns. As of a moment the status is, too.
+_COMPUTED = {
     "decay": DECAY,
     "recalls": "coalesce(u.recalls, 0)",
     "last_recalled_at": "u.last_at",
 }
-# In the order of Item's fields, so that a row is nearly an Item already.
-SELECT_ITEM = ", ".join(
-    ("i.rid", *(_USE_COLUMNS.get(name) or f"i.{name}" for name in Item._fields))
-)
-_SELECT_ITEM_AS_OF = (
-    SELECT_ITEM.replace(DECAY, _DECAY_AS_OF)
-    .replace("i.status", f"(SELECT {STATUS_AT.replace('MOMENT', 'm.at')} FROM m)")
-    .replace("coalesce(u.recalls, 0)", f"(SELECT {USED_IN_ALL} FROM m)")
-    .replace("u.last_at", f"(SELECT {USED_LAST} FROM m)")
-)
+_COMPUTED_AS_OF = {
+    "decay": _DECAY_AS_OF,
+    "recalls": f"(SELECT {USED_IN_ALL} FROM m)",
+    "last_recalled_at": f"(SELECT {USED_LAST} FROM m)",
+    "status": f"(SELECT {STATUS_AT.replace('MOMENT', 'm.at')} FROM m)",
+}
+
+
+def _select_columns(computed: Mapping[str, str]) -> str:
+    """List the row id and the fields in the order of Item, so that a row is nearly an Item."""
+    return ", ".join(("i.rid", *(computed.get(name, f"i.{name}") for name in Item._fields)))
+
+
+SELECT_ITEM = _select_columns(_COMPUTED)
+_SELECT_ITEM_AS_OF = _select_columns(_COMPUTED_AS_OF)
 
 
 def _places(kind: FieldKind) -> tuple[int, ...]:
