@@ -131,11 +131,11 @@ def test_the_past_answers_as_it_did(
             life.happen(step)
             for question in QUESTIONS:
                 then = memory.recall(question, profile=profile, track=False)
-                life.observe_request.append((clock.now, question, then))
+                life.answered.append((clock.now, question, then))
             clock.forward(**wait)
         clock.forward(days=30)
 
-        for when, question, then in life.observe_request:
+        for when, question, then in life.answered:
             again = memory.recall(question, profile=profile, as_of=when, track=False)
             assert told(again) == told(then)
             # A link that was taken away since is not brought back.
