@@ -110,7 +110,7 @@ _SQL = re.compile(r"\b(SELECT|DELETE|UPDATE|WHERE|AND|i\.\w+)\b.*(\?|\bFROM\b|=)
 _SQL_SWAPS = ((" <= ", " < "), (" < ", " <= "), (" >= ", " > "), (" > ", " >= "),
               (" AND ", " OR "), (" DESC", ""), (" IS NULL", " IS NOT NULL"))  # fmt: skip
 # Calls whose words are for people alone, and conditions that hold on one system alone.
-_SAYS = re.compile(r"(_?log(ger)?\.|warnings\.|.*\.remark$|.*progress)")
+_SAYS = re.compile(r"(_?log(ger)?\.|warnings\.|.*\.add_step_note$|.*progress)")
 _MACHINE = re.compile(r"os\.name|sys\.platform|TYPE_CHECKING")
 _LONGEST_TABLE = 12  # names in a table of which one is left out; longer ones are vocabularies
 

@@ -179,7 +179,7 @@ def test_a_filled_limit_ends_the_search_by_words(filled: Memory) -> None:
 
     assert names_of(answer, "skipped") == ["sf.trigram", "sf.spelling", "sf.original", "se", "ss"]
     assert names_of(answer, "ok") == ["sf.porter", "s6", "s8"]
-    assert step(answer, "channel.se").note == "sf filled the limit: 3 found, 2 are enough"
+    assert step(answer, "channel.se").note == "sf already found 3; 2 are enough"
 
 
 def test_a_later_page_needs_a_larger_limit(filled: Memory) -> None:
@@ -439,7 +439,7 @@ def test_notes_answer_by_the_paragraph(noted: Memory) -> None:
     pool = step(answer, "channel.s6").pool
     assert {one.score for one in pool} == {0.5}
     assert pool[0].item.text == "# Pump\nWe migrated the archive to SQLite."
-    assert pool[0].evidence[-1].why == "holds archive"
+    assert pool[0].evidence[-1].why == "contains archive"
 
 
 @pytest.mark.parametrize(
@@ -870,7 +870,7 @@ def test_interfering_hits_are_told(memory: Memory) -> None:
 
     warnings = memory.recall("how long are gateway logs kept?", profile="abmind").warnings
 
-    about = [told for told in warnings if "nearly the same" in told]
+    about = [told for told in warnings if "similar but different texts" in told]
     assert len(about) == 1
     assert one in about[0]
     assert other in about[0]

@@ -177,7 +177,7 @@ def test_the_first_three_stay_first(memory: Memory) -> None:
 
     assert [cand.item.id for cand in out] == ["m00", "m01", "m02", "m10", "m11", "m03"]
     assert lawful(out)
-    assert out[3].evidence[-1].why == "held below the first"
+    assert out[3].evidence[-1].why == "kept below the protected hits"
 
 
 def test_expanding_protects_nobody(memory: Memory) -> None:
@@ -218,8 +218,8 @@ def test_siblings_share_an_entity(memory: Memory) -> None:
     assert all(name.startswith(("Nordwind", "Okta0")) for name in out)
     sibling = out["Nordwind1"].evidence[0]
     assert (sibling.value, sibling.via) == (pytest.approx(0.8 * 0.85), "Nordwind0")
-    assert "also speaks of" in sibling.why
-    assert "1 hubs skipped" in ctx.pop_notes()
+    assert "also mentions" in sibling.why
+    assert "1 hubs skipped" in ctx.pop_step_notes()
 
 
 def test_nothing_forgotten_or_filtered_comes_in(memory: Memory) -> None:
@@ -250,7 +250,7 @@ def test_the_remark_counts(memory: Memory) -> None:
 
     GRAPH(direct(memory, m00=0.9, m01=0.5, m02=0.3, m03=0.1), ctx)
 
-    assert ctx.pop_notes() == (
+    assert ctx.pop_step_notes() == (
         "4 seeds, 1 by links, 0 by entities, 1 admitted, 1 displaced, 2 found already, "
         "0 hubs skipped"
     )
@@ -299,7 +299,7 @@ def test_the_document_leaves_threads_out() -> None:
     """Off by default; one line turns it on."""
     off = load_profile("memind-simple").expand[1]
 
-    assert off.skip((), None) == "off in this profile"
+    assert off.skip((), None) == "disabled in this profile"
     assert THREADS.skip((), None) == ""
     assert STAGES["thread_assist"]().enabled is False
 
@@ -428,7 +428,7 @@ def test_an_answer_tells_of_the_thread(memory: Memory) -> None:
 
     assert "m10" in {hit.item.id for hit in answer.hits}
     step = next(step for step in answer.steps if step.name == "expand.thread_assist")
-    assert step.note == "3 seeds, 1 threads, 1 followed, 1 members brought in"
+    assert step.note == "3 seeds, 1 threads, 1 followed, 1 members added"
 
 
 def test_the_past_knows_nothing_of_later_ties(memory: Memory) -> None:

@@ -91,7 +91,7 @@ def test_did_graph_or_thread_assist_change_the_result(terminal: Terminal) -> Non
 
     assert "admitted" in told["expand.graph_assist"]["note"]
     assert told["expand.thread_assist"]["status"] == "skipped"
-    assert told["expand.thread_assist"]["note"] == "off in this profile"
+    assert told["expand.thread_assist"]["note"] == "disabled in this profile"
     assert told["expand.graph_assist"]["came_in"] <= told["expand.graph_assist"]["left"]
 
 

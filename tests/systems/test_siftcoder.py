@@ -265,7 +265,7 @@ def test_a_boost_that_is_no_number_changes_nothing(memory: Memory, factor: float
     (hit,) = memory.recall("deploy key", profile=PROFILE, boost=lambda _: factor).hits
 
     assert hit.score == plain.score
-    assert "no usable number" in hit.reason("boost").why  # type: ignore[union-attr]
+    assert "not a number from 0 up" in hit.reason("boost").why  # type: ignore[union-attr]
 
 
 def test_the_deterministic_reranker_is_an_option(memory: Memory) -> None:

@@ -127,8 +127,8 @@ def test_the_whole_question_counts_from_four_characters_on(
     words = OverlapScorer(question)
     nothing = dict.fromkeys(words.words, 0.0)
 
-    with_phrase = words.shared(text, nothing, OverlapWeights()).value
-    without = words.shared(text, nothing, OverlapWeights(whole=0.0)).value
+    with_phrase = words.score(text, nothing, OverlapWeights()).value
+    without = words.score(text, nothing, OverlapWeights(whole=0.0)).value
 
     assert with_phrase - without == pytest.approx(0.4 if whole else 0.0)
 

@@ -78,17 +78,17 @@ def _render_memories(answer: Recall, section: Section) -> Iterator[str]:
 
 def _render_hits(hits: Pool, answer: Recall, section: Section) -> Iterator[str]:
     for hit in hits:
-        told = relations_of_hit(answer, hit)
+        relations = relations_of_hit(answer, hit)
         yield from (
-            _render_block(hit, told)
+            _render_block(hit, relations)
             if section.style == "block"
-            else _render_line(hit, told, section)
+            else _render_line(hit, relations, section)
         )
 
 
 def relations_of_hit(answer: Recall, hit: Candidate) -> list[Relation]:
     """Contradictions and corrections of one of the hits."""
-    return [told for told in answer.relations if told.item == hit.item.id]
+    return [relation for relation in answer.relations if relation.item == hit.item.id]
 
 
 def _render_groups(
@@ -96,10 +96,10 @@ def _render_groups(
     answer: Recall,
     section: Section,
     heading: Callable[[Item], str],
-    place: Callable[[Item], object],
+    sort_key: Callable[[Item], object],
 ) -> Iterator[str]:
     # Stable: within its group a memory keeps its place.
-    ordered = sorted(hits, key=lambda hit: place(hit.item))  # type: ignore[arg-type,return-value]
+    ordered = sorted(hits, key=lambda hit: sort_key(hit.item))  # type: ignore[arg-type,return-value]
     for title, group in groupby(ordered, key=lambda hit: heading(hit.item)):
         yield f"## {title}"
         yield from _render_hits(tuple(group), answer, section)
@@ -114,16 +114,16 @@ def _topic_heading(item: Item) -> str:
 
 
 def _kind_order(kinds: Sequence[str]) -> Callable[[Item], tuple[int, str]]:
-    places = {kind: place for place, kind in enumerate(kinds)}
-    return lambda item: (places.get(item.kind, len(places)), item.kind)
+    order = {kind: number for number, kind in enumerate(kinds)}
+    return lambda item: (order.get(item.kind, len(order)), item.kind)
 
 
 def _topic_order(hits: Pool) -> Callable[[Item], int]:
     """Order topics by their best memory."""
-    places: dict[str | None, int] = {}
-    for place, hit in enumerate(hits):
-        places.setdefault(hit.item.topic, place)
-    return lambda item: places[item.topic]
+    order: dict[str | None, int] = {}
+    for number, hit in enumerate(hits):
+        order.setdefault(hit.item.topic, number)
+    return lambda item: order[item.topic]
 
 
 def _has_topics(hits: Pool) -> bool:
@@ -132,21 +132,21 @@ def _has_topics(hits: Pool) -> bool:
 
 def _render_line(hit: Candidate, relations: Sequence[Relation], section: Section) -> Iterator[str]:
     item = hit.item
-    known = {"plain": [], "dated": [f"{item.when:%Y-%m-%d}"]}.get(section.style)
-    about = ", ".join(_item_labels(item) if known is None else known)
-    about = f"[{about}] " if about else ""
-    yield f"{section.mark} {about}{_escape_line(item.text)}"
+    labels = {"plain": [], "dated": [f"{item.when:%Y-%m-%d}"]}.get(section.style)
+    prefix = ", ".join(_item_labels(item) if labels is None else labels)
+    prefix = f"[{prefix}] " if prefix else ""
+    yield f"{section.mark} {prefix}{_escape_line(item.text)}"
     yield from (f"  {line}" for line in relation_lines(relations))
 
 
 def _render_block(hit: Candidate, relations: Sequence[Relation]) -> Iterator[str]:
     item = hit.item
-    about = [*_item_labels(item), f"confidence {item.confidence:.2f}", *_association_label(hit)]
+    labels = [*_item_labels(item), f"confidence {item.confidence:.2f}", *_association_label(hit)]
     title = item.caption or item.text
-    yield f"[{item.id}] {_escape_line(title)} ({', '.join(about)})"
+    yield f"[{item.id}] {_escape_line(title)} ({', '.join(labels)})"
     if item.caption and item.caption != item.text:
         yield f"  {_escape_line(item.text)}"
-    if not any(one.type == "contradicts" for one in relations):
+    if not any(relation.type == "contradicts" for relation in relations):
         yield "  Contradictions: (none)"
     yield from (f"  {line}" for line in relation_lines(relations))
     if item.entities:
@@ -176,11 +176,12 @@ def _association_label(hit: Candidate) -> Iterator[str]:
 
 def relation_lines(relations: Sequence[Relation]) -> Iterator[str]:
     """Contradictions and corrections from the memory's side, one line each."""
-    for one in relations:
+    for relation in relations:
         arrow, name = _RELATION_LABELS.get(
-            (one.type, one.inbound), ("←" if one.inbound else "→", "")
+            (relation.type, relation.inbound), ("←" if relation.inbound else "→", "")
         )
-        yield f"{arrow} {name or _escape_line(one.type)} [{one.other}]: {_preview(one.text)}"
+        label = name or _escape_line(relation.type)
+        yield f"{arrow} {label} [{relation.other}]: {_preview(relation.text)}"
 
 
 _RELATION_LABELS = {
@@ -197,14 +198,14 @@ def _render_captions(answer: Recall, section: Section) -> Iterator[str]:
 
 def _render_entities(answer: Recall, section: Section) -> Iterator[str]:
     """Entities matched by the question, each with the memories found through it."""
-    met: dict[str, list[str]] = {}
-    asked = set(answer.query.filters.entities)
+    ids_by_entity: dict[str, list[str]] = {}
+    requested = set(answer.query.filters.entities)
     for hit in answer.hits:
-        through = {reason.via for reason in hit.evidence} | asked
+        matched = {reason.via for reason in hit.evidence} | requested
         for entity in hit.item.entities:
-            if entity in through:
-                met.setdefault(entity, []).append(f"[{hit.item.id}]")
-    for entity, ids in met.items():
+            if entity in matched:
+                ids_by_entity.setdefault(entity, []).append(f"[{hit.item.id}]")
+    for entity, ids in ids_by_entity.items():
         yield f"{section.mark} {_escape_line(entity)}: {', '.join(ids[:_MAX_ENTITY_IDS])}"
 
 
@@ -216,11 +217,11 @@ def _render_timelines(answer: Recall, section: Section) -> Iterator[str]:
 
 
 def _render_evidences(answer: Recall, section: Section) -> Iterator[str]:
-    yield from (f"{section.mark} {_escape_line(told)}" for told in answer.evidences)
+    yield from (f"{section.mark} {_escape_line(quote)}" for quote in answer.evidences)
 
 
 def _render_warnings(answer: Recall, section: Section) -> Iterator[str]:
-    yield from (f"{section.mark} {_escape_line(told)}" for told in answer.warnings)
+    yield from (f"{section.mark} {_escape_line(warning)}" for warning in answer.warnings)
 
 
 _RENDERERS: dict[str, Callable[[Recall, Section], Iterator[str]]] = {
@@ -235,15 +236,17 @@ _RENDERERS: dict[str, Callable[[Recall, Section], Iterator[str]]] = {
 
 def _escape_line(text: str) -> str:
     """A text on one line without hidden characters; line breaks are written as escapes."""
-    shown = strip_hidden(text).strip()
-    if "\n" in shown or "\t" in shown or "\u2028" in shown or "\u2029" in shown:
-        shown = shown.translate(_LINE_BREAK_ESCAPES)
-    return shown
+    escaped = strip_hidden(text).strip()
+    if "\n" in escaped or "\t" in escaped or "\u2028" in escaped or "\u2029" in escaped:
+        escaped = escaped.translate(_LINE_BREAK_ESCAPES)
+    return escaped
 
 
 _LINE_BREAK_ESCAPES = str.maketrans({"\n": "\\n", "\t": "\\t", "\u2028": "\\n", "\u2029": "\\n"})
 
 
 def _preview(text: str) -> str:
-    shown = _escape_line(text)
-    return shown if len(shown) <= _PREVIEW_CHARS else shown[: _PREVIEW_CHARS - 1].rstrip() + "…"
+    escaped = _escape_line(text)
+    return (
+        escaped if len(escaped) <= _PREVIEW_CHARS else escaped[: _PREVIEW_CHARS - 1].rstrip() + "…"
+    )

@@ -73,21 +73,20 @@ class Context:
 
     def scope_for_levels(self, levels: tuple[str, ...]) -> Scope:
         """The scope narrowed to these levels; unchanged where none are given."""
-        asked = self.query.filters.levels
-        if not levels or levels == asked:
+        requested = self.query.filters.levels
+        if not levels or levels == requested:
             return self.scope
-        # No level is called so: what the caller and the channel both want may be nothing.
-        both = tuple(level for level in levels if not asked or level in asked) or ("none",)
+        # "none" is no level: it matches nothing where request and retriever share no level.
+        both = tuple(level for level in levels if not requested or level in requested) or ("none",)
         filters = replace(self.query.filters, levels=both)
         return Scope(filters, self.query.moment, self.query.as_of)
 
-    # What a step asks the store of the graph and of use, it asks here, so that nobody
-    # forgets that a question may be about the past.
+    # Stages query graph and usage through these methods, which apply `as_of`.
 
     def get(self, ids: Iterable[str]) -> dict[str, Item]:
         """Items by id, in their current state or that at ``as_of``."""
-        wanted = sorted(set(ids))
-        return self.store.items.get(wanted, as_of=self.query.as_of) if wanted else {}
+        sorted_ids = sorted(set(ids))
+        return self.store.items.get(sorted_ids, as_of=self.query.as_of) if sorted_ids else {}
 
     def links_of(
         self, ids: Sequence[str], types: Sequence[str] = (), *, incoming: bool = True
@@ -103,20 +102,20 @@ class Context:
         """Usage of items up to the query's moment."""
         return self.store.activity.usage(ids, self.query.moment) if ids else {}
 
-    def counted(self, terms: Iterable[str]) -> WordStatistics:
+    def term_statistics(self, terms: Iterable[str]) -> WordStatistics:
         """Document frequencies of index terms, now or at ``as_of``."""
         return self.store.search.statistics(terms, as_of=self.query.as_of)
 
     def candidate_limit(self, default: int) -> int:
         """How many candidates to keep: the default, or more for a very large page."""
-        asked = self.query.k + self.query.offset + len(self.query.seen)
-        return default if asked <= DEEP_PAGING_FROM else max(default, 2 * asked)
+        needed = self.query.k + self.query.offset + len(self.query.seen)
+        return default if needed <= DEEP_PAGING_FROM else max(default, 2 * needed)
 
-    def remark(self, text: str) -> None:
+    def add_step_note(self, text: str) -> None:
         """Add a note about the running step to the trace."""
         self._cache.notes.append(text)
 
-    def pop_notes(self) -> str:
+    def pop_step_notes(self) -> str:
         """Return and clear the notes of the running step."""
         notes = "; ".join(self._cache.notes)
         self._cache.notes.clear()
@@ -129,8 +128,10 @@ class Context:
             raise ModelError("no embedder is configured")
         cache = self._cache
         if cache.embedding is None:
-            begun = cache.prefetched
-            cache.embedding = begun.result() if begun else embedder.embed_query(self.query.text)
+            prefetched = cache.prefetched
+            cache.embedding = (
+                prefetched.result() if prefetched else embedder.embed_query(self.query.text)
+            )
         return cache.embedding
 
     def prefetch_embedding(self) -> None:
@@ -172,13 +173,13 @@ class Context:
         return cache.statistics
 
     def _compute_statistics(self) -> WordStatistics:
-        return self.counted({term for word in self.words() for term in word.terms})
+        return self.term_statistics({term for word in self.words() for term in word.terms})
 
     def idf(self, word: Word) -> float:
         """Inverse document frequency of a word: that of its rarest term (BM25's idf)."""
         documents, _, frequencies = self.statistics()
-        held = min((frequencies.get(term, 0) for term in word.terms), default=documents)
-        return bm25_idf(documents, held)
+        frequency = min((frequencies.get(term, 0) for term in word.terms), default=documents)
+        return bm25_idf(documents, frequency)
 
 
 class PerRecall(Generic[T]):
@@ -230,7 +231,7 @@ class SkippableRetriever(Protocol):
 class PrefetchingRetriever(Protocol):
     """A retriever with work to start before any other retriever runs."""
 
-    def begin(self, ctx: Context) -> None:
+    def prefetch(self, ctx: Context) -> None:
         """Start slow work; the retriever may still be skipped."""
         ...
 

@@ -68,7 +68,7 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
     for retriever in profile.channels:
         name = f"channel.{retriever.name}"
         if reason := _skip_reason(retriever, found, ctx):
-            trace.skip(name, reason)
+            trace.record_skip(name, reason)
         else:
             found[retriever] = trace.attempt(name, partial(retriever, ctx))
 
@@ -151,13 +151,13 @@ def _stages_of_slot(profile: Profile, slot: str, ctx: Context) -> tuple[Stage, .
 def _plan(profile: Profile, ctx: Context) -> Pool:
     for retriever in profile.channels:
         if implements(retriever, PrefetchingRetriever):
-            retriever.begin(ctx)
+            retriever.prefetch(ctx)
     frequencies = ctx.statistics().frequencies
     content = [word for word in ctx.words() if not word.common]
     rare_first = sorted(content, key=lambda word: (-ctx.idf(word), word.shown))
     counts = [(word.shown, min(frequencies.get(t, 0) for t in word.terms)) for word in rare_first]
     if counts:
-        ctx.remark("memories with " + ", ".join(f"{word}: {count}" for word, count in counts[:8]))
+        ctx.add_step_note("memories with " + ", ".join(f"{word}: {count}" for word, count in counts[:8]))
     return ()
 
 

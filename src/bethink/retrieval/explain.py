@@ -32,9 +32,11 @@ def _retrieval_reasons(cand: Candidate, answer: Recall) -> tuple[str, ...]:
     query, ways = answer.query, dict(answer.ways)
     found = {ways.get(reason.by.removeprefix("channel.")) for reason in _retriever_evidence(cand)}
     by_words = "words" in found
-    # Whoever holds the question word for word holds it as a piece of text, too.
-    asked = fold(query.text)
-    in_pieces = "pieces" in found or (by_words and asked != "" and asked in fold(cand.item.text))
+    # A text with the question word for word matches it as a substring, too.
+    question = fold(query.text)
+    in_pieces = "pieces" in found or (
+        by_words and question != "" and question in fold(cand.item.text)
+    )
     by_name = (
         "names" in found or bool(query.filters.entities) or bool(cand.reason(_ENTITY_NAME_EVIDENCE))
     )
@@ -95,11 +97,11 @@ def _composite_breakdown(cand: Candidate) -> dict[str, float] | None:
     Relevance is the score up to and including its factor; the others are what they added.
     """
     parts: dict[str, float] = {}
-    for place, reason in enumerate(cand.evidence, 1):
+    for number, reason in enumerate(cand.evidence, 1):
         if reason.by.startswith(_COMPOSITE_PREFIX):
             part = reason.by.removeprefix(_COMPOSITE_PREFIX)
             scaled = reason.op == "times"
-            parts[part] = replay(cand.evidence[:place]) if scaled else reason.value
+            parts[part] = replay(cand.evidence[:number]) if scaled else reason.value
     return parts or None
 
 
@@ -110,8 +112,10 @@ def _retriever_evidence(cand: Candidate) -> list[Evidence]:
 def _best_rank_evidence(cand: Candidate, way: str, answer: Recall) -> Evidence | None:
     """The best-ranked evidence of the retrievers that work this way."""
     ways = dict(answer.ways)
-    alike = [r for r in _retriever_evidence(cand) if ways.get(r.by.removeprefix("channel.")) == way]
-    return min(alike, key=lambda reason: reason.rank or 0, default=None)
+    same_kind = [
+        r for r in _retriever_evidence(cand) if ways.get(r.by.removeprefix("channel.")) == way
+    ]
+    return min(same_kind, key=lambda reason: reason.rank or 0, default=None)
 
 
 def _reported_evidence(cand: Candidate, by: str) -> Evidence | None:
@@ -136,10 +140,10 @@ def explain(cand: Candidate) -> str:
     lines = []
     for reason, score in running_scores(cand):
         why = " ".join(part for part in (reason.why, reason.via) if part)
-        place = f" (rank {reason.rank})" if reason.rank and "rank" not in why else ""
+        rank = f" (rank {reason.rank})" if reason.rank and "rank" not in why else ""
         total = "        " if reason.op == "seen" else f"{score:8.4f}"
         sign = _OP_SIGNS[reason.op]
-        lines.append(f"{total}  {sign} {reason.value:8.4f}  {reason.by:<20} {why}{place}".rstrip())
+        lines.append(f"{total}  {sign} {reason.value:8.4f}  {reason.by:<20} {why}{rank}".rstrip())
     return "\n".join(lines)
 
 
@@ -175,7 +179,7 @@ def why_not(item: Item, answer: Recall, channels: Sequence[Retriever], ctx: Cont
         return WhyNot(item, True, "answer", f"it was returned, at rank {rank}", hit.score)
     outside = rejection_reason(item, ctx.scope) or _band_mismatch(item, ctx)
     if outside:
-        return WhyNot(item, False, "filters", outside, remedy="ask without that filter")
+        return WhyNot(item, False, "filters", outside, remedy="remove that filter")
     looks = tuple(_view_by_retriever(channel, item, answer, ctx) for channel in channels)
     last = _last_step_with(item, answer)
     if last < 0:
@@ -189,7 +193,7 @@ def _band_mismatch(item: Item, ctx: Context) -> str | None:
     own = heat_of_items([item], ctx)[item.id] if bands else None
     if own is None or own.band in bands:
         return None
-    return f"its heat is {own.heat:.1f} ({own.told}), not {' or '.join(bands)}"
+    return f"its heat is {own.heat:.1f} ({own.description}), not {' or '.join(bands)}"
 
 
 def _view_by_retriever(
@@ -198,41 +202,46 @@ def _view_by_retriever(
     """How the retriever would score this memory if it were the only one in scope."""
     step = next((s for s in answer.steps if s.name == f"channel.{channel.name}"), None)
     if step is None or step.status != "ok":
-        return RetrieverView(channel.name, None, None, step.note if step else "not asked")
-    alone = replace(ctx.query, filters=replace(ctx.query.filters, ids=(item.id,)))
-    pool = channel(ctx.for_query(alone))
+        return RetrieverView(channel.name, None, None, step.note if step else "not run")
+    only_item = replace(ctx.query, filters=replace(ctx.query.filters, ids=(item.id,)))
+    pool = channel(ctx.for_query(only_item))
     needed = step.pool[-1].score if step.pool else None
     if not pool:
-        return RetrieverView(channel.name, None, needed, "finds nothing in it")
+        return RetrieverView(channel.name, None, needed, "no match")
     return RetrieverView(channel.name, pool[0].score, needed, pool[0].evidence[-1].why)
 
 
 def _last_step_with(item: Item, answer: Recall) -> int:
     """Index of the last step whose pool held the memory; -1 where none did."""
-    held = [
+    steps = [
         number
         for number, step in enumerate(answer.steps)
         if any(cand.item.id == item.id for cand in step.pool)
     ]
-    return held[-1] if held else -1
+    return steps[-1] if steps else -1
 
 
 def _explain_never_found(item: Item, looks: tuple[RetrieverView, ...]) -> WhyNot:
     scored = [look for look in looks if look.score is not None]
     if not scored:
-        reason = "no channel finds anything of the question in it"
+        reason = "no retriever matches it to the question"
         return WhyNot(
-            item, False, "channels", reason, remedy="ask in the memory's own words", looks=looks
+            item,
+            False,
+            "channels",
+            reason,
+            remedy="use words that occur in the memory",
+            looks=looks,
         )
     best = min(scored, key=lambda look: (look.needed or 0.0) - (look.score or 0.0))
     return WhyNot(
         item,
         False,
         f"channel.{best.channel}",
-        "others matched better and the channel passes on only its best",
+        "other memories matched better; the retriever returns only its best",
         best.score,
         best.needed,
-        f"a greater depth for {best.channel}, or a more precise question",
+        f"increase depth of {best.channel}, or ask a more precise question",
         looks,
     )
 
@@ -259,12 +268,18 @@ def _drop_reason(step: str, cand: Candidate, answer: Recall) -> tuple[str, str]:
         rank = 1 + next((n for n, c in enumerate(pool) if c.item.id == cand.item.id), 0)
         page = answer.page
         if rank <= page.offset:
-            return f"rank {rank} lies before the offset {page.offset}", "a smaller --offset"
+            return f"rank {rank} is before the offset {page.offset}", "use a smaller --offset"
         if page.stopped_by == "tokens":
-            return f"rank {rank}; the token budget was spent before it", "a larger --max-tokens"
-        return f"rank {rank} of {page.total}; only {answer.query.k} were asked for", "a larger -k"
+            return (
+                f"rank {rank}; the token budget was used up before it",
+                "use a larger --max-tokens",
+            )
+        return (
+            f"rank {rank} of {page.total}; only {answer.query.k} were requested",
+            "use a larger -k",
+        )
     if step.startswith("gate."):
-        return "not relevant enough to be told", "ask in the memory's own words"
+        return "not relevant enough", "use words that occur in the memory"
     if step.startswith("diversify."):
         return "another memory in the answer says the same", "bethink show " + cand.item.id
-    return "others scored better", "a more precise question"
+    return "other memories scored higher", "ask a more precise question"

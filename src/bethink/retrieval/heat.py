@@ -48,14 +48,14 @@ def heat(uses: UseCounts, days_since: float, importance: float = UNKNOWN_IMPORTA
     A memory that was never used counts from the day it was stored.
     """
     fresh = next((bonus for days, bonus in _FRESHNESS if days_since <= days), _STALENESS)
-    lately = min(3.0 * uses.in_30_days, 30.0) + min(float(uses.in_90_days), 20.0)
+    recent = min(3.0 * uses.in_30_days, 30.0) + min(float(uses.in_90_days), 20.0)
     weight = 15.0 * min(1.0, max(0.0, importance))
-    return min(100.0, max(0.0, lately + fresh + min(0.5 * uses.in_all, 15.0) + weight))
+    return min(100.0, max(0.0, recent + fresh + min(0.5 * uses.in_all, 15.0) + weight))
 
 
 def band_of(value: float) -> Band:
     """The heat band: hot from 70, warm from 40, cold from 20, else frozen."""
-    return next((band for least, band in _BAND_THRESHOLDS if value >= least), "frozen")
+    return next((band for minimum, band in _BAND_THRESHOLDS if value >= minimum), "frozen")
 
 
 def momentum(
@@ -103,7 +103,7 @@ def is_stale(computed_at: datetime | None, last_seen: datetime | None, now: date
 
 def pace_of(value: float) -> Pace:
     """The pace: surging from 7, active from 4, quiet from 1.5, else dormant."""
-    return next((pace for least, pace in _PACE_THRESHOLDS if value >= least), "dormant")
+    return next((pace for minimum, pace in _PACE_THRESHOLDS if value >= minimum), "dormant")
 
 
 def forgetting_risk(

@@ -17,7 +17,7 @@ class ItemHeat(NamedTuple):
 
     heat: float
     used: bool
-    told: str
+    description: str
 
     @property
     def band(self) -> Band:
@@ -33,14 +33,14 @@ def heat_of_items(items: Iterable[Item], ctx: Context) -> dict[str, ItemHeat]:
     Days count from the last use or, without one, from the time of storing.
     """
     known = _known_heat(ctx)
-    asked = list(items)
-    strangers = [item for item in asked if item.id not in known]
-    if strangers:
-        used = ctx.usage([item.id for item in strangers])
+    requested = list(items)
+    missing = [item for item in requested if item.id not in known]
+    if missing:
+        used = ctx.usage([item.id for item in missing])
         known.update(
-            {item.id: _compute_item_heat(item, used.get(item.id), ctx) for item in strangers}
+            {item.id: _compute_item_heat(item, used.get(item.id), ctx) for item in missing}
         )
-    return {item.id: known[item.id] for item in asked}
+    return {item.id: known[item.id] for item in requested}
 
 
 def _compute_item_heat(item: Item, usage: Usage | None, ctx: Context) -> ItemHeat:
@@ -48,8 +48,10 @@ def _compute_item_heat(item: Item, usage: Usage | None, ctx: Context) -> ItemHea
     since = (ctx.query.moment - (used.last_at or item.stored_at)).total_seconds() / DAY_S
     uses = UseCounts(used.in_30_days, used.in_90_days, used.recalls)
     value = heat(uses, since, item.importance)
-    told = f"recalled {used.recalls} times, {used.in_30_days} in 30 days" if usage else "never used"
-    return ItemHeat(value, usage is not None, f"{band_of(value)}: {told}")
+    usage_text = (
+        f"recalled {used.recalls} times, {used.in_30_days} in 30 days" if usage else "never used"
+    )
+    return ItemHeat(value, usage is not None, f"{band_of(value)}: {usage_text}")
 
 
 class EntityMomentum(NamedTuple):
@@ -64,17 +66,17 @@ _known_momenta: PerRecall[dict[str, Momentum]] = PerRecall(lambda _: {})
 
 def top_momentum(items: Iterable[Item], ctx: Context) -> dict[str, EntityMomentum]:
     """For each item its entity with the highest momentum; items without one are left out."""
-    asked = list(items)
+    requested = list(items)
     known = _known_momenta(ctx)
-    wanted = {entity for item in asked for entity in item.entities} - known.keys()
-    if wanted:
-        known.update(ctx.store.activity.momenta(sorted(wanted), ctx.query.moment))
-    stirs = {}
-    for item in asked:
-        lively = [(known[entity].value, entity) for entity in item.entities if entity in known]
-        if lively:
-            stirs[item.id] = EntityMomentum(*max(lively))
-    return stirs
+    missing = {entity for item in requested for entity in item.entities} - known.keys()
+    if missing:
+        known.update(ctx.store.activity.momenta(sorted(missing), ctx.query.moment))
+    top = {}
+    for item in requested:
+        momenta = [(known[entity].value, entity) for entity in item.entities if entity in known]
+        if momenta:
+            top[item.id] = EntityMomentum(*max(momenta))
+    return top
 
 
 def recomputed_momenta(items: Iterable[Item], ctx: Context) -> dict[str, float]:

@@ -12,7 +12,7 @@ from bethink.lang.words import word_set_of
 
 _TOKEN = re.compile(r"[a-z0-9_-]{2,}")
 _STOP_WORDS = word_set_of("en", "stop_words", "overlap")
-# A shorter question stands in nearly any text.
+# A shorter question occurs in nearly any text.
 _MIN_PHRASE_CHARS = 4
 
 
@@ -38,7 +38,7 @@ class OverlapScorer:
         self.words = content_tokens(text)
         self._phrase = _normalized(text)
 
-    def shared(
+    def score(
         self, text: str, rarity: Mapping[str, float], weights: OverlapWeights
     ) -> OverlapScore:
         """Score: Σ (count ÷ length)·idf over the question's words, plus the weights' bonuses.

@@ -79,7 +79,7 @@ def bounds_of(slot: str, name: str) -> Bounds:
     return _BOUNDS_BY_SLOT_FIELD.get(f"{slot}.{name}") or _BOUNDS_BY_FIELD.get(name, _ANY)
 
 
-# Beside this file, packed into a wheel or not; importlib.resources costs 6 ms to load.
+# Relative to this file; importlib.resources costs 6 ms to load.
 _PACKAGE_FOLDER = Path(__file__).parent.parent
 SLOTS = ("expand", "adjust", "rerank", "diversify", "gate")
 
@@ -113,7 +113,7 @@ class Profile:
     def for_browsing(self) -> Profile:
         """The same profile for a query without words: the newest memories that pass the filters."""
         empty: dict[str, Any] = dict.fromkeys(SLOTS, ())
-        from bethink.retrieval.retrievers.temporal import Newest  # start-up time: few ask so
+        from bethink.retrieval.retrievers.temporal import Newest  # start-up time: rarely needed
 
         return dataclasses.replace(
             self, channels=(Newest(),), fuse=WeightedSum(scale="own"), **empty
@@ -182,13 +182,13 @@ def load_profile(
     may not.
     """
     folders = tuple(folders)
-    # Every recall comes here: looking for one file is a tenth of listing all.
-    if name in _shipped_names() and not any(is_file(at / f"{name}.toml") for at in folders):
+    # Every recall calls this: checking one file costs a tenth of listing all.
+    if name in _shipped_names() and not any(is_file(folder / f"{name}.toml") for folder in folders):
         return _load_shipped(name, tuple(changes))
     known = profile_names(folders)
     if name not in known:
-        near = _closest_name(name, known)
-        hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(sorted(known))}"
+        closest = _closest_name(name, known)
+        hint = f"did you mean {closest!r}?" if closest else f"there are: {', '.join(sorted(known))}"
         raise NotFound(f"there is no profile {name!r}", remedy=hint)
     path = known[name]
     if path is None:
@@ -198,8 +198,8 @@ def load_profile(
 
 @cache
 def _load_shipped(name: str, changes: tuple[Change, ...] = ()) -> Profile:
-    place = _shipped_file(name)
-    return parse_profile(_read_file(_PACKAGE_FOLDER / place), name, place, changes)
+    path = _shipped_file(name)
+    return parse_profile(_read_file(_PACKAGE_FOLDER / path), name, path, changes)
 
 
 def load_profile_file(
@@ -301,7 +301,7 @@ def _check_after_names(
     for number, (entry, channel) in enumerate(zip(table["channels"], channels, strict=True)):
         named = entry.get("after", [])
         for name in [named] if isinstance(named, str) else named:
-            # A part's own default may name a channel that a profile does without.
+            # A part's own default may name a channel that the profile does not have.
             if name != _field_default(channel, "after"):
                 mistake = f"{where}: channels[{number}].after: there is no channel {name!r}"
                 _require_one_of(name, sorted(known), mistake)
@@ -337,14 +337,14 @@ def _build_part(entry: Any, key: str, kind: _PartKind, where: str) -> Any:
         return _build_dataclass(kind.registry[use], settings, key, where)
     part = _find_foreign_class(use, key, kind, where)
     try:
-        made = _build_dataclass(part, settings, key, where)
+        built = _build_dataclass(part, settings, key, where)
     except (TypeError, ValueError) as error:
         raise BadProfile(f"{where}: {key}: {error}") from error
-    if not isinstance(getattr(made, "name", None), str):
+    if not isinstance(getattr(built, "name", None), str):
         raise BadProfile(f"{where}: {key}.use is {use!r}, which has no `name`")
-    if kind.registry is RETRIEVERS and not isinstance(getattr(made, "weight", None), int | float):
+    if kind.registry is RETRIEVERS and not isinstance(getattr(built, "weight", None), int | float):
         raise BadProfile(f"{where}: {key}.use is {use!r}, which has no `weight`")
-    return made
+    return built
 
 
 def _find_foreign_class(use: str, key: str, kind: _PartKind, where: str) -> Any:
@@ -491,8 +491,8 @@ def _closest_name(word: str, known: Iterable[str]) -> str | None:
 def _refuse_unknown_keys(table: Mapping[str, Any], allowed: Iterable[str], where: str) -> None:
     for key in table:
         if key not in allowed:
-            near = _closest_name(key, allowed)
-            hint = f"did you mean {near!r}? " if near else ""
+            closest = _closest_name(key, allowed)
+            hint = f"did you mean {closest!r}? " if closest else ""
             raise BadProfile(
                 f"{where}: there is no setting {key!r}",
                 remedy=f"{hint}allowed: {', '.join(allowed)}",

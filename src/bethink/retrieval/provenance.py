@@ -11,16 +11,14 @@ from bethink.model import Filters, Item, Link, Node
 from bethink.ports import Scope, Store
 from bethink.retrieval.scope import rejection_reason
 
-# What a memory was made of, caused by, speaks about in code, replaces or resembles.
+# Links to sources, causes, code, replaced memories and similar memories.
 PROVENANCE_LINK_TYPES = (
     "derives_from", "caused_by", "causes", "references", "edits", "calls", "imports", "extends",
     "implements", "instantiates", "supersedes", "contradicts", "part_of", "context_of", "implies",
     "generalizes", "specializes", "correlates", "related_to", "similar_to",
 )  # fmt: skip
 MAX_EDGES = 200
-_CONSOLIDATED_BY_PREFIX = (
-    "consolidate:run-"  # how a memory ends that a learning tells of from then on
-)
+_CONSOLIDATED_BY_PREFIX = "consolidate:run-"  # `ended_by` of a memory that a learning replaced
 MAX_DEPTH = 16
 
 
@@ -65,7 +63,7 @@ def provenance(
         frontier = []
         for link in links:
             if link.dst.kind == "item" and link.dst.id not in items:
-                continue  # the asker may not know of it
+                continue  # not visible to this caller
             if len(edges) == max_edges:
                 return Provenance(item, tuple(edges), cut=True)
             edges.append(ProvenanceEdge(level, link, items.get(link.dst.id), link.dst in seen))
@@ -79,32 +77,32 @@ def _outgoing_links(nodes: Sequence[Node], store: Store, types: Sequence[str]) -
     """The outgoing links of these nodes, ordered by node, then by type."""
     if not nodes:
         return []
-    place = {node: number for number, node in enumerate(nodes)}
+    order = {node: number for number, node in enumerate(nodes)}
     rank = {name: number for number, name in enumerate(types)}
     links = store.graph.links_of([node.id for node in nodes], types, incoming=False)
-    own = [link for link in links if link.src in place]
+    own = [link for link in links if link.src in order]
     return sorted(
-        own, key=lambda link: (place[link.src], rank.get(link.type, 0), link.dst.kind, link.dst.id)
+        own, key=lambda link: (order[link.src], rank.get(link.type, 0), link.dst.kind, link.dst.id)
     )
 
 
 def _visible_items(ids: Sequence[str], store: Store, scope: Scope) -> dict[str, Item]:
     """The items the caller may see; corrected, expired and consolidated ones are included."""
     ceiling = scope.filters.max_classification
-    open_to = Filters(max_classification=ceiling, include_superseded=True, include_expired=True)
-    wide = Scope(open_to, scope.moment, scope.as_of)
+    filters = Filters(max_classification=ceiling, include_superseded=True, include_expired=True)
+    wide = Scope(filters, scope.moment, scope.as_of)
     items = store.items.get(sorted(set(ids)), as_of=scope.as_of)
     return {
-        key: one
-        for key, one in items.items()
-        if rejection_reason(_as_live_if_consolidated(one), wide) is None
+        key: item
+        for key, item in items.items()
+        if rejection_reason(_as_live_if_consolidated(item), wide) is None
     }
 
 
 def _as_live_if_consolidated(item: Item) -> Item:
     """A consolidated memory as if it were still live."""
-    taken_up = (item.ended_by or "").startswith(_CONSOLIDATED_BY_PREFIX)
-    return item._replace(live_to=None) if taken_up else item
+    consolidated = (item.ended_by or "").startswith(_CONSOLIDATED_BY_PREFIX)
+    return item._replace(live_to=None) if consolidated else item
 
 
 _PAGE = 500
@@ -134,30 +132,37 @@ def insight_tree(store: Store, scope: Scope) -> list[InsightNode]:
     """The insight forest, roots first; an insight under several parents appears under each."""
     insights = {item.id: item for item in _browse_all(store, scope)}
     links = store.graph.links_of(sorted(insights), ("derives_from",), incoming=False)
-    made_of: defaultdict[str, list[str]] = defaultdict(list)
+    sources_of: defaultdict[str, list[str]] = defaultdict(list)
     for link in links:
         if link.src.kind == link.dst.kind == "item" and link.src.id in insights:
-            made_of[link.src.id].append(link.dst.id)
+            sources_of[link.src.id].append(link.dst.id)
     sources = _visible_sources(
-        store, {one for several in made_of.values() for one in several}, scope
+        store, {source_id for source_ids in sources_of.values() for source_id in source_ids}, scope
     )
-    covered = {one for several in made_of.values() for one in several if one in insights}
+    covered = {
+        source_id
+        for source_ids in sources_of.values()
+        for source_id in source_ids
+        if source_id in insights
+    }
 
-    def branch(item: Item, above: frozenset[str]) -> InsightNode:
-        inner = [
-            insights[one]
-            for one in made_of[item.id]
-            if one in insights and one not in above | {item.id}
+    def branch(item: Item, ancestors: frozenset[str]) -> InsightNode:
+        children = [
+            insights[source_id]
+            for source_id in sources_of[item.id]
+            if source_id in insights and source_id not in ancestors | {item.id}
         ]
         return InsightNode(
             item,
-            _points(item, made_of[item.id], sources),
-            tuple(branch(one, above | {item.id}) for one in _sorted_by_kind(inner)),
+            _points(item, sources_of[item.id], sources),
+            tuple(
+                branch(source_id, ancestors | {item.id}) for source_id in _sorted_by_kind(children)
+            ),
             _is_stale(item, sources),
         )
 
-    tops = _sorted_by_kind([item for key, item in insights.items() if key not in covered])
-    return [branch(item, frozenset()) for item in tops]
+    roots = _sorted_by_kind([item for key, item in insights.items() if key not in covered])
+    return [branch(item, frozenset()) for item in roots]
 
 
 def _browse_all(store: Store, scope: Scope) -> list[Item]:
@@ -171,35 +176,38 @@ def _browse_all(store: Store, scope: Scope) -> list[Item]:
 
 def _visible_sources(store: Store, ids: set[str], scope: Scope) -> dict[str, Item]:
     """The sources of insights that the caller is allowed to see."""
-    open_to = Filters(max_classification=scope.filters.max_classification, include_expired=True)
-    wide = Scope(open_to, scope.moment, scope.as_of)
+    filters = Filters(max_classification=scope.filters.max_classification, include_expired=True)
+    wide = Scope(filters, scope.moment, scope.as_of)
     items = store.items.get(sorted(ids), as_of=scope.as_of)
     return {key: item for key, item in items.items() if rejection_reason(item, wide) is None}
 
 
-def _points(item: Item, made_of: list[str], sources: dict[str, Item]) -> tuple[InsightPoint, ...]:
-    told = item.metadata.get("points")
-    if not isinstance(told, list):
-        there = tuple(sources[one] for one in made_of if one in sources)
-        return (InsightPoint(item.text, there),)
+def _points(
+    item: Item, source_ids: list[str], sources: dict[str, Item]
+) -> tuple[InsightPoint, ...]:
+    points = item.metadata.get("points")
+    if not isinstance(points, list):
+        visible = tuple(sources[point] for point in source_ids if point in sources)
+        return (InsightPoint(item.text, visible),)
     return tuple(
         InsightPoint(
-            str(one.get("text", "")),
+            str(point.get("text", "")),
             tuple(
                 sources[key]
-                for key in _as_list(one.get("sources"))
+                for key in _as_list(point.get("sources"))
                 if isinstance(key, str) and key in sources
             ),
         )
-        for one in told
-        if isinstance(one, dict)
+        for point in points
+        if isinstance(point, dict)
     )
 
 
 def _is_stale(item: Item, sources: dict[str, Item]) -> bool:
-    seen = recorded_sources(item)
+    recorded = recorded_sources(item)
     return any(
-        key not in sources or content_digest(sources[key]) != was for key, was in seen.items()
+        key not in sources or content_digest(sources[key]) != recorded_digest
+        for key, recorded_digest in recorded.items()
     )
 
 
@@ -211,12 +219,12 @@ def recorded_sources(insight: Item) -> dict[str, str]:
     return {
         pair[0]: pair[1]
         for pair in _as_list(insight.metadata.get("seen"))
-        if isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, str) for one in pair)
+        if isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair)
     }
 
 
-def _as_list(told: object) -> list[Any]:
-    return told if isinstance(told, list) else []
+def _as_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def content_digest(item: Item) -> str:
@@ -224,13 +232,15 @@ def content_digest(item: Item) -> str:
 
     An insight over it stays valid while the digest stays equal, whatever else changes.
     """
-    said = f"{item.classification}|{item.trust}|{item.topic or ''}|{item.when:%Y-%m-%d}|{item.text}"
-    return hashlib.sha256(said.encode()).hexdigest()[:16]
+    content = (
+        f"{item.classification}|{item.trust}|{item.topic or ''}|{item.when:%Y-%m-%d}|{item.text}"
+    )
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def _sorted_by_kind(items: list[Item]) -> list[Item]:
-    def place(item: Item) -> tuple[int, str, str]:
+    def sort_key(item: Item) -> tuple[int, str, str]:
         level = _KINDS.index(item.kind) if item.kind in _KINDS else len(_KINDS)
         return (level, item.caption or item.text, item.id)
 
-    return sorted(items, key=place)
+    return sorted(items, key=sort_key)

@@ -26,7 +26,7 @@ from bethink.retrieval.context import Context, PerRecall
 _SEVERAL_ANSWERS = re.compile(
     r"\b(?:both|all|each|every|list|together|in common|(?:types?|kinds?|sorts?) of"
     r"|how many|how often|who (?:all|else)|what else)\b"
-    # "What activities does ...", "which of her books ...", "what are ...": a list is wanted.
+    # "What activities does ...", "which of her books ...", "what are ...": expects a list.
     r"|\b(?:what|which)(?: \w+){0,2}? \w+[^s\W]s\b"
     r"|\b(?:what|which|who) (?:are|were|have|do)\b"
     r"|\b(?:what|which|where|who)\b.*\b(?:has|have)\b",
@@ -93,8 +93,8 @@ def kind_requests(language: str) -> tuple[KindRequest, ...]:
 @cache
 def generic_words(language: str) -> frozenset[str]:
     """Generic request words, which say nothing about a memory's content."""
-    asked_for = (word for sort in kind_requests(language) for word in sort.words)
-    return word_set_of(language, "questions", "generic").union(asked_for)
+    request_words = (word for request in kind_requests(language) for word in request.words)
+    return word_set_of(language, "questions", "generic").union(request_words)
 
 
 def is_generic_unspaced(chinese_run: str, times: Iterable[str]) -> bool:
@@ -154,16 +154,16 @@ def unknown_weight(ctx: Context, understood_terms: frozenset[str] = frozenset())
     """
     known = ctx.statistics().frequencies
     return sum(
-        telling.weight
-        for telling in content_terms(ctx)
-        if not all(map(known.get, telling.word.terms))
-        and not understood_terms.issuperset(telling.word.terms)
+        content_term.weight
+        for content_term in content_terms(ctx)
+        if not all(map(known.get, content_term.word.terms))
+        and not understood_terms.issuperset(content_term.word.terms)
     )
 
 
 def unknown_share(ctx: Context) -> float:
     """Share of the question's content-term weight that no memory here holds."""
-    total = sum(telling.weight for telling in content_terms(ctx))
+    total = sum(content_term.weight for content_term in content_terms(ctx))
     return unknown_weight(ctx) / total if total else 0.0
 
 
@@ -173,9 +173,9 @@ def max_bm25_score(ctx: Context, k1: float = 1.2) -> float:
     A lexical retriever's score is normalised by it; boosts for full names are not included.
     """
     documents, _, frequencies = ctx.statistics()
-    terms = {term for telling in content_terms(ctx) for term in telling.word.terms}
-    held = (frequencies.get(term, 0) for term in sorted(terms))
-    return (k1 + 1.0) * math.fsum(bm25_idf(documents, df) for df in held)
+    terms = {term for content_term in content_terms(ctx) for term in content_term.word.terms}
+    frequencies_of_terms = (frequencies.get(term, 0) for term in sorted(terms))
+    return (k1 + 1.0) * math.fsum(bm25_idf(documents, df) for df in frequencies_of_terms)
 
 
 def expected_answer_types(text: str) -> tuple[AnswerType, ...]:
@@ -213,12 +213,12 @@ class Period(NamedTuple):
     confidence: float = 1.0
     event: Item | None = None
 
-    def shown(self) -> str:
+    def describe(self) -> str:
         """Description for the trace."""
         if self.event is None:
             return f"the question names {self.said}"
         memory = f"{self.event.id}, {self.event.when:%Y-%m-%d}: {shorten(self.event.text, 60)}"
-        return f'"{self.said}" is counted from a memory ({memory})'
+        return f'"{self.said}" is dated by a memory ({memory})'
 
 
 @PerRecall
@@ -241,11 +241,11 @@ def occurred_in_named_period(item: Item, ctx: Context) -> bool:
 
 def mentions_named_period(item: Item, ctx: Context) -> bool:
     """Whether a memory's text names a time within a period that the question names."""
-    told = [span.window() for span in find_times(item.text[:_TIME_SCAN_CHARS], item.when)]
+    windows = [span.window() for span in find_times(item.text[:_TIME_SCAN_CHARS], item.when)]
     return any(
         period.start <= start and end <= period.end
         for period in periods(ctx)
-        for start, end in told
+        for start, end in windows
     )
 
 
@@ -259,7 +259,9 @@ def time_only_filters(ctx: Context) -> Filters | None:
         return None
     named = periods(ctx)
     return narrow_to_period(
-        ctx.query.filters, min(one.start for one in named), max(one.end for one in named)
+        ctx.query.filters,
+        min(period.start for period in named),
+        max(period.end for period in named),
     )
 
 
@@ -282,12 +284,12 @@ def asks_only_for_time(ctx: Context) -> bool:
     named = [period.said for period in periods(ctx) if period.event is None]
     if not named:
         return False
-    empty = _generic_words(ctx)
-    said = empty.union(*(_LETTERS.findall(fold(time)) for time in named))
+    generic = _generic_words(ctx)
+    known = generic.union(*(_LETTERS.findall(fold(phrase)) for phrase in named))
     return all(
-        said.issuperset(_LETTERS.findall(fold(telling.word.shown)))
-        or is_generic_unspaced(telling.word.shown, named)
-        for telling in content_terms(ctx)
+        known.issuperset(_LETTERS.findall(fold(content_term.word.shown)))
+        or is_generic_unspaced(content_term.word.shown, named)
+        for content_term in content_terms(ctx)
     )
 
 
@@ -306,12 +308,12 @@ def asks_about_future(ctx: Context) -> bool:
 
 def requested_kinds(text: str) -> tuple[str, ...]:
     """The kinds of memories that a question requests by a word: decisions by "decide"."""
-    tongue = _detect_question_language(text)
+    language = _detect_question_language(text)
     found = (
-        sort.kinds
-        for sort in kind_requests(tongue.name)
-        if not sort.words.isdisjoint(tongue.words)
-        or (tongue.name == CHINESE and any(word in text for word in sort.words))
+        request.kinds
+        for request in kind_requests(language.name)
+        if not request.words.isdisjoint(language.words)
+        or (language.name == CHINESE and any(word in text for word in request.words))
     )
     return tuple(dict.fromkeys(kind for kinds in found for kind in kinds))
 
@@ -340,23 +342,23 @@ def _detect_question_language(text: str) -> _QuestionLanguage:
 
 @PerRecall
 def _generic_words(ctx: Context) -> frozenset[str]:
-    tongue = _detect_question_language(ctx.query.text)
-    return generic_words(tongue.name) | tongue.empty
+    language = _detect_question_language(ctx.query.text)
+    return generic_words(language.name) | language.empty
 
 
 def _find_periods(ctx: Context) -> tuple[Period, ...]:
     text = ctx.query.text
     spans = find_times(text, ctx.query.moment, lean="past", vague=True)
-    # Beside a date "recently" says nothing more.
-    surest = max((span.confidence for span in spans), default=1.0)
-    sure = [span for span in spans if span.confidence == surest]
+    # "recently" adds nothing to an explicit date.
+    highest = max((span.confidence for span in spans), default=1.0)
+    sure = [span for span in spans if span.confidence == highest]
     named = [Period(*span.window(), span.text, span.confidence) for span in sure]
     events = [_event_period(phrase, ctx) for phrase in find_events(text, spans)]
     return (*named, *filter(None, events))
 
 
 _EVENT_KINDS = frozenset({"event", "milestone", "release", "incident", "resolution"})
-# What asks, plans or holds in general did not happen at a time, whenever it was told.
+# Questions, plans and general statements did not happen at a time.
 _NON_EVENT_KINDS = frozenset(
     {"question", "task", "goal", "directive", "preference", "caveat", "fact"}
 )
@@ -373,7 +375,7 @@ def _event_period(phrase: EventPhrase, ctx: Context) -> Period | None:
         return None
     start, end = _event_interval(event)
     if phrase.bound in ("since", "after"):
-        end = start  # what followed it on the same day is meant as well
+        end = start  # includes the rest of the same day
         if start > ctx.query.moment:
             return None
     window = apply_bound(start, end, phrase.bound)
@@ -382,7 +384,7 @@ def _event_period(phrase: EventPhrase, ctx: Context) -> Period | None:
 
 def _find_event(phrase: EventPhrase, ctx: Context) -> Item | None:
     """The latest of the best memories that describe an event and hold all words of the phrase."""
-    # A turn of a conversation that speaks of an event is not the event.
+    # A turn of a conversation that mentions an event is not the event.
     filters = replace(ctx.query.filters, levels=ctx.query.filters.levels or ("item",))
     scope = ctx.scope._replace(filters=filters)
     search = TextSearch(phrase.phrase, _EVENT_DEPTH, postings_budget=_EVENT_POSTINGS)
@@ -393,18 +395,20 @@ def _find_event(phrase: EventPhrase, ctx: Context) -> Item | None:
         and match.item.kind not in _NON_EVENT_KINDS
         and (match.item.kind in _EVENT_KINDS or match.item.occurred_at is not None)
     ]
-    held = [set(ctx.store.search.terms(match.item.text)) for match in matches]
+    terms_by_match = [set(ctx.store.search.terms(match.item.text)) for match in matches]
     for words in dict.fromkeys((phrase.phrase, phrase.core)):
-        telling = {
+        required = {
             term for word in ctx.store.search.words(words) if not word.common for term in word.terms
         }
         fitting = [
-            m for m, there in zip(matches, held, strict=True) if telling and telling <= there
+            m
+            for m, terms in zip(matches, terms_by_match, strict=True)
+            if required and required <= terms
         ]
         if fitting:
             events = [m for m in fitting if m.item.kind in _EVENT_KINDS] or fitting
-            least = max(match.score for match in events) * _MIN_EVENT_SCORE_SHARE
-            best = [match.item for match in events if match.score >= least]
+            minimum = max(match.score for match in events) * _MIN_EVENT_SCORE_SHARE
+            best = [match.item for match in events if match.score >= minimum]
             return max(best, key=lambda item: (item.when, item.id))
     return None
 
@@ -412,9 +416,9 @@ def _find_event(phrase: EventPhrase, ctx: Context) -> Item | None:
 def _event_interval(event: Item) -> tuple[datetime, datetime]:
     """When an event happened: its stored time or, without one, the time its text names."""
     if event.occurred_at is None:
-        told = find_times(event.text, event.stored_at, lean="past")
-        if len(told) == 1 and not told[0].bound:
-            return told[0].start, told[0].end
+        times = find_times(event.text, event.stored_at, lean="past")
+        if len(times) == 1 and not times[0].bound:
+            return times[0].start, times[0].end
     midnight = event.when.replace(hour=0, minute=0, second=0, microsecond=0)
     return event.when, event.occurred_end or midnight + timedelta(days=1)
 

@@ -42,7 +42,7 @@ _WEEKDAYS = {
 }
 _INT_FILTER_RANGES = {"min_trust": (0, 3), "max_classification": (0, 3)}
 _LIST_FILTERS = frozenset(_SINGULAR_TO_PLURAL.values())
-# Moment, checksum of the question, whether it was asked of the past, marks of what was seen.
+# Moment, checksum of the question, whether `as_of` was set, checksums of returned ids.
 _CURSOR_FORMAT = "<qI?{}I"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -90,7 +90,7 @@ def make_filters(where: Mapping[str, Any], now: datetime) -> Filters:
         elif key in _TIME_FILTERS:
             values[key] = _parse_moment_filter(name, value, now)
         elif key in _INT_FILTER_RANGES:
-            # SQLite finds every number smaller than a text: a ceiling would be none.
+            # SQLite orders every number before any text: a text would be no ceiling.
             values[key] = int_in_range(name, value, *_INT_FILTER_RANGES[key])
         elif isinstance(value, bool):
             values[key] = value
@@ -162,17 +162,17 @@ def build_query(
     if wordless and not filters.narrows:
         raise Refused(
             "the question is empty",
-            remedy="say what you are looking for, or name an entity, a topic or another filter",
+            remedy="give a question, or filter by entity, topic or another field",
         )
     if wordless:
         defaults = defaults._replace(most=())
     as_of = _parse_moment_filter("as_of", request.as_of, now) if request.as_of is not None else None
     seen: frozenset[int] = frozenset()
     if request.cursor is not None:
-        begun, seen = _decode_cursor(request.cursor, request.text)
-        as_of = begun.as_of
-        if begun.stored_by is not None:
-            filters = replace(filters, stored_by=begun.stored_by)
+        cursor_time, seen = _decode_cursor(request.cursor, request.text)
+        as_of = cursor_time.as_of
+        if cursor_time.stored_by is not None:
+            filters = replace(filters, stored_by=cursor_time.stored_by)
     return Query(
         text=request.text,
         now=_parse_moment_filter("now", now, now),
@@ -199,13 +199,13 @@ def _result_limit(request: RecallRequest, defaults: RecallDefaults, *, wordless:
     return min(MAX_K, k * defaults.wordless) if wordless else k
 
 
-def _parse_situation(given: Mapping[str, Any]) -> Situation:
+def _parse_situation(fields: Mapping[str, Any]) -> Situation:
     """Parse the caller's context; a weekday is a number (Monday is 0) or a name."""
-    for name in given:
+    for name in fields:
         if name not in Situation._fields:
             allowed = ", ".join(Situation._fields)
             raise Refused(f"context has no {name!r}", remedy=f"allowed: {allowed}")
-    hour, weekday, topic = (given.get(name) for name in Situation._fields)
+    hour, weekday, topic = (fields.get(name) for name in Situation._fields)
     if isinstance(weekday, str):
         weekday = _WEEKDAYS.get(weekday.strip().lower()[:3], weekday)
     if topic is not None:
@@ -219,8 +219,8 @@ def _parse_situation(given: Mapping[str, Any]) -> Situation:
 
 def _level_limits(request: RecallRequest) -> dict[str, int]:
     """The caller's limits per level; ``episode_k`` is another name for the raw level."""
-    apart = dict(request.most or {})
-    return apart if request.episode_k is None else {**apart, "raw": request.episode_k}
+    limits = dict(request.most or {})
+    return limits if request.episode_k is None else {**limits, "raw": request.episode_k}
 
 
 def _validate_level_limits(limits: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
@@ -245,10 +245,10 @@ def encode_cursor(query: Query, returned: Iterable[str]) -> str:
     returned, so writes in between cannot repeat or hide a memory. Memories forgotten in
     between are gone; corrected ones are shown as they are now.
     """
-    begun = query.as_of or query.filters.stored_by or query.now
+    start = query.as_of or query.filters.stored_by or query.now
     marks = sorted(query.seen | {id_checksum(item_id) for item_id in returned})
     check = zlib.crc32(query.text.encode())
-    moment = (begun - _EPOCH) // timedelta(milliseconds=1)
+    moment = (start - _EPOCH) // timedelta(milliseconds=1)
     body = struct.pack(
         _CURSOR_FORMAT.format(len(marks)), moment, check, query.as_of is not None, *marks
     )
@@ -262,11 +262,11 @@ def _decode_cursor(cursor: str, text: str) -> tuple[_CursorTime, frozenset[int]]
         milliseconds, check, in_past, *marks = struct.unpack(layout, body)
         moment = _EPOCH + timedelta(milliseconds=milliseconds)
     except (ValueError, OverflowError, struct.error) as error:
-        raise Refused("that is not a cursor of an earlier answer") from error
+        raise Refused("the cursor is not valid") from error
     if check != zlib.crc32(text.encode()):
-        raise Refused("that cursor belongs to another question")
-    begun = _CursorTime(moment, None) if in_past else _CursorTime(None, moment)
-    return begun, frozenset(marks)
+        raise Refused("the cursor belongs to another question")
+    cursor_time = _CursorTime(moment, None) if in_past else _CursorTime(None, moment)
+    return cursor_time, frozenset(marks)
 
 
 def validated_text(text: str, what: str, limit: int) -> str:
@@ -281,7 +281,7 @@ def _validate_text(text: str, what: str, limit: int) -> None:
     bad = find_unstorable(text)
     if bad is not None:
         position, name = bad
-        raise BadText(f"{what} holds {name} at position {position}")
+        raise BadText(f"{what} contains {name} at position {position}")
     size = len(text.encode())
     if size > limit:
         raise TooLarge(what, limit=limit, actual=size)

@@ -61,7 +61,7 @@ def _check_lifetime(item: Item, as_of: datetime | None) -> str | None:
 def _check_status(item: Item, filters: Filters) -> str | None:
     if item.status == "active":
         return None
-    # Who pinned a memory wants it told, whatever came after; the answer says what did.
+    # A pinned memory is returned although superseded; the answer names its successor.
     if item.status == "superseded" and (filters.include_superseded or item.pinned):
         return None
     return f"its status is {item.status}"
@@ -82,7 +82,7 @@ def _check_clearance(item: Item, filters: Filters) -> str | None:
         ceiling = filters.max_classification
         return f"classification {item.classification} is above the ceiling {ceiling}"
     if item.trust < filters.min_trust:
-        return f"trust {item.trust} is below the {filters.min_trust} asked for"
+        return f"trust {item.trust} is below the required {filters.min_trust}"
     return None
 
 
@@ -97,15 +97,15 @@ def _check_period(item: Item, filters: Filters) -> str | None:
 
 
 def _check_fields(item: Item, filters: Filters) -> str | None:
-    for name, field, called in _FIELD_FILTERS:
+    for name, field, label in _FIELD_FILTERS:
         allowed: tuple[str, ...] = getattr(filters, name)
         if allowed:
             value: str | None = getattr(item, field)
             if value is None and field == "topic" and filters.include_untopiced:
                 continue
             if value not in allowed:
-                has = f"{called} {value!r}" if value is not None else f"no {called}"
-                return f"has {has}, not {_any_of(allowed)}"
+                actual = f"{label} {value!r}" if value is not None else f"no {label}"
+                return f"has {actual}, not {_any_of(allowed)}"
     return None
 
 
@@ -117,10 +117,10 @@ def _check_tags(item: Item, filters: Filters) -> str | None:
 def _check_entities(item: Item, filters: Filters) -> str | None:
     if not filters.entities:
         return None
-    wanted = {*filters.entities, *map(fold, filters.entities)}
+    requested = {*filters.entities, *map(fold, filters.entities)}
     for entity in item.entities:
         key = entity[entity.find(":") + 1 :]
-        if entity in wanted or key in wanted:
+        if entity in requested or key in requested:
             return None
     return f"does not mention {_any_of(filters.entities)}"
 

@@ -49,7 +49,7 @@ class Trace:
         except BethinkError as error:
             reason = error.message if not error.remedy else f"{error.message} ({error.remedy})"
             self.degraded.append(Degraded(name, reason))
-            self._ctx.pop_notes()
+            self._ctx.pop_step_notes()
             self.steps.append(
                 Step(name, perf_counter() - start, fallback, len(fallback), "degraded", reason)
             )
@@ -60,7 +60,7 @@ class Trace:
     def run_stage(self, name: str, stage: Stage, pool: Pool) -> Pool:
         """Run a stage on a pool; an optional stage that cannot run leaves the pool unchanged."""
         if implements(stage, OptionalStage) and (reason := stage.skip(pool, self._ctx)):
-            self.skip(name, reason, pool)
+            self.record_skip(name, reason, pool)
             return pool
         return self.attempt(name, lambda: stage(pool, self._ctx), pool)
 
@@ -78,10 +78,10 @@ class Trace:
         self.attempt(name, keep, hits)
         return added
 
-    def skip(self, name: str, reason: str, pool: Pool = ()) -> None:
+    def record_skip(self, name: str, reason: str, pool: Pool = ()) -> None:
         """Record a skipped step and the reason; ``pool`` passes unchanged."""
         self.steps.append(Step(name, 0.0, pool, len(pool), "skipped", reason))
 
     def _record_step(self, name: str, start: float, pool: Pool, came_in: Pool) -> None:
         seconds = perf_counter() - start
-        self.steps.append(Step(name, seconds, pool, len(came_in), "ok", self._ctx.pop_notes()))
+        self.steps.append(Step(name, seconds, pool, len(came_in), "ok", self._ctx.pop_step_notes()))

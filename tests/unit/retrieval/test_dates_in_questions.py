@@ -129,7 +129,7 @@ def test_a_failing_embedder_leaves_the_time(told, embedder):
 
     assert [hit.item.text for hit in step.pool] == ["We agreed on nightly backups to tape"]
     assert step.status == "ok"
-    assert "by time alone" in step.note
+    assert "ranked by time only" in step.note
 
 
 def test_vectors_of_another_model_leave_the_time(tmp_path, embedder):
@@ -144,7 +144,7 @@ def test_vectors_of_another_model_leave_the_time(tmp_path, embedder):
     step = steps(answer)["channel.temporal"]
 
     assert [hit.item.text for hit in step.pool] == ["We agreed on nightly backups to tape"]
-    assert "by time alone" in step.note
+    assert "ranked by time only" in step.note
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_caller_may_write_a_moment_in_words(words, start):
 )
 def test_what_is_no_moment_is_refused_in_words(words):
     """The message repeats what was given and shows what would do."""
-    with pytest.raises(ValueError, match="is no moment in time; write 2026-03-01"):
+    with pytest.raises(ValueError, match="is not a valid time; write 2026-03-01"):
         parse_moment(words, NOW)
 
 

@@ -141,7 +141,7 @@ def test_a_list_is_never_enough(talked):
     assert judge_by_rules(hits(talked, one), context(talked, one), DeepSettings()).enough
 
     listed = judge_by_rules(hits(talked, one), context(talked, f"all of: {one}"), DeepSettings())
-    assert listed == Verdict(False, "it asks for several things", (), listed.evidences)
+    assert listed == Verdict(False, "the question asks for several things", (), listed.evidences)
 
 
 def test_nothing_found_is_not_gone_on_from(talked):
@@ -150,7 +150,7 @@ def test_nothing_found_is_not_gone_on_from(talked):
 
     assert answer.strategy == "deep"
     assert not answer.hits
-    assert "nothing to go on from" in step(answer, "deep.sufficiency").note
+    assert "no hits to expand from" in step(answer, "deep.sufficiency").note
 
 
 def test_evidences_add_to_each_other(talked):
@@ -218,10 +218,10 @@ def test_expansions_go_to_their_channels():
     made = expansion_retrievers(asked, DEEP.channels, DeepSettings(share=0.5))
 
     assert [channel.name for channel in made] == ["lex.1", "vec.2", "hyde.3"]
-    by = [channel.by.name for channel in made if isinstance(channel, ExpansionRetriever)]
+    by = [channel.retriever.name for channel in made if isinstance(channel, ExpansionRetriever)]
     assert by == ["lexical", "dense", "dense"]
     assert all(
-        one.weight == one.by.weight * 0.5 for one in made if isinstance(one, ExpansionRetriever)
+        one.weight == one.retriever.weight * 0.5 for one in made if isinstance(one, ExpansionRetriever)
     )
 
 

@@ -75,7 +75,7 @@ def test_what_was_returned_is_told_so(memory: Memory) -> None:
         ("key-note", {"entity": "Zoe"}, "does not mention 'Zoe'"),
         ("rotate-note", {"since": days_ago(2)}, "happened on 2026-02-27, before 2026-02-28"),
         ("rotate-note", {"until": days_ago(5)}, "happened on 2026-02-27, not before 2026-02-25"),
-        ("key-note", {"min_trust": 3}, "trust 2 is below the 3 asked for"),
+        ("key-note", {"min_trust": 3}, "trust 2 is below the required 3"),
         ("tea-note", {}, "classification 3 is above the ceiling 2"),
         ("key-note", {"as_of": days_ago(1)}, "stored on 2026-03-02, after 2026-03-01"),
     ],
@@ -125,9 +125,9 @@ def test_nothing_in_common_is_told_so(memory: Memory) -> None:
 
     assert (told.returned, told.stage) == (False, "channels")
     assert told.score is told.needed is None
-    assert "own words" in told.remedy
+    assert "occur in the memory" in told.remedy
     assert [(look.channel, look.score, look.why) for look in told.looks] == [
-        ("lexical", None, "finds nothing in it")
+        ("lexical", None, "no match")
     ]
     assert told.looks[0].needed is not None  # the tea's score: what it took to get in
 
@@ -140,7 +140,7 @@ def test_others_may_match_better_in_a_channel(memory: Memory) -> None:
     assert told.score is not None
     assert told.needed is not None
     assert 0 < told.score < told.needed
-    assert "a greater depth for lexical" in told.remedy
+    assert "increase depth of lexical" in told.remedy
     assert told.looks[0].score == told.score
 
 
@@ -162,10 +162,10 @@ def test_the_nearest_channel_is_the_one_blamed(memory: Memory) -> None:
 
 
 def test_a_fusion_may_cut(memory: Memory) -> None:
-    """Then others scored better."""
+    """Then other memories scored higher."""
     told = memory.why_not("rotate-note", ASKED, profile=walk(fuse=WeightedSum(pool=1)))
 
-    assert (told.stage, told.reason) == ("fuse", "others scored better")
+    assert (told.stage, told.reason) == ("fuse", "other memories scored higher")
     assert told.score is not None
     assert told.needed is not None
     assert told.score < told.needed
@@ -196,13 +196,13 @@ def test_the_gate_may_close(memory: Memory) -> None:
     silent = memory.why_not("key-note", "which key has the sonata by Schubert?", profile=nothing)
 
     assert dropped.stage == "gate.threshold"
-    assert dropped.reason.startswith("not relevant enough to be told: 1 below ")
+    assert dropped.reason.startswith("not relevant enough: 1 scored below ")
     assert dropped.score is not None
     assert dropped.needed is not None
     assert dropped.score < dropped.needed
     assert (silent.stage, silent.needed) == ("gate.abstain", None)
     assert silent.score is not None
-    assert silent.reason.startswith("not relevant enough to be told: ")
+    assert silent.reason.startswith("not relevant enough: ")
     assert "needed" in silent.reason or "never heard of" in silent.reason
 
 
@@ -227,14 +227,14 @@ def test_the_budget_may_be_spent(memory: Memory) -> None:
     before = memory.why_not("key-note", ASKED, profile=profile, offset=1)
 
     assert {by_number.stage, by_tokens.stage, before.stage} == {"budget"}
-    assert by_number.reason == "rank 2 of 2; only 1 were asked for"
+    assert by_number.reason == "rank 2 of 2; only 1 were requested"
     assert (by_tokens.reason, by_tokens.remedy) == (
-        "rank 2; the token budget was spent before it",
-        "a larger --max-tokens",
+        "rank 2; the token budget was used up before it",
+        "use a larger --max-tokens",
     )
     assert (before.reason, before.remedy) == (
-        "rank 1 lies before the offset 1",
-        "a smaller --offset",
+        "rank 1 is before the offset 1",
+        "use a smaller --offset",
     )
 
 

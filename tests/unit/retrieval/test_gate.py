@@ -26,8 +26,8 @@ HOTELS = (
 
 
 PARTS = re.compile(
-    r"confidence (?P<sum>\S+) \((?P<alike>\S+) alike, (?P<shared>\S+) for shared words, "
-    r"(?P<ahead>\S+) ahead of the rest, less (?P<doubt>\S+) for strange words\)"
+    r"confidence (?P<sum>\S+) \(similarity (?P<alike>\S+), shared words (?P<shared>\S+), "
+    r"lead (?P<ahead>\S+), minus (?P<doubt>\S+) for unknown words\)"
 )
 
 

@@ -156,7 +156,7 @@ def test_the_configured_reader_is_asked() -> None:
     with Memory.open(":memory:", embedder="none", reranker=reader) as memory:
         memory.remember_many([KEY, ROTATE])
         assert texts(memory.recall(ASKED))[0] == ROTATE
-        assert "reads 0.90" in memory.explain(ASKED, memory.recall(ASKED).hits[0].item.id)
+        assert "reranker score 0.90" in memory.explain(ASKED, memory.recall(ASKED).hits[0].item.id)
 
 
 def test_an_argument_wins_over_the_setting() -> None:

@@ -189,7 +189,7 @@ def test_the_steps_say_what_they_looked_for(busy):
     steps = {step.name: step for step in busy.recall("what did we decide last week?").steps}
     best = steps["channel.temporal"].pool[0]
 
-    assert best.evidence[-1].why == "of last week, asked for: decision"
+    assert best.evidence[-1].why == "within last week, requested kind: decision"
     assert {cand.item.when.month for cand in steps["channel.dense"].pool} == {11}
 
 
@@ -286,7 +286,7 @@ def test_a_question_leans_to_the_kind_it_asks_for(kept):
 
     assert [
         (reason.value, reason.why) for reason in money.evidence if reason.by == "answer_kind"
-    ] == [(0.125, "asked for: decision")]
+    ] == [(0.125, "requested kind: decision")]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -13,8 +13,7 @@ from bethink.ports import Budget, LanguageModel
 from bethink.retrieval import engine
 from bethink.retrieval.context import Context, Stage
 from bethink.retrieval.deep import DeepSettings
-from bethink.retrieval.deep import expansion as rules
-from bethink.retrieval.deep.expansion import Expansion, expansion_retrievers
+from bethink.retrieval.deep.expansion import Expansion, expand_by_rules, expansion_retrievers
 from bethink.retrieval.deep.sufficiency import (
     Verdict,
     covering_hits,
@@ -28,7 +27,7 @@ from bethink.retrieval.query_analysis import expects_several_answers
 _SCORE_STEP = 0.001
 
 
-# Compared as an object: what was found cannot be hashed.
+# Compared by identity: candidates cannot be hashed.
 @dataclass(frozen=True, slots=True, eq=False)
 class ProtectFirstHits:
     """Keeps the first hits of an earlier pass above all others, in their order.
@@ -41,20 +40,22 @@ class ProtectFirstHits:
     name: str = "protect"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        place = {cand.item.id: at for at, cand in enumerate(self.first)}
-        met = {cand.item.id for cand in pool}
-        above = max((cand.score for cand in pool if cand.item.id not in place), default=0.0)
-        unit = _SCORE_STEP * (abs(above) or 1.0)
+        first_ranks = {cand.item.id: rank for rank, cand in enumerate(self.first)}
+        pool_ids = {cand.item.id for cand in pool}
+        best_other = max(
+            (cand.score for cand in pool if cand.item.id not in first_ranks), default=0.0
+        )
+        unit = _SCORE_STEP * (abs(best_other) or 1.0)
 
         def lift(cand: Candidate) -> Candidate:
-            at = place.get(cand.item.id)
-            if at is None:
+            rank = first_ranks.get(cand.item.id)
+            if rank is None:
                 return cand
-            wanted = above + unit * (len(place) - at)
-            why = f"place {at + 1} of the first walk"
-            return cand.with_evidence(self.name, "add", wanted - cand.score, why)
+            target = best_other + unit * (len(first_ranks) - rank)
+            why = f"rank {rank + 1} of the first pass"
+            return cand.with_evidence(self.name, "add", target - cand.score, why)
 
-        missed = (cand for cand in self.first if cand.item.id not in met)
+        missed = (cand for cand in self.first if cand.item.id not in pool_ids)
         return sort_by_score(lift(cand) for cand in (*pool, *missed))
 
 
@@ -73,29 +74,28 @@ def recall(
     """
     if not ctx.query.text.strip():
         return engine.recall(wider, ctx)
-    story = _DeepRecall(ctx, wider.name, wider.deep or DeepSettings(), model)
+    run = _DeepRecall(ctx, wider.name, wider.deep or DeepSettings(), model)
 
-    # 1. The first walk, as any recall.
+    # 1. First pass: an ordinary recall.
     with ctx.store.snapshot():
         answer = engine.run_pipeline(first, ctx)
 
-    # 2. Is that enough? If so, or if there is nothing to go on from, that is the answer.
-    verdict = story.judge(answer)
+    # 2. Return it if it is sufficient, or if it has no hits to expand from.
+    verdict = run.judge(answer)
     if verdict.enough or not _gated_pool(answer):
-        return engine.mark_used(first, story.finish_with_first(answer, verdict), ctx)
+        return engine.mark_used(first, run.finish_with_first(answer, verdict), ctx)
 
-    # 3. What else could be asked, each of the channels that can answer it.
-    story.record_first_pass(answer)
-    asked = story.expand(answer, verdict)
-    asking_on = story.widen(wider, asked, answer)
+    # 3. Expand the question; each expansion runs on the retrievers that support it.
+    run.record_first_pass(answer)
+    expansions = run.expand(answer, verdict)
+    expanded = run.widen(wider, expansions, answer)
 
-    # 4. The wider walk: the same steps, with what was asked further beside the question
-    #    itself; assists, rerank and captions are the profile's slots.
+    # 4. Second pass: the wider profile with the expansions as further retrievers.
     with ctx.store.snapshot():
-        wide = engine.run_pipeline(asking_on, ctx)
+        wide = engine.run_pipeline(expanded, ctx)
 
-    # 5. The answer, with what speaks for it.
-    return engine.mark_used(wider, story.told(wide), ctx)
+    # 5. Return the answer with its evidence.
+    return engine.mark_used(wider, run.finish_with_wider(wide), ctx)
 
 
 def deep_profiles(profile: Profile, load: Callable[[str], Profile]) -> tuple[Profile, Profile]:
@@ -134,12 +134,12 @@ def _with_doubled_field(part: T, setting: str) -> T:
 
 def _gated_pool(answer: Recall) -> Pool:
     """All candidates that passed the gate, whichever page was requested."""
-    before: Pool = ()
+    last: Pool = ()
     for step in answer.steps:
         if step.name == "budget":
             break
-        before = step.pool
-    return before
+        last = step.pool
+    return last
 
 
 @dataclass(slots=True)
@@ -162,43 +162,48 @@ class _DeepRecall:
 
     def judge(self, answer: Recall) -> Verdict:
         """Judge whether the answer is sufficient: by the model if there is one, else by rules."""
-        start, looked = perf_counter(), _gated_pool(answer)[: self.deep.look]
-        if not looked:
-            verdict = Verdict(False, f"there is nothing to go on from, since {answer.reason}")
+        start, examined = perf_counter(), _gated_pool(answer)[: self.deep.look]
+        if not examined:
+            verdict = Verdict(False, f"no hits to expand from: {answer.reason}")
         else:
             verdict = self._try_model(
-                SUFFICIENCY, lambda model: self._judge_by_model(model, answer, looked)
-            ) or judge_by_rules(looked, self.ctx, self.deep)
-        said = "enough" if verdict.enough else "not enough"
-        self._record_step(SUFFICIENCY, start, f"{said}: {verdict.why}", looked)
+                SUFFICIENCY, lambda model: self._judge_by_model(model, answer, examined)
+            ) or judge_by_rules(examined, self.ctx, self.deep)
+        outcome = "enough" if verdict.enough else "not enough"
+        self._record_step(SUFFICIENCY, start, f"{outcome}: {verdict.why}", examined)
         return verdict
 
     def expand(self, answer: Recall, verdict: Verdict) -> tuple[Expansion, ...]:
         """Query expansions; none where the lexical scores clearly point to one memory."""
         start, known = perf_counter(), _gated_pool(answer)
         if has_dominant_hit(answer.steps, self.deep):
-            self._record_step(EXPANSION, start, "not needed: the words point to one memory", known)
+            self._record_step(
+                EXPANSION,
+                start,
+                "not needed: one memory matches the words far better than all others",
+                known,
+            )
             return ()
-        asked = self._try_model(
+        expansions = self._try_model(
             EXPANSION, lambda model: self._expand_by_model(model, known, verdict)
         )
-        if asked is None:
-            asked = rules.expand_by_rules(known, self.ctx, self.deep)
-        told = "; ".join(one.shown() for one in asked) or "nothing else to ask"
-        self._record_step(EXPANSION, start, told, known)
-        return asked
+        if expansions is None:
+            expansions = expand_by_rules(known, self.ctx, self.deep)
+        note = "; ".join(expansion.describe() for expansion in expansions) or "no further searches"
+        self._record_step(EXPANSION, start, note, known)
+        return expansions
 
-    def widen(self, wider: Profile, asked: tuple[Expansion, ...], answer: Recall) -> Profile:
+    def widen(self, wider: Profile, expansions: tuple[Expansion, ...], answer: Recall) -> Profile:
         """The wider profile with a retriever per expansion and the best first hits protected."""
-        further = expansion_retrievers(asked, wider.channels, self.deep)
+        extra = expansion_retrievers(expansions, wider.channels, self.deep)
         several = expects_several_answers(self.ctx.query.text)
         count = self.deep.protect_several if several else self.deep.protect
         first = _gated_pool(answer)[:count]
-        kept: tuple[Stage, ...] = (ProtectFirstHits(first),) if first else ()
+        protected: tuple[Stage, ...] = (ProtectFirstHits(first),) if first else ()
         return replace(
             wider,
-            channels=(*wider.channels, *further),
-            diversify=(*wider.diversify, *kept),
+            channels=(*wider.channels, *extra),
+            diversify=(*wider.diversify, *protected),
         )
 
     def finish_with_first(self, answer: Recall, verdict: Verdict) -> Recall:
@@ -206,7 +211,7 @@ class _DeepRecall:
         evidences = quote_hits(_gated_pool(answer), verdict.evidences)
         return self._finish(answer, (*answer.steps, *self.steps), evidences)
 
-    def told(self, wide: Recall) -> Recall:
+    def finish_with_wider(self, wide: Recall) -> Recall:
         """The wider answer, preceded by the steps that led to it."""
         ids = tuple(cand.item.id for cand in covering_hits(wide.hits, self.ctx))
         return self._finish(wide, (*self.steps, *wide.steps), quote_hits(wide.hits, ids))
@@ -235,13 +240,13 @@ class _DeepRecall:
             degraded=degraded,
         )
 
-    def _judge_by_model(self, model: LanguageModel, answer: Recall, looked: Pool) -> Verdict:
+    def _judge_by_model(self, model: LanguageModel, answer: Recall, examined: Pool) -> Verdict:
         from bethink.retrieval.deep.sufficiency import (
             judge_by_model,  # start-up time: most have no model
         )
 
         captions = answer.captions[: self.deep.captions]
-        return judge_by_model(model, looked, captions, self.ctx, budget=self.budget)
+        return judge_by_model(model, examined, captions, self.ctx, budget=self.budget)
 
     def _expand_by_model(
         self, model: LanguageModel, known: Pool, verdict: Verdict
@@ -252,12 +257,12 @@ class _DeepRecall:
 
         return expand_by_model(model, known, verdict, self.ctx, deep=self.deep, budget=self.budget)
 
-    def _try_model(self, name: str, ask: Callable[[LanguageModel], T]) -> T | None:
+    def _try_model(self, name: str, call: Callable[[LanguageModel], T]) -> T | None:
         """The model's decision; None, with the reason recorded as degraded, where it failed."""
         if self.model is None:
             return None
         try:
-            return ask(self.model)
+            return call(self.model)
         except ModelError as error:
             self.degraded.append(Degraded(name, f"{error.message}; decided by rules"))
             return None

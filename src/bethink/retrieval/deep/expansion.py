@@ -19,7 +19,7 @@ from bethink.retrieval.retrievers import MATCH_KINDS
 from bethink.retrieval.stages.adjust import names_of, speakers_named
 
 ExpansionKind = Literal["LEX", "VEC", "HYDE"]
-_WAY_OF_KIND = {"LEX": "words", "VEC": "meaning", "HYDE": "meaning"}
+_MATCH_KIND_OF = {"LEX": "words", "VEC": "meaning", "HYDE": "meaning"}
 _SHOWN_CHARS = 80
 
 
@@ -41,7 +41,7 @@ class Expansion(NamedTuple):
         """Whether its scope is narrower than the question's."""
         return bool(self.speakers or self.since or self.until)
 
-    def shown(self) -> str:
+    def describe(self) -> str:
         """Description for the trace."""
         text = shorten(" ".join(self.text.split()), _SHOWN_CHARS)
         return f'{self.kind} "{text}" ({self.why})'
@@ -51,20 +51,20 @@ class Expansion(NamedTuple):
 class ExpansionRetriever:
     """Runs a retriever with an expansion instead of the query; filters are never widened."""
 
-    asked: Expansion
-    by: Retriever
+    expansion: Expansion
+    retriever: Retriever
     weight: float
     name: str
 
     def __call__(self, ctx: Context) -> Pool:
-        filters = _narrow_filters(ctx.query.filters, self.asked)
+        filters = _narrow_filters(ctx.query.filters, self.expansion)
         if filters is None:
-            ctx.remark("the question's own filters leave nothing of it")
+            ctx.add_step_note("excluded by the question's own filters")
             return ()
-        ctx.remark(self.asked.shown())
-        query = replace(ctx.query, text=self.asked.text, filters=filters)
-        # Words and vector of another question: nothing that is known of the first holds.
-        pool = self.by(ctx.for_query(query))
+        ctx.add_step_note(self.expansion.describe())
+        query = replace(ctx.query, text=self.expansion.text, filters=filters)
+        # Another question has other words and another vector: no cached value applies.
+        pool = self.retriever(ctx.for_query(query))
         return tuple(_relabel_evidence(cand, f"channel.{self.name}") for cand in pool)
 
 
@@ -72,32 +72,34 @@ def expansion_retrievers(
     expansions: Sequence[Expansion], channels: Sequence[Retriever], deep: DeepSettings
 ) -> tuple[Retriever, ...]:
     """A retriever for every expansion and every retriever that can run its kind."""
-    made: list[Retriever] = []
-    for number, asked in enumerate(expansions, start=1):
-        able = [channel for channel in channels if _can_run(channel, asked.kind, deep)]
-        for channel in able:
-            tail = f".{channel.name}" if len(able) > 1 else ""
-            name = f"{asked.kind.lower()}.{number}{tail}"
-            made.append(ExpansionRetriever(asked, channel, channel.weight * deep.share, name))
-    return tuple(made)
+    retrievers: list[Retriever] = []
+    for number, expansion in enumerate(expansions, start=1):
+        usable = [channel for channel in channels if _can_run(channel, expansion.kind, deep)]
+        for channel in usable:
+            suffix = f".{channel.name}" if len(usable) > 1 else ""
+            name = f"{expansion.kind.lower()}.{number}{suffix}"
+            retrievers.append(
+                ExpansionRetriever(expansion, channel, channel.weight * deep.share, name)
+            )
+    return tuple(retrievers)
 
 
 def _can_run(channel: Retriever, kind: ExpansionKind, deep: DeepSettings) -> bool:
-    named = deep.lex if kind == "LEX" else deep.vec
-    if named:
-        return channel.name in named
-    return MATCH_KINDS.get(type(channel).__name__, "") == _WAY_OF_KIND[kind]
+    allowed = deep.lex if kind == "LEX" else deep.vec
+    if allowed:
+        return channel.name in allowed
+    return MATCH_KINDS.get(type(channel).__name__, "") == _MATCH_KIND_OF[kind]
 
 
-def _narrow_filters(filters: Filters, asked: Expansion) -> Filters | None:
+def _narrow_filters(filters: Filters, expansion: Expansion) -> Filters | None:
     """The filters combined with the expansion's own; None where no memory could pass both."""
-    speakers = asked.speakers
+    speakers = expansion.speakers
     if filters.speakers and speakers:
         speakers = tuple(one for one in speakers if one in filters.speakers)
         if not speakers:
             return None
-    since = max(filter(None, (filters.since, asked.since)), default=None)
-    until = min(filter(None, (filters.until, asked.until)), default=None)
+    since = max(filter(None, (filters.since, expansion.since)), default=None)
+    until = min(filter(None, (filters.until, expansion.until)), default=None)
     if since is not None and until is not None and since >= until:
         return None
     return replace(filters, speakers=speakers or filters.speakers, since=since, until=until)
@@ -122,7 +124,7 @@ def expand_by_rules(hits: Pool, ctx: Context, deep: DeepSettings) -> tuple[Expan
     words that the best hits share.
     """
     best = hits[: deep.feedback]
-    asked = (
+    proposed = (
         *_part_expansions(ctx),
         *_speaker_expansions(hits, ctx),
         *_bridge_expansions(best, ctx),
@@ -131,16 +133,18 @@ def expand_by_rules(hits: Pool, ctx: Context, deep: DeepSettings) -> tuple[Expan
         *_feedback_expansions(best, ctx),
     )
     chosen: dict[tuple[str, str, tuple[str, ...]], Expansion] = {}
-    for one in asked:
-        if has_substance(one.text) and (one.narrows or one.text != ctx.query.text):
-            chosen.setdefault((one.kind, one.text, one.speakers), one)
+    for expansion in proposed:
+        if has_substance(expansion.text) and (
+            expansion.narrows or expansion.text != ctx.query.text
+        ):
+            chosen.setdefault((expansion.kind, expansion.text, expansion.speakers), expansion)
     return tuple(chosen.values())[: deep.most]
 
 
 def _part_expansions(ctx: Context) -> Iterator[Expansion]:
-    several = split_question(ctx.query.text)
-    if len(several) > 1:
-        for part in several[:2]:
+    parts = split_question(ctx.query.text)
+    if len(parts) > 1:
+        for part in parts[:2]:
             yield Expansion("VEC", part[:_MAX_TEXT_CHARS], "a part of the question")
 
 
@@ -149,21 +153,21 @@ def _speaker_expansions(hits: Pool, ctx: Context) -> Iterator[Expansion]:
     named = speakers_named(hits, ctx)
     rest = remove_names(ctx.query.text, named)
     for speaker in named[:2]:
-        why = f"as {speaker} would have said it"
+        why = f"only what {speaker} said"
         yield Expansion("VEC", rest[:_MAX_TEXT_CHARS], why, speakers=(speaker,))
 
 
 def _bridge_expansions(best: Pool, ctx: Context) -> Iterator[Expansion]:
     """Names in the best hits that the question lacks: they may be what it only describes."""
-    asked = {word.shown.casefold() for word in ctx.words()}
-    known = {cand.item.speaker for cand in best}
+    question_words = {word.shown.casefold() for word in ctx.words()}
+    speakers = {cand.item.speaker for cand in best}
     names: Counter[str] = Counter()
     for cand in best[:3]:
         for found in _NAME_PATTERN.findall(cand.item.text):
             name = found.strip('"')
-            if not asked.intersection(name.casefold().split()) and name not in known:
+            if not question_words.intersection(name.casefold().split()) and name not in speakers:
                 names[name] += 1
-    rare = [name for name, _ in sorted(names.items(), key=lambda one: (-one[1], one[0]))][:2]
+    rare = [name for name, _ in sorted(names.items(), key=lambda entry: (-entry[1], entry[0]))][:2]
     if rare:
         yield Expansion("LEX", " ".join(rare), "named by the best hits")
 
@@ -172,10 +176,10 @@ def _time_window_expansions(best: Pool, ctx: Context, deep: DeepSettings) -> Ite
     """The days around the best hit, where the question asks for times."""
     if not best or not is_temporal(ctx.query.text):
         return
-    near = timedelta(days=deep.days)
+    margin = timedelta(days=deep.days)
     moment = best[0].item.when
     why = f"within {deep.days:g} days of the best hit"
-    yield Expansion("VEC", ctx.query.text, why, since=moment - near, until=moment + near)
+    yield Expansion("VEC", ctx.query.text, why, since=moment - margin, until=moment + margin)
 
 
 def _example_expansions(best: Pool) -> Iterator[Expansion]:
@@ -189,23 +193,23 @@ def _feedback_expansions(best: Pool, ctx: Context) -> Iterator[Expansion]:
     """Words of the best hits, weighted by rarity and the hits' scores (RM3)."""
     if not best:
         return
-    asked = {term for word in ctx.words() for term in word.terms}
-    shown: dict[str, str] = {}
+    question_terms = {term for word in ctx.words() for term in word.terms}
+    spelling: dict[str, str] = {}
     weight: Counter[str] = Counter()
     for cand in best:
         for word in ctx.store.search.words(cand.item.text):
-            if not word.common and len(word.terms) == 1 and word.terms[0] not in asked:
-                shown.setdefault(word.terms[0], word.shown)
+            if not word.common and len(word.terms) == 1 and word.terms[0] not in question_terms:
+                spelling.setdefault(word.terms[0], word.shown)
                 weight[word.terms[0]] += cand.score  # type: ignore[assignment]
-    documents, _, counts = ctx.counted(shown)
-    worth = {
+    documents, _, counts = ctx.term_statistics(spelling)
+    scores = {
         term: weight[term] * math.log(1.0 + documents / (1.0 + counts.get(term, 0)))
-        for term in shown
+        for term in spelling
     }
-    first = sorted(worth, key=lambda term: (-worth[term], term))[:_FEEDBACK_WORDS]
-    asking = [one.word.shown for one in content_terms(ctx)]
-    if first:
-        words = " ".join((*asking, *(shown[term] for term in first)))
+    best_terms = sorted(scores, key=lambda term: (-scores[term], term))[:_FEEDBACK_WORDS]
+    question_words = [content_term.word.shown for content_term in content_terms(ctx)]
+    if best_terms:
+        words = " ".join((*question_words, *(spelling[term] for term in best_terms)))
         yield Expansion("LEX", words[:_MAX_TEXT_CHARS], "with rare words of the best hits")
 
 

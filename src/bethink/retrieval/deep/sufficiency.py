@@ -46,35 +46,35 @@ def judge_by_rules(hits: Pool, ctx: Context, deep: DeepSettings) -> Verdict:
     Sufficient only where one memory holds all that the question names and provides the
     expected answer type, and nothing indicates that several memories are needed.
     """
-    looked = hits[: deep.look]
-    held = _held_words(looked, ctx)
-    missing = _missing_words(held, ctx)
-    evidences = tuple(cand.item.id for cand in covering_hits(looked, ctx))
+    examined = hits[: deep.look]
+    covered = _held_words(examined, ctx)
+    missing = _missing_words(covered, ctx)
+    evidences = tuple(cand.item.id for cand in covering_hits(examined, ctx))
     if missing:
-        return Verdict(False, f"no hit holds {', '.join(missing)}", missing, evidences)
+        return Verdict(False, f"no hit contains {', '.join(missing)}", missing, evidences)
     text = ctx.query.text
     if expects_several_answers(text):
-        return Verdict(False, "it asks for several things", (), evidences)
+        return Verdict(False, "the question asks for several things", (), evidences)
     if is_multi_hop(text):
-        return Verdict(False, "it leads over something in between", (), evidences)
-    return _judge_best_hit(looked, held, ctx, deep)._replace(evidences=evidences)
+        return Verdict(False, "the question needs more than one hop", (), evidences)
+    return _judge_best_hit(examined, covered, ctx, deep)._replace(evidences=evidences)
 
 
 def _judge_best_hit(
-    looked: Pool, held: Mapping[str, set[Word]], ctx: Context, deep: DeepSettings
+    examined: Pool, covered: Mapping[str, set[Word]], ctx: Context, deep: DeepSettings
 ) -> Verdict:
-    if not looked:
+    if not examined:
         return Verdict(False, "nothing was found")
-    best = looked[0]
-    share = _covered_share(held[best.item.id], ctx)
+    best = examined[0]
+    share = _covered_share(covered[best.item.id], ctx)
     if share < deep.covered:
-        return Verdict(False, f"the best hit holds {share:.0%} of the question")
+        return Verdict(False, f"the best hit covers {share:.0%} of the question")
     kinds = expected_answer_types(ctx.query.text)
     if kinds and answer_type_of(best.item.text, kinds) is None:
-        return Verdict(False, f"the best hit does not tell {' or '.join(kinds)}")
-    if any(not when.start <= best.item.when < when.end for when in periods(ctx)):
-        return Verdict(False, "the best hit is of another time")
-    return Verdict(True, "the best hit holds all that the question names")
+        return Verdict(False, f"the best hit does not state {' or '.join(kinds)}")
+    if any(not period.start <= best.item.when < period.end for period in periods(ctx)):
+        return Verdict(False, "the best hit is from another time")
+    return Verdict(True, "the best hit covers the whole question")
 
 
 def has_dominant_hit(steps: tuple[Step, ...], deep: DeepSettings) -> bool:
@@ -91,13 +91,13 @@ def has_dominant_hit(steps: tuple[Step, ...], deep: DeepSettings) -> bool:
 
 def covering_hits(hits: Pool, ctx: Context, max_hits: int = _MAX_EVIDENCES) -> Pool:
     """The hits that together hold the question's words, each adding some; the best included."""
-    held = _held_words(hits, ctx)
+    covered = _held_words(hits, ctx)
     seen: set[Word] = set()
     chosen: list[Candidate] = []
     for cand in hits:
-        if len(chosen) < max_hits and (not chosen or held[cand.item.id] - seen):
+        if len(chosen) < max_hits and (not chosen or covered[cand.item.id] - seen):
             chosen.append(cand)
-            seen |= held[cand.item.id]
+            seen |= covered[cand.item.id]
     return tuple(chosen)
 
 
@@ -113,14 +113,14 @@ def quote_hits(hits: Pool, ids: tuple[str, ...]) -> tuple[str, ...]:
 
 def _held_words(hits: Pool, ctx: Context) -> dict[str, set[Word]]:
     """Which of the question's content terms each hit holds; its speaker counts as held."""
-    asked = [telling.word for telling in content_terms(ctx)]
+    words = [content_term.word for content_term in content_terms(ctx)]
     names = speakers_of(hits)
     held: dict[str, set[Word]] = {}
     for cand in hits:
         terms = set(ctx.store.search.terms(cand.item.text))
         own = {
             word
-            for word in asked
+            for word in words
             if terms.issuperset(word.terms)
             or (names.get(word.shown.casefold()) or 0) == cand.item.speaker
         }
@@ -130,15 +130,15 @@ def _held_words(hits: Pool, ctx: Context) -> dict[str, set[Word]]:
 
 def _missing_words(held: Mapping[str, set[Word]], ctx: Context) -> tuple[str, ...]:
     known: set[Word] = set().union(*held.values())
-    lacking = [one for one in content_terms(ctx) if one.word not in known]
-    lacking.sort(key=lambda one: (-one.weight, one.word.shown))
-    return tuple(one.word.shown for one in lacking[:_MAX_GAPS])
+    missing = [term for term in content_terms(ctx) if term.word not in known]
+    missing.sort(key=lambda term: (-term.weight, term.word.shown))
+    return tuple(term.word.shown for term in missing[:_MAX_GAPS])
 
 
 def _covered_share(held: set[Word], ctx: Context) -> float:
-    asked = content_terms(ctx)
-    total = sum(one.weight for one in asked)
-    return sum(one.weight for one in asked if one.word in held) / total if total else 0.0
+    terms = content_terms(ctx)
+    total = sum(term.weight for term in terms)
+    return sum(term.weight for term in terms if term.word in held) / total if total else 0.0
 
 
 _EMPTY_PLACEHOLDER = "(nothing)"
@@ -165,14 +165,14 @@ def judge_by_model(
         memories=passages,
         today=query.moment.date(),
     )
-    said = model.complete(prompt, budget=budget)
-    evidences = tuple(key for key in cited_ids(passages, said["evidences"]) if key)
-    gaps = tuple(said["gaps"])
-    if said["sufficient"] and gaps:
-        return Verdict(False, f"{model.name} says both enough and what is missing", gaps, evidences)
-    if said["sufficient"] and not evidences:
-        return Verdict(False, f"{model.name} says enough, but not by which memory")
-    return Verdict(said["sufficient"], f"so says {model.name}", gaps, evidences)
+    reply = model.complete(prompt, budget=budget)
+    evidences = tuple(key for key in cited_ids(passages, reply["evidences"]) if key)
+    gaps = tuple(reply["gaps"])
+    if reply["sufficient"] and gaps:
+        return Verdict(False, f"{model.name} answered both sufficient and gaps", gaps, evidences)
+    if reply["sufficient"] and not evidences:
+        return Verdict(False, f"{model.name} answered sufficient without evidence")
+    return Verdict(reply["sufficient"], f"judged by {model.name}", gaps, evidences)
 
 
 def expand_by_model(
@@ -187,22 +187,22 @@ def expand_by_model(
     """The model's query expansions; raises Unusable where none says anything new."""
     store, query = ctx.store, ctx.query
     ids = verdict.evidences or tuple(cand.item.id for cand in known)
-    read = load_passages(store, ids[: deep.feedback], as_of=query.as_of)
+    passages = load_passages(store, ids[: deep.feedback], as_of=query.as_of)
     prompt = fill_prompt(
         "expand",
         store.space,
         question=query.text,
-        known="\n".join(passage.text for passage in read) or _EMPTY_PLACEHOLDER,
+        known="\n".join(passage.text for passage in passages) or _EMPTY_PLACEHOLDER,
         gaps="\n".join(verdict.gaps) or _EMPTY_PLACEHOLDER,
         today=query.moment.date(),
     )
-    said = model.complete(prompt, budget=budget)["queries"]
+    proposed = model.complete(prompt, budget=budget)["queries"]
     same = query.text.casefold()
     usable = [
-        Expansion(one["type"], " ".join(one["text"].split()), f"by {model.name}")
-        for one in said
-        if has_substance(one["text"]) and one["text"].strip().casefold() != same
+        Expansion(entry["type"], " ".join(entry["text"].split()), f"by {model.name}")
+        for entry in proposed
+        if has_substance(entry["text"]) and entry["text"].strip().casefold() != same
     ]
-    if said and not usable:
-        raise Unusable(f"{model.name} gave no search that says anything new")
+    if proposed and not usable:
+        raise Unusable(f"{model.name} returned no new search")
     return tuple(dict.fromkeys(usable))[: deep.most]

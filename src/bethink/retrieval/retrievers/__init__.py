@@ -29,8 +29,7 @@ RETRIEVERS: Registry[Any] = Registry(
     group="bethink.retrievers",
 )
 
-# What a channel goes by, by its class, whatever a profile calls it: a reader of answers
-# may ask.
+# What a retriever class matches by, independent of its name in a profile.
 MATCH_KINDS = {
     "Lexical": "words",
     "Keyword": "words",

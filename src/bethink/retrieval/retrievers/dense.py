@@ -36,22 +36,22 @@ class Dense:
     enough: int = 0
     name: str = "dense"
 
-    def begin(self, ctx: Context) -> None:
+    def prefetch(self, ctx: Context) -> None:
         """Start embedding the question while other retrievers search, if that takes long."""
         if not (self.weighted and late_interaction(ctx.embedder)):
             ctx.prefetch_embedding()
 
     def skip(self, found: Mapping[Retriever, Pool], ctx: Context) -> str:
         if self.levels and self._requested_count(ctx) == 0:
-            return f"no {' or '.join(self.levels)} memories were asked for"
+            return f"no {' or '.join(self.levels)} memories were requested"
         return skip_if_filled(found, self.after, self.enough, ctx)
 
     def _requested_count(self, ctx: Context) -> int | None:
         """Number of hits requested for its levels, if the query limits each of them separately."""
-        apart = dict(ctx.query.most)
-        if not apart.keys() >= set(self.levels):
+        limits = dict(ctx.query.most)
+        if not limits.keys() >= set(self.levels):
             return None
-        return sum(apart[level] for level in self.levels)
+        return sum(limits[level] for level in self.levels)
 
     def _search_scope(self, ctx: Context) -> Scope:
         scope = ctx.scope_for_levels(self.levels)
@@ -66,9 +66,9 @@ class Dense:
             raise ModelError("no embedder is configured", remedy="bethink config embedder")
         vector = ctx.weighted_vector() if self.weighted else ctx.embedding().vector
         if not vector.any():
-            ctx.remark("the question has no words the embedder knows")
+            ctx.add_step_note("the question has no words the embedder knows")
             return ()
-        ctx.remark(f"by {ctx.embedder.model}")
+        ctx.add_step_note(f"model {ctx.embedder.model}")
         depth = ctx.candidate_limit(self.depth * self.oversample)
         if self.levels:
             depth = max(depth, self._requested_count(ctx) or 0)

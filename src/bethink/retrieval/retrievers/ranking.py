@@ -15,7 +15,7 @@ def ranked_pool(name: str, found: SearchResult, ctx: Context, *, scale: float = 
     A store returns its matches best first, ties by id; that order is kept.
     """
     if found.note:
-        ctx.remark(found.note)
+        ctx.add_step_note(found.note)
     by = f"channel.{name}"
     pool = []
     for rank, (item, value, why) in enumerate(found.matches, start=1):
@@ -45,4 +45,4 @@ def skip_if_filled(
     limit = enough or query.k + query.offset + len(query.seen)
     if len(ids) < limit:
         return ""
-    return f"{', '.join(after)} filled the limit: {len(ids)} found, {limit} are enough"
+    return f"{', '.join(after)} already found {len(ids)}; {limit} are enough"

@@ -39,7 +39,7 @@ class Temporal:
     def __call__(self, ctx: Context) -> Pool:
         named = periods(ctx)
         for event in (period for period in named if period.event is not None):
-            ctx.remark(event.shown())
+            ctx.add_step_note(event.describe())
         kinds = requested_kinds(ctx.query.text) if asks_only_for_time(ctx) else ()
         matches = self._best_matches(named, self._search_periods(named, ctx.query.filters, ctx))
         if kinds and not ctx.query.filters.kinds:
@@ -47,23 +47,23 @@ class Temporal:
             for key, match in self._best_matches(
                 named, self._search_periods(named, of_kind, ctx)
             ).items():
-                told = f"{match.why}, asked for: {match.item.kind}"
-                matches[key] = match._replace(score=1.0 + match.score, why=told)
-        first = sorted(matches.values(), key=lambda match: (-match.score, match.item.id))
-        return ranked_pool(self.name, SearchResult(tuple(first)), ctx)
+                why = f"{match.why}, requested kind: {match.item.kind}"
+                matches[key] = match._replace(score=1.0 + match.score, why=why)
+        ranked = sorted(matches.values(), key=lambda match: (-match.score, match.item.id))
+        return ranked_pool(self.name, SearchResult(tuple(ranked)), ctx)
 
     def _best_matches(
         self, named: Sequence[Period], found: Sequence[SearchResult]
     ) -> dict[str, Match]:
         """Merge the matches of all periods, each labelled with its period."""
         best: dict[str, Match] = {}
-        for period, one in zip(named, found, strict=True):
-            for match in one.matches:
+        for period, result in zip(named, found, strict=True):
+            for match in result.matches:
                 known = best.get(match.item.id)
                 if known is None or match.score > known.score:
-                    best[match.item.id] = match._replace(why=f"of {period.said}")
-        first = sorted(best.values(), key=lambda match: (-match.score, match.item.id))
-        return {match.item.id: match for match in first[: self.depth]}
+                    best[match.item.id] = match._replace(why=f"within {period.said}")
+        ranked = sorted(best.values(), key=lambda match: (-match.score, match.item.id))
+        return {match.item.id: match for match in ranked[: self.depth]}
 
     def _search_periods(
         self, named: Sequence[Period], filters: Filters, ctx: Context
@@ -73,18 +73,22 @@ class Temporal:
         The two kinds of scores cannot be compared, so they are never mixed.
         """
         scopes = [
-            Scope(narrow_to_period(filters, one.start, one.end), ctx.query.moment, ctx.query.as_of)
-            for one in named
+            Scope(
+                narrow_to_period(filters, period.start, period.end),
+                ctx.query.moment,
+                ctx.query.as_of,
+            )
+            for period in named
         ]
         if named and ctx.embedder is not None:
             try:
                 return [self._search_by_vector(scope, ctx, ctx.embedder.model) for scope in scopes]
             except ModelError as error:
-                ctx.remark(f"by time alone: {error.message}")
+                ctx.add_step_note(f"ranked by time only: {error.message}")
         search = ctx.store.search.time
         return [
-            search(one.start, one.end, self.depth, scope)
-            for one, scope in zip(named, scopes, strict=True)
+            search(period.start, period.end, self.depth, scope)
+            for period, scope in zip(named, scopes, strict=True)
         ]
 
     def _search_by_vector(self, scope: Scope, ctx: Context, model: str) -> SearchResult:

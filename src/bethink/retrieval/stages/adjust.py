@@ -72,11 +72,13 @@ class CallerBoost:
 
 
 def _apply_boost(cand: Candidate, boost: Boost, name: str) -> Candidate:
-    told = boost(cand.item)
-    said, why = told if isinstance(told, tuple) else (told, "asked for by the caller")
-    factor = float(said)
+    result = boost(cand.item)
+    value, why = result if isinstance(result, tuple) else (result, "boosted by the caller")
+    factor = float(value)
     if not math.isfinite(factor) or factor < 0:
-        return cand.with_evidence(name, "times", 1.0, "the caller's boost was no usable number")
+        return cand.with_evidence(
+            name, "times", 1.0, "the caller's boost is not a number from 0 up; ignored"
+        )
     return cand if factor == 1.0 else cand.with_evidence(name, "times", factor, str(why))
 
 
@@ -96,21 +98,23 @@ class AnswerTypeBoost:
     name: str = "answer_kind"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        kinds, sorts = expected_answer_types(ctx.query.text), requested_kinds(ctx.query.text)
-        alone = bool(sorts) and asks_only_for_time(ctx) and not asks_about_future(ctx)
-        firmly, top = (self.kind, len(pool)) if alone else (self.weight, self.top)
+        kinds, requested = expected_answer_types(ctx.query.text), requested_kinds(ctx.query.text)
+        only_kind = bool(requested) and asks_only_for_time(ctx) and not asks_about_future(ctx)
+        kind_weight, top = (self.kind, len(pool)) if only_kind else (self.weight, self.top)
 
-        def lean(cand: Candidate) -> Candidate:
+        def adjust(cand: Candidate) -> Candidate:
             kind = answer_type_of(cand.item.text, kinds)
             if kind is not None:
-                cand = cand.with_evidence(self.name, "add", self.weight, f"tells {kind}")
-            if cand.item.kind in sorts:
-                cand = cand.with_evidence(self.name, "add", firmly, f"asked for: {cand.item.kind}")
+                cand = cand.with_evidence(self.name, "add", self.weight, f"states {kind}")
+            if cand.item.kind in requested:
+                cand = cand.with_evidence(
+                    self.name, "add", kind_weight, f"requested kind: {cand.item.kind}"
+                )
             if cand.item.text.rstrip().endswith("?"):
-                cand = cand.with_evidence(self.name, "add", self.asking, "asks rather than tells")
+                cand = cand.with_evidence(self.name, "add", self.asking, "is a question")
             return cand
 
-        return sort_by_score([*map(lean, pool[:top]), *pool[top:]])
+        return sort_by_score([*map(adjust, pool[:top]), *pool[top:]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +137,12 @@ class SpeakerBoost:
         return ""
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        meant = speakers_named(pool, ctx)[: None if self.every else 1]
-        if not meant and (side := _chat_role(ctx.query.text)):
-            meant = (side,)
-        if not meant:
+        speakers = speakers_named(pool, ctx)[: None if self.every else 1]
+        if not speakers and (role := _chat_role(ctx.query.text)):
+            speakers = (role,)
+        if not speakers:
             return pool
-        folded = {name.casefold() for name in meant}
+        folded = {name.casefold() for name in speakers}
         return sort_by_score(
             cand.with_evidence(self.name, "add", self.weight, f"said by {cand.item.speaker}")
             if cand.item.speaker and cand.item.speaker.casefold() in folded
@@ -160,8 +164,8 @@ def speakers_of(pool: Pool) -> dict[str, str]:
 def speakers_named(pool: Pool, ctx: Context) -> tuple[str, ...]:
     """Return the speakers that the question names, in its order."""
     speakers = speakers_of(pool)
-    asked = (word.shown.casefold() for word in ctx.words())
-    return tuple(dict.fromkeys(speakers[word] for word in asked if word in speakers))
+    question_words = (word.shown.casefold() for word in ctx.words())
+    return tuple(dict.fromkeys(speakers[word] for word in question_words if word in speakers))
 
 
 def names_of(speaker: str) -> set[str]:
@@ -197,24 +201,24 @@ class PeriodBoost:
         named = periods(ctx)
         if not named:
             return pool
-        for when in named:
-            ctx.remark(when.shown())
+        for period in named:
+            ctx.add_step_note(period.describe())
 
-        def lean(cand: Candidate) -> Candidate:
-            near = max(
+        def adjust(cand: Candidate) -> Candidate:
+            proximity = max(
                 time_proximity(
-                    cand.item, when, before_days=self.before_days, after_days=self.after_days
+                    cand.item, period, before_days=self.before_days, after_days=self.after_days
                 )
-                * when.confidence
-                for when in named
+                * period.confidence
+                for period in named
             )
-            if near < 0.01:
+            if proximity < 0.01:
                 return cand
             return cand.with_evidence(
-                self.name, "add", self.weight * near, f"{near:.0%} in that time"
+                self.name, "add", self.weight * proximity, f"{proximity:.0%} within the named time"
             )
 
-        return sort_by_score(lean(cand) for cand in pool)
+        return sort_by_score(adjust(cand) for cand in pool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,11 +230,11 @@ class LengthPenalty:
     name: str = "length"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        def lean(cand: Candidate) -> Candidate:
-            over = cand.item.tokens / self.tokens
-            if over <= 1:
+        def adjust(cand: Candidate) -> Candidate:
+            ratio = cand.item.tokens / self.tokens
+            if ratio <= 1:
                 return cand
             why = f"{cand.item.tokens} tokens long"
-            return cand.with_evidence(self.name, "add", -self.weight * math.log(over), why)
+            return cand.with_evidence(self.name, "add", -self.weight * math.log(ratio), why)
 
-        return sort_by_score(lean(cand) for cand in pool)
+        return sort_by_score(adjust(cand) for cand in pool)

@@ -36,11 +36,11 @@ class Budget:
         spent = 0
         kept: list[Candidate] = []
         for cand in _limit_counts(exclude_seen(pool, query)[query.offset :], query):
-            price = token_cost(cand.item)
-            if kept and spent + price > query.max_tokens:
+            cost = token_cost(cand.item)
+            if kept and spent + cost > query.max_tokens:
                 break
             kept.append(cand)
-            spent += price
+            spent += cost
         return tuple(kept)
 
 
@@ -48,18 +48,18 @@ def _limit_counts(pool: Pool, query: Query) -> Pool:
     """Keep at most k, and of separately counted levels at most their own number."""
     if not query.most:
         return pool[: query.k]
-    apart = dict(query.most)
-    left = dict(apart)
-    others = query.k
+    limits = dict(query.most)
+    remaining = dict(limits)
+    unlimited_remaining = query.k
     kept = []
     for cand in pool:
         level = cand.item.level
-        if level in apart:
-            left[level] -= 1
-            fits = left[level] >= 0
+        if level in limits:
+            remaining[level] -= 1
+            fits = remaining[level] >= 0
         else:
-            others -= 1
-            fits = others >= 0
+            unlimited_remaining -= 1
+            fits = unlimited_remaining >= 0
         if fits:
             kept.append(cand)
     return tuple(kept)
@@ -170,7 +170,7 @@ class Track:
         if not hits and fading is None:
             return
         ctx.store.activity.note_use([hit.item.id for hit in hits], ctx.query.now, fading=fading)
-        # What was worked out for a moment in the past is nobody's momentum now.
+        # Momentum computed for a past moment must not be stored as the current one.
         fresh = (
             recomputed_momenta((hit.item for hit in hits), ctx) if ctx.query.as_of is None else {}
         )

@@ -18,7 +18,7 @@ from bethink.retrieval.stages.late_interaction import (
     turn_order,
 )
 
-# Likeness below this is chance: most words of a language are a little like each other.
+# Similarity below this is chance: most words of a language are slightly similar.
 CHANCE_SIMILARITY = 0.4
 
 Contribution = tuple[float, str, str | None]
@@ -57,21 +57,21 @@ class Conversation:
     name: str = "conversation"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        talk = _conversation_context(pool, ctx)
-        return sort_by_score(self._score_turn(cand, talk) for cand in pool)
+        context = _conversation_context(pool, ctx)
+        return sort_by_score(self._score_turn(cand, context) for cand in pool)
 
     def _score_turn(self, cand: Candidate, context: ConversationContext) -> Candidate:
         item = cand.item
         if item.session is None:
-            worth = context.own[item.id]
-            why = f"in no conversation, worth {worth:.2f} by itself"
-            return cand.with_evidence(self.name, "add", self.opening + self.session * worth, why)
+            own = context.own[item.id]
+            why = "not part of a conversation; its own score counts fully"
+            return cand.with_evidence(self.name, "add", self.opening + self.session * own, why)
         score = cand.score
         reasons = list(cand.evidence)
         for value, why, via in (
             *self._from_before(item, context),
             *self._from_after(item, context),
-            (self.session * context.best[item.session], "the best of its conversation", None),
+            (self.session * context.best[item.session], "best score in its conversation", None),
         ):
             if value > 0:
                 score += value
@@ -79,28 +79,28 @@ class Conversation:
         return Candidate(item, score, tuple(reasons))
 
     def _from_before(self, item: Item, context: ConversationContext) -> list[Contribution]:
-        near = context.turns.before.get(item.id)
-        if near is None:
-            return [(self.opening, "stands at the beginning", None)]
-        if not _is_other_speaker(item, context.items.get(near)):
+        previous = context.turns.before.get(item.id)
+        if previous is None:
+            return [(self.opening, "first turn of its conversation", None)]
+        if not _is_other_speaker(item, context.items.get(previous)):
             return []
-        asks = context.items[near].text.rstrip().endswith("?")
-        lent = (self.before + self.reply if asks else self.before) * context.own[near]
-        supplied = self.supplied * _supplied_share(item.id, near, context)
+        is_question = context.items[previous].text.rstrip().endswith("?")
+        share = (self.before + self.reply if is_question else self.before) * context.own[previous]
+        supplied = self.supplied * _supplied_share(item.id, previous, context)
         return [
-            (lent, "answers" if asks else "said after", near),
-            (supplied, "completed by", near),
-            self._from_two_steps(context.turns.before.get(near), context),
+            (share, "answers" if is_question else "said after", previous),
+            (supplied, "completed by", previous),
+            self._from_two_steps(context.turns.before.get(previous), context),
         ]
 
     def _from_after(self, item: Item, context: ConversationContext) -> list[Contribution]:
-        near = context.turns.after.get(item.id)
-        if near is None or not _is_other_speaker(item, context.items.get(near)):
+        following = context.turns.after.get(item.id)
+        if following is None or not _is_other_speaker(item, context.items.get(following)):
             return []
-        lent = self.after * context.own[near]
+        share = self.after * context.own[following]
         return [
-            (lent, "said before", near),
-            self._from_two_steps(context.turns.after.get(near), context),
+            (share, "said before", following),
+            self._from_two_steps(context.turns.after.get(following), context),
         ]
 
     def _from_two_steps(self, turn: str | None, context: ConversationContext) -> Contribution:
@@ -110,14 +110,14 @@ class Conversation:
 def _conversation_context(pool: Pool, ctx: Context) -> ConversationContext:
     close = similarity_features(pool, ctx)
     own = _own_scores(pool, close)
-    spoken = [cand.item.id for cand in pool if cand.item.session is not None]
+    turn_ids = [cand.item.id for cand in pool if cand.item.session is not None]
     best: dict[str, float] = {}
     for cand in pool:
         if (session := cand.item.session) is not None:
             best[session] = max(best.get(session, 0.0), own[cand.item.id])
     items = {cand.item.id: cand.item for cand in pool}
     weights = question_tokens(ctx).weights
-    return ConversationContext(items, own, close, turn_order(spoken, ctx), best, weights)
+    return ConversationContext(items, own, close, turn_order(turn_ids, ctx), best, weights)
 
 
 def _own_scores(pool: Pool, close: Mapping[str, SimilarityFeatures]) -> dict[str, float]:
@@ -128,10 +128,10 @@ def _own_scores(pool: Pool, close: Mapping[str, SimilarityFeatures]) -> dict[str
         for cand in pool
         if (reason := cand.reason("channel.lexical")) is not None
     }
-    most = max(shared.values(), default=0.0)
+    max_shared = max(shared.values(), default=0.0)
     return {
         key: (
-            share_of_best(shared.get(key, 0.0), most)
+            share_of_best(shared.get(key, 0.0), max_shared)
             + share_of_best(close[key].cosine, peaks.cosine)
             + share_of_best(close[key].interaction, peaks.interaction)
         )

@@ -43,20 +43,22 @@ class Collapse:
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         kept: list[Candidate] = []
-        said: list[ComparedText] = []
+        texts: list[ComparedText] = []
         for cand in pool[: self.top]:
             own = ComparedText(cand.item, word_set(cand.item.text))
-            twin = next((at for at, other in enumerate(said) if self._is_same(own, other)), None)
+            twin = next(
+                (number for number, other in enumerate(texts) if self._is_same(own, other)), None
+            )
             if twin is None:
                 kept.append(cand)
-                said.append(own)
+                texts.append(own)
             else:
-                reason = Evidence(self.name, "seen", 1.0, "also said by", cand.item.id)
+                reason = Evidence(self.name, "seen", 1.0, "near-duplicate collapsed:", cand.item.id)
                 first = kept[twin]
                 kept[twin] = first._replace(evidence=(*first.evidence, reason))
         dropped = min(len(pool), self.top) - len(kept)
         if dropped:
-            ctx.remark(f"{dropped} near-duplicates collapsed")
+            ctx.add_step_note(f"{dropped} near-duplicates collapsed")
         return (*kept, *pool[self.top :])
 
     def _is_same(self, one: ComparedText, other: ComparedText) -> bool:
@@ -86,5 +88,5 @@ def _facts_differ(one: ComparedText, other: ComparedText) -> bool:
     return one.words_in_order(shared) != other.words_in_order(shared)
 
 
-# Told twice a fact is one fact; what happened twice happened twice.
+# A fact stated twice is one fact; an event of the same text may have happened twice.
 _EVENT_KINDS = frozenset(("event", "episode", "outcome"))

@@ -25,15 +25,14 @@ from bethink.retrieval.query_analysis import (
 )
 from bethink.retrieval.stages.late_interaction import question_tokens, similarity_features
 
-# So many common English words make a question English: elsewhere capitals say other
-# things than that a word is a name.
+# Fewer common English words: not English, where capitals may not mark a name.
 _MIN_ENGLISH_WORDS = 2
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;\n])[^\w.!?:;\n]*([^\W_]+)")
-# So many of its names must be known where nothing but words speaks for an answer.
+# Without vectors, an answer needs a smaller share of unknown names than this.
 _MAX_UNKNOWN_NAMES = 0.5
-# Where the scale begins of the embedder that the numbers below were measured with.
+# Similarity of unrelated texts under the embedder the defaults were measured with.
 _DEFAULT_BASELINE = 0.014
-# By whom a memory was found for the words it shares with the question.
+# Evidence of the retriever that matches words.
 _LEXICAL_EVIDENCE = "channel.lexical"
 
 
@@ -51,7 +50,7 @@ class Threshold:
         floor = max(self.min_score, self.min_share * pool[0].score)
         kept = tuple(cand for cand in pool if cand.score >= floor)
         if len(kept) < len(pool):
-            ctx.remark(f"{len(pool) - len(kept)} below {floor:.4f}")
+            ctx.add_step_note(f"{len(pool) - len(kept)} scored below {floor:.4f}")
         return kept
 
 
@@ -65,19 +64,20 @@ class UnknownNames(NamedTuple):
 class AnswerConfidence(NamedTuple):
     """Confidence that an answer exists, by component."""
 
-    alike: float
-    shared: float
+    similarity: float
+    shared_words: float
     lead: float
     doubt: float
 
     @property
-    def sum(self) -> float:
-        return self.alike + self.shared + self.lead - self.doubt
+    def total(self) -> float:
+        return self.similarity + self.shared_words + self.lead - self.doubt
 
     def __str__(self) -> str:
         """Format the total and its components."""
-        parts = f"{self.alike:.2f} alike, {self.shared:.2f} for shared words, {self.lead:.2f} ahead"
-        return f"{self.sum:.2f} ({parts} of the rest, less {self.doubt:.2f} for strange words)"
+        words = f"shared words {self.shared_words:.2f}"
+        parts = f"similarity {self.similarity:.2f}, {words}, lead {self.lead:.2f}"
+        return f"{self.total:.2f} ({parts}, minus {self.doubt:.2f} for unknown words)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,57 +114,60 @@ class Abstain:
         if not pool:
             return pool
         if asks_only_for_time(ctx):
-            ctx.remark("the question names a time and nothing else")
-            then = tuple(
+            ctx.add_step_note("the question names a time and nothing else")
+            matching = tuple(
                 cand
                 for cand in pool
                 if _is_of_named_time(cand, ctx) or _mentions_named_time(cand, ctx)
             )
-            return pool if asks_about_future(ctx) and self._has_answer(pool, ctx) else then
+            return pool if asks_about_future(ctx) and self._has_answer(pool, ctx) else matching
         return pool if self._has_answer(pool, ctx) else ()
 
     def _has_answer(self, pool: Pool, ctx: Context) -> bool:
         if self._is_confident(pool, ctx):
             return True
         if any(coverage(cand, ctx) == 1.0 for cand in pool[: self.top]):
-            ctx.remark("but a memory holds every telling word of the question")
+            ctx.add_step_note("but one memory contains every content term of the question")
             return True
         return False
 
     def _is_confident(self, pool: Pool, ctx: Context) -> bool:
         best = pool[: self.top]
-        strangers = unknown_names(ctx)
-        if strangers.shown:
-            ctx.remark(f"never heard of {', '.join(strangers.shown)}")
+        unknown = unknown_names(ctx)
+        if unknown.shown:
+            ctx.add_step_note(f"no memory mentions {', '.join(unknown.shown)}")
         close = similarity_features(best, ctx)
         if all(close[cand.item.id].vector is None for cand in best):
             covered = max(coverage(cand, ctx) for cand in best)
-            ctx.remark(f"{covered:.0%} of the question's words; {self.min_coverage:.0%} needed")
-            return covered >= self.min_coverage and strangers.share < _MAX_UNKNOWN_NAMES
-        confidence = self._confidence(pool, strangers, ctx)
-        ctx.remark(f"confidence {confidence}; {self.min_confidence:.2f} needed")
-        return confidence.sum >= self.min_confidence
+            ctx.add_step_note(
+                f"{covered:.0%} of the question's terms matched; {self.min_coverage:.0%} needed"
+            )
+            return covered >= self.min_coverage and unknown.share < _MAX_UNKNOWN_NAMES
+        confidence = self._confidence(pool, unknown, ctx)
+        ctx.add_step_note(f"confidence {confidence}; {self.min_confidence:.2f} needed")
+        return confidence.total >= self.min_confidence
 
-    def _confidence(self, pool: Pool, strangers: UnknownNames, ctx: Context) -> AnswerConfidence:
+    def _confidence(self, pool: Pool, unknown: UnknownNames, ctx: Context) -> AnswerConfidence:
         crowd = pool[: self.crowd]
         words = (cand.reason(_LEXICAL_EVIDENCE) for cand in crowd)
         shared = max((reason.value for reason in words if reason is not None), default=0.0)
         return AnswerConfidence(
-            alike=self._similarity(pool[: self.top], ctx),
-            shared=self.shared * shared,
+            similarity=self._similarity(pool[: self.top], ctx),
+            shared_words=self.shared * shared,
             lead=self.lead * self._mean_lead(crowd),
-            doubt=self._doubt(strangers, ctx),
+            doubt=self._doubt(unknown, ctx),
         )
 
     def _similarity(self, best: Pool, ctx: Context) -> float:
         close = [similarity_features(best, ctx)[cand.item.id] for cand in best]
         plain = ctx.embedding().vector
         whole = max(
-            (float(one.vector @ plain) for one in close if one.vector is not None), default=0.0
+            (float(features.vector @ plain) for features in close if features.vector is not None),
+            default=0.0,
         )
-        # An embedder that knows no sentences takes a memory for one.
+        # Without sentence vectors the whole memory counts as one sentence.
         by_sentence = question_tokens(ctx).matrix is not None
-        sentence = max(one.sentence for one in close) if by_sentence else whole
+        sentence = max(features.sentence for features in close) if by_sentence else whole
         return _normalised_similarity(whole, sentence, self.sentence, ctx)
 
     def _mean_lead(self, crowd: Pool) -> float:
@@ -172,11 +175,11 @@ class Abstain:
         missing = max(0, self.top - len(crowd))
         return (behind + self.usual_lead * missing) / (len(crowd) + missing)
 
-    def _doubt(self, strangers: UnknownNames, ctx: Context) -> float:
-        # "Last Tuesday" is understood, whether or not a memory says so.
+    def _doubt(self, unknown_named: UnknownNames, ctx: Context) -> float:
+        # "Last Tuesday" is understood, whether or not a memory contains it.
         unknown = 0.0 if is_advice_request(ctx.query.text) else unknown_weight(ctx, time_terms(ctx))
         words = min(self.strange_word * unknown, self.most_strange)
-        return words + self.strange_names * strangers.share
+        return words + self.strange_names * unknown_named.share
 
 
 def _is_of_named_time(cand: Candidate, ctx: Context) -> bool:
@@ -207,7 +210,7 @@ def _similarity_baseline(ctx: Context) -> float:
     try:
         return embedder.unrelated if isinstance(embedder, CalibratedEmbedder) else _DEFAULT_BASELINE
     except ModelError as error:
-        ctx.remark(f"judged as by the default embedder: {error.message}")
+        ctx.add_step_note(f"default embedder's baseline used: {error.message}")
         return _DEFAULT_BASELINE
 
 
@@ -216,17 +219,17 @@ def coverage(cand: Candidate, ctx: Context) -> float:
 
     A memory of the time that the question names need not mention that time.
     """
-    asked = content_terms(ctx)
+    terms = content_terms(ctx)
     if _is_of_named_time(cand, ctx):
         times = time_terms(ctx)
-        asked = tuple(one for one in asked if not times.issuperset(one.word.terms))
-    total = sum(telling.weight for telling in asked)
+        terms = tuple(term for term in terms if not times.issuperset(term.word.terms))
+    total = sum(term.weight for term in terms)
     spoken = f"{cand.item.speaker} {cand.item.text}" if cand.item.speaker else cand.item.text
-    there = set(ctx.store.search.terms(spoken))
-    held = [telling for telling in asked if there.issuperset(telling.word.terms)]
-    if len(held) == len(asked):
-        return 1.0 if asked else 0.0
-    return sum(telling.weight for telling in held) / total if total else 0.0
+    present = set(ctx.store.search.terms(spoken))
+    matched = [term for term in terms if present.issuperset(term.word.terms)]
+    if len(matched) == len(terms):
+        return 1.0 if terms else 0.0
+    return sum(term.weight for term in matched) / total if total else 0.0
 
 
 def unknown_names(ctx: Context) -> UnknownNames:
@@ -250,5 +253,5 @@ def unknown_names(ctx: Context) -> UnknownNames:
         and word.shown.casefold() not in CALENDAR_NAMES
         and word.shown not in beginning
     ]
-    strange = tuple(word.shown for word in names if not all(map(known.get, word.terms)))
-    return UnknownNames(strange, len(strange) / len(names)) if strange else UnknownNames()
+    unknown = tuple(word.shown for word in names if not all(map(known.get, word.terms)))
+    return UnknownNames(unknown, len(unknown) / len(names)) if unknown else UnknownNames()

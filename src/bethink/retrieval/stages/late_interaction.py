@@ -30,7 +30,7 @@ class TurnOrder:
 
     def neighbours(self, turn: str) -> list[str]:
         """Return the turns right before and right after one."""
-        return [near for near in (self.before.get(turn), self.after.get(turn)) if near]
+        return [turn_id for turn_id in (self.before.get(turn), self.after.get(turn)) if turn_id]
 
 
 _known_turns: PerRecall[TurnOrder] = PerRecall(lambda _: TurnOrder())
@@ -92,11 +92,11 @@ def question_tokens(ctx: Context) -> QuestionTokens:
 
 def max_features(features: Iterable[SimilarityFeatures]) -> SimilarityFeatures:
     """Return the maximum of each feature, to normalise the others by."""
-    read = list(features) or [NO_FEATURES]
+    values = list(features) or [NO_FEATURES]
     return SimilarityFeatures(
-        max(one.cosine for one in read),
-        max(one.interaction for one in read),
-        max(one.sentence for one in read),
+        max(one.cosine for one in values),
+        max(one.interaction for one in values),
+        max(one.sentence for one in values),
     )
 
 
@@ -106,23 +106,23 @@ def share_of_best(value: float, peak: float) -> float:
 
 
 def _compute_features(items: Sequence[Item], ctx: Context) -> dict[str, SimilarityFeatures]:
-    close = dict.fromkeys((item.id for item in items), NO_FEATURES)
+    features = dict.fromkeys((item.id for item in items), NO_FEATURES)
     if ctx.embedder is None:
-        return close
+        return features
     try:
-        # A server that is down may fail as soon as it is asked for its model.
+        # A server that is down may fail as soon as its model is read.
         stored = ctx.store.vectors.embeddings(
-            list(close), ctx.embedder.model, as_of=ctx.query.as_of
+            list(features), ctx.embedder.model, as_of=ctx.query.as_of
         )
         vector = ctx.weighted_vector() if stored else None
     except ModelError as error:
-        # Without a vector of the question nothing can be read, and words must do.
-        ctx.remark(f"not read closely: {error.message}")
-        return close
+        # Without a vector of the question only word matches are left.
+        ctx.add_step_note(f"no similarity features: {error.message}")
+        return features
     if vector is not None:
         cosines = [float(one.vector @ vector) for one in stored.values()]
-        close.update(_late_interaction_features(stored, cosines, ctx))
-    return close
+        features.update(_late_interaction_features(stored, cosines, ctx))
+    return features
 
 
 def _late_interaction_features(
@@ -138,10 +138,16 @@ def _late_interaction_features(
     payloads = [embedding.tokens for embedding in stored.values()]
     sentences = embedder.best_sentences(ctx.weighted_vector(), payloads).tolist()
     matches = embedder.best_matches(matrix, payloads)
-    read, rows = (matches @ weights).tolist(), matches.tolist()
+    interactions, rows = (matches @ weights).tolist(), matches.tolist()
     return {
-        key: SimilarityFeatures(cosines[at], read[at], sentences[at], tuple(rows[at]), one.vector)
-        for at, (key, one) in enumerate(stored.items())
+        key: SimilarityFeatures(
+            cosines[number],
+            interactions[number],
+            sentences[number],
+            tuple(rows[number]),
+            one.vector,
+        )
+        for number, (key, one) in enumerate(stored.items())
     }
 
 
@@ -149,12 +155,12 @@ def _weigh_question_tokens(ctx: Context) -> QuestionTokens:
     embedder = late_interaction(ctx.embedder)
     if embedder is None:
         return QuestionTokens((), None)
-    asked = {telling.word.shown: telling.weight for telling in content_terms(ctx)}
-    owners, matrix = embedder.word_tokens(list(asked), ctx.query.text)
+    weights = {term.word.shown: term.weight for term in content_terms(ctx)}
+    owners, matrix = embedder.word_tokens(list(weights), ctx.query.text)
     if not owners:
         return QuestionTokens((), None)
-    total = sum(asked[owner] for owner in owners) or 1.0
-    return QuestionTokens(tuple(asked[owner] / total for owner in owners), matrix)
+    total = sum(weights[owner] for owner in owners) or 1.0
+    return QuestionTokens(tuple(weights[owner] / total for owner in owners), matrix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,16 +176,18 @@ class NeighbourExpansion:
     name: str = "beside"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        edge = {cand.item.id for cand in pool[: self.seeds] if cand.item.session is not None}
+        frontier = {cand.item.id for cand in pool[: self.seeds] if cand.item.session is not None}
         known = {cand.item.id for cand in pool}
-        reached = set(edge)
+        reached = set(frontier)
         for _ in range(self.steps):
-            turns = turn_order(edge, ctx)
-            edge = {near for turn in edge for near in turns.neighbours(turn)} - reached
-            reached |= edge
+            turns = turn_order(frontier, ctx)
+            frontier = {
+                neighbour for turn in frontier for neighbour in turns.neighbours(turn)
+            } - reached
+            reached |= frontier
         fetched = ctx.get(reached - known)
-        brought = [item for item in fetched.values() if rejection_reason(item, ctx.scope) is None]
-        return sort_by_score([*pool, *(Candidate(item) for item in brought)])
+        added = [item for item in fetched.values() if rejection_reason(item, ctx.scope) is None]
+        return sort_by_score([*pool, *(Candidate(item) for item in added)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +224,9 @@ class LateInteractionScoring:
             added = weight * share_of_best(value, peak)
             if added:
                 score += added
-                reasons.append(Evidence(f"{self.name}.{part}", "add", added, f"{value:.2f} alike"))
+                reasons.append(
+                    Evidence(f"{self.name}.{part}", "add", added, f"similarity {value:.2f}")
+                )
         return Candidate(cand.item, score, tuple(reasons))
 
 

@@ -10,7 +10,7 @@ from bethink.errors import ModelError
 from bethink.model import Candidate, Item, Pool, sort_by_score
 from bethink.retrieval.context import Context
 
-# How much the first three and the first ten keep of what earlier steps found, and the rest.
+# Weight of the earlier score: up to rank 3, up to rank 10, and below.
 _KEEP_BY_RANK = ((3, 0.75), (10, 0.60))
 _KEEP_REST = 0.40
 
@@ -45,17 +45,19 @@ class Rerank:
         if len(scores) != len(best):
             raise ModelError(f"the reranker gave {len(scores)} scores for {len(best)} memories")
         unit = 1 / best[0].score if self.scale == "max" and best[0].score > 0 else 1.0
-        read = [
+        reranked = [
             self._blend_scores(cand, self._keep_share(rank), unit, _clamp_score(float(score)))
             for rank, (cand, score) in enumerate(zip(best, scores, strict=True), 1)
         ]
         kept = self._keep_share(self.top + 1)
         rest = [cand.with_evidence(self.name, "times", kept * unit) for cand in pool[self.top :]]
-        return sort_by_score([*read, *rest])
+        return sort_by_score([*reranked, *rest])
 
     def _blend_scores(self, cand: Candidate, keep: float, unit: float, score: float) -> Candidate:
-        cand = cand.with_evidence(self.name, "times", keep * unit, "share of earlier steps")
-        return cand.with_evidence(self.name, "add", (1 - keep) * score, f"reads {score:.2f}")
+        cand = cand.with_evidence(self.name, "times", keep * unit, "weight of the earlier score")
+        return cand.with_evidence(
+            self.name, "add", (1 - keep) * score, f"reranker score {score:.2f}"
+        )
 
     def _keep_share(self, rank: int) -> float:
         if not self.keep_by_rank:

@@ -112,19 +112,19 @@ class Edges:
     def __call__(self, ctx: Context) -> Pool:
         known = ctx.find_entities()
         if not known:
-            ctx.remark("the question names no entity")
+            ctx.add_step_note("the question names no entity")
             return ()
-        ctx.remark(f"named: {', '.join(entity.name for entity in known)}")
+        ctx.add_step_note(f"entities named: {', '.join(entity.name for entity in known)}")
         if ctx.query.filters.bands:
-            ctx.remark("an edge has no band: nobody counts its use")
+            ctx.add_step_note("the filter on heat bands excludes edges")
             return ()
         names = {entity.id: entity.name for entity in known}
-        ways = self._paths_between(known, ctx) if len(known) > 1 else []
-        ways = ways or self._newest_edges(known[: self.limit], ctx)
+        paths = self._paths_between(known, ctx) if len(known) > 1 else []
+        paths = paths or self._newest_edges(known[: self.limit], ctx)
         best: dict[str, Match] = {}
-        for match in _path_matches(ways, names, ctx):
-            held = best.get(match.item.id)
-            if held is None or match.score > held.score:
+        for match in _path_matches(paths, names, ctx):
+            known_match = best.get(match.item.id)
+            if known_match is None or match.score > known_match.score:
                 best[match.item.id] = match
         matches = sorted(best.values(), key=lambda match: (-match.score, match.item.id))
         return ranked_pool(self.name, SearchResult(tuple(matches[: self.depth])), ctx)
@@ -133,7 +133,7 @@ class Edges:
         """Find paths of one or two edges between every two of the entities."""
         ids = [entity.id for entity in known]
         edges = ctx.store.graph.edges(ids, MAX_EDGES_READ, ctx.query.moment)
-        ways: list[_ScoredPath] = []
+        paths: list[_ScoredPath] = []
         for one, other in combinations(ids, 2):
             direct = [link for link in edges[one] if other in _link_ends(link)]
             found = [_ScoredPath((link,), self.one_hop) for link in direct]
@@ -144,8 +144,8 @@ class Edges:
                 for link in edges[one]
                 if (middle := _other_end(link, one)) in beyond and middle not in (one, other)
             ]
-            ways += found
-        return ways
+            paths += found
+        return paths
 
     def _co_mentions(self, ids: Sequence[str], ctx: Context) -> list[_ScoredPath]:
         """Return memories that mention all of these, as edges between the first two."""
@@ -161,41 +161,41 @@ class Edges:
         """Return each entity's newest edges; without any, edges from co-mentioning memories."""
         ids = [entity.id for entity in known]
         edges = ctx.store.graph.edges(ids, self.each, ctx.query.moment)
-        ways = [_ScoredPath((link,), self.one_hop) for entity in ids for link in edges[entity]]
+        paths = [_ScoredPath((link,), self.one_hop) for entity in ids for link in edges[entity]]
         for entity, items in ctx.store.search.mentioning(ids, self.each, ctx.scope).items():
             for item in items if not edges[entity] else ():
                 others = [other for other in item.entities if other != entity]
                 if others:
                     ends = (Node("entity", entity), Node("entity", others[0]))
                     link = Link(*ends, CO_MENTION, context=item.id)
-                    ways.append(_ScoredPath((link,), self.one_hop))
-        return ways
+                    paths.append(_ScoredPath((link,), self.one_hop))
+        return paths
 
 
 def _path_matches(
-    ways: Sequence[_ScoredPath], names: Mapping[str, str], ctx: Context
+    paths: Sequence[_ScoredPath], names: Mapping[str, str], ctx: Context
 ) -> Iterable[Match]:
     """Yield the hits of the paths: the memories behind them, or the paths as text."""
-    links = [link for way in ways for link in way.path]
+    links = [link for scored in paths for link in scored.path]
     memories = ctx.get(_origin_ids(links))
     later = (
         set()
         if ctx.query.as_of is None
         else _stored_later(_origin_ids(links) - memories.keys(), ctx)
     )
-    for path, score in ways:
+    for path, score in paths:
         if any(later & {link.context, link.source} for link in path):
             continue
         origins = [_origin_item(link, memories) for link in path]
         if any(item is not None and rejection_reason(item, ctx.scope) for item in origins):
             continue
-        told = describe_path(path, names)
-        behind = [item for item in origins if item is not None]
-        if not behind:
-            made = path_item(path, names)
-            behind = [made] if rejection_reason(made, ctx.scope) is None else []
-        for item in behind:
-            yield Match(item, score, told)
+        description = describe_path(path, names)
+        items = [item for item in origins if item is not None]
+        if not items:
+            path_only = path_item(path, names)
+            items = [path_only] if rejection_reason(path_only, ctx.scope) is None else []
+        for item in items:
+            yield Match(item, score, description)
 
 
 def _origin_ids(links: Iterable[Link]) -> set[str]:
@@ -277,7 +277,7 @@ def path_id(path: Path) -> str:
 
 MAX_PARAGRAPHS = 2_000  # paragraphs
 _DAY = timedelta(days=1)
-# How a note that maintenance wrote names the memory a line tells of.
+# How a note written by maintenance cites the memory of a line.
 _ITEM_ID = re.compile(r"\(([A-Za-z0-9_.:-]{1,64})\)$", re.MULTILINE)
 
 
@@ -299,25 +299,25 @@ class NotesRetriever:
 
     def __call__(self, ctx: Context) -> Pool:
         if ctx.notes is None:
-            ctx.remark("there is no folder of notes")
+            ctx.add_step_note("there is no notes folder")
             return ()
         if ctx.query.filters.bands:
-            ctx.remark("a note has no band: nobody counts its use")
+            ctx.add_step_note("the filter on heat bands excludes notes")
             return ()
-        words = [telling.word for telling in content_terms(ctx)]
+        words = [content_term.word for content_term in content_terms(ctx)]
         best: dict[str, Match] = {}
         for item in _iter_paragraphs(ctx) if words else ():
             content = fold(item.text)
-            held = _matching_words(words, item, ctx) if content not in best else ()
+            matched = _matching_words(words, item, ctx) if content not in best else ()
             if (
-                held
+                matched
                 and rejection_reason(item, ctx.scope) is None
                 and not _cites_hidden_memory(item, ctx)
             ):
-                best[content] = Match(item, self.score, f"holds {', '.join(held)}")
+                best[content] = Match(item, self.score, f"contains {', '.join(matched)}")
                 if len(best) >= self.depth:
                     break
-        # All score alike, and equal scores stand by id everywhere.
+        # All have the same score, and equal scores are ordered by id.
         matches = sorted(best.values(), key=lambda match: match.item.id)
         return ranked_pool(self.name, SearchResult(tuple(matches)), ctx)
 
@@ -328,20 +328,22 @@ def _cites_hidden_memory(item: Item, ctx: Context) -> bool:
     It may have been superseded, forgotten or ended since the note was written, or be
     hidden from the caller.
     """
-    named = _ITEM_ID.findall(item.text)
-    if not named:
+    cited = _ITEM_ID.findall(item.text)
+    if not cited:
         return False
-    asked, as_of = ctx.query.filters, ctx.scope.as_of
+    requested, as_of = ctx.query.filters, ctx.scope.as_of
     filters = Filters(
-        max_classification=asked.max_classification,
-        min_trust=asked.min_trust,
-        # What stood at that moment may have been superseded since.
-        include_superseded=asked.include_superseded or as_of is not None,
-        include_expired=asked.include_expired,
+        max_classification=requested.max_classification,
+        min_trust=requested.min_trust,
+        # A memory active at that moment may have been superseded since.
+        include_superseded=requested.include_superseded or as_of is not None,
+        include_expired=requested.include_expired,
     )
     scope = ctx.scope._replace(filters=filters)
-    sources = ctx.store.items.get(named).values()
-    return any(rejection_reason(one._replace(live_from=None), scope) is not None for one in sources)
+    sources = ctx.store.items.get(cited).values()
+    return any(
+        rejection_reason(source._replace(live_from=None), scope) is not None for source in sources
+    )
 
 
 class _Window(NamedTuple):
@@ -356,7 +358,7 @@ def _iter_paragraphs(ctx: Context) -> Iterator[Item]:
         for item in _read_paragraphs(file, ctx):
             read += 1
             if read > MAX_PARAGRAPHS:
-                ctx.remark(f"the newest {MAX_PARAGRAPHS:,} paragraphs were looked at")
+                ctx.add_step_note(f"the newest {MAX_PARAGRAPHS:,} paragraphs were searched")
                 return
             if not _is_outside_window(item, file, window):
                 yield _clip_to_window(item, window)
@@ -369,11 +371,11 @@ def _note_files(ctx: Context) -> list[tuple[NoteFile, _Window]]:
     found: dict[str, tuple[NoteFile, _Window]] = {}
     for window in _time_windows(ctx):
         for file in notes.files(*window):
-            # What was written later than the moment asked about was not known then.
+            # A note written after `as_of` was not known then.
             late = query.as_of is not None and file.modified > query.as_of
             if not late and file.start <= query.moment:
                 found.setdefault(file.name, (file, window))
-    return sorted(found.values(), key=lambda one: (one[0].start, one[0].name), reverse=True)
+    return sorted(found.values(), key=lambda entry: (entry[0].start, entry[0].name), reverse=True)
 
 
 def _time_windows(ctx: Context) -> list[_Window]:
@@ -389,7 +391,7 @@ def _read_paragraphs(file: NoteFile, ctx: Context) -> Sequence[Item]:
     try:
         return ctx.notes.read(file)
     except Refused as error:
-        ctx.remark(f"left out: {error.message}")
+        ctx.add_step_note(f"skipped: {error.message}")
         return ()
 
 
@@ -416,8 +418,8 @@ def _matching_words(words: Sequence[Word], item: Item, ctx: Context) -> tuple[st
     plain = item.text.casefold() if item.text.isascii() else ""
     if plain and not any(_may_match(word, plain) for word in words):
         return ()
-    there = set(ctx.store.search.terms(item.text))
-    return tuple(word.shown for word in words if there.issuperset(word.terms))
+    present = set(ctx.store.search.terms(item.text))
+    return tuple(word.shown for word in words if present.issuperset(word.terms))
 
 
 def _may_match(word: Word, plain: str) -> bool:

@@ -44,7 +44,7 @@ class PriorityFusion:
                 claim = ((self._rank_of(channel), -value, channel.name), share)
                 items.setdefault(key, cand.item)
                 seen.setdefault(key, []).append(own.as_report())
-                best[key] = min(claim, best.get(key, claim), key=lambda one: one[0])
+                best[key] = min(claim, best.get(key, claim), key=lambda entry: entry[0])
         merged = sort_by_score(
             Candidate(item, best[key][1].value, (*seen[key], best[key][1]))
             for key, item in items.items()
@@ -52,9 +52,9 @@ class PriorityFusion:
         return merged[: ctx.candidate_limit(self.pool)] if self.pool else merged
 
     def _rank_of(self, channel: Retriever) -> int:
-        for place, name in enumerate(self.order):
+        for rank, name in enumerate(self.order):
             if channel.name == name or channel.name.startswith(f"{name}."):
-                return place
+                return rank
         return len(self.order)
 
 
@@ -94,11 +94,13 @@ class Scale:
     name: str = "scale"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        reach = max_bm25_score(ctx) if pool else 0.0
-        if reach <= 0.0:
+        maximum = max_bm25_score(ctx) if pool else 0.0
+        if maximum <= 0.0:
             return pool
-        factor = reach if self.to == "bm25" else 1.0 / reach
-        why = f"{'as' if self.to == 'bm25' else 'as a share of'} BM25, {reach:.2f} at most"
+        factor = maximum if self.to == "bm25" else 1.0 / maximum
+        why = (
+            f"scaled to {'BM25' if self.to == 'bm25' else 'a share of BM25'}, maximum {maximum:.2f}"
+        )
         return adjust_found(
             pool, self.channels, lambda cand: multiply(self.name, cand, factor, why)
         )
@@ -123,9 +125,9 @@ class Emotion:
         strength = abs(cand.item.emotion)
         if not strength:
             return cand
-        felt = math.log1p(strength) if self.curve == "log" else strength
+        scaled = math.log1p(strength) if self.curve == "log" else strength
         return cand.with_evidence(
-            self.name, "add", self.weight * felt, _describe_emotion(cand.item)
+            self.name, "add", self.weight * scaled, _describe_emotion(cand.item)
         )
 
 
@@ -144,8 +146,8 @@ class Recalled:
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         def judge(cand: Candidate) -> Candidate:
             count = cand.item.recalls
-            often = f"{count} time{'s' if count != 1 else ''}"
-            return multiply(self.name, cand, 1.0 + self.weight * count, f"recalled {often}")
+            times = f"{count} time{'s' if count != 1 else ''}"
+            return multiply(self.name, cand, 1.0 + self.weight * count, f"recalled {times}")
 
         return adjust_found(pool, self.channels, judge)
 
@@ -161,7 +163,7 @@ class Relevance:
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         def judge(cand: Candidate) -> Candidate:
             factor = 1.0 + self.weight if cand.item.relevance > 0 else 1.0
-            return multiply(self.name, cand, factor, f"found relevant: {cand.item.relevance:+g}")
+            return multiply(self.name, cand, factor, f"marked relevant: {cand.item.relevance:+g}")
 
         return adjust_found(pool, self.channels, judge)
 
@@ -235,10 +237,10 @@ class Fading:
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         def judge(cand: Candidate) -> Candidate:
             age = age_days(cand.item, ctx)
-            left = max(self.floor, 1.0 - age / self.days)
-            felt = 1.0 + self.emotion * abs(cand.item.emotion)
-            why = describe_age(age) + (f", {_describe_emotion(cand.item)}" if felt != 1.0 else "")
-            return multiply(self.name, cand, left * felt, why)
+            remaining = max(self.floor, 1.0 - age / self.days)
+            boost = 1.0 + self.emotion * abs(cand.item.emotion)
+            why = describe_age(age) + (f", {_describe_emotion(cand.item)}" if boost != 1.0 else "")
+            return multiply(self.name, cand, remaining * boost, why)
 
         return adjust_found(pool, self.channels, judge)
 
@@ -296,9 +298,9 @@ class Moment:
     name: str = "moment"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        around = ctx.query.context
-        hour = ctx.query.moment.hour if around.hour is None else around.hour
-        weekday = ctx.query.moment.weekday() if around.weekday is None else around.weekday
+        situation = ctx.query.context
+        hour = ctx.query.moment.hour if situation.hour is None else situation.hour
+        weekday = ctx.query.moment.weekday() if situation.weekday is None else situation.weekday
 
         def judge(cand: Candidate) -> Candidate:
             when = cand.item.when
@@ -307,7 +309,7 @@ class Moment:
                 cand = cand.with_evidence(self.name, "add", self.hour, f"{part}, like now")
             cand = self._same_day(cand, when, weekday)
             topic = cand.item.topic
-            if self.topic and topic and topic == around.topic != GENERAL:
+            if self.topic and topic and topic == situation.topic != GENERAL:
                 cand = cand.with_evidence(self.name, "add", self.topic, f"topic {topic}")
             return cand
 
@@ -371,8 +373,8 @@ def primary_entity(item: Item) -> str | None:
     The first @reference of its text, else its first known entity, else its first
     capitalised words.
     """
-    if mark := _MENTION.search(item.text):
-        return mark[1].casefold()
+    if mention := _MENTION.search(item.text):
+        return mention[1].casefold()
     if item.entities:
         return item.entities[0].partition(":")[2]
     named = _CAPITALISED.search(item.text)
@@ -407,9 +409,9 @@ class Timelines:
         for item in items:
             topics.setdefault(item.topic or GENERAL, []).append(item)
         lines = [
-            _timeline(f"{entity} in {topic}", together)
-            for topic, together in sorted(topics.items())
-            if len(together) >= self.least
+            _timeline(f"{entity} in {topic}", in_topic)
+            for topic, in_topic in sorted(topics.items())
+            if len(in_topic) >= self.least
         ]
         if len(topics) > 1 and len(items) >= self.least_across:
             lines.append(_timeline(f"{entity} across {', '.join(sorted(topics))}", items))
@@ -418,8 +420,8 @@ class Timelines:
 
 def _timeline(subject: str, items: list[Item]) -> Timeline:
     ordered = sorted(items, key=lambda item: (item.when, item.id))
-    felt = [item.emotion for item in ordered]
-    arc = f" (emotion {' → '.join(f'{one:+g}' for one in felt)})" if any(felt) else ""
+    emotions = [item.emotion for item in ordered]
+    arc = f" (emotion {' → '.join(f'{one:+g}' for one in emotions)})" if any(emotions) else ""
     return Timeline(subject + arc, tuple(item.id for item in ordered))
 
 
@@ -438,7 +440,7 @@ class Interference:
     def __call__(self, hits: Pool, ctx: Context) -> AnswerExtras:
         words = {hit.item.id: self._compared_words(hit.item.text) for hit in hits}
         warnings = [
-            f"{one.id} and {other.id} say nearly the same, but not quite;"
+            f"{one.id} and {other.id} have similar but different texts;"
             f" both are about {one.topic or GENERAL}"
             for one, other in combinations((hit.item for hit in hits), 2)
             if (one.topic or GENERAL) == (other.topic or GENERAL)
@@ -476,31 +478,33 @@ class Mmr:
         rest = list(pool[: self.top])
         scale = pool[0].score if self.scaled and pool and pool[0].score > 0 else 1.0
         words = {cand.item.id: word_set(cand.item.text) for cand in rest}
-        likest: dict[str, tuple[float, str]] = {cand.item.id: (0.0, "") for cand in rest}
+        nearest: dict[str, tuple[float, str]] = {cand.item.id: (0.0, "") for cand in rest}
         picked: list[Candidate] = []
         while rest:
             best = min(
                 rest,
-                key=lambda cand: (-self._marginal_relevance(cand, likest, scale), cand.item.id),
+                key=lambda cand: (-self._marginal_relevance(cand, nearest, scale), cand.item.id),
             )
             rest.remove(best)
-            picked.append(self._with_penalty(best, likest[best.item.id], scale))
+            picked.append(self._with_penalty(best, nearest[best.item.id], scale))
             for cand in rest:
-                alike = jaccard(words[cand.item.id], words[best.item.id])
-                if alike > likest[cand.item.id][0]:
-                    likest[cand.item.id] = (alike, best.item.id)
+                similarity = jaccard(words[cand.item.id], words[best.item.id])
+                if similarity > nearest[cand.item.id][0]:
+                    nearest[cand.item.id] = (similarity, best.item.id)
         tail = [self._with_penalty(cand, (0.0, ""), scale) for cand in pool[self.top :]]
         return sort_by_score([*picked, *tail])
 
     def _marginal_relevance(
-        self, cand: Candidate, likest: dict[str, tuple[float, str]], scale: float
+        self, cand: Candidate, nearest: dict[str, tuple[float, str]], scale: float
     ) -> float:
-        return self.relevance * cand.score - (1 - self.relevance) * scale * likest[cand.item.id][0]
+        return self.relevance * cand.score - (1 - self.relevance) * scale * nearest[cand.item.id][0]
 
-    def _with_penalty(self, cand: Candidate, likest: tuple[float, str], scale: float) -> Candidate:
-        alike, twin = likest
+    def _with_penalty(self, cand: Candidate, nearest: tuple[float, str], scale: float) -> Candidate:
+        similarity, twin = nearest
         judged = cand.with_evidence(self.name, "times", self.relevance)
-        if not alike:
+        if not similarity:
             return judged
-        penalty = -(1 - self.relevance) * scale * alike
-        return judged.with_evidence(self.name, "add", penalty, f"{alike:.0%} like", via=twin)
+        penalty = -(1 - self.relevance) * scale * similarity
+        return judged.with_evidence(
+            self.name, "add", penalty, f"{similarity:.0%} similar to", via=twin
+        )

@@ -29,14 +29,14 @@ class Entities:
     def __call__(self, ctx: Context) -> Pool:
         known = ctx.find_entities(self.limit)
         ceiling = max(8.0, self.hub_share * ctx.statistics().documents)
-        telling = [entity for entity in known if entity.mentions <= ceiling]
+        specific = [entity for entity in known if entity.mentions <= ceiling]
         hubs = [entity.name for entity in known if entity.mentions > ceiling]
         if hubs:
-            ctx.remark(f"too common to tell memories apart: {', '.join(hubs)}")
-        if not telling:
+            ctx.add_step_note(f"too common to select memories: {', '.join(hubs)}")
+        if not specific:
             return ()
-        ctx.remark(f"named: {', '.join(entity.name for entity in telling)}")
-        ids = [entity.id for entity in telling]
+        ctx.add_step_note(f"entities named: {', '.join(entity.name for entity in specific)}")
+        ids = [entity.id for entity in specific]
         return ranked_pool(self.name, ctx.store.search.entities(ids, self.depth, ctx.scope), ctx)
 
 
@@ -52,7 +52,7 @@ class CompositeWeights(NamedTuple):
     importance: float
 
 
-# By how many words a question has, the sharper it is the more relevance counts.
+# Relevance weighs more in longer, more specific questions.
 _SHORT_QUERY_WEIGHTS, _LONG_QUERY_WEIGHTS = (
     CompositeWeights(0.60, 0.18, 0.12, 0.10),
     CompositeWeights(0.72, 0.12, 0.08, 0.08),
@@ -80,41 +80,47 @@ class Composite:
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         if not pool:
             return pool
-        warmth = heat_of_items((cand.item for cand in pool), ctx)
-        stirs = top_momentum((cand.item for cand in pool), ctx)
+        heats = heat_of_items((cand.item for cand in pool), ctx)
+        momenta = top_momentum((cand.item for cand in pool), ctx)
         shares, best = self._choose_weights(ctx), pool[0].score
         return sort_by_score(
-            self._compose(cand, warmth[cand.item.id], stirs.get(cand.item.id), shares, best)
+            self._compose(cand, heats[cand.item.id], momenta.get(cand.item.id), shares, best)
             for cand in pool
         )
 
     def _choose_weights(self, ctx: Context) -> CompositeWeights:
         if not self.by_words:
             return CompositeWeights(self.relevance, self.heat, self.momentum, self.importance)
-        asked = sum(not word.common for word in ctx.words()) or len(ctx.words())
-        shares = _LONG_QUERY_WEIGHTS if asked >= _LONG_QUERY_WORDS else _SHORT_QUERY_WEIGHTS
-        ctx.remark(f"weights for {asked} words: {', '.join(f'{share:g}' for share in shares)}")
+        word_count = sum(not word.common for word in ctx.words()) or len(ctx.words())
+        shares = _LONG_QUERY_WEIGHTS if word_count >= _LONG_QUERY_WORDS else _SHORT_QUERY_WEIGHTS
+        ctx.add_step_note(
+            f"weights for {word_count} words: {', '.join(f'{share:g}' for share in shares)}"
+        )
         return shares
 
     def _compose(
         self,
         cand: Candidate,
-        warmth: ItemHeat,
-        stir: EntityMomentum | None,
+        item_heat: ItemHeat,
+        entity_momentum: EntityMomentum | None,
         shares: CompositeWeights,
         best: float,
     ) -> Candidate:
         relevance = cand.score / best if best > 0 else 0.0
         factor = shares.relevance / best if best > 0 else 0.0
-        noted = with_heat(cand, warmth)
-        if stir is not None:
-            noted = with_momentum(noted, stir)
+        noted = with_heat(cand, item_heat)
+        if entity_momentum is not None:
+            noted = with_momentum(noted, entity_momentum)
         composed = noted.with_evidence(
             f"{self.name}.relevance", "times", factor, f"{relevance:.2f}"
         )
         for part, share, value in (
-            ("heat", shares.heat, warmth.heat / 100),
-            ("momentum", shares.momentum, stir.momentum / 10 if stir else 0.0),
+            ("heat", shares.heat, item_heat.heat / 100),
+            (
+                "momentum",
+                shares.momentum,
+                entity_momentum.momentum / 10 if entity_momentum else 0.0,
+            ),
             ("importance", shares.importance, importance_of(cand.item)),
         ):
             why = f"{value:.2f} × {share:g}"
@@ -127,15 +133,17 @@ def importance_of(item: Item) -> float:
     return max(item.importance, PINNED_IMPORTANCE) if item.pinned else item.importance
 
 
-def with_heat(cand: Candidate, warmth: ItemHeat) -> Candidate:
+def with_heat(cand: Candidate, item_heat: ItemHeat) -> Candidate:
     """Return the candidate with its heat recorded as evidence, once."""
-    return _with_evidence(cand, Evidence("heat", "seen", warmth.heat, warmth.told))
+    return _with_evidence(cand, Evidence("heat", "seen", item_heat.heat, item_heat.description))
 
 
-def with_momentum(cand: Candidate, stir: EntityMomentum) -> Candidate:
+def with_momentum(cand: Candidate, entity_momentum: EntityMomentum) -> Candidate:
     """Return the candidate with its most active entity's momentum as evidence, once."""
-    pace = pace_of(stir.momentum)
-    return _with_evidence(cand, Evidence("momentum", "seen", stir.momentum, pace, stir.entity))
+    pace = pace_of(entity_momentum.momentum)
+    return _with_evidence(
+        cand, Evidence("momentum", "seen", entity_momentum.momentum, pace, entity_momentum.entity)
+    )
 
 
 def _with_evidence(cand: Candidate, fact: Evidence) -> Candidate:

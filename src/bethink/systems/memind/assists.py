@@ -45,7 +45,7 @@ class ThreadAssist:
 
     def skip(self, pool: Pool, ctx: Context) -> str:
         """Return why the stage is skipped, or an empty string."""
-        return "" if self.enabled else "off in this profile"
+        return "" if self.enabled else "disabled in this profile"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         direct, others = split_by_level(pool, self.apart)
@@ -60,17 +60,17 @@ class ThreadAssist:
         ]
         items = _visible_members(found, self.apart, ctx)
         threads = self._rank_threads(found, seeds, items, ctx)[: self.threads]
-        brought: dict[str, Candidate] = {}
+        added: dict[str, Candidate] = {}
         for ranked in threads:
             fresh = [member for member in ranked.left if member.item not in known]
             for member in _order_members(fresh, ranked, items)[: self.members]:
                 why = f"{member.role} of {_thread_name(ranked.thread, ctx)}"
                 reason = Evidence(self.name, "seen", member.weight, why, ranked.thread.id)
-                brought.setdefault(member.item, Candidate(items[member.item], 0.0, (reason,)))
-        admitted = list(brought.values())[:room]
-        ctx.remark(
+                added.setdefault(member.item, Candidate(items[member.item], 0.0, (reason,)))
+        admitted = list(added.values())[:room]
+        ctx.add_step_note(
             f"{len(seeds)} seeds, {len(found)} threads, {len(threads)} followed, "
-            f"{len(admitted)} members brought in"
+            f"{len(admitted)} members added"
         )
         return (
             sort_by_score((*self._insert_members(direct, admitted), *others)) if admitted else pool
@@ -78,16 +78,18 @@ class ThreadAssist:
 
     def _insert_members(self, direct: Pool, admitted: Sequence[Candidate]) -> list[Candidate]:
         kept, rest = direct[: self.protect], direct[self.protect :]
-        # Without anything to protect they come first, but not above what was first.
+        # With nothing to protect they come first, but not above the best score.
         high, low = kept[-1].score if kept else rest[0].score, rest[0].score
         step = (high - low) / (len(admitted) + 1)
-        between = [
+        placed = [
             cand.with_evidence(
-                self.name, "set", high - step * place, "between the first and the rest"
+                self.name, "set", high - step * position, "placed after the protected hits"
             )
-            for place, cand in enumerate(admitted, start=1)
+            for position, cand in enumerate(admitted, start=1)
         ]
-        ordered = enforce_order((*kept, *between, *rest), self.name, "behind the thread")
+        ordered = enforce_order(
+            (*kept, *placed, *rest), self.name, "placed after the thread's members"
+        )
         return ordered[: len(direct)]
 
     def _rank_threads(
@@ -159,11 +161,11 @@ def _order_members(
     members: Sequence[Member], ranked: _RankedThread, items: dict[str, Item]
 ) -> list[Member]:
     """Sort by weight, distance to a seed in events and in time, then newest."""
-    places: dict[str, list[int]] = {}
+    positions: dict[str, list[int]] = {}
     times: dict[str, list[float]] = {}
     for event in ranked.thread.events:
         if event.item is not None:
-            places.setdefault(event.item, []).append(event.seq)
+            positions.setdefault(event.item, []).append(event.seq)
             times.setdefault(event.item, []).append(event.at.timestamp())
     seeds = [cand.item for cand in ranked.seeds]
 
@@ -172,8 +174,8 @@ def _order_members(
 
     def order(member: Member) -> tuple[float, float, float, float, str]:
         own = items[member.item]
-        theirs = [place for one in seeds for place in places.get(one.id, ())]
-        steps = _min_distance(places.get(own.id, ()), theirs)
+        seed_positions = [position for one in seeds for position in positions.get(one.id, ())]
+        steps = _min_distance(positions.get(own.id, ()), seed_positions)
         seconds = _min_distance(moments(own), [at for one in seeds for at in moments(one)])
         return (-member.weight, steps, seconds, -max(moments(own)), member.item)
 
@@ -189,14 +191,14 @@ def enforce_order(candidates: Iterable[Candidate], by: str, why: str) -> list[Ca
 
     A candidate that scores more than the one before is set just below it, with evidence.
     """
-    held: list[Candidate] = []
+    ordered: list[Candidate] = []
     for cand in candidates:
-        if not held or _sorts_after(cand, held[-1]):
-            held.append(cand)
+        if not ordered or _sorts_after(cand, ordered[-1]):
+            ordered.append(cand)
         else:
-            below = math.nextafter(held[-1].score, -math.inf)
-            held.append(cand.with_evidence(by, "set", below, why))
-    return held
+            below = math.nextafter(ordered[-1].score, -math.inf)
+            ordered.append(cand.with_evidence(by, "set", below, why))
+    return ordered
 
 
 def _sorts_after(cand: Candidate, before: Candidate) -> bool:
@@ -269,18 +271,18 @@ class _NeighbourLinks:
     why: str = ""
     via: str = ""
 
-    def add(self, tie: SeedLink, worth: float) -> None:
-        if tie.family == "semantic":
-            self.semantic[tie.seed] = max(worth, self.semantic.get(tie.seed, 0.0))
+    def add(self, link: SeedLink, strength: float) -> None:
+        if link.family == "semantic":
+            self.semantic[link.seed] = max(strength, self.semantic.get(link.seed, 0.0))
         else:
-            self.other = max(self.other, worth)
-        if worth > self.best:
-            self.best, self.why, self.via = worth, tie.why, tie.seed
+            self.other = max(self.other, strength)
+        if strength > self.best:
+            self.best, self.why, self.via = strength, link.why, link.seed
 
     def score(self, damping: float) -> float:
         summed = sum(
-            worth / (1.0 + damping * at)
-            for at, worth in enumerate(sorted(self.semantic.values(), reverse=True))
+            strength / (1.0 + damping * at)
+            for at, strength in enumerate(sorted(self.semantic.values(), reverse=True))
         )
         return max(math.tanh(summed), self.other)
 
@@ -292,31 +294,32 @@ def find_neighbours(direct: Pool, limits: NeighbourLimits, ctx: Context) -> Neig
     shared = ctx.store.graph.siblings(
         ids, most=limits.hub, min_confidence=limits.min_confidence, as_of=ctx.query.as_of
     )
-    ties = [*_seed_links(ids, limits, ctx)]
-    ties += [
+    links = [*_seed_links(ids, limits, ctx)]
+    links += [
         SeedLink(
-            *(one.of, one.item, "sibling", one.confidence),
-            *(f"also speaks of {one.entity}, as does", one.entity),
+            *(sibling.of, sibling.item, "sibling", sibling.confidence),
+            *(f"also mentions {sibling.entity}, like", sibling.entity),
         )
-        for one in shared.siblings
+        for sibling in shared.siblings
     ]
-    items = _visible_items({tie.item for tie in ties}, limits, ctx)
-    usable = [tie for tie in ties if tie.item in items]
+    items = _visible_items({link.item for link in links}, limits, ctx)
+    usable = [link for link in links if link.item in items]
     if ctx.query.as_of is not None:
-        # An earlier revision may not have spoken of what the live one speaks of.
-        spoken = {key: item.entities for key, item in items.items()}
-        spoken |= {cand.item.id: cand.item.entities for cand in seeds}
+        # An earlier revision may not have mentioned the entities of the live one.
+        mentioned = {key: item.entities for key, item in items.items()}
+        mentioned |= {cand.item.id: cand.item.entities for cand in seeds}
         usable = [
-            tie
-            for tie in usable
-            if not tie.entity or (tie.entity in spoken[tie.item] and tie.entity in spoken[tie.seed])
+            link
+            for link in usable
+            if not link.entity
+            or (link.entity in mentioned[link.item] and link.entity in mentioned[link.seed])
         ]
     known = {cand.item.id for cand in direct}
-    gathered, brought = _collect_links(seeds, usable, known, limits)
-    by_entities = sum(used for (_, family), used in brought.items() if family == "sibling")
+    gathered, added = _collect_links(seeds, usable, known, limits)
+    by_entities = sum(used for (_, family), used in added.items() if family == "sibling")
     return NeighbourSearch(
         _rank_neighbours(gathered, items, limits, ctx),
-        sum(brought.values()) - by_entities,
+        sum(added.values()) - by_entities,
         by_entities,
         len(gathered.keys() & known),
         shared.hubs,
@@ -332,13 +335,13 @@ def _seed_links(ids: Sequence[str], limits: NeighbourLimits, ctx: Context) -> It
     }
     if not family_of:
         return
-    wanted = set(ids)
+    seeds = set(ids)
     links = ctx.links_of(ids, tuple(family_of))
     for link in sorted(links, key=lambda link: (-link.weight, link.src.id, link.dst.id, link.type)):
         if link.weight < limits.min_strength or link.src.kind != "item" or link.dst.kind != "item":
             continue
         for seed, other in ((link.src.id, link.dst.id), (link.dst.id, link.src.id)):
-            if seed in wanted and seed != other:
+            if seed in seeds and seed != other:
                 why = f"linked by {link.type} to"
                 yield SeedLink(seed, other, family_of[link.type], link.weight, why)
 
@@ -353,29 +356,29 @@ def _visible_items(ids: set[str], limits: NeighbourLimits, ctx: Context) -> dict
 
 
 def _collect_links(
-    seeds: Sequence[Candidate], ties: Sequence[SeedLink], known: set[str], limits: NeighbourLimits
+    seeds: Sequence[Candidate], links: Sequence[SeedLink], known: set[str], limits: NeighbourLimits
 ) -> tuple[dict[str, _NeighbourLinks], dict[tuple[str, str], int]]:
     """Collect the links of every neighbour, and how many each seed added by family.
 
     Candidates that were found already do not use up a seed's share.
     """
     gathered: dict[str, _NeighbourLinks] = {}
-    brought: dict[tuple[str, str], int] = {}
+    added: dict[tuple[str, str], int] = {}
     of_seed: dict[str, list[SeedLink]] = {}
-    for tie in ties:
-        of_seed.setdefault(tie.seed, []).append(tie)
+    for link in links:
+        of_seed.setdefault(link.seed, []).append(link)
     for seed in seeds:
-        for tie in of_seed.get(seed.item.id, ()):
-            _, weight, most = getattr(limits.families, tie.family)
-            if tie.item not in known:
-                used = brought.get((tie.seed, tie.family), 0)
+        for link in of_seed.get(seed.item.id, ()):
+            _, weight, most = getattr(limits.families, link.family)
+            if link.item not in known:
+                used = added.get((link.seed, link.family), 0)
                 if used >= most:
                     continue
-                brought[tie.seed, tie.family] = used + 1
-            gathered.setdefault(tie.item, _NeighbourLinks()).add(
-                tie, seed.score * weight * tie.strength
+                added[link.seed, link.family] = used + 1
+            gathered.setdefault(link.item, _NeighbourLinks()).add(
+                link, seed.score * weight * link.strength
             )
-    return gathered, brought
+    return gathered, added
 
 
 def _rank_neighbours(
@@ -385,10 +388,10 @@ def _rank_neighbours(
     ctx: Context,
 ) -> tuple[Neighbour, ...]:
     ranked = []
-    for key, tied in gathered.items():
+    for key, links in gathered.items():
         factor, _ = time_factor(items[key], ctx, limits.curve)
         ranked.append(
-            Neighbour(items[key], tied.score(limits.damping) * factor, tied.why, tied.via)
+            Neighbour(items[key], links.score(limits.damping) * factor, links.why, links.via)
         )
     return tuple(sorted(ranked, key=lambda near: (-near.score, near.item.id)))
 
@@ -435,7 +438,7 @@ class GraphAssist:
 
     def skip(self, pool: Pool, ctx: Context) -> str:
         """Return why the stage is skipped, or an empty string."""
-        return "" if self.enabled else "off in this profile"
+        return "" if self.enabled else "disabled in this profile"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         direct, others = split_by_level(pool, self.apart)
@@ -447,7 +450,7 @@ class GraphAssist:
         before = {cand.item.id for cand in direct}
         admitted = sum(cand.item.id not in before for cand in final)
         displaced = len(before - {cand.item.id for cand in final[: len(direct)]})
-        ctx.remark(
+        ctx.add_step_note(
             f"{len(direct[: self.seeds])} seeds, {found.by_links} by links, "
             f"{found.by_entities} by entities, {admitted} admitted, {displaced} displaced, "
             f"{found.overlap} found already, {len(found.hubs)} hubs skipped"
@@ -481,14 +484,14 @@ class GraphAssist:
                 self._new_candidate(near, unit) if own is None else self._add_bonus(own, near, unit)
             )
         return enforce_order(
-            (*kept, *sort_by_score(known.values())), self.name, "held below the first"
+            (*kept, *sort_by_score(known.values())), self.name, "kept below the protected hits"
         )
 
     def _new_candidate(self, near: Neighbour, unit: float) -> Candidate:
         start = Evidence(self.name, "set", near.score, near.why, near.via)
         cand = Candidate(near.item, near.score, (start,))
-        cand = cand.with_evidence(self.name, "times", unit, "the strongest is 1")
-        return cand.with_evidence(self.name, "times", self.weight, "found through the graph alone")
+        cand = cand.with_evidence(self.name, "times", unit, "scaled: the strongest is 1")
+        return cand.with_evidence(self.name, "times", self.weight, "found only through the graph")
 
     def _add_bonus(self, own: Candidate, near: Neighbour, unit: float) -> Candidate:
         bonus = max(0.0, 1.0 - own.score) * near.score * unit * self.weight

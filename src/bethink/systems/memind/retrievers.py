@@ -33,17 +33,17 @@ def time_factor(item: Item, ctx: Context, decay: TimeDecay) -> tuple[float, str]
     """
     at = item.occurred_at
     if at is None:
-        return 1.0, "no date of its own"
+        return 1.0, "undated"
     named = periods(ctx)
     if not named:
         days = max(0.0, (ctx.query.moment - at).total_seconds() / DAY_S)
         return max(decay.floor, math.exp(-decay.per_day * days)), f"{days:.0f} days old"
-    near = min(named, key=lambda period: _days_outside(at, item.occurred_end, period))
-    days = _days_outside(at, item.occurred_end, near)
+    nearest = min(named, key=lambda period: _days_outside(at, item.occurred_end, period))
+    days = _days_outside(at, item.occurred_end, nearest)
     if not days:
-        return 1.0, f"of {near.said}"
+        return 1.0, f"within {nearest.said}"
     factor = max(decay.outside_floor, math.exp(-decay.outside_per_day * days))
-    return factor, f"{days:.0f} days off {near.said}"
+    return factor, f"{days:.0f} days outside {nearest.said}"
 
 
 def _days_outside(start: datetime, end: datetime | None, period: Period) -> float:
@@ -111,32 +111,32 @@ class Timed:
             raise ModelError("no embedder is configured", remedy="bethink config embedder")
         vector = ctx.weighted_vector() if self.weighted else ctx.embedding().vector
         if not vector.any():
-            ctx.remark("the question has no words the embedder knows")
+            ctx.add_step_note("the question has no words the embedder knows")
             return ()
         depth, model, scope = (
             ctx.candidate_limit(self.depth),
             ctx.embedder.model,
             ctx.scope_for_levels(self.levels),
         )
-        looked = depth * max(1, self.candidates)
-        most = _MAX_WIDENING * looked
+        requested = depth * max(1, self.candidates)
+        limit = _MAX_WIDENING * requested
         while True:
-            found = ctx.store.search.vector(vector, model, looked, scope)
+            found = ctx.store.search.vector(vector, model, requested, scope)
             best = self._score_matches(found, ctx)[:depth]
-            ended = len(found.matches) < looked or looked >= most
+            ended = len(found.matches) < requested or requested >= limit
             if ended or self._is_settled(best, depth, found.matches[-1].score):
                 return ranked_pool(self.name, SearchResult(tuple(best), found.note), ctx)
-            looked *= 4
+            requested *= 4
 
     def _score_matches(self, found: SearchResult, ctx: Context) -> list[Match]:
         curve = TimeDecay(self.per_day, self.floor, self.outside_per_day, self.outside_floor)
-        judged = []
+        scored = []
         for item, cosine, _ in found.matches:
             factor, why = time_factor(item, ctx, curve)
             if cosine * factor >= self.min_score and cosine > 0:
-                told = f"cosine {cosine:.3f} × {factor:.3f}, {why}"
-                judged.append(Match(item, cosine * factor, told))
-        return sorted(judged, key=lambda match: (-match.score, match.item.id))
+                description = f"cosine {cosine:.3f} × {factor:.3f}, {why}"
+                scored.append(Match(item, cosine * factor, description))
+        return sorted(scored, key=lambda match: (-match.score, match.item.id))
 
     def _is_settled(self, best: list[Match], depth: int, next_cosine: float) -> bool:
         """Whether no memory that was not fetched could be among the best."""
@@ -170,9 +170,9 @@ class Window:
             for item, _, why in found.matches:
                 known, score = best.get(item.id), _centre_score(item, period)
                 if known is None or score > known.score:
-                    best[item.id] = Match(item, score, f"{why}, of {period.said}")
+                    best[item.id] = Match(item, score, f"{why}, within {period.said}")
         if named:
-            ctx.remark("; ".join(_describe_period(period) for period in named))
+            ctx.add_step_note("; ".join(_describe_period(period) for period in named))
         matches = sorted(best.values(), key=lambda match: (-match.score, match.item.id))
         return ranked_pool(self.name, SearchResult(tuple(matches[: self.depth])), ctx)
 

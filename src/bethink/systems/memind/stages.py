@@ -43,15 +43,15 @@ class RrfBonus:
 
     def __call__(self, found: Mapping[Retriever, Pool], ctx: Context) -> Pool:
         fused = {ch: pool for ch, pool in found.items() if pool and ch.name not in self.apart}
-        beside = [pool for ch, pool in found.items() if ch.name in self.apart]
+        separate = [pool for ch, pool in found.items() if ch.name in self.apart]
         merged = self._fuse(fused) if len(fused) > 1 else next(iter(fused.values()), ())
         if len(fused) == 1:
-            ctx.remark(f"only {next(iter(fused)).name} found anything: its scores stay")
+            ctx.add_step_note(f"only {next(iter(fused)).name} found anything: its scores are kept")
         if self.pool:
             merged = merged[: ctx.candidate_limit(self.pool)]
         known = {cand.item.id for cand in merged}
         others: dict[str, Candidate] = {}
-        for cand in sort_by_score(cand for pool in beside for cand in pool):
+        for cand in sort_by_score(cand for pool in separate for cand in pool):
             if cand.item.id not in known:
                 others.setdefault(cand.item.id, cand)
         return sort_by_score((*merged, *others.values()))
@@ -77,13 +77,15 @@ class RrfBonus:
         best = summed[0].score
         unit = 1.0 / best if best > 0 else 1.0
         return sort_by_score(
-            self._with_bonus(cand.with_evidence("fuse.scale", "times", unit, "the best is 1"), rank)
+            self._with_bonus(
+                cand.with_evidence("fuse.scale", "times", unit, "scaled: the best is 1"), rank
+            )
             for rank, cand in enumerate(summed, start=1)
         )
 
     def _with_bonus(self, cand: Candidate, rank: int) -> Candidate:
         bonus = self.first if rank == 1 else self.second if rank <= 3 else 0.0
-        return cand.with_evidence("fuse.bonus", "add", bonus, f"place {rank}") if bonus else cand
+        return cand.with_evidence("fuse.bonus", "add", bonus, f"rank {rank}") if bonus else cand
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +105,10 @@ class TimeFactor:
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         curve = TimeDecay(self.per_day, self.floor, self.outside_per_day, self.outside_floor)
-        judged = {f"channel.{name}" for name in self.already}
+        already_timed = {f"channel.{name}" for name in self.already}
 
         def weigh(cand: Candidate) -> Candidate:
-            if cand.item.level in self.apart or any(r.by in judged for r in cand.evidence):
+            if cand.item.level in self.apart or any(r.by in already_timed for r in cand.evidence):
                 return cand
             factor, why = time_factor(cand.item, ctx, curve)
             return cand if factor == 1.0 else cand.with_evidence(self.name, "times", factor, why)
@@ -131,24 +133,24 @@ class Ancestors:
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         known = {cand.item.id for cand in pool}
         below = [cand for cand in pool if cand.item.level == "insight"]
-        brought: dict[str, Candidate] = {}
+        added: dict[str, Candidate] = {}
         for _ in range(_MAX_DEPTH):
-            above = list(self._parents_above(below, known | brought.keys(), ctx)) if below else []
+            above = list(self._parents_above(below, known | added.keys(), ctx)) if below else []
             if not above:
                 break
-            brought.update((cand.item.id, cand) for cand in above)
+            added.update((cand.item.id, cand) for cand in above)
             below = above
-        if brought:
-            ctx.remark(f"{len(brought)} insights above those found")
-        return sort_by_score((*pool, *brought.values()))
+        if added:
+            ctx.add_step_note(f"{len(added)} parent insights added")
+        return sort_by_score((*pool, *added.values()))
 
     def _parents_above(
         self, below: Sequence[Candidate], known: set[str], ctx: Context
     ) -> Iterator[Candidate]:
         """Yield new insights one level up, each from the best child."""
         parents = parents_of([cand.item for cand in below], ctx)
-        wanted = {one for several in parents.values() for one in several} - known
-        items = ctx.get(sorted(wanted))
+        missing = {one for several in parents.values() for one in several} - known
+        items = ctx.get(sorted(missing))
         for cand in sort_by_score(below):
             for key in parents[cand.item.id]:
                 item = items.pop(key, None)
@@ -167,7 +169,7 @@ def parents_of(items: Sequence[Item], ctx: Context) -> dict[str, list[str]]:
     for link in ctx.links_of(sorted(ids), DERIVES):
         if link.dst.id in ids and link.src.kind == "item" and link.src.id not in ids:
             parents[link.dst.id].append(link.src.id)
-    return {key: sorted(set(several)) for key, several in parents.items()}
+    return {key: sorted(set(ids_of_parents)) for key, ids_of_parents in parents.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +194,12 @@ class Elbow:
         by_gap, by_ratio = self._gap_index(scores), self._ratio_index(scores)
         kept = max(1, min(by_gap, by_ratio))
         if kept < len(mine):
-            how = "the widest gap" if by_gap <= by_ratio else f"below {self.ratio:g} of the best"
-            ctx.remark(f"kept {kept} of {len(mine)}: {how}")
+            reason = (
+                "cut at the widest gap"
+                if by_gap <= by_ratio
+                else f"cut below {self.ratio:g} of the best"
+            )
+            ctx.add_step_note(f"kept {kept} of {len(mine)}: {reason}")
         return sort_by_score((*mine[:kept], *others))
 
     def _gap_index(self, scores: list[float]) -> int:
@@ -221,12 +227,12 @@ class Captions:
     name: str = "captions"
 
     def __call__(self, hits: Pool, ctx: Context) -> AnswerExtras:
-        told = [cand for cand in ctx.offered or hits if cand.item.level != "insight"]
+        candidates = [cand for cand in ctx.offered or hits if cand.item.level != "insight"]
         if not hits:
             return AnswerExtras()
-        episodes = _episodes({cand.item.parent for cand in told if cand.item.parent}, ctx)
+        episodes = _episodes({cand.item.parent for cand in candidates if cand.item.parent}, ctx)
         groups: dict[str, list[Candidate]] = {}
-        for cand in told:
+        for cand in candidates:
             source = _source_id(cand.item, episodes)
             if source is not None:
                 groups.setdefault(source, []).append(cand)
@@ -293,9 +299,9 @@ class MaxSim:
         close = similarity_features(pool[: self.top], ctx)
 
         def judge(cand: Candidate) -> Candidate:
-            read = close[cand.item.id].interaction if cand.item.id in close else None
-            if read is None:
+            score = close[cand.item.id].interaction if cand.item.id in close else None
+            if score is None:
                 return cand
-            return cand.with_evidence(self.name, "add", self.weight * read, f"reads {read:.2f}")
+            return cand.with_evidence(self.name, "add", self.weight * score, f"MaxSim {score:.2f}")
 
         return sort_by_score([*map(judge, pool[: self.top]), *pool[self.top :]])

@@ -51,23 +51,27 @@ class Blend:
             cand for cand in blended if not self._fades(cand.item) or self._is_above_threshold(cand)
         ]
         if len(kept) < len(blended):
-            ctx.remark(f"{len(blended) - len(kept)} not above {self.threshold:g}")
+            ctx.add_step_note(f"{len(blended) - len(kept)} at or below the threshold {self.threshold:g}")
         return sort_by_score(kept)
 
     def _blend_candidate(
         self, item: Item, seen: list[Evidence], near: float, words: tuple[str, ...]
     ) -> Candidate:
         weight = self.keyword_weight
-        share, held = word_overlap(words, item)
+        share, matched = word_overlap(words, item)
         reasons = [
-            Evidence("fuse.meaning", "add", (1.0 - weight) * near, f"likeness {near:.2f}"),
-            Evidence("fuse.words", "add", weight * share, f"{held} of {len(words)} words"),
+            Evidence("fuse.meaning", "add", (1.0 - weight) * near, f"similarity {near:.2f}"),
+            Evidence("fuse.words", "add", weight * share, f"{matched} of {len(words)} words"),
         ]
         if self._fades(item):
             if item.confidence != 1.0:
-                reasons.append(Evidence("fuse.confidence", "times", item.confidence, "how sure"))
+                reasons.append(
+                    Evidence(
+                        "fuse.confidence", "times", item.confidence, "confidence of the memory"
+                    )
+                )
             if item.decay != 1.0:
-                reasons.append(Evidence("fuse.decay", "times", item.decay, "not forgotten yet"))
+                reasons.append(Evidence("fuse.decay", "times", item.decay, "decay of the memory"))
         return Candidate(item, replay(reasons), (*seen, *reasons))
 
     def _fades(self, item: Item) -> bool:
@@ -84,9 +88,9 @@ def question_words(text: str) -> tuple[str, ...]:
 
 def word_overlap(words: tuple[str, ...], item: Item) -> tuple[float, int]:
     """Return the share of the words in an item's title and text, and their number."""
-    said = f"{item.caption or ''} {item.text}".lower()
-    held = sum(word in said for word in words)
-    return (held / len(words) if words else 0.0), held
+    text = f"{item.caption or ''} {item.text}".lower()
+    matched = sum(word in text for word in words)
+    return (matched / len(words) if words else 0.0), matched
 
 
 RELATION_WEIGHTS = (
@@ -127,16 +131,16 @@ class Spread:
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         active = {cand.item.id: cand for cand in pool}
-        woken = 0
+        activated = 0
         for hop in range(1, self.hops + 1):
             sources = [cand for cand in active.values() if self._is_source(cand)]
-            # What is woken in this hop only goes on in the next one.
+            # What this hop activates spreads only in the next one.
             for cand in self._activate_neighbours(sources, self.decay**hop, ctx):
                 known = active.get(cand.item.id)
-                woken += known is None
+                activated += known is None
                 active[cand.item.id] = keep_stronger(known, cand)
-        if woken:
-            ctx.remark(f"{woken} woken")
+        if activated:
+            ctx.add_step_note(f"{activated} activated")
         return sort_by_score(active.values())
 
     def _is_source(self, cand: Candidate) -> bool:
@@ -165,12 +169,12 @@ class Spread:
             for key, item in items.items()
             if self._has_level(item) and rejection_reason(item, scope) is None
         }
-        woken = [
+        activated = [
             self._activated_candidate(link, scores[link.src.id], factor, reached[link.dst.id], ctx)
             for link in links
             if link.dst.id in reached
         ]
-        return [cand for cand in woken if cand.score >= self.threshold]
+        return [cand for cand in activated if cand.score >= self.threshold]
 
     def _spread_scope(self, ctx: Context) -> Scope:
         """Return the query's scope; without its topics where other topics are only penalised."""
@@ -194,10 +198,10 @@ class Spread:
         if topics and item.topic is not None and item.topic not in topics:
             factors.append(self.other_topics)
         energy = 1.0
-        for one in factors:
-            energy *= one
-        shown = " × ".join(f"{one:.4g}" for one in factors)
-        reason = Evidence(self.name, "set", energy, f"{link.type}, {shown}, from", link.src.id)
+        for value in factors:
+            energy *= value
+        product = " × ".join(f"{value:.4g}" for value in factors)
+        reason = Evidence(self.name, "set", energy, f"{link.type}, {product}, from", link.src.id)
         return Candidate(item, energy, (reason,))
 
     def _relation_weight(self, link: Link) -> float:
@@ -215,7 +219,7 @@ def keep_stronger(known: Candidate | None, activated: Candidate) -> Candidate:
 
 _DERIVED_LINKS = ("derives_from",)
 _PUNCTUATION = ".,;:!?\"'`()[]{}<>«»“”‘’…"
-MENTIONS_CAP = 50  # more mentions than these do not make an entity more telling
+MENTIONS_CAP = 50  # more mentions do not raise an entity's score
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +248,9 @@ class EntityMeaning:
         near = {one.entity.id: one for one in known if one.score >= self.min_cosine}
         if not near:
             return pool
-        ctx.remark("near: " + ", ".join(f"{key} {one.score:.2f}" for key, one in near.items()))
+        ctx.add_step_note(
+            "entities near: " + ", ".join(f"{key} {one.score:.2f}" for key, one in near.items())
+        )
         found = ctx.store.search.mentioning(
             list(near), self.each, ctx.scope_for_levels(self.levels)
         )
@@ -257,7 +263,7 @@ class EntityMeaning:
 
     def _entity_candidate(self, item: Item, near: ScoredEntity) -> Candidate:
         score = near.score * self.strength * item.confidence
-        why = f"near {near.entity.name} ({near.score:.2f}), by"
+        why = f"near {near.entity.name} ({near.score:.2f}), entity"
         return Candidate(item, score, (Evidence(self.name, "set", score, why, near.entity.id),))
 
 
@@ -290,38 +296,42 @@ class EntityName:
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         words = _query_words(ctx.query.text)
-        # "the" is a part of many names, and names nobody.
+        # "the" is part of many names and identifies none.
         common = {word.shown.lower() for word in ctx.words() if word.common}
         known = ctx.store.graph.entities_with(
             [word for word in words if word not in common], self.limit, as_of=ctx.query.as_of
         )
         if not known:
             return pool
-        ctx.remark("named: " + ", ".join(one.entity.id for one in known))
+        ctx.add_step_note("entities named: " + ", ".join(one.entity.id for one in known))
         entities = {one.entity.id: one for one in known}
         found = ctx.store.search.mentioning(list(entities), self.each, ctx.scope)
         named = _NamedEntities(len(words), entities, found)
-        woken = sort_by_score(self._name_candidates(named, ctx))
-        return merge_stronger(pool, woken[: ctx.query.k + ctx.query.offset + len(ctx.query.seen)])
+        named_candidates = sort_by_score(self._name_candidates(named, ctx))
+        return merge_stronger(
+            pool, named_candidates[: ctx.query.k + ctx.query.offset + len(ctx.query.seen)]
+        )
 
     def _name_candidates(self, named: _NamedEntities, ctx: Context) -> Iterable[Candidate]:
-        speaking = {item.id: item for items in named.mentioning.values() for item in items}
-        sources = _sources_by_item(speaking, ctx)
-        items = {**_visible_derived(sources.keys() - speaking.keys(), ctx), **speaking}
-        through: dict[str, list[str]] = {}
+        mentioning = {item.id: item for items in named.mentioning.values() for item in items}
+        sources = _sources_by_item(mentioning, ctx)
+        items = {**_visible_derived(sources.keys() - mentioning.keys(), ctx), **mentioning}
+        entities_by_item: dict[str, list[str]] = {}
         for entity, mentioned in named.mentioning.items():
             for item in mentioned:
-                through.setdefault(item.id, []).append(entity)
+                entities_by_item.setdefault(item.id, []).append(entity)
         for key, item in items.items():
             if self.levels and item.level not in self.levels:
                 continue
             own = sources.get(key) or (key,)
-            met = [through[source] for source in own if source in through]
-            if met:
-                best = _best_entity([named.entities[one] for group in met for one in group])
-                score = self._score(item, best, named.words, len(met) / len(own))
+            matched = [entities_by_item[source] for source in own if source in entities_by_item]
+            if matched:
+                best = _best_entity([named.entities[one] for group in matched for one in group])
+                score = self._score(item, best, named.words, len(matched) / len(own))
                 if score >= self.floor:
-                    why = f"names {best.entity.name}, {best.score:.0f} of {named.words} words, by"
+                    why = (
+                        f"names {best.entity.name}, {best.score:.0f} of {named.words} words, entity"
+                    )
                     reason = Evidence(self.name, "set", score, why, best.entity.id)
                     yield Candidate(item, score, (reason,))
 
@@ -342,9 +352,9 @@ def _best_entity(near: list[ScoredEntity]) -> ScoredEntity:
     return max(near, key=lambda one: (one.score, one.entity.mentions, one.entity.id))
 
 
-def _sources_by_item(speaking: Mapping[str, Item], ctx: Context) -> dict[str, tuple[str, ...]]:
+def _sources_by_item(mentioning: Mapping[str, Item], ctx: Context) -> dict[str, tuple[str, ...]]:
     """Map each derived memory to its sources, where it or a source mentions an entity."""
-    links = ctx.links_of(list(speaking), _DERIVED_LINKS)
+    links = ctx.links_of(list(mentioning), _DERIVED_LINKS)
     derived = {link.src.id for link in links if link.src.kind == "item"}
     sources: dict[str, list[str]] = {}
     for link in ctx.links_of(sorted(derived), _DERIVED_LINKS, incoming=False):
@@ -359,17 +369,17 @@ def _visible_derived(ids: Iterable[str], ctx: Context) -> dict[str, Item]:
     return {key: item for key, item in items.items() if rejection_reason(item, ctx.scope) is None}
 
 
-def merge_stronger(pool: Pool, woken: Iterable[Candidate]) -> Pool:
+def merge_stronger(pool: Pool, activated: Iterable[Candidate]) -> Pool:
     """Merge candidates into the pool, keeping the stronger score of each memory.
 
     The evidence of the weaker one is kept as seen.
     """
     active = {cand.item.id: cand for cand in pool}
-    for cand in woken:
+    for cand in activated:
         known = active.get(cand.item.id)
         better = keep_stronger(known, cand)
         if known is not None and better is known:
-            told = tuple(reason.as_report() for reason in cand.evidence)
-            better = Candidate(known.item, known.score, (*known.evidence, *told))
+            reports = tuple(reason.as_report() for reason in cand.evidence)
+            better = Candidate(known.item, known.score, (*known.evidence, *reports))
         active[cand.item.id] = better
     return sort_by_score(active.values())

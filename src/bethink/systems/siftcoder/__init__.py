@@ -52,10 +52,10 @@ class Decay:
     name: str = "decay"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        paces = dict(self.per_tool)
+        time_constants = dict(self.per_tool)
 
         def weigh(cand: Candidate) -> Candidate:
-            tau = paces.get(str(cand.item.metadata.get("tool", "")), self._time_constant())
+            tau = time_constants.get(str(cand.item.metadata.get("tool", "")), self._time_constant())
             if tau <= 0:
                 return cand
             age = age_days(cand.item, ctx)
@@ -91,21 +91,25 @@ class OverlapRerank:
         rarity = _question_idf(question, ctx)
         weights = OverlapWeights(self.per_word, self.whole, self.length_penalty)
 
-        def read(cand: Candidate) -> Candidate:
-            value, words = question.shared(cand.item.text, rarity, weights)
+        def rescore(cand: Candidate) -> Candidate:
+            value, words = question.score(cand.item.text, rarity, weights)
             why = f"shares {', '.join(words)}" if words else "shares no word"
-            cand = cand.with_evidence(self.name, "times", self.prior, "share of earlier steps")
+            cand = cand.with_evidence(self.name, "times", self.prior, "weight of the earlier score")
             return cand.with_evidence(self.name, "add", value, why)
 
         rest = [cand.with_evidence(self.name, "times", self.prior) for cand in pool[self.top :]]
-        return sort_by_score([*map(read, pool[: self.top]), *rest])
+        return sort_by_score([*map(rescore, pool[: self.top]), *rest])
 
 
 def _question_idf(question: OverlapScorer, ctx: Context) -> dict[str, float]:
     """Return the idf of each word; 0 for one that the index does not keep."""
     terms = {word: ctx.store.search.terms(word) for word in question.words}
-    documents, _, counts = ctx.counted({term for held in terms.values() for term in held})
+    documents, _, counts = ctx.term_statistics(
+        {term for word_terms in terms.values() for term in word_terms}
+    )
     return {
-        word: bm25_idf(documents, min((counts.get(term, 0) for term in held), default=documents))
-        for word, held in terms.items()
+        word: bm25_idf(
+            documents, min((counts.get(term, 0) for term in word_terms), default=documents)
+        )
+        for word, word_terms in terms.items()
     }
