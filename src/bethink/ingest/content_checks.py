@@ -41,7 +41,7 @@ _INJECTION_HINTS = (
     *("instruction", "exfiltrat", "secretly", "silently", "quietly", "the user", "the human"),
     *("assistant", "send", "forward", "upload", "this", "as if you"),
 )
-# One pattern a paragraph. A space stands for any run of blanks, dashes, stars or underscores.
+# One pattern per paragraph. A space matches any run of blanks, dashes, stars or underscores.
 _INJECTION_PATTERNS = r"""
 \b(?:ignore|disregard|forget|override|bypass) (?:[a-z']+ ){0,4}?
 (?:previous|prior|above|earlier|preceding|existing|all|any|your|the system|safety|these|those)
@@ -103,7 +103,7 @@ def is_injection(text: str) -> bool:
 
 @cache
 def _injection_pattern() -> Any:
-    import re2  # only texts with a telling word pay for loading it
+    import re2  # start-up time: loaded only for texts with a hint
 
     paragraphs = (part.replace("\n", "") for part in _BLANK_LINE.split(_INJECTION_PATTERNS.strip()))
     joined = "|".join(f"(?:{pattern})" for pattern in paragraphs)
@@ -111,7 +111,7 @@ def _injection_pattern() -> Any:
     return re2.compile(joined.replace(" ?", f"{blank}*").replace(" ", f"{blank}+").encode())
 
 
-_SEARCHED_CHARACTERS = 20_000  # characters; a paste shows itself early
+_SEARCHED_CHARACTERS = 20_000  # characters; a paste is recognisable at its start
 _TIMESTAMP = (
     r"\[?(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d|\d\d:\d\d:\d\d[.,]\d{3}|"
     r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d)"
@@ -187,7 +187,7 @@ def refuse_pasted(draft: Draft) -> None:
     if sign:
         raise LooksPasted(
             f"this looks like {sign}, not like a memory",
-            remedy="say in a sentence what is worth keeping, store it as raw, or use --force",
+            remedy="state in a sentence what to keep, store it as raw, or use --force",
         )
 
 

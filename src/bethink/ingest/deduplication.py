@@ -36,8 +36,8 @@ BANDS = 6
 ROWS = 3
 NEAR_THRESHOLD = 0.8
 _SEED = 0x5EED_0F_5EED
-_MAX_WORDS = 2_000  # words; what comes later changes little
-# Too common to find anything by; in a pair, and in the judging, they still count.
+_MAX_WORDS = 2_000  # words; later ones change little
+# Ignored as single words; they count in pairs and in the comparison.
 _STOP_WORDS = word_set_of("en", "stop_words", "sketch")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
@@ -47,26 +47,26 @@ def minhash_sketch(folded: str) -> tuple[int, ...]:
 
     Takes a folded text. Stable across processes and machines: the hashes are stored.
     """
-    import numpy as np  # writing pays for it, importing this module does not
+    import numpy as np  # start-up time: needed only for writes
 
     words = _shingle_words(folded)
     if len(words) < 3:
         return ()
     hashes = np.array([crc32(word.encode()) for word in words], dtype=np.uint64)
-    telling = [i for i, word in enumerate(words) if word not in _STOP_WORDS]
+    content = [i for i, word in enumerate(words) if word not in _STOP_WORDS]
     pairs = (hashes[:-1] << np.uint64(32)) | hashes[1:]
-    shingles = _mix_bits(np.concatenate((hashes[telling], pairs)))
-    multipliers, offsets, folding, places = _minhash_constants()
+    shingles = _mix_bits(np.concatenate((hashes[content], pairs)))
+    multipliers, offsets, folding, band_offsets = _minhash_constants()
     lowest = (multipliers * shingles + offsets).min(axis=1).reshape(BANDS, ROWS)
-    bands = (lowest * folding).sum(axis=1, dtype=np.uint64) + places
-    kept: list[int] = (bands >> np.uint64(1)).tolist()
-    return tuple(kept)
+    bands = (lowest * folding).sum(axis=1, dtype=np.uint64) + band_offsets
+    values: list[int] = (bands >> np.uint64(1)).tolist()
+    return tuple(values)
 
 
 def _shingle_words(folded: str) -> list[str]:
     words = folded.split()
     if len(words) < 3 and not folded.isascii():
-        # A script without spaces: pairs of characters are its words.
+        # A script without spaces: pairs of characters serve as words.
         words = sorted(word_set(folded))
     return words[:_MAX_WORDS]
 
@@ -111,16 +111,16 @@ def text_skeleton(folded: str) -> list[str]:
 
     Texts that share a skeleton are near-duplicates, never equal.
     """
-    passed_over = negations().words | word_set_of("en", "negations", "auxiliaries")
-    return [_NUMBER.sub("0", word) for word in _shingle_words(folded) if word not in passed_over]
+    ignored = negations().words | word_set_of("en", "negations", "auxiliaries")
+    return [_NUMBER.sub("0", word) for word in _shingle_words(folded) if word not in ignored]
 
 
-_MAX_COMPARED = 16  # most alike come first, and more are not reported anyway
+_MAX_COMPARED = 16  # sorted by similarity; only the first are reported
 _MAX_REPORTED = 5
 _SAME_MEANING_COSINE = 0.95
 _MIN_SHINGLE_SHARE = 0.5
 
-KEPT_FIRST = "already there, nothing stored"
+KEPT_FIRST = "already stored, nothing added"
 KEPT_BOTH = "kept both, linked as similar"
 
 
@@ -130,14 +130,14 @@ class SimilarText(NamedTuple):
     id: str
     text: str
     folded: str
-    stored: bool
+    is_stored: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedDraft:
     """A new draft with its sketch and the similar texts to compare it with."""
 
-    piece: PreparedDraft
+    prepared: PreparedDraft
     sketch: tuple[int, ...] = ()
     similar: tuple[SimilarText, ...] = ()
     is_restatement: bool = False
@@ -170,25 +170,25 @@ def find_repeated_keys(
     """
     first: dict[str, int] = {}
     known: dict[int, Remembered] = {}
-    again: dict[int, int] = {}
-    for at, piece in enumerate(prepared):
-        key = piece.draft.key
+    repeats: dict[int, int] = {}
+    for number, draft in enumerate(prepared):
+        key = draft.draft.key
         if key is None:
             continue
         if key in first:
-            again[at] = first[key]
-            used = prepared[first[key]].fingerprint
+            repeats[number] = first[key]
+            fingerprint = prepared[first[key]].fingerprint
         elif stored := ctx.store.items.find_key(key):
-            known[at] = Remembered(stored[0], "repeated", redacted=piece.redacted)
-            used = stored[1]
+            known[number] = Remembered(stored[0], "repeated", redacted=draft.redacted)
+            fingerprint = stored[1]
         else:
-            first[key], used = at, piece.fingerprint
-        if used != piece.fingerprint:
+            first[key], fingerprint = number, draft.fingerprint
+        if fingerprint != draft.fingerprint:
             raise Conflict(
                 f"the key {key!r:.80} was used before for other content",
                 remedy="use a new key for new content",
             )
-    return known, again
+    return known, repeats
 
 
 def deduplicate(
@@ -200,28 +200,28 @@ def deduplicate(
     batch = BatchIndex()
     fresh: list[ComparedDraft] = []
     answers: dict[str, Remembered] = {}
-    for piece in prepared:
-        if piece.turn and piece.id not in taken:
-            fresh.append(ComparedDraft(piece))
+    for draft in prepared:
+        if draft.turn and draft.id not in taken:
+            fresh.append(ComparedDraft(draft))
             continue
-        if ctx.deriving and piece.draft.level == "insight" and piece.id not in taken:
-            # Made anew it may say what it said, and still rest on other memories.
-            fresh.append(ComparedDraft(piece, is_restatement=True))
+        if ctx.deriving and draft.draft.level == "insight" and draft.id not in taken:
+            # A new version may have the same text but other sources.
+            fresh.append(ComparedDraft(draft, is_restatement=True))
             continue
-        bands = () if piece.draft.session is not None else minhash_sketch(piece.folded)
-        found = ctx.store.items.find_duplicates(piece.fingerprint, bands, scope)
-        compared, twin = _compare(piece, bands, found, batch)
-        if twin and piece.draft.key is not None and piece.id not in taken:
-            # The store answers as well, and notes that the key was used.
-            fresh.append(ComparedDraft(piece))
+        bands = () if draft.draft.session is not None else minhash_sketch(draft.folded)
+        found = ctx.store.items.find_duplicates(draft.fingerprint, bands, scope)
+        compared, twin = _compare(draft, bands, found, batch)
+        if twin and draft.draft.key is not None and draft.id not in taken:
+            # The store reports the duplicate, too, and records the key.
+            fresh.append(ComparedDraft(draft))
         elif twin:
             collision = Collision(twin.id, "exact", 1.0, KEPT_FIRST, twin.text)
-            answers[piece.id] = Remembered(twin.id, "duplicate", (collision,), piece.redacted)
-        elif piece.id in taken:
-            raise _id_conflict(piece.id)
+            answers[draft.id] = Remembered(twin.id, "duplicate", (collision,), draft.redacted)
+        elif draft.id in taken:
+            raise _id_conflict(draft.id)
         else:
             fresh.append(compared)
-            batch.add(piece, bands)
+            batch.add(draft, bands)
     return fresh, answers
 
 
@@ -230,31 +230,33 @@ def _compare(
 ) -> tuple[ComparedDraft, SimilarText | None]:
     """Compare a draft with similar memories; also return its exact duplicate, if any."""
     draft = prepared.draft
-    said_before = False
-    like: dict[str, SimilarText] = {}
+    restated = False
+    similar: dict[str, SimilarText] = {}
     for earlier in batch.exact.get(prepared.fingerprint, ()):
-        twin = SimilarText(earlier.id, earlier.draft.text, earlier.folded, stored=False)
-        apart = occurred_at_different_times(draft.occurred_at, earlier.draft.occurred_at)
-        if not apart and _is_acceptable_duplicate(earlier.draft, trust_of(earlier.draft), draft):
+        twin = SimilarText(earlier.id, earlier.draft.text, earlier.folded, is_stored=False)
+        different_times = occurred_at_different_times(draft.occurred_at, earlier.draft.occurred_at)
+        if not different_times and _is_acceptable_duplicate(
+            earlier.draft, trust_of(earlier.draft), draft
+        ):
             return ComparedDraft(prepared), twin
-        said_before, like[twin.id] = True, twin
+        restated, similar[twin.id] = True, twin
     for item in found[:_MAX_COMPARED]:
         if item.level != draft.level:
             continue
-        # Who writes a draft is not told what a more secret memory says.
+        # Never reveal the text of a memory of higher classification to the writer.
         visible = item.classification <= draft.classification
-        twin = SimilarText(item.id, item.text if visible else "", fold(item.text), stored=True)
+        twin = SimilarText(item.id, item.text if visible else "", fold(item.text), is_stored=True)
         if twin.folded == prepared.folded and _same_speaker_and_turn(item, prepared):
-            apart = occurred_at_different_times(draft.occurred_at, item.occurred_at)
-            if not apart and _is_acceptable_duplicate(item, item.trust, draft):
+            different_times = occurred_at_different_times(draft.occurred_at, item.occurred_at)
+            if not different_times and _is_acceptable_duplicate(item, item.trust, draft):
                 return ComparedDraft(prepared), twin
-            said_before = True
-        like[twin.id] = twin
+            restated = True
+        similar[twin.id] = twin
     for earlier in batch.near(bands):
         if earlier.draft.level == draft.level:
-            twin = SimilarText(earlier.id, earlier.draft.text, earlier.folded, stored=False)
-            like.setdefault(twin.id, twin)
-    return ComparedDraft(prepared, bands, tuple(like.values())[:_MAX_COMPARED], said_before), None
+            twin = SimilarText(earlier.id, earlier.draft.text, earlier.folded, is_stored=False)
+            similar.setdefault(twin.id, twin)
+    return ComparedDraft(prepared, bands, tuple(similar.values())[:_MAX_COMPARED], restated), None
 
 
 def _is_acceptable_duplicate(earlier: Item | Draft, trust: int, draft: Draft) -> bool:
@@ -265,23 +267,23 @@ def _is_acceptable_duplicate(earlier: Item | Draft, trust: int, draft: Draft) ->
 def _same_speaker_and_turn(item: Item, prepared: PreparedDraft) -> bool:
     """Check for the same speaker and turn; otherwise equal words are two memories."""
     draft = prepared.draft
-    said_by = fold(item.speaker or "") == fold(draft.speaker or "")
-    return said_by and (item.session, item.seq) == (draft.session, draft.seq)
+    same_speaker = fold(item.speaker or "") == fold(draft.speaker or "")
+    return same_speaker and (item.session, item.seq) == (draft.session, draft.seq)
 
 
 def _taken_ids(prepared: Sequence[PreparedDraft], ctx: WriteContext) -> set[str]:
     """Return caller-supplied ids that the store already has; each may occur once."""
-    given = [piece.id for piece in prepared if piece.draft.id is not None]
-    for item_id, times in Counter(given).items():
+    explicit = [draft.id for draft in prepared if draft.draft.id is not None]
+    for item_id, times in Counter(explicit).items():
         if times > 1:
             raise _id_conflict(item_id)
-    return set(ctx.store.items.get(given)) if given else set()
+    return set(ctx.store.items.get(explicit)) if explicit else set()
 
 
 def _id_conflict(item_id: str) -> Conflict:
     return Conflict(
-        f"the id {item_id!r} stands for another memory, or one that was forgotten",
-        remedy="leave the id out, or update or restore that memory",
+        f"the id {item_id!r} belongs to another memory or a forgotten one",
+        remedy="omit the id, or update or restore that memory",
     )
 
 
@@ -291,23 +293,23 @@ def find_near_duplicates(
     """Find memories that are nearly the same as a new one, most similar first."""
     if not compared.similar:
         return ()
-    own = shingles_of(compared.piece.folded)
-    bare = text_skeleton(compared.piece.folded)
-    alike: dict[str, tuple[float, str]] = {}
-    doubtful: dict[str, str] = {}
+    own = shingles_of(compared.prepared.folded)
+    skeleton = text_skeleton(compared.prepared.folded)
+    duplicates: dict[str, tuple[float, str]] = {}
+    uncertain: dict[str, str] = {}
     for other in compared.similar:
         share = jaccard_similarity(own, shingles_of(other.folded))
-        if share >= NEAR_THRESHOLD or (share > 0 and text_skeleton(other.folded) == bare):
-            alike[other.id] = (share, other.text)
-        elif share >= _MIN_SHINGLE_SHARE and other.stored:
-            doubtful[other.id] = other.text
-    if embedding is not None and ctx.embedder is not None and doubtful:
-        vectors = ctx.store.vectors.embeddings(list(doubtful), ctx.embedder.model)
+        if share >= NEAR_THRESHOLD or (share > 0 and text_skeleton(other.folded) == skeleton):
+            duplicates[other.id] = (share, other.text)
+        elif share >= _MIN_SHINGLE_SHARE and other.is_stored:
+            uncertain[other.id] = other.text
+    if embedding is not None and ctx.embedder is not None and uncertain:
+        vectors = ctx.store.vectors.embeddings(list(uncertain), ctx.embedder.model)
         for other_id, found in vectors.items():
             cosine = float(found.vector @ embedding.vector)
             if cosine >= _SAME_MEANING_COSINE:
-                alike[other_id] = (cosine, doubtful[other_id])
-    best = sorted(alike.items(), key=lambda entry: (-entry[1][0], entry[0]))[:_MAX_REPORTED]
+                duplicates[other_id] = (cosine, uncertain[other_id])
+    best = sorted(duplicates.items(), key=lambda entry: (-entry[1][0], entry[0]))[:_MAX_REPORTED]
     return tuple(
         Collision(other_id, "near", round(share, 4), KEPT_BOTH, text, f"bethink forget {other_id}")
         for other_id, (share, text) in best

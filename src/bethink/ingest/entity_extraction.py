@@ -23,7 +23,7 @@ def _words(name: str) -> frozenset[str]:
     return frozenset(_DATA[name].split())
 
 
-# What each list is for is said in lang/data/entities.toml.
+# lang/data/entities.toml documents each list.
 CALENDAR_WORDS = CALENDAR_NAMES | RECURRING_WEEKDAYS
 SENTENCE_OPENERS = _words("sentence_openers") | CALENDAR_WORDS
 GERMAN_FUNCTION_WORDS = _words("german_function_words")
@@ -73,7 +73,7 @@ class TextWord(NamedTuple):
     text: str
     first: bool
     last: bool
-    code: bool
+    is_code: bool
 
 
 class ExtractedName(NamedTuple):
@@ -92,16 +92,20 @@ def extract_mentions(
     ``stored`` are entities of the store that the text may name. ``entities_by_key`` is
     updated with new entities, so that one name is one entity throughout a batch.
     """
-    for old in stored:
-        for name in (old.name, *old.aliases):
-            entities_by_key.setdefault(entity_key(name), old)
+    for known in stored:
+        for name in (known.name, *known.aliases):
+            entities_by_key.setdefault(entity_key(name), known)
     found: dict[str, Mention] = {}
     for name, kind, confidence in _all_names(draft, stored):
         key = entity_key(name)
         entity = entities_by_key.get(key)
         if entity is None and kind in _CODE_KINDS:
             entity = next(
-                (entities_by_key[one] for one in code_spellings(name) if one in entities_by_key),
+                (
+                    entities_by_key[spelling]
+                    for spelling in code_spellings(name)
+                    if spelling in entities_by_key
+                ),
                 None,
             )
             if entity is not None:
@@ -162,17 +166,17 @@ def extract_names(text: str, language: str | None = None) -> Iterator[ExtractedN
     )
     for line in text.splitlines():
         words = line.split()
-        done = 0
+        end = 0
         for i, raw in enumerate(words):
-            # Most words end here: small letters alone are no name.
-            if i < done or (raw.islower() and (raw.isalpha() or _LOWERCASE_WORD.fullmatch(raw))):
+            # Fast path: a word in lower case is no name.
+            if i < end or (raw.islower() and (raw.isalpha() or _LOWERCASE_WORD.fullmatch(raw))):
                 continue
             word = _word_at(words, i)
             if word is None:
                 continue
             name = _name_by_shape(word) or _name_by_version(word, words, i)
             if name is None:
-                done, name = _read_proper_name(words, i)
+                end, name = _read_proper_name(words, i)
             if name and not (nouns_are_capital and name.kind == "other"):
                 yield name
 
@@ -206,7 +210,7 @@ def _name_by_shape(word: TextWord) -> ExtractedName | None:
     if len(text) > _MAX_WORD_CHARACTERS or len(text) < 2:
         return None
     kind = _kind_by_sign(text) or _kind_by_path(text) or _kind_by_code_style(text)
-    if kind is None and word.code and text.isidentifier():
+    if kind is None and word.is_code and text.isidentifier():
         kind = "identifier"
     return ExtractedName(_strip_name(text, kind), kind, 0.9) if kind else None
 
@@ -215,8 +219,8 @@ def _name_by_version(word: TextWord, words: Sequence[str], i: int) -> ExtractedN
     """Recognise a tool by the version after its name; lower case needs a full 1.2.3."""
     if i and word.text.count(".") > 1 and _VERSION.fullmatch(word.text):
         name = words[i - 1]
-        small = name.isalpha() and name.islower() and name not in SENTENCE_OPENERS
-        return ExtractedName(name, "tool", 0.8) if small else None
+        is_lowercase = name.isalpha() and name.islower() and name not in SENTENCE_OPENERS
+        return ExtractedName(name, "tool", 0.8) if is_lowercase else None
     if i + 1 == len(words) or not word.text.isalpha() or word.text.lower() in SENTENCE_OPENERS:
         return None
     version = _VERSION.fullmatch(words[i + 1].strip(_OPENING_PUNCTUATION + _CLOSING_PUNCTUATION))
@@ -300,14 +304,14 @@ def _read_proper_name(words: Sequence[str], start: int) -> tuple[int, ExtractedN
     end = start + len(run)
     if not run:
         return start + 1, None
-    pause = run[-1].last
+    ends_phrase = run[-1].last
     run, cues = _trim_name_run(run)
     if not run:
         return end, None
     if start:
         cues.append(words[start - 1].lower())
     name = " ".join(word.text.removesuffix("'s").removesuffix("’s") for word in run)
-    after = words[end].lower() if end < len(words) and not pause else ""
+    after = words[end].lower() if end < len(words) and not ends_phrase else ""
     kind = next((KIND_BY_PRECEDING_WORD[cue] for cue in cues if cue in KIND_BY_PRECEDING_WORD), "")
     if not kind and (not BEFORE_PERSON.isdisjoint(cues) or after in AFTER_PERSON):
         kind = "person"

@@ -20,7 +20,7 @@ from bethink.model import Draft
 
 MAX_BYTES = 1 << 30
 MAX_COMPRESSION_RATIO = 100
-_RATIO_MIN_BYTES = 1 << 20  # bytes; short runs of equal lines are no attack
+_RATIO_MIN_BYTES = 1 << 20  # bytes; below it a high ratio is harmless
 _GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK_BYTES = 1 << 16
 
@@ -28,9 +28,9 @@ _CHUNK_BYTES = 1 << 16
 class BoundedReader(io.RawIOBase):
     """A stream that decompresses gzip and enforces size and ratio limits."""
 
-    def __init__(self, stream: BinaryIO, *, most_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, stream: BinaryIO, *, max_bytes: int = MAX_BYTES) -> None:
         self._stream = stream
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._buffer = stream.read(_CHUNK_BYTES)
         self._decompressor = (
             zlib.decompressobj(wbits=31) if self._buffer[:2] == _GZIP_MAGIC else None
@@ -42,11 +42,11 @@ class BoundedReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        piece = self._next_chunk(len(buffer))
-        buffer[: len(piece)] = piece
-        self._bytes_out += len(piece)
-        if self._bytes_out > self._most_bytes:
-            raise TooLarge("the file", limit=self._most_bytes, actual=self._bytes_out)
+        chunk = self._next_chunk(len(buffer))
+        buffer[: len(chunk)] = chunk
+        self._bytes_out += len(chunk)
+        if self._bytes_out > self._max_bytes:
+            raise TooLarge("the file", limit=self._max_bytes, actual=self._bytes_out)
         if self._decompressor and self._bytes_out > max(
             _RATIO_MIN_BYTES, MAX_COMPRESSION_RATIO * self._bytes_in
         ):
@@ -54,31 +54,31 @@ class BoundedReader(io.RawIOBase):
             raise TooLarge(
                 "the unpacked file", limit=MAX_COMPRESSION_RATIO, actual=ratio, unit="times as big"
             )
-        return len(piece)
+        return len(chunk)
 
     def _next_chunk(self, size: int) -> bytes:
         if self._decompressor is None:
-            piece = self._buffer[:size] or self._fill_buffer()[:size]
-            self._buffer = self._buffer[len(piece) :]
-            return piece
+            chunk = self._buffer[:size] or self._fill_buffer()[:size]
+            self._buffer = self._buffer[len(chunk) :]
+            return chunk
         while True:
-            piece = self._decompress(size)
-            if piece or not (self._buffer or self._fill_buffer()):
-                return piece
+            chunk = self._decompress(size)
+            if chunk or not (self._buffer or self._fill_buffer()):
+                return chunk
 
     def _decompress(self, size: int) -> bytes:
         if self._decompressor is None or not self._buffer:
             return b""
         try:
-            piece = self._decompressor.decompress(self._buffer, size)
+            chunk = self._decompressor.decompress(self._buffer, size)
         except zlib.error as error:
             raise BadText(f"the file is damaged: {error}") from error
         self._buffer = self._decompressor.unconsumed_tail
         if self._decompressor.eof:
-            # Packed files may be put end to end.
+            # gzip members may be concatenated.
             self._buffer = self._decompressor.unused_data
             self._decompressor = zlib.decompressobj(wbits=31)
-        return piece
+        return chunk
 
     def _fill_buffer(self) -> bytes:
         if not self._buffer:
@@ -151,7 +151,7 @@ def _read_lines(stream: io.BufferedReader, limit: int) -> Iterator[_RawLine]:
 
 def _join_paragraphs(lines: Iterator[_RawLine]) -> Iterator[_RawLine]:
     """Join lines up to a blank one; the number is that of the first line."""
-    first, held, size = 0, [b""], 0
+    first, parts, size = 0, [b""], 0
     for number, content in lines:
         if isinstance(content, Refused):
             yield _RawLine(number, content)
@@ -159,18 +159,18 @@ def _join_paragraphs(lines: Iterator[_RawLine]) -> Iterator[_RawLine]:
             first = first or number
             size += len(content)
             if size <= MAX_TEXT_BYTES * 2:
-                held.append(content)
+                parts.append(content)
         elif first:
-            yield _make_paragraph(first, held, size)
-            first, held, size = 0, [b""], 0
+            yield _make_paragraph(first, parts, size)
+            first, parts, size = 0, [b""], 0
     if first:
-        yield _make_paragraph(first, held, size)
+        yield _make_paragraph(first, parts, size)
 
 
-def _make_paragraph(number: int, held: list[bytes], size: int) -> _RawLine:
+def _make_paragraph(number: int, parts: list[bytes], size: int) -> _RawLine:
     if size > MAX_TEXT_BYTES * 2:
         return _RawLine(number, TooLarge("the paragraph", limit=MAX_TEXT_BYTES, actual=size))
-    return _RawLine(number, b"".join(held))
+    return _RawLine(number, b"".join(parts))
 
 
 def _parse_draft(raw: _RawLine, file_format: Format, defaults: Mapping[str, Any]) -> Draft | None:
@@ -185,13 +185,13 @@ def _parse_draft(raw: _RawLine, file_format: Format, defaults: Mapping[str, Any]
         ) from error
     if not text.strip():
         return None
-    given = (
+    fields = (
         _parse_fields(parse_strict_json(text)) if file_format == "jsonl" else {"text": text.strip()}
     )
-    if given.get("source_class") in TRUSTED_SOURCES and "source_class" in defaults:
-        # A file may come from anybody: whose word it is says who imports it.
-        del given["source_class"]
-    return Draft(**{**defaults, **given})
+    if fields.get("source_class") in TRUSTED_SOURCES and "source_class" in defaults:
+        # A file cannot claim trust: the importing user sets the source class.
+        del fields["source_class"]
+    return Draft(**{**defaults, **fields})
 
 
 def _parse_fields(value: Any) -> dict[str, Any]:
@@ -199,28 +199,28 @@ def _parse_fields(value: Any) -> dict[str, Any]:
         return {"text": value}
     if not isinstance(value, dict):
         raise BadText("the line must be a JSON object or a JSON string")
-    named = {name: inner for name, inner in value.items() if inner is not None}
-    _apply_aliases(named, _TEXT_ALIASES, "text")
-    _apply_aliases(named, _TIME_ALIASES, "occurred_at")
-    if "text" not in named:
-        raise Refused("there is no text in the line", remedy="name it text, content or memory")
+    fields = {name: field_value for name, field_value in value.items() if field_value is not None}
+    _apply_aliases(fields, _TEXT_ALIASES, "text")
+    _apply_aliases(fields, _TIME_ALIASES, "occurred_at")
+    if "text" not in fields:
+        raise Refused("the line has no text", remedy="use the field text, content or memory")
     for name in _TIME_FIELDS:
-        if isinstance(named.get(name), int | float):
-            named[name] = _from_epoch(name, named[name])
-    metadata = named.pop("metadata", {})
+        if isinstance(fields.get(name), int | float):
+            fields[name] = _from_epoch(name, fields[name])
+    metadata = fields.pop("metadata", {})
     if not isinstance(metadata, dict):
         raise Refused("metadata must be a JSON object")
-    further = {name: named.pop(name) for name in [*named] if name not in _DRAFT_FIELDS}
+    extra = {name: fields.pop(name) for name in [*fields] if name not in _DRAFT_FIELDS}
     for name in ("tags", "entities"):
-        if isinstance(named.get(name), list):
-            named[name] = tuple(named[name])
-    return {**named, "metadata": {**further, **metadata}}
+        if isinstance(fields.get(name), list):
+            fields[name] = tuple(fields[name])
+    return {**fields, "metadata": {**extra, **metadata}}
 
 
-def _apply_aliases(named: dict[str, Any], aliases: tuple[str, ...], name: str) -> None:
-    for other in aliases:
-        if name not in named and other in named:
-            named[name] = named.pop(other)
+def _apply_aliases(fields: dict[str, Any], aliases: tuple[str, ...], name: str) -> None:
+    for alias in aliases:
+        if name not in fields and alias in fields:
+            fields[name] = fields.pop(alias)
 
 
 def _from_epoch(name: str, value: float) -> datetime:
@@ -232,5 +232,5 @@ def _from_epoch(name: str, value: float) -> datetime:
             try:
                 return datetime.fromtimestamp(value / unit, UTC)
             except (ValueError, OverflowError, OSError) as error:
-                raise Refused(f"{name}: {value} is no moment in time") from error
-    raise Refused(f"{name}: {value} is no moment in time")
+                raise Refused(f"{name}: {value} is not a valid time") from error
+    raise Refused(f"{name}: {value} is not a valid time")

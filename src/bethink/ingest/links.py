@@ -32,36 +32,40 @@ def embed_new_entities(records: Sequence[Record], ctx: WriteContext) -> list[Rec
 
     If the model is down the records stay as they are; a reindex adds the missing vectors.
     """
-    fresh = _embed_missing({one.entity.id: one.entity for r in records for one in r.mentions}, ctx)
+    fresh = _embed_missing(
+        {mention.entity.id: mention.entity for r in records for mention in r.mentions}, ctx
+    )
     return [_attach_vectors(record, fresh) for record in records] if fresh else list(records)
 
 
 def _embed_missing(mentioned: dict[str, Entity], ctx: WriteContext) -> dict[str, Embedding]:
     if ctx.embedder is None or not mentioned:
         return {}
-    lacking = ctx.store.vectors.lacking_vectors(list(mentioned), ctx.embedder.model)
-    if not lacking:
+    missing = ctx.store.vectors.lacking_vectors(list(mentioned), ctx.embedder.model)
+    if not missing:
         return {}
     try:
-        made = ctx.embedder.embed([entity_text(mentioned[key]) for key in lacking])
+        embeddings = ctx.embedder.embed([entity_text(mentioned[key]) for key in missing])
     except ModelError:
         return {}
-    return dict(zip(lacking, made, strict=True))
+    return dict(zip(missing, embeddings, strict=True))
 
 
 def _attach_vectors(record: Record, fresh: dict[str, Embedding]) -> Record:
     """Attach the vectors of new entities, each once, to records of the same model."""
-    if not record.model or not any(one.entity.id in fresh for one in record.mentions):
+    if not record.model or not any(mention.entity.id in fresh for mention in record.mentions):
         return record
     mentions = tuple(
-        one._replace(embedding=fresh.pop(one.entity.id)) if one.entity.id in fresh else one
-        for one in record.mentions
+        mention._replace(embedding=fresh.pop(mention.entity.id))
+        if mention.entity.id in fresh
+        else mention
+        for mention in record.mentions
     )
     return replace(record, mentions=mentions)
 
 
 MAX_CAUSES = 2
-_MIN_SHARED = 0.7  # of a clause's telling words, in the memory it is taken to mean
+_MIN_SHARED = 0.7  # share of the clause's words that the referenced memory must contain
 _MIN_WORDS = 3
 _CAUSAL_CUE = re.compile(
     r"\b(?:because|caused|causes|cause|led to|leads to|due to|resulted in|triggered|therefore"
@@ -97,14 +101,14 @@ def find_causal_links(
     """
     text = item.text.lower()
     if not any(hint in text for hint in _CAUSAL_HINTS):
-        return []  # most texts end here, much faster than the pattern could tell
+        return []  # fast path: much cheaper than the pattern
     if _CAUSAL_CUE.search(text) is None or text.rstrip().endswith("?"):
         return []
     links: dict[str, Link] = {}
-    for other, kind, sure in _find_causes(item, text, earlier, ctx, searching=searching):
+    for other, kind, confidence in _find_causes(item, text, earlier, ctx, searching=searching):
         if other != item.id and len(links) < MAX_CAUSES:
             ends = Node("item", item.id), Node("item", other)
-            link = Link(*ends, kind, confidence=sure, created_at=ctx.now)
+            link = Link(*ends, kind, confidence=confidence, created_at=ctx.now)
             links.setdefault(other, link)
     return list(links.values())
 
@@ -124,9 +128,9 @@ def _find_causes(
     if searching and not ids:
         for pattern, kind in ((_CAUSE_CUE, "caused_by"), (_EFFECT_CUE, "causes")):
             found = pattern.search(text)
-            meant = _find_cause_memory(text[found.end() :], item, ctx) if found else None
-            if meant is not None:
-                yield meant, kind, 0.6
+            cause = _find_cause_memory(text[found.end() :], item, ctx) if found else None
+            if cause is not None:
+                yield cause, kind, 0.6
 
 
 def _last_turn(item: Item, ctx: WriteContext) -> str | None:
@@ -138,13 +142,13 @@ def _last_turn(item: Item, ctx: WriteContext) -> str | None:
 def _find_cause_memory(clause: str, item: Item, ctx: WriteContext) -> str | None:
     """Search for the earlier memory that contains nearly all words of a clause."""
     clause = re.split(r"[.;,!?\n]", clause, maxsplit=1)[0]
-    wanted = word_set(clause) - _CAUSAL_STOP_WORDS
-    if len(wanted) < _MIN_WORDS:
+    clause_words = word_set(clause) - _CAUSAL_STOP_WORDS
+    if len(clause_words) < _MIN_WORDS:
         return None
     scope = Scope(Filters(max_classification=item.classification), ctx.now)
     for match in ctx.store.search.text(TextSearch(clause, depth=3), scope).matches:
-        shared = wanted & word_set(match.item.text)
-        if match.item.id != item.id and len(shared) >= _MIN_SHARED * len(wanted):
+        shared = clause_words & word_set(match.item.text)
+        if match.item.id != item.id and len(shared) >= _MIN_SHARED * len(clause_words):
             return match.item.id
     return None
 
@@ -152,7 +156,7 @@ def _find_cause_memory(clause: str, item: Item, ctx: WriteContext) -> str | None
 MAX_RELATIONS = 4
 _RULE_CONFIDENCE = 0.8
 _MAX_GAP_CHARACTERS = 40  # characters between two names
-# What stands between two names, and what that makes of them.
+# Phrases between two names, by the relation they express.
 _RELATION_PHRASES = {
     "works_with": "works with / work with / collaborates with / pairs with / works together with",
     "reports_to": "reports to / answers to / works under",
@@ -191,10 +195,10 @@ def extract_relations(item: Item, mentions: Sequence[Mention], now: datetime) ->
     text = item.text
     lower = text.lower()
     if len(lower) != len(text):
-        return []  # a letter that changes its length: places would not fit
-    found = sorted(_mention_spans(lower, mentions))
+        return []  # lower() changed the length: offsets would not fit
+    spans = sorted(_mention_spans(lower, mentions))
     edges: dict[tuple[str, str, str], Link] = {}
-    for (_, end, one), (start, _, other) in pairwise(found):
+    for (_, end, one), (start, _, other) in pairwise(spans):
         kind = (
             _relation_between(lower[end:start]) if 0 < start - end <= _MAX_GAP_CHARACTERS else None
         )
@@ -209,13 +213,13 @@ def extract_relations(item: Item, mentions: Sequence[Mention], now: datetime) ->
 
 def _mention_spans(lower: str, mentions: Sequence[Mention]) -> list[tuple[int, int, str]]:
     """Return where each entity is first named: start, end, entity id."""
-    places = []
+    spans = []
     for mention in mentions:
         name = mention.entity.name.lower()
-        at = lower.find(name)
-        if at >= 0:
-            places.append((at, at + len(name), mention.entity.id))
-    return places
+        start = lower.find(name)
+        if start >= 0:
+            spans.append((start, start + len(name), mention.entity.id))
+    return spans
 
 
 def _relation_between(between: str) -> str | None:
@@ -238,8 +242,8 @@ def add_links(
     """Add relation, cause and similarity links to records and report related memories."""
     searching = ctx.relating
     turns: dict[str, str] = {}
-    done: list[Record] = []
-    told: list[tuple[Collision, ...]] = []
+    linked: list[Record] = []
+    collisions_with_similar: list[tuple[Collision, ...]] = []
     for record, collisions in zip(records, collisions_by_record, strict=True):
         item = record.item
         known = {collision.id for collision in collisions}
@@ -249,11 +253,11 @@ def add_links(
         )
         similar = find_similar(item, record.embedding, known, ctx) if searching else ()
         links += [similarity_link(item, one, ctx) for one in similar]
-        done.append(replace(record, links=(*record.links, *links)) if links else record)
-        told.append((*collisions, *similar))
+        linked.append(replace(record, links=(*record.links, *links)) if links else record)
+        collisions_with_similar.append((*collisions, *similar))
         if item.session is not None:
             turns[item.session] = item.id
-    return done, told
+    return linked, collisions_with_similar
 
 
 def find_similar(
@@ -269,7 +273,7 @@ def find_similar(
             embedding.vector, ctx.embedder.model, depth, Scope(filters, ctx.now)
         )
     except ModelError:
-        return ()  # all vectors are of another model: a reindex makes the others
+        return ()  # all vectors are of another model: a reindex is needed
     close = [
         match
         for match in found.matches

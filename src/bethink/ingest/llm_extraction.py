@@ -44,24 +44,24 @@ def keep_supported(answer: Mapping[str, Any], item: Item) -> Extraction:
     """Keep those parts of an answer whose names and values occur in the memory."""
     text = fold(item.text)
     kinds = {
-        entity_key(one["name"]): one["kind"]
-        for one in answer["entities"]
-        if _is_named_in(one["name"], text)
+        entity_key(entry["name"]): entry["kind"]
+        for entry in answer["entities"]
+        if _is_named_in(entry["name"], text)
     }
     entities = tuple(
         f"{kind}:{name}" for name, kind in kinds.items() if kind in ENTITY_KINDS and name
     )
-    fact = next((one for one in answer["facts"] if _is_supported_fact(one, text)), None)
+    fact = next((entry for entry in answer["facts"] if _is_supported_fact(entry, text)), None)
     relations = tuple(
         (
-            entity_key(one["source"]),
-            one["type"],
-            entity_key(one["target"]),
-            float(one["confidence"]),
+            entity_key(entry["source"]),
+            entry["type"],
+            entity_key(entry["target"]),
+            float(entry["confidence"]),
         )
-        for one in answer["relations"]
-        if entity_key(one["source"]) in kinds and entity_key(one["target"]) in kinds
-        if one["source"] != one["target"] and one["confidence"] >= MIN_CONFIDENCE
+        for entry in answer["relations"]
+        if entity_key(entry["source"]) in kinds and entity_key(entry["target"]) in kinds
+        if entry["source"] != entry["target"] and entry["confidence"] >= MIN_CONFIDENCE
     )
     return Extraction(entities, fact, relations)
 
@@ -82,20 +82,22 @@ def apply_extraction(item: Item, extraction: Extraction, model: str, ctx: WriteC
     """Store an extraction as the memory's next revision; no revision if nothing is new."""
     fact = extraction.fact if item.subject is None and item.level == "item" else None
     known = {entity.partition(":")[2] for entity in item.entities}
-    fresh = tuple(one for one in extraction.entities if one.partition(":")[2] not in known)
+    fresh = tuple(
+        entity_id for entity_id in extraction.entities if entity_id.partition(":")[2] not in known
+    )
     if fact is not None or fresh:
         item = _store_extracted(item, fact, fresh, model, ctx)
     links = _relation_links(item, extraction, ctx)
     links += [
         Link(
             Node("item", item.id),
-            Node("entity", one),
+            Node("entity", entity_id),
             "mentions",
             confidence=0.7,
             source=MODEL_SOURCE,
         )
-        for one in item.entities
-        if one in fresh
+        for entity_id in item.entities
+        if entity_id in fresh
     ]
     if fact is not None:
         links += _contradiction_links(item, ctx)
@@ -113,8 +115,12 @@ def _store_extracted(
 ) -> Item:
     changes: dict[str, Any] = {"entities": (*item.entities, *fresh)}
     if fact is not None:
-        told = {"value": fold(fact["value"]), "by": model, "confidence": fact["confidence"]}
-        changes["metadata"] = {**item.metadata, MODEL_FACT_KEY: told}
+        fact_metadata = {
+            "value": fold(fact["value"]),
+            "by": model,
+            "confidence": fact["confidence"],
+        }
+        changes["metadata"] = {**item.metadata, MODEL_FACT_KEY: fact_metadata}
         item = item._replace(subject=fold(fact["subject"]), attribute=fold(fact["attribute"]))
     return revise(item, changes, ctx)
 
@@ -122,35 +128,36 @@ def _store_extracted(
 def _relation_links(item: Item, extraction: Extraction, ctx: WriteContext) -> list[Link]:
     by_key = {entity.partition(":")[2]: entity for entity in item.entities}
     return [
-        Link(Node("entity", by_key[one]), Node("entity", by_key[other]), kind,
-             confidence=sure, context=item.id, source=MODEL_SOURCE, created_at=ctx.now)
-        for one, kind, other, sure in extraction.relations
-        if one in by_key and other in by_key
+        Link(Node("entity", by_key[source]), Node("entity", by_key[target]), kind,
+             confidence=confidence, context=item.id, source=MODEL_SOURCE, created_at=ctx.now)
+        for source, kind, target, confidence in extraction.relations
+        if source in by_key and target in by_key
     ]  # fmt: skip
 
 
 def _contradiction_links(item: Item, ctx: WriteContext) -> list[Link]:
     """Return links to active facts of the same slot that contradict this one."""
-    mine = item_fact(item)
-    if mine is None:
+    own_fact = item_fact(item)
+    if own_fact is None:
         return []
     scope = Scope(Filters(max_classification=3), ctx.now)
-    held = ctx.store.items.slots([(mine.subject, mine.attribute)], scope)
+    same_slot = ctx.store.items.slots([(own_fact.subject, own_fact.attribute)], scope)
     return _links_to_contradicted(
-        [StatedFact(one, fact) for one in held if (fact := item_fact(one))], StatedFact(item, mine)
+        [StatedFact(other, fact) for other in same_slot if (fact := item_fact(other))],
+        StatedFact(item, own_fact),
     )
 
 
-def _links_to_contradicted(held: Sequence[StatedFact], mine: StatedFact) -> list[Link]:
+def _links_to_contradicted(others: Sequence[StatedFact], own: StatedFact) -> list[Link]:
     links = []
-    for other in held:
+    for other in others:
         judgement = (
-            judge_facts(mine, other, by_rules=False) if other.item.id != mine.item.id else None
+            judge_facts(own, other, by_rules=False) if other.item.id != own.item.id else None
         )
         if judgement is not None:
             ends = (Node("item", judgement.first.item.id), Node("item", judgement.second.item.id))
-            told = mine.item.metadata[MODEL_FACT_KEY]["confidence"]
-            sure = round(min(judgement.confidence, told) * 0.8, 3)
-            links.append(Link(*ends, "contradicts", confidence=sure, source=MODEL_SOURCE,
+            model_confidence = own.item.metadata[MODEL_FACT_KEY]["confidence"]
+            confidence = round(min(judgement.confidence, model_confidence) * 0.8, 3)
+            links.append(Link(*ends, "contradicts", confidence=confidence, source=MODEL_SOURCE,
                               context=judgement.why))  # fmt: skip
     return links

@@ -63,7 +63,7 @@ def read_stamp(text: str) -> StampedNote | None:
 
 NOTE_ID_PREFIX = "note:"
 MAX_NOTE_BYTES = 256 * 1024
-MAX_NOTE_FILES = 20_000  # of a folder; more are no diary
+MAX_NOTE_FILES = 20_000  # per folder
 NOTE_FOLDERS = ("daily", "weekly", "quarterly")
 _NOTE_NAME = re.compile(r"(daily|weekly|quarterly)_(\d{4})-(?:(\d{2})-(\d{2})|W(\d{2})|Q([1-4]))")
 _NOTE_ID = re.compile(rf"{NOTE_ID_PREFIX}([a-z]+_[\dA-Z-]+)#(\d{{1,6}})")
@@ -73,7 +73,7 @@ _DATED_LINE = re.compile(
     r"^[^\S\n]*(?:[-*+][^\S\n]+)?(\d{4}-\d{2}-\d{2})\b", re.MULTILINE | re.ASCII
 )
 _HEADING = re.compile(r"#{1,6}[^\S\n]\S.*")
-# Neither followed nor waited for: a link may lead out of the folder, a pipe never ends.
+# Follow no link, which may lead out of the folder, and wait for no pipe.
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
@@ -104,10 +104,10 @@ class NotesFolder:
         if self._is_outside():
             return
         for folder in NOTE_FOLDERS:
-            place = self._root / folder
-            if place.is_symlink() or not place.is_dir():
+            path = self._root / folder
+            if path.is_symlink() or not path.is_dir():
                 continue
-            with os.scandir(place) as entries:
+            with os.scandir(path) as entries:
                 for _, entry in zip(range(MAX_NOTE_FILES), entries, strict=False):
                     file = _note_file(folder, entry)
                     if file is not None:
@@ -116,8 +116,8 @@ class NotesFolder:
     def _is_outside(self) -> bool:
         if self._within is None:
             return False
-        inside = Path(os.path.realpath(self._within))
-        return not Path(os.path.realpath(self._root)).is_relative_to(inside)
+        allowed = Path(os.path.realpath(self._within))
+        return not Path(os.path.realpath(self._root)).is_relative_to(allowed)
 
     def read(self, file: NoteFile) -> Sequence[Item]:
         """Return the paragraphs of a file as items, in order."""
@@ -162,25 +162,25 @@ class NotesFolder:
 
     def find(self, item_id: str) -> Item | None:
         """Return the paragraph with this id, if it still exists."""
-        named = _NOTE_ID.fullmatch(item_id)
-        if named is None:
+        match = _NOTE_ID.fullmatch(item_id)
+        if match is None:
             return None
-        file = next((file for file in self._scan() if file.name == named[1]), None)
+        file = next((file for file in self._scan() if file.name == match[1]), None)
         if file is None:
             return None
         try:
             items = self.read(file)
         except Refused:
-            return None  # no longer a note
+            return None  # no longer readable as a note
         return next((item for item in items if item.id == item_id), None)
 
 
 def _paragraph_period(paragraph: str, file: NoteFile) -> tuple[datetime, datetime]:
     """Return the days that its lines begin with, within the file's period; else that."""
     days = []
-    for told in _DATED_LINE.findall(paragraph):
+    for date_text in _DATED_LINE.findall(paragraph):
         try:
-            day = datetime.fromisoformat(told).replace(tzinfo=UTC)
+            day = datetime.fromisoformat(date_text).replace(tzinfo=UTC)
         except ValueError:
             continue  # the 31st of June
         if file.start <= day < file.end:
@@ -256,16 +256,16 @@ def _read_note(path: Path) -> tuple[str, tuple[int, int]]:
     except OSError as error:
         raise Refused(f"the note {path.name} cannot be read: {error.strerror}") from error
     with os.fdopen(handle, "rb") as file:
-        seen = os.fstat(file.fileno())
-        if not S_ISREG(seen.st_mode):
-            raise Refused(f"the note {path.name} is no plain file")
+        status = os.fstat(file.fileno())
+        if not S_ISREG(status.st_mode):
+            raise Refused(f"the note {path.name} is not a regular file")
         content = file.read(MAX_NOTE_BYTES + 1)
     if len(content) > MAX_NOTE_BYTES:
-        raise TooLarge(f"the note {path.name}", limit=MAX_NOTE_BYTES, actual=seen.st_size)
+        raise TooLarge(f"the note {path.name}", limit=MAX_NOTE_BYTES, actual=status.st_size)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadText(f"the note {path.name} is not UTF-8") from error
     if find_unstorable(text):
-        raise BadText(f"the note {path.name} holds characters that are none")
-    return text, (seen.st_mtime_ns, seen.st_size)
+        raise BadText(f"the note {path.name} contains characters that cannot be stored")
+    return text, (status.st_mtime_ns, status.st_size)

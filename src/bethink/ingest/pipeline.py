@@ -41,25 +41,34 @@ def remember(drafts: Sequence[Draft], ctx: WriteContext) -> list[Remembered]:
         raise TooLarge("the batch", limit=MAX_BATCH_DRAFTS, actual=len(drafts), unit="drafts")
     _refuse_derived(drafts, ctx)
 
-    # 1. Limits, characters, secrets, pasted output: all that can refuse a draft.
+    # 1. Check limits, characters, secrets and pasted output; only this can refuse a draft.
     prepared = [prepare(draft, ctx) for draft in drafts]
 
-    # 2. A key used before answers for its draft, whether stored or earlier in the batch.
-    known, again = find_repeated_keys(prepared, ctx)
-    waiting = [piece for at, piece in enumerate(prepared) if at not in known and at not in again]
+    # 2. Resolve repeated keys, of stored drafts and of earlier ones in the batch.
+    known, repeats = find_repeated_keys(prepared, ctx)
+    new_drafts = [
+        piece
+        for number, piece in enumerate(prepared)
+        if number not in known and number not in repeats
+    ]
 
-    # 3. What is there already is not stored twice.
+    # 3. Find exact duplicates.
     with ctx.store.snapshot():
-        fresh, answers = deduplicate(waiting, ctx)
+        fresh, answers = deduplicate(new_drafts, ctx)
 
-    # 4. Embed, extract, relate and store, some hundred to a transaction.
-    around = BatchContext(_resolve_parent_trust(waiting, ctx))
+    # 4. Embed, extract, link and store, some hundred per transaction.
+    batch = BatchContext(_resolve_parent_trust(new_drafts, ctx))
     for start in range(0, len(fresh), TRANSACTION_SIZE):
-        answers |= _store_batch(fresh[start : start + TRANSACTION_SIZE], around, ctx)
-    told = [known.get(at) or answers[prepared[again.get(at, at)].id] for at in range(len(prepared))]
+        answers |= _store_batch(fresh[start : start + TRANSACTION_SIZE], batch, ctx)
+    results = [
+        known.get(number) or answers[prepared[repeats.get(number, number)].id]
+        for number in range(len(prepared))
+    ]
     return [
-        Remembered(one.id, "repeated", redacted=prepared[at].redacted) if at in again else one
-        for at, one in enumerate(told)
+        Remembered(result.id, "repeated", redacted=prepared[number].redacted)
+        if number in repeats
+        else result
+        for number, result in enumerate(results)
     ]
 
 
@@ -68,7 +77,7 @@ def _store_batch(
 ) -> dict[str, Remembered]:
     """Store new memories in one transaction; return the outcomes by id."""
     embeddings, pending = _embed_or_defer(
-        [with_speaker(compared.piece.draft) for compared in fresh], ctx
+        [with_speaker(compared.prepared.draft) for compared in fresh], ctx
     )
     with ctx.store.snapshot():
         near = [
@@ -79,22 +88,22 @@ def _store_batch(
             build_record(compared, embedding, collisions, batch, ctx)
             for compared, embedding, collisions in zip(fresh, embeddings, near, strict=True)
         ]
-        records, met = settle_facts(records, near, batch.facts, ctx)
-        records, met = add_links(records, met, ctx)
+        records, merged = settle_facts(records, near, batch.facts, ctx)
+        records, merged = add_links(records, merged, ctx)
     records = embed_new_entities(records, ctx)
-    kept = ctx.store.items.put(records, actor=ctx.actor, now=ctx.now)
+    outcomes = ctx.store.items.put(records, actor=ctx.actor, now=ctx.now)
     answers: dict[str, Remembered] = {}
-    for compared, record, collisions, outcome in zip(fresh, records, met, kept, strict=True):
-        piece = compared.piece
+    for compared, record, collisions, outcome in zip(fresh, records, merged, outcomes, strict=True):
+        prepared = compared.prepared
         if outcome.outcome != "stored":
-            # Another process was quicker: what it stored is the answer.
-            same = Collision(outcome.id, "exact", 1.0, KEPT_FIRST, piece.draft.text)
-            found = (same,) if outcome.outcome == "duplicate" else ()
-            answers[piece.id] = Remembered(outcome.id, outcome.outcome, found, piece.redacted)
+            # Another process stored it first: return that memory.
+            collision = Collision(outcome.id, "exact", 1.0, KEPT_FIRST, prepared.draft.text)
+            found = (collision,) if outcome.outcome == "duplicate" else ()
+            answers[prepared.id] = Remembered(outcome.id, outcome.outcome, found, prepared.redacted)
             continue
         names = tuple(mention.entity.name for mention in record.mentions)
-        answers[piece.id] = Remembered(
-            outcome.id, "stored", collisions, piece.redacted, names, piece.flags, pending
+        answers[prepared.id] = Remembered(
+            outcome.id, "stored", collisions, prepared.redacted, names, prepared.flags, pending
         )
     return answers
 
@@ -113,21 +122,23 @@ def _embed_or_defer(
 
 def _resolve_parent_trust(prepared: Sequence[PreparedDraft], ctx: WriteContext) -> dict[str, int]:
     """Look up the trust of the drafts' parents; raise NotFound for an unknown parent."""
-    trust = trust_by_id((one for piece in prepared for one in parent_ids(piece.draft)), ctx)
+    trust = trust_by_id(
+        (parent_id for draft in prepared for parent_id in parent_ids(draft.draft)), ctx
+    )
     earlier: set[str] = set()
-    for piece in prepared:
-        for parent in piece.draft.derives_from:
+    for draft in prepared:
+        for parent in draft.draft.derives_from:
             if parent not in trust and parent not in earlier:
                 raise NotFound(f"there is no memory {parent!r} to derive from")
-        earlier.add(piece.id)
+        earlier.add(draft.id)
     return trust
 
 
 def _refuse_derived(drafts: Sequence[Draft], ctx: WriteContext) -> None:
     if not ctx.deriving and any(draft.source_class == DERIVED_SOURCE for draft in drafts):
         raise Refused(
-            f"the source class {DERIVED_SOURCE!r} is for what maintenance makes",
-            remedy="name what it was made from by derives_from, and its real source class",
+            f"the source class {DERIVED_SOURCE!r} is reserved for maintenance",
+            remedy="set derives_from to its sources, and the real source class",
         )
 
 

@@ -40,18 +40,19 @@ from bethink.lang.dates import find_times
 from bethink.model import Draft, Item, Link, Node
 from bethink.ports import Embedding, Event, Record
 
-CALLER_SOURCE = "caller"  # the source of a link that somebody made by hand
+CALLER_SOURCE = "caller"  # the source of a link made by a caller
 _SUPERSEDES_TYPE = ("supersedes",)
 _MAX_CHAIN_LENGTH = 64
 
 
 def find_reactivatable(ids: Sequence[str], ctx: WriteContext) -> list[str]:
     """Return the memories that only these keep out of recall."""
-    going = {item.id for item in ctx.store.items.get(ids).values() if _is_active(item)}
+    leaving = {item.id for item in ctx.store.items.get(ids).values() if _is_active(item)}
     return [
         item.id
-        for item in _superseded_by(going, ctx)
-        if item.status == "superseded" and not is_superseded_by_active(item.id, {*ids, *going}, ctx)
+        for item in _superseded_by(leaving, ctx)
+        if item.status == "superseded"
+        and not is_superseded_by_active(item.id, {*ids, *leaving}, ctx)
     ]
 
 
@@ -60,19 +61,19 @@ def reactivate_superseded(ids: Sequence[str], ctx: WriteContext) -> list[str]:
 
     Call it before they end, so that one of the two is active at any time.
     """
-    back = find_reactivatable(ids, ctx)
-    if back:
-        ctx.store.items.set_status(back, "active", actor=ctx.actor, now=ctx.now)
-    return back
+    reactivated = find_reactivatable(ids, ctx)
+    if reactivated:
+        ctx.store.items.set_status(reactivated, "active", actor=ctx.actor, now=ctx.now)
+    return reactivated
 
 
 def supersede_again(ids: Sequence[str], ctx: WriteContext) -> list[str]:
     """Supersede again what these memories supersede, once they are restored."""
-    standing = {item.id for item in ctx.store.items.get(ids).values() if _is_active(item)}
-    gone = [item.id for item in _superseded_by(standing, ctx) if item.status == "active"]
-    if gone:
-        ctx.store.items.set_status(gone, "superseded", actor=ctx.actor, now=ctx.now)
-    return gone
+    active = {item.id for item in ctx.store.items.get(ids).values() if _is_active(item)}
+    superseded = [item.id for item in _superseded_by(active, ctx) if item.status == "active"]
+    if superseded:
+        ctx.store.items.set_status(superseded, "superseded", actor=ctx.actor, now=ctx.now)
+    return superseded
 
 
 def reactivate_if_free(item_id: str, ctx: WriteContext) -> bool:
@@ -86,35 +87,35 @@ def reactivate_if_free(item_id: str, ctx: WriteContext) -> bool:
 
 def bridge_supersession(ids: Sequence[str], ctx: WriteContext) -> None:
     """Link what supersedes these to what they superseded, before their links go."""
-    going = set(ids)
-    above = ctx.store.graph.links_of(sorted(going), _SUPERSEDES_TYPE) if going else []
-    joined = []
-    for upper in above:
-        if upper.dst.id not in going or upper.src.id in going or not removes_from_recall(upper):
+    leaving = set(ids)
+    superseding = ctx.store.graph.links_of(sorted(leaving), _SUPERSEDES_TYPE) if leaving else []
+    bridged = []
+    for upper in superseding:
+        if upper.dst.id not in leaving or upper.src.id in leaving or not removes_from_recall(upper):
             continue
         since = str(upper.context or "")
         context = (
             since if since.startswith(SUPERSEDED_SINCE) else f"{SUPERSEDED_SINCE}{iso(ctx.now)}"
         )
-        joined += [
+        bridged += [
             Link(upper.src, Node("item", lower), "supersedes", context=context, created_at=ctx.now)
-            for lower in _remaining_superseded(upper.dst.id, going, ctx)
+            for lower in _remaining_superseded(upper.dst.id, leaving, ctx)
             if lower != upper.src.id
         ]
-    if joined:
-        ctx.store.graph.add_links(joined, now=ctx.now)
+    if bridged:
+        ctx.store.graph.add_links(bridged, now=ctx.now)
 
 
 def detach_supersession(item: Item, ctx: WriteContext) -> None:
     """Remove a memory's rule-made supersession links; it no longer states that fact."""
     bridge_supersession([item.id], ctx)
     links = ctx.store.graph.links_of([item.id], _SUPERSEDES_TYPE)
-    ruled = [link for link in links if (link.context or "").startswith(SUPERSEDED_SINCE)]
-    if not ruled:
+    by_rule = [link for link in links if (link.context or "").startswith(SUPERSEDED_SINCE)]
+    if not by_rule:
         return
-    ctx.store.graph.remove_links(ruled, actor=ctx.actor, now=ctx.now)
-    for one in sorted({link.dst.id for link in ruled}):
-        reactivate_if_free(one, ctx)
+    ctx.store.graph.remove_links(by_rule, actor=ctx.actor, now=ctx.now)
+    for item_id in sorted({link.dst.id for link in by_rule}):
+        reactivate_if_free(item_id, ctx)
 
 
 def removes_from_recall(link: Link) -> bool:
@@ -126,17 +127,17 @@ def removes_from_recall(link: Link) -> bool:
     return by_rule or link.source == CALLER_SOURCE
 
 
-def _remaining_superseded(start: str, going: set[str], ctx: WriteContext) -> list[str]:
+def _remaining_superseded(start: str, leaving: set[str], ctx: WriteContext) -> list[str]:
     """Return what remains of all that a memory superseded, also through removed ones."""
-    seen, rim, found = {start}, {start}, []
-    while rim:
-        links = ctx.store.graph.links_of(sorted(rim), _SUPERSEDES_TYPE, incoming=False)
+    seen, frontier, found = {start}, {start}, []
+    while frontier:
+        links = ctx.store.graph.links_of(sorted(frontier), _SUPERSEDES_TYPE, incoming=False)
         fresh = {
-            link.dst.id for link in links if link.src.id in rim and removes_from_recall(link)
+            link.dst.id for link in links if link.src.id in frontier and removes_from_recall(link)
         } - seen
         seen |= fresh
-        found += sorted(fresh - going)
-        rim = fresh & going
+        found += sorted(fresh - leaving)
+        frontier = fresh & leaving
     return found
 
 
@@ -157,7 +158,7 @@ def _superseded_by(ids: set[str], ctx: WriteContext) -> list[Item]:
         next_ids = {
             link.dst.id
             for link in links
-            # What is superseded in part never left recall.
+            # A memory superseded in part never left recall.
             if link.src.id in frontier and removes_from_recall(link)
         }
         items = ctx.store.items.get(sorted(next_ids - found.keys() - ids)) if next_ids else {}
@@ -168,15 +169,17 @@ def _superseded_by(ids: set[str], ctx: WriteContext) -> list[Item]:
     return [item for item in found.values() if item.live_to is None]
 
 
-def is_superseded_by_active(item_id: str, going: set[str], ctx: WriteContext) -> bool:
+def is_superseded_by_active(item_id: str, leaving: set[str], ctx: WriteContext) -> bool:
     """Check whether an active memory supersedes it, directly or through others."""
-    seen, rim = {item_id}, {item_id}
-    while rim:
-        links = ctx.store.graph.links_of(sorted(rim), _SUPERSEDES_TYPE)
-        above = {link.src.id for link in links if link.dst.id in rim and removes_from_recall(link)}
-        rim = above - going - seen
-        seen |= rim
-        if any(_is_active(item) for item in ctx.store.items.get(sorted(rim)).values()):
+    seen, frontier = {item_id}, {item_id}
+    while frontier:
+        links = ctx.store.graph.links_of(sorted(frontier), _SUPERSEDES_TYPE)
+        superseding = {
+            link.src.id for link in links if link.dst.id in frontier and removes_from_recall(link)
+        }
+        frontier = superseding - leaving - seen
+        seen |= frontier
+        if any(_is_active(item) for item in ctx.store.items.get(sorted(frontier)).values()):
             return True
     return False
 
@@ -204,7 +207,7 @@ def revise(item: Item, changes: Mapping[str, Any], ctx: WriteContext) -> Item:
         derives_from=_parents_of(item, ctx),
     )
     if "text" in changes and changes["text"] != item.text:
-        # What the old words spoke of is read anew from the new ones.
+        # Fields extracted from the old text are extracted again from the new one.
         draft = draft._replace(
             entities=_explicit_entities(item, draft, str(changes["text"]), ctx),
             caption=None if item.level == "raw" else item.caption,
@@ -213,8 +216,8 @@ def revise(item: Item, changes: Mapping[str, Any], ctx: WriteContext) -> Item:
     if "pinned" not in changes:
         by_importance = item.pinned and item.importance >= PIN_IMPORTANCE
         draft = draft._replace(pinned=item.pinned and not by_importance)
-    piece = prepare(draft._replace(**_lists_to_tuples(changes), id=item.id), ctx)
-    return _store_revision(item, piece, pinned=changes.get("pinned"), ctx=ctx)
+    prepared = prepare(draft._replace(**_lists_to_tuples(changes), id=item.id), ctx)
+    return _store_revision(item, prepared, pinned=changes.get("pinned"), ctx=ctx)
 
 
 def adjust_relevance(item: Item, step: float, ctx: WriteContext) -> Item:
@@ -235,12 +238,14 @@ def _explicit_entities(item: Item, draft: Draft, text: str, ctx: WriteContext) -
 
     Entities that a model read in the old text are dropped if the new text lacks them.
     """
-    unread = draft._replace(entities=())
-    read = {one.entity.id for one in extract_mentions(unread, {}, find_known_entities(unread, ctx))}
+    bare = draft._replace(entities=())
+    extracted = {
+        mention.entity.id for mention in extract_mentions(bare, {}, find_known_entities(bare, ctx))
+    }
     return tuple(
         entity
         for entity in item.entities
-        if entity not in read
+        if entity not in extracted
         and (not _mentions_entity(entity, item.text) or _mentions_entity(entity, text))
     )
 
@@ -252,8 +257,8 @@ def _mentions_entity(entity: str, text: str) -> bool:
 
 def _clear_parsed_times(item: Item) -> dict[str, Any]:
     """Clear occurrence times that were parsed from the old text's opening date."""
-    told = Draft(item.text)
-    start, end = occurrence_times(told, find_times(item.text, item.stored_at))
+    draft = Draft(item.text)
+    start, end = occurrence_times(draft, find_times(item.text, item.stored_at))
     if start is None or start != item.occurred_at:
         return {}
     return {
@@ -274,15 +279,15 @@ def _store_revision(
     draft = prepared.draft
     mentions = extract_mentions(draft, {}, find_known_entities(draft, ctx))
     times = find_times(draft.text, draft.occurred_at or ctx.now)
-    around = BatchContext(parents=trust_by_id(parent_ids(draft), ctx))
-    made = make_item(prepared, mentions, times, around, ctx)
-    subject, attribute = _fact_slot(item, draft, made.kind)
-    revised = made._replace(
+    batch = BatchContext(parent_trust=trust_by_id(parent_ids(draft), ctx))
+    rebuilt = make_item(prepared, mentions, times, batch, ctx)
+    subject, attribute = _fact_slot(item, draft, rebuilt.kind)
+    revised = rebuilt._replace(
         rev=item.rev + 1,
         stored_at=item.stored_at,
         kind=draft.kind or item.kind,
-        protected=item.protected or made.protected,
-        pinned=made.pinned if pinned is None else bool(pinned) and made.pinned,
+        protected=item.protected or rebuilt.protected,
+        pinned=rebuilt.pinned if pinned is None else bool(pinned) and rebuilt.pinned,
         relevance=item.relevance,
         subject=subject,
         attribute=attribute,
@@ -315,9 +320,9 @@ def _resettle_facts(item: Item, record: Record, draft: Draft, ctx: WriteContext)
         revised = revised._replace(status=ctx.store.items.get([item.id])[item.id].status)
     if fact is None or revised.status != "active":
         return replace(record, item=revised)
-    # Said now, whenever the memory itself was first stored.
-    said = replace(record, item=revised._replace(stored_at=ctx.now))
-    ((judged,), _) = settle_facts([said], [()], {item.id: fact}, ctx)
+    # Settle as stated now, whenever the memory was first stored.
+    restated = replace(record, item=revised._replace(stored_at=ctx.now))
+    ((judged,), _) = settle_facts([restated], [()], {item.id: fact}, ctx)
     return replace(judged, item=judged.item._replace(stored_at=item.stored_at))
 
 
@@ -341,7 +346,7 @@ def _embed_or_none(text: str, ctx: WriteContext) -> Embedding | None:
     try:
         return ctx.embedder.embed([text])[0]
     except ModelError:
-        return None  # stored without a vector; a reindex makes it
+        return None  # stored without a vector; a reindex adds it
 
 
 MAX_CHANGES_READ = 50
@@ -357,24 +362,24 @@ class Undo(NamedTuple):
 
 def last_change(item: str | None, actor: str, ctx: WriteContext) -> Undo:
     """Find the last undoable change of a memory or, without one, of this actor."""
-    who = None if item is not None else actor
-    for change in ctx.store.admin.changes(item=item, actor=who, limit=MAX_CHANGES_READ):
+    by_actor = None if item is not None else actor
+    for change in ctx.store.admin.changes(item=item, actor=by_actor, limit=MAX_CHANGES_READ):
         if change.kind == "erased":
             raise Refused(f"{change.item} was erased; that cannot be undone")
         doing = _UNDO_DESCRIPTIONS.get(change.kind)
         if doing is not None and change.item is not None:
             return Undo(change.item, change, doing)
-    whose = f"to {item}" if item is not None else f"by {actor}"
-    raise Refused(f"there is no change {whose} that could be undone")
+    which = f"to {item}" if item is not None else f"by {actor}"
+    raise Refused(f"no change {which} can be undone")
 
 
 _UNDO_DESCRIPTIONS = {
     "stored": "forget it",
     "imported": "forget it",
     "restored": "forget it again",
-    "ended": "bring it back",
-    "revised": "give it back its text and facts of the revision before",
-    "status": "let it stand as it stood before",
+    "ended": "restore it",
+    "revised": "restore the previous revision",
+    "status": "restore the previous status",
 }
 
 

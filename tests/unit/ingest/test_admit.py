@@ -74,10 +74,10 @@ def test_what_reaches_a_limit_is_taken(draft):
 @pytest.mark.parametrize(
     ("draft", "word"),
     [
-        (Draft(""), "nothing"),
-        (Draft(" \n\t"), "nothing"),
-        (Draft("..."), "nothing"),
-        (Draft("\u200b\u200b"), "nothing"),
+        (Draft(""), "no letter"),
+        (Draft(" \n\t"), "no letter"),
+        (Draft("..."), "no letter"),
+        (Draft("\u200b\u200b"), "no letter"),
         (Draft("a", trust=4), "trust"),
         (Draft("a", trust=-1), "trust"),
         (Draft("a", trust=True), "trust"),
@@ -134,13 +134,13 @@ def test_what_breaks_a_rule_is_refused_by_name(draft, word):
 @pytest.mark.parametrize(
     ("draft", "message"),
     [
-        (Draft("ab\x00c"), "text holds a NUL at character 3"),
-        (Draft("\ud800"), "text holds a lone surrogate U+D800 at character 1"),
-        (Draft("a", topic="x\x00"), "topic holds a NUL at character 2"),
-        (Draft("a", tags=("\udfff",)), "one of the tags holds a lone surrogate"),
-        (Draft("a", key="\x00"), "key holds a NUL"),
-        (Draft("a", metadata={"a": ["\ud800"]}), "metadata holds a lone surrogate"),
-        (Draft("a", metadata={"\x00": 1}), "a key of metadata holds a NUL"),
+        (Draft("ab\x00c"), "text contains a NUL at character 3"),
+        (Draft("\ud800"), "text contains a lone surrogate U+D800 at character 1"),
+        (Draft("a", topic="x\x00"), "topic contains a NUL at character 2"),
+        (Draft("a", tags=("\udfff",)), "one of the tags contains a lone surrogate"),
+        (Draft("a", key="\x00"), "key contains a NUL"),
+        (Draft("a", metadata={"a": ["\ud800"]}), "metadata contains a lone surrogate"),
+        (Draft("a", metadata={"\x00": 1}), "a key of metadata contains a NUL"),
     ],
 )
 def test_characters_no_store_can_keep_are_named_with_their_place(draft, message):

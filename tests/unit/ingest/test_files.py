@@ -180,7 +180,7 @@ def test_a_file_has_a_limit_too():
     """Whatever its form."""
     for content in (b"x" * 101, gzip.compress(b"x" * 101)):
         with pytest.raises(TooLarge):
-            BoundedReader(io.BytesIO(content), most_bytes=100).read(200)
+            BoundedReader(io.BytesIO(content), max_bytes=100).read(200)
 
 
 def test_a_damaged_archive_is_said_to_be_damaged():

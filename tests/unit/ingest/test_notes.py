@@ -169,7 +169,7 @@ def test_a_pipe_is_not_waited_for(folder: Path) -> None:
     path.unlink()
     os.mkfifo(path)
 
-    with pytest.raises(Refused, match="no plain file"):
+    with pytest.raises(Refused, match="not a regular file"):
         notes.read(file)
     assert file.name not in [other.name for other in notes.files(None, None)]
 

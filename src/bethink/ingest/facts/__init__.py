@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bethink.ingest.facts import vocabulary as words_of
+from bethink.ingest.facts import vocabulary
 from bethink.ingest.facts.changes import AUXILIARY_READERS, CHANGE_READERS
 from bethink.ingest.facts.clause import Clause, ClauseWord, parse_clause
 from bethink.ingest.facts.comparison import Fact, FactMode, VerbClause
@@ -55,13 +55,13 @@ def _verb_positions(words: Sequence[ClauseWord]) -> list[int]:
     A form of "be" or "have" is the verb, regardless of the other words; some other words are
     nouns as well: "the support hotline opens at eight".
     """
-    places = []
+    positions = []
     for at, word in enumerate(words[1:_MAX_VERB_POSITION], 1):
         if word.low in _CERTAIN_VERBS:
             return [at]
         if word.low in _READERS_BY_VERB:
-            places.append(at)
-    return places
+            positions.append(at)
+    return positions
 
 
 def _split_adverbs(
@@ -70,8 +70,8 @@ def _split_adverbs(
     """Strip adverbs after the subject; return the subject and the mode they imply."""
     how: FactMode = "became" if corrects else "is"
     while subject:
-        if subject[-1].low in words_of.ADVERBS:
-            how = "became" if subject[-1].low in words_of.NEWNESS_ADVERBS else how
+        if subject[-1].low in vocabulary.ADVERBS:
+            how = "became" if subject[-1].low in vocabulary.NEWNESS_ADVERBS else how
             subject = subject[:-1]
         elif [word.low for word in subject[-2:]] == ["no", "longer"]:
             subject, how = subject[:-2], "ended"

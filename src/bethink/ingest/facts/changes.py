@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bethink.ingest.facts import vocabulary as words_of
+from bethink.ingest.facts import vocabulary
 from bethink.ingest.facts.clause import (
     ClauseWord,
     Value,
@@ -41,7 +41,7 @@ _PREPOSITIONS = _TO_PREPOSITIONS | _BY_PREPOSITIONS | {"from", "for", "in"}
 def _strip_past_time(words: tuple[ClauseWord, ...]) -> tuple[ClauseWord, ...]:
     """Strip "last month" from the end, unless the words before are a time."""
     low = [word.low for word in words]
-    cut = 2 if low[-2:-1] == ["last"] and low[-1] in words_of.PERIOD_WORDS else 0
+    cut = 2 if low[-2:-1] == ["last"] and low[-1] in vocabulary.PERIOD_WORDS else 0
     cut = 1 if low[-1:] == ["yesterday"] else cut
     kept = words[: len(words) - cut]
     timed = any(_is_time_value(word) for word in kept)
@@ -58,18 +58,18 @@ class _ChangePhrase:
 
     def __init__(self, words: tuple[ClauseWord, ...]) -> None:
         words = _strip_past_time(words)
-        places = [at for at, word in enumerate(words) if word.low in _PREPOSITIONS]
-        self.moved = words[: places[0]] if places else words
-        ends = [*places[1:], len(words)] if places else []
+        positions = [at for at, word in enumerate(words) if word.low in _PREPOSITIONS]
+        self.moved = words[: positions[0]] if positions else words
+        ends = [*positions[1:], len(words)] if positions else []
         self.behind: dict[str, tuple[ClauseWord, ...]] = {}
-        for at, end in zip(places, ends, strict=True):
+        for at, end in zip(positions, ends, strict=True):
             self.behind.setdefault(words[at].low, words[at + 1 : end])
 
     def to(self, prepositions: frozenset[str] = _TO_PREPOSITIONS) -> Value | None:
         """Return the new value."""
         if is_temporary_role(self.behind.get("as", ())):
             return None
-        for preposition, words in self.behind.items():  # the first one said
+        for preposition, words in self.behind.items():  # the first one in the text
             if preposition in prepositions:
                 return parse_value(words)
         return None
@@ -86,32 +86,33 @@ class _ChangePhrase:
 
 def _read_move(clause: VerbClause) -> Fact | None:
     """Read "The key moved to vault B", "we moved the meeting to Mondays"."""
-    way = _ChangePhrase(clause.after)
-    thing, value = _changed_subject(clause, way), way.to()
+    phrase = _ChangePhrase(clause.after)
+    thing, value = _changed_subject(clause, phrase), phrase.to()
     if thing is None or value is None or not is_place(value) or is_manner(value):
         return None
     attribute = {"time": "time", "number": "value"}.get(value.kind, "location")
-    return _make_change_fact(clause, thing.slot(attribute), value, way.left())
+    return _make_change_fact(clause, thing.slot(attribute), value, phrase.left())
 
 
 def _read_value_change(clause: VerbClause) -> Fact | None:
     """Read "The limit was raised from 5 to 10"."""
-    way = _ChangePhrase(clause.after)
-    thing, value = _changed_subject(clause, way), way.to()
-    if clause.verb in ("upgraded", "downgraded") and clause.is_first_person and not way.moved:
+    phrase = _ChangePhrase(clause.after)
+    thing, value = _changed_subject(clause, phrase), phrase.to()
+    if clause.verb in ("upgraded", "downgraded") and clause.is_first_person and not phrase.moved:
         return _read_switch(clause)
     if thing is None or value is None or thing.is_name:
         return None
     value = as_version_or_price(value)
     if value.kind == "plain" and not may_be_name(value):
         return None
-    raised = (
-        clause.verb in ("upgraded", "downgraded") and thing.head not in words_of.PLAIN_VALUED_NOUNS
+    versioned = (
+        clause.verb in ("upgraded", "downgraded")
+        and thing.head not in vocabulary.PLAIN_VALUED_NOUNS
     )
-    if is_versioned(value) and (raised or thing.head in words_of.RUNTIME_NOUNS):
-        return _make_change_fact(clause, thing.slot("uses"), value, way.left(), "version")
+    if is_versioned(value) and (versioned or thing.head in vocabulary.RUNTIME_NOUNS):
+        return _make_change_fact(clause, thing.slot("uses"), value, phrase.left(), "version")
     return _make_change_fact(
-        clause, thing.slot("time" if value.kind == "time" else "value"), value, way.left()
+        clause, thing.slot("time" if value.kind == "time" else "value"), value, phrase.left()
     )
 
 
@@ -122,38 +123,38 @@ def _read_cut(clause: VerbClause) -> Fact | None:
 
 def _read_switch(clause: VerbClause) -> Fact | None:
     """Read "We switched from MySQL to CockroachDB for the ledger"."""
-    way = _ChangePhrase(clause.after)
-    value = way.to()
-    own = parse_subject(way.moved, clause.me) if way.moved else None
-    purpose = way.purpose(clause.me)
-    about = purpose or own
-    if ("for" in way.behind and about is None) or (way.moved and own is None):
+    phrase = _ChangePhrase(clause.after)
+    value = phrase.to()
+    own = parse_subject(phrase.moved, clause.me) if phrase.moved else None
+    purpose = phrase.purpose(clause.me)
+    target = purpose or own
+    if ("for" in phrase.behind and target is None) or (phrase.moved and own is None):
         return None
-    thing = about or clause.fact_subject
+    thing = target or clause.fact_subject
     if thing is None or value is None or value.kind not in ("name", "plain"):
         return None
-    holds: Cardinality = "many" if thing.is_name and about is None else "some"
-    if purpose and not clause.is_first_person:  # what others do for it is about them
+    holds: Cardinality = "many" if thing.is_name and target is None else "some"
+    if purpose and not clause.is_first_person:  # a fact about the doer, not about the purpose
         doer = clause.fact_subject
         slot = (doer.name, f"uses for {purpose.name}") if doer else None
-        return _make_change_fact(clause, slot, value, way.left(), holds) if slot else None
-    return _make_change_fact(clause, (thing.name, "uses"), value, way.left(), holds)
+        return _make_change_fact(clause, slot, value, phrase.left(), holds) if slot else None
+    return _make_change_fact(clause, (thing.name, "uses"), value, phrase.left(), holds)
 
 
 def _read_rename(clause: VerbClause) -> Fact | None:
     """Read "The service was renamed to Heron"."""
-    way = _ChangePhrase(clause.after)
-    thing, value = _changed_subject(clause, way), way.to()
+    phrase = _ChangePhrase(clause.after)
+    thing, value = _changed_subject(clause, phrase), phrase.to()
     return _make_change_fact(clause, thing.slot("name"), value) if thing and value else None
 
 
 def _read_replacement(clause: VerbClause) -> Fact | None:
     """Read "We replaced Jenkins with Buildkite": the old one is no longer used."""
-    way = _ChangePhrase(clause.after)
-    if way.moved and not clause.is_first_person:
-        return None  # what others replaced is theirs
-    old, value = parse_value(way.moved or clause.subject), way.to(_BY_PREPOSITIONS)
-    if old is None or value is None or "for" in way.behind or "in" in way.behind:
+    phrase = _ChangePhrase(clause.after)
+    if phrase.moved and not clause.is_first_person:
+        return None  # a fact about another subject
+    old, value = parse_value(phrase.moved or clause.subject), phrase.to(_BY_PREPOSITIONS)
+    if old is None or value is None or "for" in phrase.behind or "in" in phrase.behind:
         return None
     return _make_change_fact(clause, ("we", "uses"), value, old.key, "many")
 
@@ -162,13 +163,13 @@ def _read_takeover(clause: VerbClause) -> Fact | None:
     """Read "Ben took over billing from Ana"."""
     if clause.after[0].low != "over":
         return None
-    way = _ChangePhrase(clause.after[1:])
-    thing, holder = parse_subject(way.moved, clause.me), parse_value(clause.subject)
+    phrase = _ChangePhrase(clause.after[1:])
+    thing, holder = parse_subject(phrase.moved, clause.me), parse_value(clause.subject)
     if thing is None or holder is None or holder.kind != "name":
         return None
-    if not way.behind.keys() <= {"from"}:
+    if not phrase.behind.keys() <= {"from"}:
         return None  # "for two weeks", "in the holidays"
-    return _make_change_fact(clause, (thing.name, "owner"), holder, way.left())
+    return _make_change_fact(clause, (thing.name, "owner"), holder, phrase.left())
 
 
 def _read_auxiliary(clause: VerbClause) -> Fact | None:
@@ -177,13 +178,13 @@ def _read_auxiliary(clause: VerbClause) -> Fact | None:
     if after and after[0].low == "been":
         after, _ = strip_leading_adverbs(after[1:], clause.how)
     if clause.verb in ("has", "have") and after and after[0].low not in CHANGE_READERS:
-        counts = read_count(clause._replace(after=after))
-        if counts is not None:
-            return counts
+        count_fact = read_count(clause._replace(after=after))
+        if count_fact is not None:
+            return count_fact
     if len(after) > 1 and after[0].low == "rewritten" and after[1].low in _REWRITTEN_PREPOSITIONS:
         rewritten = read_made_with(clause._replace(verb="written", after=after[1:]))
         return rewritten._replace(how="became") if rewritten else None
-    if after and after[0].low in words_of.DONE_STATUSES:
+    if after and after[0].low in vocabulary.DONE_STATUSES:
         return _read_completion(clause._replace(after=after))
     if len(after) < 2 or after[0].low not in CHANGE_READERS:
         return None
@@ -192,8 +193,8 @@ def _read_auxiliary(clause: VerbClause) -> Fact | None:
 
 def _read_completion(clause: VerbClause) -> Fact | None:
     """Read "The migration was completed yesterday"."""
-    when = clause.after[1:]
-    if when and not all(word.low in ("today", "yesterday") for word in when):
+    time_words = clause.after[1:]
+    if time_words and not all(word.low in ("today", "yesterday") for word in time_words):
         return None
     fact = read_status(clause._replace(after=clause.after[:1]))
     return fact._replace(how="became") if fact and clause.how in ("is", "became") else None
@@ -208,8 +209,8 @@ def _changed_subject(clause: VerbClause, phrase: _ChangePhrase) -> FactSubject |
     doer = clause.fact_subject
     if not moved:
         return doer
-    ours = doer is not None and (doer.is_name or doer.head in words_of.TEAM_NOUNS)
-    return parse_subject(moved, clause.me) if ours else None
+    own_team = doer is not None and (doer.is_name or doer.head in vocabulary.TEAM_NOUNS)
+    return parse_subject(moved, clause.me) if own_team else None
 
 
 def _make_change_fact(
@@ -225,11 +226,11 @@ def _make_change_fact(
 
 
 CHANGE_READERS: dict[str, ClauseReader] = {
-    **dict.fromkeys(words_of.MOVE_VERBS, _read_move),
-    **dict.fromkeys(words_of.CHANGE_VALUE_VERBS, _read_value_change),
-    **dict.fromkeys(words_of.SWITCH_VERBS, _read_switch),
-    **dict.fromkeys(words_of.RENAME_VERBS, _read_rename),
-    **dict.fromkeys(words_of.REPLACE_VERBS, _read_replacement),
+    **dict.fromkeys(vocabulary.MOVE_VERBS, _read_move),
+    **dict.fromkeys(vocabulary.CHANGE_VALUE_VERBS, _read_value_change),
+    **dict.fromkeys(vocabulary.SWITCH_VERBS, _read_switch),
+    **dict.fromkeys(vocabulary.RENAME_VERBS, _read_rename),
+    **dict.fromkeys(vocabulary.REPLACE_VERBS, _read_replacement),
     "took": _read_takeover,
     "cut": _read_cut,
 }

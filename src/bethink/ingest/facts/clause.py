@@ -41,9 +41,9 @@ from bethink.ingest.facts.vocabulary import (
     UNITS,
 )
 
-MAX_CHARACTERS = 300  # characters; what takes longer to say is more than one fact
+MAX_CHARACTERS = 300  # characters; longer texts state more than one fact
 MAX_CLAUSE_WORDS = 40
-VERB_WINDOW = 16  # words: room for what opens a sentence
+VERB_WINDOW = 16  # words: leaves room for an opening phrase
 _QUOTE_CHARACTERS = "\"'`“”‘’«»*()[]"
 _END_PUNCTUATION = ".,;:!?…"
 _SENTENCE_END = re.compile(r"[.!…]['\"”’)]?(?=\s+[^a-z\s])|\n|;(?=\s)|\s[—–-]{1,2}(?=\s)|\s\(")
@@ -86,10 +86,12 @@ def parse_clause(text: str, verbs: frozenset[str]) -> Clause | None:
     """
     if len(text) > MAX_CHARACTERS or "?" in text:
         return None
-    # The quick ways out come first: most texts state no fact.
+    # Cheap checks first: most texts state no fact.
     lower = text.lower().split()
-    known = not verbs.isdisjoint(lower[:VERB_WINDOW]) and not ("=" in lower and _CODE.search(text))
-    if len(lower) < 3 or not known or lower[0][0] in _NON_SENTENCE_STARTS:
+    has_verb = not verbs.isdisjoint(lower[:VERB_WINDOW]) and not (
+        "=" in lower and _CODE.search(text)
+    )
+    if len(lower) < 3 or not has_verb or lower[0][0] in _NON_SENTENCE_STARTS:
         return None
     first, rest = _first_sentence(text.strip())
     if rest:
@@ -102,10 +104,10 @@ def parse_clause(text: str, verbs: frozenset[str]) -> Clause | None:
         word.low in UNCERTAIN_WORDS or word.low in SEVERAL_VALUE_WORDS for word in words
     ) or _is_planned(words):
         return None
-    opened = _strip_opening(words)
-    if opened is None:
+    stripped = _strip_opening(words)
+    if stripped is None:
         return None
-    words, corrects = opened
+    words, corrects = stripped
     if _has_implied_we(words):
         words = (ClauseWord("We", "we"), *words)
     return Clause(words, corrects, not rest) if len(words) >= 3 else None
@@ -114,8 +116,8 @@ def parse_clause(text: str, verbs: frozenset[str]) -> Clause | None:
 def _is_planned(words: Sequence[ClauseWord]) -> bool:
     """Check for the modal "may" (not the month) or "plan to"."""
     return any(
-        word.raw == "may" or (word.low in ("plan", "plans") and behind.low == "to")
-        for word, behind in pairwise(words)
+        word.raw == "may" or (word.low in ("plan", "plans") and following.low == "to")
+        for word, following in pairwise(words)
     )
 
 
@@ -170,7 +172,7 @@ def _strip_opening(words: tuple[ClauseWord, ...]) -> tuple[tuple[ClauseWord, ...
         if start is None:
             return None
         # "With caching" and "as a guest" are conditions; "after the holidays" is one, too,
-        # unless something is said to have changed.
+        # unless the statement is a change.
         if words[0].low == "after":
             changed = any(word.low in CHANGE_VERBS for word in words[start:])
             return (words[start:], False) if changed else None
@@ -184,8 +186,8 @@ def _is_time(opening: Sequence[ClauseWord]) -> bool:
     if low[0] == "as" and low[1:2] not in (["of"], ["from"]):
         return False
     # "From 5 users on" is a condition, "since 2.0" is not.
-    dated = _YEAR if low[0] in ("from", "with") else _DIGIT
-    return any(word in SINCE_TIMES or dated.match(word) for word in low[1:])
+    date_pattern = _YEAR if low[0] in ("from", "with") else _DIGIT
+    return any(word in SINCE_TIMES or date_pattern.match(word) for word in low[1:])
 
 
 def _statement_start(words: Sequence[ClauseWord]) -> int | None:
@@ -193,8 +195,10 @@ def _statement_start(words: Sequence[ClauseWord]) -> int | None:
     for at, word in enumerate(words[1:7], 1):
         if word.pause:
             return at + 1
-    places = [at for at, word in enumerate(words[2:8], 2) if word.low in DETERMINERS | {"we", "i"}]
-    return places[-1] if places and places[-1] > 1 else None
+    positions = [
+        at for at, word in enumerate(words[2:8], 2) if word.low in DETERMINERS | {"we", "i"}
+    ]
+    return positions[-1] if positions and positions[-1] > 1 else None
 
 
 MAX_VALUE_WORDS = 8
@@ -245,36 +249,38 @@ class Value(NamedTuple):
 
 def parse_value(words: Sequence[ClauseWord]) -> Value | None:
     """Parse the value that the words begin with; None where there is none, or several."""
-    held: list[ClauseWord] = []
+    kept: list[ClauseWord] = []
     now = more = False
     rest: tuple[ClauseWord, ...] = ()
     for at, word in enumerate(words):
-        if held and word.low in _FROM_WORDS and _is_from_now(words[at:]):
+        if kept and word.low in _FROM_WORDS and _is_from_now(words[at:]):
             now = True
             break
         if word.low in PAST_WORDS or (word.low == "as" and is_temporary_role(words[at + 1 :])):
             return None
         if word.low in ADVERBS:
             now |= word.low in NEWNESS_ADVERBS
-        elif held and word.low in ("and", "or", "&", "/"):
+        elif kept and word.low in ("and", "or", "&", "/"):
             return None
-        elif held and (word.low in REASON_WORDS or word.low in CONTINUATION_WORDS):
+        elif kept and (word.low in REASON_WORDS or word.low in CONTINUATION_WORDS):
             rest, more = tuple(words[at:]), word.low in CONTINUATION_WORDS
             break
         else:
-            held.append(word)
+            kept.append(word)
         if word.pause and at + 1 < len(words):
             rest = tuple(words[at + 1 :])
             more = rest[0].low not in REASON_WORDS
-            if more and any(one.low in ("and", "or") or one.pause for one in rest):
+            if more and any(
+                following.low in ("and", "or") or following.pause for following in rest
+            ):
                 return None  # a list, most probably
             break
-    held = _strip_articles(held)
-    if not held or len(held) > MAX_VALUE_WORDS or held[0].low in NON_VALUES:
+    kept = _strip_articles(kept)
+    if not kept or len(kept) > MAX_VALUE_WORDS or kept[0].low in NON_VALUES:
         return None
-    recurring = any(word.low in RECURRING_TIME_WORDS for word in held)
+    recurring = any(word.low in RECURRING_TIME_WORDS for word in kept)
     return Value(
-        value_key(held), _value_kind(held), recurring, now, rest, more, _replaced_value(rest)
+        value_key(kept), _value_kind(kept), recurring, now, rest, more, _replaced_value(rest)
     )
 
 
@@ -309,15 +315,15 @@ def _replaced_value(rest: Sequence[ClauseWord]) -> str:
     if [word.low for word in rest[:2]] not in (["instead", "of"], ["rather", "than"]):
         return ""
     end = next((at for at, word in enumerate(rest) if at > 1 and word.low in REASON_WORDS), None)
-    named = [word for word in rest[2:end] if word.low not in ADVERBS]
-    limited = any(word.low in _LIMITING_WORDS or word.pause for word in named[:-1])
-    return "" if limited or not 1 <= len(named) <= _MAX_REPLACED_WORDS else value_key(named)
+    replaced = [word for word in rest[2:end] if word.low not in ADVERBS]
+    limited = any(word.low in _LIMITING_WORDS or word.pause for word in replaced[:-1])
+    return "" if limited or not 1 <= len(replaced) <= _MAX_REPLACED_WORDS else value_key(replaced)
 
 
-def _strip_articles(held: list[ClauseWord]) -> list[ClauseWord]:
-    while held and held[0].low in APPROXIMATORS:
-        held = held[1:]
-    return held[1:] if len(held) > 1 and held[0].low in _ARTICLES - {"a", "an"} else held
+def _strip_articles(words: list[ClauseWord]) -> list[ClauseWord]:
+    while words and words[0].low in APPROXIMATORS:
+        words = words[1:]
+    return words[1:] if len(words) > 1 and words[0].low in _ARTICLES - {"a", "an"} else words
 
 
 def value_key(words: Sequence[ClauseWord]) -> str:
@@ -334,19 +340,19 @@ def value_key(words: Sequence[ClauseWord]) -> str:
     return " ".join(kept)
 
 
-def _value_kind(held: Sequence[ClauseWord]) -> ValueKind:
-    first = held[0]
-    if first.low in ("every", "each") and any(word.low in PERIOD_WORDS for word in held[1:4]):
+def _value_kind(words: Sequence[ClauseWord]) -> ValueKind:
+    first = words[0]
+    if first.low in ("every", "each") and any(word.low in PERIOD_WORDS for word in words[1:4]):
         return "time"
-    if _NUMBER.match(first.low) and len(held) > 1 and held[1].low in _UNIT_WORDS:
+    if _NUMBER.match(first.low) and len(words) > 1 and words[1].low in _UNIT_WORDS:
         return "number"  # raised to 45 s on Monday
     if _is_time_word(first) or (
         (_NUMBER.match(first.low) or first.low in _TIME_OPENERS)
-        and any(map(_is_time_word, held[1:4]))
+        and any(map(_is_time_word, words[1:4]))
     ):
         return "time"
     if (_NUMBER.match(first.low) and not _NAMELIKE.fullmatch(first.low)) or (
-        first.low in NUMBER_WORDS and len(held) > 1
+        first.low in NUMBER_WORDS and len(words) > 1
     ):
         return "number"
     if first.raw[0].isupper() or _is_code(first.low):
@@ -372,8 +378,8 @@ def as_version_or_price(value: Value) -> Value:
 def may_be_name(value: Value) -> bool:
     """Check whether a plain word may be a name rather than a description."""
     first = value.key.split()[0]
-    ending = first.endswith(("ed", "ing", "ly", "ous", "ful", "able", "ible", "less"))
-    return first not in ADJECTIVES and not ending and len(value.key.split()) <= 3
+    is_inflected = first.endswith(("ed", "ing", "ly", "ous", "ful", "able", "ible", "less"))
+    return first not in ADJECTIVES and not is_inflected and len(value.key.split()) <= 3
 
 
 def is_place(value: Value) -> bool:
@@ -394,14 +400,14 @@ def is_manner(value: Value) -> bool:
 def is_known_place(value: Value) -> bool:
     """Check whether it names a place: "in vault A", not "in the works"."""
     words = value.key.split()
-    named = value.kind != "plain" or any(_NUMBER.match(word) for word in words)
-    return named or not PLACE_NOUNS.isdisjoint(words)
+    is_named = value.kind != "plain" or any(_NUMBER.match(word) for word in words)
+    return is_named or not PLACE_NOUNS.isdisjoint(words)
 
 
 def values_agree(one: str, other: str) -> bool:
     """Check whether two values are compatible: equal, or one is more precise."""
-    first, second = ({word.removesuffix("'s") for word in each.split()} for each in (one, other))
+    first, second = ({word.removesuffix("'s") for word in value.split()} for value in (one, other))
     if not (first <= second or second <= first):
         return False
-    counted = [bool(_NUMBER.match(word)) for word in first ^ second]
-    return not any(counted) or not any(_NUMBER.match(word) for word in first & second)
+    are_numbers = [bool(_NUMBER.match(word)) for word in first ^ second]
+    return not any(are_numbers) or not any(_NUMBER.match(word) for word in first & second)

@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from bethink.ingest.entity_extraction import SENTENCE_OPENERS as PLAIN_WORDS
-from bethink.ingest.facts import vocabulary as words_of
+from bethink.ingest.entity_extraction import SENTENCE_OPENERS
+from bethink.ingest.facts import vocabulary
 from bethink.ingest.facts.clause import ClauseWord, Value
 from bethink.ingest.facts.vocabulary import (
     ADVERBS,
@@ -113,7 +113,7 @@ def parse_subject(words: Sequence[ClauseWord], first_person: str | None) -> Fact
         return FactSubject(subject, is_name=True) if subject else None
     if low[0] == "my":
         return _owned_subject(first_person, low[1:])
-    definite = low[0] in words_of.DETERMINERS
+    definite = low[0] in vocabulary.DETERMINERS
     return _parse_subject_words(low[1:] if definite else low, words[0].raw, definite=definite)
 
 
@@ -123,23 +123,31 @@ def _parse_subject_words(low: Sequence[str], name: str, *, definite: bool) -> Fa
         if word.endswith(("'s", "s'")):
             owner = [*low[:at], word.removesuffix("'s").removesuffix("'")]
             return _owned_subject(_join_subject_words(owner), low[at + 1 :])
-        if word in _OWNER_PREPOSITIONS and at and not words_of.TIME_WORDS.intersection(low[at:]):
-            owner = [one for one in low[at + 1 :] if one not in words_of.DETERMINERS]
+        if word in _OWNER_PREPOSITIONS and at and not vocabulary.TIME_WORDS.intersection(low[at:]):
+            owner = [
+                owner_word
+                for owner_word in low[at + 1 :]
+                if owner_word not in vocabulary.DETERMINERS
+            ]
             return _owned_subject(_join_subject_words(owner), low[:at])
     is_name = not definite and len(low) == 1 and name[0].isupper() and name.isalpha()
     subject = _join_subject_words(low)
-    return FactSubject(subject, is_name=is_name and low[0] not in PLAIN_WORDS) if subject else None
+    return (
+        FactSubject(subject, is_name=is_name and low[0] not in SENTENCE_OPENERS)
+        if subject
+        else None
+    )
 
 
 def _owned_subject(owner: str | None, part: Sequence[str]) -> FactSubject | None:
-    named = _join_subject_words(part)
-    return FactSubject(owner, named) if owner and named else None
+    part_name = _join_subject_words(part)
+    return FactSubject(owner, part_name) if owner and part_name else None
 
 
 def _join_subject_words(words: Sequence[str]) -> str | None:
     """Join words to one name; None where they do not name one known thing."""
-    kept = [word for word in words if word not in words_of.NEWNESS_ADJECTIVES]
-    if not kept or any(word in words_of.VAGUE_WORDS or word in ("of", "for") for word in kept):
+    kept = [word for word in words if word not in vocabulary.NEWNESS_ADJECTIVES]
+    if not kept or any(word in vocabulary.VAGUE_WORDS or word in ("of", "for") for word in kept):
         return None
     if any(word.endswith(("'s", "s'")) for word in kept):
         return None
@@ -149,7 +157,7 @@ def _join_subject_words(words: Sequence[str]) -> str | None:
 def words_until_pause(words: tuple[ClauseWord, ...]) -> tuple[ClauseWord, ...]:
     """Return the words up to a pause, a reason or a continuation."""
     for at, word in enumerate(words):
-        if word.low in words_of.REASON_WORDS or word.low in words_of.CONTINUATION_WORDS:
+        if word.low in vocabulary.REASON_WORDS or word.low in vocabulary.CONTINUATION_WORDS:
             return words[:at]
         if word.pause:
             return (*words[:at], word._replace(pause=False))
@@ -160,8 +168,8 @@ def strip_leading_adverbs(
     after: tuple[ClauseWord, ...], how: FactMode
 ) -> tuple[tuple[ClauseWord, ...], FactMode]:
     """Strip leading adverbs; also return the mode they imply."""
-    while after and after[0].low in words_of.ADVERBS:
-        if after[0].low in words_of.NEWNESS_ADVERBS and how == "is":
+    while after and after[0].low in vocabulary.ADVERBS:
+        if after[0].low in vocabulary.NEWNESS_ADVERBS and how == "is":
             how = "became"
         after = after[1:]
     return after, how
@@ -233,8 +241,8 @@ def comparison_tokens(text: str) -> list[str]:
 
 
 def _split_unit(word: str) -> tuple[str, ...]:
-    glued = None if _CLOCK.fullmatch(word) else _NUMBER_WITH_UNIT.fullmatch(word)
-    return glued.groups() if glued else (word,)
+    match = None if _CLOCK.fullmatch(word) else _NUMBER_WITH_UNIT.fullmatch(word)
+    return match.groups() if match else (word,)
 
 
 def is_restated_value(newer: str, older: str, *, allow_names: bool) -> bool:
@@ -245,7 +253,7 @@ def is_restated_value(newer: str, older: str, *, allow_names: bool) -> bool:
     """
     one, other = comparison_tokens(newer), comparison_tokens(older)
     if one[:1] != other[:1] and one[1:2] == other[1:2]:
-        one, other = one[1:], other[1:]  # two names of what both are known to be about
+        one, other = one[1:], other[1:]  # two names of the same subject
     start = _common_prefix_length(one, other)
     end = _common_prefix_length(one[start:][::-1], other[start:][::-1])
     changed = (one[start : len(one) - end], other[start : len(other) - end])
@@ -260,8 +268,10 @@ def is_restated_value(newer: str, older: str, *, allow_names: bool) -> bool:
         return False
     if "word" not in shapes:
         return True
-    alike = is_written_as_name(newer, changed[0][0]) == is_written_as_name(older, changed[1][0])
-    return allow_names and len(shapes) == 1 and alike
+    both_names = is_written_as_name(newer, changed[0][0]) == is_written_as_name(
+        older, changed[1][0]
+    )
+    return allow_names and len(shapes) == 1 and both_names
 
 
 def is_negation(newer: str, older: str) -> bool:
@@ -325,18 +335,18 @@ def differs_only_in_holder(newer: Statement, older: Statement) -> bool:
     """Check whether only the holder differs: "Ana owns billing", "Ben owns billing"."""
     now, then = comparison_tokens(newer.value), comparison_tokens(older.value)
     one, other = comparison_tokens(newer.text), comparison_tokens(older.text)
-    begin = one[: len(now)] == now and other[: len(then)] == then
-    return begin and one[len(now) :] == other[len(then) :]
+    at_start = one[: len(now)] == now and other[: len(then)] == then
+    return at_start and one[len(now) :] == other[len(then) :]
 
 
 def _conditions_after_value(following: Sequence[str], statement: Statement) -> list[str]:
     """Return the words after a value, without its purpose and what it replaced."""
-    about = ["for", *comparison_tokens(statement.subject)]
-    if list(following[: len(about)]) == about:
-        return list(following[len(about) :])
-    left = comparison_tokens(statement.before)
-    for opening in _INSTEAD_PHRASES if left else ():
-        if list(following) == [*opening, *left]:
+    subject_phrase = ["for", *comparison_tokens(statement.subject)]
+    if list(following[: len(subject_phrase)]) == subject_phrase:
+        return list(following[len(subject_phrase) :])
+    replaced = comparison_tokens(statement.before)
+    for opening in _INSTEAD_PHRASES if replaced else ():
+        if list(following) == [*opening, *replaced]:
             return []
     return list(following)
 
@@ -355,18 +365,18 @@ def differs_only_in_cadence(newer: Statement, older: Statement) -> bool:
     """Check whether the texts differ only in their cadence."""
     now, then = comparison_tokens(newer.value), comparison_tokens(older.value)
     one, other = comparison_tokens(newer.text), comparison_tokens(older.text)
-    often = is_cadence(now) and is_cadence(then)
-    ends = one[-len(now) :] == now and other[-len(then) :] == then
-    return often and ends and one[: -len(now)] == other[: -len(then)]
+    both_cadences = is_cadence(now) and is_cadence(then)
+    at_end = one[-len(now) :] == now and other[-len(then) :] == then
+    return both_cadences and at_end and one[: -len(now)] == other[: -len(then)]
 
 
 def _name_shape(word: str) -> str:
     """Return a word's shape; fly.io and flake8 count as names, not codes."""
     kind = word_shape(word)
-    named = word.rstrip("0123456789")
-    spelt = word in CODE_LIKE_NAMES or (len(named) > 2 and not _DIGIT.search(named))
-    spelt = spelt or _NAMELIKE.fullmatch(word) is not None
-    return "word" if kind == "code" and spelt else kind
+    stem = word.rstrip("0123456789")
+    is_name = word in CODE_LIKE_NAMES or (len(stem) > 2 and not _DIGIT.search(stem))
+    is_name = is_name or _NAMELIKE.fullmatch(word) is not None
+    return "word" if kind == "code" and is_name else kind
 
 
 def same_scope(newer: Statement, older: Statement) -> bool:
@@ -374,8 +384,8 @@ def same_scope(newer: Statement, older: Statement) -> bool:
 
     The parts of a time belong to the value: "on Mondays at ten".
     """
-    timed = newer.attribute.endswith("time")
-    return timed or _scope_words(newer.value) == _scope_words(older.value)
+    is_time = newer.attribute.endswith("time")
+    return is_time or _scope_words(newer.value) == _scope_words(older.value)
 
 
 def _scope_words(value: str) -> list[str]:
@@ -415,8 +425,10 @@ def _value_form(words: Sequence[str], *, tool: bool) -> tuple[str, ...]:
 
 def is_written_as_name(text: str, word: str) -> bool:
     """Check whether a text writes a word as a name: in Madrid, but in a flat."""
-    found = (one.lstrip("0123456789") for one in _TOKEN.findall(text) if one.casefold() == word)
-    return any(one[:1].isupper() for one in found)
+    found = (
+        token.lstrip("0123456789") for token in _TOKEN.findall(text) if token.casefold() == word
+    )
+    return any(token[:1].isupper() for token in found)
 
 
 def differs_in_words(one: str, other: str) -> bool:
@@ -461,7 +473,7 @@ def _value_context(words: Sequence[str], value: Sequence[str]) -> tuple[str, lis
     for at in range(len(words) - len(value), -1, -1):
         if list(words[at : at + len(value)]) == list(value):
             if at == 0:
-                return "", []  # who does it, not what is done: "Ana owns the module"
+                return "", []  # the value is the doer: "Ana owns the module"
             before = words[at - 1]
             return before if before in RELATION_PREPOSITIONS else "", list(words[at + len(value) :])
     return None
@@ -469,18 +481,53 @@ def _value_context(words: Sequence[str], value: Sequence[str]) -> tuple[str, lis
 
 def _same_relation(now: str, then: str, plain: bool) -> bool:
     """Check for the same relation: "moved to" matches "in"; plain words exclude "on"."""
-    where = RELATION_PREPOSITIONS - {"on"} if plain else RELATION_PREPOSITIONS
-    moved = {now, then} & {"to", "into"}
-    return now == then or (bool(moved) and {now, then} <= where | {""})
+    prepositions = RELATION_PREPOSITIONS - {"on"} if plain else RELATION_PREPOSITIONS
+    directions = {now, then} & {"to", "into"}
+    return now == then or (bool(directions) and {now, then} <= prepositions | {""})
 
 
 def _same_conditions(now: Sequence[str], then: Sequence[str]) -> bool:
     """Compare the words after the values; a change may add a reason or a date."""
-    told = (
+    reason_words = (
         (REASON_WORDS - {"per"})
         | {"since", "from", "as", "this", "last", "today", "yesterday"}
         | ADVERBS
     )
-    since = len(now) > 1 and now[0] in ("in", "on") and word_shape(now[1]) in _DAY_SHAPES
-    kept = [] if now and (now[0] in told or since) else list(now)
+    is_date = len(now) > 1 and now[0] in ("in", "on") and word_shape(now[1]) in _DAY_SHAPES
+    kept = [] if now and (now[0] in reason_words or is_date) else list(now)
     return kept == list(then)
+
+
+def status_excludes(newer: str, older: str, *, changed: bool) -> bool | None:
+    """Check whether one status certainly replaces the other; None if both may hold."""
+    if any({newer, older} <= pair for pair in vocabulary.STATUS_TOGGLES):
+        return True
+    if older in vocabulary.OPEN_STATUSES and newer in vocabulary.DONE_STATUSES:
+        return True
+    if older in vocabulary.DONE_STATUSES and newer in vocabulary.OPEN_STATUSES:
+        return changed
+    if changed and {newer, older} <= vocabulary.OPEN_STATUSES:
+        return False
+    return None
+
+
+def are_exclusive_tools(one: str, other: str) -> bool:
+    """Check whether only one of the two is used at a time: tabs or spaces."""
+    pair = {one.replace(" ", "-"), other.replace(" ", "-")}
+    return len(pair) == 2 and any(pair <= row for row in vocabulary.EXCLUSIVE_TOOLS)
+
+
+def are_exclusive_technologies(one: str, other: str) -> bool:
+    """Check whether a thing is made with only one of the two: Python or Go, npm or pnpm."""
+    pair = {one.replace(" ", "-"), other.replace(" ", "-")}
+    return any(
+        pair <= row for row in (*vocabulary.EXCLUSIVE_TOOLS, *vocabulary.EXCLUSIVE_TECHNOLOGIES)
+    )
+
+
+def is_single_tool_purpose(purpose: str) -> bool:
+    """Check whether one tool usually serves the purpose: CI, but not a dashboard."""
+    last = purpose.rpartition(" ")[2]
+    return last in vocabulary.SINGLE_TOOL_PURPOSES or (
+        last.endswith("ing") and last not in vocabulary.NON_PURPOSES
+    )

@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Collection
 from functools import partial
 
-from bethink.ingest.facts import vocabulary as tools
-from bethink.ingest.facts import vocabulary as words_of
+from bethink.ingest.facts import vocabulary
 from bethink.ingest.facts.clause import (
     ClauseWord,
     Value,
@@ -47,12 +46,12 @@ def read_role(clause: VerbClause) -> Fact | None:
         return None
     words, now = strip_now(clause.after[1:])
     how: FactMode = "became" if now and clause.how == "is" else clause.how
-    if not words or words[-1].low not in words_of.ROLE_NOUNS or any(word.pause for word in words):
+    if not words or words[-1].low not in vocabulary.ROLE_NOUNS or any(word.pause for word in words):
         return None
-    if words[-1].low not in words_of.UNIQUE_ROLES and len(words) == 1:
+    if words[-1].low not in vocabulary.UNIQUE_ROLES and len(words) == 1:
         return None  # one of several engineers
     if words[0].low == "new":
-        if words[-1].low not in words_of.UNIQUE_ROLES:
+        if words[-1].low not in vocabulary.UNIQUE_ROLES:
             return None  # one more
         how = "became" if how == "is" else how
     thing = parse_subject(words, clause.me)
@@ -61,7 +60,7 @@ def read_role(clause: VerbClause) -> Fact | None:
 
 def read_target(clause: VerbClause) -> Fact | None:
     """Read "logs go to Loki", "we deploy to Fly.io", "the service listens on port 8080"."""
-    act, prepositions = words_of.TARGET_VERBS[clause.verb]
+    act, prepositions = vocabulary.TARGET_VERBS[clause.verb]
     after, how = strip_leading_adverbs(clause.after, clause.how)
     if len(after) < 2 or after[0].low not in prepositions:
         return None
@@ -76,7 +75,7 @@ def read_target(clause: VerbClause) -> Fact | None:
 
 def read_made_with(clause: VerbClause) -> Fact | None:
     """Read "is built with Vite", "is written in Go"; ``verb`` is how it is made."""
-    if len(clause.after) < 2 or clause.after[0].low not in words_of.MADE_PREPOSITIONS:
+    if len(clause.after) < 2 or clause.after[0].low not in vocabulary.MADE_PREPOSITIONS:
         return None
     thing, value = clause.fact_subject, parse_value(clause.after[1:])
     if thing is None or value is None or not _may_be_tool(value):
@@ -106,49 +105,18 @@ def read_status(clause: VerbClause) -> Fact | None:
     how: FactMode = "became" if now and clause.how == "is" else clause.how
     if not after:
         return None
-    word = "in-progress" if [one.low for one in after] == ["in", "progress"] else after[0].low
-    alone = len(after) == 1 or word == "in-progress"
+    word = "in-progress" if [part.low for part in after] == ["in", "progress"] else after[0].low
+    single_word = len(after) == 1 or word == "in-progress"
     thing = clause.fact_subject
-    if thing is None or not alone or word not in words_of.STATUS_WORDS or thing.is_name:
+    if thing is None or not single_word or word not in vocabulary.STATUS_WORDS or thing.is_name:
         return None
-    unnamed = thing.head in words_of.AMBIGUOUS_STATUS_NOUNS or thing.head in words_of.ABSTRACT_NOUNS
-    if unnamed and not _DIGIT.search(thing.name):
+    ambiguous = (
+        thing.head in vocabulary.AMBIGUOUS_STATUS_NOUNS or thing.head in vocabulary.ABSTRACT_NOUNS
+    )
+    if ambiguous and not _DIGIT.search(thing.name):
         return None
     value = Value(word, "plain")
     return make_fact(clause._replace(how=how), thing.slot("status"), value, "status")
-
-
-def status_excludes(newer: str, older: str, *, changed: bool) -> bool | None:
-    """Check whether one status certainly replaces the other; None if both may hold."""
-    if any({newer, older} <= pair for pair in words_of.STATUS_TOGGLES):
-        return True
-    if older in words_of.OPEN_STATUSES and newer in words_of.DONE_STATUSES:
-        return True
-    if older in words_of.DONE_STATUSES and newer in words_of.OPEN_STATUSES:
-        return changed
-    if changed and {newer, older} <= words_of.OPEN_STATUSES:
-        return False
-    return None
-
-
-def are_exclusive_tools(one: str, other: str) -> bool:
-    """Check whether only one of the two is used at a time: tabs or spaces."""
-    pair = {one.replace(" ", "-"), other.replace(" ", "-")}
-    return len(pair) == 2 and any(pair <= row for row in tools.EXCLUSIVE_TOOLS)
-
-
-def are_exclusive_technologies(one: str, other: str) -> bool:
-    """Check whether a thing is made with only one of the two: Python or Go, npm or pnpm."""
-    pair = {one.replace(" ", "-"), other.replace(" ", "-")}
-    return any(pair <= row for row in (*tools.EXCLUSIVE_TOOLS, *tools.EXCLUSIVE_TECHNOLOGIES))
-
-
-def is_single_tool_purpose(purpose: str) -> bool:
-    """Check whether one tool usually serves the purpose: CI, but not a dashboard."""
-    last = purpose.rpartition(" ")[2]
-    return last in tools.SINGLE_TOOL_PURPOSES or (
-        last.endswith("ing") and last not in tools.NON_PURPOSES
-    )
 
 
 def _may_be_tool(value: Value) -> bool:
@@ -170,7 +138,7 @@ _CLOCK = re.compile(r"\d{1,2}[:.]\d{2}|\d{1,2}(?:am|pm)")
 _MULTI_TIME_VERBS = frozenset({"hold", "meet", "sync"})
 _MAX_COUNTED = 6  # words
 _COUNT_BREAKERS = (
-    frozenset({"and", "or", "&", "/"}) | words_of.PAST_WORDS | words_of.CONTINUATION_WORDS
+    frozenset({"and", "or", "&", "/"}) | vocabulary.PAST_WORDS | vocabulary.CONTINUATION_WORDS
 )
 
 
@@ -180,18 +148,18 @@ def read_routine(clause: VerbClause) -> Fact | None:
     "are cut on Tuesdays", "run every night", "are kept for 30 days".
     """
     thing = clause.fact_subject
-    if thing is None or not clause.after or thing.head in words_of.ABSTRACT_NOUNS:
+    if thing is None or not clause.after or thing.head in vocabulary.ABSTRACT_NOUNS:
         return None
-    act = words_of.ROUTINE_VERBS[clause.verb]
+    act = vocabulary.ROUTINE_VERBS[clause.verb]
     if clause.after[0].low in _DURATION_PREPOSITIONS:
         return read_duration(clause, f"{act} {clause.after[0].low}")
-    when = _parse_time(clause.after)
-    if when is None:
+    time = _parse_time(clause.after)
+    if time is None:
         return None
-    # Whoever does something on Tuesdays may do it on Fridays as well.
-    several = act in _MULTI_TIME_VERBS or _is_person(clause, thing)
-    holds: Cardinality = "loose" if several else _time_cardinality(when)
-    return make_fact(clause, thing.slot("time"), when, holds)._replace(by=act)
+    # A person may do something on Tuesdays and on Fridays.
+    many_times = act in _MULTI_TIME_VERBS or _is_person(clause, thing)
+    holds: Cardinality = "loose" if many_times else _time_cardinality(time)
+    return make_fact(clause, thing.slot("time"), time, holds)._replace(by=act)
 
 
 def read_duration(clause: VerbClause, attribute: str) -> Fact | None:
@@ -233,19 +201,19 @@ def read_count(clause: VerbClause) -> Fact | None:
     number = _COUNT_PATTERN.fullmatch(after[0].low) if after else None
     if thing is None or not after or (_is_person(clause, thing) and thing.subject != "we"):
         return None
-    if number is None and after[0].low not in words_of.NUMBER_WORDS:
+    if number is None and after[0].low not in vocabulary.NUMBER_WORDS:
         return None
     unit = (number[2],) if number and number[2] else ()
     counts = _counted_things(after[1:])
     if counts is None or not (unit or counts[0]) or after[0].pause:
         return None
-    named = (*unit, *counts[0])
-    if named[0] in words_of.NON_COUNT_NOUNS:
+    noun = (*unit, *counts[0])
+    if noun[0] in vocabulary.NON_COUNT_NOUNS:
         return None
     # One member and two members are the same things.
-    kind = " ".join((named[0].removesuffix("s"), *named[1:]))
+    kind = " ".join((noun[0].removesuffix("s"), *noun[1:]))
     value = Value((number[1] if number else after[0].low).replace(",", ""), "number", now=counts[1])
-    attribute = f"{words_of.COUNT_VERBS[clause.verb]} {bound}{kind}"
+    attribute = f"{vocabulary.COUNT_VERBS[clause.verb]} {bound}{kind}"
     return make_fact(clause._replace(how=how), thing.slot(attribute), value)
 
 
@@ -260,12 +228,12 @@ def _counted_things(words: tuple[ClauseWord, ...]) -> tuple[tuple[str, ...], boo
     kept: list[str] = []
     now = False
     for word in words:
-        if word.low in words_of.REASON_WORDS and word.low != "per":
+        if word.low in vocabulary.REASON_WORDS and word.low != "per":
             break
         if word.low in _COUNT_BREAKERS or word.pause or len(kept) == _MAX_COUNTED:
             return None
-        if word.low in words_of.ADVERBS:
-            now |= word.low in words_of.NEWNESS_ADVERBS
+        if word.low in vocabulary.ADVERBS:
+            now |= word.low in vocabulary.NEWNESS_ADVERBS
         else:
             kept.append(word.low)
     return tuple(kept), now
@@ -276,10 +244,10 @@ def _parse_time(after: tuple[ClauseWord, ...]) -> Value | None:
     return value if value is not None and value.kind == "time" else None
 
 
-def _time_cardinality(when: Value) -> Cardinality:
+def _time_cardinality(time: Value) -> Cardinality:
     """Return "one" for a recurring time or a daily clock time, else "event"."""
-    daily = _CLOCK.fullmatch(when.key.split()[0]) is not None and len(when.key.split()) == 1
-    return "one" if when.recurring or daily else "event"
+    daily = _CLOCK.fullmatch(time.key.split()[0]) is not None and len(time.key.split()) == 1
+    return "one" if time.recurring or daily else "event"
 
 
 _MEASURE_UNITS = ("s", "min", "h", "days", "weeks", "months", "€", "$", "kg", "g", "tons")
@@ -308,12 +276,12 @@ def _read_be(clause: VerbClause) -> Fact | None:
 
 def _read_passive(clause: VerbClause) -> Fact | None:
     """Read "are cut on Tuesdays", "is built with Vite"."""
-    verb, doing_so = (
+    verb, passive = (
         clause.after[0].low,
         clause._replace(verb=clause.after[0].low, after=clause.after[1:]),
     )
-    fact = read_routine(doing_so) if verb in words_of.ROUTINE_VERBS else None
-    return fact or (read_made_with(doing_so) if verb in words_of.MADE_PARTICIPLES else None)
+    fact = read_routine(passive) if verb in vocabulary.ROUTINE_VERBS else None
+    return fact or (read_made_with(passive) if verb in vocabulary.MADE_PARTICIPLES else None)
 
 
 def _read_became(clause: VerbClause) -> Fact | None:
@@ -330,7 +298,7 @@ def _read_place(clause: VerbClause) -> Fact | None:
         return _make_time_fact(clause, thing, value)
     if clause.verb in ("is", "are", "am") and (loose or not is_known_place(value)):
         return None  # "in a meeting", "in the works"
-    if thing.head in words_of.ABSTRACT_NOUNS:
+    if thing.head in vocabulary.ABSTRACT_NOUNS:
         return None
     if value.kind == "number" or (thing.is_name and clause.verb in ("is", "am")):
         return None  # "Ben is in Berlin" holds for a day
@@ -338,42 +306,46 @@ def _read_place(clause: VerbClause) -> Fact | None:
 
 
 def _make_time_fact(
-    clause: VerbClause, thing: FactSubject, value: Value, attribute: str = "time"
+    clause: VerbClause, subject: FactSubject, value: Value, attribute: str = "time"
 ) -> Fact | None:
     holds: Cardinality = "event"
-    if value.recurring or thing.head in words_of.DATED_NOUNS or _is_recurring_time(clause, thing):
+    if (
+        value.recurring
+        or subject.head in vocabulary.DATED_NOUNS
+        or _is_recurring_time(clause, subject)
+    ):
         holds = "one"
-    return make_fact(clause, thing.slot(attribute), value, holds)
+    return make_fact(clause, subject.slot(attribute), value, holds)
 
 
-def _is_recurring_time(clause: VerbClause, thing: FactSubject) -> bool:
+def _is_recurring_time(clause: VerbClause, subject: FactSubject) -> bool:
     """Check for a time of day that recurs: "The daily stand-up is at ten"."""
-    words = {*thing.subject.split(), *thing.part.split()}
-    return clause.verb not in ("is", "are") or not words.isdisjoint(words_of.RECURRING_TIME_WORDS)
+    words = {*subject.subject.split(), *subject.part.split()}
+    return clause.verb not in ("is", "are") or not words.isdisjoint(vocabulary.RECURRING_TIME_WORDS)
 
 
 def _read_identity(clause: VerbClause) -> Fact | None:
     """Read "The port is 5432", "the vet is Dr Quist", "Ana is the owner of billing"."""
     if clause.after[0].low in ("the", "our"):
-        office = _read_role_of(clause) or read_role(clause)
-        if office is not None:
-            return office
+        role = _read_role_of(clause) or read_role(clause)
+        if role is not None:
+            return role
     thing, value = clause.fact_subject, parse_value(clause.after)
     if thing is None or value is None or value.more or thing.is_name or clause.verb == "are":
         return None
-    if thing.head in words_of.ABSTRACT_NOUNS or "'s" in value.key:
+    if thing.head in vocabulary.ABSTRACT_NOUNS or "'s" in value.key:
         return None
     value = as_version_or_price(value)
     if value.kind == "time":
         return _make_time_fact(clause, thing, value)
-    named = value.kind != "plain" or _may_be_named(thing, value)
-    return make_fact(clause, thing.slot("value"), value) if named else None
+    accepted = value.kind != "plain" or _may_be_named(thing, value)
+    return make_fact(clause, thing.slot("value"), value) if accepted else None
 
 
 def _may_be_named(thing: FactSubject, value: Value) -> bool:
     """Check for "the default branch is main", "my favourite colour is green"."""
-    personal = thing.part.startswith(("favourite ", "favorite ", "preferred "))
-    return (personal or thing.head in words_of.PLAIN_VALUED_NOUNS) and may_be_name(value)
+    is_favourite = thing.part.startswith(("favourite ", "favorite ", "preferred "))
+    return (is_favourite or thing.head in vocabulary.PLAIN_VALUED_NOUNS) and may_be_name(value)
 
 
 def _read_role_of(clause: VerbClause) -> Fact | None:
@@ -381,7 +353,7 @@ def _read_role_of(clause: VerbClause) -> Fact | None:
     after, now = strip_now(clause.after)
     low = [word.low for word in after]
     of = next((at for at, word in enumerate(low[:5]) if word in ("of", "for") and at > 1), None)
-    if of is None or not words_of.UNIQUE_ROLES.intersection(low[1:of]):
+    if of is None or not vocabulary.UNIQUE_ROLES.intersection(low[1:of]):
         return None
     thing, holder = parse_subject(after[of + 1 :], clause.me), parse_value(clause.subject)
     if thing is None or holder is None or holder.kind != "name":
@@ -427,7 +399,7 @@ def _read_passive_role(clause: VerbClause, attribute: str = "owner") -> Fact | N
 
 def _read_location(clause: VerbClause) -> Fact | None:
     """Read "lives in", "runs on", "is stored at"."""
-    if clause.after and clause.after[0].low in words_of.PLACE_PREPOSITIONS:
+    if clause.after and clause.after[0].low in vocabulary.PLACE_PREPOSITIONS:
         return _read_place(clause._replace(after=clause.after[1:], verb="lives"))
     return None
 
@@ -458,7 +430,7 @@ def _read_own_storage(clause: VerbClause) -> Fact | None:
     """Read "We store sessions in Redis" as a fact about the sessions."""
     after, how = strip_leading_adverbs(clause.after, clause.how)
     at = next(
-        (at for at, word in enumerate(after[:5]) if word.low in words_of.PLACE_PREPOSITIONS), None
+        (at for at, word in enumerate(after[:5]) if word.low in vocabulary.PLACE_PREPOSITIONS), None
     )
     if not at or not clause.is_first_person:
         return None
@@ -476,12 +448,12 @@ def _read_schedule(clause: VerbClause) -> Fact | None:
 def _read_time_verb(clause: VerbClause) -> Fact | None:
     """Read "closes at 18:00", "expires after 30 minutes"."""
     if clause.after[0].low == "after":
-        return read_duration(clause, f"{words_of.TIME_VERBS[clause.verb]} after")
+        return read_duration(clause, f"{vocabulary.TIME_VERBS[clause.verb]} after")
     after = clause.after[1:] if clause.after[0].low in ("at", "on", "in") else clause.after
     thing, value = clause.fact_subject, parse_value(after)
     if thing is None or value is None or value.kind != "time":
         return None
-    return _make_time_fact(clause, thing, value, words_of.TIME_VERBS[clause.verb])
+    return _make_time_fact(clause, thing, value, vocabulary.TIME_VERBS[clause.verb])
 
 
 def _read_measure(clause: VerbClause) -> Fact | None:
@@ -490,21 +462,21 @@ def _read_measure(clause: VerbClause) -> Fact | None:
         return None
     if not value.key.endswith(_MEASURE_UNITS) and value.key[0] not in "€$£":
         return None
-    return make_fact(clause, thing.slot(words_of.MEASURE_VERBS[clause.verb]), value)
+    return make_fact(clause, thing.slot(vocabulary.MEASURE_VERBS[clause.verb]), value)
 
 
 def _read_role_holder(clause: VerbClause) -> Fact | None:
     """Read "Ana owns the billing module" as a fact about the module."""
-    if clause.subject[-1].low in words_of.POSSESSIVES | {"our"}:
+    if clause.subject[-1].low in vocabulary.POSSESSIVES | {"our"}:
         return None  # for my own use
-    about, now = strip_now(words_until_pause(clause.after))
-    thing, holder = parse_subject(about, clause.me), parse_value(clause.subject)
+    target_words, now = strip_now(words_until_pause(clause.after))
+    thing, holder = parse_subject(target_words, clause.me), parse_value(clause.subject)
     if thing is None or holder is None or holder.kind != "name" or thing.is_name:
         return None
-    if clause.verb in words_of.MANAGE_VERBS and thing.head not in words_of.TEAM_NOUNS:
+    if clause.verb in vocabulary.MANAGE_VERBS and thing.head not in vocabulary.TEAM_NOUNS:
         return None  # a tool may manage what a person does, too
     holder = holder._replace(now=now)
-    return make_fact(clause, thing.slot(words_of.ROLE_VERBS[clause.verb]), holder)
+    return make_fact(clause, thing.slot(vocabulary.ROLE_VERBS[clause.verb]), holder)
 
 
 def _read_belongs_to(clause: VerbClause) -> Fact | None:
@@ -524,7 +496,7 @@ def _read_employer(clause: VerbClause) -> Fact | None:
 
 def _read_multi_value(clause: VerbClause) -> Fact | None:
     """Read "We use Redis": may have many values; with a purpose a second is suspicious."""
-    attribute = words_of.MULTI_VALUE_VERBS[clause.verb]
+    attribute = vocabulary.MULTI_VALUE_VERBS[clause.verb]
     if (
         clause.how in ("is", "became")
         and not clause.verb.endswith("s")
@@ -535,8 +507,10 @@ def _read_multi_value(clause: VerbClause) -> Fact | None:
     if attribute == "prefers":
         after = _over_to_instead_of(after)
     at = next((at for at, word in enumerate(after) if word.low == "for" and at), None)
-    about, now = strip_now(words_until_pause(after[at + 1 :])) if at is not None else ((), False)
-    purpose = parse_subject(about, clause.me)
+    purpose_words, now = (
+        strip_now(words_until_pause(after[at + 1 :])) if at is not None else ((), False)
+    )
+    purpose = parse_subject(purpose_words, clause.me)
     own = clause.fact_subject
     value = parse_value(after if at is None or purpose is None else after[:at])
     if own is None or value is None or (at is not None and purpose is None):
@@ -544,9 +518,11 @@ def _read_multi_value(clause: VerbClause) -> Fact | None:
     value = value._replace(now=value.now or now)
     if purpose is None:
         return make_fact(clause, (own.name, attribute), value, "many")
-    # What we use for CI is about CI; what others do for it is about them.
-    ours = own.name == "we"
-    slot = (purpose.name, attribute) if ours else (own.name, f"{attribute} for {purpose.name}")
+    # "We use X for CI" is about CI; "Ana uses X for CI" is about Ana.
+    first_person = own.name == "we"
+    slot = (
+        (purpose.name, attribute) if first_person else (own.name, f"{attribute} for {purpose.name}")
+    )
     return make_fact(clause, slot, value, "some")
 
 
@@ -559,43 +535,46 @@ def _over_to_instead_of(after: tuple[ClauseWord, ...]) -> tuple[ClauseWord, ...]
     return (*after[:at], ClauseWord("instead", "instead"), ClauseWord("of", "of"), *after[at + 1 :])
 
 
-# What may follow "is", and how it is read then; the first that fits.
+# Readers by the word after "is"; the first match decides.
 _READERS_AFTER_BE: tuple[tuple[frozenset[str], ClauseReader], ...] = (
-    (words_of.PLACE_PREPOSITIONS, _read_place),
-    (words_of.LOCATION_PARTICIPLES, _read_location),
-    (words_of.SCHEDULING_PARTICIPLES, _read_schedule),
-    (words_of.NAMING_PARTICIPLES, _read_name),
-    (words_of.SETTING_PARTICIPLES, _read_setting),
+    (vocabulary.PLACE_PREPOSITIONS, _read_place),
+    (vocabulary.LOCATION_PARTICIPLES, _read_location),
+    (vocabulary.SCHEDULING_PARTICIPLES, _read_schedule),
+    (vocabulary.NAMING_PARTICIPLES, _read_name),
+    (vocabulary.SETTING_PARTICIPLES, _read_setting),
     *(
         (frozenset({word}), partial(_read_passive_role, attribute=office))
-        for word, office in words_of.PASSIVE_ROLE_VERBS.items()
+        for word, office in vocabulary.PASSIVE_ROLE_VERBS.items()
     ),
 )
 _READERS_BY_VERB_GROUP: tuple[tuple[Collection[str], ClauseReader], ...] = (
-    (words_of.MEASURE_VERBS, _read_measure),
-    (words_of.TARGET_VERBS, read_target),
-    (words_of.GO_VERBS, read_going_out),
-    (words_of.PRESENT_ROUTINE_VERBS, read_own_routine),
-    (words_of.COUNT_VERBS, read_count),
-    (words_of.STORE_VERBS, _read_own_storage),
+    (vocabulary.MEASURE_VERBS, _read_measure),
+    (vocabulary.TARGET_VERBS, read_target),
+    (vocabulary.GO_VERBS, read_going_out),
+    (vocabulary.PRESENT_ROUTINE_VERBS, read_own_routine),
+    (vocabulary.COUNT_VERBS, read_count),
+    (vocabulary.STORE_VERBS, _read_own_storage),
 )
 
 _AMBIGUOUS_VERBS = (
-    *words_of.PRESENT_ROUTINE_VERBS, *words_of.TARGET_VERBS, *words_of.COUNT_VERBS, *words_of.STORE_VERBS
-)  # fmt: skip
+    *vocabulary.PRESENT_ROUTINE_VERBS,
+    *vocabulary.TARGET_VERBS,
+    *vocabulary.COUNT_VERBS,
+    *vocabulary.STORE_VERBS,
+)
 
 STATE_READERS: dict[str, ClauseReader] = {
     **dict.fromkeys(("is", "are", "am"), _read_be),
     "became": _read_became,
     "=": _read_identity,
     **dict.fromkeys(_AMBIGUOUS_VERBS, _read_ambiguous_verb),
-    **dict.fromkeys(words_of.LOCATION_VERBS, _read_location),
-    **dict.fromkeys(words_of.RUN_VERBS, _read_runs),
-    **dict.fromkeys(words_of.WORK_VERBS, _read_employer),
-    **dict.fromkeys(words_of.TIME_VERBS, _read_time_verb),
-    **dict.fromkeys(words_of.MEASURE_VERBS, _read_ambiguous_verb),
-    **dict.fromkeys(words_of.ROLE_VERBS, _read_role_holder),
-    **dict.fromkeys(words_of.MULTI_VALUE_VERBS, _read_multi_value),
+    **dict.fromkeys(vocabulary.LOCATION_VERBS, _read_location),
+    **dict.fromkeys(vocabulary.RUN_VERBS, _read_runs),
+    **dict.fromkeys(vocabulary.WORK_VERBS, _read_employer),
+    **dict.fromkeys(vocabulary.TIME_VERBS, _read_time_verb),
+    **dict.fromkeys(vocabulary.MEASURE_VERBS, _read_ambiguous_verb),
+    **dict.fromkeys(vocabulary.ROLE_VERBS, _read_role_holder),
+    **dict.fromkeys(vocabulary.MULTI_VALUE_VERBS, _read_multi_value),
     "belongs": _read_belongs_to,
     "equals": _read_identity,
 }

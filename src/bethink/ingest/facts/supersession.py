@@ -21,19 +21,17 @@ from bethink.ingest.facts import Fact, extract_fact
 from bethink.ingest.facts.clause import values_agree
 from bethink.ingest.facts.comparison import (
     Statement,
+    are_exclusive_technologies,
+    are_exclusive_tools,
     differs_in_words,
     differs_only_in_cadence,
     differs_only_in_holder,
     is_explicit_replacement,
     is_negation,
     is_restated_value,
+    is_single_tool_purpose,
     same_conditions,
     same_scope,
-)
-from bethink.ingest.facts.states import (
-    are_exclusive_technologies,
-    are_exclusive_tools,
-    is_single_tool_purpose,
     status_excludes,
 )
 from bethink.ingest.facts.vocabulary import (
@@ -61,7 +59,7 @@ class StatedFact(NamedTuple):
     fact: Fact
 
     @property
-    def moment(self) -> datetime:
+    def valid_since(self) -> datetime:
         """The time from which it holds, as far as known."""
         return self.item.valid_from or self.item.when
 
@@ -101,23 +99,23 @@ def judge_facts(one: StatedFact, other: StatedFact, *, by_rules: bool = True) ->
     )
     if verdict is None:
         return None
-    hindrance = (
-        _supersede_obstacle(newer, older) if verdict == "replaces" else "they cannot both be so"
+    obstacle = (
+        _supersede_obstacle(newer, older) if verdict == "replaces" else "they exclude each other"
     )
-    if not hindrance:
+    if not obstacle:
         return Judgement(
-            "supersedes", newer, older, SUPERSEDE_CONFIDENCE, "newer and says otherwise"
+            "supersedes", newer, older, SUPERSEDE_CONFIDENCE, "newer and with another value"
         )
     if "event" in (newer.fact.holds, older.fact.holds):
         return None  # two meetings at two times
     doubtful = verdict == "doubtful"
-    why = "usually there is one" if doubtful else hindrance
+    why = "usually there is only one value" if doubtful else obstacle
     return Judgement("contradicts", newer, older, DOUBTFUL_CONFIDENCE if doubtful else 0.8, why)
 
 
 def _newer_first(one: StatedFact, other: StatedFact) -> tuple[StatedFact, StatedFact]:
     """Order by time, newer first; then a change after what it changes; then by id."""
-    keys = [(each.moment, each.is_change, each.item.id) for each in (one, other)]
+    keys = [(stated.valid_since, stated.is_change, stated.item.id) for stated in (one, other)]
     return (one, other) if keys[0] > keys[1] else (other, one)
 
 
@@ -126,12 +124,12 @@ def _are_different_subjects(newer: StatedFact, older: StatedFact) -> bool:
 
     "the timeout is 30 s" means another one in another topic or project.
     """
-    here, there = newer.item.topic, older.item.topic
-    if here != there and ((here and there) or not newer.is_change):
+    new_topic, old_topic = newer.item.topic, older.item.topic
+    if new_topic != old_topic and ((new_topic and old_topic) or not newer.is_change):
         return True
     projects = [
-        {entity for entity in each.item.entities if entity.startswith("project:")}
-        for each in (newer, older)
+        {entity for entity in stated.item.entities if entity.startswith("project:")}
+        for stated in (newer, older)
     ]
     return all(projects) and projects[0].isdisjoint(projects[1])
 
@@ -139,22 +137,24 @@ def _are_different_subjects(newer: StatedFact, older: StatedFact) -> bool:
 def _is_temporary_or_future(newer: StatedFact, older: StatedFact) -> bool:
     """Check whether the newer one is temporary, or either holds only later."""
     item = newer.item
-    if newer.moment > item.stored_at or (item.valid_to is not None and not older.item.valid_to):
+    if newer.valid_since > item.stored_at or (
+        item.valid_to is not None and not older.item.valid_to
+    ):
         return True
-    return any(_begins_after(each.item, item.stored_at) for each in (newer, older))
+    return any(_begins_after(stated.item, item.stored_at) for stated in (newer, older))
 
 
 def _begins_after(item: Item, moment: datetime) -> bool:
     """Check whether its words say that it holds only from a later time on."""
     since = _SINCE_PHRASE.search(item.text)
-    told = (
+    date_text = (
         item.text
         if _OPENING_DATE_PHRASE.match(item.text)
         else item.text[since.end() :]
         if since
         else ""
     )
-    spans = find_times(told, item.stored_at)[:1] if told else []
+    spans = find_times(date_text, item.stored_at)[:1] if date_text else []
     return any(span.start > moment for span in spans)
 
 
@@ -166,20 +166,24 @@ _OPENING_DATE_PHRASE = re.compile(
 
 
 def _suspect_conflict(newer: Fact, older: Fact) -> Literal["doubtful"] | None:
-    alone = {newer.holds, older.holds} <= {"one", "some"}
+    single_valued = {newer.holds, older.holds} <= {"one", "some"}
     positive = {newer.how, older.how} <= {"is", "became"}
-    return "doubtful" if alone and positive and not values_agree(newer.value, older.value) else None
+    return (
+        "doubtful"
+        if single_valued and positive and not values_agree(newer.value, older.value)
+        else None
+    )
 
 
 def _compare_facts(one: StatedFact, other: StatedFact) -> Verdict | None:
     """Compare two statements by their words alone."""
     newer, older = one.fact, other.fact
     same = values_agree(newer.value, older.value)
-    was, now_is = older.how in ("is", "became"), newer.how in ("is", "became")
-    if was and now_is:
+    was_positive, is_positive = older.how in ("is", "became"), newer.how in ("is", "became")
+    if was_positive and is_positive:
         return None if same else _compare_values(one, other)
-    if was == now_is or not same or not is_negation(one.item.text, other.item.text):
-        return None  # "not in A" and "in B" are both so
+    if was_positive == is_positive or not same or not is_negation(one.item.text, other.item.text):
+        return None  # "not in A" and "in B" are both true
     explicit = newer.how in ("ended", "became") or older.how == "ended"
     return "replaces" if explicit else "denies"
 
@@ -205,19 +209,19 @@ def _compare_plain_statement(one: StatedFact, other: StatedFact) -> Verdict | No
     newer, older = one.fact, other.fact
     loose = "loose" in (newer.holds, older.holds)
     if older.how == "became" and not differs_in_words(newer.value, older.value):
-        fits = is_explicit_replacement(one.statement, other.statement, whole=older.whole)
+        replaces = is_explicit_replacement(one.statement, other.statement, whole=older.whole)
     else:
-        fits = is_restated_value(
+        replaces = is_restated_value(
             one.item.text, other.item.text, allow_names=_is_single_valued(newer)
         )
-    if fits:
+    if replaces:
         return "doubtful" if loose else "replaces"
     if is_restated_value(one.item.text, other.item.text, allow_names=True):
         return "doubtful" if same_scope(one.statement, other.statement) else None
-    alike = differs_only_in_holder(one.statement, other.statement) or differs_only_in_cadence(
+    similar = differs_only_in_holder(one.statement, other.statement) or differs_only_in_cadence(
         one.statement, other.statement
     )
-    return "doubtful" if alike else None
+    return "doubtful" if similar else None
 
 
 def _compare_status(newer: Fact, older: Fact) -> Verdict | None:
@@ -245,16 +249,16 @@ def _compare_replacement(one: StatedFact, other: StatedFact) -> Verdict | None:
 def _compare_change(one: StatedFact, other: StatedFact) -> Verdict | None:
     """Compare where the newer one says that it was not so before."""
     newer, older = one.fact, other.fact
-    another = newer.subject.split()[-1] in PROBLEM_NOUNS  # the bug of today
-    if another or not is_explicit_replacement(one.statement, other.statement, whole=older.whole):
+    is_problem = newer.subject.split()[-1] in PROBLEM_NOUNS  # the bug of today
+    if is_problem or not is_explicit_replacement(one.statement, other.statement, whole=older.whole):
         return None
     holds = {newer.holds, older.holds}
     if not holds & {"many", "version"}:
         return "doubtful" if _can_coexist(newer, older) else "replaces"
     if not _is_exclusive_choice(newer):
         return None  # what supports 3.13 now may support 3.12 as well
-    exchanged = not differs_in_words(newer.value, older.value)
-    if exchanged or are_exclusive_tools(newer.value, older.value):
+    same_words = not differs_in_words(newer.value, older.value)
+    if same_words or are_exclusive_tools(newer.value, older.value):
         return "replaces"
     likely = "version" in holds or newer.attribute == "prefers"
     return "doubtful" if likely else None
@@ -269,8 +273,8 @@ def _can_coexist(newer: Fact, older: Fact) -> bool:
         return False
     if not LAYERED_VERBS.isdisjoint(newer.attribute.split()):
         return not are_exclusive_technologies(newer.value, older.value)
-    does, _, purpose = newer.attribute.partition(" for ")
-    if does != "uses":
+    verb, _, purpose = newer.attribute.partition(" for ")
+    if verb != "uses":
         return False
     numbered = {bool(_DIGIT.search(fact.value.partition(" ")[2])) for fact in (newer, older)}
     return len(numbered) == 2 or not is_single_tool_purpose(purpose or newer.subject)
@@ -287,13 +291,15 @@ def _compare_versions(one: StatedFact, other: StatedFact) -> Verdict | None:
             if is_restated_value(one.item.text, other.item.text, allow_names=True)
             else None
         )
-    # What has another name is another thing; only then the texts are worth a look.
+    # Different names are different things; compare texts only for the same name.
     if newer.value.split()[0] != older.value.split()[0]:
         return None
-    fits = is_restated_value(one.item.text, other.item.text, allow_names=False)
+    replaces = is_restated_value(one.item.text, other.item.text, allow_names=False)
     if older.how == "became" and not differs_in_words(newer.value, older.value):
-        fits = fits or is_explicit_replacement(one.statement, other.statement, whole=older.whole)
-    if not fits:
+        replaces = replaces or is_explicit_replacement(
+            one.statement, other.statement, whole=older.whole
+        )
+    if not replaces:
         return None
     return "replaces" if newer.holds == older.holds == "version" else "doubtful"
 
@@ -321,29 +327,29 @@ _SINGLE_VALUED_MARKERS = frozenset({"favourite", "favorite", "preferred", "defau
 
 def _supersede_obstacle(newer: StatedFact, older: StatedFact) -> str:
     """Return why the newer fact may not supersede the older one; empty if it may."""
-    if newer.moment == older.moment and newer.is_change == older.is_change:
-        return "both of the same time"
+    if newer.valid_since == older.valid_since and newer.is_change == older.is_change:
+        return "both have the same time"
     if newer.item.trust < older.item.trust:
         return "the newer one is less trusted"
     if newer.item.classification > older.item.classification:
-        return "the newer one is more secret"
+        return "the newer one has a higher classification"
     if newer.item.confidence < _MIN_CONFIDENCE or "injection" in newer.item.flags:
         return "the newer one is doubtful"
     return ""
 
 
-MODEL_FACT_KEY = "fact"  # the key of metadata under which a model's fact stands
-SUPERSEDED_SINCE = "since "  # how the context of a link begins for which something left recall
+MODEL_FACT_KEY = "fact"  # metadata key of a fact extracted by a model
+SUPERSEDED_SINCE = "since "  # prefix of the context of a link whose target left recall
 SUPERSEDED_NOTE = "superseded, no longer recalled"
 PARTLY_SUPERSEDED_NOTE = "superseded in part, both kept"
 STORED_SUPERSEDED_NOTE = "a newer fact is known, stored as superseded"
 CONTRADICTS_NOTE = "kept both, linked as contradicting"
-# Kinds that say what should be, or what to do.
+# Kinds that state intentions or instructions, not facts.
 _NON_FACT_KINDS = frozenset({"question", "task", "goal", "directive", "playbook", "caveat"})
-_FROM_NOW = "from now on"  # how something begins to be so, not what should be
+_FROM_NOW = "from now on"  # marks a change, not an intention
 _NON_FACT_LAYERS = frozenset({"goal", "caveat"})
-_MAX_ACTIVE = 64  # of one slot, as many as the store gives
-_MAX_CONTRADICTIONS = 8  # contradictions that one memory is told of
+_MAX_ACTIVE = 64  # per slot, the limit of the store
+_MAX_CONTRADICTIONS = 8  # contradictions reported for one memory
 _Slot = tuple[str, str]
 
 
@@ -352,17 +358,17 @@ def extract_draft_fact(draft: Draft, kind: str) -> Fact | None:
 
     Verbatim episodes state none: they are kept as they were said.
     """
-    dated = kind == "task"
-    changing = kind == "directive" and _FROM_NOW in fold(draft.text)
+    is_task = kind == "task"
+    is_change = kind == "directive" and _FROM_NOW in fold(draft.text)
     if draft.level != "item" or draft.layer in _NON_FACT_LAYERS:
         return None
-    if kind in _NON_FACT_KINDS and not (dated or changing):
+    if kind in _NON_FACT_KINDS and not (is_task or is_change):
         return None
     if draft.source_class == DERIVED_SOURCE or draft.derives_from:
-        return None  # made from older ones, it is not as new as it looks
+        return None  # derived from older memories: its date says nothing
     fact = extract_fact(draft.text, _first_person(draft))
-    # A deadline belongs to a task, but when it is is a fact.
-    return fact if not dated or (fact and _is_date_fact(fact)) else None
+    # A task is no fact, but the date of its deadline is one.
+    return fact if not is_task or (fact and _is_date_fact(fact)) else None
 
 
 def _is_date_fact(fact: Fact) -> bool:
@@ -374,22 +380,25 @@ def item_fact(item: Item) -> Fact | None:
     """Return the fact of an item's slot: parsed from its text, or as a model read it."""
     if item.subject is None or item.attribute is None:
         return None
-    told = item.metadata.get(MODEL_FACT_KEY)
-    if isinstance(told, dict) and isinstance(told.get("value"), str):
-        # Not the whole of it: a model's reading is no reason to let a memory go.
-        return Fact(item.subject, item.attribute, told["value"], whole=False)
-    read = extract_fact(item.text, _first_person(item))
-    same = read is not None and (read.subject, read.attribute) == (item.subject, item.attribute)
-    return read if same else None
+    model_fact = item.metadata.get(MODEL_FACT_KEY)
+    if isinstance(model_fact, dict) and isinstance(model_fact.get("value"), str):
+        # `whole` is false: a fact read by a model never removes a memory from recall.
+        return Fact(item.subject, item.attribute, model_fact["value"], whole=False)
+    extracted = extract_fact(item.text, _first_person(item))
+    same_slot = extracted is not None and (extracted.subject, extracted.attribute) == (
+        item.subject,
+        item.attribute,
+    )
+    return extracted if same_slot else None
 
 
-def _first_person(said: Draft | Item) -> str | None:
+def _first_person(source: Draft | Item) -> str | None:
     """Return who "I" refers to."""
-    speaker = fold(said.speaker or "")
+    speaker = fold(source.speaker or "")
     if speaker and speaker not in ROLES:
         return speaker
-    mine = said.source_class in TRUSTED_SOURCES and speaker in ("", "user", "human")
-    return "user" if mine else None
+    from_user = source.source_class in TRUSTED_SOURCES and speaker in ("", "user", "human")
+    return "user" if from_user else None
 
 
 @dataclass(slots=True)
@@ -413,11 +422,11 @@ def settle_facts(
     if not new:
         return list(records), list(near)
     outcome = _judge_new_facts(new, ctx)
-    met = [
-        _merge_collisions(outcome.collisions.get(record.item.id, ()), like)
-        for record, like in zip(records, near, strict=True)
+    merged = [
+        _merge_collisions(outcome.collisions.get(record.item.id, ()), duplicates)
+        for record, duplicates in zip(records, near, strict=True)
     ]
-    return [_apply_outcome(record, outcome) for record in records], met
+    return [_apply_outcome(record, outcome) for record in records], merged
 
 
 def _judge_new_facts(new: Sequence[StatedFact], ctx: WriteContext) -> _SettlementOutcome:
@@ -425,8 +434,10 @@ def _judge_new_facts(new: Sequence[StatedFact], ctx: WriteContext) -> _Settlemen
     groups, slots = _group_by_slot(new, ctx)
     outcome = _SettlementOutcome()
     fresh = {stated.item.id for stated in new}
-    # By time, so that the order in which a batch brings them does not matter.
-    for stated in sorted(new, key=lambda one: (one.moment, one.is_change)):
+    # By time, so that the order within a batch does not matter.
+    for stated in sorted(
+        new, key=lambda stated_fact: (stated_fact.valid_since, stated_fact.is_change)
+    ):
         _settle_one(stated, groups[slots[stated.fact[:2]]], fresh, outcome, ctx)
     return outcome
 
@@ -442,26 +453,26 @@ def _settle_one(
 
     The limit keeps a batch of a thousand for one slot as fast as any other.
     """
-    stands, doubts = True, 0
+    remains_active, contradictions = True, 0
     for other in active[: -_MAX_ACTIVE - 1 : -1]:
         judgement = judge_facts(stated, other)
         if judgement is None:
             continue
-        goes = judgement.second if judgement.kind == "supersedes" else None
-        # What comes too late to stand still replaces what is older, as it would have in time.
-        if not stands and (goes is None or goes is stated):
+        superseded = judgement.second if judgement.kind == "supersedes" else None
+        # A fact that is superseded itself still supersedes older facts.
+        if not remains_active and (superseded is None or superseded is stated):
             continue
-        doubts += goes is None
-        if goes is None and doubts > _MAX_CONTRADICTIONS:
+        contradictions += superseded is None
+        if superseded is None and contradictions > _MAX_CONTRADICTIONS:
             continue
         _record_judgement(judgement, fresh, outcome, ctx)
-        if goes is stated:
-            stands = not _leaves_recall(judgement)
-        elif goes is other and _leaves_recall(judgement):
-            active[:] = [one for one in active if one is not other]
-    if stands:
+        if superseded is stated:
+            remains_active = not _leaves_recall(judgement)
+        elif superseded is other and _leaves_recall(judgement):
+            active[:] = [fact for fact in active if fact is not other]
+    if remains_active:
         active.append(stated)
-        active.sort(key=lambda one: (one.moment, one.is_change))
+        active.sort(key=lambda fact: (fact.valid_since, fact.is_change))
 
 
 def _group_by_slot(
@@ -475,14 +486,14 @@ def _group_by_slot(
         names = sorted({subject, *known.get(subject, ())})
         slots.update({(name, attribute): (names[0], attribute) for name in names})
     groups: dict[_Slot, list[StatedFact]] = {slot: [] for slot in slots.values()}
-    renewed = {stated.item.id for stated in new}
+    new_ids = {stated.item.id for stated in new}
     scope = Scope(Filters(max_classification=3, include_expired=True), ctx.now)
     for item in ctx.store.items.slots(list(slots), scope):
         fact = item_fact(item)
-        if fact is not None and item.id not in renewed and item.status == "active":
+        if fact is not None and item.id not in new_ids and item.status == "active":
             groups[slots[fact[:2]]].append(StatedFact(item, fact))
     for group in groups.values():
-        group.sort(key=lambda one: (one.moment, one.is_change))
+        group.sort(key=lambda stated_fact: (stated_fact.valid_since, stated_fact.is_change))
     return groups, slots
 
 
@@ -498,14 +509,14 @@ def _record_judgement(
     supersedes = judgement.kind == "supersedes"
     leaves = supersedes and _leaves_recall(judgement)
     holder = first.id if first.id in fresh else second.id
-    since = f"{SUPERSEDED_SINCE}{iso(judgement.first.moment)}" if leaves else judgement.why
+    context = f"{SUPERSEDED_SINCE}{iso(judgement.first.valid_since)}" if leaves else judgement.why
     outcome.links[holder].append(
         Link(
             Node("item", first.id),
             Node("item", second.id),
             judgement.kind,
             confidence=judgement.confidence,
-            context=since,
+            context=context,
             created_at=ctx.now,
         )
     )
@@ -520,21 +531,22 @@ def _record_judgement(
 
 def _collision(judgement: Judgement, mine: Item, other: Item) -> Collision:
     """Describe the other memory for the writer of ``mine``."""
-    # Who writes a memory is not told what a more secret one says.
+    # Never reveal the text of a memory of higher classification to the writer.
     text = other.text if other.classification <= mine.classification else ""
-    sure = judgement.confidence
+    confidence = judgement.confidence
     if judgement.kind == "contradicts":
-        doubted = mine if mine.trust < other.trust else other
-        return Collision(other.id, "contradicts", sure, f"{CONTRADICTS_NOTE}: {judgement.why}", text,
-                         f"bethink forget {doubted.id}")  # fmt: skip
+        less_trusted = mine if mine.trust < other.trust else other
+        note, undo = f"{CONTRADICTS_NOTE}: {judgement.why}", f"bethink forget {less_trusted.id}"
+        return Collision(other.id, "contradicts", confidence, note, text, undo)
     if not _leaves_recall(judgement):
         kind = "supersedes" if judgement.first.item is mine else "superseded"
-        return Collision(other.id, kind, sure, PARTLY_SUPERSEDED_NOTE, text,  # type: ignore[arg-type]
-                         f"bethink forget {judgement.second.item.id}")  # fmt: skip
+        undo = f"bethink forget {judgement.second.item.id}"
+        note = PARTLY_SUPERSEDED_NOTE
+        return Collision(other.id, kind, confidence, note, text, undo)  # type: ignore[arg-type]
     undo = f"bethink undo {judgement.second.item.id}"
     if judgement.first.item is mine:
-        return Collision(other.id, "supersedes", sure, SUPERSEDED_NOTE, text, undo)
-    return Collision(other.id, "superseded", sure, STORED_SUPERSEDED_NOTE, text, undo)
+        return Collision(other.id, "supersedes", confidence, SUPERSEDED_NOTE, text, undo)
+    return Collision(other.id, "superseded", confidence, STORED_SUPERSEDED_NOTE, text, undo)
 
 
 def _apply_outcome(record: Record, outcome: _SettlementOutcome) -> Record:
