@@ -116,14 +116,14 @@ class Recaller:
         profile = self._session.profile(requested)
         if not deep and profile.deep is None:
             return None, profile
-        from bethink.retrieval.deep.engine import deep_profiles  # start-up time: most look once
+        from bethink.retrieval.deep.engine import deep_profiles  # start-up time: most recalls are simple
 
         return deep_profiles(profile, self._session.profile)
 
     def _run_recall(self, first: Profile | None, profile: Profile, ctx: Context) -> Recall:
         if first is None:
             return engine.recall(profile, ctx)
-        from bethink.retrieval.deep import engine as deep  # start-up time: most look once
+        from bethink.retrieval.deep import engine as deep  # start-up time: most recalls are simple
 
         return deep.recall(first, profile, ctx, self._session.llm)
 
@@ -172,8 +172,8 @@ class Recaller:
         if profile.untopiced and filters.topics:
             filters = replace(filters, include_untopiced=True)
         usual = RecallDefaults(
-            self._session.settings.given("k") or profile.budget.k,
-            self._session.settings.given("max_tokens") or profile.budget.max_tokens,
+            self._session.settings.explicit("k") or profile.budget.k,
+            self._session.settings.explicit("max_tokens") or profile.budget.max_tokens,
             profile.budget.most,
             profile.budget.wordless,
         )

@@ -19,8 +19,8 @@ from bethink.config.paths import is_file
 from bethink.errors import BadSetting
 
 Source = Literal["user file", "project file", "environment"]
-# What becomes of a value: a number of the profile, a stage put into a slot, channels left
-# out, one of our own settings, or nothing but a check.
+# Effect of a value: set a profile's number, put a stage into a slot, remove channels, set a
+# setting of ours, or only check it.
 Verb = Literal["set", "use", "without", "setting", "check"]
 
 
@@ -45,31 +45,29 @@ def float_between(low: float, high: float = math.inf) -> ValueType:
     """A finite number within limits."""
     return ValueType(
         f"a number {_describe_range(low, high)}",
-        lambda given: _require_in_range(_to_float(given), low, high),
+        lambda raw: _require_in_range(_to_float(raw), low, high),
     )
 
 
 def int_between(low: int, high: float = math.inf) -> ValueType:
     """A whole number within limits."""
     return ValueType(
-        f"a whole number {_describe_range(low, high)}", lambda given: _parse_int(given, low, high)
+        f"a whole number {_describe_range(low, high)}", lambda raw: _parse_int(raw, low, high)
     )
 
 
 def one_of(*words: str) -> ValueType:
     """One of a fixed set of words."""
-    return ValueType(
-        f"one of {', '.join(words)}", lambda given: words[words.index(str(given).lower())]
-    )
+    return ValueType(f"one of {', '.join(words)}", lambda raw: words[words.index(str(raw).lower())])
 
 
-def _parse_bool(given: Any) -> bool:
-    return given if isinstance(given, bool) else _BOOLEAN_WORDS.index(str(given).lower()) % 2 == 1
+def _parse_bool(raw: Any) -> bool:
+    return raw if isinstance(raw, bool) else _BOOLEAN_WORDS.index(str(raw).lower()) % 2 == 1
 
 
-def _parse_text(given: Any) -> str:
-    if isinstance(given, str) and given.strip() and given.isprintable():
-        return given.strip()
+def _parse_text(raw: Any) -> str:
+    if isinstance(raw, str) and raw.strip() and raw.isprintable():
+        return raw.strip()
     raise ValueError
 
 
@@ -77,10 +75,10 @@ def _describe_range(low: float, high: float) -> str:
     return f"from {low:,} to {high:,}" if high < math.inf else f"of {low:,} or more"
 
 
-def _to_float(given: Any) -> float:
-    if isinstance(given, bool) or not isinstance(given, str | int | float):
+def _to_float(raw: Any) -> float:
+    if isinstance(raw, bool) or not isinstance(raw, str | int | float):
         raise TypeError
-    return float(given)
+    return float(raw)
 
 
 def _require_in_range(value: float, low: float, high: float) -> float:
@@ -89,8 +87,8 @@ def _require_in_range(value: float, low: float, high: float) -> float:
     raise ValueError
 
 
-def _parse_int(given: Any, low: float, high: float) -> int:
-    value = _require_in_range(_to_float(given), low, high)
+def _parse_int(raw: Any, low: float, high: float) -> int:
+    value = _require_in_range(_to_float(raw), low, high)
     if value != int(value):
         raise ValueError
     return int(value)
@@ -174,8 +172,8 @@ def _value_type(row: Mapping[str, Any]) -> ValueType:
 def _conversion(row: Mapping[str, Any]) -> Callable[[Any], Any]:
     """The function from a value of theirs to ours: by a table, a template or a divisor."""
     values = {
-        name: tuple(ours) if isinstance(ours, list) else ours
-        for name, ours in row.get("values", {}).items()
+        name: tuple(our_value) if isinstance(our_value, list) else our_value
+        for name, our_value in row.get("values", {}).items()
     }
 
     def convert(value: Any) -> Any:
@@ -215,7 +213,9 @@ class ForeignConfig:
     project: Path | None = None
 
     @classmethod
-    def of(cls, env: Mapping[str, str], home: Path | None, project: Path | None) -> ForeignConfig:
+    def from_environment(
+        cls, env: Mapping[str, str], home: Path | None, project: Path | None
+    ) -> ForeignConfig:
         """Build it from the variables of an environment that are known aliases."""
         return cls({name: env[name] for name in VARIABLES if env.get(name)}, home, project)
 
@@ -226,9 +226,9 @@ class ForeignConfig:
     def _collect_values(self, profile: str) -> Iterator[tuple[Alias, tuple[Any, str, Source]]]:
         """The checked value of each of the profile's names, highest priority last."""
         rows = aliases_of(profile)
-        for source, place in config_files_of(profile):
+        for source, relative_path in config_files_of(profile):
             root = self.home if source == "user file" else self.project
-            if root is None or not is_file(path := root / place):
+            if root is None or not is_file(path := root / relative_path):
                 continue
             document = _load_json(path)
             for alias in rows:
@@ -244,15 +244,15 @@ class ForeignConfig:
 
 
 def _resolve_changes(
-    profile: str, given: Mapping[Alias, tuple[Any, str, Source]]
+    profile: str, values: Mapping[Alias, tuple[Any, str, Source]]
 ) -> Iterator[Change]:
-    named = {alias.name: value for alias, (value, _, _) in given.items()}
+    by_name = {alias.name: value for alias, (value, _, _) in values.items()}
     for alias in aliases_of(profile):
-        if alias not in given:
+        if alias not in values:
             continue
-        if (alias.needs and not named.get(alias.needs)) or alias.unless in named:
+        if (alias.needs and not by_name.get(alias.needs)) or alias.unless in by_name:
             continue
-        value, where, source = given[alias]
+        value, where, source = values[alias]
         for target in alias.targets:
             yield Change(alias.verb, target, alias.means(value), where, source)
 
@@ -263,7 +263,7 @@ def _parse_value(kind: ValueType, value: Any, where: str) -> Any:
     except (TypeError, ValueError, OverflowError) as error:
         raise BadSetting(
             f"{where} is {value!r}, but must be {kind.expected}",
-            remedy="change it, or leave it out: then the profile's own holds",
+            remedy="use a valid value, or omit it to use the profile's own",
         ) from error
 
 
@@ -294,19 +294,21 @@ def apply_change(table: dict[str, Any], change: Change) -> None:
     """Apply a change to a profile's table, as if its file had said so."""
     slot, *rest = change.target.split(".")
     if change.verb == "without":
-        gone = change.value
-        table[slot] = [part for part in table.get(slot, []) if not _has_name(part, *gone)]
+        removed = change.value
+        table[slot] = [part for part in table.get(slot, []) if not _has_name(part, *removed)]
     elif change.verb == "use":
         table[slot] = [{"use": change.value}] if change.value else []
     elif change.verb == "set":
         *part, field = rest
-        inside = _find_part(table.get(slot, []), part[0]) if part else table.setdefault(slot, {})
-        if inside is None:
+        target_table = (
+            _find_part(table.get(slot, []), part[0]) if part else table.setdefault(slot, {})
+        )
+        if target_table is None:
             raise BadSetting(
                 f"{change.where} sets {change.target}, which this profile does not have",
-                remedy="leave it out, or put that part into the profile",
+                remedy="omit it, or add that part to the profile",
             )
-        inside[field] = change.value
+        target_table[field] = change.value
 
 
 def _find_part(parts: list[dict[str, Any]], name: str) -> dict[str, Any] | None:

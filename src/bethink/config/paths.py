@@ -29,7 +29,7 @@ def find_project(start: Path, home: Path | None = None) -> Path | None:
 
 
 def _is_root(folder: Path) -> bool:
-    # Not Path's own tests: before Python 3.14 they raise where a parent is closed to us.
+    # Not Path's own tests: before Python 3.14 they raise if a parent is not accessible.
     return (
         os.path.isdir(folder / PROJECT_FOLDER)  # noqa: PTH112
         or is_file(folder / PROJECT_FILE)
@@ -44,8 +44,8 @@ def is_file(path: Path) -> bool:
 
 def project_files(root: Path) -> list[Path]:
     """The project's existing configuration files; there should be at most one."""
-    places = (root / PROJECT_FOLDER / "config.toml", root / PROJECT_FILE)
-    return [path for path in places if is_file(path)]
+    candidates = (root / PROJECT_FOLDER / "config.toml", root / PROJECT_FILE)
+    return [path for path in candidates if is_file(path)]
 
 
 def working_folder() -> Path | None:
@@ -58,8 +58,8 @@ def working_folder() -> Path | None:
 
 def home_folder(env: Mapping[str, str]) -> Path:
     """The user's home folder."""
-    named = env.get("USERPROFILE" if os.name == "nt" else "HOME")
-    return Path(named) if named else Path.home()
+    value = env.get("USERPROFILE" if os.name == "nt" else "HOME")
+    return Path(value) if value else Path.home()
 
 
 def config_folder(env: Mapping[str, str]) -> Path:
@@ -67,8 +67,8 @@ def config_folder(env: Mapping[str, str]) -> Path:
 
     The environment variable ``CONFIG_VARIABLE`` names it, else it is the platform's.
     """
-    if named := env.get(CONFIG_VARIABLE):
-        return Path(named).expanduser()
+    if value := env.get(CONFIG_VARIABLE):
+        return Path(value).expanduser()
     from platformdirs import user_config_dir  # start-up time
 
     return Path(user_config_dir(APP_NAME, appauthor=False))

@@ -97,13 +97,13 @@ class Settings:
         """The source of the setting's value."""
         return self.origins.get(find_setting(name).name, _DEFAULT)
 
-    def given(self, name: str) -> Any:
+    def explicit(self, name: str) -> Any:
         """The value if it was set explicitly, else None: for settings a profile can override."""
         return getattr(self, name) if self.origin(name) != _DEFAULT else None
 
     def changes(self, profile: str) -> tuple[Change, ...]:
         """The changes that a profile's original system makes by its variables and config files."""
-        return tuple(one for one in self.theirs.changes(profile) if one.verb != "setting")
+        return tuple(change for change in self.theirs.changes(profile) if change.verb != "setting")
 
     def own_profile_folder(self) -> Path | None:
         """The user's own folder of profiles; only these may name classes to import."""
@@ -141,10 +141,10 @@ class Setting(NamedTuple):
     def expected(self) -> str:
         """Description of the allowed values."""
         if self.allowed:
-            named = "one of " + ", ".join(map(str, self.allowed))
+            choices = "one of " + ", ".join(map(str, self.allowed))
             if not self.providers:
-                return named
-            return f"{named}, or a model of {', '.join(self.providers)} as PROVIDER:MODEL"
+                return choices
+            return f"{choices}, or a model of {', '.join(self.providers)} as PROVIDER:MODEL"
         if self.limits:
             return "a whole number from {:,} to {:,}".format(*self.limits)
         if self.pattern:
@@ -157,57 +157,62 @@ class Setting(NamedTuple):
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
-        "space", str, "which memory to use; else the project's own, found from the working "
+        "space", str, "the space to use; default: the project's own, found from the working "
         "directory", pattern=SPACE_NAME,
     ),
-    Setting("data_dir", Path, "the folder that holds the memories; else the platform's"),
     Setting(
-        "embedder", str, "what makes vectors of texts; none searches by words alone",
-        allowed=("wordllama", "hash", "transformer", "none"),
+        "data_dir", Path, "the folder of the memory files; default: the platform's data folder",
+    ),
+    Setting(
+        "embedder", str, "the model that embeds texts; none: search by words only",
+        allowed=("wordllama", "encoder", "hash", "transformer", "none"),
         providers=("transformer", "sentence-transformers", "ollama", "openai"),
         plugins="bethink.embedders",
     ),
     Setting(
-        "reranker", str, "what reads the best memories against the question; none leaves that out",
+        "reranker", str, "the model that reranks the best memories; none: no reranking",
         allowed=("overlap", "cross-encoder", "llm", "none"),
         providers=("cross-encoder", "http", "https"),
         plugins="bethink.rerankers",
     ),
     Setting(
-        "llm", str, "the language model that jobs ask; none leaves them to rules",
+        "llm", str, "the language model for jobs and deep recall; none: rules only",
         allowed=("none",), providers=("openai", "anthropic", "ollama"),
         plugins="bethink.llms",
     ),
-    Setting("profile", str, "how to recall when no profile is named"),
-    Setting("k", int, "how many memories a recall returns at most", limits=(1, 200)),
+    Setting("profile", str, "the profile of a recall that names none"),
+    Setting("k", int, "the maximum number of memories a recall returns", limits=(1, 200)),
     Setting(
-        "max_tokens", int, "how many tokens a recall returns at most", limits=(1, 1_000_000)
+        "max_tokens", int, "the maximum number of tokens a recall returns", limits=(1, 1_000_000)
     ),
-    Setting("track", bool, "whether a recall notes which memories it returned"),
-    Setting("cache", bool, "whether a question asked again of an unchanged memory is "
-            "answered as before"),
+    Setting("track", bool, "whether a recall records which memories it returned"),
+    Setting("cache", bool, "whether a repeated question is answered from the cache while "
+            "the memory is unchanged"),
     Setting(
-        "max_classification", int, "the highest classification a recall shows: 0 public, "
+        "max_classification", int, "the highest classification a recall returns: 0 public, "
         "1 internal, 2 confidential, 3 secret", allowed=(0, 1, 2, 3),
     ),
     Setting(
-        "allowed_roots", str, "folders whose files may be read, separated as in PATH; else the "
-        "project's own",
+        "allowed_roots", str, "folders whose files may be read, separated as in PATH; default: "
+        "the project's own",
     ),
-    Setting("notes_dir", Path, "a folder of daily, weekly and quarterly notes to search; else "
-            "DATA_DIR/SPACE/notes"),
-    Setting("notes_trust", int, "how far notes are trusted: 0 unknown to 3 the owner's word",
+    Setting("notes_dir", Path, "a folder of daily, weekly and quarterly notes to search; "
+            "default: DATA_DIR/SPACE/notes"),
+    Setting("notes_trust", int, "the trust of notes: 0 unknown to 3 owner",
             allowed=(0, 1, 2, 3)),
     Setting(
         "color", str, "whether the command line uses colours", allowed=("auto", "always", "never"),
     ),
-    Setting("actor", str, "who is written down in the journal as the one who did it"),
+    Setting("actor", str, "the name that the journal records for changes"),
     Setting(
-        "worker", str, "whether a local process keeps models loaded: auto where one takes long to "
-        "load", allowed=("auto", "on", "off"),
+        "worker", str, "whether a local process keeps models loaded; auto: only models that load "
+        "slowly", allowed=("auto", "on", "off"),
     ),
-    Setting("worker_idle", int, "after how many idle seconds the worker ends", limits=(1, 86_400)),
-    Setting("maintain_in_background", bool, "whether the worker tidies up while it is idle"),
+    Setting(
+        "worker_idle", int, "seconds without requests after which the worker stops",
+        limits=(1, 86_400),
+    ),
+    Setting("maintain_in_background", bool, "whether the worker runs maintenance while idle"),
 )  # fmt: skip
 SETTINGS_BY_NAME = {setting.name: setting for setting in SETTINGS}
 
@@ -226,8 +231,8 @@ _PARSERS: dict[type, Callable[[str], Any]] = {
 def find_setting(name: str, where: str = "") -> Setting:
     if name in SETTINGS_BY_NAME:
         return SETTINGS_BY_NAME[name]
-    near = closest_setting(name)
-    hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(SETTINGS_BY_NAME)}"
+    closest = closest_setting(name)
+    hint = f"did you mean {closest!r}?" if closest else f"there are: {', '.join(SETTINGS_BY_NAME)}"
     raise BadSetting(f"{where and where + ': '}there is no setting {name!r}", remedy=hint)
 
 
@@ -245,9 +250,11 @@ def parse_value(setting: Setting, text: str, where: str) -> Any:
 
 
 def validate_value(setting: Setting, value: Any, where: str) -> Any:
-    wanted = (str, Path) if setting.type is Path else setting.type
-    right = isinstance(value, wanted) and (setting.type is bool or not isinstance(value, bool))
-    if not right or not _is_allowed(setting, value):
+    expected_type = (str, Path) if setting.type is Path else setting.type
+    is_right_type = isinstance(value, expected_type) and (
+        setting.type is bool or not isinstance(value, bool)
+    )
+    if not is_right_type or not _is_allowed(setting, value):
         raise _bad_value(setting, value, where)
     return Path(value) if setting.type is Path else value
 
@@ -279,19 +286,18 @@ def _is_plugin_model(setting: Setting, value: Any) -> bool:
 
 
 def _bad_value(setting: Setting, value: Any, where: str) -> BadSetting:
-    shown = str(value) if isinstance(value, Path) else value
-    default = "found by itself" if setting.default is None else json.dumps(setting.default)
+    display = str(value) if isinstance(value, Path) else value
+    default = "" if setting.default is None else f", {json.dumps(setting.default)}"
     return BadSetting(
-        f"{where} is {shown!r}, but must be {setting.expected}",
-        remedy=f"change it, or leave it out: then it is {default}",
+        f"{where} is {display!r}, but must be {setting.expected}",
+        remedy=f"use a valid value, or omit it to use the default{default}",
     )
 
 
 USER_ONLY_SETTINGS = frozenset(
     {"data_dir", "max_classification", "actor", "allowed_roots", "notes_trust"}
 )
-# The personal space, that of the desktop app, and those that are named after other
-# projects' folders.
+# The personal space, that of the desktop app, and those of other projects.
 _PRIVATE_SPACE = re.compile(r"personal|desktop|.*-[0-9a-f]{8}")
 
 
@@ -309,7 +315,7 @@ def load_settings(
     start = start or working_folder()
     home, config = home_folder(env), config_folder(env)
     project = start and find_project(start, home)
-    theirs = ForeignConfig.of(env, home, project)
+    theirs = ForeignConfig.from_environment(env, home, project)
     found: dict[str, tuple[Any, Origin]] = {}
     for name, value, origin, folder in (
         *_from_file(config / "config.toml", "user file", config),
@@ -338,7 +344,7 @@ def load_settings(
 _SettingValues = Iterator[tuple[str, Any, Origin, Path | None]]
 
 
-# How much a source counts where one of theirs meets one of ours; at a draw, ours.
+# Which source wins between a setting of another system and one of ours; equal: ours.
 _SOURCE_PRIORITY = {"user file": 0, "project file": 1, "environment": 2, "argument": 3}
 
 
@@ -386,9 +392,9 @@ def refuse_in_project(name: str, value: Any, where: str) -> None:
     choose the server or model folder its texts are sent to.
     """
     setting = find_setting(name)
-    sent_on = bool(setting.plugins) and value not in setting.allowed
-    somebodys = name == "space" and _PRIVATE_SPACE.fullmatch(str(value))
-    if name in USER_ONLY_SETTINGS or somebodys or sent_on:
+    sends_data = bool(setting.plugins) and value not in setting.allowed
+    is_private_space = name == "space" and _PRIVATE_SPACE.fullmatch(str(value))
+    if name in USER_ONLY_SETTINGS or is_private_space or sends_data:
         raise BadSetting(
             f"{where}: a project cannot set {name} = {str(value)!r}",
             remedy="set it for yourself: bethink config set",
@@ -399,10 +405,10 @@ def _refuse_notes_outside(name: str, value: Any, root: Path, where: str) -> None
     """Refuse a project's ``notes_dir`` outside the project, symbolic links resolved."""
     if name != "notes_dir" or value is None:
         return
-    place, inside = os.path.realpath(root / Path(value).expanduser()), os.path.realpath(root)
-    if not Path(place).is_relative_to(inside):
+    target, inside = os.path.realpath(root / Path(value).expanduser()), os.path.realpath(root)
+    if not Path(target).is_relative_to(inside):
         raise BadSetting(
-            f"{where}: a project's notes_dir must lie inside the project, not in {str(value)!r}",
+            f"{where}: a project's notes_dir must be inside the project, not in {str(value)!r}",
             remedy="set it for yourself: bethink config set",
         )
 
@@ -417,12 +423,12 @@ def _from_environment(env: Mapping[str, str], folder: Path | None) -> _SettingVa
         elif (
             name not in SETTINGS_BY_NAME
             and variable != CONFIG_VARIABLE
-            and (near := closest_setting(name))
+            and (closest := closest_setting(name))
         ):
-            # Other parts have variables of their own; only a slip of the pen is refused.
+            # Other tools may have such variables; only a probable typo is refused.
             raise BadSetting(
                 f"there is no setting {variable}",
-                remedy=f"did you mean {SETTINGS_BY_NAME[near].variable}?",
+                remedy=f"did you mean {SETTINGS_BY_NAME[closest].variable}?",
             )
 
 
@@ -441,10 +447,10 @@ def _from_arguments(overrides: Mapping[str, Any], folder: Path | None) -> _Setti
 def set_user_setting(name: str, value: Any, env: Mapping[str, str] | None = None) -> Path:
     """Write one setting to the user's file (None removes it) and return the file."""
     path = config_folder(os.environ if env is None else env) / "config.toml"
-    here = working_folder()
-    if value is not None and find_setting(name).type is Path and here is not None:
-        # Whoever types a relative path means one from here, not from the file's folder.
-        value = here / Path(value).expanduser()
+    cwd = working_folder()
+    if value is not None and find_setting(name).type is Path and cwd is not None:
+        # A relative path is relative to the working directory, not to the file's folder.
+        value = cwd / Path(value).expanduser()
     return _write_setting(path, name, value, keep_mode=False)
 
 
@@ -455,7 +461,7 @@ def set_project_setting(
     start = start or working_folder()
     root = start and find_project(start, home_folder(os.environ if env is None else env))
     if root is None:
-        raise BadSetting("this folder is in no project", remedy="mkdir .bethink makes it one")
+        raise BadSetting("this folder is not in a project", remedy="create one: mkdir .bethink")
     path = _project_file(root) or root / PROJECT_FOLDER / "config.toml"
     refuse_in_project(find_setting(name).name, value, str(path))
     _refuse_notes_outside(name, value, root, str(path))
@@ -477,7 +483,7 @@ def _write_setting(path: Path, name: str, value: Any, *, keep_mode: bool) -> Pat
 def _project_file(root: Path) -> Path | None:
     files = project_files(root)
     if len(files) > 1:
-        raise BadSetting(f"both {files[0]} and {files[1]} are there", remedy="keep one of them")
+        raise BadSetting(f"both {files[0]} and {files[1]} exist", remedy="keep one of them")
     return files[0] if files else None
 
 
@@ -499,11 +505,11 @@ def write_key(path: Path, key: str, value: str | int | bool | None, *, keep_mode
     Comments, order, spaces and line ends stay. The file is replaced atomically. Its mode is
     0600, unless ``keep_mode`` is set and the file existed before.
     """
-    # A linked file is a choice of the user's: the target changes, the link stays.
+    # The target of a link is changed, and the link kept.
     real = Path(os.path.realpath(path))
     old = _read_file(real) if real.exists() else ""
     parsed = _parse_toml(old, path)
-    expected = {name: kept for name, kept in parsed.items() if name != key}
+    expected = {name: kept_value for name, kept_value in parsed.items() if name != key}
     if value is not None:
         expected[key] = value
     new = _with_key_set(old, key, value)

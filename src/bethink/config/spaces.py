@@ -23,7 +23,7 @@ from bethink.errors import BadSetting, StoreError
 PERSONAL = "personal"
 SUFFIX = ".db"
 
-# Windows gives these names to devices, with any ending.
+# Reserved for devices on Windows, with any suffix.
 _WINDOWS_DEVICES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
 )
@@ -72,7 +72,7 @@ def space_path(name: str, folder: Path) -> Path:
         raise BadSetting(
             f"{name!r} cannot be the name of a space",
             remedy="use 1 to 64 lower-case letters, digits, '.', '_' and '-', "
-            "a letter or digit first, and no name of a device",
+            "a letter or digit first, and no device name of Windows",
         )
     return folder / "spaces" / (name + SUFFIX)
 
@@ -83,10 +83,10 @@ def project_space(root: Path) -> str:
     All working trees of one git repository share the space of the main one.
     """
     home = _main_worktree(Path(os.path.realpath(root)))
-    # By the bytes of the path, which are the same whatever encoding the locale names.
+    # The bytes of the path do not depend on the encoding of the locale.
     path = os.fsencode(os.path.normcase(home))
-    called = os.fsencode(home.name).decode("utf-8", "replace")
-    letters = unicodedata.normalize("NFKD", called).encode("ascii", "ignore").decode().lower()
+    folder_name = os.fsencode(home.name).decode("utf-8", "replace")
+    letters = unicodedata.normalize("NFKD", folder_name).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", letters)[:_SLUG_LENGTH].strip("-") or "project"
     return f"{slug}-{hashlib.sha256(path).hexdigest()[:8]}"
 
@@ -101,10 +101,10 @@ def list_spaces(folder: Path) -> list[SpaceInfo]:
     except OSError as error:
         raise StoreError(f"the folder {home} cannot be read: {error.strerror}") from error
     names = [file.removesuffix(SUFFIX) for file in files if file.endswith(SUFFIX)]
-    seen = [
+    infos = [
         _space_info(name, home / (name + SUFFIX)) for name in names if SPACE_NAME.fullmatch(name)
     ]
-    return [space for space in seen if space is not None]
+    return [space for space in infos if space is not None]
 
 
 def _space_info(name: str, path: Path) -> SpaceInfo | None:
@@ -122,7 +122,7 @@ def _stat_or_none(path: Path) -> os.stat_result | None:
     try:
         return path.stat()
     except FileNotFoundError:
-        return None  # the log comes and goes with the processes that use the space
+        return None  # the log exists only while a process uses the space
 
 
 def _main_worktree(root: Path) -> Path:
@@ -132,10 +132,10 @@ def _main_worktree(root: Path) -> Path:
     folder must point back, or a forged file could open another project's memory.
     """
     try:
-        inside = (root / (root / ".git").read_text().removeprefix("gitdir:").strip()).resolve()
-        back = (inside / (inside / "gitdir").read_text().strip()).resolve()
+        git_folder = (root / (root / ".git").read_text().removeprefix("gitdir:").strip()).resolve()
+        linked_file = (git_folder / (git_folder / "gitdir").read_text().strip()).resolve()
     except (OSError, ValueError):
-        return root  # no file, or none of git's: an ordinary root
-    common = inside.parent.parent
-    linked = inside.parent.name == "worktrees" and common.name == ".git"
-    return common.parent if linked and back == (root / ".git").resolve() else root
+        return root  # not a linked worktree
+    common = git_folder.parent.parent
+    linked = git_folder.parent.name == "worktrees" and common.name == ".git"
+    return common.parent if linked and linked_file == (root / ".git").resolve() else root

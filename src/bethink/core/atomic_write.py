@@ -25,18 +25,18 @@ def atomic_replace(
     descriptor, name = tempfile.mkstemp(
         dir=path.parent, prefix=temp_affixes[0], suffix=temp_affixes[1]
     )
-    draft = Path(name)
+    temp_file = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         if owner is not None and os.name == "posix":
-            os.chown(draft, *owner)
-        draft.chmod(mode)
-        draft.replace(path)
+            os.chown(temp_file, *owner)
+        temp_file.chmod(mode)
+        temp_file.replace(path)
     except OSError:
-        draft.unlink(missing_ok=True)
+        temp_file.unlink(missing_ok=True)
         raise
 
 

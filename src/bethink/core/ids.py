@@ -11,7 +11,7 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's: no i, l, o, u
 _RANDOM_BITS = 37
 _MAX_MILLISECONDS = (1 << 43) - (
     1 << 20
-)  # milliseconds since 1970: the year 2248, and room to count on
+)  # milliseconds since 1970: the year 2248, with room for increments
 _INCREMENT_BITS = 20
 _VALID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
@@ -34,7 +34,7 @@ class IdGenerator:
         milliseconds = min(max(int(now.timestamp() * 1000), 0), _MAX_MILLISECONDS)
         with self._lock:
             if os.getpid() != self._process:
-                # A forked child must not count on where its parent does.
+                # A forked child must not continue its parent's sequence.
                 self._process, self._last = os.getpid(), 0
             if milliseconds > self._last >> _RANDOM_BITS:
                 self._last = milliseconds << _RANDOM_BITS | _random(_RANDOM_BITS)
@@ -45,7 +45,7 @@ class IdGenerator:
 
 
 def _random(bits: int) -> int:
-    # As good as `secrets`, which brings five modules along at every start.
+    # Like `secrets`, which would import five more modules at every start.
     return int.from_bytes(os.urandom(8)) >> (64 - bits)
 
 

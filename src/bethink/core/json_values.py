@@ -28,8 +28,8 @@ def finite_or_none(value: float | None) -> float | None:
 
 MAX_JSON_DEPTH = 64
 _MAX_INTEGER_DIGITS = 20  # digits; 64 bits need no more
-# A string without an end is taken to the end of the text: trying again from every quote
-# inside it would take forever.
+# An unterminated string extends to the end of the text: retrying from every quote inside
+# it would be quadratic.
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
 _BRACKET = re.compile(r"[\[\]{}]")
 
@@ -59,25 +59,25 @@ def _check_depth(text: str) -> None:
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise BadText(f"not JSON we take: the key {twice!r:.80} stands there twice")
-    return made
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
+        repeated = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise BadText(f"unsupported JSON: the key {repeated!r:.80} occurs twice")
+    return unique
 
 
 def _refuse_constant(name: str) -> None:
-    raise BadText(f"not JSON: {name} is no number")
+    raise BadText(f"not JSON: {name} is not a number")
 
 
 def _parse_finite(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
-        raise BadText(f"not JSON we take: {digits:.40} is beyond any number we can keep")
+        raise BadText(f"unsupported JSON: the number {digits:.40} is too large")
     return value
 
 
 def _parse_bounded_int(digits: str) -> int:
     if len(digits.lstrip("-")) > _MAX_INTEGER_DIGITS:
-        raise BadText(f"not JSON we take: a number of {len(digits):,} digits")
+        raise BadText(f"unsupported JSON: a number of {len(digits):,} digits")
     return int(digits)

@@ -20,13 +20,13 @@ class BackgroundCall(Generic[T]):
         self._work = work
         self._made: list[T] = []
         self._error: BaseException | None = None
-        self._thread = Thread(target=self._run, name="bethink-begun", daemon=True)
+        self._thread = Thread(target=self._run, name="bethink-background", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         try:
             self._made.append(self._work())
-        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
+        except BaseException as error:  # noqa: BLE001 - raised by result()
             self._error = error
 
     def result(self) -> T:

@@ -71,16 +71,23 @@ class Registry(Mapping[str, T], Generic[T]):
         """The name of a part, found without importing the others; None where it has none."""
         module = getattr(part, "__module__", "")
         location = f"{module}:{getattr(part, '__qualname__', '')}"
-        known = (name for name, one in self._parts.items() if one is part or one == location)
+        known = (
+            name
+            for name, known_part in self._parts.items()
+            if known_part is part or known_part == location
+        )
         found = next(known, None)
         if found is not None or not self.group or module.partition(".")[0] == "bethink":
             return found
-        return next((name for name, one in self._plugins().items() if one.value == location), None)
+        return next(
+            (name for name, known_part in self._plugins().items() if known_part.value == location),
+            None,
+        )
 
     def shadowed(self) -> list[str]:
         """One sentence for every plug-in that offers the name of a built-in part."""
         return [
-            f"the plug-in {_distribution(entry)} offers a {self.kind} {name!r}, "
+            f"the plug-in {_distribution(entry)} provides a {self.kind} {name!r}, "
             f"which is built in; the built-in one is used"
             for name, entry in self._plugins().items()
             if name in self._parts
@@ -95,8 +102,8 @@ class Registry(Mapping[str, T], Generic[T]):
             return cast("T", import_object(part)) if isinstance(part, str) else part
         entry = self._plugins()[name]
         try:
-            made = entry.load()
-            return self._adapt(made) if self._adapt else cast("T", made)
+            loaded = entry.load()
+            return self._adapt(loaded) if self._adapt else cast("T", loaded)
         except Exception as error:
             raise BadPlugin(
                 f"the {self.kind} {name!r} of the plug-in {_distribution(entry)} "
@@ -126,7 +133,10 @@ def plugins(group: str) -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points  # start-up time, see above
 
     found: dict[str, EntryPoint] = {}
-    for entry in sorted(entry_points(group=group), key=lambda one: (one.name, _distribution(one))):
+    for entry in sorted(
+        entry_points(group=group),
+        key=lambda entry_point: (entry_point.name, _distribution(entry_point)),
+    ):
         found.setdefault(entry.name, entry)
     return found
 

@@ -81,7 +81,7 @@ def strip_hidden(text: str) -> str:
 
 # --- Words and forms --------------------------------------------------------------------
 
-# What NFKC would turn into plain digits: 10⁵ must not become 105.
+# NFKC would turn these into plain digits: 10⁵ must not become 105.
 _SUPERSCRIPTS = str.maketrans({sign: f"^{digit}" for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")})
 _OPENING = "\"'`(“‘«„‹「『（"
 _CLOSING = "\"'`).,;:!…”’»›」』）。，、；：！"
@@ -95,7 +95,7 @@ _UNSEGMENTED = re.compile(
     "\uac00-\ud7a3"  # Hangul
     "]+"
 )
-# Marks that the word index takes for gaps (it keeps only U+0300-0331 inside a word).
+# Marks that split words in the word index (it keeps only U+0300-0331 inside a word).
 _BREAKING_MARK = re.compile(
     "[\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0903"
     "\u093a-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983\u09bc-\u09cd\u0a01-\u0a4d\u0a81-\u0acd"
@@ -196,8 +196,8 @@ def caption(text: str, speaker: str | None = None, *, limit: int = 160) -> str:
 
 
 def _is_informative(sentence: str) -> bool:
-    said = [word for word in fold(sentence).split() if word not in _NOT_INFORMATIVE]
-    return len(said) >= 3 or _UNSEGMENTED.search(sentence) is not None
+    content_words = [word for word in fold(sentence).split() if word not in _NOT_INFORMATIVE]
+    return len(content_words) >= 3 or _UNSEGMENTED.search(sentence) is not None
 
 
 def shorten(line: str, limit: int) -> str:
@@ -219,7 +219,7 @@ def fingerprint(folded: str, *qualifiers: str) -> str:
 
 # --- Speakers ---------------------------------------------------------------------------
 
-# What chat programs call the two sides; no name of anybody.
+# Names of the roles in a chat; no names of persons.
 ROLES = frozenset(
     ("user", "assistant", "system", "human", "ai", "bot", "tool", "agent", "model", "function")
 )

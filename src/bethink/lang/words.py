@@ -1,4 +1,4 @@
-"""Words of each language, read from ``lang/data``: calendar, stop words, negations, questions.
+"""Words of each language from ``lang/data``: calendar, stop words, negations, questions.
 
 A file is parsed when its language is first needed, and once. Sets of words are written as one
 text, separated by spaces, which is the quickest form for the parser.
@@ -55,8 +55,10 @@ def negations() -> Negations:
     only makes two texts differ that are nearly the same.
     """
     tables = [load_words(file.stem).get("negations", {}) for file in sorted(_DATA.glob("??.toml"))]
-    words = " ".join(f"{one.get('words', '')} {one.get('contractions', '')}" for one in tables)
-    inside = " ".join(one.get("inside", "") for one in tables)
+    words = " ".join(
+        f"{table.get('words', '')} {table.get('contractions', '')}" for table in tables
+    )
+    inside = " ".join(table.get("inside", "") for table in tables)
     return Negations(frozenset(words.split()), tuple(dict.fromkeys(inside.split())))
 
 

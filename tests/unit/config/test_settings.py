@@ -111,9 +111,9 @@ def test_each_value_remembers_its_own_source(desk):
 
 def test_given_tells_a_choice_from_a_default(desk):
     """A profile may have its own k; only a k that somebody set overrules it."""
-    assert desk.load().given("k") is None
-    assert desk.load(k=10).given("k") == 10
-    assert desk.load(track=False).given("track") is False
+    assert desk.load().explicit("k") is None
+    assert desk.load(k=10).explicit("k") == 10
+    assert desk.load(track=False).explicit("track") is False
 
 
 def test_an_argument_of_none_was_not_given(desk):
@@ -206,13 +206,13 @@ def test_a_bad_value_in_a_file_is_named(desk, which, line):
 def test_a_refusal_says_what_would_hold_without_it(desk):
     """The remedy names the default."""
     for name, text, default in [
-        ("k", "x", "10"),
-        ("space", "/", "found by itself"),
-        ("color", "x", '"auto"'),
+        ("k", "x", ", 10"),
+        ("space", "/", ""),
+        ("color", "x", ', "auto"'),
     ]:
         with pytest.raises(BadSetting) as caught:
             desk.load(env={f"BETHINK_{name.upper()}": text})
-        assert caught.value.remedy == f"change it, or leave it out: then it is {default}"
+        assert caught.value.remedy == f"use a valid value, or omit it to use the default{default}"
 
 
 def test_an_overruled_mistake_is_still_a_mistake(desk):
@@ -466,7 +466,7 @@ def test_a_project_setting_goes_to_the_projects_file(desk):
 
 def test_there_is_no_project_to_write_to(desk):
     """Outside of one the error says how to make one."""
-    with pytest.raises(BadSetting, match="no project") as caught:
+    with pytest.raises(BadSetting, match="not in a project") as caught:
         set_project_setting("k", 4, desk.home, desk.env)
 
     assert ".bethink" in caught.value.remedy

@@ -392,7 +392,7 @@ def test_incomplete_beir_folders_are_refused(tmp_path, files, told):
         ({"query": "x", "relevant": [], "filters": [1]}, "filters: expected an object"),
         ({"query": "x", "relevant": [], "filters": {"k": 3}}, "there is no filter 'k'"),
         ({"query": "x", "relevant": [], "filters": {"kind": 3}}, "filter kind takes text"),
-        ({"query": "x", "relevant": [], "now": "never ever"}, "no moment in time"),
+        ({"query": "x", "relevant": [], "now": "never ever"}, "not a valid time"),
     ],
 )
 def test_own_questions_in_the_wrong_form_are_named_by_line(tmp_path, line, told):
@@ -410,7 +410,7 @@ def test_own_questions_in_the_wrong_form_are_named_by_line(tmp_path, line, told)
         ({"txt": "a"}, "the field 'text' is missing"),
         ({"text": 5}, "text: expected text, found a number"),
         ({"text": "a", "colour": "red"}, "there is no field 'colour'"),
-        ({"text": "a", "occurred_at": "never ever"}, "occurred_at: .* no moment in time"),
+        ({"text": "a", "occurred_at": "never ever"}, "occurred_at: .* not a valid time"),
         ({"text": "b", "id": "first"}, "the id 'first' is already used at .*:2"),
     ],
 )

@@ -36,9 +36,9 @@ def test_settings_mean_the_same_to_a_worker(told, tmp_path):
     back = there_and_back(told)
 
     assert resolve_space(None, back)[:2] == resolve_space(None, told)[:2]
-    assert back.given("k") == 4
-    assert back.given("max_tokens") == 500
-    assert back.given("track") is None
+    assert back.explicit("k") == 4
+    assert back.explicit("max_tokens") == 500
+    assert back.explicit("track") is None
     assert back.origins == told.origins
     assert back.profile_folders() == told.profile_folders()
     assert back.changes("remind") == told.changes("remind") != ()

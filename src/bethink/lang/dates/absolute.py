@@ -39,7 +39,7 @@ _SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})" + _NUMBER_END)
 def parse_numeric_date(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse a date written in figures and signs alone."""
     at = reader.spans[i][0]
-    # Four digits begin a year, one or two a day or month: no text is tried by all.
+    # Four digits begin a year, one or two a day or month: try only the patterns that fit.
     if len(reader.word(i)) == 4:
         return _parse_year_first(reader, i, at)
     if len(reader.word(i)) > 2:
@@ -50,8 +50,8 @@ def parse_numeric_date(reader: TokenReader, i: int) -> ParsedTime | None:
     if match := _SLASHED.match(reader.text, at):
         # In English the month comes first, unless it cannot be one.
         first, second = int(match[1]), int(match[2])
-        turned = first > 12 or (reader.how.day_first and second <= 12)
-        month, day = (second, first) if turned else (first, second)
+        day_first = first > 12 or (reader.options.day_first and second <= 12)
+        month, day = (second, first) if day_first else (first, second)
         start = reader.midnight(int(match[3]), month, day)
         return reader.day(start, reader.after(match.end(), i), relative=False)
     return None
@@ -149,10 +149,10 @@ def parse_day_at(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse a full single-day date at a position: 8 May 2023, May 8, 2023-05-08."""
     i += reader.word(i) in ("the", "on")
     if reader.word(i)[:1].isdecimal():
-        dated = parse_date_from_number(reader, i)
+        date = parse_date_from_number(reader, i)
     else:
-        dated = parse_month_name(reader, i) if reader.word(i) in MONTH else None
-    return dated if dated and dated.granularity == "day" else None
+        date = parse_month_name(reader, i) if reader.word(i) in MONTH else None
+    return date if date and date.granularity == "day" else None
 
 
 def _parse_day_number(reader: TokenReader, i: int) -> tuple[int, int] | None:
@@ -161,7 +161,7 @@ def _parse_day_number(reader: TokenReader, i: int) -> tuple[int, int] | None:
     if day is None or not 1 <= day <= 31:
         return None
     ordinal = reader.touches(i + 1) and reader.word(i + 1) in ORDINAL_ENDS
-    dotted = reader.how.day_first and reader.word(i + 1) == "."
+    dotted = reader.options.day_first and reader.word(i + 1) == "."
     return day, i + 1 + (ordinal or dotted)
 
 
@@ -218,17 +218,17 @@ def parse_month_name(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse a date that begins with the name of a month."""
     month = MONTH[reader.word(i)]
     at = i + 1 + (reader.word(i + 1) == "." and len(reader.word(i)) <= 4)
-    preceded = _is_month_introduced(reader, i)
+    is_introduced_month = _is_month_introduced(reader, i)
     year = parse_following_year(reader, at)
     if year is not None:
         found = month_span(reader, year.number, month, year.next)
         return found._replace(relative=year.relative)
     day = at + (reader.word(at) == "the")
     days = _parse_day_range(reader, day) if reader.same_line(day) else None
-    if days and (preceded or not _is_ambiguous_verb(reader, i)):
+    if days and (is_introduced_month or not _is_ambiguous_verb(reader, i)):
         return _resolve_year(reader, days[:2], month, days[2])
-    # A short name alone is too often something else; May has no longer one.
-    if not preceded or (len(reader.word(i)) == 3 and month != 5):
+    # A short name alone is too often something else; "May" has no longer form.
+    if not is_introduced_month or (len(reader.word(i)) == 3 and month != 5):
         return None
     start = reader.choose([reader.midnight(year, month, 1) for year in reader.years_around()])
     return ParsedTime(start, add_units(start, "month", 1), "month", i + 1, cycle="year")
@@ -279,9 +279,9 @@ def _parse_year(reader: TokenReader, i: int) -> ParsedTime | None:
     if year is None or not 1900 <= year <= 2100:
         return None
     start = reader.midnight(year, 1, 1)
-    runs_on = reader.touches(i + 1) and reader.word(i + 1) not in ".,;:!?)\"'"
-    joined = reader.how.spaced and reader.touches(i) and reader.word(i - 1) != "-"
-    if joined or runs_on or not is_introduced(reader, i, BEFORE_A_YEAR):
+    is_continued = reader.touches(i + 1) and reader.word(i + 1) not in ".,;:!?)\"'"
+    is_joined = reader.options.spaced and reader.touches(i) and reader.word(i - 1) != "-"
+    if is_joined or is_continued or not is_introduced(reader, i, BEFORE_A_YEAR):
         return None
     return ParsedTime(start, add_units(start, "year", 1), "year", i + 1, relative=False)
 
@@ -327,8 +327,8 @@ def parse_quarter(reader: TokenReader, i: int) -> ParsedTime | None:
     half = reader.word(i) == "h"
     if number is None or not reader.touches(i + 1) or not 1 <= number <= (2 if half else 4):
         return None
-    runs_on = reader.touches(i + 2) and reader.word(i + 2) not in ".,;:!?)/-'’"
-    if reader.touches(i) or runs_on:
+    is_continued = reader.touches(i + 2) and reader.word(i + 2) not in ".,;:!?)/-'’"
+    if reader.touches(i) or is_continued:
         return None
     return quarter_or_half(reader, (number, 6 if half else 3), i + 2)
 
@@ -344,7 +344,9 @@ def quarter_or_half(reader: TokenReader, which: tuple[int, int], after: int) -> 
         start = reader.midnight(year.number, month, 1)
         end = add_units(start, "month", months)
         return ParsedTime(start, end, "quarter", year.next, year.relative)
-    start = reader.choose([reader.midnight(one, month, 1) for one in reader.years_around()])
+    start = reader.choose(
+        [reader.midnight(year_number, month, 1) for year_number in reader.years_around()]
+    )
     return ParsedTime(start, add_units(start, "quarter", 1), "quarter", after, cycle="year")
 
 
@@ -356,13 +358,15 @@ def parse_season(reader: TokenReader, i: int) -> ParsedTime | None:
         start = reader.midnight(year.number, month, 1)
         return ParsedTime(start, add_units(start, "quarter", 1), "season", year.next, year.relative)
     before = i - 1 - (reader.word(i - 1) == "the")
-    if not reader.how.vague or reader.word(before) not in BEFORE_A_SEASON:
+    if not reader.options.vague or reader.word(before) not in BEFORE_A_SEASON:
         return None
     if reader.word(i) == "fall" and reader.word(i - 1) != "the":
         return None  # "in fall" is a season, "after fall" hardly; "in the fall" always
     if reader.word(i) == "spring" and reader.word(i + 1).isalpha() and reader.places is None:
         return None  # "in spring boot"
-    start = reader.choose([reader.midnight(one, month, 1) for one in reader.years_around()])
+    start = reader.choose(
+        [reader.midnight(year_number, month, 1) for year_number in reader.years_around()]
+    )
     return ParsedTime(start, add_units(start, "quarter", 1), "season", i + 1, cycle="year")
 
 
@@ -374,15 +378,17 @@ def parse_week_number(reader: TokenReader, i: int) -> ParsedTime | None:
         if year is not None:
             found = iso_week(reader, year.number, number, year.next)
             return found._replace(relative=year.relative)
-        if not reader.how.vague:
+        if not reader.options.vague:
             return None  # "week 3 of the course"
-        weeks = [iso_week(reader, one, number, i + 2) for one in reader.years_around()]
+        weeks = [
+            iso_week(reader, year_number, number, i + 2) for year_number in reader.years_around()
+        ]
         start = reader.choose([week.start for week in weeks])
         return ParsedTime(start, start + timedelta(weeks=1), "week", i + 2, cycle="year")
     return None
 
 
-# Month, day and length in days of those that do not move.
+# Month, day and length in days of holidays with a fixed date.
 _FIXED_HOLIDAYS = {
     "christmas": (12, 24, 3),
     "xmas": (12, 24, 3),
@@ -431,7 +437,7 @@ def parse_holiday(reader: TokenReader, i: int) -> ParsedTime | None:
         return ParsedTime(start, start + timedelta(days=days), "day", year.next, year.relative)
     before = reader.word(i - 1)
     if before not in _BEFORE_A_HOLIDAY or not (
-        reader.how.vague or before in LAST or before in NEXT
+        reader.options.vague or before in LAST or before in NEXT
     ):
         return None
     return _nearest_holiday(reader, name, before, after)
@@ -455,13 +461,15 @@ def _parse_holiday_name(reader: TokenReader, i: int) -> tuple[str | None, int]:
 
 
 def _nearest_holiday(reader: TokenReader, name: str, before: str, after: int) -> ParsedTime:
-    around = [_holiday_in_year(reader, name, year) for year in reader.years_around()]
-    days = around[0][1]
-    starts = [start for start, _ in around]
+    holidays = [_holiday_in_year(reader, name, year) for year in reader.years_around()]
+    days = holidays[0][1]
+    starts = [start for start, _ in holidays]
     if before in LAST:
-        start = max(one for one in starts if one + timedelta(days=days) <= reader.anchor)
+        start = max(
+            candidate for candidate in starts if candidate + timedelta(days=days) <= reader.anchor
+        )
     elif before in NEXT:
-        start = min(one for one in starts if one > reader.anchor)
+        start = min(candidate for candidate in starts if candidate > reader.anchor)
     elif before == "this":
         start = starts[1]
     else:
@@ -475,11 +483,11 @@ def _holiday_in_year(reader: TokenReader, name: str, year: int) -> tuple[datetim
         month, day, days = _FIXED_HOLIDAYS[name]
         return reader.midnight(year, month, day), days
     if name in _EASTER_HOLIDAYS:
-        shift, days = _EASTER_HOLIDAYS[name]
-        return reader.midnight(year, *easter_date(year)) + timedelta(days=shift), days
+        offset, days = _EASTER_HOLIDAYS[name]
+        return reader.midnight(year, *easter_date(year)) + timedelta(days=offset), days
     first = reader.midnight(year, 11, 1)
-    shift, days = _THANKSGIVING[name]
-    return first + timedelta(days=(3 - first.weekday()) % 7 + 21 + shift), days
+    offset, days = _THANKSGIVING[name]
+    return first + timedelta(days=(3 - first.weekday()) % 7 + 21 + offset), days
 
 
 def easter_date(year: int) -> tuple[int, int]:

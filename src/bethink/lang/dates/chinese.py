@@ -155,22 +155,22 @@ def _translate_within_year(rest: str, year: str) -> str:
 
 
 def _translate_relative_year(found: str) -> str:
-    said = found[:2]
+    year_word = found[:2]
     rest = found[2:].lstrip("的")
-    if said == "前年":
-        return _CHINESE_YEARS[said]
+    if year_word == "前年":
+        return _CHINESE_YEARS[year_word]
     return (
-        _translate_within_year(rest, _CHINESE_YEARS[said])
-        or f"{_third_phrase(rest) if rest else ''} {_CHINESE_YEARS[said]}"
+        _translate_within_year(rest, _CHINESE_YEARS[year_word])
+        or f"{_third_phrase(rest) if rest else ''} {_CHINESE_YEARS[year_word]}"
     )
 
 
 def _translate_clock(found: str) -> str:
-    part, said = (found[:2], found[2:]) if found[:2] in _CHINESE_DAY_PARTS else ("", found)
-    numbers = _parse_numbers(said)
+    part, clock_text = (found[:2], found[2:]) if found[:2] in _CHINESE_DAY_PARTS else ("", found)
+    numbers = _parse_numbers(clock_text)
     late = part in ("下午", "傍晚", "晚上") or (part == "中午" and numbers[0] < 11)
     hour = numbers[0] + 12 * (late and numbers[0] < 12)
-    minute = 30 if said.endswith("半") else numbers[1] if len(numbers) > 1 else None
+    minute = 30 if clock_text.endswith("半") else numbers[1] if len(numbers) > 1 else None
     return f"at {hour} oclock" if minute is None else f"at {hour} oclock {minute:02}"
 
 

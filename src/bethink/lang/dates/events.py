@@ -33,7 +33,7 @@ def parse_moment(value: object, now: datetime) -> datetime:
         return datetime.combine(value, time(), UTC)
     if isinstance(value, str):
         return _parse_text_moment(value.strip(), now)
-    raise ValueError(f"{value!r} is no moment in time")
+    raise ValueError(f"{value!r} is not a valid time")
 
 
 def _parse_text_moment(text: str, now: datetime) -> datetime:
@@ -44,7 +44,7 @@ def _parse_text_moment(text: str, now: datetime) -> datetime:
     if len(spans) == 1 and spans[0].bound in ("", "since") and _is_whole_text(text, spans[0]):
         return _to_utc(spans[0].start)
     raise ValueError(
-        f"{text!r} is no moment in time; write 2026-03-01, 2026-03-01T14:30 or 'last Friday'"
+        f"{text!r} is not a valid time; write 2026-03-01, 2026-03-01T14:30 or 'last Friday'"
     )
 
 
@@ -58,12 +58,12 @@ def _to_utc(moment: datetime) -> datetime:
     try:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except OverflowError as error:
-        raise ValueError(f"{moment} lies outside the years 1 to 9999") from error
+        raise ValueError(f"{moment} is outside the years 1 to 9999") from error
 
 
 _MAX_PHRASE_WORDS = 12
 _MAX_PHRASES = 2
-_MAX_CHARS = 1 << 13  # characters: as long as a question may be
+_MAX_CHARS = 1 << 13  # characters: the maximum length of a question
 
 _BOUNDS: dict[str, Bound] = {
     "since": "since", "before": "before", "after": "after", "until": "until", "till": "until",
@@ -78,7 +78,7 @@ _GERMAN = frozenset({"seit", "vor", "nach", "bis", "während"})
 _EVENT_OPENINGS = _words("openings", *_EUROPEAN)
 _QUESTION_VERBS = _words("verbs", "en")
 _PHRASE_STOPS = frozenset('.,;:?!()"')
-# "v2.7.0", "utils.py", "feature/a-b": inside a name no sign and no word ends a phrase.
+# "v2.7.0", "utils.py", "feature/a-b": nothing inside a name ends a phrase.
 _IN_NAME = re.compile(r"(?<=\w)[./:@#-]+\w+(?:[./:@#-]+\w+)*")
 _CORE_STOPS = _words("ends", *_EUROPEAN)
 _FUTURE_WORDS = _words("future", *_EUROPEAN)
@@ -104,13 +104,13 @@ def find_events(text: str, times: Sequence[TimeSpan] = ()) -> list[EventPhrase]:
     if not (_FUTURE_WORDS.isdisjoint(words) and _FUTURE_PAIRS.isdisjoint(pairwise(words))):
         return []
     found: list[EventPhrase] = []
-    done = 0
+    end_index = 0
     for i, word in enumerate(words):
-        if i < done or word not in _BOUNDS or not _may_open_event(text, tokens, words, i):
+        if i < end_index or word not in _BOUNDS or not _may_open_event(text, tokens, words, i):
             continue
         end = _phrase_end(words, i + 1)
         at, stop = tokens[i + 1].start(), tokens[end - 1].end()
-        done = end
+        end_index = end
         if not any(at < time.at + len(time.text) and time.at < stop for time in times):
             found.append(_make_phrase(text, tokens, words, (i, end)))
         if len(found) == _MAX_PHRASES:
@@ -120,8 +120,8 @@ def find_events(text: str, times: Sequence[TimeSpan] = ()) -> list[EventPhrase]:
 
 def _phrase_tokens(text: str, tokens: Sequence[re.Match[str]]) -> list[str]:
     """The lower-case tokens that delimit phrases; tokens inside a name are blank."""
-    inside = {at for name in _IN_NAME.finditer(text) for at in range(*name.span())}
-    return ["" if token.start() in inside else token[0].lower() for token in tokens]
+    name_positions = {at for name in _IN_NAME.finditer(text) for at in range(*name.span())}
+    return ["" if token.start() in name_positions else token[0].lower() for token in tokens]
 
 
 def _may_open_event(
@@ -134,8 +134,8 @@ def _may_open_event(
         return False
     if words[i] == "when" and not _is_past(words[i + 1 : _phrase_end(words, i + 1)]):
         return False
-    named = text[tokens[i + 1].start()].isupper() and words[i + 1] != "i"
-    return words[i + 1] in _EVENT_OPENINGS or named or words[i + 1] in ("de", "del")
+    is_name = text[tokens[i + 1].start()].isupper() and words[i + 1] != "i"
+    return words[i + 1] in _EVENT_OPENINGS or is_name or words[i + 1] in ("de", "del")
 
 
 def _is_past(words: Sequence[str]) -> bool:
@@ -150,15 +150,15 @@ def _phrase_end(words: Sequence[str], start: int) -> int:
 
 
 def _make_phrase(
-    text: str, tokens: Sequence[re.Match[str]], words: Sequence[str], place: tuple[int, int]
+    text: str, tokens: Sequence[re.Match[str]], words: Sequence[str], bounds: tuple[int, int]
 ) -> EventPhrase:
-    i, end = place
+    i, end = bounds
     if end - 1 > i + 1 and words[end - 1] in _PHRASE_STOPS:
         end -= 1
     first = tokens[i + 1].start()
-    cut = next((at for at in range(i + 3, end) if words[at] in _CORE_STOPS), end)
+    core_end = next((at for at in range(i + 3, end) if words[at] in _CORE_STOPS), end)
     if words[i] in _GERMAN:
-        cut = min(cut, i + 3)  # the verb stands last: "seit dem Umzug entschieden"
-    phrase, core = (text[first : tokens[stop - 1].end()] for stop in (end, cut))
-    said = text[tokens[i].start() : tokens[cut - 1].end()]
+        core_end = min(core_end, i + 3)  # the verb comes last: "seit dem Umzug entschieden"
+    phrase, core = (text[first : tokens[stop - 1].end()] for stop in (end, core_end))
+    said = text[tokens[i].start() : tokens[core_end - 1].end()]
     return EventPhrase(_BOUNDS[words[i]], said, phrase, core)

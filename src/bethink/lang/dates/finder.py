@@ -6,10 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
-from bethink.lang.dates import absolute, relative
-from bethink.lang.dates import absolute as holidays
-from bethink.lang.dates import relative as counted
-from bethink.lang.dates import time_of_day as clock
+from bethink.lang.dates import absolute, relative, time_of_day
 from bethink.lang.dates.absolute import quarter_or_half
 from bethink.lang.dates.chinese import has_chinese, translate_chinese
 from bethink.lang.dates.languages import (
@@ -56,7 +53,7 @@ def _parse_any_season(reader: TokenReader, i: int) -> ParsedTime | None:
 
 
 RULES_BY_WORD: dict[str, Rule] = {
-    **dict.fromkeys(holidays.HOLIDAY_STARTS, holidays.parse_holiday),
+    **dict.fromkeys(absolute.HOLIDAY_STARTS, absolute.parse_holiday),
     **dict.fromkeys(MONTH, absolute.parse_month_name),
     **dict.fromkeys(SEASON, _parse_any_season),
     **dict.fromkeys(DECADE, absolute.parse_decade_name),
@@ -64,12 +61,12 @@ RULES_BY_WORD: dict[str, Rule] = {
     **dict.fromkeys(("yesterday", "today", "tomorrow"), relative.parse_near_day),
     **dict.fromkeys(("earlier", "later"), relative.parse_earlier_later),
     **dict.fromkeys([*LAST, *NEXT, "this"], relative.parse_last_this_next),
-    **dict.fromkeys([*NUMBER, *VAGUE, "half"], counted.parse_counted_time),
+    **dict.fromkeys([*NUMBER, *VAGUE, "half"], relative.parse_counted_time),
     **dict.fromkeys(
         ("day", "week", "weekend", "month", "year", "night"), relative.parse_unit_phrase
     ),
-    **dict.fromkeys(("recently", "lately", "recent", "nowadays"), counted.parse_recently),
-    **dict.fromkeys(("other", "these", "just"), counted.parse_vague_day),
+    **dict.fromkeys(("recently", "lately", "recent", "nowadays"), relative.parse_recently),
+    **dict.fromkeys(("other", "these", "just"), relative.parse_vague_day),
     "tonight": relative.parse_tonight,
     "overnight": relative.parse_overnight,
     "q": absolute.parse_quarter,
@@ -81,7 +78,7 @@ def parse_simple_date(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse a date that is no part of another and has no time of day."""
     word = reader.word(i)
     if word[:1].isdecimal():
-        return absolute.parse_date_from_number(reader, i) or counted.parse_counted_time(reader, i)
+        return absolute.parse_date_from_number(reader, i) or relative.parse_counted_time(reader, i)
     rule = RULES_BY_WORD.get(word)
     return rule(reader, i) if rule else None
 
@@ -129,14 +126,14 @@ def parse_ordinal(reader: TokenReader, i: int) -> ParsedTime | None:
         return None
     if what == "quarter" and 1 <= number <= 4:
         return _parse_ordinal_quarter(reader, number, at + 1)
-    many = counted.parse_count(reader, at)
-    if many is not None and abs(number) == 1:
-        return _parse_several(reader, (many[0], number), many[2])
+    count = relative.parse_count(reader, at)
+    if count is not None and abs(number) == 1:
+        return _parse_several(reader, (count[0], number), count[2])
     if what == "of" and reader.word(at + 1) in MONTH and number > 0:
         what, at = "day", at - 1  # the first of May
     whole = _parse_whole(reader, at + 2) if reader.word(at + 1) in ("of", "in") else None
-    picked = what in UNIT or what in WEEKDAY or what == "half"
-    if whole is None or not picked or whole.end - whole.start < 6 * _DAY:
+    pickable = what in UNIT or what in WEEKDAY or what == "half"
+    if whole is None or not pickable or whole.end - whole.start < 6 * _DAY:
         return None
     return _pick_part(whole, what, number)
 
@@ -159,8 +156,8 @@ def _parse_several(reader: TokenReader, counts: tuple[int, int], at: int) -> Par
 
 def _parse_ordinal_quarter(reader: TokenReader, number: int, after: int) -> ParsedTime | None:
     found = quarter_or_half(reader, (number, 3), after)
-    # "the third quarter" alone may be a game's; a question is given the benefit.
-    return found if found and (not found.cycle or reader.how.vague) else None
+    # "the third quarter" alone may be a game's; only a question may mean the year's.
+    return found if found and (not found.cycle or reader.options.vague) else None
 
 
 def _pick_part(whole: ParsedTime, what: str, number: int) -> ParsedTime | None:
@@ -205,19 +202,19 @@ def _granularity_of(unit: str) -> Granularity:
     return GRANULARITY.get(unit, "day")
 
 
-_MAX_CHARS = 1 << 16  # characters; the write walk and the read walk refuse longer texts
-_MAX_TIMES = 64  # times; a longer list is a table, not a text
+_MAX_CHARS = 1 << 16  # characters; longer texts are refused when written and read
+_MAX_TIMES = 64  # times; more are a table, not a text
 
 _MEALTIME = frozenset({"before", "at", "over", "during", "around", "after"})
 _START_WORDS = (
     RULES_BY_WORD.keys() | THIRD_OF_SPAN.keys() | ORDINAL.keys() | DAY_PART.keys() | _MEALTIME
 )
 _START_WORDS |= {"noon", "midnight", "midday"}
-# Without one of these words and without such figures there is no time in a text.
+# A text without any of these words and patterns contains no time.
 _COMMON_WORDS = NUMBER.keys() | VAGUE.keys() | ORDINAL.keys() | THIRD_OF_SPAN.keys() | _MEALTIME
 _TELLTALE = (_START_WORDS | UNIT.keys()) - _COMMON_WORDS
 _TELLTALE -= {"this", "new", "good", "half", "other", "just"}
-_TELLTALE |= counted.COUNTABLE_UNITS.keys() - {"second"}
+_TELLTALE |= relative.COUNTABLE_UNITS.keys() - {"second"}
 _TELLTALE |= {"last", "clock", "lunch", "dinner", "breakfast"}
 _FIGURES = re.compile(r"\d{4}|\d:\d\d|\d ?[apAP]\.?[mM]|[qQhH][1-4]|\d[hdw]\b|[1-9]0s\b|\d(?:st|nd|rd|th)\b")  # fmt: skip  # noqa: E501
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -242,58 +239,68 @@ def find_times(
     spans: list[TimeSpan] = []
     for reader in _readers(text, ReadOptions(anchor, lean, vague)):
         pieces = join_ranges(reader, _find_pieces(reader))
-        spans += [_to_time_span(reader, one) for one in pieces]
+        spans += [_to_time_span(reader, piece) for piece in pieces]
     return _without_overlap(spans)[:_MAX_TIMES]
 
 
-def _readers(text: str, how: ReadOptions) -> Iterator[TokenReader]:
+def _readers(text: str, options: ReadOptions) -> Iterator[TokenReader]:
     """The text in each language it may name a time in, its main language first."""
     letters = _PLAIN_LETTERS if text.isascii() else _LETTERS
     words = frozenset(letters.findall(fold(text)))
     english = not words.isdisjoint(_TELLTALE)
-    just_now = how.vague and words >= {"just", "now"}
-    plain = english or just_now or bool(_FIGURES.search(text))
-    foreign = [each for each in LANGUAGES if not words.isdisjoint(each.telltales)]
-    main = detect_language(words, english=english) if foreign or english or "/" in text else None
-    if main is not None and (plain or main in foreign):
-        yield _translated_reader(main, text, how, sure=False)
-    if plain:
-        reader = TokenReader.of(text, how)
-        if main is not None:
-            kept = tuple(
+    just_now = options.vague and words >= {"just", "now"}
+    has_english_time = english or just_now or bool(_FIGURES.search(text))
+    foreign_languages = [
+        language for language in LANGUAGES if not words.isdisjoint(language.telltales)
+    ]
+    main_language = (
+        detect_language(words, english=english)
+        if foreign_languages or english or "/" in text
+        else None
+    )
+    if main_language is not None and (has_english_time or main_language in foreign_languages):
+        yield _translated_reader(main_language, text, options, sure=False)
+    if has_english_time:
+        reader = TokenReader.from_text(text, options)
+        if main_language is not None:
+            masked = tuple(
                 [f"_{word}" if word in _AMBIGUOUS_WORDS else word for word in reader.words]
             )
-            reader = TokenReader(text, kept, how)
+            reader = TokenReader(text, masked, options)
         yield reader
-    for each in foreign:
-        if each is not main and not words.isdisjoint(each.telltales - each.unsure):
-            yield _translated_reader(each, text, how, sure=True)
+    for language in foreign_languages:
+        if language is not main_language and not words.isdisjoint(
+            language.telltales - language.unsure
+        ):
+            yield _translated_reader(language, text, options, sure=True)
     if has_chinese(text):
-        yield _reader_of_tokens(text, how._replace(spaced=False), translate_chinese(text))
+        yield _reader_of_tokens(text, options._replace(spaced=False), translate_chinese(text))
 
 
 def _translated_reader(
-    language: Language, text: str, how: ReadOptions, *, sure: bool
+    language: Language, text: str, options: ReadOptions, *, sure: bool
 ) -> TokenReader:
-    return _reader_of_tokens(text, how._replace(day_first=True), language.put(text, sure=sure))
+    return _reader_of_tokens(
+        text, options._replace(day_first=True), language.translate(text, sure=sure)
+    )
 
 
-def _reader_of_tokens(text: str, how: ReadOptions, words: list[TranslatedToken]) -> TokenReader:
-    english, places = zip(*words, strict=True) if words else ((), ())
-    return TokenReader(text, english, how, places)
+def _reader_of_tokens(text: str, options: ReadOptions, words: list[TranslatedToken]) -> TokenReader:
+    english, spans = zip(*words, strict=True) if words else ((), ())
+    return TokenReader(text, english, options, spans)
 
 
 def _find_pieces(reader: TokenReader) -> list[TimePiece]:
     pieces: list[TimePiece] = []
-    done = 0
+    next_index = 0
     for i, word in enumerate(reader.words):
-        if i >= done and (
+        if i >= next_index and (
             word in _START_WORDS or (word[0].isdecimal() and _is_separate_number(reader, i))
         ):
             found = _parse_at(reader, i)
             if found:
                 pieces.append(make_piece(reader, i, found))
-                done = found.next
+                next_index = found.next
                 if len(pieces) == _MAX_TIMES:
                     break
     return pieces
@@ -302,23 +309,25 @@ def _find_pieces(reader: TokenReader) -> list[TimePiece]:
 def _parse_at(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse the time that begins at this word, with the time of day around it."""
     try:
-        time = clock.parse_clock(reader, i)
+        time = time_of_day.parse_clock(reader, i)
         if time:
-            return clock.with_following_date(reader, time, _parse_following_date(reader, time.next))
+            return time_of_day.with_following_date(
+                reader, time, _parse_following_date(reader, time.next)
+            )
         word = reader.word(i)
         if word in _MEALTIME:
-            hours = clock.meal_hours(reader, i)
+            hours = time_of_day.meal_hours(reader, i)
             return (
-                clock.parse_meal_time(reader, i, _parse_following_date(reader, i + 2))
+                time_of_day.parse_meal_time(reader, i, _parse_following_date(reader, i + 2))
                 if hours
                 else None
             )
         if word in DAY_PART and reader.word(i + 1) in ("of", "on"):
-            return clock.parse_part_of_date(reader, i, _parse_following_date(reader, i + 1))
-        dated = _parse_date(reader, i)
-        return clock.with_following_clock(reader, dated) if dated else None
+            return time_of_day.parse_part_of_date(reader, i, _parse_following_date(reader, i + 1))
+        date = _parse_date(reader, i)
+        return time_of_day.with_following_clock(reader, date) if date else None
     except (ValueError, OverflowError):
-        return None  # a day no calendar has, a year no clock reaches
+        return None  # no such day, or a year out of range
 
 
 def _parse_following_date(reader: TokenReader, i: int) -> ParsedTime | None:
@@ -332,7 +341,7 @@ def _is_separate_number(reader: TokenReader, i: int) -> bool:
     """Whether a number is not part of a larger token: v2.3.1, 10-20, utf8."""
     if not reader.touches(i) or reader.word(i - 1) in "([{<\"'`|*=,;@—–":
         return True
-    return not reader.how.spaced and reader.word(i - 1)[0] not in ".-/:"
+    return not reader.options.spaced and reader.word(i - 1)[0] not in ".-/:"
 
 
 def _parse_date(reader: TokenReader, i: int) -> ParsedTime | None:
@@ -346,10 +355,10 @@ def _parse_date(reader: TokenReader, i: int) -> ParsedTime | None:
     return parse_simple_date(reader, i)
 
 
-def _to_time_span(reader: TokenReader, one: TimePiece) -> TimeSpan:
-    found = one.found
-    places = reader.spans[one.at : found.next]
-    at, end = min(place[0] for place in places), max(place[1] for place in places)
+def _to_time_span(reader: TokenReader, piece: TimePiece) -> TimeSpan:
+    found = piece.found
+    spans = reader.spans[piece.at : found.next]
+    at, end = min(span[0] for span in spans), max(span[1] for span in spans)
     return TimeSpan(
         found.start,
         found.end,
@@ -357,7 +366,7 @@ def _to_time_span(reader: TokenReader, one: TimePiece) -> TimeSpan:
         found.granularity,
         at,
         found.relative,
-        one.bound,
+        piece.bound,
         found.confidence,
     )
 

@@ -23,14 +23,14 @@ from bethink.lang.words import MONTHS, WEEKDAYS, load_words, word_set_of
 
 TranslatedToken = tuple[str, CharSpan]
 
-# Letters are compared without their marks: one for one, so that places stay.
+# Letters are compared without their marks, one for one, so that positions stay.
 _FOLD = str.maketrans("áàâäãéèêëíìîïóòôöõúùûüñç", "aaaaaeeeeiiiiooooouuuunc")
 _TIME_NAMES = UNIT.keys() | WEEKDAY.keys() | MONTH.keys() | SEASON.keys() | DAY_PART.keys()
 _TIME_NAMES |= {"christmas", "easter"}
 _ANCHORS = _TIME_NAMES | {"today", "yesterday", "tomorrow", "tonight", "recently", "noon"}
 _ANCHORS |= {"beginning", "middle", "end"}
 _COUNT_WORDS = NUMBER.keys() | VAGUE.keys() | {"of", "half"}
-# Words that speak for English, whatever else they may be.
+# Words that count as English.
 ENGLISH = _TIME_NAMES | word_set_of("en", "stop_words", "speaking")
 _POINTERS = {"last~": "last", "next~": "next"}
 
@@ -88,7 +88,7 @@ class Language:
     @cached_property
     def vocabulary(self) -> frozenset[str]:
         """The words that identify this language."""
-        # A letter by itself is an ending or a name in any language.
+        # A single letter is an ending or a name in any language.
         words = self.speaking | {word for word in self.common if len(word) > 1}
         words |= {key for key in self.words if key.isalpha() and len(key) > 1}
         return words - ENGLISH
@@ -116,19 +116,19 @@ class Language:
             phrases.sort(key=lambda entry: -len(entry[0]))
         return heads
 
-    def put(self, text: str, *, sure: bool) -> list[TranslatedToken]:
+    def translate(self, text: str, *, sure: bool) -> list[TranslatedToken]:
         """Translate a text to English words for times; other words are marked by ``_``."""
         tokens = [(fold(match[0]), match.span()) for match in TOKEN.finditer(text)]
         out: list[TranslatedToken] = []
         i = 0
         while i < len(tokens):
-            word, place = tokens[i]
+            word, span = tokens[i]
             length, english = self._match_at(tokens, i, sure=sure)
             if length:
-                whole = (place[0], tokens[i + length - 1][1][1])
-                out += [(one, whole) for one in english]
+                whole = (span[0], tokens[i + length - 1][1][1])
+                out += [(word_of_phrase, whole) for word_of_phrase in english]
             else:
-                out.append((f"_{word}" if word[0].isalpha() else word, place))
+                out.append((f"_{word}" if word[0].isalpha() else word, span))
             i += length or 1
         return _reorder(out)
 
@@ -141,7 +141,7 @@ class Language:
         for phrase, english in self.heads.get(word, ()):
             found = tokens[i : i + len(phrase)]
             if len(found) == len(phrase) and all(
-                one == token[0] for one, token in zip(phrase, found, strict=True)
+                expected == token[0] for expected, token in zip(phrase, found, strict=True)
             ):
                 return len(phrase), english
         return 0, ()
@@ -151,18 +151,18 @@ def _reorder(words: list[TranslatedToken]) -> list[TranslatedToken]:
     """Reorder to English word order: three days ago, last week, the last three days."""
     out: list[TranslatedToken] = []
     pending: tuple[int, TranslatedToken] | None = None
-    for i, (word, place) in enumerate(words):
+    for i, (word, span) in enumerate(words):
         if word.startswith("ago<"):
             unit = _amount_unit_index(words, i + 1)
-            pending = (unit, ("ago", place)) if unit else pending
+            pending = (unit, ("ago", span)) if unit else pending
             if not unit:
-                out.append((word.removeprefix("ago<") or "_", place))
+                out.append((word.removeprefix("ago<") or "_", span))
         elif word in _POINTERS:
             _insert_pointer(
-                out, (_POINTERS[word], place), words[i + 1][0] if i + 1 < len(words) else ""
+                out, (_POINTERS[word], span), words[i + 1][0] if i + 1 < len(words) else ""
             )
         else:
-            out.append((word, place))
+            out.append((word, span))
         if pending and pending[0] == i:
             out.append(pending[1])
             pending = None
@@ -197,7 +197,7 @@ def detect_language(words: AbstractSet[str], *, english: bool) -> Language | Non
     ``english`` (whether English times are among them) decides.
     """
     votes = [len(words & language.vocabulary) for language in LANGUAGES]
-    most = max(votes)
-    others = len((words & ENGLISH) - LANGUAGES[votes.index(most)].shared)
-    wins = most > others or (most == others > 0 and not english)
-    return LANGUAGES[votes.index(most)] if wins else None
+    max_votes = max(votes)
+    english_votes = len((words & ENGLISH) - LANGUAGES[votes.index(max_votes)].shared)
+    wins = max_votes > english_votes or (max_votes == english_votes > 0 and not english)
+    return LANGUAGES[votes.index(max_votes)] if wins else None

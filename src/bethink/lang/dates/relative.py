@@ -40,7 +40,7 @@ _AFTER_A_COUNT = (
 )
 _HALVES = {"year": ("month", 6), "hour": ("minute", 30), "decade": ("year", 5), "day": ("hour", 12)}
 _HALVES |= {"month": ("day", 15)}
-# Days from the anchor's day: first, and the one behind the last.
+# Days from the anchor's day: first, and the one after the last.
 _RECENT = {"recently": (-7, 1), "lately": (-7, 1), "recent": (-7, 1), "nowadays": (-30, 1)}
 
 
@@ -114,7 +114,7 @@ def _parse_amount(reader: TokenReader, i: int) -> Amount | None:
 
 def parse_counted_time(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse three days ago, in two weeks, a month later, two Fridays ago, two days before 8 May."""
-    # Most of all the many words "a" need not be looked at any further.
+    # Fast path: most occurrences of "a" introduce no amount.
     likely = reader.word(i + 1) in _AFTER_A_COUNT or reader.word(i) == "half"
     counted = _parse_amount(reader, i) if likely else None
     if counted is None:
@@ -139,12 +139,12 @@ def parse_counted_time(reader: TokenReader, i: int) -> ParsedTime | None:
 def _counted_from_date(reader: TokenReader, counted: Amount) -> ParsedTime | None:
     """Parse an amount before or after a date: two weeks before 8 May 2023."""
     fewest, most, unit, at = counted
-    dated = parse_day_at(reader, at + 1)
-    if dated is None:
+    date = parse_day_at(reader, at + 1)
+    if date is None:
         return None
-    there = TokenReader(reader.text, reader.words, reader.how._replace(anchor=dated.start))
+    shifted = TokenReader(reader.text, reader.words, reader.options._replace(anchor=date.start))
     counts = (-most, -fewest) if reader.word(at) == "before" else (fewest, most)
-    return _span_of_counts(there, unit, counts, dated.next)._replace(relative=dated.relative)
+    return _span_of_counts(shifted, unit, counts, date.next)._replace(relative=date.relative)
 
 
 def _span_of_counts(
@@ -194,14 +194,14 @@ def _step_unit(unit: str) -> str:
 
 def _current_unit(reader: TokenReader, unit: str) -> tuple[datetime, datetime]:
     """The day that contains the anchor; for short units its minute or second."""
-    counted_in = {"minute": "minute", "hour": "minute", "second": "second"}.get(unit, "day")
-    this = start_of(reader.anchor, counted_in)
-    return this, add_units(this, counted_in, 1)
+    unit_of_step = {"minute": "minute", "hour": "minute", "second": "second"}.get(unit, "day")
+    this = start_of(reader.anchor, unit_of_step)
+    return this, add_units(this, unit_of_step, 1)
 
 
 def parse_recently(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse recently, lately, in recent weeks, with reduced confidence."""
-    if not reader.how.vague:
+    if not reader.options.vague:
         return None
     first, last = _RECENT[reader.word(i)]
     after = i + 1
@@ -215,7 +215,7 @@ def parse_recently(reader: TokenReader, i: int) -> ParsedTime | None:
 
 def parse_vague_day(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse vague phrases: the other day, the other night, these days, just now."""
-    if not reader.how.vague:
+    if not reader.options.vague:
         return None
     phrases = {
         ("other", "day"): (-7, 0),
@@ -251,7 +251,7 @@ def parse_tonight(reader: TokenReader, i: int) -> ParsedTime:
 
 def parse_overnight(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse the night that ends on the anchor's day."""
-    if not reader.how.vague:
+    if not reader.options.vague:
         return None
     return part_of_day(reader.today - timedelta(days=1), "night", i + 1)
 
@@ -265,11 +265,11 @@ def part_of_day(day: datetime, name: str, after: int) -> ParsedTime:
 def parse_unit_phrase(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse the day before yesterday, the week before last, the week of 8 May, week 19."""
     what = reader.word(i)
-    behind = (reader.word(i + 1), reader.word(i + 2))
-    if behind in _TWO_AWAY:
-        return _parse_two_away(reader, what, _TWO_AWAY[behind], i + 3)
-    if behind in _TWO_DAYS and what == "day":
-        return reader.day(reader.today + timedelta(days=_TWO_DAYS[behind]), i + 3)
+    following = (reader.word(i + 1), reader.word(i + 2))
+    if following in _TWO_AWAY:
+        return _parse_two_away(reader, what, _TWO_AWAY[following], i + 3)
+    if following in _TWO_DAYS and what == "day":
+        return reader.day(reader.today + timedelta(days=_TWO_DAYS[following]), i + 3)
     if near := _parse_next_to_date(reader, i):
         return near
     if what == "week":
@@ -285,22 +285,22 @@ def _parse_next_to_date(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse the week before 8 May, the Sunday after 2023-05-08."""
     side = {"before": -1, "after": 1}.get(reader.word(i + 1))
     what = reader.word(i)
-    dated = parse_day_at(reader, i + 2) if side else None
-    if dated is None or side is None:
+    date = parse_day_at(reader, i + 2) if side else None
+    if date is None or side is None:
         return None
-    first = dated.start if side < 0 else dated.end
+    first = date.start if side < 0 else date.end
     if what in WEEKDAY or what == "weekend":
         number = WEEKDAY.get(what, 5)
         days = 2 if what == "weekend" else 1
-        off = (first.weekday() - number - days) % 7 + days if side < 0 else 0
-        start = first - timedelta(days=off)
+        days_back = (first.weekday() - number - days) % 7 + days if side < 0 else 0
+        start = first - timedelta(days=days_back)
         if side > 0:
             start += timedelta(days=(number - first.weekday()) % 7)
-        return dated._replace(start=start, end=start + timedelta(days=days))
+        return date._replace(start=start, end=start + timedelta(days=days))
     if what not in ("day", "week", "month", "year"):
         return None
     start, end = sorted((first, add_units(first, what, side)))
-    return dated._replace(start=start, end=end, granularity=GRANULARITY.get(what, "day"))
+    return date._replace(start=start, end=end, granularity=GRANULARITY.get(what, "day"))
 
 
 def _parse_two_away(reader: TokenReader, what: str, step: int, after: int) -> ParsedTime | None:
@@ -321,11 +321,11 @@ def _parse_two_away(reader: TokenReader, what: str, step: int, after: int) -> Pa
 def _parse_week_of(reader: TokenReader, i: int) -> ParsedTime | None:
     if reader.word(i + 1) != "of":
         return None
-    dated = parse_day_at(reader, i + 2)
-    if dated is None:
+    date = parse_day_at(reader, i + 2)
+    if date is None:
         return None
-    monday = start_of(dated.start, "week")
-    return dated._replace(start=monday, end=monday + timedelta(weeks=1), granularity="week")
+    monday = start_of(date.start, "week")
+    return date._replace(start=monday, end=monday + timedelta(weeks=1), granularity="week")
 
 
 def _is_the_weekend(reader: TokenReader, i: int) -> bool:
@@ -333,17 +333,17 @@ def _is_the_weekend(reader: TokenReader, i: int) -> bool:
     if reader.word(i - 1) != "the":
         return False
     before = reader.word(i - 2)
-    return before == "over" or (reader.how.vague and before in ("at", "on", "during"))
+    return before == "over" or (reader.options.vague and before in ("at", "on", "during"))
 
 
 def parse_weekday(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse Friday, Friday last week, or Friday with a date: Friday, 5 May 2023."""
     if (reader.word(i + 1), reader.word(i + 2)) in _TWO_AWAY:
         return parse_unit_phrase(reader, i)
-    dated = parse_day_at(reader, i + 1 + (reader.word(i + 1) in (",", ".")))
-    dated = dated or _parse_next_to_date(reader, i)
-    if dated:
-        return dated
+    date = parse_day_at(reader, i + 1 + (reader.word(i + 1) in (",", ".")))
+    date = date or _parse_next_to_date(reader, i)
+    if date:
+        return date
     if reader.word(i) not in WEEKDAY:
         return _parse_short_weekday(reader, i)
     if reader.word(i - 1) in ("every", "each"):
@@ -357,7 +357,7 @@ def parse_weekday(reader: TokenReader, i: int) -> ParsedTime | None:
 def _resolve_weekday(reader: TokenReader, number: int, after: int) -> ParsedTime:
     ahead = (number - reader.today.weekday()) % 7
     back = ahead - 7 if ahead else 0
-    days = back if reader.how.lean == "past" or -back < ahead else ahead
+    days = back if reader.options.lean == "past" or -back < ahead else ahead
     return reader.day(reader.today + timedelta(days=days), after)._replace(cycle="week")
 
 

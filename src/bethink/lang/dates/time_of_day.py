@@ -41,16 +41,16 @@ def parse_clock(reader: TokenReader, i: int) -> ClockTime | None:
     hour = reader.number(i, 2)
     if hour is None:
         return None
-    minute, at, struck = _parse_minute(reader, i + 1)
+    minute, at, has_oclock = _parse_minute(reader, i + 1)
     half, after = _parse_am_pm(reader, at)
     if half is not None and 1 <= hour <= 12:
         hour = hour % 12 + half
-    elif half is not None or (minute is None and not struck):
+    elif half is not None or (minute is None and not has_oclock):
         return None
     if hour > 23 or (minute or 0) > 59 or _runs_on(reader, after):
         return None
     introduced = reader.word(i - 1) in BEFORE_A_TIME
-    sure = half is not None or struck or introduced or len(word) == 2
+    sure = half is not None or has_oclock or introduced or len(word) == 2
     granularity: Granularity = "hour" if minute is None else "minute"
     return ClockTime(timedelta(hours=hour, minutes=minute or 0), granularity, after, sure)
 
@@ -71,8 +71,8 @@ def _parse_minute(reader: TokenReader, i: int) -> tuple[int | None, int, bool]:
 
 
 def _part_follows(reader: TokenReader, i: int) -> bool:
-    tight = reader.touches(i) and reader.touches(i + 1)
-    return tight and reader.word(i) == ":" and len(reader.word(i + 1)) == 2
+    adjacent = reader.touches(i) and reader.touches(i + 1)
+    return adjacent and reader.word(i) == ":" and len(reader.word(i + 1)) == 2
 
 
 def _parse_am_pm(reader: TokenReader, i: int) -> tuple[int | None, int]:
@@ -88,17 +88,17 @@ def _parse_am_pm(reader: TokenReader, i: int) -> tuple[int | None, int]:
 
 def _runs_on(reader: TokenReader, i: int) -> bool:
     """Whether the number continues, as in 12:30:45:11 or 10:20px."""
-    if not reader.touches(i) or not reader.how.spaced:
+    if not reader.touches(i) or not reader.options.spaced:
         return False
     return reader.word(i)[0].isalnum() or reader.word(i) in ":/%"
 
 
 def with_following_date(
-    reader: TokenReader, time: ClockTime, dated: ParsedTime | None
+    reader: TokenReader, time: ClockTime, date: ParsedTime | None
 ) -> ParsedTime | None:
     """A time of day on the date that follows, else on the anchor's day."""
-    if dated and _is_one_day(dated):
-        return _at_clock_time(dated, time, dated.next)
+    if date and _is_one_day(date):
+        return _at_clock_time(date, time, date.next)
     if not time.sure:
         return None
     return _at_clock_time(reader.day(reader.today, time.next), time, time.next)._replace(
@@ -106,26 +106,26 @@ def with_following_date(
     )
 
 
-def with_following_clock(reader: TokenReader, dated: ParsedTime) -> ParsedTime:
+def with_following_clock(reader: TokenReader, date: ParsedTime) -> ParsedTime:
     """A day with the time of day that follows it, if any."""
-    if not _is_one_day(dated):
-        return dated
-    at = dated.next + (reader.word(dated.next) == ",")
+    if not _is_one_day(date):
+        return date
+    at = date.next + (reader.word(date.next) == ",")
     # French says "à" for "at" and for "to".
-    near = reader.word(at) in _CLOCK_PREPOSITIONS or (
+    has_preposition = reader.word(at) in _CLOCK_PREPOSITIONS or (
         reader.word(at) == "to" and reader.places is not None
     )
-    time = parse_clock(reader, at + near)
+    time = parse_clock(reader, at + has_preposition)
     if time:
-        return _at_clock_time(dated, time, time.next)
+        return _at_clock_time(date, time, time.next)
     if hours := meal_hours(reader, at):
-        return _hours_of_day(dated, hours, at + 2)
+        return _hours_of_day(date, hours, at + 2)
     if (reader.word(at), reader.word(at + 1)) in (("in", "the"), ("at", "the")):
         at += 2
     at += reader.word(at) == "at" and reader.word(at + 1) in DAY_PART
     if reader.word(at) in DAY_PART:
-        return _hours_of_day(dated, DAY_PART[reader.word(at)], at + 1)
-    return dated
+        return _hours_of_day(date, DAY_PART[reader.word(at)], at + 1)
+    return date
 
 
 def meal_hours(reader: TokenReader, i: int) -> tuple[int, int] | None:
@@ -135,38 +135,38 @@ def meal_hours(reader: TokenReader, i: int) -> tuple[int, int] | None:
     return None if side is None or meal is None else meal[side]
 
 
-def parse_meal_time(reader: TokenReader, i: int, dated: ParsedTime | None) -> ParsedTime | None:
+def parse_meal_time(reader: TokenReader, i: int, date: ParsedTime | None) -> ParsedTime | None:
     """Parse "after lunch yesterday"; "after lunch" alone means today, if vague times count."""
     hours = meal_hours(reader, i)
     if hours is None:
         return None
-    if dated and _is_one_day(dated):
-        return _hours_of_day(dated, hours, dated.next)
-    if not reader.how.vague or reader.word(i + 1) == "work":
+    if date and _is_one_day(date):
+        return _hours_of_day(date, hours, date.next)
+    if not reader.options.vague or reader.word(i + 1) == "work":
         return None
     return _hours_of_day(reader.day(reader.today, i + 2), hours, i + 2)
 
 
-def parse_part_of_date(reader: TokenReader, i: int, dated: ParsedTime | None) -> ParsedTime | None:
+def parse_part_of_date(reader: TokenReader, i: int, date: ParsedTime | None) -> ParsedTime | None:
     """Parse "the morning of 8 May"."""
-    if dated is None or not _is_one_day(dated):
+    if date is None or not _is_one_day(date):
         return None
-    return _hours_of_day(dated, DAY_PART[reader.word(i)], dated.next)
+    return _hours_of_day(date, DAY_PART[reader.word(i)], date.next)
 
 
-def _is_one_day(dated: ParsedTime) -> bool:
-    return dated.granularity == "day" and dated.end - dated.start == _ONE_DAY
+def _is_one_day(date: ParsedTime) -> bool:
+    return date.granularity == "day" and date.end - date.start == _ONE_DAY
 
 
-def _hours_of_day(dated: ParsedTime, hours: tuple[int, int], after: int) -> ParsedTime:
-    first, last = (dated.start + timedelta(hours=hour) for hour in hours)
-    return ParsedTime(first, last, "part", after, dated.relative, dated.cycle)
+def _hours_of_day(date: ParsedTime, hours: tuple[int, int], after: int) -> ParsedTime:
+    first, last = (date.start + timedelta(hours=hour) for hour in hours)
+    return ParsedTime(first, last, "part", after, date.relative, date.cycle)
 
 
-def _at_clock_time(dated: ParsedTime, time: ClockTime, after: int) -> ParsedTime:
-    start = dated.start + time.offset
+def _at_clock_time(date: ParsedTime, time: ClockTime, after: int) -> ParsedTime:
+    start = date.start + time.offset
     end = start + _CLOCK_PRECISION[time.granularity]
-    return ParsedTime(start, end, time.granularity, after, dated.relative, dated.cycle)
+    return ParsedTime(start, end, time.granularity, after, date.relative, date.cycle)
 
 
 _BOUND_BEFORE: dict[str, Bound] = {"since": "since", "after": "after", "before": "before"}
@@ -205,35 +205,35 @@ def make_piece(reader: TokenReader, i: int, found: ParsedTime) -> TimePiece:
     bound = _BOUND_AFTER.get(reader.word(found.next), "") or _BOUND_BEFORE.get(opening, "")
     if reader.word(found.next) == "or" and reader.word(found.next + 1) in ("later", "earlier"):
         bound = "since" if reader.word(found.next + 1) == "later" else "until"
-    two = _BOUND_BEFORE_PAIRS.get((reader.word(before - 1), opening), "")
-    if two == "after" and reader.word(before - 2) == "no":
-        two = "until"
+    pair_bound = _BOUND_BEFORE_PAIRS.get((reader.word(before - 1), opening), "")
+    if pair_bound == "after" and reader.word(before - 2) == "no":
+        pair_bound = "until"
     if opening == "to" and _is_activity_phrase(reader, before - 1):
-        two = ""
+        pair_bound = ""
     if opening == "over" and reader.word(found.next - 1) == "ago":
-        two = "before"
-    return TimePiece(i, found, opening, two or bound)
+        pair_bound = "before"
+    return TimePiece(i, found, opening, pair_bound or bound)
 
 
 def _is_activity_phrase(reader: TokenReader, up: int) -> bool:
     """Whether "up to" means an activity: "have you been up to", "what was Ann up to"."""
-    asked = reader.word(up - 2) in _FORMS_OF_BE and reader.word(up - 3) == "what"
-    return reader.word(up) == "up" and (asked or reader.word(up - 1) in _FORMS_OF_BE)
+    what_question = reader.word(up - 2) in _FORMS_OF_BE and reader.word(up - 3) == "what"
+    return reader.word(up) == "up" and (what_question or reader.word(up - 1) in _FORMS_OF_BE)
 
 
 def join_ranges(reader: TokenReader, pieces: list[TimePiece]) -> list[TimePiece]:
     """Join ranges: "from X to Y", "between X and Y", "yesterday between 2 and 3 pm"."""
     out: list[TimePiece] = []
-    for one in pieces:
+    for piece in pieces:
         last = out[-1] if out else None
-        whole = _join_range(reader, last, one) if last else None
+        whole = _join_range(reader, last, piece) if last else None
         if whole:
             out[-1] = whole
             hours = _hours_on_day(reader, out[-2], whole) if len(out) > 1 else None
             if hours:
                 out[-2:] = [hours]
         else:
-            out.append(one)
+            out.append(piece)
     return out
 
 
@@ -250,16 +250,18 @@ def _join_range(reader: TokenReader, first: TimePiece, second: TimePiece) -> Tim
     if gap is None or len(gap) != 1:
         return None
     between = gap[0] == "and" and first.opening == "between"
-    alike = first.found.granularity == second.found.granularity
-    if not between and not (gap[0] in _RANGE_WORDS and (first.opening == "from" or alike)):
+    same_granularity = first.found.granularity == second.found.granularity
+    if not between and not (
+        gap[0] in _RANGE_WORDS and (first.opening == "from" or same_granularity)
+    ):
         return None
     try:
         one, two = _align_cycles(reader, first.found, second.found)
     except (ValueError, OverflowError):
-        return None  # a year no clock reaches
+        return None  # a year out of range
     if one.start >= two.end:
         return None
-    # One open year leaves the whole range open; a day named with either holds for both.
+    # One open year leaves the whole range open; a day named with either applies to both.
     cycle = one.cycle if two.cycle else ""
     found = one._replace(
         end=max(one.end, two.end), next=two.next, relative=one.relative or two.relative, cycle=cycle
@@ -273,7 +275,7 @@ def _align_cycles(
     reader: TokenReader, one: ParsedTime, two: ParsedTime
 ) -> tuple[ParsedTime, ParsedTime]:
     """Move both ends into one week or year, where the words left that open."""
-    if one.cycle and (not two.cycle or (one.start > two.start and reader.how.lean == "past")):
+    if one.cycle and (not two.cycle or (one.start > two.start and reader.options.lean == "past")):
         return _last_cycle_before(one, two.start), two
     fixed = not one.cycle and one.granularity not in ("year", "decade")
     if two.cycle and (two.start < one.start or (fixed and two.cycle != "day")):
@@ -287,8 +289,8 @@ def _last_cycle_before(found: ParsedTime, limit: datetime) -> ParsedTime:
         days = timedelta(weeks=1) if found.cycle == "week" else _ONE_DAY
         return _shift(found, days * ((limit - found.start) // days))
     years = limit.year - found.start.year
-    moves = [_shift_years(found, step) for step in (years, years - 1)]
-    return next((one for one in moves if one.start <= limit), found)
+    shifted = [_shift_years(found, step) for step in (years, years - 1)]
+    return next((candidate for candidate in shifted if candidate.start <= limit), found)
 
 
 def _first_cycle_after(found: ParsedTime, limit: datetime) -> ParsedTime:
@@ -297,8 +299,8 @@ def _first_cycle_after(found: ParsedTime, limit: datetime) -> ParsedTime:
         days = timedelta(weeks=1) if found.cycle == "week" else _ONE_DAY
         return _shift(found, -days * ((found.end - limit) // days))
     years = limit.year - found.start.year
-    moves = [_shift_years(found, step) for step in (years, years + 1)]
-    return next((one for one in moves if one.end > limit), found)
+    shifted = [_shift_years(found, step) for step in (years, years + 1)]
+    return next((candidate for candidate in shifted if candidate.end > limit), found)
 
 
 def _shift(found: ParsedTime, by: timedelta) -> ParsedTime:
@@ -322,7 +324,7 @@ def _hours_on_day(reader: TokenReader, day: TimePiece, times: TimePiece) -> Time
         return None
     midnight = times.found.start.replace(hour=0, minute=0)
     try:
-        moved_there = _shift(times.found, found.start - midnight)
+        shifted = _shift(times.found, found.start - midnight)
     except OverflowError:
         return None
-    return TimePiece(day.at, moved_there._replace(cycle=found.cycle), day.opening, "")
+    return TimePiece(day.at, shifted._replace(cycle=found.cycle), day.opening, "")

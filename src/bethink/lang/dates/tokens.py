@@ -48,7 +48,7 @@ UNIT |= {"weekend": "weekend", "weekends": "weekend"}
 UNIT |= {"fortnight": "fortnight", "fortnights": "fortnight"}
 UNIT |= {"min": "minute", "mins": "minute", "hr": "hour", "hrs": "hour", "wk": "week"}
 UNIT |= {"wks": "week", "yr": "year", "yrs": "year", "night": "night", "nights": "night"}
-# Only right behind a figure: 24h, 7d.
+# Only directly after a number: 24h, 7d.
 SHORT_UNIT = {"h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
 
 LAST = frozenset({"last", "past", "previous"})
@@ -59,11 +59,11 @@ LATER = frozenset({"later", "hence"})
 # Which third of a longer time is meant.
 THIRD_OF_SPAN = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late": 2, "end": 2}
 HALF = {"first": 0, "second": 1, "last": 1}
-# Decades in words; which century is the latest that has begun.
+# Decades in words, of the latest century that has begun.
 DECADE = {"twenties": 20, "thirties": 30, "forties": 40, "fifties": 50, "sixties": 60}
 DECADE |= {"seventies": 70, "eighties": 80, "nineties": 90}
 
-# "march" and "may" are verbs too: alone they need one of these before them.
+# "march" and "may" are verbs, too: alone they need one of these words before them.
 BEFORE_A_MONTH = frozenset(
     {"in", "of", "since", "during", "until", "till", "before", "after", "by", "from", "early"}
     | {"late", "mid", "around", "through", "on", "and", "between", "throughout"}
@@ -255,12 +255,12 @@ class TokenReader:
 
     text: str
     words: tuple[str, ...]
-    how: ReadOptions
+    options: ReadOptions
     places: tuple[CharSpan, ...] | None = None
 
     @classmethod
-    def of(cls, text: str, how: ReadOptions) -> TokenReader:
-        return cls(text, tuple([word.lower() for word in TOKEN.findall(text)]), how)
+    def from_text(cls, text: str, options: ReadOptions) -> TokenReader:
+        return cls(text, tuple([word.lower() for word in TOKEN.findall(text)]), options)
 
     @cached_property
     def spans(self) -> tuple[CharSpan, ...]:
@@ -271,11 +271,11 @@ class TokenReader:
 
     @property
     def anchor(self) -> datetime:
-        return self.how.anchor
+        return self.options.anchor
 
     @property
     def today(self) -> datetime:
-        return self.how.anchor.replace(hour=0, minute=0, second=0, microsecond=0)
+        return self.options.anchor.replace(hour=0, minute=0, second=0, microsecond=0)
 
     def word(self, i: int) -> str:
         """The word at an index; empty outside the text."""
@@ -320,7 +320,7 @@ class TokenReader:
 
     def choose(self, candidates: list[datetime]) -> datetime:
         """Choose the candidate meant by a date without a year."""
-        begun = [start for start in candidates if start <= self.anchor]
-        if self.how.lean == "past" and begun:
-            return max(begun)
+        past = [start for start in candidates if start <= self.anchor]
+        if self.options.lean == "past" and past:
+            return max(past)
         return min(candidates, key=lambda start: (abs(start - self.anchor), start))

@@ -33,7 +33,7 @@ def settings_for(space: str | None, env: Mapping[str, str] = os.environ) -> Sett
         # Fail rather than serve the memory of another project.
         raise BadSetting(f"{PROJECT_VARIABLE} is {named!r}, which is not a directory")
     settings = load_settings(Path(named) if named else None, env, {"space": space})
-    return settings if settings.given("actor") else replace(settings, actor=ACTOR)
+    return settings if settings.explicit("actor") else replace(settings, actor=ACTOR)
 
 
 class LoadingEmbedder:

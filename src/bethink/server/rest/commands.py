@@ -73,7 +73,7 @@ def _make_loader(app: App) -> MemoryLoader:
     from bethink.server.mcp.memory_loader import MemoryLoader, settings_for  # help does without
 
     settings = settings_for(app.space)
-    return MemoryLoader(settings if settings.given("actor") else replace(settings, actor=ACTOR))
+    return MemoryLoader(settings if settings.explicit("actor") else replace(settings, actor=ACTOR))
 
 
 def _make_config(loader: MemoryLoader, address: Address, **more: Any) -> GuardConfig:
