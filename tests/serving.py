@@ -52,7 +52,7 @@ class Callers:
         secrets["elsewhere"] = self.tokens.create("other", Right.ADMIN, ("another",))
         gone = self.tokens.create("gone", Right.ADMIN, (ANY_SPACE,))
         self.tokens.revoke("gone")
-        self.secrets = secrets | {"revoked": gone, "unknown": "rc_" + "A" * 43}
+        self.secrets = secrets | {"revoked": gone, "unknown": "bt_" + "A" * 43}
         self.headers: dict[str, dict[str, str]] = {
             "none": {},
             "no scheme": {"Authorization": secrets["admin"]},

@@ -86,14 +86,14 @@ def measure(build: Build, cases: Sequence[Case], embedder: Embedder | None) -> M
                 measured = measured._replace(
                     storing_cpu=measured.storing_cpu + time.process_time() - begun
                 )
-                system.make_request(case.questions[0].text, K)  # the first pays for opening indexes
+                system.ask(case.questions[0].text, K)  # the first pays for opening indexes
                 for questions, into in (
                     (case.questions, measured.own),
                     (strangers, measured.foreign),
                 ):
                     for question in questions:
                         begun = time.process_time()
-                        ranked = system.make_request(question.text, K)[:K]
+                        ranked = system.ask(question.text, K)[:K]
                         spent = (time.process_time() - begun) * 1000
                         tokens = sum(costs.get(key, 0) for key in ranked)
                         into.append(Answer(question, ranked, spent, tokens))

@@ -377,7 +377,7 @@ class MemoryMachine(RuleBasedStateMachine):
             records = self.exports[number % len(self.exports)]
             assert self.clients[at].import_(records) == 0
         elif doing == "move":
-            self.mutate(at)
+            self.move(at)
         elif doing == "reopen":
             self.clients[at].close()
             self.clients[at] = self.opened()

@@ -21,7 +21,7 @@ from bethink.core.json_values import Json, iso
 from bethink.errors import BadSetting, NotFound, Refused
 
 FILE = "tokens.json"
-PREFIX = "rc_"
+PREFIX = "bt_"
 ANY_SPACE = "*"
 _VERSION = 1
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")

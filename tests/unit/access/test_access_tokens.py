@@ -25,7 +25,7 @@ def test_a_token_is_256_random_bits_and_only_its_hash_is_kept(tmp_path: Path) ->
     made = [tokens.create(f"t{number}", Right.READ, ("work",)) for number in range(20)]
 
     assert len(set(made)) == 20
-    assert all(one.startswith("rc_") and len(one) == 3 + 43 for one in made)
+    assert all(one.startswith("bt_") and len(one) == 3 + 43 for one in made)
     kept = (tmp_path / FILE).read_text()
     assert not any(one in kept or one[3:] in kept for one in made)
 
@@ -46,7 +46,7 @@ def test_a_token_opens_its_spaces_with_its_right(tmp_path: Path) -> None:
     assert tokens.authenticate(some, "*", NOW) is None
 
 
-@pytest.mark.parametrize("shown", ["", "rc_", "rc_x", "x" * 10_000, "rc_ü", "\x00", " "])
+@pytest.mark.parametrize("shown", ["", "bt_", "bt_x", "x" * 10_000, "bt_ü", "\x00", " "])
 def test_nonsense_opens_nothing(tmp_path: Path, shown: str) -> None:
     """Whatever it is made of."""
     tokens = TokenStore(tmp_path)

@@ -32,7 +32,7 @@ def test_a_token_is_printed_once(call: Caller) -> None:
     secret = made.out.strip()
 
     assert made.code == 0
-    assert secret.startswith("rc_")
+    assert secret.startswith("bt_")
     assert "not shown again" in made.err
     listed = call("token", "list")
     assert secret not in listed.out
@@ -73,7 +73,7 @@ def test_everything_as_json(call: Caller) -> None:
     bare = call("token", "--json").told
     revoked = call("token", "revoke", "laptop", "--json").told
 
-    assert made["token"].startswith("rc_")
+    assert made["token"].startswith("bt_")
     assert (made["name"], made["scope"], made["spaces"]) == ("laptop", "admin", ["personal"])
     assert listed == bare
     assert listed[0]["expired"] is False

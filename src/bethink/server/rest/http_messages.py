@@ -49,7 +49,7 @@ def render_index() -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Bethink</title>'
         f"<style>{_STYLE}</style></head><body><h1>Bethink {__version__}</h1>"
         "<p>A memory over HTTP. Send your token as "
-        "<code>Authorization: Bearer rc_...</code>. The whole API is described in "
+        "<code>Authorization: Bearer bt_...</code>. The whole API is described in "
         '<a href="/openapi.json">openapi.json</a>.</p>'
         f"<table><tr><th>route</th><th>scope</th><th></th></tr>\n{rows}</table></body></html>"
     )
