@@ -45,7 +45,10 @@ def test_a_file_of_tokens_that_others_can_only_read_is_used(tmp_path: Path, mode
     secret = TokenStore(tmp_path).create("laptop", Right.READ, ("work",))
     TokenStore(tmp_path).path.chmod(mode)
 
-    assert TokenStore(tmp_path).authenticate(secret, "work", datetime(2026, 3, 2, tzinfo=UTC)) is not None
+    assert (
+        TokenStore(tmp_path).authenticate(secret, "work", datetime(2026, 3, 2, tzinfo=UTC))
+        is not None
+    )
 
 
 @pytest.mark.parametrize("minutes", [1, 3])
@@ -107,3 +110,13 @@ def test_every_answer_tells_a_browser_to_be_careful(tmp_path: Path, caller: str,
     assert told["cache-control"] == "no-store"
     assert told["referrer-policy"] == "no-referrer"
     assert told["content-security-policy"].startswith("default-src 'none'")
+
+
+@pytest.mark.parametrize("secret", ["bt_\ud800", "bt_é", "x" * 100_000])
+def test_a_secret_that_no_token_can_have_is_refused_without_an_error(
+    tmp_path: Path, secret: str
+) -> None:
+    """Characters outside ASCII, lone surrogates and endless secrets authenticate nobody."""
+    store = TokenStore(tmp_path)
+
+    assert store.authenticate(secret, "main", datetime(2026, 1, 1, tzinfo=UTC)) is None

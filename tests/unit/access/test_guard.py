@@ -229,7 +229,12 @@ def test_only_so_many_are_served_at_once(callers: Callers) -> None:
 def test_who_looks_after_the_server_is_always_answered(callers: Callers) -> None:
     """However much others ask; but nobody guesses tokens there uncounted."""
     open_to_all = frozenset({"/health"})
-    door = replace(make_door(callers, rate=2), max_concurrent=1, max_concurrent_per_caller=1, public_paths=open_to_all)
+    door = replace(
+        make_door(callers, rate=2),
+        max_concurrent=1,
+        max_concurrent_per_caller=1,
+        public_paths=open_to_all,
+    )
 
     async def work() -> None:
         free = asyncio.Event()
