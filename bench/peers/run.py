@@ -103,8 +103,8 @@ def measure(build: Build, cases: Sequence[Case], embedder: Embedder | None) -> M
 def row(name: str, measured: Measured, categories: Sequence[str]) -> list[str]:
     own = [one for one in measured.own if not categories or one.question.category in categories]
     quality = [
-        f"{statistics.fmean(get_metric(kind)(one.ranked, one.question.relevant) for one in own):.3f}"
-        for kind in METRICS
+        f"{statistics.fmean(score(one.ranked, one.question.relevant) for one in own):.3f}"
+        for score in map(get_metric, METRICS)
     ]
     silent = [not one.ranked for one in measured.foreign]
     return [

@@ -165,7 +165,7 @@ def test_reasons_are_told_in_words() -> None:
         "expired on 2026-03-02": (item("a", valid_to=NOW), now),
         "not valid before 2026-03-05": (item("a", valid_from=at(days=3)), now),
         "classification 3 is above the ceiling 2": (item("a", classification=3), now),
-        "trust 1 is below the 2 asked for": (
+        "trust 1 is below the required 2": (
             item("a", trust=1),
             Scope(Filters(min_trust=2), NOW),
         ),

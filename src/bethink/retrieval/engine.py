@@ -157,7 +157,8 @@ def _plan(profile: Profile, ctx: Context) -> Pool:
     rare_first = sorted(content, key=lambda word: (-ctx.idf(word), word.shown))
     counts = [(word.shown, min(frequencies.get(t, 0) for t in word.terms)) for word in rare_first]
     if counts:
-        ctx.add_step_note("memories with " + ", ".join(f"{word}: {count}" for word, count in counts[:8]))
+        frequent = ", ".join(f"{word}: {count}" for word, count in counts[:8])
+        ctx.add_step_note(f"memories with {frequent}")
     return ()
 
 
