@@ -158,7 +158,7 @@ def test_one_hop_gives_the_reference_value_and_two_are_too_weak(opened: Opening)
     keep(memory, "c", "whole", confidence=0.9)
     relate(memory, "a", "implies", "b", 0.9)
     relate(memory, "b", "part_of", "c", 1.0)
-    with memory.store._connections.writing() as db:
+    with memory.store._connections.write_transaction() as db:
         db.execute("INSERT INTO usage (id, decay) VALUES ('c', 0.6)")
 
     found = spread(memory, {"a": 0.8593})

@@ -733,7 +733,7 @@ def test_a_broken_word_index_is_mended(tmp_path: Path, embedder: Embedder) -> No
         healthy = memory.recall("OrderExporter finance bucket")
         assert all(finding.ok for finding in memory.doctor())
 
-        with memory.store._connections.writing() as db:  # type: ignore[attr-defined]
+        with memory.store._connections.write_transaction() as db:  # type: ignore[attr-defined]
             db.execute("INSERT INTO words (words) VALUES ('delete-all')")
         seen = {finding.name: finding for finding in memory.doctor()}
         mended = {finding.name: finding for finding in memory.doctor(repair=True)}

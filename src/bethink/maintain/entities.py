@@ -78,7 +78,7 @@ class RefreshEntities:
             yield from (
                 (key, momentum.value)
                 for key, momentum in sorted(found.items())
-                if momentum.worked_out
+                if momentum.recomputed
             )
 
 

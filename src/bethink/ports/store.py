@@ -203,7 +203,7 @@ class ItemStore(Protocol):
         """Live items with the same fingerprint or sharing a band of the sketch."""
         ...
 
-    def slots(self, wanted: Sequence[tuple[str, str]], scope: Scope) -> list[Item]:
+    def slots(self, pairs: Sequence[tuple[str, str]], scope: Scope) -> list[Item]:
         """Live items that state a fact of one of these subjects and attributes, newest first."""
         ...
 
@@ -257,7 +257,7 @@ class GraphStore(Protocol):
         """Entities by number of mentions, highest first."""
         ...
 
-    def list_entities(self, wanted: EntityListing, now: datetime) -> list[Entity]:
+    def list_entities(self, listing: EntityListing, now: datetime) -> list[Entity]:
         """Entities by 10 × momentum + 0.5 × memories − 2 × years since the last mention.
 
         The momentum is current; memories are counted by layer and pinned.
@@ -445,7 +445,7 @@ class ActivityStore(Protocol):
         """The state of a file when it was last read, if it was."""
         ...
 
-    def keep_file_snapshot(self, look: FileSnapshot) -> None: ...
+    def keep_file_snapshot(self, snapshot: FileSnapshot) -> None: ...
 
     def forget_files(
         self, part: str, *, actor: str, now: datetime, preview: bool = False

@@ -224,10 +224,10 @@ class EntityListing(NamedTuple):
 
 
 class Momentum(NamedTuple):
-    """The momentum of an entity, 0 to 10; ``worked_out`` if it was recomputed just now."""
+    """The momentum of an entity, 0 to 10; ``recomputed`` if it was recomputed just now."""
 
     value: float
-    worked_out: bool = False
+    recomputed: bool = False
 
 
 class Activity(NamedTuple):

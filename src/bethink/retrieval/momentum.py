@@ -84,4 +84,4 @@ def recomputed_momenta(items: Iterable[Item], ctx: Context) -> dict[str, float]:
     known = _known_momenta(ctx)
     entities = {entity for item in items for entity in item.entities}
     fresh = {entity: known[entity] for entity in sorted(entities & known.keys())}
-    return {entity: found.value for entity, found in fresh.items() if found.worked_out}
+    return {entity: found.value for entity, found in fresh.items() if found.recomputed}

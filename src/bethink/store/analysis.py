@@ -26,13 +26,13 @@ from typing import NamedTuple
 from bethink.lang.dates.languages import detect_language
 from bethink.lang.words import word_set_of
 
-MAX_UNITS = 512  # of a query; what follows is not read
+MAX_UNITS = 512  # per query; the rest is ignored
 MAX_CHUNK_LENGTH = 200  # longer runs are blobs, not names
 MAX_JOINED_LENGTH = 40
 
 STOP_WORDS = word_set_of("en", "stop_words", "search")
-# So many words of a query must be common ones of another language to make it one of that
-# language, and at least every third: a few are names of things elsewhere ("die", "des").
+# Stop words of another language that make a query one of that language, and at least a
+# third of its words: a few are ordinary words elsewhere ("die", "des").
 _MIN_FOREIGN_WORDS = 2
 
 # Scripts written without spaces, and those whose vowel signs are no token characters.
@@ -42,8 +42,8 @@ _BIGRAM_SCRIPTS = (
     "\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
 _BIGRAM_RUN = re.compile(f"([{_BIGRAM_SCRIPTS}]+)")
-# Latin, Greek, Cyrillic, Hebrew, Arabic and their punctuation, in which what is a letter
-# is settled. All others make words of their own, so that ``API設計`` is also ``api``.
+# Latin, Greek, Cyrillic, Hebrew, Arabic and their punctuation, where the tokenizer knows
+# the letters. Other scripts are separate words, so that ``API設計`` is also ``api``.
 _TOKENIZER_SAFE = re.compile(
     "[\x00-\xa9\xab-\xb1\xb4-\xb8\xbb\xbf-\u024f\u0300-\u0481\u048a-\u0527\u0591-\u05f4\u0620-\u06d3\u1e00-\u1fff\u2010-\u2027]*"
 )
@@ -58,7 +58,7 @@ _PLAIN_LETTERS = str.maketrans(
     dict(zip("øØłŁđĐðÐıħĦ", "oOlLdDdDihH", strict=True))
     | {"þ": "th", "Þ": "Th", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe"}
 )
-# Raised, lowered and broken numbers stand apart: 10⁵ is not 105, 4½ not 41.
+# Superscripts, subscripts and fractions are separate: 10⁵ is not 105, 4½ not 41.
 _SPACED_NUMERALS = {
     code: f" {unicodedata.normalize('NFKC', chr(code))} "
     for code in (0xB2, 0xB3, 0xB9, 0xBC, 0xBD, 0xBE, *range(0x2070, 0x209D), *range(0x2150, 0x218A))
@@ -122,14 +122,14 @@ def query_units(text: str, max_units: int = MAX_UNITS) -> tuple[QueryUnit, ...]:
     marked common: something must be searched.
     """
     units: dict[tuple[str, ...], QueryUnit] = {}
-    shouted = text.isupper()
+    all_capitals = text.isupper()
     common = _stop_words_for(text)
     for word in text.split():
         for unit in _units_of(word, common):
             capital = unit.common and unit.shown[0].isupper() and unit.words != ("i",)
-            named = capital and units and not shouted
-            found = unit._replace(common=False) if named else unit
-            units.setdefault((*found.words, found.joined), found)
+            is_name = capital and units and not all_capitals
+            content_unit = unit._replace(common=False) if is_name else unit
+            units.setdefault((*content_unit.words, content_unit.joined), content_unit)
         if len(units) >= max_units:
             break
     if all(unit.common for unit in units.values()):
@@ -141,9 +141,9 @@ def _stop_words_for(text: str) -> frozenset[str]:
     """Return the stop words of the language a query is written in."""
     words = frozenset(_PARTS.findall(fold(text)))
     language = detect_language(words, english=True)
-    known = (language.common,) if language is not None else ()
+    language_words = (language.common,) if language is not None else ()
     # English first: on a tie it wins, and then a language whose times are known.
-    lists = (*(() if known else (STOP_WORDS,)), *known, *_stop_words_alone())
+    lists = (*(() if language_words else (STOP_WORDS,)), *language_words, *_stop_words_alone())
     best = max(lists, key=lambda common: len(words & common))
     votes = len(words & best)
     is_foreign = votes >= _MIN_FOREIGN_WORDS and 3 * votes >= len(words)
@@ -175,8 +175,8 @@ def _is_plain_word(word: str) -> bool:
 def _strip_accents(text: str) -> str:
     """Resolve compatibility forms and strip accents; keep case."""
     text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text.translate(_SPACED_NUMERALS)))
-    marks_apart = unicodedata.normalize("NFD", text.translate(_PLAIN_LETTERS))
-    return unicodedata.normalize("NFC", _COMBINING_MARKS.sub("", marks_apart))
+    decomposed = unicodedata.normalize("NFD", text.translate(_PLAIN_LETTERS))
+    return unicodedata.normalize("NFC", _COMBINING_MARKS.sub("", decomposed))
 
 
 def _pieces(word: str) -> list[_Piece]:
@@ -193,11 +193,11 @@ def _pieces(word: str) -> list[_Piece]:
 
 def _letter_runs(run: str) -> list[str]:
     """Split a run into letters without vowel signs; punctuation ends a stretch."""
-    kept = (
+    letters = (
         char if char.isalnum() else "" if unicodedata.category(char)[0] == "M" else " "
         for char in run
     )
-    return "".join(kept).split()
+    return "".join(letters).split()
 
 
 def _bigrams(letters: str) -> list[str]:
@@ -207,11 +207,11 @@ def _bigrams(letters: str) -> list[str]:
 def _split_word(word: str) -> list[str]:
     """Split ``HTTPServer2`` into http, server, 2. Mixed codes like ``log4j`` stay whole."""
     parts = [word] if _PLURAL_CAPITALS.fullmatch(word) else _CASE_CHANGE.split(word)
-    split: list[str] = []
+    parts_of_word: list[str] = []
     for part in parts:
         pieces = _DIGIT_CHANGE.split(part)
-        split += pieces if len(pieces) == 2 else [part]
-    return [piece.casefold() for piece in split]
+        parts_of_word += pieces if len(pieces) == 2 else [part]
+    return [piece.casefold() for piece in parts_of_word]
 
 
 def _strip_contraction(chunk: str) -> str:
@@ -278,7 +278,7 @@ def _to_unit(piece: _Piece, stop_words: frozenset[str]) -> QueryUnit:
     words, joined = _name_parts(name), _joined_form(name)
     common = all(word in stop_words for word in words)
     if common and joined and stop_words is STOP_WORDS:
-        # "to-do": the parts say nothing, the name does; but "qu'est-ce" is none.
+        # "to-do" is a name of stop words; "qu'est-ce" is none.
         return QueryUnit(name, (joined,))
     return QueryUnit(name, words, joined, common)
 
@@ -325,8 +325,8 @@ def _forms_of_name(name: str) -> Iterator[str]:
             yield joined
 
 
-MIN_PART_LENGTH = 4  # letters; shorter parts ("are" in "middleware") say nothing
-PART_SIMILARITY = 0.6  # a part is worth less than the worst slip of a whole word
+MIN_PART_LENGTH = 4  # letters; shorter parts ("are" in "middleware") are chance
+PART_SIMILARITY = 0.6  # less than the worst misspelling of a whole word
 
 
 def max_edits(word: str) -> int:
@@ -347,35 +347,39 @@ def edit_distance(one: str, other: str, max_distance: int) -> int | None:
     """
     if abs(len(one) - len(other)) > max_distance:
         return None
-    places = _letter_positions(one)
+    positions = _letter_positions(one)
     column, last = (1 << len(one)) - 1, (1 << len(one)) >> 1
-    made = len(one)
-    # In which rows the table rises or falls from the row above, and where it stays as it
-    # was on the diagonal.
-    rises, falls, stays, before = column, 0, 0, 0
+    distance = len(one)
+    # Bit vectors of the rows where the table increases, decreases, or equals the diagonal.
+    increasing, decreasing, equal, before = column, 0, 0, 0
     for letter in other:
-        here = places.get(letter, 0)
-        swapped = ((~stays & here) << 1) & before
-        stays = (((here & rises) + rises) ^ rises) | here | falls | swapped
+        matching = positions.get(letter, 0)
+        swapped = ((~equal & matching) << 1) & before
+        equal = (
+            (((matching & increasing) + increasing) ^ increasing) | matching | decreasing | swapped
+        )
         # The same from the column to the left.
-        up, down = falls | (column & ~(stays | rises)), stays & rises
-        made += bool(up & last) - bool(down & last)
-        up = (up << 1) | 1
-        rises = ((down << 1) | ~(stays | up)) & column
-        falls = up & stays & column
-        before = here
+        row_increase, row_decrease = (
+            decreasing | (column & ~(equal | increasing)),
+            equal & increasing,
+        )
+        distance += bool(row_increase & last) - bool(row_decrease & last)
+        row_increase = (row_increase << 1) | 1
+        increasing = ((row_decrease << 1) | ~(equal | row_increase)) & column
+        decreasing = row_increase & equal & column
+        before = matching
     if not one:
-        made = len(other)
-    return made if made <= max_distance else None
+        distance = len(other)
+    return distance if distance <= max_distance else None
 
 
 @lru_cache(maxsize=64)
 def _letter_positions(word: str) -> dict[str, int]:
     """Return for each letter the positions where it occurs, as bits."""
-    places: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for at, letter in enumerate(word):
-        places[letter] = places.get(letter, 0) | 1 << at
-    return places
+        positions[letter] = positions.get(letter, 0) | 1 << at
+    return positions
 
 
 def spelling_similarity(word: str, other: str) -> float:
@@ -385,10 +389,10 @@ def spelling_similarity(word: str, other: str) -> float:
     """
     if word == other:
         return 1.0
-    most = max_edits(word)
-    made = edit_distance(word, other, most) if most else None
-    if made is not None and (len(word) > 3 or sorted(word) == sorted(other)):
-        return 1.0 - made / max(len(word), len(other))
+    edits = max_edits(word)
+    distance = edit_distance(word, other, edits) if edits else None
+    if distance is not None and (len(word) > 3 or sorted(word) == sorted(other)):
+        return 1.0 - distance / max(len(word), len(other))
     short, long = sorted((word, other), key=len)
     if len(short) >= MIN_PART_LENGTH and short in long:
         return PART_SIMILARITY * len(short) / len(long)
@@ -435,8 +439,8 @@ def best_substring_match(piece: str, text: str) -> tuple[float, str] | None:
         if end - start == len(piece):
             return 1.0, piece
         if len(piece) >= MIN_PART_LENGTH:
-            worth = PART_SIMILARITY * len(piece) / (end - start)
-            if best is None or worth > best[0]:
-                best = worth, text[start:end]
+            similarity = PART_SIMILARITY * len(piece) / (end - start)
+            if best is None or similarity > best[0]:
+                best = similarity, text[start:end]
         at = text.find(piece, end)
     return best

@@ -49,7 +49,7 @@ class DocumentScore(NamedTuple):
 class WeightedQuery:
     """A query weighted by the rarity of its terms, ready to score memories."""
 
-    wanted: tuple[QueryTerm, ...]
+    terms: tuple[QueryTerm, ...]
     names: tuple[QueryTerm, ...]
     weights: Mapping[str, float]
     average_length: float
@@ -65,7 +65,7 @@ class WeightedQuery:
     @property
     def ceiling(self) -> float:
         """The highest score any memory could reach."""
-        words = {term for unit in self.wanted for term in unit.terms}
+        words = {term for unit in self.terms for term in unit.terms}
         return (self.k1 + 1.0) * math.fsum(self.weights[term] for term in words) + math.fsum(
             map(self._name_bonus, self.names)
         )
@@ -95,46 +95,46 @@ class WeightedQuery:
     def why(self, scored: DocumentScore) -> str:
         """Describe which words of the query a memory holds, as they were written."""
         counts = scored.frequencies
-        held: dict[str, None] = {}
-        for unit in self.wanted:
+        matched: dict[str, None] = {}
+        for unit in self.terms:
             if len(unit.terms) == 1 or unit in scored.names:
                 if unit in scored.names or counts.get(unit.terms[0]):
-                    held[unit.shown] = None
+                    matched[unit.shown] = None
             else:
                 parts = zip(unit.words, unit.terms, strict=True)
-                held.update((word, None) for word, term in parts if counts.get(term))
-        return f"matches {', '.join(held)}" if held else ""
+                matched.update((word, None) for word, term in parts if counts.get(term))
+        return f"matches {', '.join(matched)}" if matched else ""
 
     def _matched_names(
         self, counts: dict[str, float], text: Sequence[str], about: Sequence[str]
     ) -> tuple[QueryTerm, ...]:
         """Return the names written in full; a name in one word counts as its parts."""
-        held = tuple(unit for unit in self.names if _holds_name(unit, counts, text, about))
-        for unit in held:
+        matched = tuple(unit for unit in self.names if _holds_name(unit, counts, text, about))
+        for unit in matched:
             for term in unit.terms:
                 counts[term] = max(counts.get(term, 0.0), counts.get(unit.joined, 0.0))
-        return held
+        return matched
 
     def _name_bonus(self, unit: QueryTerm) -> float:
         return sum(self.weights[term] for term in unit.terms)
 
 
 def weight_query(
-    wanted: Sequence[QueryTerm], statistics: WordStatistics, search: TextSearch
+    terms: Sequence[QueryTerm], statistics: WordStatistics, search: TextSearch
 ) -> WeightedQuery:
     """Build a weighted query from its terms and their document frequencies."""
     weights = {
         term: bm25_idf(statistics.documents, statistics.frequencies.get(term, 0))
-        for unit in wanted
+        for unit in terms
         for term in unit.terms
     }
-    for unit in wanted:
+    for unit in terms:
         if unit.joined:
-            # Counted, but worth nothing by itself: it stands for the parts.
+            # Counted, but without a weight of its own: it represents the parts.
             weights.setdefault(unit.joined, 0.0)
     return WeightedQuery(
-        wanted=tuple(wanted),
-        names=tuple(unit for unit in wanted if unit.is_name),
+        terms=tuple(terms),
+        names=tuple(unit for unit in terms if unit.is_name),
         weights=weights,
         average_length=statistics.average_length,
         k1=search.k1,

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 SIGNATURE_BITS = 256
 SIGNATURE_BYTES = SIGNATURE_BITS // 8
-STEP_WORDS = 6  # words; two steps are a stretch
-MAX_WORDS_WITHOUT_WINDOWS = 24  # words; a text that is longer has stretches
+STEP_WORDS = 6  # words; two steps are a window
+MAX_WORDS_WITHOUT_WINDOWS = 24  # words; longer texts have windows
 MAX_WINDOWS = 64
 CHANCE_THRESHOLD_SIGMA = 4.5  # standard deviations; agreement below this may be chance
-# What the signs of a sum keep of its direction.
+# Share of a sum's direction that its signs keep.
 SIGN_QUANTISATION_FACTOR = float(np.sqrt(2.0 / np.pi))
 
 
@@ -57,29 +57,29 @@ def sign_texts(texts: Sequence[Sequence[str]]) -> list[TextSignatures]:
     """
     if not texts:
         return []
-    added, starts = _step_sums(texts)
-    signed = np.packbits(_text_sums(added, starts) > 0, axis=1)
-    made = []
-    place = 0
+    sums, starts = _step_sums(texts)
+    signed = np.packbits(_text_sums(sums, starts) > 0, axis=1)
+    signatures = []
+    row = 0
     for words, start in zip(texts, starts, strict=True):
-        rows = signed[place : place + bool(words)]
-        place += bool(words)
+        rows = signed[row : row + bool(words)]
+        row += bool(words)
         steps = len(_split_steps(words))
         if len(words) <= MAX_WORDS_WITHOUT_WINDOWS:
-            made.append(TextSignatures(rows, (len(words),) if words else ()))
+            signatures.append(TextSignatures(rows, (len(words),) if words else ()))
             continue
-        stretches = min(steps - 1, MAX_WINDOWS)
-        pairs = added[start : start + stretches] + added[start + 1 : start + stretches + 1]
-        lengths = [min(2 * STEP_WORDS, len(words) - STEP_WORDS * at) for at in range(stretches)]
+        windows = min(steps - 1, MAX_WINDOWS)
+        pairs = sums[start : start + windows] + sums[start + 1 : start + windows + 1]
+        lengths = [min(2 * STEP_WORDS, len(words) - STEP_WORDS * at) for at in range(windows)]
         rows = np.concatenate([rows, np.packbits(pairs > 0, axis=1)])
-        made.append(TextSignatures(rows, (len(words), *lengths)))
-    return made
+        signatures.append(TextSignatures(rows, (len(words), *lengths)))
+    return signatures
 
 
 def query_sums(words: Sequence[str]) -> SumVector:
     """Return the summed hyperplane numbers of a query's words; there must be one."""
-    added: SumVector = _text_sums(*_step_sums([words]))[0]
-    return added
+    sums: SumVector = _text_sums(*_step_sums([words]))[0]
+    return sums
 
 
 def _split_steps(words: Sequence[str]) -> list[Sequence[str]]:
@@ -88,29 +88,29 @@ def _split_steps(words: Sequence[str]) -> list[Sequence[str]]:
 
 def _step_sums(texts: Sequence[Sequence[str]]) -> tuple[StepSums, list[int]]:
     """Sum the words of each step of each text; return where each text's steps begin."""
-    known: dict[str, int] = {}
-    places: list[list[int]] = []
+    numbers_by_word: dict[str, int] = {}
+    word_rows: list[list[int]] = []
     starts: list[int] = []
     for words in texts:
-        starts.append(len(places))
+        starts.append(len(word_rows))
         for step in _split_steps(words):
-            own = [known.setdefault(word, len(known)) for word in step]
-            places.append(own + [-1] * (STEP_WORDS - len(own)))
-    numbers = _word_numbers(list(known))
-    index = np.array(places, dtype=np.int64).reshape(-1, STEP_WORDS)
-    added = np.zeros((len(places), SIGNATURE_BITS), np.int16)
+            own = [numbers_by_word.setdefault(word, len(numbers_by_word)) for word in step]
+            word_rows.append(own + [-1] * (STEP_WORDS - len(own)))
+    numbers = _word_numbers(list(numbers_by_word))
+    index = np.array(word_rows, dtype=np.int64).reshape(-1, STEP_WORDS)
+    sums = np.zeros((len(word_rows), SIGNATURE_BITS), np.int16)
     for column in index.T:
-        added += np.take(numbers, column, axis=0)
-    return added, starts
+        sums += np.take(numbers, column, axis=0)
+    return sums, starts
 
 
-def _text_sums(added: StepSums, starts: Sequence[int]) -> SumVector:
+def _text_sums(sums: StepSums, starts: Sequence[int]) -> SumVector:
     """Sum the steps of each text that has any."""
-    ends = [*starts[1:], len(added)]
+    ends = [*starts[1:], len(sums)]
     filled = [start for start, end in zip(starts, ends, strict=True) if end > start]
     if not filled:
         return np.empty((0, SIGNATURE_BITS), np.int32)
-    wholes: SumVector = np.add.reduceat(added, filled, axis=0, dtype=np.int32)
+    wholes: SumVector = np.add.reduceat(sums, filled, axis=0, dtype=np.int32)
     return wholes
 
 
@@ -147,7 +147,7 @@ def signature_similarity(
     ``agreement`` is the cosine of the query's sums with each row of signs.
     """
     cosines = np.clip(agreement / SIGN_QUANTISATION_FACTOR, -1.0, 1.0)
-    reach = np.sqrt(np.maximum(counts / query_words, 1.0))
-    telling = agreement * np.sqrt(SIGNATURE_BITS) >= CHANCE_THRESHOLD_SIGMA
-    raised = np.where(telling, np.minimum(cosines * reach, 1.0), cosines)
-    return 1.0 - np.arccos(raised) / np.pi
+    scale = np.sqrt(np.maximum(counts / query_words, 1.0))
+    significant = agreement * np.sqrt(SIGNATURE_BITS) >= CHANCE_THRESHOLD_SIGMA
+    scaled = np.where(significant, np.minimum(cosines * scale, 1.0), cosines)
+    return 1.0 - np.arccos(scaled) / np.pi

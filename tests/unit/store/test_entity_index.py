@@ -161,7 +161,7 @@ def test_a_damaged_vector_is_found_and_made_anew(store: SqliteStore) -> None:
     """The repair drops it; the next reindex makes it."""
     came = mention("Ana")._replace(embedding=embedding(5))
     store.items.put([record("a", mentions=(came,), embedding=embedding(1))], actor="x", now=NOW)
-    with store._connections.writing() as db:
+    with store._connections.write_transaction() as db:
         db.execute("UPDATE entity_vector SET data = x'00ff00'")
 
     assert store.graph.near_entities(embedding(5).vector, MODEL, 5) == []

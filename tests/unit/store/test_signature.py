@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from bethink.store.signature import MAX_WORDS_WITHOUT_WINDOWS, SIGNATURE_BYTES, sign_texts
 from bethink.store.sqlite import SqliteStore
+from bethink.store.sqlite.search.abmind_queries import content_terms
 from bethink.store.sqlite.search.lexical import tokenizer
-from bethink.store.sqlite.search.staged import content_terms
 from corpus import NOTES, TALK
 from records import NOW, at, record, scope
 
@@ -241,7 +241,7 @@ def test_older_rows_get_theirs_and_a_search_says_so(path: Path) -> None:
     store.close()
 
     assert len(before.matches) == 2
-    assert "3 memories have none yet: bethink reindex" in before.note
+    assert "3 memories have no signature yet: bethink reindex" in before.note
     assert made == [2, 1, 0]
     assert len(after.matches) == 5
     assert "have none" not in after.note
@@ -263,7 +263,7 @@ def test_the_doctor_sees_and_mends(path: Path) -> None:
 
     assert not told.ok
     assert "1 revisions have no signature" in told.detail
-    assert "1 signatures do not fit" in told.detail
+    assert "1 signatures do not match" in told.detail
     assert "1 signatures belong to no revision" in told.detail
     assert mended.repaired
     assert rows_of(path) == good

@@ -170,7 +170,7 @@ def test_an_erase_that_was_cut_off_is_finished(path: Path) -> None:
     """A crash between the transaction and the cleaning is made good at the next opening."""
     store = SqliteStore.open(path, space="test")
     store.items.put([canary("c", "xq7"), record("b")], actor="x", now=NOW)
-    with store._connections.writing() as db:
+    with store._connections.write_transaction() as db:
         erase.erase_items(db, VectorIndex(), ["c"], actor="x", now=0)
     store.close()
 
@@ -200,7 +200,7 @@ def test_what_was_made_from_it_is_named(path: Path) -> None:
     receipt = store.items.erase(["a"], actor="x", now=NOW)
 
     assert receipt.removed["parent pointers"] == 2
-    assert receipt.out_of_reach == ("memory child was made from it and stays",)
+    assert receipt.out_of_reach == ("memory child was derived from it and is kept",)
     assert all(finding.ok for finding in store.admin.check())
     store.close()
 
@@ -209,7 +209,7 @@ def test_a_thread_goes_with_its_last_member(path: Path) -> None:
     """One that has others stays, and the receipt says that its headline does."""
     store = SqliteStore.open(path, space="test")
     store.items.put([record("a"), record("b")], actor="x", now=NOW)
-    with store._connections.writing() as db:
+    with store._connections.write_transaction() as db:
         for name in ("alone", "shared"):
             db.execute(
                 "INSERT INTO thread VALUES (?, 'topic', NULL, 'headline', 'open', '', 0, 0)",

@@ -51,7 +51,7 @@ def store() -> Iterator[SqliteStore]:
     store.graph.add_links([Link(Node("entity", "person:ana"), Node("file", "src/x.py"), "wrote")])
     store.activity.note_use(["a"], NOW, fading=UsageDecay(1, 0.1, 60.0, {"a": 0.2}))
     store.items.erase(["c"], actor="x", now=NOW)
-    with store._connections.writing() as db:
+    with store._connections.write_transaction() as db:
         db.execute(
             "INSERT INTO thread VALUES ('t', 'topic', NULL, 'tea', 'active', 'stable', 5, 6)"
         )

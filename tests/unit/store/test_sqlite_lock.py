@@ -63,7 +63,7 @@ def test_patience_ends(locks: tuple[WriteLock, WriteLock]) -> None:
     thread = in_thread(hold)
     held.wait()
     start = time.monotonic()
-    with pytest.raises(StoreBusy, match="others"), hold_lock(second, "x", timeout_s=0.1):
+    with pytest.raises(StoreBusy, match="another writer"), hold_lock(second, "x", timeout_s=0.1):
         pass
     waited = time.monotonic() - start
     release.set()
@@ -114,12 +114,12 @@ def test_a_lock_that_comes_at_the_last_moment_is_not_lost(tmp_path: Path) -> Non
     path = tmp_path / "x.lock"
     late = _Wait(open_private(path))
     late.wait_in_queue()
-    assert late.give_up()
+    assert late.abandon()
     assert not FileLock(path).acquire(0)
     os.close(late._handle)
 
     early = _Wait(open_private(path))
-    assert not early.give_up()
+    assert not early.abandon()
     early.wait_in_queue()
     lock = FileLock(path)
     assert lock.acquire(0)
@@ -137,4 +137,4 @@ def test_what_cannot_be_locked_is_an_error_of_ours(tmp_path: Path) -> None:
     wait.wait_in_queue()
 
     with pytest.raises(OSError):
-        wait.finish(1)
+        wait.wait(1)

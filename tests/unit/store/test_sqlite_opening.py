@@ -191,7 +191,7 @@ def test_a_file_that_is_no_database_is_refused_and_untouched(tmp_path: Path, nam
     with pytest.raises(StoreDamaged) as caught:
         open_store(path)
 
-    assert "left as it is" in caught.value.remedy
+    assert "not changed" in caught.value.remedy
     assert fingerprint(tmp_path) == before
 
 
@@ -367,7 +367,7 @@ def test_closing_waits_for_nobody(tmp_path: Path) -> None:
     path = tmp_path / "space.db"
     store, other = open_store(path), open_store(path)
     put(store, "a")
-    with other._connections.writing():
+    with other._connections.write_transaction():
         store.close()
         assert (tmp_path / "space.db-wal").stat().st_size > 0
     assert other.admin.count() == 1

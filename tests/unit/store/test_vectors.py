@@ -295,7 +295,7 @@ def test_an_index_narrows_a_search_and_changes_nothing_else(
     """However many it names, and whatever else is asked of them."""
     db, index, made = large
     among = Condition("i.rid <= ?", (last,))
-    narrowed = within(f"i.rid <= ? AND {further}", last)._replace(among=among)
+    narrowed = within(f"i.rid <= ? AND {further}", last)._replace(index_condition=among)
     inside = all_within(db, narrowed)
     right = wanted = 0
     for query in made[5_000:]:
@@ -410,12 +410,12 @@ def test_a_change_of_models_can_be_made_step_by_step(
     fill(db, index, vectors(9, 8), model="old/1")
     add(db, ["never embedded"])
     made = vectors(10, 12, seed=2)
-    assert index.unembedded(db, MODEL, 100) == list(range(1, 11))
+    assert index.unembedded_rows(db, MODEL, 100) == list(range(1, 11))
 
     for batch in (range(1, 5), range(5, 11)):
         index.add(db, MODEL, [(rid, Embedding(made[rid - 1])) for rid in batch])
         assert index.verify(db) == []
-        assert index.unembedded(db, MODEL, 100) == list(range(batch[-1] + 1, 11))
+        assert index.unembedded_rows(db, MODEL, 100) == list(range(batch[-1] + 1, 11))
     index.drop_other_models(db, MODEL)
 
     assert db.execute("SELECT group_concat(name) FROM model").get == MODEL
@@ -427,8 +427,8 @@ def test_only_live_items_wait_for_a_vector(db: apsw.Connection, index: VectorInd
     add(db, ["one", "two", "three"])
     db.execute("UPDATE item SET live_to = 1 WHERE rid = 2")
 
-    assert index.unembedded(db, MODEL, 100) == [1, 3]
-    assert index.unembedded(db, MODEL, 1) == [1]
+    assert index.unembedded_rows(db, MODEL, 100) == [1, 3]
+    assert index.unembedded_rows(db, MODEL, 1) == [1]
 
 
 # Reading while others write
@@ -498,7 +498,7 @@ def test_many_threads_get_one_answer(tmp_path: Path, index: VectorIndex) -> None
 
 @given(
     st.lists(
-        st.tuples(st.booleans(), st.rows_by_category(st.integers(0, 59), min_size=1)),
+        st.tuples(st.booleans(), st.sets(st.integers(0, 59), min_size=1)),
         min_size=1,
         max_size=12,
     ),

@@ -149,7 +149,7 @@ def test_wrong_counts_alone_are_noticed(filled: apsw.Connection) -> None:
     """A term counted twice changes every score."""
     filled.execute("UPDATE term SET df = df + 1 WHERE t IN ('auth', 'token')")
 
-    assert words.verify_word_index(filled) == ["2 words are counted wrongly"]
+    assert words.verify_word_index(filled) == ["2 words have a wrong count"]
 
 
 def test_the_length_is_the_number_of_index_words(db: apsw.Connection) -> None:
@@ -267,7 +267,7 @@ def test_the_score_is_bm25_by_our_own_formula(filled: apsw.Connection) -> None:
     """Recomputed from the rows alone."""
     query = TextSearch("parser of the config in Redis", 10, about_weight=0.7, k1=0.9, b=0.4)
     reading = parse_query(filled, query.text)
-    question = weight_query(reading.wanted, words.word_statistics(filled, reading.spelling), query)
+    question = weight_query(reading.terms, words.word_statistics(filled, reading.spelling), query)
     tokens = tokenizer(filled)
     expected = {}
     for row in index_rows(filled):
@@ -340,7 +340,7 @@ def zipf() -> apsw.Connection:
 def brute_force(db: apsw.Connection, search: TextSearch, predicate: Predicate) -> list[str]:
     """The best by judging every row in scope."""
     reading = parse_query(db, search.text)
-    question = weight_query(reading.wanted, words.word_statistics(db, reading.spelling), search)
+    question = weight_query(reading.terms, words.word_statistics(db, reading.spelling), search)
     tokens = tokenizer(db)
     judged = []
     for identity, text, length in db.execute(

@@ -23,7 +23,7 @@ from bethink.model import (
 )
 from bethink.ports import ForgottenFiles, Momentum, Usage, UsageDecay
 from bethink.store.sqlite import erase
-from bethink.store.sqlite.db import history as journal
+from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.connection import Connections, select
 from bethink.store.sqlite.db.sql_functions import DAY_MS, from_ms, from_ms_or_none, to_ms
 from bethink.store.sqlite.revisions import to_json_ids
@@ -108,16 +108,16 @@ def put_thread(db: apsw.Connection, thread: Thread, *, actor: str, now: int) -> 
 
     Raises NotFound where a member or an event points at an unknown memory.
     """
-    told = {event.item for event in thread.events if event.item is not None}
-    asked = sorted(told | {member.item for member in thread.members})
-    unknown = [row[0] for row in select(db, _SELECT_UNKNOWN, (as_table(tuple(asked)),))]
+    event_items = {event.item for event in thread.events if event.item is not None}
+    ids = sorted(event_items | {member.item for member in thread.members})
+    unknown = [row[0] for row in select(db, _SELECT_UNKNOWN, (as_table(tuple(ids)),))]
     if unknown:
         raise NotFound(f"there is no memory {', '.join(unknown)}; the thread was not stored")
     added: dict[str, int] = dict(select(db, _SELECT_ADDED, (thread.id,)))
-    made = now if thread.created_at is None else to_ms(thread.created_at)
-    changed = now if thread.updated_at is None else to_ms(thread.updated_at)
+    created_at = now if thread.created_at is None else to_ms(thread.created_at)
+    updated_at = now if thread.updated_at is None else to_ms(thread.updated_at)
     head = (thread.id, thread.headline, thread.kind, thread.anchor)
-    db.execute(_PUT_THREAD, (*head, thread.lifecycle, thread.state, made, changed))
+    db.execute(_PUT_THREAD, (*head, thread.lifecycle, thread.state, created_at, updated_at))
     db.execute("DELETE FROM thread_member WHERE thread = ?", (thread.id,))
     db.execute("DELETE FROM thread_event WHERE thread = ?", (thread.id,))
     db.executemany(
@@ -134,7 +134,7 @@ def put_thread(db: apsw.Connection, thread: Thread, *, actor: str, now: int) -> 
             for one in thread.events
         ),
     )
-    journal.write(db, [journal.Line("thread", None, thread.id)], actor=actor, at=now)
+    history.write_journal(db, [history.JournalLine("thread", None, thread.id)], actor=actor, at=now)
 
 
 def drop_thread(db: apsw.Connection, thread_id: str, *, actor: str, now: int) -> None:
@@ -142,7 +142,9 @@ def drop_thread(db: apsw.Connection, thread_id: str, *, actor: str, now: int) ->
     for sql in _DROP_THREAD:
         db.execute(sql, (thread_id,))
     if db.changes():
-        journal.write(db, [journal.Line("thread dropped", None, thread_id)], actor=actor, at=now)
+        history.write_journal(
+            db, [history.JournalLine("thread dropped", None, thread_id)], actor=actor, at=now
+        )
 
 
 def _added_at(member: Member, otherwise: int) -> int:
@@ -173,14 +175,14 @@ def _load_threads(db: apsw.Connection, rows: Iterable[Sequence[Any]]) -> list[Th
     heads = list(rows)
     if not heads:
         return []
-    asked = (as_table(tuple(row[0] for row in heads)),)
+    ids = (as_table(tuple(row[0] for row in heads)),)
     members: dict[str, list[Member]] = {}
-    for of, item, role, weight, added in select(db, _SELECT_MEMBERS, asked):
-        members.setdefault(of, []).append(Member(item, role, weight, from_ms(added)))
+    for thread_id, item, role, weight, added in select(db, _SELECT_MEMBERS, ids):
+        members.setdefault(thread_id, []).append(Member(item, role, weight, from_ms(added)))
     events: dict[str, list[ThreadEvent]] = {}
-    for of, seq, kind, at, item, meaningful in select(db, _SELECT_EVENTS, asked):
+    for thread_id, seq, kind, at, item, meaningful in select(db, _SELECT_EVENTS, ids):
         event = ThreadEvent(seq, kind, from_ms(at), item, bool(meaningful))
-        events.setdefault(of, []).append(event)
+        events.setdefault(thread_id, []).append(event)
     return [
         Thread(
             id=key,
@@ -251,8 +253,8 @@ def add_edits(db: apsw.Connection, edits: Sequence[FileEdit]) -> int:
     """Add file edits; return how many were new."""
     new = 0
     for edit in edits:
-        told = (edit.intent, edit.session or "", edit.turn or "", edit.item)
-        db.execute(_INSERT_EDIT, (edit.path, edit.operation, to_ms(edit.at), *told))
+        details = (edit.intent, edit.session or "", edit.turn or "", edit.item)
+        db.execute(_INSERT_EDIT, (edit.path, edit.operation, to_ms(edit.at), *details))
         new += db.changes()
     return new
 
@@ -292,8 +294,8 @@ def _first_column(db: apsw.Connection, sql: str, query: PathQuery) -> tuple[str,
 
 def count_matching(db: apsw.Connection, part: str) -> ForgottenFiles:
     """Count edits and snapshots of the files whose path contains this text."""
-    looks = [row[0] for row in select(db, _SNAPSHOT_PATHS, (part,))]
-    return ForgottenFiles(select(db, _COUNT_EDITS, (part,))[0][0], len(looks), tuple(looks))
+    paths = [row[0] for row in select(db, _SNAPSHOT_PATHS, (part,))]
+    return ForgottenFiles(select(db, _COUNT_EDITS, (part,))[0][0], len(paths), tuple(paths))
 
 
 def delete_matching(db: apsw.Connection, part: str) -> ForgottenFiles:
@@ -307,8 +309,8 @@ def delete_matching(db: apsw.Connection, part: str) -> ForgottenFiles:
 def read_snapshot(db: apsw.Connection, path: str) -> FileSnapshot | None:
     """Return the snapshot of the file's last read, if there is one."""
     for path_, digest, mtime, size, chunks, read_at, reads in select(db, _SELECT_SNAPSHOT, (path,)):
-        marks = tuple(ChunkDigest(*mark) for mark in json.loads(chunks))
-        return FileSnapshot(path_, digest, mtime, size, marks, from_ms(read_at), reads)
+        digests = tuple(ChunkDigest(*mark) for mark in json.loads(chunks))
+        return FileSnapshot(path_, digest, mtime, size, digests, from_ms(read_at), reads)
     return None
 
 
@@ -328,7 +330,7 @@ class SqliteActivity:
     def note_use(
         self, ids: Sequence[str], now: datetime, *, fading: UsageDecay | None = None
     ) -> None:
-        with self._connections.writing() as db:
+        with self._connections.write_transaction() as db:
             record_use(db, ids, to_ms(now), fading)
 
     def usage(self, ids: Sequence[str], now: datetime) -> dict[str, Usage]:
@@ -340,15 +342,15 @@ class SqliteActivity:
             return read_momenta(db, entities, now)
 
     def set_momenta(self, values: Mapping[str, float], now: datetime) -> None:
-        with self._connections.writing() as db:
+        with self._connections.write_transaction() as db:
             write_momenta(db, values, now)
 
     def put_thread(self, thread: Thread, *, actor: str, now: datetime) -> None:
-        with self._connections.writing() as db:
+        with self._connections.write_transaction() as db:
             put_thread(db, thread, actor=actor, now=to_ms(now))
 
     def drop_thread(self, thread_id: str, *, actor: str, now: datetime) -> None:
-        with self._connections.writing() as db:
+        with self._connections.write_transaction() as db:
             drop_thread(db, thread_id, actor=actor, now=to_ms(now))
 
     def thread(self, thread_id: str) -> Thread | None:
@@ -364,10 +366,10 @@ class SqliteActivity:
             return threads_of(db, ids)
 
     def note_edits(self, edits: Sequence[FileEdit], *, actor: str, now: datetime) -> int:
-        with self._connections.writing() as db:
+        with self._connections.write_transaction() as db:
             new = add_edits(db, edits)
-            line = journal.Line("file edits noted", None, f"{new} of {len(edits)} new")
-            journal.write(db, [line], actor=actor, at=to_ms(now))
+            line = history.JournalLine("file edits noted", None, f"{new} of {len(edits)} new")
+            history.write_journal(db, [line], actor=actor, at=to_ms(now))
             return new
 
     def file_history(
@@ -380,9 +382,9 @@ class SqliteActivity:
         with self._connections.read_transaction() as db:
             return read_snapshot(db, path)
 
-    def keep_file_snapshot(self, look: FileSnapshot) -> None:
-        with self._connections.writing() as db:
-            write_snapshot(db, look)
+    def keep_file_snapshot(self, snapshot: FileSnapshot) -> None:
+        with self._connections.write_transaction() as db:
+            write_snapshot(db, snapshot)
 
     def forget_files(
         self, part: str, *, actor: str, now: datetime, preview: bool = False
@@ -390,13 +392,13 @@ class SqliteActivity:
         if preview:
             with self._connections.read_transaction() as db:
                 return count_matching(db, part)
-        with self._connections.writing() as db:
-            gone = delete_matching(db, part)
-            if not gone.edits and not gone.snapshots:
-                return gone
+        with self._connections.write_transaction() as db:
+            deleted = delete_matching(db, part)
+            if not deleted.edits and not deleted.snapshots:
+                return deleted
             erase.mark_scrub_pending(db)
             # The journal outlives an erase, and a path is content.
-            counts = f"{gone.edits} edits, {gone.snapshots} snapshots"
-            line = journal.Line("files forgotten", None, counts)
-            journal.write(db, [line], actor=actor, at=to_ms(now))
-        return gone._replace(out_of_reach=erase.scrub(self._connections))
+            counts = f"{deleted.edits} edits, {deleted.snapshots} snapshots"
+            line = history.JournalLine("files forgotten", None, counts)
+            history.write_journal(db, [line], actor=actor, at=to_ms(now))
+        return deleted._replace(out_of_reach=erase.scrub(self._connections))

@@ -11,17 +11,15 @@ import apsw
 
 from bethink.errors import StoreDamaged
 from bethink.ports import CheckResult, Event
-from bethink.store.sqlite import entities as entity_index
 from bethink.store.sqlite import erase, revisions
-from bethink.store.sqlite.db import history as journal
-from bethink.store.sqlite.db import history as standing
+from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.connection import Connections, generation
 from bethink.store.sqlite.db.lock import FILE_MODE, is_private
 from bethink.store.sqlite.db.opening import schema_version
 from bethink.store.sqlite.db.rows import SELECT_CONTENT, content_hash
 from bethink.store.sqlite.db.sql_functions import from_ms_or_none, to_ms
-from bethink.store.sqlite.search import staged as signatures
-from bethink.store.sqlite.search import word_index as words
+from bethink.store.sqlite.entities import drop_invalid_vectors, verify_entity_vectors
+from bethink.store.sqlite.search import abmind_queries, word_index
 from bethink.store.sqlite.search.vectors import VectorIndex
 
 _SIDE_FILES = ("", "-wal", "-shm", ".lock")
@@ -64,7 +62,7 @@ class _Check(NamedTuple):
 
     name: str
     ok_message: str
-    look: Callable[[apsw.Connection], Problem]
+    find_problem: Callable[[apsw.Connection], Problem]
     repair: Callable[[apsw.Connection], None] | None = None
     writes: bool = False
 
@@ -74,17 +72,17 @@ def run_checks(
 ) -> list[CheckResult]:
     """Run all checks; return one finding each, also for those that passed."""
     findings = []
-    for one in _checks(vectors):
-        alone = repair or one.writes
+    for check in _checks(vectors):
+        exclusive = repair or check.writes
         try:
             with (
-                connections.writing(commit=repair)
-                if alone
+                connections.write_transaction(commit=repair)
+                if exclusive
                 else connections.read_transaction() as db
             ):
-                findings.append(_run_check(db, one, repair=repair))
+                findings.append(_run_check(db, check, repair=repair))
         except StoreDamaged as error:
-            findings.append(CheckResult(one.name, False, error.message))
+            findings.append(CheckResult(check.name, False, error.message))
     findings.append(_check_erasures(connections, repair=repair))
     if connections.path is not None:
         findings.append(_check_modes(connections.path, repair=repair))
@@ -95,24 +93,24 @@ def _checks(vectors: VectorIndex) -> Iterator[_Check]:
     # Rebuildable data first: SQLite reports a broken index as a fault of the file.
     # The FTS5 integrity check needs a write transaction.
     good = "the word index matches the memories"
-    yield _Check("words", good, _check_words, words.rebuild_word_index, writes=True)
+    yield _Check("words", good, _check_words, word_index.rebuild_word_index, writes=True)
     good = "binary codes match the vectors"
     yield _Check("vectors", good, _vector_check(vectors), vectors.rebuild)
     good = "every text has a signature"
-    yield _Check("signatures", good, _check_signatures, signatures.rebuild_signatures)
+    yield _Check("signatures", good, _check_signatures, abmind_queries.rebuild_signatures)
     good = "right size, no orphans"
     yield _Check(
         "entity vectors",
         good,
-        entity_index.verify_entity_vectors,
-        entity_index.drop_invalid_vectors,
+        verify_entity_vectors,
+        drop_invalid_vectors,
     )
     yield _Check("file", "SQLite reports no errors", _check_file, _rebuild_indexes)
     yield _Check("references", "no dangling references", _check_references)
     yield _Check("content", "every revision matches its hash", _check_contents)
     yield _Check("revisions", "only the last revision of a memory is live", _check_revisions)
     good = "every memory's status matches its last recorded change"
-    yield _Check("status", good, standing.verify_status_history, standing.repair_status_history)
+    yield _Check("status", good, history.verify_status_history, history.repair_status_history)
     good = "every superseded memory has a successor"
     yield _Check("superseded", good, _check_superseded, _reactivate_unsuperseded)
     yield _Check("journal", "the chain is unbroken", _check_journal)
@@ -133,7 +131,7 @@ def _run_check(db: apsw.Connection, check: _Check, *, repair: bool) -> CheckResu
 
 def _find_problem(db: apsw.Connection, check: _Check) -> Problem:
     try:
-        return check.look(db)
+        return check.find_problem(db)
     except (apsw.CorruptError, apsw.NotADBError) as error:
         return f"cannot read it: {error}"
 
@@ -170,18 +168,18 @@ def _check_revisions(db: apsw.Connection) -> Problem:
 
 
 def _check_superseded(db: apsw.Connection) -> Problem:
-    alone = [row[0] for row in db.execute(_UNSUPERSEDED)]
-    return f"superseded without a successor: {_summarise(alone)}" if alone else ""
+    ids = [row[0] for row in db.execute(_UNSUPERSEDED)]
+    return f"superseded without a successor: {_summarise(ids)}" if ids else ""
 
 
 def _reactivate_unsuperseded(db: apsw.Connection) -> None:
-    alone = [row[0] for row in db.execute(_UNSUPERSEDED)]
+    ids = [row[0] for row in db.execute(_UNSUPERSEDED)]
     now = to_ms(datetime.now(UTC))
-    revisions.set_status(db, alone, "active", actor=_DOCTOR_ACTOR, now=now)
+    revisions.set_status(db, ids, "active", actor=_DOCTOR_ACTOR, now=now)
 
 
 def _check_words(db: apsw.Connection) -> Problem:
-    problems = words.verify_word_index(db)
+    problems = word_index.verify_word_index(db)
     missing, extra = db.execute(_COUNT_UNINDEXED).get, db.execute(_COUNT_ORPHANED_INDEX_ENTRIES).get
     if missing:
         problems.append(f"{missing} revisions are not in the index")
@@ -191,22 +189,22 @@ def _check_words(db: apsw.Connection) -> Problem:
 
 
 def _vector_check(vectors: VectorIndex) -> Callable[[apsw.Connection], Problem]:
-    def look(db: apsw.Connection) -> Problem:
+    def find_problem(db: apsw.Connection) -> Problem:
         problems = vectors.verify(db)
         stray = db.execute(_VECTORS_WITHOUT_ROW).get
         if stray:
             problems = [*problems, f"{stray} vectors belong to no revision"]
         return _summarise(problems)
 
-    return look
+    return find_problem
 
 
 def _check_signatures(db: apsw.Connection) -> Problem:
-    return _summarise(signatures.verify_signatures(db))
+    return _summarise(abmind_queries.verify_signatures(db))
 
 
 def _check_journal(db: apsw.Connection) -> Problem:
-    return journal.find_break(journal.read_chained(db), journal.head(db))
+    return history.find_chain_break(history.read_chained(db), history.journal_head(db))
 
 
 def _check_erasures(connections: Connections, *, repair: bool) -> CheckResult:
@@ -226,21 +224,21 @@ def _check_erasures(connections: Connections, *, repair: bool) -> CheckResult:
 
 def _check_modes(path: Path, *, repair: bool) -> CheckResult:
     files = [path.with_name(path.name + rest) for rest in _SIDE_FILES]
-    open_to_others = [file for file in files if file.exists() and not is_private(file)]
-    if not open_to_others:
+    exposed = [file for file in files if file.exists() and not is_private(file)]
+    if not exposed:
         return CheckResult("permissions", True, "only the owner can read the files")
-    problem = f"others can read {_summarise([file.name for file in open_to_others])}"
+    problem = f"others can read {_summarise([file.name for file in exposed])}"
     if not repair:
         return CheckResult("permissions", False, problem)
-    for file in open_to_others:
+    for file in exposed:
         file.chmod(FILE_MODE)
     return CheckResult("permissions", True, f"{problem}; permissions fixed", repaired=True)
 
 
-def _summarise(things: Sequence[str]) -> str:
-    shown = ", ".join(things[:_MAX_LISTED])
-    more = len(things) - _MAX_LISTED
-    return f"{shown} and {more} more" if more > 0 else shown
+def _summarise(entries: Sequence[str]) -> str:
+    listed = ", ".join(entries[:_MAX_LISTED])
+    more = len(entries) - _MAX_LISTED
+    return f"{listed} and {more} more" if more > 0 else listed
 
 
 _COUNTS = {
@@ -320,16 +318,16 @@ class SqliteAdmin:
 
     def events(self, *, after: int = 0, limit: int = 100) -> list[Event]:
         with self._connections.read_transaction() as db:
-            return journal.read(db, after, limit)
+            return history.read_journal(db, after, limit)
 
     def changes(self, *, item: str | None, actor: str | None, limit: int) -> list[Event]:
         with self._connections.read_transaction() as db:
-            return journal.read_newest(db, item, actor, limit)
+            return history.read_newest_events(db, item, actor, limit)
 
     def log(self, kind: str, *, item: str | None, actor: str, detail: str, now: datetime) -> None:
-        with self._connections.writing() as db:
-            line = journal.Line(kind, item, detail)
-            journal.write(db, [line], actor=actor, at=to_ms(now))
+        with self._connections.write_transaction() as db:
+            line = history.JournalLine(kind, item, detail)
+            history.write_journal(db, [line], actor=actor, at=to_ms(now))
 
     def count(self) -> int:
         with self._connections.read_transaction() as db:
@@ -357,7 +355,7 @@ class SqliteAdmin:
         # start-up time: a recall needs none of it
         from bethink.store.sqlite.transfer import load_records
 
-        with self._connections.writing() as db:
+        with self._connections.write_transaction() as db:
             return load_records(db, records, actor=actor, now=to_ms(now))
 
     def check(self, *, repair: bool = False) -> list[CheckResult]:

@@ -109,78 +109,91 @@ class EntityIndex:
         as_of_ms: int | None = None,
     ) -> list[ScoredEntity]:
         """Return the nearest by cosine, ties by id; as of a moment, of those known then."""
-        import numpy as np  # start-up time: only a profile that asks for it
+        import numpy as np  # start-up time: only some profiles need it
 
-        kept = self._load_vectors(db, model, len(vector))
+        table = self._load_vectors(db, model, len(vector))
         length = float(np.sqrt(np.einsum("i,i->", vector, vector)))
-        if not kept.ids or limit < 1 or length == 0.0:
+        if not table.ids or limit < 1 or length == 0.0:
             return []
-        # Not a matrix product, whose sums depend on where in the matrix a row stands.
-        cosines = np.einsum("ij,j->i", kept.rows, vector) / length
+        # Not a matrix product, whose sums depend on the position of a row.
+        cosines = np.einsum("ij,j->i", table.rows, vector) / length
         order = np.argsort(-cosines, kind="stable")
-        strangers = entities_created_after(db, as_of_ms)
-        known = (place for place in order.tolist() if kept.ids[place] not in strangers)
-        nearest = {kept.ids[place]: float(cosines[place]) for place in islice(known, limit)}
+        later = entities_created_after(db, as_of_ms)
+        known = (position for position in order.tolist() if table.ids[position] not in later)
+        nearest = {
+            table.ids[position]: float(cosines[position]) for position in islice(known, limit)
+        }
         found = read_entities(db, nearest, as_of_ms)
         return [ScoredEntity(found[key], near) for key, near in nearest.items() if key in found]
 
-    def named(
+    def search_names(
         self, db: apsw.Connection, words: Sequence[str], limit: int, as_of_ms: int | None = None
     ) -> list[ScoredEntity]:
         """Return those whose id or name holds most of the words; the more mentioned first."""
         names = self._load_names(db)
-        held: Counter[str] = Counter()
+        matches: Counter[str] = Counter()
         for word in dict.fromkeys(words):
-            held.update(_ids_with_word(names, word))
-        for stranger in entities_created_after(db, as_of_ms) & held.keys():
-            del held[stranger]
-        if not held or limit < 1:
+            matches.update(_ids_with_word(names, word))
+        for later in entities_created_after(db, as_of_ms) & matches.keys():
+            del matches[later]
+        if not matches or limit < 1:
             return []
         # All that tie with the last one that fits, since mentions decide among them.
-        least = sorted(held.values(), reverse=True)[:limit][-1]
-        found = read_entities(db, [key for key, count in held.items() if count >= least], as_of_ms)
-        ranked = sorted(found.values(), key=lambda one: (-held[one.id], -one.mentions, one.id))
-        return [ScoredEntity(entity, float(held[entity.id])) for entity in ranked[:limit]]
+        minimum = sorted(matches.values(), reverse=True)[:limit][-1]
+        found = read_entities(
+            db, [key for key, count in matches.items() if count >= minimum], as_of_ms
+        )
+        ranked = sorted(
+            found.values(),
+            key=lambda entity_of_name: (
+                -matches[entity_of_name.id],
+                -entity_of_name.mentions,
+                entity_of_name.id,
+            ),
+        )
+        return [ScoredEntity(entity, float(matches[entity.id])) for entity in ranked[:limit]]
 
     def _load_names(self, db: apsw.Connection) -> _NameTable:
-        version, kept = _entities_version(db), self._names
-        if kept is None or kept.version != version:
+        version, table = _entities_version(db), self._names
+        if table is None or table.version != version:
             rows = select(db, _SELECT_NAMES)
             texts = [f"{key} {name}".lower().replace("\n", " ") for key, name in rows]
             starts = tuple(accumulate((len(text) + 1 for text in texts), initial=0))[:-1]
-            kept = _NameTable(version, tuple(key for key, _ in rows), "\n".join(texts), starts)
+            table = _NameTable(version, tuple(key for key, _ in rows), "\n".join(texts), starts)
             if not _is_writing(db):
-                self._names = kept
-        return kept
+                self._names = table
+        return table
 
     def _load_vectors(self, db: apsw.Connection, model: str, dim: int) -> _VectorTable:
-        version, kept = _entities_version(db), self._vectors
-        if kept is None or kept[:3] != (version, model, dim):
+        version, table = _entities_version(db), self._vectors
+        if table is None or table[:3] != (version, model, dim):
             rows = select(db, _VECTORS_OF_MODEL, (model, 2 * dim))
             ids = tuple(key for key, _ in rows)
-            kept = _VectorTable(version, model, dim, ids, _unit_rows(rows, dim))
+            table = _VectorTable(version, model, dim, ids, _unit_rows(rows, dim))
             if not _is_writing(db):
-                self._vectors = kept
-        return kept
+                self._vectors = table
+        return table
 
 
 def _ids_with_word(names: _NameTable, word: str) -> Iterable[str]:
     """Yield every entity whose id or name contains the word, once."""
     at = names.text.find(word)
     while at >= 0:
-        place = bisect_right(names.starts, at) - 1
-        yield names.ids[place]
-        if place + 1 == len(names.starts):
+        position = bisect_right(names.starts, at) - 1
+        yield names.ids[position]
+        if position + 1 == len(names.starts):
             return
-        at = names.text.find(word, names.starts[place + 1])
+        at = names.text.find(word, names.starts[position + 1])
 
 
 def _unit_rows(rows: Sequence[tuple[str, bytes]], dim: int) -> Matrix:
-    import numpy as np  # start-up time: only a profile that asks for it
+    import numpy as np  # start-up time: only some profiles need it
 
-    from bethink.store.sqlite.search import vector_index as bits
+    from bethink.store.sqlite.search import vector_index
 
-    wide = bits.float16_to_float32(bits.from_stored_rows((stored for _, stored in rows), dim))
+    wide = vector_index.float16_to_float32(
+        vector_index.from_stored_rows((stored for _, stored in rows), dim)
+    )
     lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
     lengths[lengths == 0.0] = 1.0
     wide /= lengths[:, None]
@@ -191,13 +204,13 @@ def read_entities(
     db: apsw.Connection, ids: Iterable[str], as_of_ms: int | None = None
 ) -> dict[str, Entity]:
     """Return entities by id; unknown ids are left out."""
-    wanted = tuple(ids)
-    if not wanted:
+    requested = tuple(ids)
+    if not requested:
         return {}
     if as_of_ms is None:
-        rows = select(db, _ENTITIES_BY_ID, (as_table(wanted),))
+        rows = select(db, _ENTITIES_BY_ID, (as_table(requested),))
     else:
-        rows = select(db, _ENTITIES_BY_ID_AS_OF, (as_of_ms, as_table(wanted)))
+        rows = select(db, _ENTITIES_BY_ID_AS_OF, (as_of_ms, as_table(requested)))
     return {row[0]: to_entity(row) for row in rows}
 
 
@@ -224,11 +237,11 @@ def unembedded_entities(db: apsw.Connection, model: str, limit: int) -> list[Ent
 
 def ids_without_vector(db: apsw.Connection, ids: Sequence[str], model: str) -> list[str]:
     """Return those of the ids, known here or not, that have no vector of this model."""
-    wanted = tuple(dict.fromkeys(ids))
-    if not wanted:
+    requested = tuple(dict.fromkeys(ids))
+    if not requested:
         return []
-    have = {key for (key,) in select(db, _EMBEDDED_IDS, (as_table(wanted), model))}
-    return [key for key in wanted if key not in have]
+    have = {key for (key,) in select(db, _EMBEDDED_IDS, (as_table(requested), model))}
+    return [key for key in requested if key not in have]
 
 
 def set_entity_embeddings(
@@ -237,12 +250,12 @@ def set_entity_embeddings(
     """Store vectors of entities, replacing other models'. Unknown ids are left out."""
     if not embeddings:
         return
-    from bethink.store.sqlite.search import vector_index as bits  # NumPy
+    from bethink.store.sqlite.search import vector_index  # NumPy
 
     known = [key for (key,) in select(db, _EXISTING_IDS, (as_table(tuple(embeddings)),))]
     if known:
         vectors = [embeddings[key].vector for key in known]
-        stored = bits.to_float16_rows(vectors, len(vectors[0]))
+        stored = vector_index.to_float16_rows(vectors, len(vectors[0]))
         rows = zip(known, stored, strict=True)
         db.executemany(_ADD_VECTOR, [(key, model, row.tobytes()) for key, row in rows])
         bump_entities_version(db)
@@ -259,16 +272,18 @@ def mention_embeddings(mentions: Iterable[Mention]) -> dict[str, Embedding]:
 
 def all_exist(db: apsw.Connection, ids: Iterable[str]) -> bool:
     """Whether the store has every one of these entities."""
-    wanted = tuple(dict.fromkeys(ids))
-    return not wanted or db.execute(_COUNT_EXISTING, (as_table(wanted),)).get == len(wanted)
+    requested = tuple(dict.fromkeys(ids))
+    return not requested or db.execute(_COUNT_EXISTING, (as_table(requested),)).get == len(
+        requested
+    )
 
 
 def verify_entity_vectors(db: apsw.Connection) -> str:
     """Describe problems of the entity vectors; "" when there are none."""
-    faulty = select(
+    invalid = select(
         db, f"SELECT entity FROM entity_vector WHERE {_INVALID_VECTORS} ORDER BY entity"
     )
-    return f"{len(faulty):,} cannot be compared: {faulty[0][0]} and others" if faulty else ""
+    return f"{len(invalid):,} are invalid, the first is {invalid[0][0]}" if invalid else ""
 
 
 def drop_invalid_vectors(db: apsw.Connection) -> None:
@@ -344,21 +359,23 @@ def merge_entities(db: apsw.Connection, kept: str, gone: str, now: int) -> None:
     known = {row[0] for row in select(db, _EXISTING_PAIR, (kept, gone))}
     for entity in (kept, gone):
         if entity not in known:
-            raise NotFound(f"no memory speaks of {entity!r}")
+            raise NotFound(f"no memory mentions {entity!r}")
         if select(db, _IS_MERGED, (entity,)):
-            raise Refused(f"{entity} is merged into another already")
+            raise Refused(f"{entity} is already merged into another entity")
     if kept == gone:
         raise Refused(f"{kept} cannot be merged with itself")
     names = [row[0] for row in select(db, _ALIASES_OF, (gone,))]
     taken = {row[0] for row in select(db, _ALIASES_OF, (kept,))}
     db.executemany(_ADD_ALIAS, [(name, kept) for name in names])
-    told = json.dumps({"names": names, "shared": sorted(taken & set(names))}, ensure_ascii=False)
+    merge_record = json.dumps(
+        {"names": names, "shared": sorted(taken & set(names))}, ensure_ascii=False
+    )
     db.execute(_DROP_ALIASES, (gone,))
     db.execute(_COPY_MENTIONS, (gone, kept))
     db.execute(_MARK_MENTIONS, (gone,))
     db.execute(_COPY_EDGES, (gone, kept))
     db.execute(_DROP_VECTOR, (gone,))
-    db.execute(_ADD_SAME_AS, (gone, kept, told, now))
+    db.execute(_ADD_SAME_AS, (gone, kept, merge_record, now))
     db.execute(_RECOUNT_PAIR, (kept, gone))
     bump_entities_version(db)
 
@@ -366,8 +383,8 @@ def merge_entities(db: apsw.Connection, kept: str, gone: str, now: int) -> None:
 def remove_merged_names(db: apsw.Connection, gone: str) -> None:
     """Remove the names that an erased entity gave to the entity it was merged into."""
     for kept, context in select(db, _MERGED_INTO, (gone,)):
-        told = json.loads(context)
-        own = [(name, kept) for name in told["names"] if name not in told["shared"]]
+        merge_record = json.loads(context)
+        own = [(name, kept) for name in merge_record["names"] if name not in merge_record["shared"]]
         db.executemany(_DROP_ALIAS, own)
 
 
@@ -377,10 +394,10 @@ def split_entities(db: apsw.Connection, kept: str, gone: str) -> None:
     if not rows:
         raise NotFound(f"{gone} was not merged into {kept}")
     if select(db, _IS_MERGED, (kept,)):
-        raise Refused(f"{kept} is merged into another itself", remedy="split that first")
-    told = json.loads(rows[0][0])
-    db.executemany(_ADD_ALIAS, [(name, gone) for name in told["names"]])
-    own = [(name, kept) for name in told["names"] if name not in told["shared"]]
+        raise Refused(f"{kept} is itself merged into another entity", remedy="split that first")
+    merge_record = json.loads(rows[0][0])
+    db.executemany(_ADD_ALIAS, [(name, gone) for name in merge_record["names"]])
+    own = [(name, kept) for name in merge_record["names"] if name not in merge_record["shared"]]
     db.executemany(_DROP_ALIAS, own)
     db.execute(_DROP_COPIES, (gone, kept))
     db.execute(_UNMARK_MENTIONS, (gone,))

@@ -11,15 +11,14 @@ import apsw
 
 from bethink.core.text import word_set
 from bethink.ports import EraseReceipt
-from bethink.store.sqlite.db import history as journal
+from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.connection import Connections, select, translate_errors
 from bethink.store.sqlite.db.lock import TIMEOUT_S, hold_lock
 from bethink.store.sqlite.db.opening import backups
 from bethink.store.sqlite.db.rows import SELECT_CONTENT, content_hash
 from bethink.store.sqlite.entities import bump_entities_version, remove_merged_names
 from bethink.store.sqlite.revisions import adjust_mention_counts, to_json_ids
-from bethink.store.sqlite.search import staged as signatures
-from bethink.store.sqlite.search import word_index as words
+from bethink.store.sqlite.search import abmind_queries, word_index
 from bethink.store.sqlite.search.vectors import VectorIndex
 
 _SELECT_ROWS = """
@@ -108,18 +107,18 @@ def erase_items(
     found = list(dict.fromkeys(row[6] for row in rows))
     if not found:
         return EraseReceipt((), {}, ())
-    wanted = to_json_ids(found)
-    left_over = _derived_memories(db, wanted, set(found))
-    threads = [row[0] for row in select(db, _SELECT_THREADS, (wanted,))]
+    encoded_ids = to_json_ids(found)
+    remaining = _derived_memories(db, encoded_ids, set(found))
+    threads = [row[0] for row in select(db, _SELECT_THREADS, (encoded_ids,))]
     rids = [row[0] for row in rows]
     entities = {entity for row in rows for entity in json.loads(row[4])}
-    entities |= {row[0] for row in select(db, _SELECT_MENTIONS, (wanted,))}
+    entities |= {row[0] for row in select(db, _SELECT_MENTIONS, (encoded_ids,))}
     removed: Counter[str] = Counter()
     removed["parent pointers"] = _clear_parents(db, found)
-    words.unindex_rows(db, [words.IndexRow(*row[:4]) for row in rows])
+    word_index.unindex_rows(db, [word_index.IndexRow(*row[:4]) for row in rows])
     removed["vectors"] = db.execute(_COUNT_VECTORS, (json.dumps(rids),)).get
     vectors.remove(db, rids)
-    removed["signatures"] = signatures.remove_signatures(db, rids)
+    removed["signatures"] = abmind_queries.remove_signatures(db, rids)
     for rid in rids:
         removed["sketches"] += _delete(db, "DELETE FROM sketch WHERE rid = ?", rid)
     adjust_mention_counts(db, [row[6] for row in rows if row[5]], -1)
@@ -127,14 +126,16 @@ def erase_items(
         for name, sql in _DELETE_BY_ID:
             removed[name] += _delete(db, sql, item)
         db.execute(_INSERT_TOMBSTONE, (item, now, actor))
-    removed["links"] += _drop_sourced_edges(db, entities, wanted)
+    removed["links"] += _drop_sourced_edges(db, entities, encoded_ids)
     _delete_unmentioned_entities(db, sorted(entities), removed)
-    said = " ".join(f"{row[1]} {row[2]}" for row in rows)
-    left_over += _clean_threads(db, threads, _ErasedContent(said, entities), removed)
+    erased_text = " ".join(f"{row[1]} {row[2]}" for row in rows)
+    remaining += _clean_threads(db, threads, _ErasedContent(erased_text, entities), removed)
     db.execute(_SET_PENDING)
-    journal.write(db, (journal.Line("erased", item) for item in found), actor=actor, at=now)
+    history.write_journal(
+        db, (history.JournalLine("erased", item) for item in found), actor=actor, at=now
+    )
     counts = {name: count for name, count in sorted(removed.items()) if count}
-    return EraseReceipt(tuple(found), counts, tuple(left_over))
+    return EraseReceipt(tuple(found), counts, tuple(remaining))
 
 
 def _delete(db: apsw.Connection, sql: str, value: int | str) -> int:
@@ -144,19 +145,19 @@ def _delete(db: apsw.Connection, sql: str, value: int | str) -> int:
 
 def _clear_parents(db: apsw.Connection, erased: Sequence[str]) -> int:
     """Clear the parent of remaining items; the pointer is content, so their hash changes."""
-    place = SELECT_CONTENT.split(", ").index("parent")
+    index = SELECT_CONTENT.split(", ").index("parent")
     count = 0
     for parent in erased:
         for rid, *content in select(db, _SELECT_ORPHANS, (parent,)):
-            content[place] = None
+            content[index] = None
             db.execute(_UNPARENT, (content_hash(content), rid))
             count += 1
     return count
 
 
-def _derived_memories(db: apsw.Connection, wanted: str, erased: set[str]) -> list[str]:
+def _derived_memories(db: apsw.Connection, encoded_ids: str, erased: set[str]) -> list[str]:
     """List memories made from the erased ones; they may repeat their content."""
-    rows = [*select(db, _CHILDREN, (wanted,)), *select(db, _SELECT_DERIVED, (wanted,))]
+    rows = [*select(db, _CHILDREN, (encoded_ids,)), *select(db, _SELECT_DERIVED, (encoded_ids,))]
     children = sorted({row[0] for row in rows} - erased)
     return [f"memory {child} was derived from it and is kept" for child in children]
 
@@ -194,23 +195,23 @@ def _clean_threads(
     db: apsw.Connection, threads: Sequence[str], erased: _ErasedContent, removed: Counter[str]
 ) -> list[str]:
     """Remove threads that are empty now; clear erased words from others' headlines."""
-    staying = []
-    said = word_set(erased.words)
+    remaining = []
+    words = word_set(erased.words)
     for thread in threads:
         if db.execute(_THREAD_HAS_MEMBERS, (thread,)).get:
             headline, anchor = db.execute(_SELECT_THREAD, (thread,)).get
-            if any(len(word) > 3 and word in said for word in word_set(headline)):
+            if any(len(word) > 3 and word in words for word in word_set(headline)):
                 db.execute(_CLEAR_HEADLINE, (ERASED_HEADLINE, thread))
                 removed["thread headlines"] += 1
             else:
-                staying.append(f"thread {thread} keeps its headline")
+                remaining.append(f"thread {thread} keeps its headline")
             if anchor and any(entity in anchor for entity in erased.entities):
                 db.execute("UPDATE thread SET anchor = NULL WHERE id = ?", (thread,))
                 removed["thread anchors"] += 1
             continue
         removed["thread events"] += _delete(db, "DELETE FROM thread_event WHERE thread = ?", thread)
         removed["threads"] += _delete(db, "DELETE FROM thread WHERE id = ?", thread)
-    return staying
+    return remaining
 
 
 def mark_scrub_pending(db: apsw.Connection) -> None:
@@ -233,12 +234,14 @@ def scrub(
     not know of them.
     """
     if connections.path is None:
-        with connections.writing() as db:
+        with connections.write_transaction() as db:
             db.execute(_CLEAR_PENDING)
         return ()
     with translate_errors(connections.name):
-        left = _vacuum(connections, timeout_s) or _truncate_log(connections, timeout_s, attempts)
-    return (*left, *(f"the copy {copy.name}" for copy in backups(connections.path)))
+        remaining = _vacuum(connections, timeout_s) or _truncate_log(
+            connections, timeout_s, attempts
+        )
+    return (*remaining, *(f"the copy {copy.name}" for copy in backups(connections.path)))
 
 
 def _vacuum(connections: Connections, timeout_s: float) -> tuple[str, ...]:
@@ -266,7 +269,7 @@ def _truncate_log(connections: Connections, timeout_s: float, attempts: int) -> 
             if _checkpoint(db):
                 db.execute(_CLEAR_PENDING)
                 return ()
-    return (f"the log {connections.name}-wal: a reader uses it; it is cleared when the space is opened next",)
+    return (f"the log {connections.name}-wal: in use by a reader; cleared at the next opening",)
 
 
 def _checkpoint(db: apsw.Connection) -> bool:

@@ -11,13 +11,19 @@ import apsw
 
 from bethink.model import Entity, Link
 from bethink.ports import Activity, EntityListing, ScoredEntity, SharedEntities, Sibling
-from bethink.store.sqlite import entities as merging
-from bethink.store.sqlite import links as linking
-from bethink.store.sqlite.db import history as journal
+from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.connection import Connections, select
 from bethink.store.sqlite.db.history import AS_OF_CTE, MENTION_COUNT, MENTION_LINK
 from bethink.store.sqlite.db.sql_functions import to_ms, to_ms_or_none
-from bethink.store.sqlite.entities import EntityIndex
+from bethink.store.sqlite.entities import EntityIndex, merge_entities, split_entities
+from bethink.store.sqlite.links import (
+    add_links,
+    edges_of,
+    find_entities,
+    links_of,
+    list_entities,
+    remove_links,
+)
 from bethink.store.sqlite.search.lexical import as_table
 from bethink.store.sqlite.usage import rank_entities, read_activity
 
@@ -25,7 +31,7 @@ if TYPE_CHECKING:
     from bethink.ports import Vector
 
 
-# Entities called special (the user, the agent itself) are in everything and say nothing.
+# Special entities (the user, the agent itself) are in everything and not selective.
 _ENTITIES_OF_ITEMS = """
     SELECT l.src, e.id, e.mentions FROM carray(?1) AS w
     CROSS JOIN link AS l ON l.src = w.value AND l.type = 'mentions'
@@ -39,7 +45,7 @@ _ITEMS_OF_ENTITIES = """
         AND l.src_kind = 'item' AND l.dst_kind = 'entity' AND l.confidence >= ?2
     ORDER BY l.dst, l.src
 """
-# What was spoken of then, or is now: the caller knows what its revisions speak of.
+# Mentioned then or now: the caller checks the entities of its revisions.
 _ENTITIES_OF_ITEMS_AS_OF = f"""
     {AS_OF_CTE} SELECT l.src, e.id, {MENTION_COUNT} FROM carray(?) AS w
     CROSS JOIN link AS l ON l.src = w.value AND {MENTION_LINK} AND l.confidence >= ?
@@ -77,24 +83,24 @@ def find_siblings(
     if not ids:
         return SharedEntities()
     most, min_confidence = limits
-    asked = as_table(tuple(dict.fromkeys(ids)))
+    requested = as_table(tuple(dict.fromkeys(ids)))
     if as_of_ms is None:
-        rows = select(db, _ENTITIES_OF_ITEMS, (asked, min_confidence))
+        rows = select(db, _ENTITIES_OF_ITEMS, (requested, min_confidence))
     else:
-        rows = select(db, _ENTITIES_OF_ITEMS_AS_OF, (as_of_ms, asked, min_confidence))
+        rows = select(db, _ENTITIES_OF_ITEMS_AS_OF, (as_of_ms, requested, min_confidence))
     hubs = sorted({entity for _, entity, mentions in rows if mentions > most})
-    telling = sorted({entity for _, entity, mentions in rows if mentions <= most})
-    if not telling:
+    specific = sorted({entity for _, entity, mentions in rows if mentions <= most})
+    if not specific:
         return SharedEntities((), tuple(hubs))
     mentions: dict[str, list[tuple[str, float]]] = {}
     sql = _ITEMS_OF_ENTITIES if as_of_ms is None else _ITEMS_OF_ENTITIES_AS_OF
-    for entity, item, confidence in select(db, sql, (as_table(tuple(telling)), min_confidence)):
+    for entity, item, confidence in select(db, sql, (as_table(tuple(specific)), min_confidence)):
         mentions.setdefault(entity, []).append((item, confidence))
     found = tuple(
-        Sibling(of, entity, item, confidence)
-        for of, entity, _ in rows
+        Sibling(source_id, entity, item, confidence)
+        for source_id, entity, _ in rows
         for item, confidence in mentions.get(entity, ())
-        if item != of
+        if item != source_id
     )
     return SharedEntities(found, tuple(hubs))
 
@@ -110,15 +116,15 @@ class SqliteGraph:
         self, text: str, limit: int = 8, *, as_of: datetime | None = None
     ) -> list[Entity]:
         with self._connections.read_transaction() as db:
-            return linking.find_entities(db, text, limit, to_ms_or_none(as_of))
+            return find_entities(db, text, limit, to_ms_or_none(as_of))
 
     def entities(self, *, prefix: str = "", limit: int = 100, offset: int = 0) -> list[Entity]:
         with self._connections.read_transaction() as db:
-            return linking.list_entities(db, prefix, limit, offset)
+            return list_entities(db, prefix, limit, offset)
 
-    def list_entities(self, wanted: EntityListing, now: datetime) -> list[Entity]:
+    def list_entities(self, listing: EntityListing, now: datetime) -> list[Entity]:
         with self._connections.read_transaction() as db:
-            return rank_entities(db, wanted, now)
+            return rank_entities(db, listing, now)
 
     def near_entities(
         self, vector: Vector, model: str, limit: int, *, as_of: datetime | None = None
@@ -130,27 +136,27 @@ class SqliteGraph:
         self, words: Sequence[str], limit: int, *, as_of: datetime | None = None
     ) -> list[ScoredEntity]:
         with self._connections.read_transaction() as db:
-            return self._entities.named(db, words, limit, to_ms_or_none(as_of))
+            return self._entities.search_names(db, words, limit, to_ms_or_none(as_of))
 
     def other_names(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        wanted = json.dumps(list(dict.fromkeys(names)), ensure_ascii=False)
+        encoded = json.dumps(list(dict.fromkeys(names)), ensure_ascii=False)
         found: dict[str, list[str]] = {}
         with self._connections.read_transaction() as db:
-            for name, other in select(db, _SELECT_OTHER_NAMES, (wanted,)):
+            for name, other in select(db, _SELECT_OTHER_NAMES, (encoded,)):
                 found.setdefault(name, []).append(other)
         return {name: tuple(others) for name, others in found.items()}
 
     def merge_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
-        with self._connections.writing() as db:
-            merging.merge_entities(db, kept, gone, to_ms(now))
-            line = journal.Line("merged", None, "two entities")
-            journal.write(db, [line], actor=actor, at=to_ms(now))
+        with self._connections.write_transaction() as db:
+            merge_entities(db, kept, gone, to_ms(now))
+            line = history.JournalLine("merged", None, "two entities")
+            history.write_journal(db, [line], actor=actor, at=to_ms(now))
 
     def split_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
-        with self._connections.writing() as db:
-            merging.split_entities(db, kept, gone)
-            line = journal.Line("split", None, "two entities")
-            journal.write(db, [line], actor=actor, at=to_ms(now))
+        with self._connections.write_transaction() as db:
+            split_entities(db, kept, gone)
+            line = history.JournalLine("split", None, "two entities")
+            history.write_journal(db, [line], actor=actor, at=to_ms(now))
 
     def links_of(
         self,
@@ -161,27 +167,27 @@ class SqliteGraph:
         as_of: datetime | None = None,
     ) -> list[Link]:
         with self._connections.read_transaction() as db:
-            return linking.links_of(db, ids, types, incoming, to_ms_or_none(as_of))
+            return links_of(db, ids, types, incoming, to_ms_or_none(as_of))
 
     def edges(self, entities: Sequence[str], each: int, until: datetime) -> dict[str, list[Link]]:
         with self._connections.read_transaction() as db:
-            return linking.edges_of(db, entities, each, until)
+            return edges_of(db, entities, each, until)
 
     def add_links(
         self, links: Sequence[Link], *, actor: str = "", now: datetime | None = None
     ) -> None:
         at = now or datetime.now(UTC)
-        with self._connections.writing() as db:
-            linking.add_links(db, links, at)
+        with self._connections.write_transaction() as db:
+            add_links(db, links, at)
             if actor:
-                journal.write(db, map(_link_line, links), actor=actor, at=to_ms(at))
+                history.write_journal(db, map(_link_line, links), actor=actor, at=to_ms(at))
 
     def remove_links(self, links: Sequence[Link], *, actor: str, now: datetime) -> int:
-        with self._connections.writing() as db:
-            gone = linking.remove_links(db, links)
-            lines = [_link_line(link)._replace(kind="unlinked") for link in gone]
-            journal.write(db, lines, actor=actor, at=to_ms(now))
-            return len(gone)
+        with self._connections.write_transaction() as db:
+            removed = remove_links(db, links)
+            lines = [_link_line(link)._replace(kind="unlinked") for link in removed]
+            history.write_journal(db, lines, actor=actor, at=to_ms(now))
+            return len(removed)
 
     def siblings(
         self,
@@ -200,8 +206,8 @@ class SqliteGraph:
             return read_activity(db, entities, now)
 
 
-def _link_line(link: Link) -> journal.Line:
+def _link_line(link: Link) -> history.JournalLine:
     if link.src.kind == "entity":
-        # The journal outlives an erase, and whom somebody knows is content.
-        return journal.Line("linked", None, "two entities")
-    return journal.Line("linked", link.src.id, f"{link.type} {link.dst.id}")
+        # The journal outlives an erase, and a relation between entities is content.
+        return history.JournalLine("linked", None, "two entities")
+    return history.JournalLine("linked", link.src.id, f"{link.type} {link.dst.id}")

@@ -52,12 +52,12 @@ _SELECT_DUPLICATES = f"""
 
 def get_items(db: apsw.Connection, ids: Sequence[str], as_of: datetime | None) -> dict[str, Item]:
     """Return items by id, in the given order, as they are or were."""
-    then = to_ms_or_none(as_of)
-    start, values = item_selection(then)
-    if then is None:
+    as_of_ms = to_ms_or_none(as_of)
+    start, values = item_selection(as_of_ms)
+    if as_of_ms is None:
         rows = select(db, start + _GET_LATEST, (*values, to_json_ids(ids)))
     else:
-        rows = select(db, start + _GET_AS_OF, (*values, to_json_ids(ids), then))
+        rows = select(db, start + _GET_AS_OF, (*values, to_json_ids(ids), as_of_ms))
     return {row[1]: to_item(row) for row in rows}
 
 
@@ -81,9 +81,9 @@ def find_duplicates(
     # Most memories have no duplicate, which two cheap look-ups show.
     bands = " UNION ALL ".join([_ROWS_OF_BAND] * len(sketch))
     shared = Counter(rid for (rid,) in select(db, bands, tuple(sketch))) if sketch else Counter()
-    same = [rid for (rid,) in select(db, _ROWS_OF_FINGERPRINT, (fingerprint,))]
-    likest = sorted(shared, key=lambda rid: (-shared[rid], rid))
-    rids = list(dict.fromkeys((*same, *likest)))
+    exact = [rid for (rid,) in select(db, _ROWS_OF_FINGERPRINT, (fingerprint,))]
+    most_similar = sorted(shared, key=lambda rid: (-shared[rid], rid))
+    rids = list(dict.fromkeys((*exact, *most_similar)))
     if not rids:
         return []
     predicate = compile_scope(scope)
@@ -122,9 +122,9 @@ def browse_items(db: apsw.Connection, scope: Scope, limit: int, after: str | Non
     if after is None:
         return _select_items(db, predicate, "ORDER BY i.stored_at DESC, i.id DESC", (), limit)
     end = _visible_revision(db, after, scope)
-    place = (to_ms(end.stored_at), end.id)
+    position = (to_ms(end.stored_at), end.id)
     order = "AND (i.stored_at, i.id) < (?, ?) ORDER BY i.stored_at DESC, i.id DESC"
-    return _select_items(db, predicate, order, place, limit)
+    return _select_items(db, predicate, order, position, limit)
 
 
 def neighbours_of(db: apsw.Connection, item_id: str, window: int, scope: Scope) -> list[Item]:
@@ -137,9 +137,9 @@ def neighbours_of(db: apsw.Connection, item_id: str, window: int, scope: Scope) 
         within, values = "AND i.session = ?", (middle.session,)
         key = "stored_at" if middle.seq is None else "seq"
     at = to_ms(middle.stored_at) if key == "stored_at" else middle.seq
-    place = f"(i.{key}, i.id)"
-    earlier = f"{within} AND {place} < (?, ?) ORDER BY i.{key} DESC, i.id DESC"
-    later = f"{within} AND {place} > (?, ?) ORDER BY i.{key}, i.id"
+    columns = f"(i.{key}, i.id)"
+    earlier = f"{within} AND {columns} < (?, ?) ORDER BY i.{key} DESC, i.id DESC"
+    later = f"{within} AND {columns} > (?, ?) ORDER BY i.{key}, i.id"
     before = _select_items(db, predicate, earlier, (*values, at, middle.id), window)
     after = _select_items(db, predicate, later, (*values, at, middle.id), window)
     return [*reversed(before), *after]
@@ -148,7 +148,7 @@ def neighbours_of(db: apsw.Connection, item_id: str, window: int, scope: Scope) 
 def _select_items(
     db: apsw.Connection, predicate: Predicate, rest: str, values: tuple[Any, ...], limit: int
 ) -> list[Item]:
-    start, first = item_selection(predicate.then)
+    start, first = item_selection(predicate.as_of_ms)
     sql = f"{start}{_FROM_ITEMS} WHERE {predicate.sql} {rest} LIMIT ?"
     return [to_item(row) for row in select(db, sql, (*first, *predicate.values, *values, limit))]
 
@@ -180,7 +180,7 @@ class SqliteItems:
         self._vectors = vectors
 
     def put(self, records: Sequence[Record], *, actor: str, now: datetime) -> list[PutResult]:
-        with self._connections.writing() as db:
+        with self._connections.write_transaction() as db:
             results = put_records(db, self._vectors, records, actor=actor, now=to_ms(now))
             revisions.apply_supersessions(db, records, results, to_ms(now))
             return results
@@ -217,14 +217,14 @@ class SqliteItems:
         with self._connections.read_transaction() as db:
             return find_duplicates(db, fingerprint, sketch, scope)
 
-    def slots(self, wanted: Sequence[tuple[str, str]], scope: Scope) -> list[Item]:
-        if not wanted:
+    def slots(self, pairs: Sequence[tuple[str, str]], scope: Scope) -> list[Item]:
+        if not pairs:
             return []
         predicate = compile_scope(scope)
         sql = _SELECT_SLOT_ITEMS.replace("PREDICATE", predicate.sql)
-        pairs = json.dumps([list(pair) for pair in dict.fromkeys(wanted)], ensure_ascii=False)
+        encoded = json.dumps([list(pair) for pair in dict.fromkeys(pairs)], ensure_ascii=False)
         with self._connections.read_transaction() as db:
-            rows = select(db, sql, (pairs, *predicate.values, _MAX_PER_SLOT * len(wanted)))
+            rows = select(db, sql, (encoded, *predicate.values, _MAX_PER_SLOT * len(pairs)))
         return [to_item(row) for row in rows]
 
     def end(
@@ -236,12 +236,12 @@ class SqliteItems:
         now: datetime,
         only: Mapping[str, int] | None = None,
     ) -> list[str]:
-        with self._connections.writing() as db:
+        with self._connections.write_transaction() as db:
             unchanged = ids if only is None else revisions.filter_unchanged(db, ids, only)
             return revisions.end_items(db, unchanged, how=how, actor=actor, now=to_ms(now))
 
     def restore(self, ids: Sequence[str], *, actor: str, now: datetime) -> list[str]:
-        with self._connections.writing() as db:
+        with self._connections.write_transaction() as db:
             return revisions.restore_items(db, self._vectors, ids, actor=actor, now=to_ms(now))
 
     def set_status(
@@ -253,14 +253,14 @@ class SqliteItems:
         now: datetime,
         only: Mapping[str, int] | None = None,
     ) -> None:
-        with self._connections.writing() as db:
+        with self._connections.write_transaction() as db:
             unchanged = ids if only is None else revisions.filter_unchanged(db, ids, only)
             revisions.set_status(db, unchanged, status, actor=actor, now=to_ms(now))
 
     def erase(self, ids: Sequence[str], *, actor: str, now: datetime) -> EraseReceipt:
-        with self._connections.writing() as db:
+        with self._connections.write_transaction() as db:
             receipt = erase.erase_items(db, self._vectors, ids, actor=actor, now=to_ms(now))
         if not receipt.ids:
             return receipt
-        left = erase.scrub(self._connections)
-        return receipt._replace(out_of_reach=(*receipt.out_of_reach, *left))
+        remaining = erase.scrub(self._connections)
+        return receipt._replace(out_of_reach=(*receipt.out_of_reach, *remaining))

@@ -97,10 +97,10 @@ def find_entities(
 def list_entities(db: apsw.Connection, prefix: str, limit: int, offset: int) -> list[Entity]:
     """Return entities with a name that starts with the prefix, most mentioned first."""
     start = normalise_alias(prefix)
-    named = "WHERE e.id IN (SELECT entity FROM alias WHERE alias >= ? AND alias < ?)"
+    condition = "WHERE e.id IN (SELECT entity FROM alias WHERE alias >= ? AND alias < ?)"
     rows = select(
         db,
-        f"SELECT {ENTITY_COLUMNS} FROM entity AS e {named if start else ''}"
+        f"SELECT {ENTITY_COLUMNS} FROM entity AS e {condition if start else ''}"
         " ORDER BY e.mentions DESC, e.id LIMIT ? OFFSET ?",
         # The last character there is: all that begins so comes before it.
         (*((start, f"{start}\U0010ffff") if start else ()), max(limit, 0), max(offset, 0)),
@@ -121,19 +121,19 @@ def links_of(
     """
     if not ids:
         return []
-    asked = as_table(tuple(dict.fromkeys(ids)))
+    requested = as_table(tuple(dict.fromkeys(ids)))
     of_type = "AND l.type IN (SELECT value FROM json_each(?))" if types else ""
-    known = "" if as_of_ms is None else "AND l.created_at <= ?"
+    known_then = "" if as_of_ms is None else "AND l.created_at <= ?"
     ends = ("src", "dst") if incoming else ("src",)
     sql = " UNION ".join(
         f"SELECT {LINK_COLUMNS} FROM carray(?) AS w"
-        f" CROSS JOIN link AS l ON l.{end} = w.value {of_type} {known}"
+        f" CROSS JOIN link AS l ON l.{end} = w.value {of_type} {known_then}"
         for end in ends
     )
-    one: tuple[Any, ...] = (asked, *([json.dumps(list(types))] if types else ()))
+    values: tuple[Any, ...] = (requested, *([json.dumps(list(types))] if types else ()))
     if as_of_ms is not None:
-        one = (*one, as_of_ms)
-    rows = select(db, f"{sql} ORDER BY src, type, dst, src_kind, dst_kind", one * len(ends))
+        values = (*values, as_of_ms)
+    rows = select(db, f"{sql} ORDER BY src, type, dst, src_kind, dst_kind", values * len(ends))
     return [to_link(row) for row in rows]
 
 
@@ -154,13 +154,13 @@ def add_links(db: apsw.Connection, links: Sequence[Link], now: datetime) -> None
 
 def remove_links(db: apsw.Connection, links: Sequence[Link]) -> list[Link]:
     """Remove links by their ends and type; return those that existed."""
-    gone = []
+    removed = []
     for link in links:
         ends = (link.src.kind, link.src.id, link.type, link.dst.kind, link.dst.id)
         db.execute(_REMOVE_LINK, ends)
         if db.changes():
-            gone.append(link)
-    return gone
+            removed.append(link)
+    return removed
 
 
 def add_mentions(
@@ -190,8 +190,8 @@ def search_entities(
     hydrate: ItemLoader,
 ) -> SearchResult:
     """Return items that mention the entities; the score is the share of them, ties by id."""
-    asked = tuple(dict.fromkeys(entities))
-    if not asked or depth < 1:
+    requested = tuple(dict.fromkeys(entities))
+    if not requested or depth < 1:
         return SearchResult(())
     # A link 'mentions' is of the live revision; an earlier one knows its entities itself.
     rows = select(
@@ -206,23 +206,23 @@ def search_entities(
             ELSE instr(i.entities, json_quote(l.dst)) > 0 END
             AND ({predicate.sql})
         GROUP BY i.rid ORDER BY count(*) DESC, i.id LIMIT ?""",
-        (as_table(asked), *predicate.values, depth),
+        (as_table(requested), *predicate.values, depth),
     )
     names: dict[str, str] = dict(
         select(
             db,
             "SELECT e.id, e.name FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value",
-            (as_table(asked),),
+            (as_table(requested),),
         )
     )
     items = hydrate(db, [rid for rid, _ in rows])
     matches = []
-    for rid, held in rows:
+    for rid, found_json in rows:
         if rid in items:
-            found = json.loads(held)
+            found = json.loads(found_json)
             why = f"mentions {', '.join(names.get(entity, entity) for entity in found)}"
-            matches.append(Match(items[rid], len(found) / len(asked), why))
-    return SearchResult(tuple(matches), f"{len(asked)} entities asked for", 1.0)
+            matches.append(Match(items[rid], len(found) / len(requested), why))
+    return SearchResult(tuple(matches), f"{len(requested)} entities searched", 1.0)
 
 
 def normalise_alias(name: str) -> str:
@@ -284,7 +284,7 @@ def to_link(row: Sequence[Any]) -> Link:
 
 
 # An entity is at the end of a link from every memory that mentions it; the index on
-# (dst, type) holds all that is asked here, so those are passed over without a look-up.
+# (dst, type) covers this query, so those are skipped without a look-up.
 _EDGES_OF_ENTITY = f"""
     SELECT {LINK_COLUMNS} FROM (
         SELECT * FROM link WHERE src = ?1 AND src_kind = 'entity' AND dst_kind = 'entity'

@@ -20,10 +20,7 @@ from bethink.errors import Conflict, Refused
 from bethink.model import Item, Status
 from bethink.ports import Embedding, PutResult, Record
 from bethink.store.analysis import extra_index_words
-from bethink.store.sqlite import entities as entity_index
-from bethink.store.sqlite import links as graph
-from bethink.store.sqlite.db import history as journal
-from bethink.store.sqlite.db import history as standing
+from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.connection import Row, select
 from bethink.store.sqlite.db.rows import (
     CONTENT,
@@ -33,8 +30,14 @@ from bethink.store.sqlite.db.rows import (
     to_content,
 )
 from bethink.store.sqlite.db.sql_functions import from_ms
-from bethink.store.sqlite.search import staged as signatures
-from bethink.store.sqlite.search import word_index as words
+from bethink.store.sqlite.entities import (
+    all_exist,
+    bump_entities_version,
+    mention_embeddings,
+    set_entity_embeddings,
+)
+from bethink.store.sqlite.links import add_links, add_mentions
+from bethink.store.sqlite.search import abmind_queries, word_index
 from bethink.store.sqlite.search.vectors import VectorIndex
 
 _MAX_SEQ = 2**63 - 1  # the largest number a column holds
@@ -59,22 +62,22 @@ _UNLINK_FOLLOWS = """
 def assign_turn_numbers(db: apsw.Connection, records: Sequence[Record]) -> list[Record]:
     """Number the turns of a session that have no number after its last one."""
     highest: dict[str, int] = {}
-    done = []
+    numbered = []
     for record in records:
         item = record.item
         if item.session is None or item.rev > 1:
-            done.append(record)
+            numbered.append(record)
             continue
         if item.session not in highest:
             found = db.execute(_SELECT_MAX_SEQ, (item.session,)).get
             highest[item.session] = -1 if found is None else int(found)
-        place = highest[item.session] + 1 if item.seq is None else item.seq
-        if place > _MAX_SEQ:
+        seq = highest[item.session] + 1 if item.seq is None else item.seq
+        if seq > _MAX_SEQ:
             raise Refused(f"the session {item.session!r} has no number left for another turn")
-        highest[item.session] = max(highest[item.session], place)
-        same = item.seq == place
-        done.append(record if same else replace(record, item=item._replace(seq=place)))
-    return done
+        highest[item.session] = max(highest[item.session], seq)
+        same = item.seq == seq
+        numbered.append(record if same else replace(record, item=item._replace(seq=seq)))
+    return numbered
 
 
 def link_turns(db: apsw.Connection, stored: Iterable[Item], now: int) -> None:
@@ -82,10 +85,10 @@ def link_turns(db: apsw.Connection, stored: Iterable[Item], now: int) -> None:
     turns = [item for item in stored if item.session is not None and item.rev == 1]
     new = {item.id for item in turns}
     for item in turns:
-        here = (item.session, item.seq, item.id, item.id)
-        for (before,) in select(db, _PREVIOUS_TURN, here):
+        position = (item.session, item.seq, item.id, item.id)
+        for (before,) in select(db, _PREVIOUS_TURN, position):
             db.execute(_LINK_FOLLOWS, (item.id, before, now))
-        for (after,) in select(db, _NEXT_TURN, here):
+        for (after,) in select(db, _NEXT_TURN, position):
             if after not in new:  # a new turn adds its own link
                 db.execute(_UNLINK_FOLLOWS, (after,))
                 db.execute(_LINK_FOLLOWS, (after, item.id, now))
@@ -164,9 +167,9 @@ def put_records(
     """Store the new ones among the records; all of them or, on an error, none."""
     records = assign_turn_numbers(db, [_with_index_forms(record) for record in records])
     plan = _PutPlan(db, records, now)
-    kept = [plan.take(record) for record in records]
-    plan.carry_out(db, vectors, actor)
-    return kept
+    results = [plan.decide(record) for record in records]
+    plan.execute(db, vectors, actor)
+    return results
 
 
 def _with_index_forms(record: Record) -> Record:
@@ -187,7 +190,7 @@ class _PutPlan:
         self._now = now
         self._rid = next_rid(db)
         self._new: list[_Revision] = []
-        self._split: dict[int, words.RowTerms] = {}
+        self._split: dict[int, word_index.RowTerms] = {}
         self._closed: list[tuple[int, str, int]] = []
         self._dropped: list[tuple[str, str]] = []
         self._new_keys: list[tuple[str, str, str, int]] = []
@@ -206,7 +209,7 @@ class _PutPlan:
         keys = _json_list(record.key for record in records if record.key is not None)
         self._keys = {row[0]: _KeyUse(*row[1:]) for row in select(db, _SELECT_KEYS, (keys,))}
 
-    def take(self, record: Record) -> PutResult:
+    def decide(self, record: Record) -> PutResult:
         """Decide what becomes of a record."""
         used = self._keys.get(record.key) if record.key is not None else None
         if used is not None:
@@ -217,7 +220,9 @@ class _PutPlan:
                 )
             return PutResult(used.id, "repeated")
         content = (record.fingerprint, record.item.level)
-        same = [held for held in self._contents[content] if held.can_replace(record.item)]
+        same = [
+            existing for existing in self._contents[content] if existing.can_replace(record.item)
+        ]
         if same and record.skip_duplicate and record.item.rev == 1:
             self._record_key(record, same[0].id)
             return PutResult(same[0].id, "duplicate")
@@ -231,12 +236,12 @@ class _PutPlan:
         self._require_next_revision(item, before)
         # Never before the revision it replaces, even if the clock went back.
         begin = self._now if before is None else max(self._now, before.live_from)
-        held = entity_ids(record)
+        entities = entity_ids(record)
         if before is not None:
             self._end_revision(item.id, before, begin)
-            gone = set(before.entities) - set(held)
-            self._dropped += [(item.id, entity) for entity in before.entities if entity in gone]
-        new = _Revision(self._rid, item.rev, begin, None, content, held, record)
+            removed = set(before.entities) - set(entities)
+            self._dropped += [(item.id, entity) for entity in before.entities if entity in removed]
+        new = _Revision(self._rid, item.rev, begin, None, content, entities, record)
         self._rid += 1
         self._new.append(new)
         self._latest[item.id] = new
@@ -260,14 +265,14 @@ class _PutPlan:
         if before.record is None:
             self._closed.append((moment, "revised", before.rid))
         holders = self._contents[before.content]
-        holders[:] = [held for held in holders if held.id != item_id]
+        holders[:] = [existing for existing in holders if existing.id != item_id]
 
     def _record_key(self, record: Record, item_id: str) -> None:
         if record.key is not None:
             self._keys[record.key] = _KeyUse(item_id, record.fingerprint)
             self._new_keys.append((record.key, item_id, record.fingerprint, self._now))
 
-    def carry_out(self, db: apsw.Connection, vectors: VectorIndex, actor: str) -> None:
+    def execute(self, db: apsw.Connection, vectors: VectorIndex, actor: str) -> None:
         """Write everything that was decided."""
         # First, since an item has only one live revision.
         db.executemany(END_REVISION, self._closed)
@@ -275,7 +280,7 @@ class _PutPlan:
         self._index_rows(db, vectors)
         self._write_links(db)
         db.executemany(_ADD_KEY, self._new_keys)
-        journal.write(db, map(_journal_line, self._new), actor=actor, at=self._now)
+        history.write_journal(db, map(_journal_line, self._new), actor=actor, at=self._now)
 
     def _insert_rows(self, db: apsw.Connection) -> None:
         db.executemany(INSERT_ITEM, (self._row(db, new).values() for new in self._new))
@@ -285,10 +290,10 @@ class _PutPlan:
         )
         # A new active item needs no change: active is the default.
         statuses = ((new, _record(new).item.status) for new in self._new)
-        standing.record_status_changes(
+        history.record_status_changes(
             db,
             (
-                standing.StatusChange(_record(new).item.id, new.live_from, status)
+                history.StatusChange(_record(new).item.id, new.live_from, status)
                 for new, status in statuses
                 if status != "active" or new.rev > 1
             ),
@@ -298,16 +303,16 @@ class _PutPlan:
         record = _record(new)
         content = to_content(record, new.live_from)
         ended_by = None if new.live_to is None else "revised"
-        split = self._split[new.rid] = words.split_row(db, _index_row(new))
+        split = self._split[new.rid] = word_index.split_row(db, _index_row(new))
         return NewRow(new.rid, content, new.live_to, ended_by, record.item.status, split.length)
 
     def _index_rows(self, db: apsw.Connection, vectors: VectorIndex) -> None:
         texts = [_index_row(new) for new in self._new]
-        words.index_rows(db, texts, [self._split[row.rid] for row in texts])
-        signatures.add_signatures(
+        word_index.index_rows(db, texts, [self._split[row.rid] for row in texts])
+        abmind_queries.add_signatures(
             db,
             [
-                (row.rid, signatures.content_terms(row.text, self._split[row.rid].text, db))
+                (row.rid, abmind_queries.content_terms(row.text, self._split[row.rid].text, db))
                 for row in texts
             ],
         )
@@ -324,33 +329,33 @@ class _PutPlan:
     def _write_links(self, db: apsw.Connection) -> None:
         now = from_ms(self._now)
         mentions = [mention for new in self._new for mention in _record(new).mentions]
-        is_new = not entity_index.all_exist(db, (mention.entity.id for mention in mentions))
+        is_new = not all_exist(db, (mention.entity.id for mention in mentions))
         for item, entity in self._dropped:
             db.execute(_MARK_PAST_MENTION, (item, entity))
             db.execute(_ADJUST_MENTION_COUNT, (-db.changes(), entity))
         for new in self._new:
             record = _record(new)
             if record.mentions:
-                graph.add_mentions(db, record.item.id, record.mentions, now)
+                add_mentions(db, record.item.id, record.mentions, now)
             self._link_named_entities(db, new)
             if new.rev > 1:
-                again = ((record.item.id, entity) for entity in new.entities)
-                db.executemany(_DROP_PAST_MENTION, again)
+                mentions_again = ((record.item.id, entity) for entity in new.entities)
+                db.executemany(_DROP_PAST_MENTION, mentions_again)
             if record.links:
-                graph.add_links(db, record.links, now)
+                add_links(db, record.links, now)
         if is_new:
-            entity_index.bump_entities_version(db)
+            bump_entities_version(db)
         self._embed_entities(db)
 
     def _embed_entities(self, db: apsw.Connection) -> None:
         by_model: dict[str, dict[str, Embedding]] = {}
         for new in self._new:
             record = _record(new)
-            came = entity_index.mention_embeddings(record.mentions)
-            if came and record.model:
-                by_model.setdefault(record.model, {}).update(came)
+            embeddings = mention_embeddings(record.mentions)
+            if embeddings and record.model:
+                by_model.setdefault(record.model, {}).update(embeddings)
         for model, vectors in by_model.items():
-            entity_index.set_entity_embeddings(db, model, vectors)
+            set_entity_embeddings(db, model, vectors)
         link_turns(db, (_record(new).item for new in self._new), self._now)
 
     def _link_named_entities(self, db: apsw.Connection, new: _Revision) -> None:
@@ -366,15 +371,15 @@ def _record(new: _Revision) -> Record:
     return new.record
 
 
-def _index_row(new: _Revision) -> words.IndexRow:
+def _index_row(new: _Revision) -> word_index.IndexRow:
     record = _record(new)
-    return words.IndexRow(new.rid, record.item.text, record.about, record.item.original)
+    return word_index.IndexRow(new.rid, record.item.text, record.about, record.item.original)
 
 
-def _journal_line(new: _Revision) -> journal.Line:
+def _journal_line(new: _Revision) -> history.JournalLine:
     if new.rev == 1:
-        return journal.Line("stored", _record(new).item.id)
-    return journal.Line("revised", _record(new).item.id, f"revision {new.rev}")
+        return history.JournalLine("stored", _record(new).item.id)
+    return history.JournalLine("revised", _record(new).item.id, f"revision {new.rev}")
 
 
 def _json_list(values: Iterable[str]) -> str:
@@ -424,8 +429,10 @@ def end_items(
     db.executemany(END_REVISION, [(max(now, begin), how, rid) for _, rid, begin in live])
     ended = [row[0] for row in live]
     adjust_mention_counts(db, ended, -1)
-    told = how if _RULE_NAME.fullmatch(how) else "for a reason that was given"
-    journal.write(db, (journal.Line("ended", item, told) for item in ended), actor=actor, at=now)
+    reason = how if _RULE_NAME.fullmatch(how) else "for a reason that was given"
+    history.write_journal(
+        db, (history.JournalLine("ended", item, reason) for item in ended), actor=actor, at=now
+    )
     return ended
 
 
@@ -446,10 +453,12 @@ def restore_items(
     for row in ended:
         _copy_last_revision(db, vectors, row, rid, now)
         rid += 1
-    done = [row[0] for row in ended]
-    adjust_mention_counts(db, done, 1)
-    journal.write(db, (journal.Line("restored", item) for item in done), actor=actor, at=now)
-    return done
+    restored = [row[0] for row in ended]
+    adjust_mention_counts(db, restored, 1)
+    history.write_journal(
+        db, (history.JournalLine("restored", item) for item in restored), actor=actor, at=now
+    )
+    return restored
 
 
 def _copy_last_revision(
@@ -460,9 +469,11 @@ def _copy_last_revision(
     last |= {"rev": last["rev"] + 1, "live_from": max(now, ended_at)}
     new = NewRow(rid, tuple(last.values()), None, None, status, length)
     db.execute(INSERT_ITEM, new.values())
-    words.index_rows(db, [words.IndexRow(rid, last["text"], last["about"], last["original"])])
+    word_index.index_rows(
+        db, [word_index.IndexRow(rid, last["text"], last["about"], last["original"])]
+    )
     db.execute(_COPY_SKETCH, (rid, old_rid))
-    signatures.copy_signature(db, rid, old_rid)
+    abmind_queries.copy_signature(db, rid, old_rid)
     for model, vector, tokens in select(db, _SELECT_VECTOR, (old_rid,)):
         vectors.add(db, model, [(rid, _to_embedding(vector, tokens))])
 
@@ -481,9 +492,9 @@ def set_status(
     for item in dict.fromkeys(ids):
         db.execute(_SET_STATUS, (status, item))
         if db.changes():
-            changed.append(journal.Line("status", item, status))
-            standing.record_status_changes(db, [standing.StatusChange(item, now, status)])
-    journal.write(db, changed, actor=actor, at=now)
+            changed.append(history.JournalLine("status", item, status))
+            history.record_status_changes(db, [history.StatusChange(item, now, status)])
+    history.write_journal(db, changed, actor=actor, at=now)
 
 
 def adjust_mention_counts(db: apsw.Connection, ids: Iterable[str], step: int) -> None:
@@ -500,7 +511,7 @@ RULES_ACTOR = "rules"  # the actor in the journal for supersessions found by rul
 
 
 def apply_supersessions(
-    db: apsw.Connection, records: Sequence[Record], kept: Sequence[PutResult], now: int
+    db: apsw.Connection, records: Sequence[Record], results: Sequence[PutResult], now: int
 ) -> None:
     """Supersede what the stored records replace, in the caller's transaction.
 
@@ -508,16 +519,16 @@ def apply_supersessions(
     record which was not stored would have superseded.
     """
     revisions: dict[str, int] = {}
-    born: list[str] = []
-    for record, outcome in zip(records, kept, strict=True):
+    stored_superseded: list[str] = []
+    for record, outcome in zip(records, results, strict=True):
         if outcome.outcome == "stored":
             revisions.update(record.supersedes)
             if record.item.rev == 1 and record.item.status == "superseded":
-                born.append(record.item.id)
+                stored_superseded.append(record.item.id)
     if revisions:
-        still = filter_unchanged(db, list(revisions), revisions)
-        set_status(db, still, "superseded", actor=RULES_ACTOR, now=now)
-    if born:
+        unchanged = filter_unchanged(db, list(revisions), revisions)
+        set_status(db, unchanged, "superseded", actor=RULES_ACTOR, now=now)
+    if stored_superseded:
         # Stored with this status; the line lets it be undone like any other change.
-        lines = [journal.Line("status", item, "superseded") for item in born]
-        journal.write(db, lines, actor=RULES_ACTOR, at=now)
+        lines = [history.JournalLine("status", item, "superseded") for item in stored_superseded]
+        history.write_journal(db, lines, actor=RULES_ACTOR, at=now)

@@ -10,14 +10,30 @@ from typing import Any, NoReturn
 import apsw
 
 from bethink.errors import Refused, install_command
-from bethink.store.sqlite.db import history as journal
-from bethink.store.sqlite.db import history as standing
-from bethink.store.sqlite.db import rows as fields
+from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.connection import Connections, generation, translate_errors
 from bethink.store.sqlite.db.rows import (
+    ALIAS,
     CONTENT,
+    COUNTER,
     ENTITIES_INDEX,
+    ENTITY,
+    EVENT,
+    FILE_EDIT,
     INSERT_ITEM,
+    ITEM,
+    ITEM_STATE,
+    KEY,
+    LINK,
+    SKETCH,
+    STATUS_CHANGE,
+    THREAD,
+    THREAD_EVENT,
+    THREAD_MEMBER,
+    TICK,
+    TOMBSTONE,
+    USAGE,
+    USAGE_DAY,
     WORDS_SLICE,
     Field,
     NewRow,
@@ -25,8 +41,7 @@ from bethink.store.sqlite.db.rows import (
 )
 from bethink.store.sqlite.entities import bump_entities_version
 from bethink.store.sqlite.revisions import ADD_SKETCH, next_rid
-from bethink.store.sqlite.search import staged as signatures
-from bethink.store.sqlite.search import word_index as words
+from bethink.store.sqlite.search import abmind_queries, word_index
 from bethink.store.sqlite.usage import ImportedTicks
 
 EXPORT_FORMAT = 1
@@ -34,23 +49,23 @@ EXPORT_FORMAT = 1
 # Each kind of record with its fields and table, in an order that `load` accepts: the target
 # of a reference comes first.
 _TABLES_BEFORE_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
-    ("entity", fields.ENTITY, "entity ORDER BY id"),
-    ("alias", fields.ALIAS, "alias ORDER BY alias, entity"),
+    ("entity", ENTITY, "entity ORDER BY id"),
+    ("alias", ALIAS, "alias ORDER BY alias, entity"),
 )
 _TABLES_AFTER_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
-    ("link", fields.LINK, "link ORDER BY src, type, dst, src_kind, dst_kind"),
-    ("status_change", fields.STATUS_CHANGE, "status_change ORDER BY id, at"),
-    ("thread", fields.THREAD, "thread ORDER BY id"),
-    ("thread_member", fields.THREAD_MEMBER, "thread_member ORDER BY thread, item"),
-    ("thread_event", fields.THREAD_EVENT, "thread_event ORDER BY thread, seq"),
-    ("tick", fields.TICK, "tick ORDER BY number"),
-    ("counter", fields.COUNTER, "meta WHERE name = 'recalls'"),
-    ("usage", fields.USAGE, "usage ORDER BY id"),
-    ("usage_day", fields.USAGE_DAY, "usage_day ORDER BY id, day"),
-    ("file_edit", fields.FILE_EDIT, "file_edit ORDER BY number"),
-    ("key", fields.KEY, "idempotency ORDER BY key"),
-    ("tombstone", fields.TOMBSTONE, "tombstone ORDER BY id"),
-    ("event", fields.EVENT, "event ORDER BY seq"),
+    ("link", LINK, "link ORDER BY src, type, dst, src_kind, dst_kind"),
+    ("status_change", STATUS_CHANGE, "status_change ORDER BY id, at"),
+    ("thread", THREAD, "thread ORDER BY id"),
+    ("thread_member", THREAD_MEMBER, "thread_member ORDER BY thread, item"),
+    ("thread_event", THREAD_EVENT, "thread_event ORDER BY thread, seq"),
+    ("tick", TICK, "tick ORDER BY number"),
+    ("counter", COUNTER, "meta WHERE name = 'recalls'"),
+    ("usage", USAGE, "usage ORDER BY id"),
+    ("usage_day", USAGE_DAY, "usage_day ORDER BY id, day"),
+    ("file_edit", FILE_EDIT, "file_edit ORDER BY number"),
+    ("key", KEY, "idempotency ORDER BY key"),
+    ("tombstone", TOMBSTONE, "tombstone ORDER BY id"),
+    ("event", EVENT, "event ORDER BY seq"),
 )
 # Items keep their order of storing, that of their first revisions.
 _SELECT_ITEMS = f"""
@@ -106,7 +121,7 @@ def _table_records(
 
 
 def _item_records(db: apsw.Connection) -> Iterator[dict[str, Any]]:
-    layout = (*fields.ITEM, *fields.ITEM_STATE)
+    layout = (*ITEM, *ITEM_STATE)
     for *row, sketch in db.execute(_SELECT_ITEMS):
         record = _to_record("item", layout, row)
         bands = json.loads(sketch)
@@ -123,24 +138,24 @@ def _to_record(kind: str, layout: Sequence[Field], row: Sequence[Any]) -> dict[s
     return record
 
 
-_ITEM_LAYOUT = (*fields.ITEM, *fields.ITEM_STATE, fields.SKETCH._replace(needed=False))
+_ITEM_LAYOUT = (*ITEM, *ITEM_STATE, SKETCH._replace(needed=False))
 _LAYOUTS: dict[str, Sequence[Field]] = {
     "item": _ITEM_LAYOUT,
-    "entity": fields.ENTITY,
-    "alias": fields.ALIAS,
-    "link": fields.LINK,
-    "status_change": fields.STATUS_CHANGE,
-    "thread": fields.THREAD,
-    "thread_member": fields.THREAD_MEMBER,
-    "thread_event": fields.THREAD_EVENT,
-    "tick": fields.TICK,
-    "counter": fields.COUNTER,
-    "usage": fields.USAGE,
-    "usage_day": fields.USAGE_DAY,
-    "file_edit": fields.FILE_EDIT,
-    "key": fields.KEY,
-    "tombstone": fields.TOMBSTONE,
-    "event": fields.EVENT,
+    "entity": ENTITY,
+    "alias": ALIAS,
+    "link": LINK,
+    "status_change": STATUS_CHANGE,
+    "thread": THREAD,
+    "thread_member": THREAD_MEMBER,
+    "thread_event": THREAD_EVENT,
+    "tick": TICK,
+    "counter": COUNTER,
+    "usage": USAGE,
+    "usage_day": USAGE_DAY,
+    "file_edit": FILE_EDIT,
+    "key": KEY,
+    "tombstone": TOMBSTONE,
+    "event": EVENT,
 }
 _TABLE_NAMES = {"key": "idempotency", "counter": "meta"}
 _BATCH = 500
@@ -167,10 +182,10 @@ def load_records(
     db: apsw.Connection, records: Iterable[Mapping[str, Any]], *, actor: str, now: int
 ) -> int:
     """Import records; return how many memories came in. Known or erased ones are skipped."""
-    loading = _Loader(db)
+    loader = _Loader(db)
     for number, record in enumerate(records, 1):
-        loading.take(number, record)
-    return loading.finish(actor, now)
+        loader.add(number, record)
+    return loader.finish(actor, now)
 
 
 def _refuse(number: int, what: str, remedy: str = "") -> NoReturn:
@@ -196,7 +211,7 @@ def _parse_record(number: int, kind: str, record: Mapping[str, Any]) -> Row:
             try:
                 values.append(field.kind.read(record[field.name]))
             except (TypeError, ValueError):
-                _refuse(number, f"{kind}.{field.name} must be {field.kind.words}")
+                _refuse(number, f"{kind}.{field.name} must be {field.kind.description}")
         elif field.needed:
             _refuse(number, f"{kind}.{field.name} is missing")
         else:
@@ -213,22 +228,22 @@ class _Loader:
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
         self._rid = next_rid(db)
-        self._came: dict[str, None] = {}
-        self._left: set[str] = set()
+        self._imported: dict[str, None] = {}
+        self._skipped: set[str] = set()
         self._last: tuple[str, int, int | None] = ("", 0, 0)
         self._rows: list[tuple[NewRow, list[int]]] = []
         self._entities: dict[str, Row] = {}
         self._aliases: dict[str, list[Row]] = {}
         self._touched: set[str] = set()
         self._threads: dict[str, Row] = {}
-        self._begun: set[str] = set()
-        self._fading = ImportedTicks()
+        self._imported_threads: set[str] = set()
+        self._ticks = ImportedTicks()
         # A journal cannot be merged into another without breaking its chain.
-        self._takes_events = journal.head(db)[0] == 0
+        self._takes_events = history.journal_head(db)[0] == 0
         self._chain = ""
         self._events = 0
 
-    def take(self, number: int, record: Mapping[str, Any]) -> None:
+    def add(self, number: int, record: Mapping[str, Any]) -> None:
         """Check one record and store it, if it is new here."""
         if not isinstance(record, Mapping):
             _refuse(number, "this is not an object")
@@ -241,22 +256,24 @@ class _Loader:
         row = _parse_record(number, kind, record)
         if kind != "item":
             self._flush()
-        take = getattr(self, f"_take_{kind}")
-        take(number, row)
+        load = getattr(self, f"_load_{kind}")
+        load(number, row)
 
-    def _take_item(self, number: int, row: Row) -> None:
+    def _load_item(self, number: int, row: Row) -> None:
         content = row[: len(CONTENT)]
-        live_to, ended_by, status, given_hash, sketch = row[len(CONTENT) :]
+        live_to, ended_by, status, stored_hash, sketch = row[len(CONTENT) :]
         self._require_order(number, content[0], content[1], live_to)
-        if given_hash is not None and given_hash != content_hash(content):
+        if stored_hash is not None and stored_hash != content_hash(content):
             _refuse(
                 number,
                 "item.content_hash does not match the content: the line was changed",
                 remedy="correct the line, or remove content_hash to import it as it is",
             )
-        if content[0] in self._left:
+        if content[0] in self._skipped:
             return
-        length = words.row_length(self._db, words.IndexRow(self._rid, *content[WORDS_SLICE]))
+        length = word_index.row_length(
+            self._db, word_index.IndexRow(self._rid, *content[WORDS_SLICE])
+        )
         new = NewRow(self._rid, content, live_to, ended_by, status, length)
         self._rid += 1
         self._rows.append((new, sketch or []))
@@ -271,12 +288,12 @@ class _Loader:
                 _refuse(number, f"item.rev must be above {last_rev}, the revision before it")
             if last_live_to is None:
                 _refuse(number, "item.rev: a revision follows one that has not ended")
-        elif item in self._came or item in self._left:
+        elif item in self._imported or item in self._skipped:
             _refuse(number, f"item.id: the revisions of {item} must be adjacent")
         elif self._db.execute(_ITEM_KNOWN_OR_ERASED, (item,)).get:
-            self._left.add(item)
+            self._skipped.add(item)
         else:
-            self._came[item] = None
+            self._imported[item] = None
         self._last = (item, rev, live_to)
 
     def _flush(self) -> None:
@@ -287,23 +304,23 @@ class _Loader:
         self._db.executemany(
             ADD_SKETCH, ((band, new.rid) for new, sketch in rows for band in sketch)
         )
-        texts = [words.IndexRow(new.rid, *new.content[WORDS_SLICE]) for new, _ in rows]
-        split = [words.split_row(self._db, row) for row in texts]
-        words.index_rows(self._db, texts, split)
-        signatures.add_signatures(
+        texts = [word_index.IndexRow(new.rid, *new.content[WORDS_SLICE]) for new, _ in rows]
+        split = [word_index.split_row(self._db, row) for row in texts]
+        word_index.index_rows(self._db, texts, split)
+        abmind_queries.add_signatures(
             self._db,
             [
-                (row.rid, signatures.content_terms(row.text, own.text, self._db))
-                for row, own in zip(texts, split, strict=True)
+                (row.rid, abmind_queries.content_terms(row.text, terms.text, self._db))
+                for row, terms in zip(texts, split, strict=True)
             ],
         )
         for entity in sorted(self._touched & self._entities.keys()):
             self._require_entity(entity)
 
-    def _take_entity(self, number: int, row: Row) -> None:
+    def _load_entity(self, number: int, row: Row) -> None:
         self._entities[row[0]] = row
 
-    def _take_alias(self, number: int, row: Row) -> None:
+    def _load_alias(self, number: int, row: Row) -> None:
         self._aliases.setdefault(row[1], []).append(row)
 
     def _require_entity(self, entity: str) -> bool:
@@ -319,10 +336,10 @@ class _Loader:
         self._db.executemany(_INSERTS["alias"], self._aliases.pop(entity, []))
         return True
 
-    def _take_link(self, number: int, row: Row) -> None:
+    def _load_link(self, number: int, row: Row) -> None:
         ends = [(row[0], row[1]), (row[3], row[4])]
         items = [name for kind, name in ends if kind == "item"]
-        if items and not any(item in self._came for item in items):
+        if items and not any(item in self._imported for item in items):
             return
         if all(self._item_exists(item) for item in items) and all(
             self._require_entity(name) for kind, name in ends if kind == "entity"
@@ -330,17 +347,17 @@ class _Loader:
             self._db.execute(_INSERTS["link"], row)
 
     def _item_exists(self, item: str) -> bool:
-        return item in self._came or bool(self._db.execute(_ITEM_EXISTS, (item,)).get)
+        return item in self._imported or bool(self._db.execute(_ITEM_EXISTS, (item,)).get)
 
-    def _take_status_change(self, number: int, row: Row) -> None:
-        if row[0] in self._came:
+    def _load_status_change(self, number: int, row: Row) -> None:
+        if row[0] in self._imported:
             self._db.execute(_INSERTS["status_change"], row)
 
-    def _take_thread(self, number: int, row: Row) -> None:
+    def _load_thread(self, number: int, row: Row) -> None:
         if not self._db.execute(_THREAD_EXISTS, (row[0],)).get:
             self._threads[row[0]] = row
 
-    def _take_thread_member(self, number: int, row: Row) -> None:
+    def _load_thread_member(self, number: int, row: Row) -> None:
         """Store a member; the first stored member also stores its thread.
 
         A headline whose memories were all erased must not come back.
@@ -349,60 +366,60 @@ class _Loader:
             return
         if row[0] in self._threads:
             self._db.execute(_INSERTS["thread"], self._threads.pop(row[0]))
-            self._begun.add(row[0])
-        if row[0] in self._begun:
+            self._imported_threads.add(row[0])
+        if row[0] in self._imported_threads:
             self._db.execute(_INSERTS["thread_member"], row)
 
-    def _take_thread_event(self, number: int, row: Row) -> None:
-        if row[0] in self._begun and (row[3] is None or self._item_exists(row[3])):
+    def _load_thread_event(self, number: int, row: Row) -> None:
+        if row[0] in self._imported_threads and (row[3] is None or self._item_exists(row[3])):
             self._db.execute(_INSERTS["thread_event"], row)
 
-    def _take_tick(self, number: int, row: Row) -> None:
-        self._fading.take(row)
+    def _load_tick(self, number: int, row: Row) -> None:
+        self._ticks.add(row)
         if self._takes_events:
             self._db.execute(_INSERTS["tick"], row)
 
-    def _take_counter(self, number: int, row: Row) -> None:
+    def _load_counter(self, number: int, row: Row) -> None:
         if self._takes_events:
             self._db.execute(_INSERTS["counter"], row)
 
-    def _take_usage(self, number: int, row: Row) -> None:
-        if row[0] in self._came:
+    def _load_usage(self, number: int, row: Row) -> None:
+        if row[0] in self._imported:
             self._db.execute(_INSERTS["usage"], row)
 
-    def _take_usage_day(self, number: int, row: Row) -> None:
-        if row[0] in self._came:
+    def _load_usage_day(self, number: int, row: Row) -> None:
+        if row[0] in self._imported:
             self._db.execute(_INSERTS["usage_day"], row)
 
-    def _take_file_edit(self, number: int, row: Row) -> None:
+    def _load_file_edit(self, number: int, row: Row) -> None:
         """Store an edit; one that belongs to a memory only comes with it."""
-        if row[-1] is None or row[-1] in self._came:
+        if row[-1] is None or row[-1] in self._imported:
             self._db.execute(_INSERTS["file_edit"], row)
 
-    def _take_key(self, number: int, row: Row) -> None:
-        if row[1] in self._came:
+    def _load_key(self, number: int, row: Row) -> None:
+        if row[1] in self._imported:
             self._db.execute(_INSERTS["key"], row)
 
-    def _take_tombstone(self, number: int, row: Row) -> None:
+    def _load_tombstone(self, number: int, row: Row) -> None:
         if not self._item_exists(row[0]):
             self._db.execute(_INSERTS["tombstone"], row)
 
-    def _take_event(self, number: int, row: Row) -> None:
-        line = journal.ChainedLine(*row)
+    def _load_event(self, number: int, row: Row) -> None:
+        line = history.ChainedLine(*row)
         self._events += 1
         if line.seq != self._events:
             _refuse(number, f"event.seq must be {self._events}: lines are missing")
-        expected = journal.chain_hash(self._chain, line[:-1])
+        expected = history.chain_hash(self._chain, line[:-1])
         if line.chain != expected:
             _refuse(number, "event.chain does not match: the journal was changed")
         self._chain = expected
         if self._takes_events:
-            journal.append_chained(self._db, [line])
+            history.append_chained(self._db, [line])
 
     def finish(self, actor: str, now: int) -> int:
         """Store what still waits, correct counts and write the journal."""
         self._flush()
-        standing.complete_status_history(self._db, list(self._came))
+        history.complete_status_history(self._db, list(self._imported))
         self._db.execute(
             _RECOUNT_MENTIONS, (json.dumps(sorted(self._touched), ensure_ascii=False),)
         )
@@ -410,10 +427,10 @@ class _Loader:
             bump_entities_version(self._db)
         if not self._takes_events:
             # The ticks of another space are not imported: items keep their remaining strength.
-            self._fading.apply(self._db, list(self._came), now)
-        lines = (journal.Line("imported", item) for item in self._came)
-        journal.write(self._db, lines, actor=actor, at=now)
-        return len(self._came)
+            self._ticks.apply(self._db, list(self._imported), now)
+        lines = (history.JournalLine("imported", item) for item in self._imported)
+        history.write_journal(self._db, lines, actor=actor, at=now)
+        return len(self._imported)
 
 
 def _require_header(number: int, record: Mapping[str, Any]) -> None:

@@ -90,7 +90,7 @@ class ImportedTicks:
     def __init__(self) -> None:
         self._ticks: list[tuple[int, float]] = []
 
-    def take(self, tick: Sequence[Any]) -> None:
+    def add(self, tick: Sequence[Any]) -> None:
         """Add one tick: its number, moment, amount and total."""
         self._ticks.append((tick[1], tick[2]))
 
@@ -105,8 +105,8 @@ class ImportedTicks:
         )
 
     def _remaining(self, at_first: float, since: int) -> float:
-        gone = sum(amount for at, amount in self._ticks if at >= since)
-        return max(0.0, round(at_first - gone, 9))
+        lost = sum(amount for at, amount in self._ticks if at >= since)
+        return max(0.0, round(at_first - lost, 9))
 
 
 def _restore_strength(
@@ -131,13 +131,13 @@ _SELECT_USAGE = f"""
     FROM (SELECT ? AS at, ? AS day) AS m
     CROSS JOIN carray(?) AS w CROSS JOIN usage AS u ON u.id = w.value
 """
-# Seen are mentions, whether or not the memory is still there; a live one says how
-# important it was. Of a flood the newest tell enough.
+# All mentions count, also of memories that have ended; the importance is the mean of live
+# ones. Of very many only the newest are read.
 _MENTION_LINK = """
     l.dst = w.value AND l.type = 'mentions' AND l.src_kind = 'item' AND l.dst_kind = 'entity'
     AND l.created_at <= m.at
 """
-# The same of the past, by what the revisions of then spoke of.
+# The same for a past moment, from the mentions of the revisions of then.
 _SELECT_ACTIVITY_AS_OF = f"""
     {AS_OF_CTE} SELECT e.id, e.created_at, l.created_at, i.importance,
         i.live_to IS NULL OR i.live_to > m.at
@@ -151,7 +151,8 @@ _SELECT_ACTIVITY_AS_OF = f"""
 _SELECT_ACTIVITY = f"""
     SELECT e.id, e.created_at,
         (SELECT count(*) FROM link AS l WHERE {_MENTION_LINK} AND l.created_at > m.at - {DAY_MS}),
-        (SELECT count(*) FROM link AS l WHERE {_MENTION_LINK} AND l.created_at > m.at - {7 * DAY_MS}),
+        (SELECT count(*) FROM link AS l
+            WHERE {_MENTION_LINK} AND l.created_at > m.at - {7 * DAY_MS}),
         e.mentions - (SELECT count(*) FROM link AS l
             WHERE l.dst = w.value AND l.type = 'mentions' AND l.created_at > m.at),
         (SELECT avg(importance) FROM (SELECT i.importance FROM link AS l
@@ -175,10 +176,10 @@ def read_usage(db: apsw.Connection, ids: Sequence[str], now: datetime) -> dict[s
             recalls,
             from_ms_or_none(last),
             tuple(from_ms(stamp) for stamp in json.loads(stamps) if stamp <= at),
-            lately,
+            month,
             quarter,
         )
-        for item, recalls, last, stamps, lately, quarter in rows
+        for item, recalls, last, stamps, month, quarter in rows
         if recalls
     }
 
@@ -192,16 +193,16 @@ def read_activity(
     """
     if not entities:
         return {}
-    at, asked = to_ms(now), as_table(tuple(dict.fromkeys(entities)))
+    at, requested = to_ms(now), as_table(tuple(dict.fromkeys(entities)))
     if is_past(db, at):
-        rows = select(db, _SELECT_ACTIVITY_AS_OF, (at, asked))
+        rows = select(db, _SELECT_ACTIVITY_AS_OF, (at, requested))
         return {
             entity: _activity_as_of([_PastMention(*row) for row in seen], at)
             for entity, seen in groupby(rows, itemgetter(0))
         }
     return {
         entity: Activity(day, week, max(count, week), from_ms(first), 0.5 if mean is None else mean)
-        for entity, first, day, week, count, mean in select(db, _SELECT_ACTIVITY, (at, asked))
+        for entity, first, day, week, count, mean in select(db, _SELECT_ACTIVITY, (at, requested))
     }
 
 
@@ -216,18 +217,20 @@ class _PastMention(NamedTuple):
 
 
 def _activity_as_of(seen: Sequence[_PastMention], at: int) -> Activity:
-    week = [one for one in seen if at - 7 * DAY_MS < one.at <= at]
-    day = sum(one.at > at - DAY_MS for one in week)
-    judged = [one.importance for one in week if one.was_there][:MAX_IMPORTANCE_SAMPLE]
-    mean = math.fsum(judged) / len(judged) if judged else 0.5
-    there = sum(one.was_there for one in seen)
-    return Activity(day, len(week), max(there, len(week)), from_ms(seen[0].first_at), mean)
+    week = [mention for mention in seen if at - 7 * DAY_MS < mention.at <= at]
+    day = sum(mention.at > at - DAY_MS for mention in week)
+    importances = [mention.importance for mention in week if mention.was_there][
+        :MAX_IMPORTANCE_SAMPLE
+    ]
+    mean = math.fsum(importances) / len(importances) if importances else 0.5
+    live = sum(mention.was_there for mention in seen)
+    return Activity(day, len(week), max(live, len(week)), from_ms(seen[0].first_at), mean)
 
 
 YEAR_DAYS = 365.25
-# With so many entities stirring, what was worked out before has to do for the others.
+# For more active entities than this, the stored momentum is used.
 MAX_COMPUTED = 5_000
-# A week without news is always worth the same: no need to look.
+# The momentum after a week without mentions is constant.
 _DORMANT_MOMENTUM = momentum(ActivityCounts(), 1.0)
 
 _STATE_COLUMNS = "e.id, e.mentions, e.momentum, e.momentum_at, e.last_seen_at"
@@ -249,7 +252,7 @@ _LISTING_COLUMNS = (
     "e.id, e.mentions - coalesce(h.times, 0) AS seen, e.momentum, e.momentum_at, e.last_seen_at"
 )
 _LISTING_FROM = "entity AS e LEFT JOIN hidden AS h ON h.entity = e.id"
-# Not one that no memory which may be seen speaks of, and a secret one does or did.
+# Hide an entity that only memories of higher classification mention.
 _IS_VISIBLE = """
     (seen > 0 OR NOT EXISTS (
         SELECT 1 FROM link AS l CROSS JOIN item AS i ON i.id = l.src AND i.classification > ?
@@ -290,11 +293,11 @@ def read_momenta(db: apsw.Connection, ids: Sequence[str], now: datetime) -> dict
     """Return the momentum of each entity: the stored one if recent, else computed."""
     if not ids:
         return {}
-    at, asked = to_ms(now), as_table(tuple(dict.fromkeys(ids)))
+    at, requested = to_ms(now), as_table(tuple(dict.fromkeys(ids)))
     rows = (
-        select(db, _STATE_BY_ID_AS_OF, (at, asked, at))
+        select(db, _STATE_BY_ID_AS_OF, (at, requested, at))
         if is_past(db, at)
-        else select(db, _STATE_BY_ID, (asked, at))
+        else select(db, _STATE_BY_ID, (requested, at))
     )
     return _compute_momenta(db, [EntityState(*row) for row in rows], now)
 
@@ -308,9 +311,11 @@ def write_momenta(db: apsw.Connection, values: Mapping[str, float], now: datetim
 def rank_entities(db: apsw.Connection, listing: EntityListing, now: datetime) -> list[Entity]:
     """Return entities by momentum, number of memories and recency, with their counts."""
     found = [*_recent_entities(db, listing, now), *_dormant_entities(db, listing, now)]
-    going_on = _compute_momenta(db, found, now)
-    ranked = sorted(found, key=lambda one: (-_rank_score(one, going_on[one.id].value, now), one.id))
-    page = {one.id: one for one in ranked[listing.offset : listing.offset + listing.limit]}
+    momenta = _compute_momenta(db, found, now)
+    ranked = sorted(
+        found, key=lambda state: (-_rank_score(state, momenta[state.id].value, now), state.id)
+    )
+    page = {state.id: state for state in ranked[listing.offset : listing.offset + listing.limit]}
     if not page:
         return []
     rows = select(db, _ENTITIES_BY_ID, (as_table(tuple(page)),))
@@ -318,9 +323,9 @@ def rank_entities(db: apsw.Connection, listing: EntityListing, now: datetime) ->
     counts = _count_layers(db, tuple(page), listing.max_classification)
     return [
         entities[key]._replace(
-            mentions=one.mentions, momentum=going_on[key].value, **counts[key]._asdict()
+            mentions=state.mentions, momentum=momenta[key].value, **counts[key]._asdict()
         )
-        for key, one in page.items()
+        for key, state in page.items()
     ]
 
 
@@ -330,7 +335,8 @@ def _recent_entities(
     """Return entities mentioned in the last week, the latest first."""
     where, values = _listing_condition(listing)
     sql = f"""
-        {_HIDDEN_CTE} SELECT {_LISTING_COLUMNS} FROM {_LISTING_FROM} WHERE {where} AND e.last_seen_at >= ?
+        {_HIDDEN_CTE} SELECT {_LISTING_COLUMNS} FROM {_LISTING_FROM}
+        WHERE {where} AND e.last_seen_at >= ?
         ORDER BY e.last_seen_at DESC, e.id
     """
     return [EntityState(*row) for row in select(db, sql, (*values, to_ms(now - QUIET_AFTER)))]
@@ -361,7 +367,7 @@ def _listing_condition(listing: EntityListing) -> tuple[str, list[int | str]]:
         values.append(json.dumps(listing.kinds))
     if start:
         where.append("e.id IN (SELECT entity FROM alias WHERE alias >= ? AND alias < ?)")
-        # The last character there is: all that begins so comes before it.
+        # The last Unicode character: every name with this prefix sorts before it.
         values += [start, f"{start}\U0010ffff"]
     return " AND ".join(where), values
 
@@ -370,36 +376,38 @@ def _compute_momenta(
     db: apsw.Connection, entities: Iterable[EntityState], now: datetime
 ) -> dict[str, Momentum]:
     found: dict[str, Momentum] = {}
-    stirring: list[EntityState] = []
-    for one in entities:
-        seen = from_ms_or_none(one.last_seen_at)
+    outdated: list[EntityState] = []
+    for state in entities:
+        seen = from_ms_or_none(state.last_seen_at)
         if seen is None or now - seen > QUIET_AFTER:
-            found[one.id] = Momentum(
-                _DORMANT_MOMENTUM, worked_out=one.momentum != _DORMANT_MOMENTUM
+            found[state.id] = Momentum(
+                _DORMANT_MOMENTUM, recomputed=state.momentum != _DORMANT_MOMENTUM
             )
-        elif not is_stale(from_ms_or_none(one.momentum_at), seen, now):
-            found[one.id] = Momentum(one.momentum)
+        elif not is_stale(from_ms_or_none(state.momentum_at), seen, now):
+            found[state.id] = Momentum(state.momentum)
         else:
-            stirring.append(one)
-    lately = read_activity(db, [one.id for one in stirring[:MAX_COMPUTED]], now)
-    for one in stirring:
-        known = lately.get(one.id)
-        found[one.id] = (
-            Momentum(_momentum_of(known, now), worked_out=True) if known else Momentum(one.momentum)
+            outdated.append(state)
+    activity = read_activity(db, [state.id for state in outdated[:MAX_COMPUTED]], now)
+    for state in outdated:
+        known = activity.get(state.id)
+        found[state.id] = (
+            Momentum(_momentum_of(known, now), recomputed=True)
+            if known
+            else Momentum(state.momentum)
         )
     return found
 
 
 def _momentum_of(seen: Activity, now: datetime) -> float:
     observed = (now - (seen.first_at or now)).total_seconds() / DAY_S
-    happened = ActivityCounts(seen.in_1_day, seen.in_7_days, seen.in_all)
-    return momentum(happened, observed, seen.mean_importance)
+    counts = ActivityCounts(seen.in_1_day, seen.in_7_days, seen.in_all)
+    return momentum(counts, observed, seen.mean_importance)
 
 
-def _rank_score(one: EntityState, momentum_now: float, now: datetime) -> float:
+def _rank_score(state: EntityState, momentum_now: float, now: datetime) -> float:
     """Return the list rank: 10 × momentum, 0.5 a memory, minus 2 for every year unseen."""
-    years = (now - from_ms(one.last_seen_at or 0)).total_seconds() / DAY_S / YEAR_DAYS
-    return 10.0 * momentum_now + 0.5 * one.mentions - 2.0 * years
+    years = (now - from_ms(state.last_seen_at or 0)).total_seconds() / DAY_S / YEAR_DAYS
+    return 10.0 * momentum_now + 0.5 * state.mentions - 2.0 * years
 
 
 def _count_layers(db: apsw.Connection, ids: Sequence[str], ceiling: int) -> dict[str, EntityCounts]:

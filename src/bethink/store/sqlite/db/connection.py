@@ -25,7 +25,7 @@ from bethink.store.sqlite.db.lock import (
 )
 from bethink.store.sqlite.db.sql_functions import heat_band
 
-# Constraint failures that the caller's values cause; the others would be ours.
+# Constraint failures caused by the caller's values; others would be defects of ours.
 _CALLER_CONSTRAINTS = frozenset(
     {apsw.SQLITE_CONSTRAINT_CHECK, apsw.SQLITE_CONSTRAINT_DATATYPE, apsw.SQLITE_CONSTRAINT_NOTNULL}
 )
@@ -40,7 +40,7 @@ def translate_errors(name: str) -> Iterator[None]:
         raise _to_own_error(name, error) from error
     except UnicodeEncodeError as error:
         bad = error.object[error.start : error.end]
-        raise BadText(f"{bad!a} is half a character and cannot be kept") from error
+        raise BadText(f"{bad!a} is a lone surrogate and cannot be stored") from error
     except OverflowError as error:
         raise Refused(f"a number does not fit into the store: {error}") from error
 
@@ -58,14 +58,14 @@ _RULES = (
     _ErrorRule(
         (apsw.BusyError, apsw.LockedError, apsw.ProtocolError),
         StoreBusy,
-        "{name} stayed locked by another program",
-        "close what else has it open, then try again",
+        "{name} is locked by another program",
+        "close the other program, then try again",
     ),
     _ErrorRule(
         (apsw.CorruptError, apsw.NotADBError, apsw.FormatError),
         StoreDamaged,
         "{name} is damaged: {error}",
-        "bethink doctor shows what can be mended",
+        "bethink doctor shows what can be repaired",
     ),
     _ErrorRule(
         (apsw.FullError,),
@@ -76,14 +76,14 @@ _RULES = (
     _ErrorRule(
         (apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError),
         StoreError,
-        "{name} may not be written: {error}",
+        "{name} cannot be written: {error}",
         "check the permissions of the file and its folder",
     ),
     _ErrorRule(
         (apsw.CantOpenError,),
         StoreError,
         "{name} cannot be opened: {error}",
-        "check that it is a file and that its folder is yours",
+        "check that it is a file and that you own its folder",
     ),
     _ErrorRule(
         (apsw.IOError,),
@@ -114,7 +114,7 @@ _RULES = (
 
 def _to_own_error(name: str, error: apsw.Error) -> BethinkError:
     if getattr(error, "extendedresult", 0) in _CALLER_CONSTRAINTS:
-        return Refused(f"a value is outside what a memory may hold: {error}")
+        return Refused(f"a value is out of range: {error}")
     for rule in _RULES:
         if isinstance(error, rule.errors):
             return rule.error_type(rule.message.format(name=name, error=error), remedy=rule.remedy)
@@ -134,7 +134,7 @@ PRAGMA journal_size_limit=16777216;
 """
 _STATEMENT_CACHE_SIZE = 250
 _READ_WRITE = apsw.SQLITE_OPEN_READWRITE
-# What SQLite says where no log can be made beside a file, the first two of a full disk.
+# Errors of SQLite if no log can be created; the first two also mean a full disk.
 WRITE_ERRORS = (apsw.IOError, apsw.FullError)
 WAL_ERRORS = (*WRITE_ERRORS, apsw.CantOpenError, apsw.ReadOnlyError)
 _BUMP_GENERATION = "UPDATE meta SET value = value + 1 WHERE name = 'generation'"
@@ -175,7 +175,7 @@ class Connections:
         self.path = path
         self.lock: WriteLock
         if path is None:
-            # Shared by name within the process; gone with its last connection.
+            # Shared by name within the process; removed with its last connection.
             self._target = f"file:/bethink-{os.getpid()}-{next(_memory_db_numbers)}?vfs=memdb"
             self._flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
             self._flags |= apsw.SQLITE_OPEN_URI
@@ -191,8 +191,8 @@ class Connections:
         self._closed = False
         self._unwritable = ""
         self._was_unwritable = False
-        # Those that look at the file alone, and how it was before they did.
-        self._alone = WeakKeyDictionary[apsw.Connection, tuple[int, ...]]()
+        # Connections that read the file without a log, with the file's state before.
+        self._immutable = WeakKeyDictionary[apsw.Connection, tuple[int, ...]]()
 
     @property
     def name(self) -> str:
@@ -224,7 +224,7 @@ class Connections:
         db: apsw.Connection | None = getattr(self._local, "db", None)
         is_free = self._was_unwritable and db is not None and db.get_autocommit()
         if db is not None and is_free and db.readonly("main"):
-            # It would show pages of before, or none of a log that others have begun since.
+            # It would show outdated pages, or miss a log that another process began.
             self.disconnect(db)
             db = self._local.db = None
         if db is None:
@@ -239,7 +239,7 @@ class Connections:
         assert self.path is not None
         try:
             with closing(apsw.Connection(str(self.path), flags=_READ_WRITE)) as trial:
-                # Only the write lock's holder may move the log into the file.
+                # Only the holder of the write lock may checkpoint.
                 trial.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 trial.set_busy_timeout(int(TIMEOUT_S * 1000))
                 trial.execute("PRAGMA user_version").fetchall()
@@ -266,9 +266,9 @@ class Connections:
         self._require_unchanged(db)
 
     def _require_unchanged(self, db: apsw.Connection, error: Exception | None = None) -> None:
-        if db in self._alone and self._alone[db] != self._file_state():
-            told = f"{self.name} was written while it was read"
-            raise StoreBusy(told, remedy="try again") from error
+        if db in self._immutable and self._immutable[db] != self._file_state():
+            message = f"{self.name} was written while it was read"
+            raise StoreBusy(message, remedy="try again") from error
 
     def _file_state(self) -> tuple[int, ...]:
         """Return a value that changes whenever the file is written."""
@@ -276,7 +276,7 @@ class Connections:
         try:
             found = self.path.stat()
         except OSError:
-            return ()  # what is wrong with it SQLite says
+            return ()  # SQLite reports the error
         return found.st_ino, found.st_size, found.st_mtime_ns
 
     def connect(self, owner: threading.Thread | None = None) -> apsw.Connection:
@@ -296,10 +296,10 @@ class Connections:
             db.execute(_PRAGMAS)
             db.create_scalar_function("heat_band", heat_band, 5, deterministic=True)
             if state and db.open_flags & apsw.SQLITE_OPEN_URI:
-                self._alone[db] = state
+                self._immutable[db] = state
             self._open.append((owner, db))
-            # After opening, so that a dead thread's is never the last: the last one
-            # to close moves the log into the file, which needs the write lock.
+            # After opening, so that a dead thread's connection is never the last one: the
+            # last to close checkpoints, which needs the write lock.
             self._close_dead_threads()
         return db
 
@@ -313,7 +313,7 @@ class Connections:
     def read_transaction(self) -> Iterator[apsw.Connection]:
         """Open a transaction in which all statements see the same state of the store."""
         if self.path is None:
-            # In memory readers would block writers at commit, and the other way round.
+            # In memory, readers would block writers at commit, and vice versa.
             with hold_lock(self.lock, self.name), self._snapshot() as db:
                 yield db
         else:
@@ -336,7 +336,7 @@ class Connections:
                     db.execute("COMMIT")
 
     @contextmanager
-    def writing(self, *, commit: bool = True) -> Iterator[apsw.Connection]:
+    def write_transaction(self, *, commit: bool = True) -> Iterator[apsw.Connection]:
         """Open a write transaction: all of it is committed or nothing.
 
         When the block ends without an error, what was written survives a crash. Without
@@ -347,8 +347,8 @@ class Connections:
             db = self.for_thread()
             if not db.get_autocommit():
                 raise StoreError(
-                    "nothing can be written while a snapshot is held or a write is under way",
-                    remedy="write after it",
+                    "nothing can be written while a snapshot or another write is open",
+                    remedy="write after it is closed",
                 )
             db.execute("BEGIN IMMEDIATE")
             try:
@@ -358,14 +358,14 @@ class Connections:
                     db.execute(_BUMP_GENERATION)
                 db.execute("COMMIT" if commit else "ROLLBACK")
             except BaseException:
-                # Some errors (a full disk) have already undone the transaction.
+                # Some errors (a full disk) have already rolled back the transaction.
                 if not db.get_autocommit():
                     db.execute("ROLLBACK")
                 raise
 
     def _require_writable(self) -> None:
         if self._unwritable:
-            self.for_thread()  # looks again
+            self.for_thread()  # tries again
         if self._unwritable:
             raise StoreError(
                 f"{self.name} cannot be written, {self._unwritable}; nothing was saved",
@@ -383,7 +383,7 @@ class Connections:
                 while self._open:
                     _, db = self._open[-1]
                     if not locked:
-                        # Somebody is writing: they move the log into the file later.
+                        # Another process is writing: it checkpoints later.
                         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                     db.close()
                     self._open.pop()
@@ -397,16 +397,16 @@ class Connections:
         try:
             return self.lock.acquire(0)
         except StoreError:
-            return False  # a file system that is read-only: there is nothing to move either
+            return False  # a read-only file system: there is nothing to checkpoint
 
     def _close_dead_threads(self) -> None:
-        living = []
+        alive = []
         for owner, db in self._open:
             if owner is None or owner.is_alive():
-                living.append((owner, db))
+                alive.append((owner, db))
             else:
                 db.close()
-        self._open = living
+        self._open = alive
 
 
 def select(db: apsw.Connection, sql: str, values: Bindings = ()) -> list[Row]:

@@ -113,20 +113,22 @@ def record_status_changes(db: apsw.Connection, changes: Iterable[StatusChange]) 
 
 def complete_status_history(db: apsw.Connection, ids: Sequence[str]) -> None:
     """Add the changes that the rows of these items show and their history lacks."""
-    wanted = "i.id IN (SELECT value FROM json_each(?))"
-    rows = select(db, _MISSING_CHANGES.replace("WANTED", wanted), (json.dumps(list(ids)),))
+    condition = "i.id IN (SELECT value FROM json_each(?))"
+    rows = select(db, _MISSING_CHANGES.replace("WANTED", condition), (json.dumps(list(ids)),))
     db.executemany(_ADD_CHANGE, rows)
 
 
 def verify_status_history(db: apsw.Connection) -> str:
     """Describe problems of the status history; "" when there are none."""
-    untold = [row[0] for row in select(db, _MISSING_CHANGES.replace("WANTED", "1"))]
-    strangers = [row[0] for row in select(db, _ORPHANED_CHANGES)]
+    outdated = [row[0] for row in select(db, _MISSING_CHANGES.replace("WANTED", "1"))]
+    orphaned = [row[0] for row in select(db, _ORPHANED_CHANGES)]
     problems = []
-    if untold:
-        problems.append(f"{len(untold):,} end otherwise than they stand: {untold[0]} and others")
-    if strangers:
-        problems.append(f"{len(strangers):,} are of no memory: {strangers[0]} and others")
+    if outdated:
+        problems.append(
+            f"{len(outdated):,} differ from the last change, the first is {outdated[0]}"
+        )
+    if orphaned:
+        problems.append(f"{len(orphaned):,} belong to no memory, the first is {orphaned[0]}")
     return "; ".join(problems)
 
 
@@ -153,7 +155,7 @@ _SELECT_ALL = "SELECT seq, at, kind, item, actor, detail, chain FROM event ORDER
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-class Line(NamedTuple):
+class JournalLine(NamedTuple):
     """An event of one memory, described without any of its content."""
 
     kind: str
@@ -173,9 +175,11 @@ class ChainedLine(NamedTuple):
     chain: str
 
 
-def write(db: apsw.Connection, lines: Iterable[Line], *, actor: str, at: int) -> None:
+def write_journal(
+    db: apsw.Connection, lines: Iterable[JournalLine], *, actor: str, at: int
+) -> None:
     """Append lines, in the caller's transaction."""
-    seq, chain = head(db)
+    seq, chain = journal_head(db)
     chained = []
     for line in lines:
         seq += 1
@@ -191,7 +195,7 @@ def append_chained(db: apsw.Connection, lines: Sequence[ChainedLine]) -> None:
         db.execute(_SET_HEAD, (f"{lines[-1].seq}:{lines[-1].chain}",))
 
 
-def head(db: apsw.Connection) -> tuple[int, str]:
+def journal_head(db: apsw.Connection) -> tuple[int, str]:
     """Return the number and the chain hash of the last line."""
     seq, _, chain = db.execute(_SELECT_HEAD).get.partition(":")
     return int(seq), chain
@@ -202,7 +206,7 @@ def chain_hash(previous: str, line: tuple[object, ...]) -> str:
     return hashlib.sha256(f"{previous}\n{_ENCODER.encode(line)}".encode()).hexdigest()
 
 
-def read(db: apsw.Connection, after: int, limit: int) -> list[Event]:
+def read_journal(db: apsw.Connection, after: int, limit: int) -> list[Event]:
     """Return lines after a number, oldest first."""
     return [
         Event(seq, from_ms(at), kind, item, actor, detail)
@@ -210,13 +214,15 @@ def read(db: apsw.Connection, after: int, limit: int) -> list[Event]:
     ]
 
 
-def read_newest(
+def read_newest_events(
     db: apsw.Connection, item: str | None, actor: str | None, limit: int
 ) -> list[Event]:
     """Return the last lines, newest first: of one memory, by one actor."""
     return [
-        Event(seq, from_ms(at), kind, of, who, detail)
-        for seq, at, kind, of, who, detail in db.execute(_SELECT_NEWEST, (item, actor, limit))
+        Event(seq, from_ms(at), kind, item_id, actor_name, detail)
+        for seq, at, kind, item_id, actor_name, detail in db.execute(
+            _SELECT_NEWEST, (item, actor, limit)
+        )
     ]
 
 
@@ -225,7 +231,7 @@ def read_chained(db: apsw.Connection) -> Iterator[ChainedLine]:
     return (ChainedLine(*row) for row in db.execute(_SELECT_ALL))
 
 
-def find_break(lines: Iterable[ChainedLine], expected: tuple[int, str] | None) -> str:
+def find_chain_break(lines: Iterable[ChainedLine], expected: tuple[int, str] | None) -> str:
     """Describe the first break of the chain; "" when there is none.
 
     ``expected`` is the head it should end with, where that is known.

@@ -36,13 +36,13 @@ def make_private_folder(path: Path) -> None:
         folder = folder.parent
     try:
         for folder in reversed(missing):
-            # Two processes may make the same folder at once; both are content.
+            # Two processes may create the same folder at once.
             folder.mkdir(FOLDER_MODE, exist_ok=True)
             folder.chmod(FOLDER_MODE)
     except OSError as error:
         raise StoreError(
-            f"the folder {path} cannot be made: {error.strerror}",
-            remedy="choose a folder that is yours",
+            f"the folder {path} cannot be created: {error.strerror}",
+            remedy="choose a folder you own",
         ) from error
 
 
@@ -55,7 +55,7 @@ def make_private_file(path: Path) -> bool:
     except OSError as error:
         raise _open_error(path, error) from error
     os.close(handle)
-    # The umask may have taken the owner's own bits away.
+    # The umask may have removed the owner's own bits.
     path.chmod(FILE_MODE)
     return True
 
@@ -119,7 +119,7 @@ def hold_lock(lock: WriteLock, name: str, timeout_s: float = TIMEOUT_S) -> Itera
     """Hold the lock during the block; raise StoreBusy on timeout."""
     if not lock.acquire(timeout_s):
         raise StoreBusy(
-            f"{name} was being written by others for {timeout_s:.0f} seconds",
+            f"{name} was locked by another writer for {timeout_s:.0f} seconds",
             remedy="try again, or stop the other program",
         )
     try:
@@ -146,45 +146,44 @@ class FileLock:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._turn = threading.Lock()
+        self._thread_lock = threading.Lock()
         self._handle = -1
 
     def acquire(self, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
-        if not self._turn.acquire(timeout=timeout_s):
+        if not self._thread_lock.acquire(timeout=timeout_s):
             return False
         try:
             handle = self._lock_file(deadline)
         except BaseException:
-            self._turn.release()
+            self._thread_lock.release()
             raise
         if handle is None:
-            self._turn.release()
+            self._thread_lock.release()
             return False
         self._handle = handle
         return True
 
     def release(self) -> None:
         handle, self._handle = self._handle, -1
-        # Closing the only handle of this opening of the file unlocks it.
+        # Closing the only handle of this open file releases the lock.
         os.close(handle)
-        self._turn.release()
+        self._thread_lock.release()
 
     def _lock_file(self, deadline: float) -> int | None:
-        # A new opening each time: a wait that was given up must not end up sharing
-        # the lock of a later one.
+        # A new handle each time: an abandoned wait must not share the lock of a later one.
         handle = open_private(self._path)
         try:
             if _try_lock(handle):
                 return handle
-            got = _wait_for_lock(handle, deadline - time.monotonic())
+            acquired = _wait_for_lock(handle, deadline - time.monotonic())
         except OSError as error:
             os.close(handle)
             raise StoreError(
                 f"{self._path} cannot be locked: {error.strerror}",
-                remedy="keep spaces on a disk that knows file locks",
+                remedy="keep spaces on a disk that supports file locks",
             ) from error
-        return handle if got else None
+        return handle if acquired else None
 
 
 if sys.platform == "win32":
@@ -225,9 +224,9 @@ else:
         wait = _Wait(handle)
         threading.Thread(target=wait.wait_in_queue, name="bethink-lock", daemon=True).start()
         try:
-            return wait.finish(timeout_s)
+            return wait.wait(timeout_s)
         except BaseException:
-            if wait.give_up():
+            if wait.abandon():
                 os.close(handle)
             raise
 
@@ -240,9 +239,9 @@ else:
 
         def __init__(self, handle: int) -> None:
             self._handle = handle
-            self._settle = threading.Lock()
-            self._over = threading.Event()
-            self._given_up = False
+            self._state_lock = threading.Lock()
+            self._acquired = threading.Event()
+            self._abandoned = False
             self._error: OSError | None = None
 
         def wait_in_queue(self) -> None:
@@ -250,22 +249,22 @@ else:
                 fcntl.flock(self._handle, fcntl.LOCK_EX)
             except OSError as error:
                 self._error = error
-            with self._settle:
-                if self._given_up:
+            with self._state_lock:
+                if self._abandoned:
                     os.close(self._handle)
                 else:
-                    self._over.set()
+                    self._acquired.set()
 
-        def finish(self, timeout_s: float) -> bool:
+        def wait(self, timeout_s: float) -> bool:
             """Wait for the lock; on timeout the waiting thread keeps the handle."""
-            if not self._over.wait(timeout_s):
-                return self.give_up()
+            if not self._acquired.wait(timeout_s):
+                return self.abandon()
             if self._error is not None:
                 raise self._error
             return True
 
-        def give_up(self) -> bool:
+        def abandon(self) -> bool:
             """Leave the handle to the waiting thread, unless the lock came at the last moment."""
-            with self._settle:
-                self._given_up = not self._over.is_set()
-                return not self._given_up
+            with self._state_lock:
+                self._abandoned = not self._acquired.is_set()
+                return not self._abandoned

@@ -99,7 +99,7 @@ def _backup(db: apsw.Connection, path: Path, version: int) -> Path:
     copy = path.with_name(f"{path.name}.v{version}.bak")
     unfinished = path.with_name(f"{copy.name}.part")
     unfinished.unlink(missing_ok=True)
-    # SQLite copies into an empty file that is there, and so keeps its mode.
+    # SQLite copies into the existing empty file, and so keeps its mode.
     make_private_file(unfinished)
     db.execute("VACUUM INTO ?", (str(unfinished),))
     unfinished.replace(copy)
@@ -123,8 +123,8 @@ def open_space(path: Path | None, *, create: bool) -> Connections:
     if path is not None:
         path = path.absolute()
         with _translate_os_errors(path):
-            is_there = has_content(path)
-            if not create and not is_there:
+            exists = has_content(path)
+            if not create and not exists:
                 raise NotFound(f"there is no space at {path}", remedy="bethink spaces lists them")
             make_private_folder(path.parent)
     connections = Connections(path)
@@ -145,7 +145,7 @@ def _translate_os_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         raise StoreError(
             f"{path} cannot be opened: {(error.strerror or str(error)).lower()}",
-            remedy="check that its folder is yours",
+            remedy="check that you own its folder",
         ) from error
 
 
@@ -156,7 +156,7 @@ def _prepare_space(connections: Connections) -> None:
         return
     if not has_content(path):
         with hold_lock(connections.lock, connections.name):
-            # Others may have waited for the lock to do the same.
+            # Another process may have created it while this one waited.
             if not has_content(path):
                 _create_space(path)
     _require_own_file(path)
@@ -191,7 +191,7 @@ def _read_schema_version(connections: Connections, path: Path) -> int:
     found = schema_version(connections.for_thread())
     if found < SCHEMA_VERSION:
         raise StoreError(
-            f"{path} must be brought up to date, and cannot be written",
+            f"{path} needs a migration, but cannot be written",
             remedy="free some space, or make it writable",
         )
     return found
@@ -201,12 +201,12 @@ def _unwritable_reason(folder: Path) -> str:
     """Return why a folder cannot be written, where the system says so; else ""."""
     if not hasattr(os, "statvfs"):
         return ""
-    room = os.statvfs(folder)
-    if room.f_flag & os.ST_RDONLY:
+    file_system = os.statvfs(folder)
+    if file_system.f_flag & os.ST_RDONLY:
         return "its file system is read-only"
-    if room.f_bavail == 0:
+    if file_system.f_bavail == 0:
         return "the disk is full"
-    return "" if os.access(folder, os.W_OK) else "its folder may not be written"
+    return "" if os.access(folder, os.W_OK) else "its folder is not writable"
 
 
 def _create_space(path: Path) -> None:
@@ -216,10 +216,10 @@ def _create_space(path: Path) -> None:
     """
     log = wal_path(path)
     if has_content(log):
-        # SQLite would throw the log of an empty file away, and with it the memories.
+        # SQLite would delete the log of an empty file, and with it the memories.
         raise StoreDamaged(
             f"{path} is empty or missing, although its log {log.name} is not",
-            remedy="put the file back from a backup; the log was left as it is",
+            remedy="restore the file from a backup; the log was not changed",
         )
     unfinished = path.with_name(f"{path.name}.new")
     for rest in ("", "-wal", "-shm", "-journal"):
@@ -230,7 +230,7 @@ def _create_space(path: Path) -> None:
         db.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
         db.execute("PRAGMA journal_mode = WAL")
         migrate(db, None, migrations())
-        # Closing would do the same, but keep silent about a full disk.
+        # Closing would do the same, but not report a full disk.
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     finally:
         db.close()
@@ -253,13 +253,14 @@ def _require_own_file(path: Path) -> None:
         except (apsw.NotADBError, apsw.CorruptError) as error:
             if wait_s is None:
                 raise StoreDamaged(
-                    f"{path} is not a database", remedy="choose another file; it was left as it is"
+                    f"{path} is not a database",
+                    remedy="choose another file; this one was not changed",
                 ) from error
             time.sleep(wait_s)
     if found != APPLICATION_ID:
         raise StoreDamaged(
             f"{path} is a database of another program",
-            remedy="choose another file; it was left as it is",
+            remedy="choose another file; this one was not changed",
         )
 
 
@@ -269,13 +270,13 @@ def _application_id(path: Path) -> int:
     except (apsw.NotADBError, apsw.CorruptError):
         if not has_content(wal_path(path)):
             raise
-        # A process killed while it wrote its log into the file leaves one that is whole
-        # only together with that log.
+        # A process killed during a checkpoint leaves a file that is complete only
+        # together with its log.
         return _read_application_id(path, "mode=ro")
 
 
-def _read_application_id(path: Path, how: str) -> int:
-    uri = f"{path.as_uri()}?{how}"
+def _read_application_id(path: Path, options: str) -> int:
+    uri = f"{path.as_uri()}?{options}"
     db = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
         return int(db.execute("PRAGMA application_id").get)

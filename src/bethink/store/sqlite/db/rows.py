@@ -44,7 +44,7 @@ class FieldType(NamedTuple):
     ``read`` raises ValueError or TypeError for an invalid value.
     """
 
-    words: str
+    description: str
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
 
@@ -130,8 +130,8 @@ def _parse_regained(value: Any) -> str:
 
 
 def _format_regained(stored: str) -> list[list[Any]]:
-    told = json.loads(stored)
-    return [[_format_time(at), left, _format_time(since)] for at, left, since in told]
+    entries = json.loads(stored)
+    return [[_format_time(at), left, _format_time(since)] for at, left, since in entries]
 
 
 def _parse_ints(value: Any) -> list[int]:
@@ -171,7 +171,7 @@ def _one_of(*allowed: str) -> FieldType:
 
 def _or_null(kind: FieldType) -> FieldType:
     return FieldType(
-        f"{kind.words} or null",
+        f"{kind.description} or null",
         lambda value: None if value is None else kind.write(value),
         lambda value: None if value is None else kind.read(value),
     )
@@ -362,11 +362,11 @@ _DECAY_STATE_AS_OF = """
     ORDER BY r.key DESC LIMIT 1)
 """
 _DECAY_AS_OF = f"""
-    (SELECT max(0.0, round(coalesce(was.told ->> 1, 1.0) - max(0.0,
+    (SELECT max(0.0, round(coalesce(was.state ->> 1, 1.0) - max(0.0,
         coalesce(({_LAST_TICK.replace("BOUND", "<= m.at")}), 0.0)
-        - coalesce(({_LAST_TICK.replace("BOUND", "< coalesce(was.told ->> 2, i.stored_at)")}),
+        - coalesce(({_LAST_TICK.replace("BOUND", "< coalesce(was.state ->> 2, i.stored_at)")}),
             0.0)), 9))
-    FROM m CROSS JOIN (SELECT {_DECAY_STATE_AS_OF} AS told FROM m) AS was)
+    FROM m CROSS JOIN (SELECT {_DECAY_STATE_AS_OF} AS state FROM m) AS was)
 """
 # Fields that are computed from use; all others are columns. As of a moment the status is, too.
 _COMPUTED = {
@@ -506,19 +506,19 @@ _ENCODERS = tuple((name, _ENCODE.get(_KINDS.get(name, ""))) for name in CONTENT)
 def to_item(row: Row) -> Item:
     """Convert a row of SELECT_ITEM to an item."""
     values: list[Any] = list(row[1:])
-    for place in _TIME_PLACES:
-        if values[place] is not None:
-            values[place] = _cached_time(values[place])
-    for place in _LIST_PLACES:
-        if values[place] != "[]":
-            values[place] = _cached_texts(values[place])
+    for index in _TIME_PLACES:
+        if values[index] is not None:
+            values[index] = _cached_time(values[index])
+    for index in _LIST_PLACES:
+        if values[index] != "[]":
+            values[index] = _cached_texts(values[index])
         else:
-            values[place] = ()
-    for place in _FLAG_PLACES:
-        values[place] = values[place] == 1
-    for place in _OBJECT_PLACES:
-        written = values[place]
-        values[place] = NO_METADATA if written == "{}" else MappingProxyType(json.loads(written))
+            values[index] = ()
+    for index in _FLAG_PLACES:
+        values[index] = values[index] == 1
+    for index in _OBJECT_PLACES:
+        metadata = values[index]
+        values[index] = NO_METADATA if metadata == "{}" else MappingProxyType(json.loads(metadata))
     return Item(*values)
 
 
@@ -527,8 +527,8 @@ _cached_time = lru_cache(maxsize=8192)(from_ms)
 
 
 @lru_cache(maxsize=4096)
-def _cached_texts(written: str) -> tuple[str, ...]:
-    return tuple(json.loads(written))
+def _cached_texts(stored: str) -> tuple[str, ...]:
+    return tuple(json.loads(stored))
 
 
 def read_items(
@@ -536,8 +536,8 @@ def read_items(
 ) -> dict[int, Item]:
     """Return items by row id, as they are or were. Unknown ids are left out."""
     start, values = item_selection(as_of_ms)
-    wanted = json.dumps(list(rids))
-    return {row[0]: to_item(row) for row in select(db, start + _FROM_ROW_IDS, (*values, wanted))}
+    row_ids = json.dumps(list(rids))
+    return {row[0]: to_item(row) for row in select(db, start + _FROM_ROW_IDS, (*values, row_ids))}
 
 
 class HydrateRows:
@@ -548,26 +548,26 @@ class HydrateRows:
     """
 
     def __init__(self) -> None:
-        self._kept: tuple[tuple[int, int | None], dict[int, Item]] = ((-1, None), {})
+        self._cached: tuple[tuple[int, int | None], dict[int, Item]] = ((-1, None), {})
 
-    def at(self, moment: datetime | None) -> ReadItems:
+    def reader_as_of(self, moment: datetime | None) -> ReadItems:
         """Return a function that reads items as of the moment; as they are without one."""
-        return partial(self._read, then=to_ms_or_none(moment))
+        return partial(self._read, as_of_ms=to_ms_or_none(moment))
 
     def _read(
-        self, db: apsw.Connection, rids: Sequence[int], *, then: int | None
+        self, db: apsw.Connection, rids: Sequence[int], *, as_of_ms: int | None
     ) -> dict[int, Item]:
-        kept = self._entry_for((generation(db), then))
-        missing = [rid for rid in rids if rid not in kept]
+        cached = self._entry_for((generation(db), as_of_ms))
+        missing = [rid for rid in rids if rid not in cached]
         if missing:
-            kept.update(read_items(db, missing, then))
-        return {rid: kept[rid] for rid in rids if rid in kept}
+            cached.update(read_items(db, missing, as_of_ms))
+        return {rid: cached[rid] for rid in rids if rid in cached}
 
-    def _entry_for(self, wanted: tuple[int, int | None]) -> dict[int, Item]:
-        state, kept = self._kept
-        if state != wanted or len(kept) > _MAX_CACHED_ITEMS:
+    def _entry_for(self, requested: tuple[int, int | None]) -> dict[int, Item]:
+        state, cached = self._cached
+        if state != requested or len(cached) > _MAX_CACHED_ITEMS:
             # A new dict, not a cleared one: a thread that still reads an older state
             # of the store goes on filling the dict of that state.
-            kept = {}
-            self._kept = (wanted, kept)
-        return kept
+            cached = {}
+            self._cached = (requested, cached)
+        return cached

@@ -19,7 +19,7 @@ def to_ms(moment: datetime) -> int:
     if moment.tzinfo is None:
         raise Refused(
             f"the time {moment.isoformat()} has no time zone",
-            remedy="say which, for example +00:00",
+            remedy="add one, for example +00:00",
         )
     return (moment - EPOCH) // _MILLISECOND
 
@@ -43,7 +43,7 @@ def from_ms_or_none(ms: int | None) -> datetime | None:
 
 
 # Of a memory's usage `u`, up to the moment `m` (its millisecond `at` and its `day`).
-# The stamps are of the last twenty uses: of what was used more often since, the days know.
+# The stamps are of the last twenty uses; earlier uses are counted by day.
 _RECALLS_OF_DAYS = "SELECT sum(d.recalls) FROM usage_day AS d WHERE d.id = u.id AND d.day <= m.day"
 _LATER_USES = "(SELECT count(*) FROM json_each(u.stamps) AS s WHERE s.value > m.at)"
 _LATER_USES_THAT_DAY = f"""

@@ -69,7 +69,7 @@ class FuzzyTerm:
 class FuzzyMatch:
     """How a memory matches a word: similarity, and the term or substring matched."""
 
-    likeness: float
+    similarity: float
     term: str = ""
     inside: str = ""
 
@@ -79,24 +79,24 @@ def search_substring(
 ) -> SearchResult:
     """Search memories for the query's words, similar spellings and parts of words."""
     reading = parse_query(db, text)
-    then = predicate.then
-    asked = _expand_query(db, reading, then) if reading.wanted else _literal_query(text)
-    rows = {row.rid: row for row in _candidates_by_terms(db, asked, depth, predicate)}
+    as_of_ms = predicate.as_of_ms
+    query = _expand_query(db, reading, as_of_ms) if reading.terms else _literal_query(text)
+    rows = {row.rid: row for row in _candidates_by_terms(db, query, depth, predicate)}
     pieces: dict[int, dict[str, FuzzyMatch]] = {}
-    for word in asked:
-        for row, held in _candidates_by_substring(db, word, max(200, 2 * depth), predicate):
+    for word in query:
+        for row, match in _candidates_by_substring(db, word, max(200, 2 * depth), predicate):
             rows.setdefault(row.rid, row)
-            pieces.setdefault(row.rid, {})[word.word] = held
-    judged = _score(db, asked, rows.values(), pieces)[: max(depth, 0)]
-    items = hydrate(db, [row.rid for row, _, _ in judged])
+            pieces.setdefault(row.rid, {})[word.word] = match
+    scored = _score(db, query, rows.values(), pieces)[: max(depth, 0)]
+    items = hydrate(db, [row.rid for row, _, _ in scored])
     matches = tuple(
-        Match(items[row.rid], score, _describe_matches(db, row, held))
-        for row, score, held in judged
+        Match(items[row.rid], score, _describe_matches(db, row, match))
+        for row, score, match in scored
         if row.rid in items
     )
-    otherwise = [word.word for word in asked if word.hardly_known]
-    note = f"read otherwise: {', '.join(otherwise)}" if otherwise else "all words are known"
-    return SearchResult(matches, note, 1.0 if asked else 0.0)
+    expanded = [word.word for word in query if word.hardly_known]
+    note = f"words expanded: {', '.join(expanded)}" if expanded else "no word expanded"
+    return SearchResult(matches, note, 1.0 if query else 0.0)
 
 
 def _literal_query(text: str) -> list[FuzzyTerm]:
@@ -109,13 +109,13 @@ def _expand_query(
     db: apsw.Connection, reading: ParsedQuery, as_of_ms: int | None
 ) -> list[FuzzyTerm]:
     known = word_statistics(db, reading.spelling, as_of_ms)
-    asked: dict[str, FuzzyTerm] = {}
-    for unit in reading.wanted:
+    terms: dict[str, FuzzyTerm] = {}
+    for unit in reading.terms:
         for word, term in zip(unit.words, unit.terms, strict=True):
-            if term not in asked and len(asked) < MAX_TERMS:
-                alike = partial(_similar_terms, db, term, as_of_ms)
-                asked[term] = _expand_term(word, term, unit.joined, known, alike)
-    return list(asked.values())
+            if term not in terms and len(terms) < MAX_TERMS:
+                find_similar = partial(_similar_terms, db, term, as_of_ms)
+                terms[term] = _expand_term(word, term, unit.joined, known, find_similar)
+    return list(terms.values())
 
 
 def _expand_term(
@@ -123,7 +123,7 @@ def _expand_term(
     term: str,
     joined: str,
     known: WordStatistics,
-    find_alike: Callable[[], list[SimilarTerm]],
+    find_similar: Callable[[], list[SimilarTerm]],
 ) -> FuzzyTerm:
     """Expand a word to similar terms. Its weight is the idf of the likeliest one."""
     readings = {term: 1.0} if known.frequencies[term] else {}
@@ -132,10 +132,10 @@ def _expand_term(
     hardly_known = known.frequencies[term] <= RARE_DOCUMENTS and len(word) >= 3
     frequency = known.frequencies[term]
     if hardly_known and len(term) <= MAX_WORD_LENGTH:
-        alike = find_alike()
-        readings = {**{other: near for other, near, _ in alike}, **readings}
-        if not frequency and alike:
-            frequency = alike[0][2]
+        similar = find_similar()
+        readings = {**{other: similarity for other, similarity, _ in similar}, **readings}
+        if not frequency and similar:
+            frequency = similar[0][2]
     return FuzzyTerm(word, term, bm25_idf(known.documents, frequency), readings, hardly_known)
 
 
@@ -146,23 +146,23 @@ def _similar_terms(db: apsw.Connection, term: str, as_of_ms: int | None) -> list
         for start in range(len(term))
         for end in range(start + MIN_PART_LENGTH, len(term) + 1)
     }
-    slips = (
+    misspellings = (
         one_edit_variants(term) if max_edits(term) and len(term) <= MAX_EDIT_SEARCH_LENGTH else ()
     )
-    found = {t: df for t, df in document_frequencies(db, {*parts, *slips}).items() if df}
+    found = {t: df for t, df in document_frequencies(db, {*parts, *misspellings}).items() if df}
     found.update(_sharing_trigrams(db, term))
     if as_of_ms is not None:
         known = word_statistics(db, found, as_of_ms).frequencies
         found = {t: df for t, df in known.items() if df}
-    judged = ((other, spelling_similarity(term, other), df) for other, df in found.items())
+    scored = ((other, spelling_similarity(term, other), df) for other, df in found.items())
     # A term that holds the word as a part is left to the memories' own trigrams.
-    alike = [
-        (other, near, df)
-        for other, near, df in judged
-        if other != term and (near > PART_SIMILARITY or (near > 0.0 and other in parts))
+    similar = [
+        (other, similarity, df)
+        for other, similarity, df in scored
+        if other != term and (similarity > PART_SIMILARITY or (similarity > 0.0 and other in parts))
     ]
-    alike.sort(key=lambda found: (-found[1], -found[2], found[0]))
-    return alike[:MAX_EXPANSIONS]
+    similar.sort(key=lambda found: (-found[1], -found[2], found[0]))
+    return similar[:MAX_EXPANSIONS]
 
 
 def _sharing_trigrams(db: apsw.Connection, term: str) -> dict[str, int]:
@@ -196,13 +196,13 @@ def _candidates_by_terms(
             spelled = next((s for s in (term, f"{term}e") if tokens(s) == [term]), None)
             if spelled is not None:
                 spelling[term] = spelled
-    known = word_statistics(db, spelling, predicate.then)
+    known = word_statistics(db, spelling, predicate.as_of_ms)
     plan = make_plan(known.frequencies, documents=known.documents, budget=POSTINGS_BUDGET)
     return gather_candidates(db, CandidateRequest(plan, spelling, 1.0, depth, predicate))
 
 
 def _candidates_by_substring(
-    db: apsw.Connection, query_term: FuzzyTerm, wanted: int, predicate: Predicate
+    db: apsw.Connection, query_term: FuzzyTerm, remaining: int, predicate: Predicate
 ) -> Iterator[tuple[CandidateRow, FuzzyMatch]]:
     """Yield memories whose text or original contains the word, newest first."""
     piece = unicodedata.normalize("NFC", query_term.word)[:MAX_WORD_LENGTH]
@@ -217,16 +217,16 @@ def _candidates_by_substring(
         (" AND ".join(map(_quote_fts5, shared)), *predicate.values),
     )
     # Three letters are a single trigram: most of what it finds is inside other words.
-    looked_at = islice(cursor, MAX_ROWS_READ) if len(piece) < MIN_PART_LENGTH else cursor
-    for original, *columns in looked_at:
+    rows = islice(cursor, MAX_ROWS_READ) if len(piece) < MIN_PART_LENGTH else cursor
+    for original, *columns in rows:
         row = CandidateRow(*columns)
-        held = best_substring_match(fold(query_term.word), fold(f"{row.text}\n{original or ''}"))
-        if held is None:
+        match = best_substring_match(fold(query_term.word), fold(f"{row.text}\n{original or ''}"))
+        if match is None:
             continue
-        worth, inside = held
-        yield row, FuzzyMatch(worth, inside=inside)
-        wanted -= 1
-        if not wanted:
+        similarity, inside = match
+        yield row, FuzzyMatch(similarity, inside=inside)
+        remaining -= 1
+        if not remaining:
             return
 
 
@@ -239,19 +239,23 @@ def _score(
     """Score each memory by the share of the query it holds, with its matches; best first."""
     tokens = tokenizer(db)
     total = sum(word.weight for word in query)
-    judged = []
+    scored = []
     for row in rows:
         present = {*tokens(row.text), *tokens(row.about)}
-        held = [
+        matches = [
             (word, found)
             for word in query
             if (found := _best_match(word, present, pieces.get(row.rid, {}).get(word.word)))
         ]
-        score = sum(word.weight * found.likeness for word, found in held) / total if held else 0.0
+        score = (
+            sum(word.weight * found.similarity for word, found in matches) / total
+            if matches
+            else 0.0
+        )
         if score > 0.0:
-            judged.append((row, score, held))
-    judged.sort(key=lambda found: (-found[1], found[0].id))
-    return judged
+            scored.append((row, score, matches))
+    scored.sort(key=lambda found: (-found[1], found[0].id))
+    return scored
 
 
 def _best_match(
@@ -262,19 +266,19 @@ def _best_match(
     ]
     if piece is not None:
         found.append(piece)
-    return max(found, key=lambda held: held.likeness, default=None)
+    return max(found, key=lambda match: match.similarity, default=None)
 
 
 def _describe_matches(
-    db: apsw.Connection, row: CandidateRow, held: Sequence[tuple[FuzzyTerm, FuzzyMatch]]
+    db: apsw.Connection, row: CandidateRow, matches: Sequence[tuple[FuzzyTerm, FuzzyMatch]]
 ) -> str:
-    as_written = [word.word for word, found in held if found.likeness == 1.0]
-    reasons = [f"matches {', '.join(as_written)}"] if as_written else []
-    for word, found in held:
-        if found.likeness == 1.0:
+    exact = [word.word for word, found in matches if found.similarity == 1.0]
+    reasons = [f"matches {', '.join(exact)}"] if exact else []
+    for word, found in matches:
+        if found.similarity == 1.0:
             continue
         other = found.inside or _surface_form(db, row, found.term)
-        if found.likeness > PART_SIMILARITY:
+        if found.similarity > PART_SIMILARITY:
             reasons.append(f"misspelt: '{word.word}' read as '{other}'")
         elif found.inside:
             reasons.append(f"'{word.word}' is part of '{other}'")

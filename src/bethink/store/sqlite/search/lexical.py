@@ -30,7 +30,7 @@ _TOTALS_AS_OF = (
     "SELECT count(*), total(length), coalesce(max(rid), 0) FROM item WHERE live_from <= ?"
 )
 _FIRST_LATER_ROW = "SELECT min(rid) FROM item WHERE live_from > ?"
-# Rows are numbered in the order of storing, so nearly always a number parts then from later.
+# Rows are numbered in the order of storing, so a row number usually separates the times.
 _COUNT_MATCHING = "SELECT count(*) FROM words WHERE words MATCH ? AND rowid <= ?"
 _COUNT_HOLDING = "SELECT count(DISTINCT doc) FROM posting WHERE term = ? AND doc <= ?"
 _COUNT_HOLDING_AS_OF = """
@@ -44,7 +44,7 @@ Tokens = Callable[[str], list[str]]
 class _AsOf(NamedTuple):
     """A moment, and the last row stored by then if row order separates then from later."""
 
-    then: int
+    as_of_ms: int
     last_row: int | None
 
 
@@ -61,17 +61,17 @@ def statistics_as_of(
     if later is None:
         return WordStatistics(documents, average, today)
     past = _AsOf(as_of_ms, last if last < later else None)
-    held = {
+    frequencies = {
         term: _document_frequency_as_of(db, tokens, term, past) if df else 0
         for term, df in today.items()
     }
-    return WordStatistics(documents, average, held)
+    return WordStatistics(documents, average, frequencies)
 
 
 def _document_frequency_as_of(db: apsw.Connection, tokens: Tokens, term: str, past: _AsOf) -> int:
     if past.last_row is None:
-        return int(db.execute(_COUNT_HOLDING_AS_OF, (term, past.then)).get)
-    # An e brings the stemmer back to stems that it would cut once more.
+        return int(db.execute(_COUNT_HOLDING_AS_OF, (term, past.as_of_ms)).get)
+    # An appended e yields the stem where the stemmer would cut it once more.
     spelled = next((word for word in (term, f"{term}e") if tokens(word) == [term]), None)
     if spelled is None:
         return int(db.execute(_COUNT_HOLDING, (term, past.last_row)).get)
@@ -80,7 +80,7 @@ def _document_frequency_as_of(db: apsw.Connection, tokens: Tokens, term: str, pa
 
 
 _TOKENIZER_ARGS = ("porter", ["unicode61", "remove_diacritics", "2"])  # as in the schema
-MAX_TERM_LENGTH = 128  # longer ones are blobs: indexed, but nobody asks for them by name
+MAX_TERM_LENGTH = 128  # longer ones are blobs: indexed, but not searched
 MAX_QUERY_LENGTH = 16_384  # characters; a longer query is read no further
 
 
@@ -91,9 +91,9 @@ class ParsedQuery(NamedTuple):
     itself would be stemmed once more.
     """
 
-    wanted: tuple[QueryTerm, ...]
+    terms: tuple[QueryTerm, ...]
     spelling: dict[str, str]
-    words: int
+    word_count: int
 
 
 def as_table(values: Any) -> Any:
@@ -135,7 +135,7 @@ def words_and_terms(db: apsw.Connection, text: str) -> Iterator[tuple[str, str]]
 def parse_query(db: apsw.Connection, text: str) -> ParsedQuery:
     """Parse a query to index terms; stop words are left out unless there are no others."""
     tokens = tokenizer(db)
-    wanted: list[QueryTerm] = []
+    query_terms: list[QueryTerm] = []
     spelling: dict[str, str] = {}
     units = query_units(_truncate_query(text))
     for unit in units:
@@ -148,8 +148,8 @@ def parse_query(db: apsw.Connection, text: str) -> ParsedQuery:
         for word, term in (*pairs, *((unit.joined, term) for term in joined)):
             spelling.setdefault(term, word)
         words, terms_ = zip(*pairs, strict=True)
-        wanted.append(QueryTerm(unit.shown, words, terms_, "".join(joined)))
-    return ParsedQuery(tuple(wanted), spelling, sum(len(unit.words) for unit in units))
+        query_terms.append(QueryTerm(unit.shown, words, terms_, "".join(joined)))
+    return ParsedQuery(tuple(query_terms), spelling, sum(len(unit.words) for unit in units))
 
 
 def index_terms(db: apsw.Connection, text: str) -> tuple[str, ...]:
@@ -177,7 +177,7 @@ def word_statistics(
     With a moment, as of then.
     """
     if as_of_ms is not None:
-        # start-up time: seldom
+        # rarely needed
 
         return statistics_as_of(db, tokenizer(db), document_frequencies(db, terms), as_of_ms)
     counters = dict(
@@ -198,7 +198,7 @@ def document_frequencies(db: apsw.Connection, terms: Iterable[str]) -> dict[str,
     if found:
         found.update(
             db.execute(
-                "SELECT t, df FROM carray(?) AS asked CROSS JOIN term ON t = asked.value",
+                "SELECT t, df FROM carray(?) AS w CROSS JOIN term ON t = w.value",
                 (as_table(tuple(found)),),
             )
         )
@@ -220,9 +220,9 @@ MAX_TERMS = 64
 FEW_CANDIDATES, SOME_CANDIDATES, MANY_CANDIDATES = 40, 150, 500
 FTS5_PARAMETERS = (1.2, 0.75)  # k1 and b of its bm25(), which cannot be changed
 LARGE_STORE_DOCUMENTS, LARGE_STORE_BUDGET = 1_000_000, 50_000
-CHEAP_DOCUMENT_FREQUENCY = 500  # memories; below this a word is cheap however common
+CHEAP_DOCUMENT_FREQUENCY = 500  # memories; a word in fewer is always cheap to search
 IDF_RATIO = 4.0  # times the idf
-SMALL_SCOPE = 2_000  # memories; so few are read and judged one by one
+SMALL_SCOPE = 2_000  # memories; a scope of this size is scored completely
 
 
 class CandidateRow(NamedTuple):
@@ -264,11 +264,11 @@ class CandidateRequest(NamedTuple):
     predicate: Predicate
 
     @property
-    def wanted(self) -> int:
+    def candidate_count(self) -> int:
         """How many candidates are scored exactly."""
         return max(self.plan.candidates, 3 * self.depth // 2)
 
-    def match(self, terms: Sequence[str]) -> str:
+    def fts5_query(self, terms: Sequence[str]) -> str:
         """Return an FTS5 query for any of the terms; each is quoted, so none is an operator."""
         return " OR ".join('"' + self.spelling[term].replace('"', '""') + '"' for term in terms)
 
@@ -278,31 +278,29 @@ def search_text(
 ) -> SearchResult:
     """Search memories that hold any of the query's words, ranked by BM25, ties by id."""
     reading = parse_query(db, search.text)
-    known = word_statistics(db, reading.spelling, predicate.then)
-    wanted = _limit_terms(reading.wanted, known.frequencies)
-    question = weight_query(wanted, known, search)
+    known = word_statistics(db, reading.spelling, predicate.as_of_ms)
+    terms = _limit_terms(reading.terms, known.frequencies)
+    query = weight_query(terms, known, search)
     plan = make_plan(
-        {term: known.frequencies[term] for term in question.weights},
+        {term: known.frequencies[term] for term in query.weights},
         documents=known.documents,
         budget=search.postings_budget,
     )
-    gathering = CandidateRequest(
-        plan, reading.spelling, search.about_weight, search.depth, predicate
-    )
-    rows = gather_candidates(db, gathering)
+    request = CandidateRequest(plan, reading.spelling, search.about_weight, search.depth, predicate)
+    rows = gather_candidates(db, request)
     ranked = _rank_exactly(
-        db, question, rows, search.depth, _score_headroom(question, plan, known, predicate)
+        db, query, rows, search.depth, _score_headroom(query, plan, known, predicate)
     )
     items = hydrate(db, [row.rid for row, _ in ranked])
-    searched = {term for unit in wanted for term in unit.terms}.intersection(plan.first)
+    searched = {term for unit in terms for term in unit.terms}.intersection(plan.first)
     return SearchResult(
         matches=tuple(
-            Match(items[row.rid], scored.score, question.why(scored))
+            Match(items[row.rid], scored.score, query.why(scored))
             for row, scored in ranked
             if row.rid in items
         ),
-        note=f"{len(searched)} of {reading.words} words searched, {plan.postings:,} postings",
-        ceiling=question.ceiling,
+        note=f"{len(searched)} of {reading.word_count} words searched, {plan.postings:,} postings",
+        ceiling=query.ceiling,
     )
 
 
@@ -327,12 +325,12 @@ def make_plan(frequencies: Mapping[str, int], *, documents: int, budget: int) ->
         else:
             first.append(term)
             spent += df
-    left = sum(frequencies[term] for term in rest)
-    # To FTS5 a word in half of all memories is worth nothing, and what it has not
-    # searched even less: then its order is rough.
-    rough = any(frequencies[term] > documents / 2 for term in first)
-    candidates = MANY_CANDIDATES if rough else SOME_CANDIDATES if rest else FEW_CANDIDATES
-    return SearchPlan(tuple(first), tuple(rest), spent, left, budget, candidates)
+    rest_postings = sum(frequencies[term] for term in rest)
+    # FTS5 gives a word in half of all memories no weight, and unsearched words none:
+    # its order is only approximate then.
+    approximate = any(frequencies[term] > documents / 2 for term in first)
+    candidates = MANY_CANDIDATES if approximate else SOME_CANDIDATES if rest else FEW_CANDIDATES
+    return SearchPlan(tuple(first), tuple(rest), spent, rest_postings, budget, candidates)
 
 
 def _is_far_less_specific(df: int, rarest: int, documents: int) -> bool:
@@ -348,20 +346,20 @@ def gather_candidates(db: apsw.Connection, request: CandidateRequest) -> list[Ca
     plan, predicate = request.plan, request.predicate
     if not plan.first or request.depth < 1:
         return []
-    wanted = request.wanted
-    # Where a filter is set, a longer look is cheaper than looking twice.
-    looked_at = wanted if predicate.plain else 4 * wanted
+    limit = request.candidate_count
+    # With a filter, one longer query is cheaper than two.
+    fetch_limit = limit if predicate.plain else 4 * limit
     rows: list[CandidateRow] = []
     seen = 0
-    # A row costs when it is fetched: no more of them than are wanted.
-    for row in _candidates_by_relevance(db, request, plan.first, limit=looked_at):
+    # Fetching a row is the cost: fetch no more than needed.
+    for row in _candidates_by_relevance(db, request, plan.first, limit=fetch_limit):
         seen += 1
         if row.visible:
             rows.append(row)
-            if len(rows) == wanted:
+            if len(rows) == limit:
                 return rows
-    exhausted = seen < looked_at
-    enough = request.depth if exhausted else max(request.depth, wanted // 2)
+    exhausted = seen < fetch_limit
+    enough = request.depth if exhausted else max(request.depth, limit // 2)
     if len(rows) >= enough or (exhausted and not plan.rest):
         return rows
     if not predicate.plain:
@@ -369,34 +367,34 @@ def gather_candidates(db: apsw.Connection, request: CandidateRequest) -> list[Ca
         if whole_scope is not None:
             return whole_scope
     if not exhausted:
-        further = _candidates_by_relevance(db, request, plan.first, offset=looked_at)
-        visible = (row for row in further if row.visible)
-        rows += islice(visible, wanted - len(rows))
+        more = _candidates_by_relevance(db, request, plan.first, offset=fetch_limit)
+        visible = (row for row in more if row.visible)
+        rows += islice(visible, limit - len(rows))
     if len(rows) < request.depth and plan.rest:
         rows += _candidates_by_common_terms(db, request, {row.rid for row in rows})
     return rows
 
 
 def _limit_terms(
-    wanted: Sequence[QueryTerm], frequencies: Mapping[str, int]
+    terms: Sequence[QueryTerm], frequencies: Mapping[str, int]
 ) -> tuple[QueryTerm, ...]:
     """Return the rarest known terms of a long query, in the order of the query."""
-    if sum(len(unit.terms) for unit in wanted) <= MAX_TERMS:
-        return tuple(wanted)
+    if sum(len(unit.terms) for unit in terms) <= MAX_TERMS:
+        return tuple(terms)
 
-    def rarity(place: int) -> tuple[bool, int, int]:
-        counts = [frequencies[term] for term in wanted[place].terms if frequencies[term]]
-        return not counts, min(counts, default=0), place
+    def rarity(position: int) -> tuple[bool, int, int]:
+        counts = [frequencies[term] for term in terms[position].terms if frequencies[term]]
+        return not counts, min(counts, default=0), position
 
     kept: dict[int, QueryTerm] = {}
-    room = MAX_TERMS
-    for place in sorted(range(len(wanted)), key=rarity):
-        unit = wanted[place]
-        kept[place] = unit._replace(words=unit.words[:room], terms=unit.terms[:room])
-        room -= len(kept[place].terms)
-        if room <= 0:
+    remaining = MAX_TERMS
+    for position in sorted(range(len(terms)), key=rarity):
+        unit = terms[position]
+        kept[position] = unit._replace(words=unit.words[:remaining], terms=unit.terms[:remaining])
+        remaining -= len(kept[position].terms)
+        if remaining <= 0:
             break
-    return tuple(kept[place] for place in sorted(kept))
+    return tuple(kept[position] for position in sorted(kept))
 
 
 def _rank_exactly(
@@ -434,7 +432,7 @@ def _score_headroom(
     query: WeightedQuery, plan: SearchPlan, known: WordStatistics, predicate: Predicate
 ) -> float:
     """Return the headroom; infinite for the past, because FTS5 counts by today."""
-    return math.inf if predicate.then is not None else _bm25_headroom(query, plan, known)
+    return math.inf if predicate.as_of_ms is not None else _bm25_headroom(query, plan, known)
 
 
 def _bm25_headroom(query: WeightedQuery, plan: SearchPlan, known: WordStatistics) -> float:
@@ -444,16 +442,18 @@ def _bm25_headroom(query: WeightedQuery, plan: SearchPlan, known: WordStatistics
     """
     if (query.k1, query.b) != FTS5_PARAMETERS:
         return math.inf
-    most = query.k1 + 1.0
-    room = 1e-6  # of rounding
+    max_factor = query.k1 + 1.0
+    headroom = 1e-6  # of rounding
     for term in (*plan.first, *plan.rest):
         df = known.frequencies[term]
-        theirs = math.log((known.documents - df + 0.5) / (df + 0.5)) if term in plan.first else 0.0
-        room += most * max(query.weights[term] - max(theirs, 0.0), 0.0)
+        fts5_weight = (
+            math.log((known.documents - df + 0.5) / (df + 0.5)) if term in plan.first else 0.0
+        )
+        headroom += max_factor * max(query.weights[term] - max(fts5_weight, 0.0), 0.0)
     for unit in query.names:
-        # A name as one word counts as its parts, and in full earns them once more.
-        room += (most + 1.0) * sum(query.weights[term] for term in unit.terms)
-    return room
+        # A name written as one word counts as its parts, and a full match counts twice.
+        headroom += (max_factor + 1.0) * sum(query.weights[term] for term in unit.terms)
+    return headroom
 
 
 def _candidates_by_relevance(
@@ -474,7 +474,7 @@ def _candidates_by_relevance(
             SELECT rowid AS rid, bm25(words, 1.0, ?) AS cost FROM words WHERE words MATCH ?
             ORDER BY cost, rowid LIMIT ? OFFSET ?
         ) AS ranked CROSS JOIN item AS i ON i.rid = ranked.rid""",
-        (*predicate.values, request.about_weight, request.match(terms), limit, offset),
+        (*predicate.values, request.about_weight, request.fts5_query(terms), limit, offset),
     )
     return _to_candidates(cursor)
 
@@ -506,7 +506,7 @@ def _candidates_by_common_terms(
     else:
         found = _newest_candidates(db, request, plan.rest)
     fresh = (row for row in found if row.visible and row.rid not in known)
-    return islice(fresh, request.wanted)
+    return islice(fresh, request.candidate_count)
 
 
 def _newest_candidates(
@@ -518,6 +518,6 @@ def _newest_candidates(
         SELECT i.rid, i.id, i.text, i.about, i.length, 1, 9e999
         FROM words AS w CROSS JOIN item AS i ON i.rid = w.rowid
         WHERE words MATCH ? AND ({predicate.sql}) ORDER BY w.rowid DESC""",
-        (request.match(terms), *predicate.values),
+        (request.fts5_query(terms), *predicate.values),
     )
     return _to_candidates(cursor)

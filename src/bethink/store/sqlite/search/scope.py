@@ -72,8 +72,8 @@ class Predicate(NamedTuple):
     sql: str
     values: tuple[SqlValue, ...]
     plain: bool
-    among: Condition | None = None
-    then: int | None = None
+    index_condition: Condition | None = None
+    as_of_ms: int | None = None
 
 
 class _Conditions:
@@ -104,24 +104,28 @@ def compile_scope(scope: Scope) -> Predicate:
     for name, column in _VALUE_FILTERS:
         allowed: tuple[str, ...] = getattr(filters, name)
         if allowed:
-            one_of = f"i.{column} IN (SELECT value FROM json_each(?))"
+            condition = f"i.{column} IN (SELECT value FROM json_each(?))"
             if name == "topics" and filters.include_untopiced:
-                one_of = f"(i.topic IS NULL OR {one_of})"
-            where.add(one_of, _json(allowed))
+                condition = f"(i.topic IS NULL OR {condition})"
+            where.add(condition, _json(allowed))
     if filters.tags:
         where.add(_HAS_ALL_TAGS, _json(filters.tags))
     if filters.entities:
-        named = _json({*filters.entities, *map(fold, filters.entities)})
-        where.add(_MENTIONS_NOW if scope.as_of is None else _MENTIONS_AS_OF, named, named)
+        names = _json({*filters.entities, *map(fold, filters.entities)})
+        where.add(_MENTIONS_NOW if scope.as_of is None else _MENTIONS_AS_OF, names, names)
     if filters.bands:
         moment = to_ms(scope.moment)
         where.add(
             heat_band_condition(filters.bands), moment, moment // DAY_MS, _json(filters.bands)
         )
     plain = scope.as_of is None and filters == _DEFAULT_FILTERS
-    among = _index_condition(filters) if scope.as_of is None else None
+    index_condition = _index_condition(filters) if scope.as_of is None else None
     return Predicate(
-        " AND ".join(where.parts), tuple(where.values), plain, among, to_ms_or_none(scope.as_of)
+        " AND ".join(where.parts),
+        tuple(where.values),
+        plain,
+        index_condition,
+        to_ms_or_none(scope.as_of),
     )
 
 

@@ -24,9 +24,9 @@ from bethink.store.sqlite.db.rows import HydrateRows
 from bethink.store.sqlite.db.sql_functions import ceil_ms, from_ms, to_ms_or_none
 from bethink.store.sqlite.entities import latest_mentions
 from bethink.store.sqlite.search import word_index
+from bethink.store.sqlite.search.abmind_queries import SignatureIndex, SignatureQuery, search_pieces
 from bethink.store.sqlite.search.lexical import ItemLoader, query_words_of
 from bethink.store.sqlite.search.scope import Predicate, compile_scope
-from bethink.store.sqlite.search.staged import SignatureIndex, SignatureQuery, search_pieces
 from bethink.store.sqlite.search.vectors import VectorIndex
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 _EVENT_TIME = "coalesce(i.occurred_at, i.stored_at)"
-# By the index on lengths: how far before a window something may have begun that reaches it.
+# Longest duration, by its index: how early an item that overlaps a window may begin.
 _LONGEST_DURATION = """
     SELECT max(occurred_end - coalesce(occurred_at, stored_at)) FROM item
     WHERE occurred_end IS NOT NULL
@@ -127,30 +127,37 @@ class SqliteSearch:
     def text(self, search: TextSearch, scope: Scope) -> SearchResult:
         with self._connections.read_transaction() as db:
             return word_index.search_text(
-                db, search, compile_scope(scope), self._hydrate.at(scope.as_of)
+                db, search, compile_scope(scope), self._hydrate.reader_as_of(scope.as_of)
             )
 
     def substring(self, text: str, depth: int, scope: Scope) -> SearchResult:
         with self._connections.read_transaction() as db:
             return word_index.search_substring(
-                db, text, depth, compile_scope(scope), self._hydrate.at(scope.as_of)
+                db, text, depth, compile_scope(scope), self._hydrate.reader_as_of(scope.as_of)
             )
 
     def vector(self, vector: Vector, model: str, depth: int, scope: Scope) -> SearchResult:
         with self._connections.read_transaction() as db:
             return self._vectors.search(
-                db, vector, model, depth, compile_scope(scope), self._hydrate.at(scope.as_of)
+                db,
+                vector,
+                model,
+                depth,
+                compile_scope(scope),
+                self._hydrate.reader_as_of(scope.as_of),
             )
 
     def pieces(self, search: TrigramSearch, scope: Scope) -> SearchResult:
         with self._connections.read_transaction() as db:
-            return search_pieces(db, search, compile_scope(scope), self._hydrate.at(scope.as_of))
+            return search_pieces(
+                db, search, compile_scope(scope), self._hydrate.reader_as_of(scope.as_of)
+            )
 
     def signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> SearchResult:
         query = SignatureQuery(text, depth, min_likeness)
         with self._connections.read_transaction() as db:
             return self._signatures.search(
-                db, query, compile_scope(scope), self._hydrate.at(scope.as_of)
+                db, query, compile_scope(scope), self._hydrate.reader_as_of(scope.as_of)
             )
 
     def time(
@@ -165,18 +172,20 @@ class SqliteSearch:
         window = TimeWindow(start, end, overlapping)
         with self._connections.read_transaction() as db:
             return search_time(
-                db, window, depth, compile_scope(scope), self._hydrate.at(scope.as_of)
+                db, window, depth, compile_scope(scope), self._hydrate.reader_as_of(scope.as_of)
             )
 
     def entities(self, entities: Sequence[str], depth: int, scope: Scope) -> SearchResult:
         with self._connections.read_transaction() as db:
             return links.search_entities(
-                db, entities, depth, compile_scope(scope), self._hydrate.at(scope.as_of)
+                db, entities, depth, compile_scope(scope), self._hydrate.reader_as_of(scope.as_of)
             )
 
     def mentioning(self, entities: Sequence[str], each: int, scope: Scope) -> dict[str, list[Item]]:
         with self._connections.read_transaction() as db:
-            return latest_mentions(db, entities, each, scope, self._hydrate.at(scope.as_of))
+            return latest_mentions(
+                db, entities, each, scope, self._hydrate.reader_as_of(scope.as_of)
+            )
 
     def terms(self, text: str) -> tuple[str, ...]:
         with self._connections.read_transaction() as db:

@@ -52,7 +52,7 @@ def to_float16_rows(vectors: Sequence[NDArray[np.float32]], dim: int) -> Float16
             raise ModelError(f"a vector has the shape {vector.shape}, not ({dim},)")
     rows = np.stack(vectors).astype(_STORED_DTYPE)
     if not np.isfinite(rows).all():
-        raise ModelError("the embedder gave a vector with values that are no finite numbers")
+        raise ModelError("the embedder returned a vector with non-finite values")
     return rows
 
 
@@ -97,7 +97,7 @@ def query_bit_planes(query: NDArray[np.float32]) -> list[PackedBits]:
     step = 2.0 * float(largest) / 2**BIT_PLANES
     levels = np.floor(query / step) + 2 ** (BIT_PLANES - 1)
     whole = np.clip(levels, 0, 2**BIT_PLANES - 1).astype(np.uint8)
-    return [np.packbits((whole >> place) & 1) for place in reversed(range(BIT_PLANES))]
+    return [np.packbits((whole >> bit) & 1) for bit in reversed(range(BIT_PLANES))]
 
 
 def smallest_distances(distances: NDArray[np.unsignedinteger[Any]], count: int) -> IntArray:
@@ -125,7 +125,7 @@ def float16_to_float32(rows: Float16Matrix) -> NDArray[np.float32]:
 def cosine_similarities(query: NDArray[np.float32], rows: Float16Matrix) -> NDArray[np.float64]:
     """Return the cosine of the query with each row; equal rows get exactly equal cosines."""
     wide = float16_to_float32(rows)
-    # Not a matrix product, whose sums depend on where in the matrix a row stands.
+    # Not a matrix product, whose sums depend on the position of a row.
     dots = np.einsum("ij,j->i", wide, query)
     lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
     return np.asarray(dots / (lengths * np.sqrt(np.einsum("i,i->", query, query))), np.float64)
@@ -133,8 +133,8 @@ def cosine_similarities(query: NDArray[np.float32], rows: Float16Matrix) -> NDAr
 
 SLOTS_PER_CHUNK = 4_096
 _RID_DTYPE = np.dtype("<i8")
-# A chunk that replaces another must not look like it to a cache. Starting high also
-# keeps the number eight bytes long, so that SQLite changes it without moving the blobs.
+# A chunk that replaces another must have another version for the cache. A high start also
+# keeps the number eight bytes long, so that SQLite updates it without moving the blobs.
 _NEW_VERSION = "((random() & 0x3fffffffffffffff) | 0x4000000000000000)"
 
 
@@ -180,8 +180,8 @@ def append_vectors(db: apsw.Connection, name: str, rows: Sequence[tuple[int, Emb
     db.executemany(
         "INSERT INTO vector (rid, mid, slot, data, tokens) VALUES (?, ?, ?, ?, ?)",
         (
-            (rid, model.mid, model.slots + place, halves[place].tobytes(), embedding.tokens)
-            for place, (rid, embedding) in enumerate(rows)
+            (rid, model.mid, model.slots + number, halves[number].tobytes(), embedding.tokens)
+            for number, (rid, embedding) in enumerate(rows)
         ),
     )
     slots = np.arange(model.slots, model.slots + len(rows))
@@ -223,7 +223,7 @@ def read_vectors(db: apsw.Connection, rids: IntArray, dim: int) -> Float16Matrix
     """Read the stored vectors of these rows, in their order."""
     if not len(rids):
         return np.empty((0, dim), dtype=np.float16)
-    # Neighbours in the file are read together.
+    # In the order of the file.
     order = np.argsort(rids)
     rows = select(
         db,
@@ -231,9 +231,7 @@ def read_vectors(db: apsw.Connection, rids: IntArray, dim: int) -> Float16Matrix
         (as_table(rids[order]),),
     )
     if len(rows) != len(rids):
-        raise StoreDamaged(
-            "the chunks name vectors that are not there", remedy="bethink doctor --repair"
-        )
+        raise StoreDamaged("the chunks refer to missing vectors", remedy="bethink doctor --repair")
     vectors = np.empty((len(rids), dim), dtype=np.float16)
     vectors[order] = from_stored_rows((stored for (stored,) in rows), dim)
     return vectors
@@ -260,10 +258,10 @@ def rebuild_chunks(db: apsw.Connection) -> None:
         )
         slots = 0
         for first, rows in _vector_batches(db, model):
-            # Slots only ever move down, so no two rows meet in one.
+            # Slots only move down, so no two rows share one.
             db.executemany(
                 "UPDATE vector SET slot = ? WHERE rid = ?",
-                ((first + place, rid) for place, (rid, _, _) in enumerate(rows)),
+                ((first + number, rid) for number, (rid, _, _) in enumerate(rows)),
             )
             halves = from_stored_rows((stored for _, _, stored in rows), model.dim)
             rids = np.array([rid for rid, _, _ in rows], dtype=_RID_DTYPE)
@@ -279,12 +277,12 @@ def verify_chunks(db: apsw.Connection) -> list[str]:
     """Return the inconsistencies between vectors and chunks, as messages."""
     problems = []
     for model in stored_models(db):
-        stray = _count_misplaced(db, model)
-        if stray:
-            problems.append(f"{stray:,} vectors of {model.name} are not in their chunk as stored")
+        misplaced = _count_misplaced(db, model)
+        if misplaced:
+            problems.append(f"{misplaced:,} vectors of {model.name} do not match their chunk")
     unknown = db.execute("SELECT count(*) FROM vector WHERE mid NOT IN (SELECT mid FROM model)").get
     if unknown:
-        problems.append(f"{unknown:,} vectors do not say their model")
+        problems.append(f"{unknown:,} vectors have no model")
     return problems
 
 
@@ -318,7 +316,7 @@ def _close_gaps(db: apsw.Connection, model: StoredModel, gaps: Sequence[int]) ->
         (model.mid, kept),
     )
     if len(movers) != len(free):
-        # Slots and rows had come apart before this call.
+        # Slots and rows were inconsistent before this call.
         rebuild_chunks(db)
         return
     db.executemany(
@@ -331,8 +329,8 @@ def _close_gaps(db: apsw.Connection, model: StoredModel, gaps: Sequence[int]) ->
         signed = np.where(zero_rows(halves), -rids, rids)
         _write_slots(db, model, np.array(free), signed, pack_signs(halves))
     end = np.arange(kept, model.slots)
-    nothing = np.zeros((len(end), packed_width(model.dim)), dtype=np.uint8)
-    _write_slots(db, model, end, np.zeros(len(end), dtype=_RID_DTYPE), nothing)
+    empty = np.zeros((len(end), packed_width(model.dim)), dtype=np.uint8)
+    _write_slots(db, model, end, np.zeros(len(end), dtype=_RID_DTYPE), empty)
     _set_slots(db, model, kept)
 
 
@@ -408,21 +406,21 @@ def _count_misplaced(db: apsw.Connection, model: StoredModel) -> int:
         for number, stored_bits, stored_rids in _read_raw_chunks(db, model)
     }
     for first, rows in _vector_batches(db, model):
-        good = [row for row in rows if len(row[2]) == size]
-        wrong += len(rows) - len(good)
+        valid = [row for row in rows if len(row[2]) == size]
+        wrong += len(rows) - len(valid)
         seen += len(rows)
-        if not good:
+        if not valid:
             continue
-        halves = from_stored_rows((stored for _, _, stored in good), model.dim)
+        halves = from_stored_rows((stored for _, _, stored in valid), model.dim)
         zero, packed = zero_rows(halves), pack_signs(halves)
-        for place, (rid, slot, _) in enumerate(good):
+        for number_in_batch, (rid, slot, _) in enumerate(valid):
             number, at = divmod(slot, SLOTS_PER_CHUNK)
             stored_bits, stored_rids = chunks.get(number, (b"", b""))
             same = (
-                slot == first + place
-                and stored_bits[at * wide : (at + 1) * wide] == packed[place].tobytes()
+                slot == first + number_in_batch
+                and stored_bits[at * wide : (at + 1) * wide] == packed[number_in_batch].tobytes()
                 and stored_rids[at * 8 : (at + 1) * 8]
-                == (-rid if zero[place] else rid).to_bytes(8, "little", signed=True)
+                == (-rid if zero[number_in_batch] else rid).to_bytes(8, "little", signed=True)
             )
             wrong += not same
     filled = sum(

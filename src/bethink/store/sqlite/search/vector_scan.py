@@ -15,7 +15,7 @@ import numpy as np
 
 from bethink.ports import Match, SearchResult
 from bethink.store.sqlite.db.connection import select
-from bethink.store.sqlite.search import vector_index as bits
+from bethink.store.sqlite.search import vector_index
 from bethink.store.sqlite.search.lexical import ItemLoader, as_table
 from bethink.store.sqlite.search.scope import Predicate, SqlValue
 from bethink.store.sqlite.search.vector_index import Chunk, StoredModel, read_chunk, read_vectors
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bethink.store.sqlite.search.vector_index import BitColumns, Float16Matrix, IntArray
 
 
-MAX_CACHED_VECTORS = 131_072  # vectors, 67 MB of 256 dimensions; the next one begins anew
+MAX_CACHED_VECTORS = 131_072  # vectors, 67 MB of 256 dimensions; then the cache is emptied
 
 ChunkVersions = tuple[tuple[int, int, int], ...]  # of each its id, version and number of rows
 
@@ -39,7 +39,7 @@ class Float16Arena:
     """
 
     def __init__(self, capacity: int, dim: int) -> None:
-        # Not filled: memory that nobody touches is not taken.
+        # Not initialised: untouched memory is not allocated.
         self.rows: Float16Matrix = np.empty((capacity, dim), np.float16)
         self.used = 0
 
@@ -56,78 +56,83 @@ class Float16Cache:
     """Cache of vectors by their position among all of a model's; changed ones are reread."""
 
     def __init__(self, max_vectors: int = MAX_CACHED_VECTORS) -> None:
-        self._most = max_vectors
+        self._max_vectors = max_vectors
         self._lock = threading.Lock()
-        self._kept: CachedChunks | None = None
+        self._cached: CachedChunks | None = None
 
     def read(
-        self, db: apsw.Connection, chunks: ChunkVersions, rids: IntArray, places: IntArray, dim: int
+        self,
+        db: apsw.Connection,
+        chunks: ChunkVersions,
+        rids: IntArray,
+        positions: IntArray,
+        dim: int,
     ) -> Float16Matrix:
         """Return the vectors at these places, in their order."""
-        # What a write has not committed may be undone, and its versions used again.
+        # Uncommitted versions may be rolled back and used again.
         if db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
-            return read_vectors(db, rids[places], dim)
-        kept = self._entry_for(chunks, dim)
-        stands = kept.offsets[places]
-        missing = np.flatnonzero(stands < 0)
-        found: Float16Matrix = np.take(kept.arena.rows, stands, axis=0, mode="clip")
+            return read_vectors(db, rids[positions], dim)
+        cached = self._entry_for(chunks, dim)
+        offsets = cached.offsets[positions]
+        missing = np.flatnonzero(offsets < 0)
+        found: Float16Matrix = np.take(cached.arena.rows, offsets, axis=0, mode="clip")
         if len(missing):
-            found[missing] = read_vectors(db, rids[places[missing]], dim)
-            self._store(kept, places[missing], found[missing])
+            found[missing] = read_vectors(db, rids[positions[missing]], dim)
+            self._store(cached, positions[missing], found[missing])
         return found
 
     def _entry_for(self, chunks: ChunkVersions, dim: int) -> CachedChunks:
         """Return the cache entry of this state, with all that earlier entries know of it."""
         with self._lock:
-            kept = self._kept
-            if kept is None or kept.chunks != chunks:
-                stands = np.full(sum(rows for _, _, rows in chunks), -1, np.int32)
-                if kept is None or kept.arena.rows.shape[1] != dim:
-                    shelf = Float16Arena(min(self._most, 2 * len(stands)), dim)
+            cached = self._cached
+            if cached is None or cached.chunks != chunks:
+                offsets = np.full(sum(rows for _, _, rows in chunks), -1, np.int32)
+                if cached is None or cached.arena.rows.shape[1] != dim:
+                    arena = Float16Arena(min(self._max_vectors, 2 * len(offsets)), dim)
                 else:
-                    shelf = kept.arena
-                    _copy_unchanged(kept, chunks, stands)
-                kept = self._kept = CachedChunks(chunks, stands, shelf)
-            return kept
+                    arena = cached.arena
+                    _copy_unchanged(cached, chunks, offsets)
+                cached = self._cached = CachedChunks(chunks, offsets, arena)
+            return cached
 
-    def _store(self, kept: CachedChunks, places: IntArray, vectors: Float16Matrix) -> None:
+    def _store(self, cached: CachedChunks, positions: IntArray, vectors: Float16Matrix) -> None:
         with self._lock:
-            shelf = kept.arena
-            end = shelf.used + len(places)
-            if end > len(shelf.rows):
-                if self._kept is not None and self._kept.arena is shelf:
-                    self._kept = None
+            arena = cached.arena
+            end = arena.used + len(positions)
+            if end > len(arena.rows):
+                if self._cached is not None and self._cached.arena is arena:
+                    self._cached = None
                 return
-            shelf.rows[shelf.used : end] = vectors
-            kept.offsets[places] = np.arange(shelf.used, end)
-            shelf.used = end
+            arena.rows[arena.used : end] = vectors
+            cached.offsets[positions] = np.arange(arena.used, end)
+            arena.used = end
 
 
 def _copy_unchanged(
     before: CachedChunks, chunks: ChunkVersions, offsets: NDArray[np.int32]
 ) -> None:
     """Copy the offsets of vectors in chunks that have not changed."""
-    begins, at = {}, 0
+    starts, at = {}, 0
     for chunk in before.chunks:
-        begins[chunk] = at
+        starts[chunk] = at
         at += chunk[2]
     at = 0
     for chunk in chunks:
-        if chunk in begins:
-            there = slice(begins[chunk], begins[chunk] + chunk[2])
-            offsets[at : at + chunk[2]] = before.offsets[there]
+        if chunk in starts:
+            span = slice(starts[chunk], starts[chunk] + chunk[2])
+            offsets[at : at + chunk[2]] = before.offsets[span]
         at += chunk[2]
 
 
 MIN_RESCORED = 120
 # Multiples of the square root of the number of vectors: rescored at first, and at most.
 FIRST_RESCORED_FACTOR, MAX_RESCORED_FACTOR = 3, 16
-STABLE_TOP, EARLY_SHARE = 12, 0.4  # enough, when so many of the best were in so early a part
-MAX_FULL_SCAN = 20_000  # vectors; of more, the signs choose whom the other planes judge
-SIGN_FILTER_RATIO = 5  # one in so many is chosen
-# Times as many as are wanted are looked at first: enough, when a quarter is in scope.
+STABLE_TOP, EARLY_SHARE = 12, 0.4  # stop when the best ones were all found this early
+MAX_FULL_SCAN = 20_000  # vectors; in larger sets the signs preselect
+SIGN_FILTER_RATIO = 5  # one in this many is preselected
+# Factor of the first fetch: enough if a quarter is in scope.
 OVERFETCH, OVERFETCH_DEFAULT_SCOPE = 4, 2
-FEW_ROWS = 2_000  # memories; so many are always looked up by an index that a scope has
+FEW_ROWS = 2_000  # memories; scopes up to this size are always read by an index
 
 
 class StoredVectors(NamedTuple):
@@ -147,7 +152,7 @@ class ChunkCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: StoredVectors | None = None
+        self._cached: StoredVectors | None = None
         self._scan: VectorScan | None = None
         self._halves = Float16Cache()
 
@@ -157,14 +162,14 @@ class ChunkCache:
             db, "SELECT cid, version FROM chunk WHERE mid = ? ORDER BY number", (model.mid,)
         )
         with self._lock:
-            kept = self._kept
-        if kept is not None and [chunk[:2] for chunk in kept.chunks] == versions:
-            return kept
-        stored = _read_changed(db, model, versions, kept)
-        # What a write has not committed may be undone, and its versions used again.
+            cached = self._cached
+        if cached is not None and [chunk[:2] for chunk in cached.chunks] == versions:
+            return cached
+        stored = _read_changed(db, model, versions, cached)
+        # Uncommitted versions may be rolled back and used again.
         if db.txn_state("main") != apsw.SQLITE_TXN_WRITE:
             with self._lock:
-                self._kept = stored
+                self._cached = stored
         return stored
 
     def scan(self, stored: StoredVectors, query: Vector) -> VectorScan:
@@ -179,26 +184,26 @@ def _read_changed(
     db: apsw.Connection,
     model: StoredModel,
     versions: Sequence[tuple[Any, ...]],
-    kept: StoredVectors | None,
+    cached: StoredVectors | None,
 ) -> StoredVectors:
     known = {}
     at = 0
-    for cid, version, count in kept.chunks if kept else ():
+    for cid, version, count in cached.chunks if cached else ():
         known[cid, version] = slice(at, at + count)
         at += count
     chunks, rids, signs = [], [], []
     for cid, version in versions:
-        place = known.get((cid, version))
-        if kept is not None and place is not None:
-            chunk = Chunk(version, kept.rids[place], kept.bits[:, place])
+        span = known.get((cid, version))
+        if cached is not None and span is not None:
+            chunk = Chunk(version, cached.rids[span], cached.bits[:, span])
         else:
             chunk = read_chunk(db, cid, model)
         chunks.append((cid, chunk.version, len(chunk.rids)))
         rids.append(chunk.rids)
         signs.append(chunk.bits)
     if not chunks:
-        nothing = np.empty((0, bits.packed_width(model.dim)), np.uint8)
-        return StoredVectors((), np.empty(0, np.int64), bits.to_bit_columns(nothing))
+        empty = np.empty((0, vector_index.packed_width(model.dim)), np.uint8)
+        return StoredVectors((), np.empty(0, np.int64), vector_index.to_bit_columns(empty))
     return StoredVectors(tuple(chunks), np.concatenate(rids), np.concatenate(signs, axis=1))
 
 
@@ -225,9 +230,9 @@ class DistanceEstimates(NamedTuple):
     places: IntArray
     estimates: NDArray[np.unsignedinteger[Any]]
 
-    def first(self, count: int) -> IntArray:
+    def nearest(self, count: int) -> IntArray:
         """Return the ``count`` nearest in order, and all that tie with the last."""
-        near = bits.smallest_distances(self.estimates, count)
+        near = vector_index.smallest_distances(self.estimates, count)
         return self.places[near[np.argsort(self.estimates[near], kind="stable")]]
 
 
@@ -239,60 +244,62 @@ class VectorScan:
         self.query = query
         self.rids = stored.rids
         self._halves = halves
-        self._planes = bits.query_bit_planes(query)
-        self._signs = bits.hamming_distances(self._planes[0], stored.bits)
+        self._planes = vector_index.query_bit_planes(query)
+        self._signs = vector_index.hamming_distances(self._planes[0], stored.bits)
         self._last: tuple[int, Ranking] | None = None
-        # The fewer bytes an estimate has, the faster it is sorted.
-        self._number = np.uint16 if len(query) << bits.BIT_PLANES < 2**16 else np.uint32
+        # Smaller numbers are sorted faster.
+        self._number = np.uint16 if len(query) << vector_index.BIT_PLANES < 2**16 else np.uint32
 
     def __len__(self) -> int:
         return len(self.rids)
 
     @cached_property
-    def near(self) -> DistanceEstimates:
+    def estimates(self) -> DistanceEstimates:
         """All positions with their estimates; of many vectors those that the signs select."""
         few = len(self) <= MAX_FULL_SCAN
-        chosen = bits.smallest_distances(
+        chosen = vector_index.smallest_distances(
             self._signs, len(self) if few else len(self) // SIGN_FILTER_RATIO
         )
-        return self.among(chosen)
+        return self.estimate_distances(chosen)
 
-    def among(self, places: IntArray) -> DistanceEstimates:
+    def estimate_distances(self, positions: IntArray) -> DistanceEstimates:
         """Estimate the distance of these positions from the query, by all its bit planes."""
         all_signs = self.stored.bits
         # np.take: six times as fast as indexing.
-        signs = all_signs if len(places) == len(self) else np.take(all_signs, places, axis=1)
-        weight = 2 ** (bits.BIT_PLANES - 1)
-        estimates = np.multiply(self._signs[places], weight, dtype=self._number)
+        signs = all_signs if len(positions) == len(self) else np.take(all_signs, positions, axis=1)
+        weight = 2 ** (vector_index.BIT_PLANES - 1)
+        estimates = np.multiply(self._signs[positions], weight, dtype=self._number)
         for plane in self._planes[1:]:
             weight //= 2
             estimates += np.multiply(
-                bits.hamming_distances(plane, signs), weight, dtype=self._number
+                vector_index.hamming_distances(plane, signs), weight, dtype=self._number
             )
-        return DistanceEstimates(places, estimates)
+        return DistanceEstimates(positions, estimates)
 
     def nearest(self, db: apsw.Connection, depth: int) -> Ranking:
         """Return the nearest of all; cached, because a query is run in several scopes."""
         first = initial_rescore_count(len(self), depth)
         if self._last is None or self._last[0] != first:
             most = max(first, int(MAX_RESCORED_FACTOR * len(self) ** 0.5))
-            self._last = (first, self.rescore(db, self.near.first(most), first))
+            self._last = (first, self.rescore(db, self.estimates.nearest(most), first))
         return self._last[1]
 
-    def rescore(self, db: apsw.Connection, places: IntArray, first: int) -> Ranking:
+    def rescore(self, db: apsw.Connection, positions: IntArray, first: int) -> Ranking:
         """Return exact cosines of the ``first`` of these positions, in order of estimate.
 
         Half as many again are rescored while one of the best came late.
         """
         cosines = np.empty(0)
         while True:
-            until = min(len(places), max(first, len(cosines) * 3 // 2))
-            more = places[len(cosines) : until]
+            end = min(len(positions), max(first, len(cosines) * 3 // 2))
+            more = positions[len(cosines) : end]
             halves = self._halves.read(db, self.stored.chunks, self.rids, more, len(self.query))
-            cosines = np.concatenate([cosines, bits.cosine_similarities(self.query, halves)])
+            cosines = np.concatenate(
+                [cosines, vector_index.cosine_similarities(self.query, halves)]
+            )
             order = np.argsort(-cosines, kind="stable")
-            if until == len(places) or order[:STABLE_TOP].max() < EARLY_SHARE * until:
-                return Ranking(self.rids[places[order]], cosines[order])
+            if end == len(positions) or order[:STABLE_TOP].max() < EARLY_SHARE * end:
+                return Ranking(self.rids[positions[order]], cosines[order])
 
 
 def initial_rescore_count(vectors: float, depth: int) -> int:
@@ -318,24 +325,24 @@ def _find_nearest(
     db: apsw.Connection, scan: VectorScan, depth: int, predicate: Predicate
 ) -> ScanResult:
     """Take the head of the overall ranking; rank inside the scope if few of it match."""
-    ranking, of = scan.nearest(db, depth), ""
+    ranking, scope_note = scan.nearest(db, depth), ""
     head = ranking.first((OVERFETCH_DEFAULT_SCOPE if predicate.plain else OVERFETCH) * depth)
-    judged = _filter_in_scope(db, head, predicate)
-    if len(judged) < depth and len(ranking.rids) < len(scan):
-        ranking, of = _rank_in_scope(db, scan, ranking, depth, predicate), "in scope "
+    in_scope = _filter_in_scope(db, head, predicate)
+    if len(in_scope) < depth and len(ranking.rids) < len(scan):
+        ranking, scope_note = _rank_in_scope(db, scan, ranking, depth, predicate), "in scope "
         head = ranking.first(OVERFETCH * depth)
-        judged = _filter_in_scope(db, head, predicate)
-    if len(head.rids) < len(ranking.rids) and not _is_settled(judged, head, depth):
-        judged = _filter_in_scope(db, ranking, predicate)
+        in_scope = _filter_in_scope(db, head, predicate)
+    if len(head.rids) < len(ranking.rids) and not _is_settled(in_scope, head, depth):
+        in_scope = _filter_in_scope(db, ranking, predicate)
     return ScanResult(
-        [(rid, cosine) for cosine, _, rid in judged[:depth]],
-        f"bits scan, {len(ranking.rids):,} {of}of {len(scan):,} rescored",
+        [(rid, cosine) for cosine, _, rid in in_scope[:depth]],
+        f"bits scan, {len(ranking.rids):,} {scope_note}of {len(scan):,} rescored",
     )
 
 
-def _is_settled(judged: Sequence[tuple[float, str, int]], head: Ranking, depth: int) -> bool:
+def _is_settled(in_scope: Sequence[tuple[float, str, int]], head: Ranking, depth: int) -> bool:
     """Whether rows after the head of a ranking cannot be among the ``depth`` best."""
-    return len(judged) >= depth and (not depth or judged[depth - 1][0] > head.cosines[-1])
+    return len(in_scope) >= depth and (not depth or in_scope[depth - 1][0] > head.cosines[-1])
 
 
 def _filter_in_scope(
@@ -343,48 +350,48 @@ def _filter_in_scope(
 ) -> list[tuple[float, str, int]]:
     """Return cosine, id and row of those in scope, best first, ties by id."""
     visible = rows_in_scope(db, ranking.rids, predicate)
-    judged = [
+    in_scope = [
         (cosine, visible[rid], rid)
         for rid, cosine in zip(ranking.rids.tolist(), ranking.cosines.tolist(), strict=True)
         if rid in visible
     ]
-    return sorted(judged, key=lambda one: (-one[0], one[1]))
+    return sorted(in_scope, key=lambda entry: (-entry[0], entry[1]))
 
 
 def _rank_in_scope(
     db: apsw.Connection, scan: VectorScan, ranking: Ranking, depth: int, predicate: Predicate
 ) -> Ranking:
     """Rank the few rows in scope: by an index, else further down the estimates, else all."""
-    inside = _positions_by_index(db, scan, predicate)
-    if inside is None:
+    positions_in_scope = _positions_by_index(db, scan, predicate)
+    if positions_in_scope is None:
         share = len(rows_in_scope(db, ranking.rids, predicate)) / len(ranking.rids)
         first = initial_rescore_count(share * len(scan), depth)
         likely = int(2 * first / share) if share else len(scan)
         if likely <= len(scan) // 4:
-            places = scan.near.first(likely)
-            visible = rows_in_scope(db, scan.rids[places], predicate)
+            positions = scan.estimates.nearest(likely)
+            visible = rows_in_scope(db, scan.rids[positions], predicate)
             if len(visible) >= first // 2:
-                places = places[np.isin(scan.rids[places], list(visible))]
-                return scan.rescore(db, places, len(places))
-        inside = _positions(db, scan, predicate.sql, predicate.values)
+                positions = positions[np.isin(scan.rids[positions], list(visible))]
+                return scan.rescore(db, positions, len(positions))
+        positions_in_scope = _positions(db, scan, predicate.sql, predicate.values)
     first = initial_rescore_count(len(scan), depth)
-    most = max(first, int(MAX_RESCORED_FACTOR * len(inside) ** 0.5))
-    return scan.rescore(db, scan.among(inside).first(most), first)
+    most = max(first, int(MAX_RESCORED_FACTOR * len(positions_in_scope) ** 0.5))
+    return scan.rescore(db, scan.estimate_distances(positions_in_scope).nearest(most), first)
 
 
 def _positions_by_index(
     db: apsw.Connection, scan: VectorScan, predicate: Predicate
 ) -> IntArray | None:
     """Return positions of the rows in scope, if an index says that they are few."""
-    among = predicate.among
-    if among is None:
+    condition = predicate.index_condition
+    if condition is None:
         return None
     most = max(FEW_ROWS, len(scan) // 10)
-    rows = f"SELECT 1 FROM item AS i WHERE {among.sql} LIMIT {most + 1}"
-    if db.execute(f"SELECT count(*) FROM ({rows})", among.values).get > most:
+    rows = f"SELECT 1 FROM item AS i WHERE {condition.sql} LIMIT {most + 1}"
+    if db.execute(f"SELECT count(*) FROM ({rows})", condition.values).get > most:
         return None
-    where = f"{among.sql} AND {predicate.sql}"
-    return _positions(db, scan, where, (*among.values, *predicate.values))
+    where = f"{condition.sql} AND {predicate.sql}"
+    return _positions(db, scan, where, (*condition.values, *predicate.values))
 
 
 def _positions(

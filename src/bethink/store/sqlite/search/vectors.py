@@ -20,9 +20,9 @@ from bethink.store.sqlite.db.connection import Connections, generation, select
 from bethink.store.sqlite.db.rows import read_items
 from bethink.store.sqlite.db.sql_functions import to_ms_or_none
 from bethink.store.sqlite.entities import ids_without_vector
+from bethink.store.sqlite.search.abmind_queries import sign_missing
 from bethink.store.sqlite.search.lexical import ItemLoader, as_table, word_statistics
 from bethink.store.sqlite.search.scope import Predicate
-from bethink.store.sqlite.search.staged import sign_missing
 
 if TYPE_CHECKING:
     from bethink.ports import Vector
@@ -76,16 +76,16 @@ class VectorIndex:
 
     def add(self, db: apsw.Connection, model: str, rows: Sequence[tuple[int, Embedding]]) -> None:
         """Store the vectors of memories (by row id), replacing earlier ones."""
-        from bethink.store.sqlite.search import vector_index as chunks  # NumPy
+        from bethink.store.sqlite.search import vector_index  # NumPy
 
-        chunks.append_vectors(db, model, rows)
+        vector_index.append_vectors(db, model, rows)
 
     def remove(self, db: apsw.Connection, rids: Sequence[int]) -> None:
         """Remove the vectors of these rows, as far as they have any."""
         if rids:
-            from bethink.store.sqlite.search import vector_index as chunks  # NumPy
+            from bethink.store.sqlite.search import vector_index  # NumPy
 
-            chunks.remove_vectors(db, rids)
+            vector_index.remove_vectors(db, rids)
 
     def search(  # noqa: PLR0917 - the port's parameters
         self,
@@ -97,7 +97,7 @@ class VectorIndex:
         hydrate: ItemLoader,
     ) -> SearchResult:
         """Return the nearest memories in scope by cosine, among the vectors of this model."""
-        from bethink.store.sqlite.search import vector_scan as nearest  # NumPy
+        from bethink.store.sqlite.search import vector_scan  # NumPy
 
         known = _model_in_use(db, model, dim=len(vector))
         if known is None:
@@ -105,7 +105,7 @@ class VectorIndex:
         if not vector.any():
             return SearchResult((), "the question has no vector")
         stored = self._cache.read(db, known)
-        found = nearest.search_vectors(
+        found = vector_scan.search_vectors(
             db, self._cache.scan(stored, vector), depth, predicate, hydrate
         )
         missing = self._count_missing(db, known, stored.chunks)
@@ -117,41 +117,40 @@ class VectorIndex:
         self, db: apsw.Connection, ids: Sequence[str], model: str, as_of: int | None = None
     ) -> dict[str, Embedding]:
         """Return the embeddings of these items' live revisions, or of those live then."""
-        from bethink.store.sqlite.search import vector_index as bits  # NumPy
-        from bethink.store.sqlite.search import vector_index as chunks
+        from bethink.store.sqlite.search import vector_index  # NumPy
 
-        known = chunks.find_model(db, model)
+        known = vector_index.find_model(db, model)
         if known is None or not ids:
             return {}
-        kept = self._cached_embeddings(db, known.mid) if as_of is None else {}
-        missing = tuple(item for item in ids if item not in kept)
+        cached = self._cached_embeddings(db, known.mid) if as_of is None else {}
+        missing = tuple(item for item in ids if item not in cached)
         if missing:
-            sql, then = (
+            sql, as_of_values = (
                 (_EMBEDDINGS_NOW, ()) if as_of is None else (_EMBEDDINGS_AS_OF, (as_of,) * 2)
             )
-            rows = select(db, sql, (as_table(missing), *then, known.mid))
-            vectors = bits.from_stored_rows((stored for _, stored, _ in rows), known.dim).astype(
-                "f4"
+            rows = select(db, sql, (as_table(missing), *as_of_values, known.mid))
+            vectors = vector_index.from_stored_rows(
+                (stored for _, stored, _ in rows), known.dim
+            ).astype("f4")
+            cached.update(
+                (item, Embedding(vectors[number], tokens))
+                for number, (item, _, tokens) in enumerate(rows)
             )
-            kept.update(
-                (item, Embedding(vectors[place], tokens))
-                for place, (item, _, tokens) in enumerate(rows)
-            )
-        return {item: kept[item] for item in ids if item in kept}
+        return {item: cached[item] for item in ids if item in cached}
 
     def _cached_embeddings(self, db: apsw.Connection, mid: int) -> dict[str, Embedding]:
         """Return the embeddings that earlier calls read, as long as there was no write since."""
         state = (mid, generation(db))
-        of, kept = self._embeddings
-        # What a write has not committed may be undone, and its generation used again.
+        cached_state, cached = self._embeddings
+        # An uncommitted generation may be rolled back and used again.
         if db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
             return {}
-        if of != state or len(kept) > MAX_CACHED_EMBEDDINGS:
-            kept = {}
-            self._embeddings = (state, kept)
-        return kept
+        if cached_state != state or len(cached) > MAX_CACHED_EMBEDDINGS:
+            cached = {}
+            self._embeddings = (state, cached)
+        return cached
 
-    def unembedded(self, db: apsw.Connection, model: str, limit: int) -> list[int]:
+    def unembedded_rows(self, db: apsw.Connection, model: str, limit: int) -> list[int]:
         """Return rows of live items without a vector of this model, at most ``limit``."""
         stored = select(db, "SELECT mid, name, slots FROM model")
         rids: list[int] = []
@@ -167,23 +166,23 @@ class VectorIndex:
 
     def drop_other_models(self, db: apsw.Connection, model: str) -> None:
         """Remove the vectors of all models but this one."""
-        from bethink.store.sqlite.search import vector_index as chunks  # NumPy
+        from bethink.store.sqlite.search import vector_index  # NumPy
 
-        for other in chunks.stored_models(db):
+        for other in vector_index.stored_models(db):
             if other.name != model:
-                chunks.drop_model(db, other)
+                vector_index.drop_model(db, other)
 
     def rebuild(self, db: apsw.Connection) -> None:
         """Rebuild the chunks from the stored vectors."""
-        from bethink.store.sqlite.search import vector_index as chunks  # NumPy
+        from bethink.store.sqlite.search import vector_index  # NumPy
 
-        chunks.rebuild_chunks(db)
+        vector_index.rebuild_chunks(db)
 
     def verify(self, db: apsw.Connection) -> list[str]:
         """Return the inconsistencies between vectors and chunks, as messages."""
-        from bethink.store.sqlite.search import vector_index as chunks  # NumPy
+        from bethink.store.sqlite.search import vector_index  # NumPy
 
-        return chunks.verify_chunks(db)
+        return vector_index.verify_chunks(db)
 
     def _count_missing(self, db: apsw.Connection, model: StoredModel, chunks: object) -> int:
         """Count live items without a vector of the model, once for each state."""
@@ -203,30 +202,30 @@ def _model_in_use(db: apsw.Connection, name: str, dim: int) -> StoredModel | Non
     Vectors of another model cannot be compared, and while some are left a search of the
     rest would miss their memories.
     """
-    from bethink.store.sqlite.search import vector_index as chunks  # NumPy
+    from bethink.store.sqlite.search import vector_index  # NumPy
 
-    known = [model for model in chunks.stored_models(db) if model.slots]
-    mine = next((model for model in known if model.name == name), None)
-    others = [model for model in known if model is not mine]
+    known = [model for model in vector_index.stored_models(db) if model.slots]
+    own = next((model for model in known if model.name == name), None)
+    others = [model for model in known if model is not own]
     if others:
         raise ModelError(
             f"the vectors of {others[0].slots:,} memories were made by {others[0].name},"
             f" the embedder in use is {name}",
             remedy="bethink reindex",
         )
-    if mine is not None and mine.dim != dim:
+    if own is not None and own.dim != dim:
         raise ModelError(
-            f"the question's vector has {dim} dimensions, those of {name} here have {mine.dim}",
+            f"the question's vector has {dim} dimensions, those of {name} here have {own.dim}",
             remedy="bethink reindex",
         )
-    return mine
+    return own
 
 
 def unembedded_items(
     db: apsw.Connection, vectors: VectorIndex, model: str, limit: int
 ) -> list[Item]:
     """Return live items without a vector of this model, in the order they were stored."""
-    rids = vectors.unembedded(db, model, limit)
+    rids = vectors.unembedded_rows(db, model, limit)
     items = read_items(db, rids)
     return [items[rid] for rid in rids]
 
@@ -239,7 +238,7 @@ def set_item_embeddings(
     rows = [(rid, embeddings[item]) for item, rid in live]
     vectors.remove(db, [rid for rid, _ in rows])
     vectors.add(db, model, rows)
-    if not vectors.unembedded(db, model, 1):
+    if not vectors.unembedded_rows(db, model, 1):
         vectors.drop_other_models(db, model)
 
 
@@ -257,7 +256,7 @@ class SqliteVectors:
             return self._vectors.embeddings(db, ids, model, to_ms_or_none(as_of))
 
     def set_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
-        with self._connections.writing() as db:
+        with self._connections.write_transaction() as db:
             set_item_embeddings(db, self._vectors, model, embeddings)
 
     def unembedded(self, model: str, limit: int) -> list[Item]:
@@ -265,7 +264,7 @@ class SqliteVectors:
             return unembedded_items(db, self._vectors, model, limit)
 
     def set_entity_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
-        with self._connections.writing() as db:
+        with self._connections.write_transaction() as db:
             entities.set_entity_embeddings(db, model, embeddings)
 
     def unembedded_entities(self, model: str, limit: int) -> list[Entity]:
@@ -277,5 +276,5 @@ class SqliteVectors:
             return ids_without_vector(db, entities, model)
 
     def make_signatures(self, limit: int) -> int:
-        with self._connections.writing() as db:
+        with self._connections.write_transaction() as db:
             return sign_missing(db, limit)

@@ -128,22 +128,22 @@ def rebuild_word_index(db: apsw.Connection) -> None:
 def verify_word_index(db: apsw.Connection) -> list[str]:
     """Return the problems of the word index, as messages; needs a write transaction."""
     problems = [
-        f"the index '{table}' does not agree with the stored texts"
+        f"the index '{table}' does not match the stored texts"
         for table in _INDEX_TABLES
         if not _is_consistent(db, table)
     ]
     # A damaged index can stop its own listing of terms with the same error.
-    if "the index 'words' does not agree with the stored texts" not in problems:
+    if "the index 'words' does not match the stored texts" not in problems:
         with _counted_terms(db) as counted:
             wrong = counted.differences()
         if wrong:
-            problems.append(f"{wrong:,} words are counted wrongly")
+            problems.append(f"{wrong:,} words have a wrong count")
     stored = word_statistics(db, ())
     documents, total = _recount(db)
     if stored.documents != documents:
-        problems.append(f"{stored.documents:,} memories are counted, {documents:,} are there")
+        problems.append(f"{stored.documents:,} memories are counted, but {documents:,} are stored")
     if round(stored.average_length * stored.documents) != total:
-        problems.append("the total length of the memories is counted wrongly")
+        problems.append("the total length of the memories is wrong")
     return problems
 
 
@@ -160,26 +160,26 @@ def _count_terms(rows: Iterable[RowTerms]) -> tuple[Counter[str], int]:
 
 
 def _add_terms(db: apsw.Connection, frequencies: Mapping[str, int]) -> None:
-    counted = db.executemany(
+    updated = db.executemany(
         "INSERT INTO term (t, df) VALUES (?, ?)"
         " ON CONFLICT (t) DO UPDATE SET df = df + excluded.df RETURNING tid, t, df",
         frequencies.items(),
     )
-    new = [(tid, term) for tid, term, df in counted if df == frequencies[term]]
+    new = [(tid, term) for tid, term, df in updated if df == frequencies[term]]
     db.executemany("INSERT INTO vocabulary (rowid, t) VALUES (?, ?)", new)
 
 
 def _remove_terms(db: apsw.Connection, frequencies: Mapping[str, int]) -> None:
-    counted = db.executemany(
+    updated = db.executemany(
         "UPDATE term SET df = df - ? WHERE t = ? RETURNING tid, t, df",
         ((count, term) for term, count in frequencies.items()),
     )
-    gone = [(tid, term) for tid, term, df in counted if df <= 0]
+    removed = [(tid, term) for tid, term, df in updated if df <= 0]
     db.executemany(
         "INSERT INTO vocabulary (vocabulary, rowid, t) VALUES ('delete', ?, ?)",
-        gone,
+        removed,
     )
-    db.executemany("DELETE FROM term WHERE tid = ?", ((tid,) for tid, _ in gone))
+    db.executemany("DELETE FROM term WHERE tid = ?", ((tid,) for tid, _ in removed))
 
 
 def _enable_secure_delete(db: apsw.Connection) -> None:
@@ -214,9 +214,9 @@ def _recount(db: apsw.Connection) -> tuple[int, int]:
 def _repair_lengths(db: apsw.Connection) -> None:
     wrong = []
     for rid, text, about, length in db.execute("SELECT rid, text, about, length FROM item"):
-        true = row_length(db, IndexRow(rid, text, about, None))
-        if true != length:
-            wrong.append((true, rid))
+        expected = row_length(db, IndexRow(rid, text, about, None))
+        if expected != length:
+            wrong.append((expected, rid))
     db.executemany("UPDATE item SET length = ? WHERE rid = ?", wrong)
 
 

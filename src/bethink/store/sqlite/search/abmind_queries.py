@@ -78,25 +78,25 @@ def search_pieces(
     db: apsw.Connection, search: TrigramSearch, predicate: Predicate, hydrate: ItemLoader
 ) -> SearchResult:
     """Search memories for pieces of the query's words; the score is the share, 0 to 1."""
-    asked = _query_words(db, search.text, predicate.then)
-    total = sum(word.weight for word in asked)
+    words = _query_words(db, search.text, predicate.as_of_ms)
+    total = sum(word.weight for word in words)
     scores: dict[int, float] = {}
     reasons: dict[int, list[str]] = {}
     ids: dict[int, str] = {}
-    for word in asked:
-        for row, held in _find_word(db, word.piece, search, predicate):
+    for word in words:
+        for row, match in _find_word(db, word.piece, search, predicate):
             ids[row.rid] = row.id
-            scores[row.rid] = scores.get(row.rid, 0.0) + word.weight * held.worth / total
-            reasons.setdefault(row.rid, []).append(held.why)
-    good = (rid for rid, score in scores.items() if score >= search.min_share)
-    best = sorted(good, key=lambda rid: (-scores[rid], ids[rid]))[: max(search.depth, 0)]
+            scores[row.rid] = scores.get(row.rid, 0.0) + word.weight * match.worth / total
+            reasons.setdefault(row.rid, []).append(match.why)
+    passing = (rid for rid, score in scores.items() if score >= search.min_share)
+    best = sorted(passing, key=lambda rid: (-scores[rid], ids[rid]))[: max(search.depth, 0)]
     items = hydrate(db, best)
     matches = tuple(
         Match(items[rid], scores[rid], "; ".join(reasons[rid])) for rid in best if rid in items
     )
     where = "originals" if search.original else "texts"
     return SearchResult(
-        matches, f"{len(asked)} words looked for in the {where}", 1.0 if asked else 0.0
+        matches, f"{len(words)} words searched in the {where}", 1.0 if words else 0.0
     )
 
 
@@ -140,32 +140,35 @@ def _find_word(
 
 
 def _describe_match(piece: str, inside: str) -> str:
-    return f"holds {piece}" if inside == piece else f"'{piece}' is part of '{inside}'"
+    return f"contains {piece}" if inside == piece else f"'{piece}' is part of '{inside}'"
 
 
 def _substring_matches(
     db: apsw.Connection, piece: str, search: TrigramSearch, predicate: Predicate
 ) -> Iterator[tuple[_TextRow, float, str]]:
     for row in _candidate_rows(db, [piece], search, predicate):
-        held = best_substring_match(piece, fold(row.text))
-        if held is not None:
-            yield (row, *held)
+        match = best_substring_match(piece, fold(row.text))
+        if match is not None:
+            yield (row, *match)
 
 
 def _window_matches(
     db: apsw.Connection, piece: str, search: TrigramSearch, predicate: Predicate
 ) -> list[tuple[_TextRow, _PieceMatch]]:
-    cut = word_windows(piece)
+    windows = word_windows(piece)
     found = []
-    for row in _candidate_rows(db, cut, search, predicate) if cut else ():
+    for row in _candidate_rows(db, windows, search, predicate) if windows else ():
         # Of words that hold as much the shortest: it has the least besides.
         covered, _, word = max(
-            ((_coverage(piece, cut, word), -len(word), word) for word in _split_words(row.text)),
+            (
+                (_coverage(piece, windows, word), -len(word), word)
+                for word in _split_words(row.text)
+            ),
             default=(0.0, 0, ""),
         )
         if covered:
             found.append(
-                (row, _PieceMatch(PART_SIMILARITY * covered, f"'{piece}' is much like '{word}'"))
+                (row, _PieceMatch(PART_SIMILARITY * covered, f"'{piece}' is similar to '{word}'"))
             )
     return found
 
@@ -188,25 +191,25 @@ def _split_words(text: str) -> set[str]:
     return set(words)
 
 
-def _coverage(query_word: str, cut: Sequence[str], word: str) -> float:
+def _coverage(query_word: str, windows: Sequence[str], word: str) -> float:
     """Return the share of the query word that a memory's word covers.
 
     By the common prefix or, without one, by the windows it holds. A suffix alone says
     little, so without a common prefix more than half must be covered.
     """
     letters: set[int] = set()
-    for window in cut:
+    for window in windows:
         if window in word:
             at = query_word.find(window)
             letters.update(range(at, at + len(window)))
     if not letters:
         return 0.0
-    alike = next(
+    prefix = next(
         (at for at, (one, other) in enumerate(zip(query_word, word, strict=False)) if one != other),
         min(len(query_word), len(word)),
     )
-    if alike >= len(cut[0]):
-        return max(len(letters), alike) / max(len(query_word), len(word))
+    if prefix >= len(windows[0]):
+        return max(len(letters), prefix) / max(len(query_word), len(word))
     share = len(letters) / len(query_word)
     return share if share > MIN_COVERAGE else 0.0
 
@@ -215,20 +218,22 @@ def _candidate_rows(
     db: apsw.Connection, pieces: Sequence[str], search: TrigramSearch, predicate: Predicate
 ) -> Iterator[_TextRow]:
     """Yield memories in scope that may hold one of the pieces, newest first."""
-    wanted = " OR ".join(f"({' AND '.join(map(_quote_fts5, trigrams(piece)))})" for piece in pieces)
+    trigram_query = " OR ".join(
+        f"({' AND '.join(map(_quote_fts5, trigrams(piece)))})" for piece in pieces
+    )
     columns = "i.original" if search.original else "i.text || char(10) || i.about"
-    there = "AND i.original IS NOT NULL" if search.original else ""
+    has_original = "AND i.original IS NOT NULL" if search.original else ""
     sources = ["SELECT rowid FROM grams WHERE grams MATCH ?"]
-    values = [wanted]
-    beside = "" if search.original else _about_query(db, pieces)
-    if beside:
+    values = [trigram_query]
+    about_query = "" if search.original else _about_query(db, pieces)
+    if about_query:
         sources.append("SELECT rowid FROM words WHERE words MATCH ?")
-        values.append(beside)
+        values.append(about_query)
     cursor = db.execute(
         f"""
         SELECT i.rid, i.id, {columns} FROM ({" UNION ".join(sources)}) AS g
         CROSS JOIN item AS i ON i.rid = g.rowid
-        WHERE ({predicate.sql}) {there} ORDER BY i.rid DESC LIMIT {MAX_ROWS_PER_WORD}""",
+        WHERE ({predicate.sql}) {has_original} ORDER BY i.rid DESC LIMIT {MAX_ROWS_PER_WORD}""",
         (*values, *predicate.values),
     )
     return map(_TextRow._make, cursor)
@@ -282,7 +287,7 @@ class SignatureQuery(NamedTuple):
 
     text: str
     depth: int
-    least: float
+    min_similarity: float
 
 
 def content_terms(text: str, tokens: Sequence[str], db: apsw.Connection) -> list[str]:
@@ -292,8 +297,8 @@ def content_terms(text: str, tokens: Sequence[str], db: apsw.Connection) -> list
     """
     if not text.isascii():
         tokens = (*tokens, *tokenizer(db)(extra_index_words(text)))
-    silent = _stop_terms()
-    return [term for term in dict.fromkeys(tokens) if term not in silent]
+    stop_terms = _stop_terms()
+    return [term for term in dict.fromkeys(tokens) if term not in stop_terms]
 
 
 @lru_cache(maxsize=1)
@@ -310,12 +315,12 @@ def add_signatures(db: apsw.Connection, rows: Sequence[tuple[int, Sequence[str]]
     """Store the signatures of new revisions, given by row id and content terms."""
     from bethink.store.signature import sign_texts  # NumPy
 
-    made = sign_texts([terms for _, terms in rows])
+    signatures = sign_texts([terms for _, terms in rows])
     db.executemany(
         _ADD_SIGNATURE,
         [
-            (rid, one.bits.tobytes(), _pack_counts(one.counts))
-            for (rid, _), one in zip(rows, made, strict=True)
+            (rid, signature.bits.tobytes(), _pack_counts(signature.counts))
+            for (rid, _), signature in zip(rows, signatures, strict=True)
         ],
     )
 
@@ -360,17 +365,17 @@ def verify_signatures(db: apsw.Connection) -> list[str]:
     problems = []
     missing = db.execute(f"SELECT count(*) FROM ({_SELECT_MISSING})").get
     if missing:
-        problems.append(f"{missing:,} revisions have no signature: bethink reindex makes them")
-    if stray := db.execute(_COUNT_ORPHANED).get:
-        problems.append(f"{stray:,} signatures belong to no revision")
+        problems.append(f"{missing:,} revisions have no signature: bethink reindex adds them")
+    if orphaned := db.execute(_COUNT_ORPHANED).get:
+        problems.append(f"{orphaned:,} signatures belong to no revision")
     wrong = 0
     cursor = db.execute(_SELECT_ALL)
     while rows := list(islice(cursor, _BATCH)):
-        made = sign_texts([content_terms(row[1], tokens(row[1]), db) for row in rows])
-        for (_, _, bits, counts), one in zip(rows, made, strict=True):
-            wrong += (one.bits.tobytes(), _pack_counts(one.counts)) != (bits, counts)
+        expected = sign_texts([content_terms(row[1], tokens(row[1]), db) for row in rows])
+        for (_, _, bits, counts), signature in zip(rows, expected, strict=True):
+            wrong += (signature.bits.tobytes(), _pack_counts(signature.counts)) != (bits, counts)
     if wrong:
-        problems.append(f"{wrong:,} signatures do not fit their text")
+        problems.append(f"{wrong:,} signatures do not match their text")
     return problems
 
 
@@ -399,7 +404,7 @@ class SignatureIndex:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: _CachedSignatures | None = None
+        self._cached: _CachedSignatures | None = None
         self._missing: tuple[object, int] = (None, 0)
 
     def search(
@@ -408,41 +413,41 @@ class SignatureIndex:
         """Return memories in scope with similar words, best first, ties by id."""
         terms = content_terms(query.text, tokenizer(db)(query.text), db)
         if not terms or query.depth < 1:
-            return SearchResult((), "the question has no word that says something")
-        kept = self._read(db)
-        near = _similar_rows(kept, terms, query.least)
+            return SearchResult((), "the question has no content term")
+        signatures = self._read(db)
+        near = _similar_rows(signatures, terms, query.min_similarity)
         visible = _rows_in_scope(db, near, predicate)
         ranked = sorted((-near[rid], visible[rid], rid) for rid in visible)[: query.depth]
         items = hydrate(db, [rid for _, _, rid in ranked])
         matches = tuple(
-            Match(items[rid], -negative, f"{-negative:.0%} alike by its words' signature")
+            Match(items[rid], -negative, f"signature {-negative:.0%} similar")
             for negative, _, rid in ranked
             if rid in items
         )
-        note = f"{len(kept.rids):,} signatures compared"
-        if missing := self._count_missing(db, kept):
-            note += f"; {missing:,} memories have none yet: bethink reindex makes them"
+        note = f"{len(signatures.rids):,} signatures compared"
+        if missing := self._count_missing(db, signatures):
+            note += f"; {missing:,} memories have no signature yet: bethink reindex adds them"
         return SearchResult(matches, note, 1.0)
 
     def _read(self, db: apsw.Connection) -> _CachedSignatures:
         changes = int(db.execute(_SELECT_CHANGES).get or 0)
         with self._lock:
-            kept = self._kept
-        if kept is None or kept.changes != changes:
-            kept = _empty_cache(changes)
+            cached = self._cached
+        if cached is None or cached.changes != changes:
+            cached = _empty_cache(changes)
         rows = select(
-            db, "SELECT rid, bits, counts FROM signature WHERE rid > ? ORDER BY rid", (kept.last,)
+            db, "SELECT rid, bits, counts FROM signature WHERE rid > ? ORDER BY rid", (cached.last,)
         )
         if rows:
-            kept = _append_rows(kept, rows)
+            cached = _append_rows(cached, rows)
             # What a write has not committed may be undone, and its row ids used again.
             if db.txn_state("main") != apsw.SQLITE_TXN_WRITE:
                 with self._lock:
-                    self._kept = kept
-        return kept
+                    self._cached = cached
+        return cached
 
-    def _count_missing(self, db: apsw.Connection, kept: _CachedSignatures) -> int:
-        state = (kept.changes, kept.last, db.execute("SELECT max(rid) FROM item").get)
+    def _count_missing(self, db: apsw.Connection, signatures: _CachedSignatures) -> int:
+        state = (signatures.changes, signatures.last, db.execute("SELECT max(rid) FROM item").get)
         if self._missing[0] != state:
             sql = f"SELECT count(*) FROM ({_SELECT_MISSING} AND i.live_to IS NULL)"
             self._missing = (state, db.execute(sql).get)
@@ -461,7 +466,7 @@ def _empty_cache(changes: int) -> _CachedSignatures:
     )
 
 
-def _append_rows(kept: _CachedSignatures, rows: Sequence[tuple[Any, ...]]) -> _CachedSignatures:
+def _append_rows(cached: _CachedSignatures, rows: Sequence[tuple[Any, ...]]) -> _CachedSignatures:
     import numpy as np  # as above
 
     from bethink.store.signature import SIGNATURE_BYTES
@@ -469,32 +474,32 @@ def _append_rows(kept: _CachedSignatures, rows: Sequence[tuple[Any, ...]]) -> _C
 
     bits = np.frombuffer(b"".join(row[1] for row in rows), np.uint8).reshape(-1, SIGNATURE_BYTES)
     counts = np.frombuffer(b"".join(row[2] for row in rows), "<u2").astype(np.int64)
-    each = np.array([len(row[1]) // SIGNATURE_BYTES for row in rows])
-    rids = np.repeat(np.array([row[0] for row in rows], np.int64), each)
+    rows_per_item = np.array([len(row[1]) // SIGNATURE_BYTES for row in rows])
+    rids = np.repeat(np.array([row[0] for row in rows], np.int64), rows_per_item)
     return _CachedSignatures(
-        kept.changes,
+        cached.changes,
         rows[-1][0],
-        np.concatenate([kept.rids, rids]),
-        np.concatenate([kept.counts, counts]),
-        np.concatenate([kept.bits, to_bit_columns(bits)], axis=1),
+        np.concatenate([cached.rids, rids]),
+        np.concatenate([cached.counts, counts]),
+        np.concatenate([cached.bits, to_bit_columns(bits)], axis=1),
     )
 
 
 def _similar_rows(
-    kept: _CachedSignatures, terms: Sequence[str], min_similarity: float
+    signatures: _CachedSignatures, terms: Sequence[str], min_similarity: float
 ) -> dict[int, float]:
     """Return rows that are similar enough, each with its best signature's similarity."""
     import numpy as np  # as above
 
     from bethink.store.signature import query_sums, signature_similarity
 
-    if not len(kept.rids):
+    if not len(signatures.rids):
         return {}
-    agreement = _agreement(query_sums(terms).astype(np.float32), kept.bits)
-    alike = signature_similarity(agreement, kept.counts, len(terms))
+    agreement = _agreement(query_sums(terms).astype(np.float32), signatures.bits)
+    similarities = signature_similarity(agreement, signatures.counts, len(terms))
     near: dict[int, float] = {}
-    for place in np.flatnonzero(alike >= min_similarity).tolist():
-        rid, value = int(kept.rids[place]), float(alike[place])
+    for position in np.flatnonzero(similarities >= min_similarity).tolist():
+        rid, value = int(signatures.rids[position]), float(similarities[position])
         near[rid] = max(value, near.get(rid, 0.0))
     return near
 
@@ -504,13 +509,13 @@ def _agreement(question: NDArray[np.float32], signs: NDArray[np.uint64]) -> NDAr
     import numpy as np  # as above
 
     from bethink.store.signature import SIGNATURE_BITS
-    from bethink.store.sqlite.search import vector_index as bits
+    from bethink.store.sqlite.search import vector_index
 
     dots = np.zeros(signs.shape[1])
     levels = np.zeros(SIGNATURE_BITS)
-    for place, plane in enumerate(reversed(bits.query_bit_planes(question))):
-        dots += 2**place * (SIGNATURE_BITS / 2 - bits.hamming_distances(plane, signs))
-        levels += 2**place * (np.unpackbits(plane) - 0.5)
+    for weight_bit, plane in enumerate(reversed(vector_index.query_bit_planes(question))):
+        dots += 2**weight_bit * (SIGNATURE_BITS / 2 - vector_index.hamming_distances(plane, signs))
+        levels += 2**weight_bit * (np.unpackbits(plane) - 0.5)
     agreement: NDArray[np.float64] = dots / np.sqrt(SIGNATURE_BITS * float(levels @ levels))
     return agreement
 
