@@ -198,7 +198,7 @@ class Memory:
 
     def stored(self, item_id: str) -> Item:
         """Get a memory from the store, one that can be changed and forgotten."""
-        return self.session.stored(item_id)
+        return self.session.stored_item(item_id)
 
     def remember(self, text: str, **about: Any) -> Remembered:
         """Store one memory. ``about`` are the fields of ``Draft``.

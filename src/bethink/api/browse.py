@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 def merge_timeline(middle: Item, neighbours: Sequence[Item]) -> list[Item]:
     """Sort a memory among its neighbours, in the order of `Browser.timeline`."""
-    everyone = [middle, *(item for item in neighbours if item.id != middle.id)]
+    items = [middle, *(item for item in neighbours if item.id != middle.id)]
     if middle.session is not None and middle.seq is not None:
-        return sorted(everyone, key=lambda item: (item.seq or 0, item.id))
-    return sorted(everyone, key=lambda item: (item.stored_at, item.id))
+        return sorted(items, key=lambda item: (item.seq or 0, item.id))
+    return sorted(items, key=lambda item: (item.stored_at, item.id))
 
 
 class Browser:
@@ -36,8 +36,8 @@ class Browser:
         now = self._session.clock()
         ceiling = {"max_classification": self._session.settings.max_classification}
         filters = make_filters({**ceiling, **where}, now)
-        most = int_in_range("limit", limit, 1, MAX_LIST_LENGTH)
-        return self._session.store.items.browse(Scope(filters, now), limit=most, after=after)
+        max_items = int_in_range("limit", limit, 1, MAX_LIST_LENGTH)
+        return self._session.store.items.browse(Scope(filters, now), limit=max_items, after=after)
 
     def entities(
         self,
@@ -50,7 +50,7 @@ class Browser:
     ) -> list[Entity]:
         """List the entities that memories mention, highest momentum first."""
         kinds = (kind,) if isinstance(kind, str) else tuple(kind)
-        wanted = EntityListing(
+        listing = EntityListing(
             prefix,
             kinds,
             int_in_range("min_memories", min_memories, 0, MAX_LIST_LENGTH),
@@ -58,11 +58,11 @@ class Browser:
             int_in_range("offset", offset, 0, MAX_OFFSET),
             self._session.settings.max_classification,
         )
-        return self._session.store.graph.list_entities(wanted, self._session.clock())
+        return self._session.store.graph.list_entities(listing, self._session.clock())
 
     def timeline(self, around: str, *, window: int = 5) -> list[Item]:
         """Return what was stored or said just before and after a memory, oldest first."""
-        item = self._session.stored(around)
+        item = self._session.stored_item(around)
         ceiling = self._session.settings.max_classification
         filters = Filters(include_superseded=True, max_classification=ceiling)
         scope = Scope(filters, self._session.clock())
@@ -80,7 +80,7 @@ class Browser:
 
         if not 1 <= depth <= MAX_DEPTH:
             raise Refused(f"depth is {depth}, but must be from 1 to {MAX_DEPTH}")
-        # Beyond whom it mentions, entities may be linked by any word.
+        # Relations between entities may have any name.
         unknown = sorted({*types} - {*PROVENANCE_LINK_TYPES, "mentions", "follows"})
         if unknown and "mentions" not in types:
             known = ", ".join((*PROVENANCE_LINK_TYPES, "mentions", "follows"))
@@ -94,7 +94,7 @@ class Browser:
 
     def history(self, item_id: str) -> list[Item]:
         """Return all revisions of a memory, oldest first."""
-        return self._session.store.items.history(self._session.stored(item_id).id)
+        return self._session.store.items.history(self._session.stored_item(item_id).id)
 
     def events(self, *, after: int = 0, limit: int = 100) -> list[Event]:
         """Return the journal: who changed which memory, and how."""
@@ -110,37 +110,39 @@ def redact_thread(thread: Thread, items: Mapping[str, Item], ceiling: int) -> Th
     ``items`` are its members. Its headline and anchor stay only where a remaining member
     supports them, so that hidden memories leave no trace.
     """
-    seen = {
-        one.item: items[one.item]
-        for one in thread.members
-        if one.item in items and items[one.item].classification <= ceiling
+    visible = {
+        entry.item: items[entry.item]
+        for entry in thread.members
+        if entry.item in items and items[entry.item].classification <= ceiling
     }
-    if len(seen) == len(thread.members):
+    if len(visible) == len(thread.members):
         return thread
-    if not seen:
+    if not visible:
         return None
     rest = thread._replace(
-        members=tuple(one for one in thread.members if one.item in seen),
-        events=tuple(one for one in thread.events if one.item is None or one.item in seen),
+        members=tuple(entry for entry in thread.members if entry.item in visible),
+        events=tuple(
+            entry for entry in thread.events if entry.item is None or entry.item in visible
+        ),
     )
-    is_borne = any(_supports_anchor(item, thread.anchor) for item in seen.values())
-    anchored = rest if is_borne else rest._replace(anchor=None)
-    said = [caption(strip_hidden(item.text), limit=80) for item in seen.values()]
-    if is_borne:
-        said += [f"{_anchor_name(thread)}: {one}" for one in said]
-    if thread.headline in said:
+    supports_anchor = any(_supports_anchor(item, thread.anchor) for item in visible.values())
+    anchored = rest if supports_anchor else rest._replace(anchor=None)
+    captions = [caption(strip_hidden(item.text), limit=80) for item in visible.values()]
+    if supports_anchor:
+        captions += [f"{_anchor_name(thread)}: {entry}" for entry in captions]
+    if thread.headline in captions:
         return anchored
-    if is_borne and _is_generated(thread):
+    if supports_anchor and _is_generated(thread):
         return anchored._replace(headline=_anchor_name(thread))
-    since = min(item.when for item in seen.values())
+    since = min(item.when for item in visible.values())
     return anchored._replace(headline=f"memories since {since:%Y-%m-%d}")
 
 
 def _anchor_name(thread: Thread) -> str:
     """Return the name of the thread's anchor, as its headline spells it."""
     key = (thread.anchor or "").partition(":")[2]
-    spelt = thread.headline[: len(key)]
-    return spelt if spelt.casefold() == key.casefold() else key
+    prefix = thread.headline[: len(key)]
+    return prefix if prefix.casefold() == key.casefold() else key
 
 
 def _supports_anchor(item: Item, anchor: str | None) -> bool:
@@ -174,8 +176,10 @@ class Threads:
         unknown = about.keys() - set(Thread._fields)
         if unknown:
             raise Refused(f"a thread has no field {min(unknown)!r}")
-        named = tuple(Member(one) if isinstance(one, str) else one for one in members)
-        fields = {"id": make_id(now), **about, "members": named}
+        all_members = tuple(
+            Member(member) if isinstance(member, str) else member for member in members
+        )
+        fields = {"id": make_id(now), **about, "members": all_members}
         thread = admit_thread(Thread(headline=headline, **fields))
         self._session.store.activity.put_thread(thread, actor=self._session.settings.actor, now=now)
         return self._session.store.activity.thread(thread.id) or thread
@@ -183,10 +187,10 @@ class Threads:
     def thread(self, thread_id: str) -> Thread:
         """Get a thread with its visible members and events."""
         found = self._session.store.activity.thread(thread_id)
-        seen = self._redact_threads([found]) if found is not None else []
-        if not seen:
+        visible = self._redact_threads([found]) if found is not None else []
+        if not visible:
             raise NotFound(f"there is no thread {thread_id!r}")
-        return seen[0]
+        return visible[0]
 
     def insights(self) -> list[InsightNode]:
         """Return the insight tree: every root with all insights below it."""
@@ -217,5 +221,5 @@ class Threads:
         ids = {member.item for thread in threads for member in thread.members}
         items = self._session.store.items.get(sorted(ids))
         ceiling = self._session.settings.max_classification
-        narrowed = (redact_thread(thread, items, ceiling) for thread in threads)
-        return [thread for thread in narrowed if thread is not None]
+        redacted = (redact_thread(thread, items, ceiling) for thread in threads)
+        return [thread for thread in redacted if thread is not None]

@@ -32,7 +32,7 @@ _MARKDOWN_SUFFIXES = frozenset((".md", ".markdown", ".mdx"))
 _PYTHON_SUFFIXES = frozenset((".py", ".pyi"))
 _HEADING = re.compile(r"(#{2,3}) +(.+?) *#* *")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-# A declaration begins its line; whatever is indented belongs to the one above it.
+# A declaration starts in the first column; indented lines belong to the one above.
 _MODIFIERS = (
     r"(?:(?:export|default|declare|abstract|async|public|private|protected|internal|static|final"
     r"|sealed|open|override|inline|unsafe|pub(?:\([a-z]+\))?|extern|const(?= fn))\s+){0,6}"
@@ -170,9 +170,9 @@ def _markdown_starts(lines: Sequence[str]) -> list[_ChunkStart]:
     starts = []
     fence = ""
     for number, line in enumerate(lines):
-        marked = _FENCE.match(line)
-        if marked and (not fence or marked[1].startswith(fence)):
-            fence = "" if fence else marked[1]
+        fence_match = _FENCE.match(line)
+        if fence_match and (not fence or fence_match[1].startswith(fence)):
+            fence = "" if fence else fence_match[1]
         elif not fence and (heading := _HEADING.fullmatch(line.rstrip())):
             starts.append(_ChunkStart(number, f"h{len(heading[1])}:{heading[2][:120]}"))
     return starts
@@ -180,14 +180,16 @@ def _markdown_starts(lines: Sequence[str]) -> list[_ChunkStart]:
 
 def _declaration_starts(lines: Sequence[str]) -> list[_ChunkStart]:
     found = ((number, _DECLARATION.match(line[:600])) for number, line in enumerate(lines))
-    return [_ChunkStart(number, f"{one['kind']}:{one['name']}") for number, one in found if one]
+    return [
+        _ChunkStart(number, f"{match['kind']}:{match['name']}") for number, match in found if match
+    ]
 
 
 MAX_BYTES = 5 * 1024 * 1024
 _MAX_PATH_CHARACTERS = 4096
 _COMMON_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _COMMON_FLAGS
-# Without waiting: opening a named pipe would, for a writer that may never come.
+# Without waiting: opening a named pipe would wait for a writer.
 _FILE_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _COMMON_FLAGS
 
 
@@ -204,16 +206,16 @@ def read_within_roots(
     path: str | Path, roots: Iterable[Path], *, max_bytes: int = MAX_BYTES
 ) -> FileContent:
     """Read a regular file of at most ``max_bytes`` bytes inside one of the roots."""
-    wanted = _resolve_path(path)
+    target = _resolve_path(path)
     allowed = [Path(os.path.realpath(root)) for root in roots]
-    root = next((one for one in allowed if wanted.is_relative_to(one)), None)
+    root = next((folder for folder in allowed if target.is_relative_to(folder)), None)
     if root is None:
-        shown = ", ".join(map(str, allowed)) or "none"
+        listed = ", ".join(map(str, allowed)) or "none"
         raise Refused(
-            f"{path} lies outside the folders that may be read",
-            remedy=f"allowed: {shown}; --root FOLDER or the setting allowed_roots allows others",
+            f"{path} is outside the folders that may be read",
+            remedy=f"allowed: {listed}; --root FOLDER or the setting allowed_roots allows others",
         )
-    with _open_beneath(root, wanted) as file:
+    with _open_beneath(root, target) as file:
         state = os.fstat(file)
         if not stat.S_ISREG(state.st_mode):
             raise Refused(f"{path} is not a regular file")
@@ -223,34 +225,34 @@ def read_within_roots(
         if len(content) > max_bytes:
             raise TooLarge(f"{path}", limit=max_bytes, actual=len(content))
         after = os.fstat(file)
-    return FileContent(wanted, content, after.st_mtime_ns, len(content))
+    return FileContent(target, content, after.st_mtime_ns, len(content))
 
 
 def _resolve_path(path: str | Path) -> Path:
-    told = os.fspath(path)
-    if not told or "\0" in told or len(told) > _MAX_PATH_CHARACTERS:
-        raise Refused("that is no path of a file")
-    return Path(os.path.realpath(told))
+    text = os.fspath(path)
+    if not text or "\0" in text or len(text) > _MAX_PATH_CHARACTERS:
+        raise Refused("that is not a valid path")
+    return Path(os.path.realpath(text))
 
 
 @contextmanager
-def _open_beneath(root: Path, wanted: Path) -> Iterator[int]:
+def _open_beneath(root: Path, target: Path) -> Iterator[int]:
     """Open the file from the root down without following links; yield its descriptor."""
     folders: list[int] = []
     try:
         if os.open in os.supports_dir_fd:
-            *above, name = wanted.relative_to(root).parts or ("",)
+            *parents, name = target.relative_to(root).parts or ("",)
             folders.append(os.open(root, _FOLDER_FLAGS))
-            for part in above:
+            for part in parents:
                 folders.append(os.open(part, _FOLDER_FLAGS, dir_fd=folders[-1]))
             file = os.open(name or ".", _FILE_FLAGS, dir_fd=folders[-1])
         else:
-            file = os.open(wanted, _FILE_FLAGS)
+            file = os.open(target, _FILE_FLAGS)
         folders.append(file)
     except OSError as error:
         for folder in folders:
             os.close(folder)
-        raise _translate_os_error(wanted, error) from error
+        raise _translate_os_error(target, error) from error
     try:
         yield file
     finally:
@@ -309,7 +311,7 @@ def decode_text(file: FileContent) -> tuple[str, tuple[str, ...]]:
     try:
         return file.content.decode(), ()
     except UnicodeDecodeError:
-        note = "not all of it is UTF-8; what could not be read is shown as �"
+        note = "not all of it is UTF-8; invalid bytes are shown as �"
         return file.content.decode(errors="replace"), (note,)
 
 
@@ -317,9 +319,11 @@ def snapshot_of(
     file: FileContent, chunks: tuple[Chunk, ...], now: datetime, reads: int
 ) -> FileSnapshot:
     """Build the stored snapshot of a file: hashes and names, no text."""
-    marks = tuple(ChunkDigest(one.id, one.hash, one.first_line, one.last_line) for one in chunks)
+    digests = tuple(
+        ChunkDigest(chunk.id, chunk.hash, chunk.first_line, chunk.last_line) for chunk in chunks
+    )
     digest = hashlib.sha256(file.content).hexdigest()
-    return FileSnapshot(str(file.path), digest, file.mtime_ns, file.size, marks, now, reads)
+    return FileSnapshot(str(file.path), digest, file.mtime_ns, file.size, digests, now, reads)
 
 
 def read_smart(
@@ -337,16 +341,16 @@ def read_smart(
     status = _status(before, after, force)
     full = status in ("first_read", "forced_full")
     known = {} if before is None else {mark.id: mark.hash for mark in before.chunks}
-    told = tuple(_compare_chunk(chunk, known, full=full) for chunk in chunks)
+    read_chunks = tuple(_compare_chunk(chunk, known, full=full) for chunk in chunks)
     removed = tuple(name for name in known if name not in {chunk.id for chunk in chunks})
-    shown = text if full else "".join(chunk.text or "" for chunk in told)
+    returned = text if full else "".join(chunk.text or "" for chunk in read_chunks)
     answer = SmartRead(
         path=str(file.path),
         status=status,
-        chunks=told,
+        chunks=read_chunks,
         removed=removed,
         text=text if full else None,
-        tokens=count(shown) if shown else 0,
+        tokens=count(returned) if returned else 0,
         whole_tokens=count(text) if text else 0,
         reads=after.reads,
         notes=notes,
@@ -366,10 +370,10 @@ def _status(before: FileSnapshot | None, after: FileSnapshot, force: bool) -> Re
 
 def _compare_chunk(chunk: Chunk, known: dict[str, str], *, full: bool) -> ReadChunk:
     """Describe a chunk; its text is left out if unchanged or if the whole text is returned."""
-    mark = chunk.hash
-    same = known.get(chunk.id) == mark
+    digest = chunk.hash
+    same = known.get(chunk.id) == digest
     state: Literal["added", "modified", "unchanged"] = (
         "unchanged" if same else "modified" if chunk.id in known else "added"
     )
     text = None if same or full else chunk.text
-    return ReadChunk(chunk.id, state, chunk.first_line, chunk.last_line, mark, text)
+    return ReadChunk(chunk.id, state, chunk.first_line, chunk.last_line, digest, text)

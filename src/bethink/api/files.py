@@ -63,10 +63,10 @@ class Files:
         paths = tuple(sorted({*edited, *known.paths}))
         if preview:
             return known._replace(paths=paths, preview=True)
-        gone = self._session.store.activity.forget_files(
+        forgotten = self._session.store.activity.forget_files(
             part, actor=self._session.settings.actor, now=self._session.clock()
         )
-        return gone._replace(paths=paths)
+        return forgotten._replace(paths=paths)
 
     def read_smart(
         self, path: str | Path, *, force: bool = False, roots: Iterable[Path] = ()
@@ -87,9 +87,11 @@ class Files:
 
     def allowed_roots(self) -> tuple[Path, ...]:
         """Return the folders whose files may be read."""
-        named = self._session.settings.allowed_roots
-        if named:
-            return tuple(Path(one).expanduser() for one in named.split(os.pathsep) if one)
+        setting = self._session.settings.allowed_roots
+        if setting:
+            return tuple(
+                Path(folder).expanduser() for folder in setting.split(os.pathsep) if folder
+            )
         return (self._session.settings.project,) if self._session.settings.project else ()
 
     def _count_tokens(self, text: str) -> int:

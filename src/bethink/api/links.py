@@ -11,7 +11,7 @@ from bethink.ports import Store
 from bethink.retrieval.query_builder import validated_text
 
 _RELATION = re.compile(r"[^\W_]\w{0,63}")
-# What these say is the store's own business: which memory speaks of whom.
+# Reserved for the store, which records mentions with them.
 _RESERVED_RELATIONS = frozenset({"mentions", "mentioned", "same_as"})
 
 
@@ -22,10 +22,10 @@ def is_entity(reference: str, store: Store) -> bool:
 
 def entity_ends(src: str, dst: str, store: Store) -> tuple[Node, Node] | None:
     """Resolve both ends as entities (``kind:name``); None where neither is written so."""
-    written = [is_entity(end, store) for end in (src, dst)]
-    if not any(written):
+    are_entities = [is_entity(end, store) for end in (src, dst)]
+    if not any(are_entities):
         return None
-    if not all(written):
+    if not all(are_entities):
         raise Refused(
             f"{src} and {dst} cannot be linked: an entity is linked to entities only",
             remedy="name two memories, or two entities like person:alice",
@@ -48,32 +48,34 @@ def _canonical_entity(entity: str, store: Store) -> str:
     seen = {entity}
     while True:
         links = store.graph.links_of([entity], ("same_as",), incoming=False)
-        into = [one.dst.id for one in links if one.src.id == entity and one.dst.id not in seen]
-        if not into:
+        targets = [
+            link.dst.id for link in links if link.src.id == entity and link.dst.id not in seen
+        ]
+        if not targets:
             return entity
-        entity = into[0]
+        entity = targets[0]
         seen.add(entity)
 
 
 def resolve_entity(entity: str, store: Store) -> Node:
     """Resolve a written entity; it must be known from a memory."""
     kind, _, name = entity.partition(":")
-    found = {one.id for one in store.graph.find_entities(name, 100) if one.kind == kind}
-    for wanted in (entity, f"{kind}:{name.casefold()}"):
-        if wanted in found:
-            return Node("entity", wanted)
-        into = _canonical_entity(wanted, store)
-        if into != wanted:
-            return Node("entity", into)
+    found = {known.id for known in store.graph.find_entities(name, 100) if known.kind == kind}
+    for candidate in (entity, f"{kind}:{name.casefold()}"):
+        if candidate in found:
+            return Node("entity", candidate)
+        canonical = _canonical_entity(candidate, store)
+        if canonical != candidate:
+            return Node("entity", canonical)
     raise NotFound(
-        f"no memory speaks of {entity!r}",
+        f"no memory mentions {entity!r}",
         remedy=f"bethink remember ... --entity {name!r}, or bethink entities to see the names",
     )
 
 
 def _has_name(entity: Entity, name: str) -> bool:
-    wanted = name.casefold()
-    return wanted in (one.casefold() for one in (entity.name, *entity.aliases))
+    folded = name.casefold()
+    return folded in (known_name.casefold() for known_name in (entity.name, *entity.aliases))
 
 
 MAX_CONTEXT_CHARACTERS = 1000
@@ -106,7 +108,7 @@ class Linker:
         if replaces:
             self._refuse_cycle(link)
         self._session.store.graph.add_links([link], actor=self._session.settings.actor, now=now)
-        if replaces and self._session.stored(link.dst.id).status == "active":
+        if replaces and self._session.stored_item(link.dst.id).status == "active":
             self._session.store.items.set_status(
                 [link.dst.id], "superseded", actor=self._session.settings.actor, now=now
             )
@@ -135,7 +137,7 @@ class Linker:
             return self._session.store.graph.edges([entity], MAX_EDGES, self._session.clock())[
                 entity
             ]
-        item = self._session.stored(item_id)
+        item = self._session.stored_item(item_id)
         found = self._session.store.graph.links_of([item.id])
         return [link for link in found if link.src.kind == link.dst.kind == "item"]
 
@@ -161,11 +163,11 @@ class Linker:
 
     def _refuse_cycle(self, link: Link) -> None:
         """Refuse cycles: of two memories superseding each other neither would be recalled."""
-        seen, rim = {link.src.id}, {link.src.id}
-        while rim:
-            links = self._session.store.graph.links_of(sorted(rim), ("supersedes",))
-            rim = {one.src.id for one in links if one.dst.id in rim} - seen
-            seen |= rim
+        seen, frontier = {link.src.id}, {link.src.id}
+        while frontier:
+            links = self._session.store.graph.links_of(sorted(frontier), ("supersedes",))
+            frontier = {incoming.src.id for incoming in links if incoming.dst.id in frontier} - seen
+            seen |= frontier
         if link.dst.id in seen:
             raise Refused(
                 f"{link.dst.id} supersedes {link.src.id}, directly or through others",
@@ -173,7 +175,7 @@ class Linker:
             )
 
     def _require_live_item(self, item_id: str) -> Item:
-        item = self._session.stored(item_id)
+        item = self._session.stored_item(item_id)
         if item.live_to is not None:
             raise Refused(f"{item.id} was forgotten", remedy=f"bethink restore {item.id}")
         return item
@@ -191,27 +193,29 @@ class Linker:
         first = self._find_entity(kept)
         found = self._session.store.graph.links_of([first.id], ("same_as",))
         merged = [link.src.id for link in found if link.dst.id == first.id]
-        named = [one for one in merged if gone in (one, one.partition(":")[2])]
-        if len(named) != 1:
-            known = f"merged into it: {', '.join(merged)}" if merged else "nothing was"
+        matching = [
+            entity_id for entity_id in merged if gone in (entity_id, entity_id.partition(":")[2])
+        ]
+        if len(matching) != 1:
+            known = f"merged into it: {', '.join(merged)}" if merged else "nothing is merged"
             raise NotFound(f"{gone!r} was not merged into {first.id}", remedy=known)
         self._session.store.graph.split_entities(
-            first.id, named[0], actor=self._session.settings.actor, now=self._session.clock()
+            first.id, matching[0], actor=self._session.settings.actor, now=self._session.clock()
         )
-        return self._find_entity(named[0])
+        return self._find_entity(matching[0])
 
     def _find_entity(self, reference: str) -> Entity:
         """Find the entity with that id, or the only one with that name."""
         name = reference.partition(":")[2] or reference
-        found = {one.id: one for one in self._session.store.graph.find_entities(name, 100)}
+        found = {entity.id: entity for entity in self._session.store.graph.find_entities(name, 100)}
         if reference in found:
             return found[reference]
-        exact = [one for one in found.values() if _has_name(one, reference)]
+        exact = [entity for entity in found.values() if _has_name(entity, reference)]
         if len(exact) == 1:
             return exact[0]
         if exact:
-            ids = ", ".join(one.id for one in exact)
-            raise Refused(f"{reference!r} could be any of {ids}", remedy="name it by its id")
+            ids = ", ".join(entity.id for entity in exact)
+            raise Refused(f"{reference!r} could be any of {ids}", remedy="use its id")
         raise NotFound(
-            f"no memory speaks of {reference!r}", remedy="bethink entities shows the names"
+            f"no memory mentions {reference!r}", remedy="bethink entities shows the names"
         )

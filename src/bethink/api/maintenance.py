@@ -38,7 +38,7 @@ class Maintenance:
             raise BadSetting(
                 "reading memories needs a language model", remedy="bethink config set llm ..."
             )
-        names = [self._session.stored(item_id).id for item_id in ids]
+        names = [self._session.stored_item(item_id).id for item_id in ids]
         ExtractByModel(tuple(names))(self._session.job_context())
         return list(self._session.store.items.get(names).values())
 
@@ -56,14 +56,16 @@ class Maintenance:
         from bethink.maintain.runner import Report, make_plan  # start-up time: recall does without
 
         chosen = self._resolve_jobs(jobs)
-        work = self._session.job_context(share, where)
-        late = () if clock_is_right else self._skip_age_jobs(chosen, work)
-        plan = make_plan([job for job in chosen if job.name not in {one.job for one in late}], work)
-        plan = plan._replace(left=(*late, *plan.left))
+        context = self._session.job_context(share, where)
+        skipped = () if clock_is_right else self._skip_age_jobs(chosen, context)
+        plan = make_plan(
+            [job for job in chosen if job.name not in {skip.job for skip in skipped}], context
+        )
+        plan = plan._replace(left=(*skipped, *plan.left))
         if preview:
             return Report(None, plan, left=plan.left)
         if token is not None and token != plan.token:
-            raise Refused("things have changed since that plan was shown", remedy="look again")
+            raise Refused("the plan is out of date", remedy="preview it again")
         return self.carry_out(plan, share=share, where=where, progress=progress)
 
     def carry_out(
@@ -95,14 +97,17 @@ class Maintenance:
         from bethink.maintain.journal import recent_runs
 
         now, generation = self._session.clock(), self._session.store.admin.generation()
-        busy = {
+        recent_jobs = {
             name
-            for begun in recent_runs(self._session.store, limit=50)
-            if timedelta(0) <= now - begun.at < DUE_AFTER
-            for name in begun.jobs
+            for record in recent_runs(self._session.store, limit=50)
+            if timedelta(0) <= now - record.at < DUE_AFTER
+            for name in record.jobs
         }
         for name in DEFAULT_JOBS:
-            if name in busy or self._session.jobs_checked.get(name) == (now.date(), generation):
+            if name in recent_jobs or self._session.jobs_checked.get(name) == (
+                now.date(),
+                generation,
+            ):
                 continue
             plan = self.maintain(name, preview=True).plan
             if plan.steps:
@@ -120,7 +125,7 @@ class Maintenance:
         """Take everything from a source, and everything derived from it, out of recall."""
         from bethink.maintain.succession import revoke  # start-up time: recall does without
 
-        done = revoke(
+        result = revoke(
             source,
             self._session.job_context(),
             actor=self._session.settings.actor,
@@ -129,7 +134,7 @@ class Maintenance:
         )
         if not preview:
             self._session.drop_caches()
-        return done
+        return result
 
     def maintenance(self, *, limit: int = 20) -> list[RunRecord]:
         """Return the last maintenance runs, newest first."""
@@ -137,17 +142,17 @@ class Maintenance:
 
         return recent_runs(self._session.store, limit)
 
-    def _resolve_jobs(self, named: Sequence[str | Job]) -> list[Job]:
+    def _resolve_jobs(self, requested: Sequence[str | Job]) -> list[Job]:
         from bethink.maintain import DEFAULT_JOBS, JOBS  # start-up time: recall does without
 
         jobs: list[Job] = []
-        for one in named or DEFAULT_JOBS:
-            if not isinstance(one, str):
-                jobs.append(one)
-            elif one in JOBS:
-                jobs.append(JOBS[one]())
+        for job in requested or DEFAULT_JOBS:
+            if not isinstance(job, str):
+                jobs.append(job)
+            elif job in JOBS:
+                jobs.append(JOBS[job]())
             else:
-                raise NotFound(f"there is no job {one!r}", remedy=f"one of {', '.join(JOBS)}")
+                raise NotFound(f"there is no job {job!r}", remedy=f"one of {', '.join(JOBS)}")
         return jobs
 
     def _skip_age_jobs(self, jobs: Sequence[Job], work: JobContext) -> tuple[SkippedProposal, ...]:
@@ -158,9 +163,9 @@ class Maintenance:
         ahead = days_ahead(self._session.store, work.now) if by_age else None
         if ahead is None:
             return ()
-        told = f"the clock is {ahead:,.0f} days ahead of the last write; it may have jumped"
-        told += " (--clock-is-right: it has not)"
-        return tuple(SkippedProposal(job.name, "", told) for job in by_age)
+        reason = f"the clock is {ahead:,.0f} days ahead of the last write; it may have jumped"
+        reason += " (use --clock-is-right if it has not)"
+        return tuple(SkippedProposal(job.name, "", reason) for job in by_age)
 
 
 BATCH = 500
@@ -193,7 +198,7 @@ class Upkeep:
         except StoreBusy:
             raise
         except StoreError:
-            pass  # the journal cannot be written (a full disk): all the more is taken along
+            pass  # the journal cannot be written (a full disk); the export is still useful
         return self._session.store.admin.dump()
 
     def import_(self, records: Iterable[Mapping[str, Any]]) -> int:
@@ -201,7 +206,7 @@ class Upkeep:
         count = self._session.store.admin.load(
             records, actor=self._session.settings.actor, now=self._session.clock()
         )
-        # Without a working model it is found by its words, by meaning after a reindex.
+        # Without a working model items are found by words only, until a reindex.
         with suppress(ModelError):
             self.reindex()
         return count
@@ -218,15 +223,13 @@ class Upkeep:
         if self._session.embedder is None:
             return ReindexCounts(signatures=signed)
         done = 0
-        while waiting := self._session.store.vectors.unembedded(
-            self._session.embedder.model, BATCH
-        ):
-            made = self._session.embedder.embed([with_speaker(item) for item in waiting])
+        while items := self._session.store.vectors.unembedded(self._session.embedder.model, BATCH):
+            vectors = self._session.embedder.embed([with_speaker(item) for item in items])
             self._session.store.vectors.set_embeddings(
                 self._session.embedder.model,
-                {item.id: vector for item, vector in zip(waiting, made, strict=True)},
+                {item.id: vector for item, vector in zip(items, vectors, strict=True)},
             )
-            done += len(waiting)
+            done += len(items)
             if progress is not None:
                 progress(done, 0)
         return ReindexCounts(done, self._embed_entities(self._session.embedder), signed)
@@ -235,12 +238,12 @@ class Upkeep:
         from bethink.ingest.links import entity_text  # start-up time: recall does without
 
         done = 0
-        while waiting := self._session.store.vectors.unembedded_entities(embedder.model, BATCH):
-            done += len(waiting)
-            made = embedder.embed([entity_text(entity) for entity in waiting])
+        while entities := self._session.store.vectors.unembedded_entities(embedder.model, BATCH):
+            done += len(entities)
+            vectors = embedder.embed([entity_text(entity) for entity in entities])
             self._session.store.vectors.set_entity_embeddings(
                 embedder.model,
-                {entity.id: vector for entity, vector in zip(waiting, made, strict=True)},
+                {entity.id: vector for entity, vector in zip(entities, vectors, strict=True)},
             )
         return done
 

@@ -56,7 +56,7 @@ class Recaller:
         **where: Any,
     ) -> Recall:
         """Return the memories that match the question, best first, each with its evidence."""
-        asked = RecallRequest(
+        request = RecallRequest(
             text,
             k=k,
             max_tokens=max_tokens,
@@ -69,7 +69,7 @@ class Recaller:
             context=context,
         )
         first, chosen = self._choose_profiles(profile, deep=deep)
-        ctx = self._build_context(asked, chosen, filters, where, now)
+        ctx = self._build_context(request, chosen, filters, where, now)
         ctx = replace(ctx, boost=boost, reranker=self._choose_reranker(reranker))
         answer = self._recall_cached(first, chosen, ctx, now_given=now is not None)
         if not answer.page.has_more:
@@ -79,10 +79,10 @@ class Recaller:
 
     def explain(self, text: str, item_id: str, **options: Any) -> str:
         """Explain the arithmetic of one memory's score, or why it was not returned."""
-        wanted = self._session.get(item_id).id
+        requested_id = self._session.get(item_id).id
         answer = self.recall(text, track=False, **options)
         for hit in answer.hits:
-            if hit.item.id == wanted:
+            if hit.item.id == requested_id:
                 return explain(hit)
         missing = self.why_not(item_id, text, **options)
         return f"{missing.stage}: {missing.reason}"
@@ -93,12 +93,14 @@ class Recaller:
         """Return at which step a memory was dropped from the answer, and by how much."""
         item = self._session.get(item_id)
         first, chosen = self._choose_profiles(profile, deep=options.pop("deep", False))
-        named = {key: options.pop(key, None) for key in ("filters", "now", "boost", "reranker")}
-        ask = RecallRequest(
+        explicit = {key: options.pop(key, None) for key in ("filters", "now", "boost", "reranker")}
+        request = RecallRequest(
             text, **{key: options.pop(key) for key in _LIMIT_OPTIONS if key in options}
         )
-        ctx = self._build_context(ask, chosen, named["filters"], options, named["now"])
-        ctx = replace(ctx, boost=named["boost"], reranker=self._choose_reranker(named["reranker"]))
+        ctx = self._build_context(request, chosen, explicit["filters"], options, explicit["now"])
+        ctx = replace(
+            ctx, boost=explicit["boost"], reranker=self._choose_reranker(explicit["reranker"])
+        )
         item = self._session.store.items.get([item.id], as_of=ctx.query.as_of).get(item.id, item)
         return why_not(item, self._run_recall(first, chosen, ctx), chosen.channels, ctx)
 
@@ -116,16 +118,18 @@ class Recaller:
         profile = self._session.profile(requested)
         if not deep and profile.deep is None:
             return None, profile
-        from bethink.retrieval.deep.engine import deep_profiles  # start-up time: most recalls are simple
+        # start-up time: most recalls are simple
+        from bethink.retrieval.deep.engine import deep_profiles
 
         return deep_profiles(profile, self._session.profile)
 
     def _run_recall(self, first: Profile | None, profile: Profile, ctx: Context) -> Recall:
         if first is None:
             return engine.recall(profile, ctx)
-        from bethink.retrieval.deep import engine as deep  # start-up time: most recalls are simple
+        # start-up time: most recalls are simple
+        from bethink.retrieval.deep.engine import recall as recall_deep
 
-        return deep.recall(first, profile, ctx, self._session.llm)
+        return recall_deep(first, profile, ctx, self._session.llm)
 
     def _recall_cached(
         self, first: Profile | None, profile: Profile, ctx: Context, *, now_given: bool
@@ -137,24 +141,24 @@ class Recaller:
         if self._session.cache is None or first is not None:
             return self._run_recall(first, profile, ctx)
         key, now = cache_key(profile, ctx, now_given=now_given), self._session.clock()
-        kept = self._session.cache.find(key, now) if key else None
-        if kept is not None:
-            return kept
+        cached = self._session.cache.find(key, now) if key else None
+        if cached is not None:
+            return cached
         answer = engine.recall(profile, ctx)
         if key:
-            self._session.cache.keep(key, answer, now)
+            self._session.cache.store(key, answer, now)
         return answer
 
-    def _choose_reranker(self, wanted: str | Reranker | None) -> Reranker | None:
+    def _choose_reranker(self, requested: str | Reranker | None) -> Reranker | None:
         return (
             self._session.reranker
-            if wanted is None
-            else resolve_reranker(wanted, self._session.llm, self._session.store)
+            if requested is None
+            else resolve_reranker(requested, self._session.llm, self._session.store)
         )
 
     def _build_context(
         self,
-        ask: RecallRequest,
+        request: RecallRequest,
         profile: Profile,
         filters: Filters | None,
         where: Mapping[str, Any],
@@ -171,13 +175,13 @@ class Recaller:
         filters = resolve_entity_filters(filters, self._session.store)
         if profile.untopiced and filters.topics:
             filters = replace(filters, include_untopiced=True)
-        usual = RecallDefaults(
+        defaults = RecallDefaults(
             self._session.settings.explicit("k") or profile.budget.k,
             self._session.settings.explicit("max_tokens") or profile.budget.max_tokens,
             profile.budget.most,
             profile.budget.wordless,
         )
-        query = build_query(ask, filters, usual, now=moment)
+        query = build_query(request, filters, defaults, now=moment)
         return Context(
             query, self._session.store, self._session.embedder, notes=self._session.notes
         )

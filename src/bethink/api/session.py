@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 NOTE_ID_PREFIX = "note:"
-DEFAULT_SHARE = 0.02  # of the memories that one maintenance run may take out of recall
+DEFAULT_SHARE = 0.02  # share of the memories that one maintenance run may retire
 NO_FILTERS: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -43,19 +43,17 @@ def find_note_or_edge(item_id: str, store: Store, notes: NoteStore | None) -> It
     """Find the note or edge with this id; None if it is neither, or no longer exists."""
     if item_id.startswith(NOTE_ID_PREFIX):
         return notes.find(item_id) if notes is not None else None
-    from bethink.systems.abmind.retrievers import (
-        EDGE_ID_PREFIX as EDGE,  # start-up time: most ask for memories
-    )
+    from bethink.systems.abmind.retrievers import EDGE_ID_PREFIX  # start-up time: rarely needed
 
-    if item_id.startswith(EDGE):
-        return _find_path_item(item_id.removeprefix(EDGE), store)
+    if item_id.startswith(EDGE_ID_PREFIX):
+        return _find_path_item(item_id.removeprefix(EDGE_ID_PREFIX), store)
     return None
 
 
 def _find_path_item(path_text: str, store: Store) -> Item | None:
     path: list[Link] = []
-    for way in path_text.split(";"):
-        src, _, rest = way.partition("|")
+    for step in path_text.split(";"):
+        src, _, rest = step.partition("|")
         kind, _, dst = rest.rpartition("|")
         link = next(
             (
@@ -102,57 +100,57 @@ class RecallCache:
     """
 
     def __init__(self, max_entries: int = MAX_ENTRIES, ttl: timedelta = TTL) -> None:
-        self._most = max_entries
+        self._max_entries = max_entries
         self._ttl = ttl
-        self._kept: OrderedDict[CacheKey, _CacheEntry] = OrderedDict()
+        self._entries: OrderedDict[CacheKey, _CacheEntry] = OrderedDict()
         self._guard = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
     def clear(self) -> None:
         """Drop all entries."""
         with self._guard:
-            self._kept.clear()
+            self._entries.clear()
 
     def find(self, key: CacheKey, now: datetime) -> Recall | None:
         """Return the cached answer for a key, marked as cached, unless it is too old."""
         with self._guard:
             self._drop_older_generations(key)
-            kept = self._kept.get(key)
-            if kept is None:
+            entry = self._entries.get(key)
+            if entry is None:
                 return None
-            if self._is_stale(kept, now):
-                del self._kept[key]
+            if self._is_stale(entry, now):
+                del self._entries[key]
                 return None
-            self._kept.move_to_end(key)
-        run = kept.answer.run
-        return replace(kept.answer, run=run and run._replace(cached=True))
+            self._entries.move_to_end(key)
+        run = entry.answer.run
+        return replace(entry.answer, run=run and run._replace(cached=True))
 
-    def keep(self, key: CacheKey, answer: Recall, now: datetime) -> None:
+    def store(self, key: CacheKey, answer: Recall, now: datetime) -> None:
         """Cache an answer, unless it is degraded."""
         if answer.degraded:
             return
         with self._guard:
             self._drop_older_generations(key)
-            self._kept[key] = _CacheEntry(answer, now)
-            self._kept.move_to_end(key)
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
+            self._entries[key] = _CacheEntry(answer, now)
+            self._entries.move_to_end(key)
+            while len(self._entries) > self._max_entries:
+                self._entries.popitem(last=False)
 
     def _drop_older_generations(self, key: CacheKey) -> None:
         """Drop answers from before a write.
 
         They can never be found again, and what they hold may have been erased since.
         """
-        if self._kept and next(iter(self._kept)).generation != key.generation:
-            self._kept.clear()
+        if self._entries and next(iter(self._entries)).generation != key.generation:
+            self._entries.clear()
 
-    def _is_stale(self, kept: _CacheEntry, now: datetime) -> bool:
+    def _is_stale(self, entry: _CacheEntry, now: datetime) -> bool:
         """Whether it is too old, the clock was set back, or a hit has expired since."""
-        if not timedelta(0) <= now - kept.since < self._ttl:
+        if not timedelta(0) <= now - entry.since < self._ttl:
             return True
-        ends = [hit.item.valid_to for hit in kept.answer.hits]
+        ends = [hit.item.valid_to for hit in entry.answer.hits]
         return any(end is not None and end <= now for end in ends)
 
 
@@ -163,7 +161,7 @@ def cache_key(profile: Profile, ctx: Context, *, now_given: bool) -> CacheKey | 
     within it an answer may be as old as the time to live.
     """
     query = ctx.query
-    # Notes are files that anybody may write to at any time.
+    # Notes are files that may change at any time.
     if query.track or ctx.boost or ctx.reranker or ctx.notes:
         return None
     if not now_given:
@@ -253,26 +251,26 @@ class Session:
         """
         settings = settings or load_settings()
         notes_dir = settings.notes_dir
-        made = find_store(store)
+        store_class = find_store(store)
         if space == ":memory:":
-            opened = made.open(None, space="memory")
+            opened = store_class.open(None, space="memory")
         elif path is not None:
-            opened = made.open(Path(path), space=space or Path(path).stem)
+            opened = store_class.open(Path(path), space=space or Path(path).stem)
         else:
             ref = resolve_space(space, settings)
-            opened = made.open(ref.path, space=ref.name)
+            opened = store_class.open(ref.path, space=ref.name)
             notes_dir = notes_dir or data_dir(settings) / ref.name / "notes"
         chosen = embedder if embedder is not None else settings.embedder
         model = open_embedder(chosen) if isinstance(chosen, str) else chosen
-        language = settings.llm if llm is None else llm
-        mind = _open_llm(language) if isinstance(language, str) else language
+        chosen_llm = settings.llm if llm is None else llm
+        language_model = _open_llm(chosen_llm) if isinstance(chosen_llm, str) else chosen_llm
         return cls(
             opened,
             embedder=model,
             reranker=resolve_reranker(
-                settings.reranker if reranker is None else reranker, mind, opened
+                settings.reranker if reranker is None else reranker, language_model, opened
             ),
-            llm=mind,
+            llm=language_model,
             settings=settings,
             clock=clock,
             profile_folders=settings.profile_folders(),
@@ -297,11 +295,11 @@ class Session:
         """Close the store. Acknowledged writes are already durable."""
         self.store.close()
 
-    def profile(self, wanted: str | Profile | None = None) -> Profile:
+    def profile(self, requested: str | Profile | None = None) -> Profile:
         """Load a profile by name; the configured one where none is named."""
-        if isinstance(wanted, Profile):
-            return wanted
-        name = wanted or self.settings.profile
+        if isinstance(requested, Profile):
+            return requested
+        name = requested or self.settings.profile
         return load_profile(
             name,
             self._folders,
@@ -319,13 +317,13 @@ class Session:
         if self._notes is None and self.notes_dir is not None and self.notes_dir.is_dir():
             from bethink.ingest.notes import NotesFolder  # start-up time: most have none
 
-            # A project may come from strangers: its notes are theirs, not the owner's word.
-            theirs = self.settings.origin("notes_dir").kind == "project file"
+            # A project may come from a stranger: its notes have not the owner's trust.
+            from_project = self.settings.origin("notes_dir").kind == "project file"
             trust = self.settings.notes_trust
             self._notes = NotesFolder(
                 self.notes_dir,
-                trust=min(trust, 1) if theirs else trust,
-                within=self.settings.project if theirs else None,
+                trust=min(trust, 1) if from_project else trust,
+                within=self.settings.project if from_project else None,
                 space=self.store.space,
             )
         return self._notes
@@ -335,19 +333,19 @@ class Session:
 
         Also gets a note or an edge that a recall returned, by its whole id.
         """
-        return find_note_or_edge(item_id, self.store, self.notes) or self.stored(item_id)
+        return find_note_or_edge(item_id, self.store, self.notes) or self.stored_item(item_id)
 
-    def stored(self, item_id: str) -> Item:
+    def stored_item(self, item_id: str) -> Item:
         """Get a memory from the store, one that can be changed and forgotten."""
         items = self.store.items.get([item_id])
         if item_id in items:
             return items[item_id]
-        near = self.store.items.resolve(item_id) if len(item_id) >= 4 else []
-        if len(near) == 1:
-            return self.store.items.get(near)[near[0]]
-        if near:
-            raise NotFound(f"{item_id!r} could be any of {', '.join(near)}")
-        raise NotFound(f"there is no memory {item_id!r}", remedy="bethink list shows what is there")
+        matches = self.store.items.resolve(item_id) if len(item_id) >= 4 else []
+        if len(matches) == 1:
+            return self.store.items.get(matches)[matches[0]]
+        if matches:
+            raise NotFound(f"{item_id!r} could be any of {', '.join(matches)}")
+        raise NotFound(f"there is no memory {item_id!r}", remedy="bethink list shows the memories")
 
     def job_context(
         self, share: float = DEFAULT_SHARE, where: Mapping[str, Any] = NO_FILTERS

@@ -85,7 +85,7 @@ class Writer:
         """Store a new revision of a memory; the id stays, the old text stays in history."""
         from bethink.ingest.revision import revise  # start-up time: recall does without
 
-        item = self._session.stored(item_id)
+        item = self._session.stored_item(item_id)
         if revision is not None and (item.rev, item.live_to) != (revision, None):
             raise Conflict(
                 f"{item.id} is no longer in revision {revision}",
@@ -98,7 +98,7 @@ class Writer:
         from bethink.ingest.revision import adjust_relevance  # start-up time: recall does without
 
         if not math.isfinite(by):
-            raise Refused(f"{by!r} is no amount to judge by")
+            raise Refused(f"by is {by!r}, but must be a finite number")
         return adjust_relevance(self._get_live(item_id), by, self._session.write_context())
 
     def demote(self, item_id: str, by: float = 1.0) -> Item:
@@ -106,75 +106,75 @@ class Writer:
         return self.boost(item_id, -by)
 
     def _get_live(self, item_id: str) -> Item:
-        return _require_live(self._session.stored(item_id))
+        return _require_live(self._session.stored_item(item_id))
 
     def forget(
         self, *ids: str, erase: bool = False, preview: bool = False, reason: str = "forgotten"
     ) -> Forgotten:
         """Take memories out of recall; ``erase`` deletes every byte of them."""
-        items = [self._session.stored(item_id) for item_id in ids]
+        items = [self._session.stored_item(item_id) for item_id in ids]
         kept = (
             () if erase else tuple((item.id, why) for item in items if (why := _keep_reason(item)))
         )
-        going = tuple(item for item in items if item.id not in dict(kept))
-        if erase and going:
-            return self._erase_items(going, preview=preview)
-        if preview or not going:
-            return Forgotten(going, kept, preview=preview)
-        names = [item.id for item in going]
+        removed = tuple(item for item in items if item.id not in dict(kept))
+        if erase and removed:
+            return self._erase_items(removed, preview=preview)
+        if preview or not removed:
+            return Forgotten(removed, kept, preview=preview)
+        names = [item.id for item in removed]
         self._undo_supersessions(names)
         self._session.store.items.end(
             names, how=reason, actor=self._session.settings.actor, now=self._session.clock()
         )
-        notes = self._remove_from_notes(going)
-        return Forgotten(going, kept, notes=notes)
+        notes = self._remove_from_notes(removed)
+        return Forgotten(removed, kept, notes=notes)
 
     def withdraw(self, revisions: Mapping[str, int], *, reason: str = "removed") -> list[str]:
         """Take memories out of recall that are still in these revisions (by id)."""
         if not revisions:
             return []
         ids = list(revisions)
-        gone = self._session.store.items.end(
+        withdrawn = self._session.store.items.end(
             ids,
             how=reason,
             actor=self._session.settings.actor,
             now=self._session.clock(),
             only=revisions,
         )
-        self._remove_from_notes(tuple(self._session.store.items.get(gone).values()))
-        return gone
+        self._remove_from_notes(tuple(self._session.store.items.get(withdrawn).values()))
+        return withdrawn
 
     def _erase_items(self, items: tuple[Item, ...], *, preview: bool) -> Forgotten:
         from bethink.maintain.journal import removal_impact  # start-up time: recall does without
         from bethink.maintain.succession import erase
 
-        reach = removal_impact([item.id for item in items], self._session.store)
-        derived = tuple(self._session.store.items.get(reach.descendants).values())
+        impact = removal_impact([item.id for item in items], self._session.store)
+        derived = tuple(self._session.store.items.get(impact.descendants).values())
         if preview:
             return Forgotten(
                 items,
                 preview=True,
                 derived=derived,
-                quarantined=reach.mixed,
-                restored=reach.orphans,
+                quarantined=impact.mixed,
+                restored=impact.orphans,
             )
-        done = erase(reach, self._session.job_context(), actor=self._session.settings.actor)
+        result = erase(impact, self._session.job_context(), actor=self._session.settings.actor)
         self._session.drop_caches()
         return Forgotten(
             items,
-            receipt=done.receipt,
+            receipt=result.receipt,
             derived=derived,
-            quarantined=done.quarantined,
-            restored=done.restored,
-            notes=done.notes,
+            quarantined=result.quarantined,
+            restored=result.restored,
+            notes=result.notes,
         )
 
-    def _undo_supersessions(self, going: Sequence[str]) -> None:
+    def _undo_supersessions(self, ids: Sequence[str]) -> None:
         from bethink.ingest.revision import (
             reactivate_superseded,  # start-up time: recall does without
         )
 
-        reactivate_superseded(going, self._session.write_context())
+        reactivate_superseded(ids, self._session.write_context())
 
     def _remove_from_notes(self, items: tuple[Item, ...]) -> tuple[str, ...]:
         if self._session.notes_dir is None or not self._session.notes_dir.is_dir():
@@ -201,12 +201,12 @@ class Writer:
         """Restore forgotten memories, each by its id or a part of it."""
         from bethink.ingest.revision import supersede_again  # start-up time: recall does without
 
-        wanted = [self._session.stored(item_id).id for item_id in ids]
-        back = self._session.store.items.restore(
-            wanted, actor=self._session.settings.actor, now=self._session.clock()
+        requested = [self._session.stored_item(item_id).id for item_id in ids]
+        restored = self._session.store.items.restore(
+            requested, actor=self._session.settings.actor, now=self._session.clock()
         )
-        supersede_again(back, self._session.write_context())
-        return back
+        supersede_again(restored, self._session.write_context())
+        return restored
 
 
 def _require_live(item: Item) -> Item:

@@ -194,10 +194,10 @@ def test_only_so_many_are_kept(keeping: Memory) -> None:
     answer = keeping.recall("where is the deploy key?")
     keys = [CacheKey("s", 1, f"q{n}", keeping.profile(), "") for n in range(3)]
 
-    cache.keep(keys[0], answer, NOW)
-    cache.keep(keys[1], answer, NOW)
+    cache.store(keys[0], answer, NOW)
+    cache.store(keys[1], answer, NOW)
     assert cache.find(keys[0], NOW)
-    cache.keep(keys[2], answer, NOW)
+    cache.store(keys[2], answer, NOW)
 
     assert len(cache) == 2
     assert [bool(cache.find(key, NOW)) for key in keys] == [True, False, True]
@@ -208,7 +208,7 @@ def test_what_came_before_a_write_is_not_held_on_to(keeping: Memory) -> None:
     cache = RecallCache()
     answer = keeping.recall("where is the deploy key?")
     old, new = (CacheKey("s", generation, "q", keeping.profile(), "") for generation in (1, 2))
-    cache.keep(old, answer, NOW)
+    cache.store(old, answer, NOW)
 
     assert cache.find(new, NOW) is None
     assert len(cache) == 0

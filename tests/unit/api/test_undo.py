@@ -39,7 +39,7 @@ def test_a_forgotten_memory_comes_back_and_a_stored_one_goes(memory: Memory) -> 
     one = memory.remember("The limit is five").id
     memory.forget(one)
 
-    assert memory.undo(one).doing == "bring it back"
+    assert memory.undo(one).doing == "restore it"
     assert memory.get(one).live_to is None
     memory.undo(one)
     assert memory.get(one).live_to is not None

@@ -146,7 +146,7 @@ def test_why_not_tells_stage_numbers_and_remedy(capsys: pytest.CaptureFixture[st
     """And how each channel saw the memory."""
     looks = (
         RetrieverView("lexical", 0.1, 0.4, "tests"),
-        RetrieverView("dense", None, 0.3, "finds nothing in it"),
+        RetrieverView("dense", None, 0.3, "no match"),
     )
     told = WhyNot(ITEM, False, "gate.threshold", "not relevant enough", 0.1, 0.4, "ask", looks)
 
@@ -155,7 +155,7 @@ def test_why_not_tells_stage_numbers_and_remedy(capsys: pytest.CaptureFixture[st
     said = capsys.readouterr().out
     assert "dropped at gate.threshold: not relevant enough" in said
     assert "score 0.1000, needed 0.4000" in said
-    assert "finds nothing in it" in said
+    assert "no match" in said
     assert "try: ask" in said
 
 

@@ -59,7 +59,7 @@ def test_timelines_and_interference_are_told(call: Caller) -> None:
     said = call("recall", "how long are gateway logs kept?", "--profile", "abmind").out
 
     assert f"timeline: mara in ops: {one} → {other}" in said
-    assert "say nearly the same, but not quite" in said
+    assert "have similar but different texts" in said
 
 
 def test_limit_and_context_are_options(call: Caller) -> None:

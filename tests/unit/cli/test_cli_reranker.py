@@ -27,7 +27,7 @@ def test_a_named_reranker_reads(call: Caller) -> None:
     compared = call("compare", ASKED, "--reranker", "overlap", "--json").told
 
     assert said.code == 0
-    assert "share of earlier steps" in said.out
+    assert "weight of the earlier score" in said.out
     assert said.out.index("Mara rotates") < said.out.index("lives in vault")
     for answer in compared.values():
         assert any(why["by"] == "read" for why in answer["items"][0]["evidence"])
@@ -37,7 +37,7 @@ def test_a_configured_reranker_reads(call: Caller) -> None:
     """Set once, for all questions; `none` turns it off for one."""
     assert call("config", "set", "reranker", "overlap").code == 0
 
-    assert "share of earlier steps" in call("recall", ASKED, "--explain").out
+    assert "weight of the earlier score" in call("recall", ASKED, "--explain").out
     assert "share of" not in call("recall", ASKED, "--explain", "--reranker", "none").out
 
     call.set("BETHINK_RERANKER", "none")
