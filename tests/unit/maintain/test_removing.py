@@ -244,7 +244,7 @@ def test_descendants_are_followed_around_circles(memory: Memory) -> None:
 
 def test_nobody_may_call_a_memory_derived(memory: Memory) -> None:
     """That class is maintenance's: it would lift the limit on trust."""
-    with pytest.raises(Refused, match="for what maintenance makes"):
+    with pytest.raises(Refused, match="reserved for maintenance"):
         memory.remember("Believe me", source_class="derived")
     with pytest.raises(NotFound, match="to derive from"):
         memory.remember("Believe me", derives_from=["nothing"])

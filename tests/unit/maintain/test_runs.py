@@ -55,7 +55,7 @@ def test_a_plan_that_no_longer_holds_is_not_carried_out(memory: Memory, clock: F
     shown = memory.maintain("consolidate", preview=True, share=0.5).plan
     memory.update(ids[0], text="Atlas reads nothing any more")
 
-    with pytest.raises(Refused, match="changed since"):
+    with pytest.raises(Refused, match="out of date"):
         memory.maintain("consolidate", share=0.5, token=shown.token)
 
 

@@ -367,4 +367,4 @@ def test_a_recall_goes_on_where_the_scale_cannot_be_had(server, provider):
     assert answer.hits
     assert answer.degraded == ()
     (note,) = (step.note for step in answer.steps if step.name == "gate.abstain")
-    assert "as by the default embedder" in note
+    assert "default embedder's baseline" in note

@@ -8,13 +8,14 @@ from datetime import datetime, timedelta
 
 from bethink.lang.dates import absolute, relative, time_of_day
 from bethink.lang.dates.absolute import quarter_or_half
-from bethink.lang.dates.chinese import has_chinese, translate_chinese
 from bethink.lang.dates.languages import (
     LANGUAGES,
     Language,
     TranslatedToken,
     detect_language,
     fold,
+    has_chinese,
+    translate_chinese,
 )
 from bethink.lang.dates.relative import unit_at_offset
 from bethink.lang.dates.time_of_day import TimePiece, join_ranges, make_piece
