@@ -51,7 +51,8 @@ class Blend:
             cand for cand in blended if not self._fades(cand.item) or self._is_above_threshold(cand)
         ]
         if len(kept) < len(blended):
-            ctx.add_step_note(f"{len(blended) - len(kept)} at or below the threshold {self.threshold:g}")
+            dropped = len(blended) - len(kept)
+            ctx.add_step_note(f"{dropped} at or below the threshold {self.threshold:g}")
         return sort_by_score(kept)
 
     def _blend_candidate(
