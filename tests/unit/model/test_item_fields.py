@@ -13,7 +13,14 @@ from bethink.cli.write import update as update_command
 from bethink.ingest.record_builder import _COPIED_FIELDS, _NUMBER_FIELDS, _RULED_FIELDS
 from bethink.ingest.revision import changeable_fields
 from bethink.model import Draft, Item
-from bethink.model.fields import GIVEN_FIELDS, ITEM_FIELDS, ItemField, field_names
+from bethink.model.fields import (
+    GIVEN_FIELDS,
+    ITEM_FIELDS,
+    RESERVED_CONTENT,
+    ItemField,
+    check_content_numbers,
+    field_names,
+)
 from bethink.render.wire import item_json
 from bethink.server.tools.catalog import REMEMBER, UPDATE_MEMORY
 from bethink.store.sqlite import SqliteStore
@@ -75,6 +82,18 @@ def test_the_content_of_a_revision_is_numbered_without_gaps() -> None:
         range(len(CONTENT))
     )
     assert all(CONTENT[place] == name for place, name in places.items())
+
+
+@pytest.mark.parametrize("number", [0, *RESERVED_CONTENT])
+def test_a_content_number_is_given_once(number: int) -> None:
+    """A second field with the number, or one that the store reserves, is an error at import."""
+    with pytest.raises(ValueError, match=f"'weather' has the content number {number} of"):
+        check_content_numbers((*ITEM_FIELDS, ItemField("weather", "word", number)))
+
+
+def test_reserved_content_numbers_are_those_of_the_store() -> None:
+    """What the table reserves is stored at that place."""
+    assert {number: CONTENT[number] for number in RESERVED_CONTENT} == RESERVED_CONTENT
 
 
 def test_an_export_has_every_stored_field() -> None:

@@ -24,7 +24,13 @@ from bethink.model import (
     THREAD_STATES,
     Item,
 )
-from bethink.model.fields import ITEM_FIELDS, FieldKind, ItemField, field_names
+from bethink.model.fields import (
+    ITEM_FIELDS,
+    RESERVED_CONTENT,
+    FieldKind,
+    ItemField,
+    field_names,
+)
 from bethink.ports import Record
 from bethink.store.sqlite.db.connection import Row, generation, select
 from bethink.store.sqlite.db.history import STATUS_AT
@@ -228,9 +234,10 @@ _TYPES: dict[FieldKind, FieldType] = {
     "object": OBJECT,
 }
 # What a revision says besides the item's fields: words to find it by, and its fingerprint.
-_CONTENT_FIELDS = {8: Field("about", TEXT), 42: Field("fingerprint", NAME)} | {
-    field.content: _export_field(field) for field in ITEM_FIELDS if field.content is not None
-}
+_RESERVED_TYPES = {"about": TEXT, "fingerprint": NAME}
+_CONTENT_FIELDS = {
+    number: Field(name, _RESERVED_TYPES[name]) for number, name in RESERVED_CONTENT.items()
+} | {field.content: _export_field(field) for field in ITEM_FIELDS if field.content is not None}
 
 ITEM = tuple(_CONTENT_FIELDS[place] for place in sorted(_CONTENT_FIELDS))
 """An item's content, in the order of its hash."""
