@@ -30,6 +30,14 @@ class BethinkError(Exception):
         self.message = message
         self.remedy = remedy
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Without the constructor, whose parameters differ: process pools pickle errors.
+        return _restore_error, (type(self), self.args), self.__dict__
+
+
+def _restore_error(kind: type[BethinkError], args: tuple[object, ...]) -> BethinkError:
+    return kind.__new__(kind, *args)
+
 
 class Refused(BethinkError):
     """The input breaks a rule; nothing was stored or searched."""

@@ -1,0 +1,34 @@
+"""Errors of the package as values: they can be sent to another process."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Iterator
+
+import pytest
+
+from bethink.errors import BethinkError, Forbidden, MissingExtra, TooLarge
+
+SPECIAL: dict[type[BethinkError], BethinkError] = {
+    TooLarge: TooLarge("the text", limit=10, actual=12, unit="characters"),
+    Forbidden: Forbidden("not allowed", scope="write", remedy="use another token"),
+    MissingExtra: MissingExtra("the server", extra="server"),
+}
+
+
+def error_classes(base: type[BethinkError]) -> Iterator[type[BethinkError]]:
+    yield base
+    for derived in base.__subclasses__():
+        if derived.__module__ == "bethink.errors":
+            yield from error_classes(derived)
+
+
+@pytest.mark.parametrize("kind", [*error_classes(BethinkError)], ids=lambda kind: kind.__name__)
+def test_every_error_survives_pickling_and_copying(kind: type[BethinkError]) -> None:
+    """With its class, its message and all it says, such as the limit or the scope."""
+    error = SPECIAL.get(kind) or kind("it failed", remedy="try again")
+
+    for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(again) is kind
+        assert (str(again), again.args, vars(again)) == (str(error), error.args, vars(error))
