@@ -72,8 +72,14 @@ def _open_output(name: str) -> Iterator[TextIO]:
             yield out
     else:
         # A symbolic link is the user's choice: replace its target, keep the link.
-        with _atomic_writer(Path(os.path.realpath(path))) as out:
-            yield out
+        try:
+            with _atomic_writer(Path(os.path.realpath(path))) as out:
+                yield out
+        except OSError as error:
+            if error.filename is None:
+                raise
+            # It names the temporary file, not the one that was given.
+            raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 @contextmanager

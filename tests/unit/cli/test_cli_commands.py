@@ -243,8 +243,14 @@ def test_export_follows_links_and_writes_to_pipes(call: Caller) -> None:
     assert (call.folder / "link.jsonl").is_symlink()
     assert "Something to keep" in (call.folder / "real.jsonl").read_text()
     assert call("export", "/dev/null").code == 0
-    assert call("export", "missing/out.jsonl").code == 2
     assert call("export", str(call.folder)).code == 2
+
+
+def test_an_export_that_cannot_be_written_names_the_given_file(call: Caller) -> None:
+    """As it was given; the temporary file of the writer is not the user's."""
+    failed = call("export", "missing/out.jsonl")
+
+    assert (failed.code, failed.err) == (2, "error: missing/out.jsonl: no such file or directory\n")
 
 
 # --- Looking after it ---------------------------------------------------------------------------
