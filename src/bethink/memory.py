@@ -194,11 +194,11 @@ class Memory:
 
         Also gets a note or an edge that a recall returned, by its whole id.
         """
-        return self.session.get(item_id)
+        return self._browser.get(item_id)
 
     def stored(self, item_id: str) -> Item:
         """Get a memory from the store, one that can be changed and forgotten."""
-        return self.session.stored_item(item_id)
+        return self._browser.stored(item_id)
 
     def remember(self, text: str, **about: Any) -> Remembered:
         """Store one memory. ``about`` are the fields of ``Draft``.

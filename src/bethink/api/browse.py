@@ -25,11 +25,26 @@ def merge_timeline(middle: Item, neighbours: Sequence[Item]) -> list[Item]:
     return sorted(items, key=lambda item: (item.stored_at, item.id))
 
 
+def _check_id(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise Refused(f"{name} is {value!r}, but must be a text")
+
+
 class Browser:
     """Lists what an open space holds."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
+
+    def get(self, item_id: str) -> Item:
+        """Get a memory by its id or a unique part of the id."""
+        _check_id("item_id", item_id)
+        return self._session.get(item_id)
+
+    def stored(self, item_id: str) -> Item:
+        """Get a memory from the store, one that can be changed and forgotten."""
+        _check_id("item_id", item_id)
+        return self._session.stored_item(item_id)
 
     def browse(self, *, limit: int = 50, after: str | None = None, **where: Any) -> list[Item]:
         """List stored memories, newest first, a page at a time."""
@@ -62,7 +77,7 @@ class Browser:
 
     def timeline(self, around: str, *, window: int = 5) -> list[Item]:
         """Return what was stored or said just before and after a memory, oldest first."""
-        item = self._session.stored_item(around)
+        item = self.stored(around)
         ceiling = self._session.settings.max_classification
         filters = Filters(include_superseded=True, max_classification=ceiling)
         scope = Scope(filters, self._session.clock())
@@ -85,7 +100,7 @@ class Browser:
         if unknown and "mentions" not in types:
             known = ", ".join((*PROVENANCE_LINK_TYPES, "mentions", "follows"))
             raise Refused(f"there is no type of link {unknown[0]!r}", remedy=f"one of {known}")
-        item = self._session.get(item_id)
+        item = self.get(item_id)
         filters = Filters(max_classification=self._session.settings.max_classification)
         scope = Scope(filters, self._session.clock())
         return provenance(
@@ -94,7 +109,7 @@ class Browser:
 
     def history(self, item_id: str) -> list[Item]:
         """Return all revisions of a memory, oldest first."""
-        return self._session.store.items.history(self._session.stored_item(item_id).id)
+        return self._session.store.items.history(self.stored(item_id).id)
 
     def events(self, *, after: int = 0, limit: int = 100) -> list[Event]:
         """Return the journal: who changed which memory, and how."""
@@ -186,6 +201,7 @@ class Threads:
 
     def thread(self, thread_id: str) -> Thread:
         """Get a thread with its visible members and events."""
+        _check_id("thread_id", thread_id)
         found = self._session.store.activity.thread(thread_id)
         visible = self._redact_threads([found]) if found is not None else []
         if not visible:
@@ -203,6 +219,8 @@ class Threads:
 
     def threads(self, *, limit: int = 100, offset: int = 0) -> list[Thread]:
         """List threads with a visible member, last changed first, with those members."""
+        int_in_range("limit", limit, 1, MAX_LIST_LENGTH)
+        int_in_range("offset", offset, 0, MAX_OFFSET)
         if self._session.settings.max_classification >= MAX_CLASSIFICATION:
             return self._session.store.activity.threads(limit=limit, offset=offset)
         found: list[Thread] = []
@@ -216,8 +234,6 @@ class Threads:
         return found[offset : offset + limit]
 
     def _redact_threads(self, threads: Sequence[Thread]) -> list[Thread]:
-        # start-up time
-
         ids = {member.item for thread in threads for member in thread.members}
         items = self._session.store.items.get(sorted(ids))
         ceiling = self._session.settings.max_classification

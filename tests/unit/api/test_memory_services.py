@@ -13,6 +13,7 @@ from bethink.api.links import Linker
 from bethink.api.maintenance import Maintenance, Upkeep
 from bethink.api.recall import Recaller
 from bethink.api.write import Writer
+from bethink.errors import Refused
 
 SERVICES = (Writer, Recaller, Browser, Threads, Linker, Files, Maintenance, Upkeep)
 METHODS = [
@@ -44,3 +45,14 @@ def test_other_settings_leave_the_memory_as_it_is(memory: Memory) -> None:
     assert strict.browse() == []
     assert [item.text for item in memory.browse()] == ["The deploy key lives in vault B"]
     assert memory.settings.max_classification != 0
+
+
+@pytest.mark.parametrize("call", ["get", "stored", "history", "why", "timeline", "thread"])
+@pytest.mark.parametrize("wrong", [None, 5])
+def test_an_id_is_a_text(call: str, wrong: object) -> None:
+    """Anything else is refused, not an error from inside."""
+    with (
+        Memory.open(":memory:", embedder="none") as memory,
+        pytest.raises(Refused, match="must be a text"),
+    ):
+        getattr(memory, call)(wrong)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bethink import Memory
+from bethink import Memory, Settings
 from bethink.errors import BethinkError, NotFound, Refused
 from bethink.ingest.admission import admit_thread
 from bethink.model import Member, Thread, ThreadEvent
@@ -86,3 +86,15 @@ def test_a_thread_that_breaks_a_rule_is_refused(change: dict[str, object]) -> No
     assert admit_thread(GOOD) == GOOD
     with pytest.raises(BethinkError):
         admit_thread(GOOD._replace(**change))
+
+
+@pytest.mark.parametrize("page", [{"limit": -1}, {"limit": 0}, {"limit": True}, {"offset": -1}])
+@pytest.mark.parametrize("classification", [2, 3])
+def test_a_page_of_threads_is_checked(
+    plain: Memory, page: dict[str, int], classification: int
+) -> None:
+    """A limit or an offset out of range is refused, as in every other list."""
+    seen = plain.using(settings=Settings(max_classification=classification))
+
+    with pytest.raises(Refused, match="must be a whole number"):
+        seen.threads(**page)
