@@ -129,7 +129,9 @@ def _quote(hit: Candidate, answer: Recall) -> Quote:
 def _format_answer(answer: Recall, hits: Sequence[Candidate]) -> str:
     """Format the whole answer: the counts, how to get the rest, and the memories."""
     left_out, cursor = _remaining(answer, hits)
-    summary = f"{len(hits)} of {len(hits) + left_out} memories, best match first"
+    total = len(hits) + left_out
+    noun = "memory" if total == 1 else "memories"
+    summary = f"{len(hits)} of {total} {noun}, best match first"
     if not hits:
         summary = f"Nothing recalled ({answer.status}): {one_line(answer.reason)}"
     elif answer.query.seen:

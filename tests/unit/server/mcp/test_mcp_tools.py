@@ -64,6 +64,7 @@ def test_a_memory_is_stored_recalled_and_explained(ask: Ask) -> None:
 
     [hit] = answer.content["memories"]
     assert (hit["id"], hit["source"], hit["trust"]) == (stored["id"], "mcp:test", 2)
+    assert answer.text.startswith("1 of 1 memory, best match first.")
     assert "trust 2" in answer.text
     assert why.content["about"] == "why"
     assert "channel." in why.text

@@ -218,7 +218,7 @@ function drawPage(answer) {
   seen.leftOut = number(answer.left_out);
   const count = seen.hits.length;
   const empty = EMPTY[answer.status] ?? "Nothing relevant is stored.";
-  at("status").textContent = count ? `${count} of ${count + seen.leftOut} memories, best match first` : empty;
+  at("status").textContent = count ? `${count} of ${count + seen.leftOut} ${count + seen.leftOut === 1 ? "memory" : "memories"}, best match first` : empty;
   at("status").className = count ? "" : "empty";
   at("filter").hidden = count < 2;
   at("more").hidden = !(host.tools && seen.cursor && seen.leftOut);
