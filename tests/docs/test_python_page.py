@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import pkgutil
 import re
 import subprocess
 import sys
@@ -16,6 +17,15 @@ from bethink import Memory, errors, testing
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+INTERFACES = {
+    f"{module}.{name}"
+    for module, names in re.findall(
+        r"^::: (\S+)\n.*?members: \[(.*?)\]",
+        (ROOT / "docs" / "interfaces.md").read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+    for name in names.split(", ")
+}
 HEADINGS = set(re.findall(r"^#{3,4} (\S+)$", PAGE, re.MULTILINE))
 EXTENDING = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 
@@ -102,3 +112,38 @@ def test_the_extending_page_has_every_group_and_check() -> None:
     for name in testing.__all__:
         if name.startswith("check_") and name != "check_pool":
             assert f"`{name}`" in EXTENDING
+
+
+def names_for_authors() -> list[str]:
+    """Every dotted name of `bethink` on the extending page, in a sentence or imported."""
+    groups = set(re.findall(r"\| `(bethink\.\w+)` \|", EXTENDING))
+    named = set(re.findall(r"`(bethink\.[\w.]+)`", EXTENDING)) - groups
+    imported = re.findall(r"^from (bethink\S*) import (.+)$", EXTENDING, re.MULTILINE)
+    return sorted(
+        named | {f"{module}.{name}" for module, names in imported for name in names.split(", ")}
+    )
+
+
+@pytest.mark.parametrize("name", sorted(INTERFACES))
+def test_every_interface_can_be_imported(name: str) -> None:
+    """By the module under which the page lists it; it says what it is."""
+    assert (pkgutil.resolve_name(name).__doc__ or "").strip()
+
+
+@pytest.mark.parametrize("name", names_for_authors())
+def test_authors_of_parts_need_only_public_names(name: str) -> None:
+    """What the extending page names can be imported and is public, as compatibility says."""
+    module, _, last = name.rpartition(".")
+    public = INTERFACES | {"bethink.testing", "bethink.errors"}
+
+    assert pkgutil.resolve_name(name)
+    if module in ("bethink", "bethink.testing") and name not in public:
+        assert last in pkgutil.resolve_name(module).__all__
+    else:
+        assert name in public
+
+
+def test_the_package_exports_a_page_of_names() -> None:
+    """Fewer than fifty; the rest of what is public is on the page of interfaces."""
+    assert len(bethink.__all__) < 50
+    assert "(interfaces.md)" in (ROOT / "docs" / "compatibility.md").read_text(encoding="utf-8")
