@@ -724,7 +724,7 @@ def test_python_dash_m(run: Run, tmp_path: Path) -> None:
         (["recall", "x", "--cursor", "gibberish"], "cursor"),
         (["recall", "x", "--min-trust", "9"], "range"),
         (["recall", ""], "empty"),
-        (["remember", ""], "nothing to remember"),
+        (["remember", ""], "no letter, digit or symbol"),
         (["remember", "some text", "--metadata", "[1]"], "JSON object"),
         (["remember", "some text", "--metadata", "{"], "not JSON"),
         (["remember", "some text", "--occurred-at", "gibberish"], "not a valid time"),

@@ -19,14 +19,14 @@ PROGRAM = """
 import sys
 from bethink import Memory
 from bethink.integrations.documents import Entry
-from bethink.integrations.documents import Documents
+from bethink.integrations.documents import DocumentCollection
 from bethink.integrations.memory_files import MemoryFiles
 from bethink.integrations.transcript import Transcript, Turn
 
 path, number, edits = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 with Memory.open(path=path, embedder="none") as memory:
     files = MemoryFiles(memory)
-    values = Documents(memory, "values", lambda document: document.about["name"])
+    values = DocumentCollection(memory, "values", lambda document: document.about["name"])
     talk = Transcript(memory, "talk", "test", lambda body: True)
     for turn in range(edits):
         files.insert("/memories/log", 0, f"{number}-{turn}")

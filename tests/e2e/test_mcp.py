@@ -98,8 +98,8 @@ def test_errors_are_sentences(tmp_path: Path) -> None:
             ("recall", {"query": "a", "k": 500}, "from 1 to 50"),
             ("recall", {"query": "a", "space": "other"}, "no argument 'space'. Try: allowed:"),
             ("recall", {}, "question is empty"),
-            ("update_memory", {"id": "nothing", "text": "x"}, "Try: recall finds"),
-            ("remember", {"text": "   "}, "nothing to remember"),
+            ("update_memory", {"id": "nothing", "text": "x"}, "Try: use recall to find"),
+            ("remember", {"text": "   "}, "no letter, digit or symbol"),
         ):
             result = await client.call_tool(tool, arguments)
             assert result.is_error
