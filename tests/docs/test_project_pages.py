@@ -223,3 +223,28 @@ def test_workflows_run_what_the_checks_run() -> None:
         assert command in ran
     assert release["publish"]["needs"] == "test-wheel"
     assert release["publish"]["permissions"] == {"id-token": "write"}
+
+
+def test_the_demo_runs_what_is_checked_out() -> None:
+    """Both installs of the Makefile are editable: a newer checkout needs no other step."""
+    installs = re.findall(r"pip-version-check (.+)$", read("Makefile"), re.MULTILINE)
+
+    assert installs[:2] == ["--editable .", "--editable '.[dev]'"]
+
+
+def test_every_released_version_has_its_date() -> None:
+    """Newest first, in the form of Keep a Changelog."""
+    first, *released = re.findall(r"^## (.+)$", read("CHANGELOG.md"), re.MULTILINE)
+
+    assert first == "[Unreleased]"
+    assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", head) for head in released)
+
+
+def test_the_architecture_lists_the_layers_that_are_checked() -> None:
+    """In their order, with the packages of each."""
+    contracts = tomllib.loads(read("pyproject.toml"))["tool"]["importlinter"]["contracts"]
+    checked = [re.findall(r"bethink\.(\w+)", layer) for layer in contracts[0]["layers"]]
+    listed = re.search(r"top to bottom: (.+?)\. The core", read("ARCHITECTURE.md"))
+
+    assert listed
+    assert [re.findall(r"`(\w+)`", layer) for layer in listed[1].split(" → ")] == checked
