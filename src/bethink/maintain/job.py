@@ -18,7 +18,6 @@ from bethink.ports import Budget, Embedder, LanguageModel, Scope, Store, Usage
 from bethink.retrieval.heat import UseCounts, heat
 
 ACTOR = "maintain"
-SHARE = 0.02
 EXEMPT_LAYERS = frozenset({"goal", "caveat"})
 
 
