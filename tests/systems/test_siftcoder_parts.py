@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from bethink import Memory
-from bethink.systems.siftcoder import Decay, OverlapRerank, Rrf
+from bethink.retrieval.stages.fusion import Rrf
+from bethink.systems.siftcoder import Decay, OverlapRerank
 from corpus import NOW
 from stage_parts import Fixed, cand, ctx, fused
 

@@ -12,7 +12,7 @@ __all__ = ["ASSEMBLERS", "FUSIONS", "STAGES"]
 FUSIONS: Registry[Any] = Registry(
     "fusion",
     {
-        "rrf": "bethink.systems.siftcoder:Rrf",
+        "rrf": "bethink.retrieval.stages.fusion:Rrf",
         "weighted": "bethink.retrieval.stages.fusion:WeightedSum",
         "rrf_bonus": "bethink.systems.memind.stages:RrfBonus",
         "priority": "bethink.systems.abmind.stages:PriorityFusion",

@@ -13,6 +13,29 @@ ContributionFunction = Callable[[Retriever, Evidence, Pool], Evidence]
 
 
 @dataclass(frozen=True, slots=True)
+class Rrf:
+    """Reciprocal rank fusion (Cormack et al., SIGIR 2009): Σ weight / (k + rank).
+
+    Only ranks count, so retrievers need no common scale. ``pool`` limits the result; 0
+    returns everything.
+    """
+
+    k: float = 60.0
+    pool: int = 0
+    name: str = "rrf"
+
+    def __call__(self, found: Mapping[Retriever, Pool], ctx: Context) -> Pool:
+        def share(channel: Retriever, seen: Evidence, _: Pool) -> Evidence:
+            rank = seen.rank or 1
+            return Evidence(
+                f"fuse.{channel.name}", "add", channel.weight / (self.k + rank), f"rank {rank}"
+            )
+
+        merged = merge_pools(found, share)
+        return merged[: ctx.candidate_limit(self.pool)] if self.pool else merged
+
+
+@dataclass(frozen=True, slots=True)
 class WeightedSum:
     """Weighted sum of the retrievers' scores.
 

@@ -1,40 +1,15 @@
-"""Parts of the siftcoder profile: rank fusion, time decay and the reranker by shared words."""
+"""Parts of the siftcoder profile: time decay and the reranker by shared words."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bethink.core.text import bm25_idf
-from bethink.model import Candidate, Evidence, Pool, sort_by_score
-from bethink.retrieval.context import Context, Retriever
+from bethink.model import Candidate, Pool, sort_by_score
+from bethink.retrieval.context import Context
 from bethink.retrieval.overlap import OverlapScorer, OverlapWeights
 from bethink.retrieval.stages.adjust import age_days, describe_age
-from bethink.retrieval.stages.fusion import merge_pools
-
-
-@dataclass(frozen=True, slots=True)
-class Rrf:
-    """Reciprocal rank fusion (Cormack et al., SIGIR 2009): Σ weight / (k + rank).
-
-    Only ranks count, so retrievers need no common scale. ``pool`` limits the result; 0
-    returns everything.
-    """
-
-    k: float = 60.0
-    pool: int = 0
-    name: str = "rrf"
-
-    def __call__(self, found: Mapping[Retriever, Pool], ctx: Context) -> Pool:
-        def share(channel: Retriever, seen: Evidence, _: Pool) -> Evidence:
-            rank = seen.rank or 1
-            return Evidence(
-                f"fuse.{channel.name}", "add", channel.weight / (self.k + rank), f"rank {rank}"
-            )
-
-        merged = merge_pools(found, share)
-        return merged[: ctx.candidate_limit(self.pool)] if self.pool else merged
 
 
 @dataclass(frozen=True, slots=True)
