@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from bethink.ports import Matrix, Vector
 
 
-FORMAT_MAX_SENTENCES = 0xFF
-FORMAT_MAX_TOKENS = 0xFFFF
-
 _FORMAT_VERSION = 1
 _HEADER = struct.Struct("<BBHH")
 _SENTENCE_LEVELS = 127
