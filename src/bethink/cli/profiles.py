@@ -102,7 +102,13 @@ def show(app: App, name: str) -> None:
     From the query to the answer: every slot in order, the parts in it, and the settings of
     each part.
     """
-    profile = _load_profile(app, name)
+    from bethink.errors import NotFound, Refused  # not needed for help
+
+    try:
+        profile = _load_profile(app, name)
+    except NotFound as error:
+        # A usage error, as in recall: exit code 1 means that no memory was found.
+        raise Refused(error.message, remedy=error.remedy) from error
     for change in app.settings.changes(name):
         app.note(dim(f"{change.where} sets {change.target}"))
     if app.json:

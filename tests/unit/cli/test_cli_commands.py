@@ -305,7 +305,27 @@ def test_profiles(call: Caller) -> None:
     assert "├─ expand    -" in drawn
     assert "per_tool={Bash: 3," in drawn
     assert call("profiles", "show", "siftcoder", "--json").told["name"] == "siftcoder"
-    assert call("profiles", "show", "nothing").code == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["profiles", "show", "nothing"],
+        ["recall", "x", "--profile", "nothing"],
+        ["why-not", "abcd", "x", "--profile", "nothing"],
+        ["compare", "x", "--profiles", "default,nothing"],
+        ["eval", "builtin", "--profiles", "nothing"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_an_unknown_profile_is_a_usage_error(call: Caller, command: list[str]) -> None:
+    """In every command, with the names that there are."""
+    call.remember("Something to find")
+    failed = call(*command)
+
+    assert failed.code == 2
+    assert "there is no profile 'nothing'" in failed.err
+    assert "memind-simple" in failed.err
 
 
 def test_config(call: Caller) -> None:
