@@ -49,9 +49,11 @@ def test_where_a_feature_lives_is_there(number: str, where: str) -> None:
 
 
 def test_every_name_of_another_system_is_documented() -> None:
-    """Each variable and each key, with what it changes, in one row of the settings page."""
-    rows = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8").splitlines()
-    for alias in (one for system in SYSTEMS_WITH_ALIASES for one in aliases_of(system)):
+    """Each variable and each key, with what it changes, in one row of that system's page."""
+    pairs = [(system, one) for system in SYSTEMS_WITH_ALIASES for one in aliases_of(system)]
+    for system, alias in pairs:
+        page = ROOT / "docs" / "systems" / f"{system}.md"
+        rows = page.read_text(encoding="utf-8").splitlines()
         named = [f"`{name}`" for name in (alias.variable, alias.key) if name]
         assert any(
             all(name in row for name in (*named, *(f"`{one}`" for one in alias.targets)))
