@@ -109,3 +109,11 @@ def test_a_value_has_up_to_eight_words(words: int, is_fact: bool) -> None:
     value = ["Bright", "Red", "Blue", "Green", "Grey", "Pink", "Teal", "Cyan", "Lime"][:words]
 
     assert (extract_fact(f"The team's motto is {' '.join(value)}") is not None) is is_fact
+
+
+def test_a_schedule_is_read_from_the_word_after_its_preposition() -> None:
+    """ "scheduled for Friday" states Friday, a single word, as the time."""
+    fact = extract_fact("The release is scheduled for Friday")
+
+    assert fact is not None
+    assert fact.value == "friday"
