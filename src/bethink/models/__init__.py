@@ -91,6 +91,7 @@ EMBEDDERS: Registry[Provider[Embedder]] = Registry(
     "embedder",
     {
         "wordllama": Provider("bethink.models.embed.static:StaticEmbedder"),
+        "encoder": Provider("bethink.models.embed.encoder:EncoderEmbedder"),
         "hash": Provider("bethink.models.embed.hashing:HashEmbedder"),
         "transformer": Provider(
             "bethink.models.embed.transformer:TransformerEmbedder", "FOLDER", slow_to_load=True

@@ -13,8 +13,9 @@ from bethink import Memory
 from bethink.errors import BadText, MissingExtra, ModelError
 from bethink.models import open_embedder
 from bethink.models.embed.contextual import MAX_STORED_SENTENCES, MAX_STORED_TOKENS
+from bethink.models.embed.encoder import MAX_WINDOWS
 from bethink.models.embed.served import measure_baseline
-from bethink.models.embed.transformer import MAX_WINDOWS, TransformerEmbedder
+from bethink.models.embed.transformer import TransformerEmbedder
 from bethink.models.onnx_runtime import OnnxEncoder
 from bethink.ports import LateInteraction
 from tiny_bert import POSITIONS, WIDTH, make_tiny_bert, tiny_weights

@@ -13,8 +13,11 @@ signs.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -172,3 +175,153 @@ class ContextualTokens(NamedTuple):
         return pack_contextual(
             self.token_vectors()[spoken], self.sentence_vectors()[:MAX_STORED_SENTENCES]
         )
+
+
+# Rows of one length run in one batch, up to this many tokens: more would leave the cache.
+_MAX_BATCH_TOKENS = 1024
+_HEAD_WIDTH = 32
+_EPSILON = np.float32(1e-12)
+_GELU_SCALE = np.float32(np.sqrt(2 / np.pi))
+_GELU_CUBE = np.float32(0.044715)
+
+
+class _EncoderLayer(NamedTuple):
+    """One layer's weights, ready for products from the left."""
+
+    inputs: Matrix
+    inputs_bias: Vector
+    output: Matrix
+    output_bias: Vector
+    attention_norm: tuple[Vector, Vector]
+    inner: Matrix
+    inner_bias: Vector
+    outer: Matrix
+    outer_bias: Vector
+    norm: tuple[Vector, Vector]
+
+
+class EncoderNetwork:
+    """A small BERT in NumPy: an int8 table times a mixing matrix, and pruned layers.
+
+    Every product is made per row, so a row gets the same bits alone and in any batch.
+    """
+
+    def __init__(self, weights: Mapping[str, NDArray[Any]]) -> None:
+        """Set the weights by their names in the file."""
+        self._table, self._table_scale = weights["table"], weights["table_scale"]
+        self._mix = _as_float32(weights["mix"])
+        self._places = _as_float32(weights["places"])
+        self._norm = (_as_float32(weights["ln_w"]), _as_float32(weights["ln_b"]))
+        count = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("layers."))
+        self._layers = [_read_layer(weights, f"layers.{number}.") for number in range(count)]
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a file of weights; raise ModelError where it is missing or damaged."""
+        try:
+            with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+                return cls({name: file[name] for name in file.files})
+        except OSError as error:
+            raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
+        except (EOFError, KeyError, ValueError, BadZipFile) as error:
+            raise ModelError(f"{path} is damaged: {error}") from error
+
+    @property
+    def window(self) -> int:
+        """The maximum number of tokens of a row."""
+        return len(self._places)
+
+    def encode(self, rows: Sequence[Sequence[int]]) -> list[Matrix]:
+        """Return the token vectors of each row of token ids: length × width."""
+        made: dict[int, Matrix] = {}
+        by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+        for length, same in groupby(by_length, key=lambda place: len(rows[place])):
+            places = list(same)
+            most = max(1, _MAX_BATCH_TOKENS // length)
+            for start in range(0, len(places), most):
+                some = places[start : start + most]
+                states = self._run(np.array([rows[place] for place in some]))
+                made.update(zip(some, states, strict=True))
+        return [made[place] for place in range(len(rows))]
+
+    def _run(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        rows: NDArray[np.float32] = self._table[ids] * self._table_scale[ids][..., np.newaxis]
+        states: NDArray[np.float32] = rows @ self._mix
+        states += self._places[: ids.shape[1]]
+        _layer_norm(states, *self._norm)
+        for layer in self._layers:
+            seen = _attend(states, layer)
+            seen += states
+            _layer_norm(seen, *layer.attention_norm)
+            inner = seen @ layer.inner
+            inner += layer.inner_bias
+            states = _gelu(inner) @ layer.outer
+            states += layer.outer_bias
+            states += seen
+            _layer_norm(states, *layer.norm)
+        return states
+
+
+def _attend(states: NDArray[np.float32], layer: _EncoderLayer) -> NDArray[np.float32]:
+    """Return what every token sees of the others, over all heads."""
+    rows, length, _ = states.shape
+    made = states @ layer.inputs
+    made += layer.inputs_bias
+    parts = made.reshape(rows, length, 3, -1, _HEAD_WIDTH).transpose(2, 0, 3, 1, 4)
+    query, key, value = parts
+    shares = query @ key.swapaxes(2, 3)
+    shares -= shares.max(axis=3, keepdims=True)
+    np.exp(shares, out=shares)
+    shares /= shares.sum(axis=3, keepdims=True)
+    seen = (shares @ value).transpose(0, 2, 1, 3).reshape(rows, length, -1)
+    mixed: NDArray[np.float32] = seen @ layer.output
+    mixed += layer.output_bias
+    return mixed
+
+
+def _gelu(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the tanh form of GELU, in place."""
+    bent = values * values
+    bent *= _GELU_CUBE
+    bent += 1
+    bent *= values
+    bent *= _GELU_SCALE
+    np.tanh(bent, out=bent)
+    bent += 1
+    bent *= values
+    bent *= np.float32(0.5)
+    return bent
+
+
+def _layer_norm(states: NDArray[np.float32], gain: Vector, shift: Vector) -> None:
+    """Normalise every token's values, in place."""
+    states -= states.mean(axis=-1, keepdims=True)
+    width = np.float32(states.shape[-1])
+    spread = np.sqrt(np.vecdot(states, states)[..., np.newaxis] / width + _EPSILON)
+    states /= spread
+    states *= gain
+    states += shift
+
+
+def _read_layer(weights: Mapping[str, NDArray[Any]], name: str) -> _EncoderLayer:
+    def part(short: str) -> NDArray[np.float32]:
+        return _as_float32(weights[name + short])
+
+    scale = np.float32(_HEAD_WIDTH**-0.5)
+    inputs = np.concatenate([part("q_w") * scale, part("k_w"), part("v_w")])
+    return _EncoderLayer(
+        np.ascontiguousarray(inputs.T),
+        np.concatenate([part("q_b") * scale, part("k_b"), part("v_b")]),
+        np.ascontiguousarray(part("o_w").T),
+        part("o_b"),
+        (part("ln1_w"), part("ln1_b")),
+        np.ascontiguousarray(part("fi_w").T),
+        part("fi_b"),
+        np.ascontiguousarray(part("fo_w").T),
+        part("fo_b"),
+        (part("ln2_w"), part("ln2_b")),
+    )
+
+
+def _as_float32(array: NDArray[Any]) -> NDArray[np.float32]:
+    return np.ascontiguousarray(array, dtype=np.float32)

@@ -9,11 +9,13 @@ tokenizer library for that would cost more than all the rest.
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
+from unicodedata import category, normalize
 
 from bethink.errors import BadText, ModelError
 
@@ -224,3 +226,106 @@ class WordPieceTokenizer:
         # survive a fork and says so on stderr.
         found = self._tokenizer.encode(text, add_special_tokens=False)
         return TextPieces(text, found.ids, found.offsets)
+
+
+_CHUNKS = re.compile(r"[^ \t\n\r]+")
+# An ASCII chunk is split by this alone; any other needs its characters' categories.
+_ASCII_WORDS = re.compile(r"[0-9A-Za-z]+|[!-/:-@\[-`{-~]")
+_CONTROL_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs"})
+# A longer word is unknown as a whole.
+_MAX_WORD_CHARACTERS = 100
+_CJK_RANGES = (
+    (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
+)  # fmt: skip
+
+
+class BertTokenizer:
+    """Word pieces of an uncased BERT vocabulary, without a tokenizer library.
+
+    Lower case, no accents, every punctuation mark and Chinese character a word of its own;
+    of each word the longest pieces from the left. Control tokens in a text are text.
+    """
+
+    def __init__(self, vocabulary: Sequence[str]) -> None:
+        """Set the pieces in the order of their ids; a piece inside a word begins with ##."""
+        self._ids = {piece: number for number, piece in enumerate(vocabulary)}
+        self.start_id, self.end_id = self._ids["[CLS]"], self._ids["[SEP]"]
+        self._unknown_id = self._ids["[UNK]"]
+        self._cache: dict[str, tuple[tuple[int, int], ...]] = {}
+
+    def __call__(self, text: str) -> TextPieces:
+        ids: list[int] = []
+        spans: list[tuple[int, int]] = []
+        for found in _CHUNKS.finditer(text):
+            chunk, start = found[0], found.start()
+            if chunk.isascii() and chunk.isprintable():
+                for word in _ASCII_WORDS.finditer(chunk):
+                    at = start + word.start()
+                    for number, length in self._pieces(word[0].lower()):
+                        ids.append(number)
+                        spans.append((at, at + length))
+                        at += length
+                continue
+            for plain, places in _normalised_words(chunk):
+                at = 0
+                for number, length in self._pieces(plain):
+                    ids.append(number)
+                    spans.append((start + places[at], start + places[at + length - 1] + 1))
+                    at += length
+        return TextPieces(text, ids, spans)
+
+    def _pieces(self, word: str) -> tuple[tuple[int, int], ...]:
+        """Return the id and the length of each piece of a word, from a cache."""
+        known = self._cache.get(word)
+        if known is None:
+            known = tuple(self._split_word(word))
+            if len(self._cache) < _MAX_CACHED_WORDS and len(word) <= _MAX_CACHED_WORD_LENGTH:
+                self._cache[word] = known
+        return known
+
+    def _split_word(self, word: str) -> list[tuple[int, int]]:
+        pieces: list[tuple[int, int]] = []
+        start = 0
+        while start < len(word) <= _MAX_WORD_CHARACTERS:
+            prefix = "##" if start else ""
+            for end in range(len(word), start, -1):
+                number = self._ids.get(prefix + word[start:end])
+                if number is not None:
+                    pieces.append((number, end - start))
+                    start = end
+                    break
+            else:
+                break
+        return pieces if pieces and start == len(word) else [(self._unknown_id, len(word))]
+
+
+def _normalised_words(text: str) -> Iterator[tuple[str, list[int]]]:
+    """Yield each word as the vocabulary spells it, with the position of each character."""
+    letters: list[str] = []
+    places: list[int] = []
+    for place, character in enumerate(text):
+        kind = category(character)
+        if character in "\0\ufffd" or kind in _CONTROL_CATEGORIES:
+            continue
+        alone = kind[0] == "P" or (character.isascii() and not character.isalnum())
+        space = kind[0] == "Z"
+        if alone or space or _is_cjk(character):
+            if letters:
+                yield "".join(letters), places
+                letters, places = [], []
+            if not space:
+                yield character, [place]
+            continue
+        for plain in normalize("NFD", character):
+            if category(plain) != "Mn":
+                low = plain.lower()
+                letters += low
+                places += [place] * len(low)
+    if letters:
+        yield "".join(letters), places
+
+
+def _is_cjk(character: str) -> bool:
+    code = ord(character)
+    return code >= 0x3400 and any(low <= code <= high for low, high in _CJK_RANGES)

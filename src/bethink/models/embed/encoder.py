@@ -1,0 +1,213 @@
+"""Contextual embedders: what all share, and our own small encoder, run by NumPy alone.
+
+The encoder is all-MiniLM-L6-v2 cut down to a third of its weights; ``training/`` has the
+recipe and the model card. The weights are data of this package.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Protocol
+
+from bethink.core.lazy import Lazy
+from bethink.errors import ModelError
+from bethink.models.embed.tokenizers import (
+    BertTokenizer,
+    TextPieces,
+    require_encodable,
+    split_windows,
+)
+from bethink.ports import Embedding
+
+if TYPE_CHECKING:
+    from bethink.models.embed.contextual import ContextualTokens, EncoderNetwork
+    from bethink.ports import Matrix, Vector
+
+
+# Maximum number of windows of a text.
+MAX_WINDOWS = 8
+# One recall needs the tokens of the same query several times.
+_MAX_CACHED_QUERIES = 8
+
+ENCODER_DATA = Path(__file__).parent.parent / "data"
+ENCODER_WEIGHTS = "encoder-1.npz"
+ENCODER_VOCABULARY = "encoder-1-vocabulary.txt"
+
+
+class PieceTokenizer(Protocol):
+    """Splits a text into word pieces; ``start_id`` and ``end_id`` enclose every window."""
+
+    start_id: int
+    end_id: int
+
+    def __call__(self, text: str) -> TextPieces: ...
+
+
+class ContextualEmbedder:
+    """Mean-pooled contextual vectors, with token vectors for late interaction.
+
+    A text longer than the network's window is encoded in several, cut between sentences.
+    Thread-safe.
+    """
+
+    slow = True
+
+    def __init__(
+        self,
+        tokenizer: Callable[[], PieceTokenizer],
+        encode: Callable[[Sequence[Sequence[int]]], Sequence[Matrix]],
+        window: Callable[[], int],
+    ) -> None:
+        """Set how texts become token vectors; nothing is called before the first text.
+
+        ``encode`` returns the vectors of each row of token ids, ``window`` the maximum length
+        of a row.
+        """
+        self._tokenizer, self._encode, self._window = tokenizer, encode, window
+        self._query_cache: OrderedDict[str, ContextualTokens] = OrderedDict()
+        self._lock = Lock()
+
+    @property
+    def dim(self) -> int:
+        raise NotImplementedError
+
+    def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        """Return one embedding per text; zeros for a text without tokens."""
+        return [Embedding(states.pooled(), states.packed()) for states in self._encode_texts(texts)]
+
+    def embed_query(self, text: str) -> Embedding:
+        """Return the vector that ``embed`` gives; tokens come from ``word_tokens``."""
+        return Embedding(self._encode_query(text).pooled())
+
+    def word_tokens(
+        self, words: Sequence[str], question: str = ""
+    ) -> tuple[tuple[str, ...], Matrix]:
+        """Return the word and the unit vector of every token, in context.
+
+        The context is the question; without one, the words themselves.
+        """
+        from bethink.models.embed.token_table import normalise  # start-up time: NumPy
+
+        places, vectors = self._word_vectors(words, question)
+        return tuple(words[place] for place in places), normalise(vectors)
+
+    def weighted(
+        self, words: Sequence[str], weights: Sequence[float], question: str = ""
+    ) -> Vector:
+        """Return the normalised mean of the words' tokens, weighted by word."""
+        import numpy as np  # start-up time
+
+        from bethink.models.embed.token_table import normalise
+
+        counted = [place for place, weight in enumerate(weights) if weight > 0]
+        places, vectors = self._word_vectors([words[place] for place in counted], question)
+        shares = [weights[counted[place]] for place in places]
+        return normalise(np.asarray(shares, dtype=np.float32) @ vectors)
+
+    def best_sentences(self, query: Vector, memories: Sequence[bytes]) -> Vector:
+        """Return for each memory's tokens the best cosine of its sentences."""
+        from bethink.models.embed.contextual import (
+            best_contextual_sentences,  # start-up time: NumPy
+        )
+
+        return best_contextual_sentences(query, memories)
+
+    def best_matches(self, query: Matrix, memories: Sequence[bytes]) -> Matrix:
+        """Return for each memory (rows) the best cosine per query token (columns)."""
+        from bethink.models.embed.contextual import best_contextual_matches  # start-up time: NumPy
+
+        return best_contextual_matches(query, memories)
+
+    def _word_vectors(self, words: Sequence[str], question: str) -> tuple[list[int], Matrix]:
+        """Return the word position and the vector of each token of the words."""
+        states = self._encode_query(question or " ".join(words))
+        vectors = states.token_vectors()
+        # Stored memories have no punctuation tokens either.
+        spoken = {piece for piece in states.pieces.word_positions() if piece < len(vectors)}
+        found = [(word, piece) for word, piece in states.pieces.locate(words) if piece in spoken]
+        return [word for word, _ in found], vectors[[piece for _, piece in found]]
+
+    def _encode_query(self, text: str) -> ContextualTokens:
+        """Encode a query once and cache it: a recall needs it several times."""
+        with self._lock:
+            if text in self._query_cache:
+                self._query_cache.move_to_end(text)
+                return self._query_cache[text]
+        states = self._encode_texts([text])[0]
+        with self._lock:
+            self._query_cache[text] = states
+            while len(self._query_cache) > _MAX_CACHED_QUERIES:
+                self._query_cache.popitem(last=False)
+        return states
+
+    def _encode_texts(self, texts: Sequence[str]) -> list[ContextualTokens]:
+        from bethink.models.embed.contextual import ContextualTokens  # start-up time: NumPy
+
+        split = self._tokenizer()
+        size = self._window() - 2
+        pieces = [split(require_encodable(text)) for text in texts]
+        ends = [piece.sentence_ends() for piece in pieces]
+        cuts = [
+            split_windows(len(piece.ids), end, size)[:MAX_WINDOWS]
+            for piece, end in zip(pieces, ends, strict=True)
+        ]
+        vectors = iter(
+            self._encode(
+                [
+                    [split.start_id, *piece.ids[start:stop], split.end_id]
+                    for piece, cut in zip(pieces, cuts, strict=True)
+                    for start, stop in cut
+                ]
+            )
+        )
+        return [
+            ContextualTokens(piece, end, cut, list(islice(vectors, len(cut))), self.dim)
+            for piece, end, cut in zip(pieces, ends, cuts, strict=True)
+        ]
+
+
+class EncoderEmbedder(ContextualEmbedder):
+    """Our own encoder: nothing to install, nothing to download.
+
+    Creating an embedder costs nothing; the weights are read with the first text.
+    """
+
+    model = "bethink-encoder-1"
+    unrelated = 0.083
+    slow = False
+
+    def __init__(self, folder: Path = ENCODER_DATA) -> None:
+        """Set the folder of the weights and the vocabulary; by default the package's own."""
+        self._network = Lazy(lambda: _load_network(folder / ENCODER_WEIGHTS))
+        self._pieces = Lazy(lambda: _load_tokenizer(folder / ENCODER_VOCABULARY))
+        super().__init__(
+            self._pieces,
+            lambda rows: self._network().encode(rows),
+            lambda: self._network().window,
+        )
+
+    @property
+    def dim(self) -> int:
+        return 384
+
+    def count_tokens(self, text: str) -> int:
+        """Count the word pieces: close to a language model's tokens for English."""
+        return len(self._pieces()(require_encodable(text)).ids) or bool(text)
+
+
+def _load_network(path: Path) -> EncoderNetwork:
+    from bethink.models.embed.contextual import EncoderNetwork  # start-up time: NumPy
+
+    return EncoderNetwork.load(path)
+
+
+def _load_tokenizer(path: Path) -> BertTokenizer:
+    try:
+        pieces = path.read_text(encoding="utf-8").split("\n")
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror}") from error
+    return BertTokenizer(pieces)

@@ -1,0 +1,238 @@
+"""Our own encoder: its network, its tokenizer, its weights."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bethink.errors import ModelError
+from bethink.models import open_embedder
+from bethink.models.embed.contextual import EncoderNetwork
+from bethink.models.embed.encoder import (
+    ENCODER_DATA,
+    ENCODER_VOCABULARY,
+    ENCODER_WEIGHTS,
+    MAX_WINDOWS,
+    EncoderEmbedder,
+)
+from bethink.models.embed.served import measure_baseline
+from bethink.models.embed.tokenizers import BertTokenizer, WordPieceTokenizer
+
+VOCABULARY = [
+    "[UNK]", "[CLS]", "[SEP]", "deploy", "##ment", "key", "cafe", "uber", "!", ".", "中", "s", "##s",
+]  # fmt: skip
+TEXTS = [
+    "Which of the two servers was replaced after the storm?",
+    "Anna prefers tabs over spaces.",
+    "Der Schlüssel liegt im Büro, nicht im Keller.",
+    "def parse(config):\n    return config or {}",
+]
+AWKWARD = [
+    "Hello, World!", "naïve café Übergröße straße İstanbul", "日本語 text テスト 한국어",
+    "a\u200bb \ufeff x\u00a0y", "[SEP] [CLS] x", "e\u0301 ﬁne ½ ² №", "emoji 😀👍 ok", "", "   ",
+    "\x00\x01a", "don't-do_it v2.3.1", "x" * 150, "Ελληνικά Σίσυφος Русский й", "a\tb\nc\r\nd",
+    "¿Qué?", "$100 £5 €3 ~`^|<>+=", "\u2028x\u2029y", "ŉ ǰ ΐ",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def encoder() -> EncoderEmbedder:
+    return EncoderEmbedder()
+
+
+@pytest.fixture(scope="module")
+def weights() -> dict[str, np.ndarray]:
+    with np.load(ENCODER_DATA / ENCODER_WEIGHTS) as file:
+        return {name: file[name].astype(np.float64) for name in file.files}
+
+
+def forward(weights: dict[str, np.ndarray], ids: list[int]) -> np.ndarray:
+    """The states of one row, head by head, in float64."""
+
+    def norm(rows: np.ndarray, name: str) -> np.ndarray:
+        rows = rows - rows.mean(1, keepdims=True)
+        rows = rows / np.sqrt((rows**2).mean(1, keepdims=True) + 1e-12)
+        return rows * weights[name + "_w"] + weights[name + "_b"]
+
+    def linear(rows: np.ndarray, name: str) -> np.ndarray:
+        return rows @ weights[name + "_w"].T + weights[name + "_b"]
+
+    states = (weights["table"][ids] * weights["table_scale"][ids][:, None]) @ weights["mix"]
+    states = norm(states + weights["places"][: len(ids)], "ln")
+    layer = 0
+    while f"layers.{layer}.q_w" in weights:
+        name = f"layers.{layer}."
+        query, key, value = (linear(states, name + part) for part in "qkv")
+        heads = []
+        for at in range(0, query.shape[1], 32):
+            scores = np.exp(query[:, at : at + 32] @ key[:, at : at + 32].T / np.sqrt(32))
+            heads.append(scores / scores.sum(1, keepdims=True) @ value[:, at : at + 32])
+        states = norm(states + linear(np.concatenate(heads, axis=1), name + "o"), name + "ln1")
+        inner = linear(states, name + "fi")
+        inner = inner / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (inner + 0.044715 * inner**3)))
+        states = norm(states + linear(inner, name + "fo"), name + "ln2")
+        layer += 1
+    return states
+
+
+def test_vectors_are_those_of_the_network(encoder, weights):
+    """The fast pass gives what the plain formulas give, to a thousandth."""
+    pieces = (ENCODER_DATA / ENCODER_VOCABULARY).read_text(encoding="utf-8").split("\n")
+    split = BertTokenizer(pieces)
+    for text, made in zip(TEXTS, encoder.embed(TEXTS), strict=True):
+        mean = forward(weights, [split.start_id, *split(text).ids, split.end_id]).mean(0)
+
+        assert made.vector == pytest.approx(mean / np.linalg.norm(mean), abs=1e-3)
+
+
+def test_a_text_gets_the_same_bits_in_any_company(encoder):
+    """Alone, twice, and among texts of other lengths."""
+    together = encoder.embed([*TEXTS, "short", *reversed(TEXTS)])
+
+    for place, text in enumerate(TEXTS):
+        alone = encoder.embed([text])[0]
+        for other in (together[place], together[-1 - place]):
+            assert alone.vector.tobytes() == other.vector.tobytes()
+            assert alone.tokens == other.tokens
+        assert alone.vector.tobytes() == encoder.embed_query(text).vector.tobytes()
+
+
+def test_an_empty_text_has_no_direction(encoder):
+    """Zeros and no tokens, also for spaces."""
+    for made in encoder.embed(["", " \n"]):
+        assert not made.vector.any()
+        assert made.tokens == b""
+    assert encoder.count_tokens("") == 0
+    assert encoder.count_tokens(" ") == 1
+
+
+def test_a_long_text_is_read_in_windows(encoder):
+    """Its end counts, up to the maximum number of windows."""
+    long = "The harbour was closed because of fog. " * 60
+    with_end, without = encoder.embed([long + "Penicillin gives Tom a rash.", long])
+    asked = encoder.embed_query("Which medicine is Tom allergic to?").vector
+
+    assert float(np.linalg.norm(with_end.vector)) == pytest.approx(1.0, abs=1e-5)
+    assert with_end.vector.tobytes() != without.vector.tobytes()
+    best = encoder.best_sentences(asked, [with_end.tokens, without.tokens])
+    assert best[0] > best[1] + 0.1
+    lost = [long * MAX_WINDOWS + ending for ending in ("One end.", "Another end.")]
+    one, other = encoder.embed(lost)
+    assert one.vector.tobytes() == other.vector.tobytes()
+
+
+def test_tokens_are_read_in_context(encoder):
+    """The same word has other vectors in other questions, and finds itself in its own text."""
+    _, river = encoder.word_tokens(["bank"], "We sat on the bank of the river")
+    _, money = encoder.word_tokens(["bank"], "The bank raised its interest rates")
+    memories = [
+        made.tokens
+        for made in encoder.embed(["a picnic at the river bank", "the bank lends money"])
+    ]
+
+    assert float(river[0] @ money[0]) < 0.98
+    assert encoder.best_matches(river, memories)[:, 0].argmax() == 0
+    assert encoder.best_matches(money, memories)[:, 0].argmax() == 1
+
+
+def test_meaning_decides_where_no_word_is_shared(encoder):
+    """A paraphrase is nearer than an unrelated text."""
+    asked = encoder.embed_query("who looks after the children?").vector
+    near, far = encoder.embed(["Our babysitter is called Petra.", "The invoice is due on Monday."])
+
+    assert float(asked @ near.vector) > float(asked @ far.vector) + 0.1
+
+
+def test_the_baseline_is_that_of_the_weights(encoder):
+    """The constant is what is measured."""
+    assert encoder.unrelated == pytest.approx(measure_baseline(encoder), abs=0.01)
+
+
+def test_the_name_belongs_to_the_weights():
+    """New weights need a new name: vectors of both would silently mix in a store."""
+    state = hashlib.sha256()
+    with np.load(ENCODER_DATA / ENCODER_WEIGHTS) as file:
+        for name in sorted(file.files):
+            state.update(name.encode() + file[name].tobytes())
+
+    assert (EncoderEmbedder.model, state.hexdigest()[:16]) == (
+        "bethink-encoder-1",
+        "4b7903e62cacf250",
+    )
+
+
+def test_the_weights_are_small():
+    """At most 15 MB in the wheel."""
+    assert sum(path.stat().st_size for path in ENCODER_DATA.glob("encoder-*")) <= 15_000_000
+
+
+def test_numpy_is_all_it_needs():
+    """No tokenizer library, no ONNX Runtime, no other package with weights."""
+    code = (
+        "import sys\n"
+        "from bethink.models import open_embedder\n"
+        "open_embedder('encoder').embed(['ready?'])\n"
+        "print(sorted({'tokenizers', 'wordllama', 'onnxruntime', 'onnx'} & set(sys.modules)))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_missing_or_damaged_weights_are_named(tmp_path):
+    """A ModelError with the path, never a traceback from inside."""
+    with pytest.raises(ModelError, match="cannot be read"):
+        EncoderEmbedder(tmp_path).embed(["text"])
+    vocabulary = (ENCODER_DATA / ENCODER_VOCABULARY).read_bytes()
+    (tmp_path / ENCODER_VOCABULARY).write_bytes(vocabulary)
+    for content in (b"", b"PK\x03\x04 not a file"):
+        (tmp_path / ENCODER_WEIGHTS).write_bytes(content)
+        with pytest.raises(ModelError, match=ENCODER_WEIGHTS):
+            EncoderEmbedder(tmp_path).embed(["text"])
+    np.savez(tmp_path / ENCODER_WEIGHTS, table=np.zeros((2, 2)))
+    with pytest.raises(ModelError, match="damaged"):
+        EncoderNetwork.load(tmp_path / ENCODER_WEIGHTS)
+
+
+def test_it_is_opened_by_name():
+    """The registry knows it."""
+    assert isinstance(open_embedder("encoder"), EncoderEmbedder)
+
+
+def test_words_are_split_as_the_vocabulary_spells_them():
+    """Lower case, no accents, the longest piece first; spans are those of the text."""
+    found = BertTokenizer(VOCABULARY)("Deployment KEYS, Café Über! 中文")
+
+    assert [VOCABULARY[number] for number in found.ids] == [
+        "deploy", "##ment", "key", "##s", "[UNK]", "cafe", "uber", "!", "中", "[UNK]",
+    ]  # fmt: skip
+    assert [found.text[start:end] for start, end in found.spans] == [
+        "Deploy", "ment", "KEY", "S", ",", "Café", "Über", "!", "中", "文",
+    ]  # fmt: skip
+
+
+def test_pieces_are_those_of_the_library(tmp_path):
+    """Ids and spans equal those of the tokenizers library, for awkward texts too."""
+    library = pytest.importorskip("tokenizers")
+    pieces = (ENCODER_DATA / ENCODER_VOCABULARY).read_text(encoding="utf-8").split("\n")
+    made = library.Tokenizer(
+        library.models.WordPiece(
+            {piece: number for number, piece in enumerate(pieces)}, unk_token="[UNK]"
+        )
+    )
+    made.normalizer = library.normalizers.BertNormalizer()
+    made.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
+    numbers = [(piece, pieces.index(piece)) for piece in ("[CLS]", "[SEP]")]
+    made.post_processor = library.processors.TemplateProcessing("[CLS] $A [SEP]", None, numbers)
+    made.save(str(tmp_path / "tokenizer.json"))
+    theirs, ours = WordPieceTokenizer(tmp_path / "tokenizer.json"), BertTokenizer(pieces)
+
+    for text in [*TEXTS, *AWKWARD]:
+        assert ours(text).ids == theirs(text).ids, text
+        assert ours(text).spans == [tuple(span) for span in theirs(text).spans], text
+    assert (ours.start_id, ours.end_id) == (theirs.start_id, theirs.end_id)
