@@ -193,3 +193,18 @@ def test_phrases_are_told_from_questions():
     assert [event.core for event in find_events("Was haben wir seit dem Umzug beschlossen?")] == [
         "dem Umzug"
     ]
+
+
+def test_an_event_that_has_not_happened_yet_opens_no_period(embedder):
+    """ "since" a future event leaves no time to look at, so it is not taken as a period."""
+    opening = {
+        "text": "The grand opening of the lab",
+        "kind": "event",
+        "occurred_at": days_ago(-10),
+    }
+    with Memory.open(":memory:", embedder=embedder, clock=FixedClock(NOW)) as memory:
+        memory.remember_many([*NOTES, opening])
+
+        answer = memory.recall("Which backups did we agree on since the grand opening?")
+
+    assert "grand opening" not in steps(answer)["adjust.period"].note
