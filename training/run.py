@@ -118,10 +118,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("steps", nargs="*", choices=[*STEPS, []], default=STEPS)
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=", ".join(STEPS))
     parser.add_argument("--data", type=Path)
     given = parser.parse_args()
-    for step in given.steps:
+    unknown = set(given.steps) - set(STEPS)
+    if unknown:
+        parser.error(f"no such step: {', '.join(sorted(unknown))}")
+    for step in given.steps or STEPS:
         print(f"== {step}", flush=True)
         act = globals()[step]
         act(given.data) if step in ("pack", "evaluate") else act()

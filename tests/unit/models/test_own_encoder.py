@@ -11,7 +11,11 @@ import pytest
 
 from bethink.errors import ModelError
 from bethink.models import open_embedder
-from bethink.models.embed.contextual import EncoderNetwork
+from bethink.models.embed.contextual import (
+    _ONE_BLAS_THREAD,
+    EncoderNetwork,
+    _openblas_functions,
+)
 from bethink.models.embed.encoder import (
     ENCODER_DATA,
     ENCODER_VOCABULARY,
@@ -197,6 +201,23 @@ def test_missing_or_damaged_weights_are_named(tmp_path):
     np.savez(tmp_path / ENCODER_WEIGHTS, table=np.zeros((2, 2)))
     with pytest.raises(ModelError, match="damaged"):
         EncoderNetwork.load(tmp_path / ENCODER_WEIGHTS)
+
+
+def test_numpy_gets_its_threads_back(encoder):
+    """The caller's own products are as parallel after an embedding as before."""
+    read, write = _openblas_functions()
+    before = read()
+    write(2)
+    asked = read()
+    try:
+        encoder.embed(TEXTS)
+        with _ONE_BLAS_THREAD, _ONE_BLAS_THREAD:
+            assert read() == 1
+        assert read() == asked
+        assert _ONE_BLAS_THREAD._entered == 0
+    finally:
+        write(before)
+    assert read() == before
 
 
 def test_it_is_opened_by_name():

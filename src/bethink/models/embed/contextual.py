@@ -13,9 +13,10 @@ signs.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from zipfile import BadZipFile
 
@@ -24,6 +25,7 @@ import numpy as np
 from bethink.errors import ModelError
 from bethink.models.embed.token_table import normalise
 from bethink.models.embed.tokenizers import TextPieces
+from bethink.models.onnx_runtime import run_batched
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -177,12 +179,59 @@ class ContextualTokens(NamedTuple):
         )
 
 
-# Rows of one length run in one batch, up to this many tokens: more would leave the cache.
-_MAX_BATCH_TOKENS = 1024
 _HEAD_WIDTH = 32
 _EPSILON = np.float32(1e-12)
 _GELU_SCALE = np.float32(np.sqrt(2 / np.pi))
 _GELU_CUBE = np.float32(0.044715)
+
+
+class _OneBlasThread:
+    """While entered, NumPy's OpenBLAS uses one thread per product; elsewhere it does nothing.
+
+    Our products are too small to share: on a busy machine threads that wait for each other
+    make them ten times slower. Several batches still run at once.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._entered = self._before = 0
+        self._library: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._library is None:
+                self._library = _openblas_functions()
+            read, write = self._library
+            if not self._entered:
+                self._before = read()
+                write(1)
+            self._entered += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._entered -= 1
+            if not self._entered:
+                self._library[1](self._before)
+
+
+def _openblas_functions() -> tuple[Callable[[], int], Callable[[int], object]]:
+    """Return how to read and set the number of threads of NumPy's OpenBLAS."""
+    import ctypes  # only this needs it
+
+    try:
+        module = import_module("numpy._core._multiarray_umath")
+        library: Any = ctypes.CDLL(str(module.__file__))
+    except (ImportError, OSError):
+        library = None
+    for prefix, suffix in (("scipy_openblas", "64_"), ("openblas", "64_"), ("openblas", "")):
+        read = getattr(library, f"{prefix}_get_num_threads{suffix}", None)
+        write = getattr(library, f"{prefix}_set_num_threads{suffix}", None)
+        if read is not None and write is not None:
+            return read, write
+    return (lambda: 1), bool
+
+
+_ONE_BLAS_THREAD = _OneBlasThread()
 
 
 class _EncoderLayer(NamedTuple):
@@ -233,16 +282,8 @@ class EncoderNetwork:
 
     def encode(self, rows: Sequence[Sequence[int]]) -> list[Matrix]:
         """Return the token vectors of each row of token ids: length × width."""
-        made: dict[int, Matrix] = {}
-        by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
-        for length, same in groupby(by_length, key=lambda place: len(rows[place])):
-            places = list(same)
-            most = max(1, _MAX_BATCH_TOKENS // length)
-            for start in range(0, len(places), most):
-                some = places[start : start + most]
-                states = self._run(np.array([rows[place] for place in some]))
-                made.update(zip(some, states, strict=True))
-        return [made[place] for place in range(len(rows))]
+        with _ONE_BLAS_THREAD:
+            return run_batched(self._run, rows)
 
     def _run(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         rows: NDArray[np.float32] = self._table[ids] * self._table_scale[ids][..., np.newaxis]
