@@ -56,7 +56,9 @@ NEEDED: dict[str, dict[str, Any]] = {
     "recall_file": {"path": "a.py"},
     "read_smart": {"path": "notes.txt"},
 }
-EVERYWHERE = [(tool.name, name) for tool in TOOLS.values() for name in tool.input_schema["properties"]]
+EVERYWHERE = [
+    (tool.name, name) for tool in TOOLS.values() for name in tool.input_schema["properties"]
+]
 
 
 @pytest.fixture
@@ -141,7 +143,8 @@ def test_every_name_that_is_not_known(memory: Memory) -> None:
         for tool in TOOLS.values():
             if text not in known:
                 refused = attempt(
-                    lambda given=text, to=tool: validate_arguments({given: 1}, to.input_schema), text
+                    lambda given=text, to=tool: validate_arguments({given: 1}, to.input_schema),
+                    text,
                 )
                 assert isinstance(refused, BethinkError)
         for uri in (text, f"memory://{text}", f"memory://{text}/x", f"ui://{text}"):

@@ -155,7 +155,9 @@ class MemoryMachine(RuleBasedStateMachine):
             return
         text = self.model.known[chosen].text
         there = {
-            key for key, one in self.model.known.items() if one.text == text and self.is_recalled(one)
+            key
+            for key, one in self.model.known.items()
+            if one.text == text and self.is_recalled(one)
         }
         stored = self.clients[at].remember(text)
         if there:

@@ -38,7 +38,9 @@ class Server:
         self._callers, self._loop = Callers(folder), loop
         self._app = served(memory, make_door(self._callers))
 
-    def make_request(self, method: str, target: str, content: bytes | None = None) -> httpx.Response:
+    def make_request(
+        self, method: str, target: str, content: bytes | None = None
+    ) -> httpx.Response:
         async def run() -> httpx.Response:
             transport = httpx.ASGITransport(self._app, client=("127.0.0.1", 1))
             async with httpx.AsyncClient(transport=transport, base_url=URL) as client:

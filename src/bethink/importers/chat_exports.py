@@ -157,9 +157,7 @@ def _translate_archive_errors(name: str) -> Iterator[None]:
 
 def _open_bounded(file: BinaryIO, name: str, gauge: ReadProgress) -> BinaryIO:
     """Wrap a file with the size limit, decompressing gzip."""
-    return _track_progress(
-        io.BufferedReader(BoundedReader(file, max_bytes=MAX_BYTES)), name, gauge
-    )
+    return _track_progress(io.BufferedReader(BoundedReader(file, max_bytes=MAX_BYTES)), name, gauge)
 
 
 def _track_progress(stream: IO[bytes], name: str, gauge: ReadProgress) -> BinaryIO:

@@ -90,7 +90,11 @@ def test_everything_as_json(call: Caller) -> None:
         (("create", "Laptop", "--scope", "read"), 2, "not a valid token name"),
         (("create", "laptop", "--scope", "read", "--expires", "soon"), 2, "not a duration"),
         (("create", "laptop", "--scope", "read", "--space", "../x"), 2, "name of a space"),
-        (("create", "laptop", "--scope", "read", "--space", "a", "--any-space"), 2, "cannot be combined"),
+        (
+            ("create", "laptop", "--scope", "read", "--space", "a", "--any-space"),
+            2,
+            "cannot be combined",
+        ),
         (("revoke", "nobody"), 1, "no token"),
         (("list",), 1, "there are no tokens"),
     ],

@@ -387,7 +387,10 @@ def test_a_strangers_project_decides_over_no_setting() -> None:
 
 def test_an_empty_variable_is_not_set(desk: Desk) -> None:
     """The shell's way to unset for one command."""
-    assert ForeignConfig.from_environment({"RECALL_DECAY_DAYS": ""}, None, None).changes("abmind") == ()
+    assert (
+        ForeignConfig.from_environment({"RECALL_DECAY_DAYS": ""}, None, None).changes("abmind")
+        == ()
+    )
 
 
 def test_the_variables_kept_in_code_are_those_of_the_tables() -> None:

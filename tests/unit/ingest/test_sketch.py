@@ -49,7 +49,9 @@ def test_the_more_alike_the_surer_they_meet(changes, least, most):
 def test_a_sketch_is_the_same_in_every_process():
     """It is stored, so no hash may depend on the process."""
     text = "the deploy key lives in vault b"
-    code = f"from bethink.ingest.deduplication import minhash_sketch; print(minhash_sketch({text!r}))"
+    code = (
+        f"from bethink.ingest.deduplication import minhash_sketch; print(minhash_sketch({text!r}))"
+    )
 
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 

@@ -146,9 +146,7 @@ def test_nothing_to_read_asks_nobody(server):
 
 def test_a_text_that_is_not_mentioned_gets_nothing(server):
     """A server may name only the best."""
-    server.fault = lambda asked, _: asked.give(
-        {"results": [{"index": 2, "relevance_score": 0.7}]}
-    )
+    server.fault = lambda asked, _: asked.give({"results": [{"index": 2, "relevance_score": 0.7}]})
 
     assert opened(server)(ASKED, TEXTS) == [0.0, 0.0, 0.7, 0.0]
 

@@ -221,7 +221,9 @@ def test_expansions_go_to_their_channels():
     by = [channel.retriever.name for channel in made if isinstance(channel, ExpansionRetriever)]
     assert by == ["lexical", "dense", "dense"]
     assert all(
-        one.weight == one.retriever.weight * 0.5 for one in made if isinstance(one, ExpansionRetriever)
+        one.weight == one.retriever.weight * 0.5
+        for one in made
+        if isinstance(one, ExpansionRetriever)
     )
 
 

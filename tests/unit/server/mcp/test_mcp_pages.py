@@ -164,7 +164,10 @@ def test_a_tree_of_insights_is_cut_from_below(memory: Memory) -> None:
     shown = tree.content["insights"][0]["below"]
     assert 5 < len(shown) < 25
     assert tree.content["left_out"] == 60 - len(shown)
-    assert f"{60 - len(shown)} lower ones not shown; get them with offset {len(shown) + 1}" in tree.text
+    assert (
+        f"{60 - len(shown)} lower ones not shown; get them with offset {len(shown) + 1}"
+        in tree.text
+    )
     assert len(dumps(tree.content)) < 2.5 * MODEL_BUDGET_CHARS
     assert (len(program["insights"][0]["below"]), program["left_out"]) == (60, 0)
     assert [branch["id"] for branch in one.content["insights"]] == [leaves[-1]]

@@ -61,7 +61,9 @@ def test_every_argument_is_described_once(way: Any) -> None:
 
     assert sorted(meant) == sorted(way.tool.input_schema["properties"])
     assert body.get("schema", {}).get("required", []) == [
-        name for name in way.tool.input_schema.get("required", ()) if body and name not in way.path_params
+        name
+        for name in way.tool.input_schema.get("required", ())
+        if body and name not in way.path_params
     ]
     assert way.tool.name in POLICY
 
