@@ -92,7 +92,7 @@ def test_what_has_run_out_is_only_reported(clock: FixedClock) -> None:
         report = memory.maintain("expire")
 
         assert report.run is None
-        assert "no longer recalled: 7" in report.plan.remarks[0].why
+        assert "7 expired and no longer recalled" in report.plan.remarks[0].why
         assert sum(one in report.plan.remarks[0].why for one in past) == 5
         assert memory.store.admin.generation() == before
 
