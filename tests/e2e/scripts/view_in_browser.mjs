@@ -41,8 +41,9 @@ for (const about of told.memories) {
 // --- The browser --------------------------------------------------------------------------
 
 const seen = { console: [], requests: [], dialogs: 0, mime: resource.mimeType, sizes: 0, calls: [] };
-const browser = await chromium.launch({ executablePath: told.chromium, args: FLAGS });
+const browser = await chromium.launch({ executablePath: told.chromium, args: FLAGS, timeout: 110_000 });
 const page = await browser.newPage({ viewport: { width: 660, height: 1400 } });
+page.setDefaultTimeout(110_000);
 page.on("console", (line) => seen.console.push(`${line.type()}: ${line.text()}`));
 page.on("pageerror", (error) => seen.console.push(String(error)));
 page.on("dialog", (dialog) => { seen.dialogs += 1; dialog.dismiss(); });
