@@ -38,12 +38,10 @@ class Browser:
 
     def get(self, item_id: str) -> Item:
         """Get a memory by its id or a unique part of the id."""
-        _check_id("item_id", item_id)
         return self._session.get(item_id)
 
     def stored(self, item_id: str) -> Item:
         """Get a memory from the store, one that can be changed and forgotten."""
-        _check_id("item_id", item_id)
         return self._session.stored_item(item_id)
 
     def browse(self, *, limit: int = 50, after: str | None = None, **where: Any) -> list[Item]:

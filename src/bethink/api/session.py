@@ -39,6 +39,11 @@ DEFAULT_SHARE = 0.02  # share of the memories that one maintenance run may retir
 NO_FILTERS: Mapping[str, Any] = MappingProxyType({})
 
 
+def _check_id(item_id: object) -> None:
+    if not isinstance(item_id, str):  # a caller without a type checker
+        raise Refused(f"item_id is {item_id!r}, but must be a text")
+
+
 def find_note_or_edge(item_id: str, store: Store, notes: NoteStore | None) -> Item | None:
     """Find the note or edge with this id; None if it is neither, or no longer exists."""
     if item_id.startswith(NOTE_ID_PREFIX):
@@ -333,10 +338,12 @@ class Session:
 
         Also gets a note or an edge that a recall returned, by its whole id.
         """
+        _check_id(item_id)
         return find_note_or_edge(item_id, self.store, self.notes) or self.stored_item(item_id)
 
     def stored_item(self, item_id: str) -> Item:
         """Get a memory from the store, one that can be changed and forgotten."""
+        _check_id(item_id)
         items = self.store.items.get([item_id])
         if item_id in items:
             return items[item_id]

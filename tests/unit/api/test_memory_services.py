@@ -56,3 +56,13 @@ def test_an_id_is_a_text(call: str, wrong: object) -> None:
         pytest.raises(Refused, match="must be a text"),
     ):
         getattr(memory, call)(wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, 5])
+def test_an_id_to_change_is_a_text(wrong: object) -> None:
+    """What updates and forgets refuses anything else as well."""
+    with Memory.open(":memory:", embedder="none") as memory:
+        with pytest.raises(Refused, match="must be a text"):
+            memory.update(wrong, text="new")
+        with pytest.raises(Refused, match="must be a text"):
+            memory.forget([wrong])
