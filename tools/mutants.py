@@ -78,7 +78,7 @@ AREAS = {
         wide=("unit/store", "conformance/test_store_warmth_laws.py",
               "conformance/test_thread_laws.py", "conformance/test_as_of_laws.py",
               "property/test_scope_twins.py", "property/test_as_of.py", "unit/test_memory.py",
-              "unit/api/test_merging.py", "unit/api/test_history.py", "unit/api/test_undo.py"),
+              "unit/api"),
     ),
     "ingest": Area(
         sources=("ingest",),
