@@ -1,14 +1,15 @@
 """Link new memories: similar memories, causes, entity relations, entity vectors.
 
-Every kind of link has a limit. A memory's own words are analysed at every write. Other
-memories are searched only where the caller waits for the result: a search after each write
-would halve the throughput, so maintenance does it for the rest.
+Every kind of link has a limit. A memory's own words are analysed at every write, and the
+memory that a stated cause refers to is searched for. Similar memories are searched for only
+where the caller waits for the result: a search after each write would halve the throughput,
+so maintenance does it for the rest.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
@@ -85,19 +86,35 @@ _CAUSAL_OPENINGS = (
 _CAUSAL_STOP_WORDS = word_set_of("en", "stop_words", "cause")
 
 
-class EarlierTurns(NamedTuple):
-    """The last turn of each session, from earlier in the same batch."""
+class EarlierInBatch(NamedTuple):
+    """From earlier in the same batch: the last turn of each session, and all memories.
 
-    turns: Mapping[str, str]
+    ``words`` keeps the words of those that were compared already, by id.
+    """
+
+    turns: dict[str, str]
+    items: list[Item]
+    words: dict[str, frozenset[str]]
+
+    def add(self, item: Item) -> None:
+        """Note a memory, for those after it."""
+        self.items.append(item)
+        if item.session is not None:
+            self.turns[item.session] = item.id
+
+    def words_of(self, item: Item) -> frozenset[str]:
+        """Return the words of a memory."""
+        if item.id not in self.words:
+            self.words[item.id] = word_set(item.text)
+        return self.words[item.id]
 
 
-def find_causal_links(
-    item: Item, earlier: EarlierTurns, ctx: WriteContext, *, searching: bool
-) -> list[Link]:
+def find_causal_links(item: Item, earlier: EarlierInBatch, ctx: WriteContext) -> list[Link]:
     """Find links to stated causes and effects of a memory; two at most.
 
-    By an id in the text; to the previous turn where a turn begins with "that is why"; or,
-    with ``searching``, to an earlier memory that matches the clause after "because".
+    By an id in the text; to the previous turn where a turn begins with "that is why"; or to
+    an earlier memory that matches the clause after "because" (not for a turn of a
+    conversation, which refers to what was said before it).
     """
     text = item.text.lower()
     if not any(hint in text for hint in _CAUSAL_HINTS):
@@ -105,7 +122,7 @@ def find_causal_links(
     if _CAUSAL_CUE.search(text) is None or text.rstrip().endswith("?"):
         return []
     links: dict[str, Link] = {}
-    for other, kind, confidence in _find_causes(item, text, earlier, ctx, searching=searching):
+    for other, kind, confidence in _find_causes(item, text, earlier, ctx):
         if other != item.id and len(links) < MAX_CAUSES:
             ends = Node("item", item.id), Node("item", other)
             link = Link(*ends, kind, confidence=confidence, created_at=ctx.now)
@@ -114,7 +131,7 @@ def find_causal_links(
 
 
 def _find_causes(
-    item: Item, text: str, earlier: EarlierTurns, ctx: WriteContext, *, searching: bool
+    item: Item, text: str, earlier: EarlierInBatch, ctx: WriteContext
 ) -> Iterator[tuple[str, str, float]]:
     ids = list(dict.fromkeys(_ID_PATTERN.findall(text)))[:MAX_CAUSES]
     for known in ctx.store.items.get(ids) if ids else ():
@@ -125,10 +142,12 @@ def _find_causes(
         turn = earlier.turns.get(item.session) or _last_turn(item, ctx)
         if turn is not None:
             yield turn, "caused_by", 0.6
-    if searching and not ids:
+    is_turn = item.level == "raw" and item.session is not None
+    if not is_turn and not ids:
         for pattern, kind in ((_CAUSE_CUE, "caused_by"), (_EFFECT_CUE, "causes")):
             found = pattern.search(text)
-            cause = _find_cause_memory(text[found.end() :], item, ctx) if found else None
+            clause = text[found.end() :] if found else ""
+            cause = _find_cause_memory(clause, item, earlier, ctx)
             if cause is not None:
                 yield cause, kind, 0.6
 
@@ -139,17 +158,21 @@ def _last_turn(item: Item, ctx: WriteContext) -> str | None:
     return found[0].id if found else None
 
 
-def _find_cause_memory(clause: str, item: Item, ctx: WriteContext) -> str | None:
+def _find_cause_memory(
+    clause: str, item: Item, earlier: EarlierInBatch, ctx: WriteContext
+) -> str | None:
     """Search for the earlier memory that contains nearly all words of a clause."""
     clause = re.split(r"[.;,!?\n]", clause, maxsplit=1)[0]
     clause_words = word_set(clause) - _CAUSAL_STOP_WORDS
     if len(clause_words) < _MIN_WORDS:
         return None
     scope = Scope(Filters(max_classification=item.classification), ctx.now)
-    for match in ctx.store.search.text(TextSearch(clause, depth=3), scope).matches:
-        shared = clause_words & word_set(match.item.text)
-        if match.item.id != item.id and len(shared) >= _MIN_SHARED * len(clause_words):
-            return match.item.id
+    stored = (match.item for match in ctx.store.search.text(TextSearch(clause, 3), scope).matches)
+    unstored = (one for one in earlier.items if one.classification <= item.classification)
+    for other in (*stored, *unstored):
+        shared = clause_words & earlier.words_of(other)
+        if other.id != item.id and len(shared) >= _MIN_SHARED * len(clause_words):
+            return other.id
     return None
 
 
@@ -241,22 +264,19 @@ def add_links(
 ) -> tuple[list[Record], list[tuple[Collision, ...]]]:
     """Add relation, cause and similarity links to records and report related memories."""
     searching = ctx.relating
-    turns: dict[str, str] = {}
+    earlier = EarlierInBatch({}, [], {})
     linked: list[Record] = []
     collisions_with_similar: list[tuple[Collision, ...]] = []
     for record, collisions in zip(records, collisions_by_record, strict=True):
         item = record.item
         known = {collision.id for collision in collisions}
         links: list[Link] = extract_relations(item, record.mentions, ctx.now)
-        links += find_causal_links(
-            item, EarlierTurns(turns), ctx, searching=searching and item.session is None
-        )
+        links += find_causal_links(item, earlier, ctx)
         similar = find_similar(item, record.embedding, known, ctx) if searching else ()
         links += [similarity_link(item, one, ctx) for one in similar]
         linked.append(replace(record, links=(*record.links, *links)) if links else record)
         collisions_with_similar.append((*collisions, *similar))
-        if item.session is not None:
-            turns[item.session] = item.id
+        earlier.add(item)
     return linked, collisions_with_similar
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bethink.core.text import with_speaker
+from bethink.core.text import searched_text
 from bethink.errors import ModelError, NotFound, Refused, TooLarge
 from bethink.ingest.admission import (
     DERIVED_SOURCE,
@@ -77,7 +77,7 @@ def _store_batch(
 ) -> dict[str, Remembered]:
     """Store new memories in one transaction; return the outcomes by id."""
     embeddings, pending = _embed_or_defer(
-        [with_speaker(compared.prepared.draft) for compared in fresh], ctx
+        [searched_text(compared.prepared.draft) for compared in fresh], ctx
     )
     with ctx.store.snapshot():
         near = [

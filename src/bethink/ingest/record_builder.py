@@ -8,7 +8,7 @@ from datetime import datetime
 from math import ceil
 from typing import Any
 
-from bethink.core.text import caption
+from bethink.core.text import caption, own_caption
 from bethink.ingest.admission import (
     DERIVED_SOURCE,
     TRUSTED_SOURCES,
@@ -288,9 +288,9 @@ def count_tokens(text: str, embedding: Embedding | None, ctx: WriteContext) -> i
 
 
 def search_context(item: Item, mentions: Sequence[Mention], times: Sequence[TimeSpan]) -> str:
-    """Return extra words to index a text under: speaker, topic, tags, entities, dates."""
+    """Return extra words to index a text under: caption, speaker, topic, tags, entities, dates."""
     text = item.text.casefold()
-    labels = [item.speaker or "", item.topic or "", *item.tags]
+    labels = [own_caption(item), item.speaker or "", item.topic or "", *item.tags]
     names = (mention.entity.name for mention in mentions)
     entity_names = [name for name in names if name.casefold() not in text]
     own_date = [date_words(item.occurred_at)] if item.occurred_at else []

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from bethink.core.json_values import iso
-from bethink.core.text import fold, with_speaker
+from bethink.core.text import fold, searched_text
 from bethink.errors import ModelError, Refused
 from bethink.ingest.admission import PreparedDraft, WriteContext, prepare
 from bethink.ingest.deduplication import minhash_sketch
@@ -293,7 +293,7 @@ def _store_revision(
         attribute=attribute,
         status=item.status,
     )
-    embedding = _embed_or_none(with_speaker(draft), ctx)
+    embedding = _embed_or_none(searched_text(draft), ctx)
     revised = revised._replace(tokens=count_tokens(draft.text, embedding, ctx))
     record = Record(
         revised,

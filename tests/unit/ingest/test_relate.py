@@ -90,6 +90,39 @@ def test_a_turn_that_follows_from_the_one_before(ctx, together):
     assert [link.dst.id for link in links] == [first]
 
 
+def causes_of(ctx: WriteContext, effect: str) -> list[str]:
+    links = ctx.store.graph.links_of([effect], ["caused_by"], incoming=False)
+    return [link.dst.id for link in links]
+
+
+CAUSE = "The disk of build server Kestrel is full."
+EFFECT = "The release failed because the disk of build server Kestrel is full."
+
+
+@pytest.mark.parametrize("relating", [True, False])
+def test_a_stated_cause_is_linked_by_every_write(ctx, relating):
+    """With and without the search for similar memories, one by one or in one batch."""
+    ctx = replace(ctx, relating=relating)
+
+    cause, effect = one(ctx, CAUSE).id, one(ctx, EFFECT).id
+    batch = [Draft(f"{text} On Monday.", classification=2) for text in (CAUSE, EFFECT)]
+    together = [answer.id for answer in remember(batch, ctx)]
+
+    assert causes_of(ctx, effect) == [cause]
+    assert causes_of(ctx, together[1])[0] in (cause, together[0])
+
+
+def test_within_a_batch_the_cause_may_be_a_memory_before_it(ctx):
+    """It is not stored yet, and linked all the same; never one of a higher class."""
+    first, second = (answer.id for answer in remember([Draft(CAUSE), Draft(EFFECT)], ctx))
+    assert causes_of(ctx, second) == [first]
+
+    secret = Draft("The cable of camera four is broken.", classification=3)
+    told = Draft("Recording stopped because the cable of camera four is broken.")
+    _, public = (answer.id for answer in remember([secret, told], ctx))
+    assert causes_of(ctx, public) == []
+
+
 def test_a_clause_is_found_where_there_is_time_to_look(ctx):
     """The memory that says what stands behind "because"."""
     ctx = replace(ctx, relating=True)

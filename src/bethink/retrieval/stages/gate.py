@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import fsum
 from typing import NamedTuple
 
+from bethink.core.text import own_caption
 from bethink.errors import ModelError
 from bethink.lang.words import CALENDAR_NAMES
 from bethink.model import Candidate, Pool
@@ -224,7 +225,7 @@ def coverage(cand: Candidate, ctx: Context) -> float:
         times = time_terms(ctx)
         terms = tuple(term for term in terms if not times.issuperset(term.word.terms))
     total = sum(term.weight for term in terms)
-    spoken = f"{cand.item.speaker} {cand.item.text}" if cand.item.speaker else cand.item.text
+    spoken = f"{cand.item.speaker or ''} {own_caption(cand.item)} {cand.item.text}"
     present = set(ctx.store.search.terms(spoken))
     matched = [term for term in terms if present.issuperset(term.word.terms)]
     if len(matched) == len(terms):
