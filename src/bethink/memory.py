@@ -12,7 +12,7 @@ from bethink.api.files import Files
 from bethink.api.links import Linker
 from bethink.api.maintenance import Maintenance, ReindexCounts, Upkeep
 from bethink.api.recall import Recaller
-from bethink.api.session import DEFAULT_SHARE, NO_FILTERS, Session, utc_now
+from bethink.api.session import NO_FILTERS, Session, utc_now
 from bethink.api.write import Forgotten, Writer
 from bethink.config.settings import Settings
 from bethink.errors import Refused
@@ -500,18 +500,21 @@ class Memory:
         self,
         *jobs: str | Job,
         preview: bool = False,
-        share: float = DEFAULT_SHARE,
+        share: float | None = None,
         clock_is_right: bool = False,
         token: str | None = None,
         where: Mapping[str, Any] = NO_FILTERS,
+        min_age_days: float | None = None,
         progress: Progress | None = None,
     ) -> Report:
         """Run maintenance jobs, the usual ones unless some are named.
 
-        At most ``share`` of the memories leave recall; ``undo_run`` restores all of them. With
-        ``preview`` nothing is changed, and the report's plan says what would be; ``carry_out``
-        executes exactly that, and so does a call with the plan's ``token``, which is refused
-        where things have changed since. ``where`` are filters for the memories to maintain.
+        At most ``share`` of the memories leave recall, by default 2 % or five memories, whichever
+        is more; ``undo_run`` restores all of them. With ``preview`` nothing is changed, and the
+        report's plan says what would be; ``carry_out`` executes exactly that, and so does a call
+        with the plan's ``token``, which is refused where things have changed since. ``where`` are
+        filters for the memories to maintain; ``min_age_days`` replaces the minimum age of what is
+        consolidated or forgotten. The report's ``reasons()`` say what was left undone, and why.
 
         Where the clock is more than a day ahead of the last write, jobs that judge by age are
         skipped, unless ``clock_is_right``.
@@ -523,14 +526,14 @@ class Memory:
         """
         return self._maintenance.maintain(
             *jobs, preview=preview, share=share, clock_is_right=clock_is_right, token=token,
-            where=where, progress=progress
+            where=where, min_age_days=min_age_days, progress=progress
         )  # fmt: skip
 
     def carry_out(
         self,
         plan: Plan,
         *,
-        share: float = DEFAULT_SHARE,
+        share: float | None = None,
         where: Mapping[str, Any] = NO_FILTERS,
         progress: Progress | None = None,
     ) -> Report:

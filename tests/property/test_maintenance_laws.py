@@ -204,7 +204,8 @@ def live_through(cycles: int, seed: int) -> tuple[Memory, FixedClock, dict[str, 
             told.setdefault(stored.id, text)
         report = memory.maintain(jobs[cycle % len(jobs)], clock_is_right=True)
         gone = sum(len(one.ended) for one in report.done if not one.proposal.renews)
-        assert gone <= report.plan.limit <= max(0.02 * report.plan.live, 0)
+        live = report.plan.live
+        assert gone <= report.plan.limit <= max(0.02 * live, min(5, live // 2))
         lost.append(gone)
     return memory, clock, told, lost
 

@@ -7,8 +7,8 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink.api.session import DEFAULT_SHARE, NO_FILTERS, Session
-from bethink.core.text import with_speaker
+from bethink.api.session import NO_FILTERS, Session
+from bethink.core.text import searched_text
 from bethink.errors import BadSetting, ModelError, NotFound, Refused, StoreBusy, StoreError
 from bethink.model import Item
 from bethink.ports import CheckResult, Embedder, Progress
@@ -46,17 +46,18 @@ class Maintenance:
         self,
         *jobs: str | Job,
         preview: bool = False,
-        share: float = DEFAULT_SHARE,
+        share: float | None = None,
         clock_is_right: bool = False,
         token: str | None = None,
         where: Mapping[str, Any] = NO_FILTERS,
+        min_age_days: float | None = None,
         progress: Progress | None = None,
     ) -> Report:
         """Run maintenance jobs, the usual ones unless some are named."""
         from bethink.maintain.runner import Report, make_plan  # start-up time: recall does without
 
         chosen = self._resolve_jobs(jobs)
-        context = self._session.job_context(share, where)
+        context = self._session.job_context(share, where, min_age_days)
         skipped = () if clock_is_right else self._skip_age_jobs(chosen, context)
         plan = make_plan(
             [job for job in chosen if job.name not in {skip.job for skip in skipped}], context
@@ -72,7 +73,7 @@ class Maintenance:
         self,
         plan: Plan,
         *,
-        share: float = DEFAULT_SHARE,
+        share: float | None = None,
         where: Mapping[str, Any] = NO_FILTERS,
         progress: Progress | None = None,
     ) -> Report:
@@ -224,7 +225,7 @@ class Upkeep:
             return ReindexCounts(signatures=signed)
         done = 0
         while items := self._session.store.vectors.unembedded(self._session.embedder.model, BATCH):
-            vectors = self._session.embedder.embed([with_speaker(item) for item in items])
+            vectors = self._session.embedder.embed([searched_text(item) for item in items])
             self._session.store.vectors.set_embeddings(
                 self._session.embedder.model,
                 {item.id: vector for item, vector in zip(items, vectors, strict=True)},

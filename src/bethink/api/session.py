@@ -36,7 +36,19 @@ if TYPE_CHECKING:
 
 NOTE_ID_PREFIX = "note:"
 DEFAULT_SHARE = 0.02  # share of the memories that one maintenance run may retire
+MIN_LEAVING = 5  # so many may always leave, up to half of them, unless a share is given
 NO_FILTERS: Mapping[str, Any] = MappingProxyType({})
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _leaving_limit(live: int, share: float | None) -> int:
+    """Return how many of ``live`` memories may leave recall in one run."""
+    if share is not None:
+        return int(live * share + 1e-9)
+    return max(int(live * DEFAULT_SHARE + 1e-9), min(MIN_LEAVING, live // 2))
 
 
 def _check_id(item_id: object) -> None:
@@ -355,25 +367,32 @@ class Session:
         raise NotFound(f"there is no memory {item_id!r}", remedy="bethink list shows the memories")
 
     def job_context(
-        self, share: float = DEFAULT_SHARE, where: Mapping[str, Any] = NO_FILTERS
+        self,
+        share: float | None = None,
+        where: Mapping[str, Any] = NO_FILTERS,
+        min_age_days: float | None = None,
     ) -> JobContext:
         """Build the context of a maintenance run."""
         from bethink.maintain.job import JobContext  # start-up time: recall does without
 
-        number = isinstance(share, int | float) and not isinstance(share, bool)
-        if not number or not 0 < share <= 1:
+        if share is not None and not (_is_number(share) and 0 < share <= 1):
             raise Refused(f"share is {share!r}, but must be above 0 and at most 1")
+        if min_age_days is not None and not (
+            _is_number(min_age_days) and 0 <= min_age_days < float("inf")
+        ):
+            raise Refused(f"min_age_days is {min_age_days!r}, but must be a number of days")
         now = self.clock()
         return JobContext(
             self.store,
             self.embedder,
             now,
-            limit=int(self.store.admin.count() * share + 1e-9),
+            limit=_leaving_limit(self.store.admin.count(), share),
             model=self.llm,
             notes_dir=self._notes_target(),
             notes_trust=self.settings.notes_trust,
             filters=make_filters({"max_classification": 3, **where}, now),
             shown=self.settings.max_classification,
+            min_age_days=min_age_days,
         )
 
     def write_context(self, *, relating: bool = False) -> WriteContext:

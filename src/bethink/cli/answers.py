@@ -19,11 +19,11 @@ from bethink.cli.output import (
     format_time,
     green,
     one_line,
-    plural,
     print_table,
     red,
     yellow,
 )
+from bethink.core import plural
 from bethink.model import Candidate, Entity, Item, Recall
 from bethink.model.fields import ITEM_FIELDS
 from bethink.retrieval.answer_text import relation_lines, relations_of_hit

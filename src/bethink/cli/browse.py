@@ -23,10 +23,10 @@ from bethink.cli.output import (
     format_date,
     format_time,
     one_line,
-    plural,
     print_table,
     yellow,
 )
+from bethink.core import plural
 from bethink.errors import NotFound
 from bethink.model import LIFECYCLES, THREAD_STATES
 

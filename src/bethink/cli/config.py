@@ -10,7 +10,8 @@ import click
 
 from bethink.cli.app import App, confirm
 from bethink.cli.options import Group, command, pass_app
-from bethink.cli.output import Column, bold, dim, format_time, green, plural, print_table, yellow
+from bethink.cli.output import Column, bold, dim, format_time, green, print_table, yellow
+from bethink.core import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

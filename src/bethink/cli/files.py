@@ -17,10 +17,10 @@ from bethink.cli.output import (
     format_date,
     green,
     one_line,
-    plural,
     print_table,
     yellow,
 )
+from bethink.core import plural
 from bethink.errors import NotFound, Refused
 from bethink.model import OPERATIONS
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bethink.cli.app import App, confirm
-from bethink.cli.options import command, pass_app
-from bethink.cli.output import bold, dim, format_time, green, one_line, plural, yellow
+from bethink.cli.options import command, filter_options, filters_from_options, pass_app
+from bethink.cli.output import bold, dim, format_time, green, one_line, yellow
+from bethink.core import plural
 
 if TYPE_CHECKING:
     from bethink.ingest.revision import Undo
@@ -33,10 +34,11 @@ if TYPE_CHECKING:
 @click.option(
     "--share",
     type=float,
-    default=0.02,
-    show_default=True,
     metavar="SHARE",
-    help="With --sweep: maximum share of memories to forget.",
+    help="With --sweep: maximum share of memories to forget (default: 0.02, or 5 memories).",
+)
+@click.option(
+    "--min-age-days", type=float, metavar="N", help="With --sweep: leave younger memories alone."
 )
 @click.option(
     "--token", metavar="TEXT", help="With --sweep: apply only if the plan still has this token."
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 @click.option(
     "--reason", metavar="TEXT", default="forgotten", help="Reason recorded in the journal."
 )
+@filter_options
 @pass_app
 def forget(
     app: App, /, ids: tuple[str, ...], *, erase: bool, yes: bool, reason: str, **options: Any
@@ -70,6 +73,8 @@ def forget(
         return _sweep(app, ids, erase=erase, yes=yes, options=options)
     if not ids:
         raise click.UsageError("give the ID of a memory, or --sweep")
+    if filters_from_options(options):
+        raise click.UsageError("filters go with --sweep, not with an ID")
     with app.open() as memory:
         preview = memory.forget(*dict.fromkeys(ids), erase=erase, preview=True)
         if not yes and not app.json:
@@ -96,7 +101,10 @@ def _sweep(
 
     if ids or erase:
         raise click.UsageError("--sweep selects memories itself: it takes no ID and no --erase")
-    limits = {"share": options["share"], "clock_is_right": options["clock_is_right"]}
+    limits: dict[str, Any] = {
+        name: options[name] for name in ("share", "clock_is_right", "min_age_days")
+    }
+    limits["where"] = filters_from_options(options)
     with app.open() as memory:
         report = memory.maintain("forget", preview=True, **limits)
         preview = True

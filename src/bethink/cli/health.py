@@ -18,11 +18,11 @@ from bethink.cli.output import (
     dim,
     format_time,
     green,
-    plural,
     print_table,
     red,
     yellow,
 )
+from bethink.core import plural
 
 if TYPE_CHECKING:
     from bethink.api.maintenance import ReindexCounts

@@ -9,7 +9,8 @@ import click
 from bethink.cli.answers import print_entities
 from bethink.cli.app import App
 from bethink.cli.options import Command, Group, command, limit_option, pass_app
-from bethink.cli.output import Column, bold, dim, green, one_line, plural, print_table
+from bethink.cli.output import Column, bold, dim, green, one_line, print_table
+from bethink.core import plural
 
 if TYPE_CHECKING:
     from bethink.core.json_values import Json

@@ -11,7 +11,8 @@ import click
 
 from bethink.cli.app import App, confirm, progress
 from bethink.cli.options import Group, command, filter_options, filters_from_options, pass_app
-from bethink.cli.output import Piece, bold, dim, format_time, green, plural, yellow
+from bethink.cli.output import Piece, bold, dim, format_time, green, yellow
+from bethink.core import plural
 from bethink.errors import StoreError
 
 if TYPE_CHECKING:
@@ -46,10 +47,14 @@ _StepOrDone = TypeVar("_StepOrDone", "Step", "AppliedProposal")
 @click.option(
     "--share",
     type=float,
-    default=0.02,
-    show_default=True,
     metavar="SHARE",
-    help="Maximum share of memories that may leave recall in this run.",
+    help="Maximum share of memories that may leave recall (default: 0.02, or 5 memories).",
+)
+@click.option(
+    "--min-age-days",
+    type=float,
+    metavar="N",
+    help="Minimum age of what is consolidated (default: 7 days) or forgotten.",
 )
 @click.option(
     "--clock-is-right",
@@ -66,8 +71,8 @@ def maintain(app: App, /, jobs: tuple[str, ...], **options: Any) -> int:
 
     Nothing is deleted: memories that leave recall stay in the history and are restored by
     `bethink undo RUN`. Each has a successor that can be recalled, except with --job
-    forget, which never runs by default. At most 2 % of the memories leave in one run;
-    pinned and protected ones, goals and caveats never.
+    forget, which never runs by default. At most 2 % of the memories leave in one run, in
+    a small memory at most 5; pinned and protected ones, goals and caveats never.
     """  # fmt: skip
     if options["undo"]:
         from bethink.cli.forget import undo_run  # only for --undo
@@ -84,6 +89,7 @@ def maintain(app: App, /, jobs: tuple[str, ...], **options: Any) -> int:
                 clock_is_right=options["clock_is_right"],
                 token=options["token"],
                 where=filters_from_options(options),
+                min_age_days=options["min_age_days"],
                 progress=advance,
             )
     if app.json:

@@ -178,14 +178,6 @@ def format_date(at: datetime | None) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%d") if at else ""
 
 
-def plural(count: int, noun: str) -> str:
-    """``1 memory``, ``2 memories``."""
-    if count == 1:
-        return f"1 {noun}"
-    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{count:,} {many}"
-
-
 _COLUMN_PADDING = 3  # columns that rich puts between two cells
 _EDGE_PADDING = 2
 _MIN_WIDE_COLUMN = 20

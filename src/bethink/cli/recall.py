@@ -25,10 +25,10 @@ from bethink.cli.output import (
     bold,
     dim,
     one_line,
-    plural,
     print_table,
     yellow,
 )
+from bethink.core import plural
 from bethink.errors import NotFound
 from bethink.model import Candidate, Recall
 from bethink.retrieval.explain import WhyNot

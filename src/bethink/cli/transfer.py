@@ -19,7 +19,8 @@ import click
 
 from bethink.cli.app import App, progress
 from bethink.cli.options import command, pass_app
-from bethink.cli.output import dim, green, plural, red, yellow
+from bethink.cli.output import dim, green, red, yellow
+from bethink.core import plural
 from bethink.errors import Refused
 from bethink.importers import IMPORTERS, KINDS
 

@@ -16,8 +16,9 @@ import click
 from bethink.cli.answers import print_answer, print_why_not
 from bethink.cli.app import App
 from bethink.cli.options import command, pass_app
-from bethink.cli.output import Printer, bold, cyan, dim, plural, yellow
+from bethink.cli.output import Printer, bold, cyan, dim, yellow
 from bethink.cli.recall import print_comparison
+from bethink.core import plural
 
 if TYPE_CHECKING:
     from bethink.memory import Memory

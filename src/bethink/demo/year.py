@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.cli.answers import print_answer
 from bethink.cli.app import App, progress
-from bethink.cli.output import bold, cyan, dim, one_line, plural, yellow
+from bethink.cli.output import bold, cyan, dim, one_line, yellow
+from bethink.core import plural
 from bethink.model import FileEdit
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import click
 
 from bethink.cli.app import App, progress
 from bethink.cli.options import command, pass_app
-from bethink.cli.output import plural
+from bethink.core import plural
 
 if TYPE_CHECKING:
     from bethink.eval.case import Case, Dataset

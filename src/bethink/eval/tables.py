@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bethink.cli.output import Column, Printer, bold, dim, display_width, plural, print_table
+from bethink.cli.output import Column, Printer, bold, dim, display_width, print_table
+from bethink.core import plural
 from bethink.eval.metrics import ACCEPTED_LOSS, ALL
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bethink.cli.output import plural
+from bethink.core import plural
 from bethink.core.registry import Registry, location_of
 from bethink.errors import BadProfile, Refused
 from bethink.eval.case import Question
@@ -484,7 +484,7 @@ def _metric_values(
 ) -> Iterator[float]:
     functions = [get_metric(name) for name in search.metrics]
     for filled, question in samples:
-        answer = run_recall(filled, question, profile, search.k)
+        answer = run_recall(filled, question, profile)
         ranked = pool_units(answer.hits, filled.units)
         scored = (function(ranked, question.relevant) for function in functions)
         yield sum(scored) / len(functions)

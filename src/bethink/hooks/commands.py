@@ -13,8 +13,9 @@ import click
 
 from bethink.cli.app import App, confirm
 from bethink.cli.options import command, pass_app
-from bethink.cli.output import bold, dim, green, plural, printable, red, yellow
+from bethink.cli.output import bold, dim, green, printable, red, yellow
 from bethink.config.paths import find_project, home_folder, working_folder
+from bethink.core import plural
 from bethink.errors import NotFound, install_command
 from bethink.hooks.dispatch import EVENTS, main
 from bethink.hooks.install.hosts import HOSTS, Installation, InstallRequest, own_command

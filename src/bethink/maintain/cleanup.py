@@ -24,6 +24,7 @@ from bethink.maintain.job import (
     JobContext,
     Proposal,
     batches,
+    days_old,
     exemption_reason,
     heat_by_id,
     iter_items,
@@ -332,7 +333,12 @@ class Forget:
     def plan(self, work: JobContext) -> Iterator[Proposal]:
         """Propose one memory at a time, so that a limit cuts exactly."""
         with work.store.snapshot():
-            items = [item for item in iter_items(work) if exemption_reason(item, self) is None]
+            items = [
+                item
+                for item in iter_items(work)
+                if exemption_reason(item, self) is None
+                and days_old(item, work) >= (work.min_age_days or 0)
+            ]
             warm = heat_by_id(items, work)
         risks = [
             (forgetting_risk(warm[item.id][0], item.importance, warm[item.id][1]), item)

@@ -10,6 +10,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
 
+from bethink.core import plural
 from bethink.core.json_values import iso
 from bethink.core.text import caption, fold, sentences, shorten, strip_hidden, word_set
 from bethink.errors import ModelError
@@ -23,6 +24,7 @@ from bethink.maintain.job import (
     heat_by_id,
     is_made_by,
     iter_items,
+    limit_text,
 )
 from bethink.model import Draft, Item
 from bethink.prompts import cited_ids, fill_prompt, load_passages
@@ -214,6 +216,8 @@ class Consolidate:
         with work.store.snapshot():
             grouped = self._find_groups(work)
         size = min(self.most_group, work.limit)
+        if grouped and size < self.min_group:
+            yield _waiting_remark(grouped, work)
         for group, items in grouped:
             for part in _group_parts(items, size, self.min_group):
                 proposal = _learning_proposal(group, part, self.min_group, work)
@@ -230,10 +234,19 @@ class Consolidate:
 
     def _is_due(self, item: Item, work: JobContext) -> bool:
         fits = item.layer in self.layers or (item.layer is None and item.kind in self.loose_kinds)
-        old = days_old(item, work) >= self.min_age_days
+        min_age = self.min_age_days if work.min_age_days is None else work.min_age_days
+        old = days_old(item, work) >= min_age
         return (
             fits and old and bool(item.entities) and not item.flags and not _is_exempt(item, self)
         )
+
+
+def _waiting_remark(
+    grouped: Sequence[tuple[_LearningGroup, Sequence[Item]]], work: JobContext
+) -> Proposal:
+    """Report groups that no run may consolidate, because too few memories may leave."""
+    count = sum(len(items) for _, items in grouped)
+    return Proposal(f"{plural(count, 'cold memory')} not consolidated: {limit_text(work)}", "")
 
 
 def _is_exempt(item: Item, job: Job) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from bethink.core import plural
 from bethink.core.ids import make_id
 from bethink.ingest.admission import DERIVED_SOURCE, WriteContext
 from bethink.lang.dates import DAY_S
@@ -27,8 +28,9 @@ class JobContext:
 
     ``filters`` select the memories it is about. ``limit`` is how many memories may leave
     recall in the whole run; a larger proposal is rejected. ``shown`` is the highest
-    classification whose words a plan may repeat to its reader. ``model`` is None where
-    rules are used, which is the default.
+    classification whose words a plan may repeat to its reader. ``min_age_days``, if given,
+    replaces the minimum age of jobs that judge by age. ``model`` is None where rules are
+    used, which is the default.
     """
 
     store: Store
@@ -41,6 +43,7 @@ class JobContext:
     notes_trust: int = 1
     filters: Filters = field(default_factory=lambda: Filters(max_classification=3))
     shown: int = 3
+    min_age_days: float | None = None
     make_id: Callable[[datetime], str] = make_id
 
     @property
@@ -163,6 +166,11 @@ def exemption_reason(item: Item, job: Job) -> str | None:
     if item.level == "raw" and not job.ends_raw:
         return "a verbatim episode"
     return None
+
+
+def limit_text(work: JobContext) -> str:
+    """Say how many memories may leave recall in this run, as a reason."""
+    return f"limit reached: at most {plural(work.limit, 'memory')} may leave recall in one run"
 
 
 PAGE_SIZE = 1_000

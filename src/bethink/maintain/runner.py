@@ -12,8 +12,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from bethink.core import plural
 from bethink.errors import ModelError, NotFound, Refused
-from bethink.maintain.job import ACTOR, Job, JobContext, Proposal, exemption_reason, is_made_by
+from bethink.maintain.job import (
+    ACTOR,
+    Job,
+    JobContext,
+    Proposal,
+    exemption_reason,
+    is_made_by,
+    limit_text,
+)
 from bethink.maintain.journal import (
     RunTrail,
     StepRecord,
@@ -83,6 +92,19 @@ class Report(NamedTuple):
     plan: Plan
     done: tuple[AppliedProposal, ...] = ()
     left: tuple[SkippedProposal, ...] = ()
+
+    def reasons(self) -> list[str]:
+        """Say what was left undone, and why: one line for each job and reason.
+
+        The lines quote no memory.
+        """
+        counts = Counter((skipped.job, skipped.hindrance) for skipped in self.left if skipped.why)
+        lines = [
+            f"{job}: {plural(count, 'proposal')} skipped: {hindrance}"
+            for (job, hindrance), count in counts.items()
+        ]
+        lines += [f"{skipped.job}: {skipped.hindrance}" for skipped in self.left if not skipped.why]
+        return lines + [f"{remark.job}: {remark.why}" for remark in self.plan.remarks]
 
 
 def make_plan(jobs: Iterable[Job], work: JobContext) -> Plan:
@@ -160,7 +182,7 @@ def _leaving_count(proposal: Proposal) -> int:
 def _limit_reason(proposal: Proposal, room: int, work: JobContext) -> str | None:
     if _leaving_count(proposal) <= room:
         return None
-    return f"limit reached: at most {work.limit:,} memories may leave recall in one run"
+    return limit_text(work)
 
 
 def _skip_reason(step: Step, taken: set[str], work: JobContext) -> str | None:

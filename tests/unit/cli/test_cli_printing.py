@@ -15,11 +15,11 @@ from bethink.cli.output import (
     format_date,
     format_time,
     one_line,
-    plural,
     red,
     truncate_to_width,
     wrap_lines,
 )
+from bethink.core import plural
 
 
 def printed(*pieces, **how) -> str:

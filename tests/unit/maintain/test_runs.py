@@ -103,7 +103,7 @@ def test_at_most_a_share_leaves(memory: Memory, clock: FixedClock) -> None:
     ids = add_cold(memory, clock, 40)
     add_others(memory, 60)
 
-    report = memory.maintain("consolidate")
+    report = memory.maintain("consolidate", share=0.02)
 
     gone = [one for one in ids if memory.get(one).live_to is not None]
     assert report.plan.limit == 2

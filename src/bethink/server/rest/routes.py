@@ -15,9 +15,7 @@ from bethink.server.tools.catalog import (
     HISTORY,
     INSIGHTS,
     LIST_ENTITIES,
-    MEMORY_SCHEMA,
     NOTE_EDIT,
-    NOTICE_SCHEMA,
     RECALL,
     RECALL_FILE,
     REMEMBER,
@@ -28,6 +26,8 @@ from bethink.server.tools.catalog import (
 )
 from bethink.server.tools.tool import (
     INTEGER,
+    MEMORY_SCHEMA,
+    NOTICE_SCHEMA,
     NUMBER,
     OBJECT,
     STRING,

@@ -25,6 +25,7 @@ from bethink.server.tools.answers import (
     truncate,
 )
 from bethink.server.tools.tool import Call, Reply
+from bethink.server.tools.write import tidy_limits
 
 if TYPE_CHECKING:
     from bethink.maintain.runner import Report
@@ -286,23 +287,17 @@ _UNDO_VERBS = {
 
 def consolidate(call: Call) -> Reply:
     """Handle `consolidate`: preview the merges or, with the preview's token, do them."""
-    token, limits = call.arguments.get("token"), call.given("share")
+    token, limits = call.arguments.get("token"), tidy_limits(call)
     if token is None:
         report = call.memory.maintain(*_JOBS, preview=True, **limits)
         steps = [(step.job.name, step.proposal) for step in report.plan.steps]
-        summary = (
-            f"Nothing changed yet. To apply this, call again with token: {report.plan.token}"
-            if steps
-            else "Nothing to do."
-        )
+        summary = f"Nothing changed yet. To apply this, call again with token: {report.plan.token}"
     else:
         report = call.memory.maintain(*_JOBS, token=token, progress=call.progress, **limits)
         steps = [(done.job, done.proposal) for done in report.done]
-        summary = (
-            f"Done. To revert it, call undo with id {report.run}."
-            if report.run
-            else "Nothing to do."
-        )
+        summary = f"Done. To revert it, call undo with id {report.run}."
+    if not steps:
+        summary = "Nothing was done." if report.reasons() else "Nothing to do."
     proposals: list[Json] = [
         {
             "job": job,
@@ -315,15 +310,17 @@ def consolidate(call: Call) -> Reply:
     count = count_fitting(
         call, (text_cost(call, entry["why"], entry["text"] or "") for entry in proposals)
     )
+    lines = [summary]
     if count < len(proposals):
-        summary += f"\n{len(proposals) - count} of {len(proposals)} proposals not shown."
+        lines.append(f"{len(proposals) - count} of {len(proposals)} proposals not shown.")
+    lines += [one_line(reason) for reason in report.reasons()]
     shown = proposals[:count]
     quotes = [
         Quote(f"{entry['job']} | {' '.join(entry['leaves'])}", entry["why"]) for entry in shown
     ]
     content = _consolidate_content(report, shown, preview=token is None)
     content["left_out"] = len(proposals) - count
-    return Reply(f"{summary}\n{fence_quotes(quotes, 'proposals')}".strip(), content)
+    return Reply("\n".join([*lines, fence_quotes(quotes, "proposals")]).strip(), content)
 
 
 def _consolidate_content(report: Report, proposals: list[Json], *, preview: bool) -> Json:
@@ -333,7 +330,7 @@ def _consolidate_content(report: Report, proposals: list[Json], *, preview: bool
         "run": report.run,
         "notice": NOTICE,
         "proposals": proposals,
-        "left": [one_line(f"{left.job}: {left.why} {left.hindrance}") for left in report.left],
+        "left": [one_line(reason) for reason in report.reasons()],
     }
 
 

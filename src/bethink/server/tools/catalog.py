@@ -9,10 +9,16 @@ from bethink.retrieval.heat import BANDS
 from bethink.server.mcp.view import URI
 from bethink.server.tools.tool import (
     BOOLEAN,
+    DEGRADED_SCHEMA,
+    HIT_SCHEMA,
     INTEGER,
+    MEMORY_SCHEMA,
+    NOTICE_SCHEMA,
     NUMBER,
     OBJECT,
+    SKIPPED_SCHEMA,
     STRING,
+    TIDY_ARGUMENTS,
     Tool,
     arguments_schema,
     array_schema,
@@ -24,35 +30,6 @@ from bethink.server.tools.tool import (
     string_list_schema,
     string_schema,
 )
-
-MEMORY_SCHEMA: Json = {
-    "id": STRING,
-    "text": STRING,
-    "kind": STRING,
-    "level": STRING,
-    "topic": nullable(STRING),
-    "when": STRING,
-    "trust": INTEGER,
-    "source": STRING,
-    "speaker": nullable(STRING),
-    "status": STRING,
-    "pinned": BOOLEAN,
-    "flags": array_schema(STRING),
-}
-HIT_SCHEMA: Json = {
-    **MEMORY_SCHEMA,
-    "score": nullable(NUMBER),
-    "reasons": array_schema(STRING, "How it was found, as fixed labels."),
-    "relations": array_schema(
-        object_schema({"type": STRING, "other": STRING, "text": STRING, "inbound": BOOLEAN}),
-        "Memories that it contradicts, corrects or is corrected by.",
-    ),
-}
-DEGRADED_SCHEMA: Json = array_schema(
-    object_schema({"part": STRING, "reason": STRING}),
-    "Components that failed or were skipped, and why.",
-)
-NOTICE_SCHEMA: Json = {"type": "string", "description": "How to treat the texts."}
 
 ORIGINS = ("agent", "tool", "web")
 SNIPPET_CHARS = 300  # characters of a memory that need only be recognised
@@ -238,6 +215,7 @@ FORGET = Tool(
             ),
             "token": string_schema("The token of the preview: apply it now.", max_length=64),
             "reason": string_schema("Reason to record in the journal.", max_length=200),
+            **TIDY_ARGUMENTS,
         }
     ),
     object_schema(
@@ -257,6 +235,7 @@ FORGET = Tool(
                 "type": "integer",
                 "description": "Number of memories of a sweep that are not shown.",
             },
+            "left": SKIPPED_SCHEMA,
             "out_of_reach": array_schema(STRING, "Places where copies may remain."),
         }
     ),
@@ -431,9 +410,7 @@ CONSOLIDATE = Tool(
     arguments_schema(
         {
             "token": string_schema("The token of the preview: apply it now.", max_length=64),
-            "share": number_schema(
-                "Maximum share of memories that may leave recall; default 0.02.", 0, 0.5
-            ),
+            **TIDY_ARGUMENTS,
         }
     ),
     object_schema(
@@ -452,7 +429,7 @@ CONSOLIDATE = Tool(
                     }
                 )
             ),
-            "left": array_schema(STRING),
+            "left": SKIPPED_SCHEMA,
             "left_out": {
                 "type": "integer",
                 "description": "Number of proposals that are not shown.",

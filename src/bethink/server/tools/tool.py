@@ -82,6 +82,54 @@ def nullable(schema: Json) -> Json:
     return schema | {"type": [schema["type"], "null"]}
 
 
+# Parts of the schemas of several tools.
+MEMORY_SCHEMA: Json = {
+    "id": STRING,
+    "text": STRING,
+    "kind": STRING,
+    "level": STRING,
+    "topic": nullable(STRING),
+    "when": STRING,
+    "trust": INTEGER,
+    "source": STRING,
+    "speaker": nullable(STRING),
+    "status": STRING,
+    "pinned": BOOLEAN,
+    "flags": array_schema(STRING),
+}
+HIT_SCHEMA: Json = {
+    **MEMORY_SCHEMA,
+    "score": nullable(NUMBER),
+    "reasons": array_schema(STRING, "How it was found, as fixed labels."),
+    "relations": array_schema(
+        object_schema({"type": STRING, "other": STRING, "text": STRING, "inbound": BOOLEAN}),
+        "Memories that it contradicts, corrects or is corrected by.",
+    ),
+}
+DEGRADED_SCHEMA: Json = array_schema(
+    object_schema({"part": STRING, "reason": STRING}),
+    "Components that failed or were skipped, and why.",
+)
+NOTICE_SCHEMA: Json = {"type": "string", "description": "How to treat the texts."}
+# Arguments of the tools that tidy up.
+TIDY_ARGUMENTS: Json = {
+    "share": number_schema(
+        "Maximum share of memories that may leave recall; default 0.02, or five memories.", 0, 0.5
+    ),
+    "min_age_days": number_schema("Leave younger memories alone.", 0, 36_500),
+    "scope": {
+        "description": "Only memories with these fields.",
+        **arguments_schema(
+            {
+                name: string_schema(f"Only with this {name}.")
+                for name in ("topic", "entity", "kind", "layer", "tag", "source", "session")
+            }
+        ),
+    },
+}
+SKIPPED_SCHEMA: Json = array_schema(STRING, "What was left undone, and why.")
+
+
 def validate_arguments(given: Mapping[str, Any], schema: Json) -> dict[str, Any]:
     """Return the arguments without nulls, or raise Refused with the rule that one breaks.
 
@@ -117,6 +165,10 @@ def _refusal(broken: Violation) -> Refused:
     if rule == "type":
         expected = with_article(schema["type"])
         return Refused(f"{name} is {_describe_value(value)}, but must be {expected}")
+    if rule == "additionalProperties":
+        unknown = next(key for key in value if key not in schema["properties"])
+        remedy = f"allowed: {', '.join(schema['properties'])}"
+        return Refused(f"{name} has no {_describe_value(unknown)}", remedy=remedy)
     if rule == "storable":
         found = find_unstorable(value)
         assert found is not None

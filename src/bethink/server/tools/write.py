@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from bethink.core.json_values import Json
@@ -209,40 +210,15 @@ def _forget_content(forgotten: Forgotten, *, done: bool, token: str | None = Non
 
 def _reply_content(**fields: Any) -> Json:
     lists: Json = {name: [] for name in ("memories", "kept", "derived", "quarantined", "restored")}
-    usual: Json = {"token": None, "run": None, "left_out": 0, "out_of_reach": []}
+    usual: Json = {"token": None, "run": None, "left_out": 0, "left": [], "out_of_reach": []}
     return lists | {"notice": NOTICE} | usual | fields
 
 
 def _sweep(call: Call, token: str | None) -> Reply:
-    memory = call.memory
+    memory, limits = call.memory, tidy_limits(call)
     if token is None:
-        report = memory.maintain("forget", preview=True)
-        ids = _leaving_ids(report)
-        items = memory.browse(limit=len(ids), ids=tuple(ids)) if ids else []
-        items = items[
-            : count_fitting(call, (text_cost(call, item.text[:SNIPPET_CHARS]) for item in items))
-        ]
-        shown = [{"id": item.id, "text": item.text} for item in items]
-        left_out = len(ids) - len(items)
-        summary = (
-            f"Nothing changed yet. Would be forgotten: {len(ids)}. "
-            f"To confirm, repeat with token: {report.plan.token}"
-        )
-        if not ids:
-            summary = "Nothing to forget: no memory is long unused and unimportant."
-        if left_out:
-            summary += f"\n{left_out} of them not shown."
-        quotes = fence_quotes([quote_item(item) for item in items], max_chars=SNIPPET_CHARS)
-        return Reply(
-            f"{summary}\n{quotes}".strip(),
-            _reply_content(
-                done=False,
-                token=report.plan.token if ids else None,
-                memories=shown,
-                left_out=left_out,
-            ),
-        )
-    report = memory.maintain("forget", token=token)
+        return _sweep_preview(call, memory.maintain("forget", preview=True, **limits))
+    report = memory.maintain("forget", token=token, **limits)
     gone = [item_id for done in report.done for item_id in done.ended]
     return Reply(
         f"forgotten: {len(gone)}. To restore them, call undo with id {report.run}.",
@@ -250,9 +226,55 @@ def _sweep(call: Call, token: str | None) -> Reply:
             done=bool(gone),
             run=report.run,
             memories=[{"id": gone_id, "text": None} for gone_id in gone],
+            left=[one_line(reason) for reason in report.reasons()],
         ),
     )
 
 
-def _leaving_ids(report: Report) -> list[str]:
-    return [item_id for step in report.plan.steps for item_id in step.proposal.leaving]
+def tidy_limits(call: Call) -> Json:
+    """Return the limits of a call that tidies up, as arguments of `maintain`."""
+    where = {"where": call.arguments["scope"]} if call.arguments.get("scope") else {}
+    return call.given("share", "min_age_days") | where
+
+
+def _sweep_preview(call: Call, report: Report) -> Reply:
+    ids = [item_id for step in report.plan.steps for item_id in step.proposal.leaving]
+    items = call.memory.browse(limit=len(ids), ids=tuple(ids)) if ids else []
+    items = items[
+        : count_fitting(call, (text_cost(call, item.text[:SNIPPET_CHARS]) for item in items))
+    ]
+    summary = [_sweep_summary(report, ids)]
+    if len(items) < len(ids):
+        summary.append(f"{len(ids) - len(items)} of them not shown.")
+    quotes = fence_quotes([quote_item(item) for item in items], max_chars=SNIPPET_CHARS)
+    return Reply(
+        "\n".join([*summary, *_sweep_reasons(report), quotes]).strip(),
+        _reply_content(
+            done=False,
+            token=report.plan.token if ids else None,
+            memories=[{"id": item.id, "text": item.text} for item in items],
+            left_out=len(ids) - len(items),
+            left=[one_line(reason) for reason in report.reasons()],
+        ),
+    )
+
+
+def _sweep_summary(report: Report, ids: list[str]) -> str:
+    if ids:
+        return (
+            f"Nothing changed yet. Would be forgotten: {len(ids)}. "
+            f"To confirm, repeat with token: {report.plan.token}"
+        )
+    if report.left:
+        return "Nothing would be forgotten."
+    return "Nothing to forget: no memory is long unused and unimportant."
+
+
+def _sweep_reasons(report: Report) -> list[str]:
+    """Say which memories could be forgotten but are not, and what to do about it."""
+    waiting = [skipped for skipped in report.left if skipped.why]
+    lines = [one_line(skipped.hindrance) for skipped in report.left if not skipped.why]
+    for hindrance, count in Counter(skipped.hindrance for skipped in waiting).items():
+        remedy = " Give a larger share, or repeat it." if hindrance.startswith("limit") else ""
+        lines.append(one_line(f"{count} more could be forgotten; {hindrance}.") + remedy)
+    return lines
