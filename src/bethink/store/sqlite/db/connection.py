@@ -123,15 +123,18 @@ def _to_own_error(name: str, error: apsw.Error) -> BethinkError:
 
 APPLICATION_ID = 0x52434C54  # "RCLT"
 
-_PRAGMAS = """
-PRAGMA synchronous=FULL;
-PRAGMA foreign_keys=ON;
-PRAGMA secure_delete=ON;
-PRAGMA temp_store=MEMORY;
-PRAGMA trusted_schema=OFF;
-PRAGMA cache_size=-8192;
-PRAGMA journal_size_limit=16777216;
-"""
+# The settings of every connection, as SQLite reports them once they are set.
+PRAGMAS = {
+    "synchronous": 2,  # FULL
+    "foreign_keys": 1,
+    "secure_delete": 1,
+    "temp_store": 2,  # MEMORY
+    "trusted_schema": 0,
+    "cache_size": -8192,  # KiB
+    "journal_size_limit": 4 * 2**20,  # what stays of the log once its content is in the file
+}
+MAX_LOG_BYTES = 64 * 2**20
+_LOG_WAIT_MS = 5000
 _STATEMENT_CACHE_SIZE = 250
 _READ_WRITE = apsw.SQLITE_OPEN_READWRITE
 # Errors of SQLite if no log can be created; the first two also mean a full disk.
@@ -166,6 +169,30 @@ def require_safe_sqlite(version: str) -> None:
             f"SQLite {version} can lose committed writes (its WAL-reset bug)",
             remedy="pip install -U 'apsw>=3.51.3'",
         )
+
+
+def set_pragmas(db: apsw.Connection) -> None:
+    """Set each pragma and read it back.
+
+    One by one: a script of statements stops at the first that returns a row.
+    """
+    for name, value in PRAGMAS.items():
+        db.execute(f"PRAGMA {name} = {value}").fetchall()
+        found = db.execute(f"PRAGMA {name}").get
+        if found != value:
+            raise StoreError(
+                f"SQLite keeps {name} at {found}, but it must be {value}",
+                remedy="pip install -U apsw",
+            )
+
+
+def _loses_state(error: BaseException) -> bool:
+    """Whether an error in a transaction may leave wrong state in the connection.
+
+    FTS5 keeps parts of its index in memory; a read that failed halfway leaves them wrong,
+    also after a rollback, and the next write would commit them.
+    """
+    return not isinstance(error, BethinkError) or isinstance(error.__cause__, apsw.Error)
 
 
 class Connections:
@@ -293,7 +320,7 @@ class Connections:
             )
             db.set_busy_timeout(int(TIMEOUT_S * 1000))
             db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-            db.execute(_PRAGMAS)
+            set_pragmas(db)
             db.create_scalar_function("heat_band", heat_band, 5, deterministic=True)
             if state and db.open_flags & apsw.SQLITE_OPEN_URI:
                 self._immutable[db] = state
@@ -331,9 +358,11 @@ class Connections:
             try:
                 with self.detect_concurrent_write(db):
                     yield db
-            finally:
                 if not db.get_autocommit():
                     db.execute("COMMIT")
+            except BaseException as error:
+                self._leave(db, error)
+                raise
 
     @contextmanager
     def write_transaction(self, *, commit: bool = True) -> Iterator[apsw.Connection]:
@@ -350,6 +379,7 @@ class Connections:
                     "nothing can be written while a snapshot or another write is open",
                     remedy="write after it is closed",
                 )
+            self._bound_log(db)
             db.execute("BEGIN IMMEDIATE")
             try:
                 before = db.total_changes()
@@ -357,11 +387,58 @@ class Connections:
                 if db.total_changes() != before:
                     db.execute(_BUMP_GENERATION)
                 db.execute("COMMIT" if commit else "ROLLBACK")
-            except BaseException:
-                # Some errors (a full disk) have already rolled back the transaction.
-                if not db.get_autocommit():
-                    db.execute("ROLLBACK")
+            except BaseException as error:
+                self._leave(db, error)
                 raise
+
+    def _leave(self, db: apsw.Connection, error: BaseException) -> None:
+        """Roll back the transaction that failed, and forget what the connection knows of it."""
+        try:
+            # Some errors (a full disk) have already rolled back the transaction.
+            if not db.get_autocommit():
+                db.execute("ROLLBACK")
+        finally:
+            if _loses_state(error):
+                self._discard(db)
+
+    def _discard(self, db: apsw.Connection) -> None:
+        """Close the connection of the calling thread, which gets a new one when it needs it."""
+        if self.path is None:
+            # A database in memory goes with its last connection.
+            self._local.db = self.connect(threading.current_thread())
+        else:
+            self._local.db = None
+            # Only the holder of the write lock may checkpoint.
+            db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        with self._guard:
+            self._open = [(owner, other) for owner, other in self._open if other is not db]
+        db.close(True)
+
+    def _bound_log(self, db: apsw.Connection) -> None:
+        """Keep the log within its limit: transfer it to the file, or refuse to write more.
+
+        A reader that stays at an old state of the store keeps the log from being reused.
+        """
+        if self.path is None or not self._is_log_full():
+            return
+        db.set_busy_timeout(_LOG_WAIT_MS)
+        try:
+            db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError as error:
+            raise StoreBusy(
+                f"the log of {self.name} is full, another program has been reading it for long;"
+                " nothing was saved",
+                remedy="end the program that reads it, then try again",
+            ) from error
+        finally:
+            db.set_busy_timeout(int(TIMEOUT_S * 1000))
+
+    def _is_log_full(self) -> bool:
+        assert self.path is not None
+        try:
+            return wal_path(self.path).stat().st_size > MAX_LOG_BYTES
+        except OSError:
+            return False  # there is none yet; SQLite reports any other error
 
     def _require_writable(self) -> None:
         if self._unwritable:
