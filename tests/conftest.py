@@ -24,7 +24,7 @@ settings.load_profile(os.environ.get("TEST_EXAMPLES", "fixed"))
 @pytest.fixture(scope="session")
 def embedder() -> Embedder:
     """The default embedder, loaded once."""
-    opened = open_embedder("wordllama")
+    opened = open_embedder()
     assert opened is not None
     return opened
 

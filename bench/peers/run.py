@@ -73,7 +73,7 @@ def turns_of(case: Case) -> list[Turn]:
 def measure(build: Build, cases: Sequence[Case], embedder: Embedder | None) -> Measured:
     """Every conversation into a space of its own, then its questions and foreign ones."""
     measured = Measured([], [], sum(len(case.drafts) for case in cases), 0.0)
-    counter = open_embedder("wordllama")
+    counter = open_embedder()
     assert counter is not None
     for case in cases:
         turns = turns_of(case)

@@ -37,7 +37,7 @@ SUBJECTS = {
 }
 # Whose arithmetic is not ours: the last digit may depend on the texts beside.
 ROUNDED = {"sentence-transformers:MODEL": 1e-5}
-HEAVY = ("numpy", "tokenizers", "wordllama", "onnxruntime", "torch")
+HEAVY = ("numpy", "tokenizers", "onnxruntime", "torch")
 TEXTS = [
     "The deploy key lives in vault B",
     "Anna prefers tabs over spaces",

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from bethink import __version__
+from bethink.models.embed.encoder import EncoderEmbedder
 from bethink.retrieval.profile import profile_names
 
 ROOT = Path(__file__).parents[2]
@@ -183,7 +184,7 @@ def test_the_command_works_from_first_to_last(installed: Installed, run: Run) ->
     assert found["degraded"] == []
     assert "dense" in found["items"][0]["channels"]
     assert NOTE not in foreign.stdout
-    assert "wordllama" in json.dumps(health)
+    assert EncoderEmbedder.model in json.dumps(health)
     assert run(installed.script, "version").stdout.split()[-1] == __version__
 
 

@@ -486,7 +486,7 @@ READERS: dict[str, Callable[[str, Sequence[str]], list[float]]] = {
 }
 
 
-def open_store(name: str, folder: Path, embedder: Any = "wordllama") -> Memory:
+def open_store(name: str, folder: Path, embedder: Any = "encoder") -> Memory:
     """One of the stores, filled, in memory; ``folder`` is empty and holds its notes.
 
     Nothing of this machine is asked: no environment, no file of settings.

@@ -56,7 +56,7 @@ def opened(store: str) -> Memory:
 
 @cache
 def _embedder() -> Any:
-    with Memory.open(":memory:", embedder="wordllama") as memory:
+    with Memory.open(":memory:", embedder="encoder") as memory:
         return memory.embedder
 
 

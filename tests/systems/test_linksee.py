@@ -350,7 +350,7 @@ def test_the_token_budget_counts_tokens(memory: Memory) -> None:
     """Not memories: long ones leave room for fewer, and one always comes."""
     memory.remember_many([f"deploy key {n} " + "with many more words " * 20 for n in range(6)])
     every = memory.recall("deploy key", profile=PROFILE, k=50, max_tokens=10**6).hits
-    each = token_cost(every[0].item)
+    each = token_cost(every[0])
 
     two = memory.recall("deploy key", profile=PROFILE, k=50, max_tokens=2 * each + 1)
     one = memory.recall("deploy key", profile=PROFILE, k=50, max_tokens=1)
@@ -487,7 +487,7 @@ def test_use_and_news_are_reasons(memory: Memory) -> None:
 @pytest.mark.parametrize("profile", ["default", "siftcoder", "abmind", "memind-simple", "remind"])
 def test_reasons_are_given_by_every_profile(profile: str, clock: FixedClock) -> None:
     """How it was found and what speaks for it, whatever a profile calls its channels."""
-    with Memory.open(":memory:", embedder="wordllama", clock=clock) as memory:
+    with Memory.open(":memory:", embedder="encoder", clock=clock) as memory:
         memory.remember("Never restart the importer by hand", layer="caveat", importance=0.9)
         answer = memory.recall("who may restart the importer by hand?", profile=profile)
         told = recall_json(answer)

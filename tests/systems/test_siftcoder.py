@@ -37,7 +37,7 @@ DECAYED = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=["wordllama", "hash"])
+@pytest.fixture(params=["encoder", "hash"])
 def memory(request: pytest.FixtureRequest) -> Iterator[Memory]:
     """An empty memory, once with a learned model and once with the hash embedder."""
     clock = FixedClock(NOW)
@@ -220,7 +220,7 @@ def test_something_unrelated_of_today_beats_no_exact_match(
 
 def test_nothing_relevant_is_nothing_returned() -> None:
     """The original's vector leg always returns k."""
-    with Memory.open(":memory:", embedder="wordllama", clock=FixedClock(NOW)) as memory:
+    with Memory.open(":memory:", embedder="encoder", clock=FixedClock(NOW)) as memory:
         memory.remember_many([*OLD, *TODAY])
         for question in FOREIGN:
             assert asked(memory, question) == [], question

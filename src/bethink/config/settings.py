@@ -71,7 +71,7 @@ class Settings:
 
     space: str | None = None
     data_dir: Path | None = None
-    embedder: str = "wordllama"
+    embedder: str = "encoder"
     reranker: str = "none"
     llm: str = "none"
     profile: str = "default"
@@ -126,6 +126,7 @@ class Setting(NamedTuple):
     pattern: re.Pattern[str] | None = None
     providers: tuple[str, ...] = ()
     plugins: str = ""  # the entry-point group that adds to the allowed names
+    former: tuple[tuple[str, str], ...] = ()  # values of older versions and what they mean now
 
     @property
     def variable(self) -> str:
@@ -165,7 +166,8 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "embedder", str, "the model that embeds texts; none: search by words only",
-        allowed=("wordllama", "encoder", "hash", "transformer", "none"),
+        allowed=("encoder", "words", "hash", "transformer", "none"),
+        former=(("wordllama", "encoder"),),
         providers=("transformer", "sentence-transformers", "ollama", "openai"),
         plugins="bethink.embedders",
     ),
@@ -250,6 +252,8 @@ def parse_value(setting: Setting, text: str, where: str) -> Any:
 
 
 def validate_value(setting: Setting, value: Any, where: str) -> Any:
+    for old, new in setting.former:
+        value = new if value == old else value
     expected_type = (str, Path) if setting.type is Path else setting.type
     is_right_type = isinstance(value, expected_type) and (
         setting.type is bool or not isinstance(value, bool)

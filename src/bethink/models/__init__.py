@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # start-up time: a client of the worker reads only names here
 
 T = TypeVar("T")
 
-DEFAULT_EMBEDDER = "wordllama"
+DEFAULT_EMBEDDER = "encoder"
 NONE = "none"
 
 
@@ -90,8 +90,8 @@ _TIMEOUT_PREFIXES = ("BETHINK_QUERY_", "BETHINK_BATCH_")
 EMBEDDERS: Registry[Provider[Embedder]] = Registry(
     "embedder",
     {
-        "wordllama": Provider("bethink.models.embed.static:StaticEmbedder"),
         "encoder": Provider("bethink.models.embed.encoder:EncoderEmbedder"),
+        "words": Provider("bethink.models.embed.words:WordsEmbedder"),
         "hash": Provider("bethink.models.embed.hashing:HashEmbedder"),
         "transformer": Provider(
             "bethink.models.embed.transformer:TransformerEmbedder", "FOLDER", slow_to_load=True

@@ -191,7 +191,6 @@ _IDLE_REASON = "idle"
 _PRELOADED_MODULES = (
     "bethink.memory",
     "numpy",
-    "tokenizers",
     "bethink.store.sqlite.search.vector_index",
 )
 

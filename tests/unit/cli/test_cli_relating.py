@@ -92,7 +92,7 @@ def test_an_entity_alone_is_a_question(call: Caller, pair: tuple[str, str]) -> N
 
 def test_the_trace_says_which_index_answered(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     """And so does the doctor."""
-    monkeypatch.setenv("BETHINK_EMBEDDER", "wordllama")
+    monkeypatch.setenv("BETHINK_EMBEDDER", "encoder")
     call("remember", "The release train leaves from main")
     said = call("recall", "release notes and release train", "--profile", "remind", "--trace")
     doctor = json.loads(call("doctor", "--json").out)

@@ -121,7 +121,7 @@ def test_abminds_embedding_stage_can_be_switched_off(desk: Desk, said: str, ther
     profile = desk.profile("abmind", {"EMBEDDING_ENABLED": said})
 
     assert ("se" in [channel.name for channel in profile.channels]) is there
-    assert settings.embedder == "wordllama"
+    assert settings.embedder == "encoder"
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_abminds_embedding_stage_can_be_switched_off(desk: Desk, said: str, ther
         ("remind", {"REMIND_RERANKING_MODEL": "models/tiny"}, "reranker", "none"),
         ("abmind", {"EMBEDDING_ENABLED": "true", "EMBEDDING_MODEL": "nomic-embed-text"},
          "embedder", "ollama:nomic-embed-text"),
-        ("abmind", {"EMBEDDING_MODEL": "nomic-embed-text"}, "embedder", "wordllama"),
+        ("abmind", {"EMBEDDING_MODEL": "nomic-embed-text"}, "embedder", "encoder"),
     ],
 )  # fmt: skip
 def test_their_variable_changes_our_setting(

@@ -56,7 +56,7 @@ def test_without_any_source_the_defaults_hold(desk):
     settings = desk.load()
 
     assert {name: getattr(settings, name) for name in NAMES} == {
-        "space": None, "data_dir": None, "embedder": "wordllama", "reranker": "none",
+        "space": None, "data_dir": None, "embedder": "encoder", "reranker": "none",
         "llm": "none",
         "profile": "default", "k": 10,
         "max_tokens": 2000, "track": False, "cache": False, "max_classification": 2, "allowed_roots": None,
@@ -424,7 +424,7 @@ def test_an_embedder_may_be_a_providers_model(desk, value):
 @pytest.mark.parametrize("value", ["nobody:model", "ollama:", "ollama: ", "hash:x", "ollama:a\tb"])
 def test_a_model_of_nobody_is_refused(desk, value):
     """The error names embedders and providers."""
-    with pytest.raises(BadSetting, match="one of wordllama") as caught:
+    with pytest.raises(BadSetting, match="one of encoder") as caught:
         set_user_setting("embedder", value, desk.env)
 
     assert "ollama, openai as PROVIDER:MODEL" in caught.value.message

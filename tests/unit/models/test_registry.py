@@ -20,7 +20,7 @@ def test_without_a_name_the_default_is_opened():
 
     assert default is not None
     assert named is not None
-    assert default.model == named.model == "wordllama-l2-supercat-256"
+    assert default.model == named.model == "bethink-encoder-1"
 
 
 def test_none_means_words_alone():
@@ -35,7 +35,7 @@ def test_an_unknown_name_is_refused_with_the_allowed_ones():
             open_embedder(name)
 
     assert caught.value.remedy == (
-        "allowed: wordllama, encoder, hash, transformer, none, transformer:FOLDER, "
+        "allowed: encoder, words, hash, transformer, none, transformer:FOLDER, "
         "sentence-transformers:NAME_OR_FOLDER, ollama:MODEL, openai:MODEL"
     )
 

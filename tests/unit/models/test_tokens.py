@@ -1,4 +1,4 @@
-"""Tokens as a store keeps them, and the sentences in them."""
+"""Tokens as a store keeps them."""
 
 from __future__ import annotations
 
@@ -8,37 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bethink.errors import ModelError
-from bethink.models.embed.static import _SPACE_TOKEN, WORDLLAMA_TOKENIZER, _installed_folder
-from bethink.models.embed.token_table import (
-    pack_tokens,
-    sentence_ends,
-    sentence_flags,
-    unpack_tokens,
-)
-from bethink.models.embed.tokenizers import SPACE_PIECE, BpeTokenizer, read_vocabulary
+from bethink.models.embed.token_table import pack_tokens, unpack_tokens
 
 SIZE = 32_000
-VOCABULARY = read_vocabulary(_installed_folder() / WORDLLAMA_TOKENIZER)
-PIECES = {number: piece for piece, number in VOCABULARY.items()}
-BPE = BpeTokenizer(VOCABULARY)
-MARKS = sentence_flags(VOCABULARY)
 
 sentences = st.lists(st.lists(st.integers(0, SIZE - 1), min_size=1, max_size=6), max_size=4)
 
 
 def floats(*values: float):
     return np.array(values, dtype=np.float32)
-
-
-def split(text: str) -> list[str]:
-    """The sentences of a text, spelled from its tokens."""
-    ids = BPE.encode(text)
-    ends = sentence_ends(ids, MARKS)
-    starts = [0, *(end + 1 for end in ends)]
-    spelled = [
-        "".join(PIECES[n] for n in ids[a : b + 1]) for a, b in zip(starts, ends, strict=False)
-    ]
-    return [part.replace(SPACE_PIECE, " ").replace("<0x0A>", "\n").strip() for part in spelled]
 
 
 def pack_sentences(memory: list[list[int]]) -> bytes:
@@ -104,42 +82,3 @@ def test_any_bytes_are_read_or_refused(memories):
         return
     assert (row.ids < SIZE).all()
     assert len(row.memory_starts) == int(row.filled.sum())
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", []),
-        ("One sentence only", ["One sentence only"]),
-        ("The first one is here. The second one is there! Is there a third one?",
-         ["The first one is here.", "The second one is there!", "Is there a third one?"]),
-        ("Release v2.3.1 of src/app.py is out now. It is good to have.",
-         ["Release v2.3.1 of src/app.py is out now.", "It is good to have."]),
-        ("a line without a stop\nanother line without a stop",
-         ["a line without a stop", "another line without a stop"]),
-        ('He said "we are done here." Then he went home.',
-         ['He said "we are done here."', "Then he went home."]),
-        ("That is a good idea. Yes. We will do it then.", ["That is a good idea. Yes.", "We will do it then."]),
-        ("これは最初の文です。これは二番目の文です。", ["これは最初の文です。", "これは二番目の文です。"]),
-    ],
-)  # fmt: skip
-def test_sentences_end_where_a_reader_would_say(text, expected):
-    """At stops before a space, at line breaks, never inside a name; short ones join."""
-    assert split(text) == expected
-
-
-@settings(deadline=None)
-@given(st.text(st.sampled_from("ab .!?\n。v2"), max_size=60))
-def test_sentences_cover_the_text(text):
-    """Ends rise and the last is the last token."""
-    ids = BPE.encode(text)
-
-    ends = sentence_ends(ids, MARKS)
-
-    assert ends == sorted(set(ends))
-    assert ends[-1:] == ([len(ids) - 1] if ids else [])
-
-
-def test_the_bare_space_is_the_one_we_know():
-    """The default embedder leaves it out by its id."""
-    assert VOCABULARY[SPACE_PIECE] == _SPACE_TOKEN

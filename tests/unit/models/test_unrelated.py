@@ -16,8 +16,6 @@ from bethink.models.embed.served import (
     SimilarityBaseline,
     measure_baseline,
 )
-from bethink.models.embed.static import StaticEmbedder
-from bethink.retrieval.stages import gate
 
 
 class Asked:
@@ -35,11 +33,6 @@ class Asked:
 
 def scale(ask: Asked, cache: Path, model: str = "served:small:384") -> SimilarityBaseline:
     return SimilarityBaseline(lambda: model, ask, cache=cache)
-
-
-def test_the_gate_knows_the_default_embedders_scale() -> None:
-    """Its numbers were measured with that one."""
-    assert measure_baseline(StaticEmbedder()) == pytest.approx(gate._DEFAULT_BASELINE, abs=0.001)
 
 
 def test_it_is_the_same_whoever_asks() -> None:

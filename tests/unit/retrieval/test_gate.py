@@ -11,7 +11,7 @@ import pytest
 from bethink import Memory
 from bethink.model import Candidate, Item
 from bethink.models.embed.hashing import HashEmbedder
-from bethink.models.embed.static import StaticEmbedder
+from bethink.models.embed.words import WordsEmbedder
 from bethink.retrieval.query_analysis import is_advice_request
 from bethink.retrieval.stages.gate import Abstain
 from bethink.testing import FixedClock
@@ -31,8 +31,8 @@ PARTS = re.compile(
 )
 
 
-class FarFromNought(StaticEmbedder):
-    """As the default one, but saying that strangers get 0.4 from it already."""
+class FarFromNought(WordsEmbedder):
+    """As the static one, but saying that strangers get 0.4 from it already."""
 
     unrelated = 0.4
 
@@ -187,12 +187,12 @@ def test_cosines_are_judged_on_the_scale_of_their_model() -> None:
     """The same cosines say less where strangers are given much of them already."""
     question = "where is the deploy key?"
     sure = {}
-    for embedder in (StaticEmbedder(), FarFromNought()):
+    for embedder in (WordsEmbedder(), FarFromNought()):
         with Memory.open(":memory:", embedder=embedder) as opened:
             opened.remember_many(HOTELS)
             sure[type(embedder)] = confidence(opened, question)
 
-    assert sure[FarFromNought] < sure[StaticEmbedder] - 0.2
+    assert sure[FarFromNought] < sure[WordsEmbedder] - 0.2
 
 
 def test_an_embedder_without_sentences_is_not_at_a_disadvantage() -> None:

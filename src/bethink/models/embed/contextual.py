@@ -234,6 +234,17 @@ def _openblas_functions() -> tuple[Callable[[], int], Callable[[int], object]]:
 _ONE_BLAS_THREAD = _OneBlasThread()
 
 
+def read_arrays(path: Path, names: Sequence[str] = ()) -> dict[str, NDArray[Any]]:
+    """Read arrays of a file by name, by default all; raise ModelError where it is damaged."""
+    try:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            return {name: file[name] for name in names or file.files}
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (EOFError, KeyError, ValueError, BadZipFile) as error:
+        raise ModelError(f"{path} is damaged: {error}") from error
+
+
 class _EncoderLayer(NamedTuple):
     """One layer's weights, ready for products from the left."""
 
@@ -267,12 +278,10 @@ class EncoderNetwork:
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a file of weights; raise ModelError where it is missing or damaged."""
+        arrays = read_arrays(path)
         try:
-            with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-                return cls({name: file[name] for name in file.files})
-        except OSError as error:
-            raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
-        except (EOFError, KeyError, ValueError, BadZipFile) as error:
+            return cls(arrays)
+        except (KeyError, ValueError) as error:
             raise ModelError(f"{path} is damaged: {error}") from error
 
     @property

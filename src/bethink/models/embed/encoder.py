@@ -77,7 +77,10 @@ class ContextualEmbedder:
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """Return one embedding per text; zeros for a text without tokens."""
-        return [Embedding(states.pooled(), states.packed()) for states in self._encode_texts(texts)]
+        return [
+            Embedding(states.pooled(), states.packed(), self._token_count(states.pieces))
+            for states in self._encode_texts(texts)
+        ]
 
     def embed_query(self, text: str) -> Embedding:
         """Return the vector that ``embed`` gives; tokens come from ``word_tokens``."""
@@ -121,6 +124,10 @@ class ContextualEmbedder:
         from bethink.models.embed.contextual import best_contextual_matches  # start-up time: NumPy
 
         return best_contextual_matches(query, memories)
+
+    def _token_count(self, pieces: TextPieces) -> int:
+        """Return the length of a text in tokens; 0: counted apart, where it is needed."""
+        return 0
 
     def _word_vectors(self, words: Sequence[str], question: str) -> tuple[list[int], Matrix]:
         """Return the word position and the vector of each token of the words."""
@@ -183,7 +190,8 @@ class EncoderEmbedder(ContextualEmbedder):
     def __init__(self, folder: Path = ENCODER_DATA) -> None:
         """Set the folder of the weights and the vocabulary; by default the package's own."""
         self._network = Lazy(lambda: _load_network(folder / ENCODER_WEIGHTS))
-        self._pieces = Lazy(lambda: _load_tokenizer(folder / ENCODER_VOCABULARY))
+        own = folder == ENCODER_DATA
+        self._pieces = shared_tokenizer if own else Lazy(lambda: load_tokenizer(folder))
         super().__init__(
             self._pieces,
             lambda rows: self._network().encode(rows),
@@ -196,7 +204,11 @@ class EncoderEmbedder(ContextualEmbedder):
 
     def count_tokens(self, text: str) -> int:
         """Count the word pieces: close to a language model's tokens for English."""
-        return len(self._pieces()(require_encodable(text)).ids) or bool(text)
+        split = self._pieces()
+        return split.count(split(require_encodable(text)))
+
+    def _token_count(self, pieces: TextPieces) -> int:
+        return self._pieces().count(pieces)
 
 
 def _load_network(path: Path) -> EncoderNetwork:
@@ -205,9 +217,21 @@ def _load_network(path: Path) -> EncoderNetwork:
     return EncoderNetwork.load(path)
 
 
-def _load_tokenizer(path: Path) -> BertTokenizer:
+def load_tokenizer(folder: Path = ENCODER_DATA) -> BertTokenizer:
+    """Read the encoder's vocabulary; raise ModelError where it cannot be read."""
+    path = folder / ENCODER_VOCABULARY
     try:
         pieces = path.read_text(encoding="utf-8").split("\n")
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror}") from error
     return BertTokenizer(pieces)
+
+
+# One for all embedders of a process: each counts tokens with it.
+shared_tokenizer = Lazy(load_tokenizer)
+
+
+def count_tokens(text: str) -> int:
+    """Count the encoder's word pieces: close to a language model's tokens for English."""
+    split = shared_tokenizer()
+    return split.count(split(require_encodable(text)))

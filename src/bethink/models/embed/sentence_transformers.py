@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.core.lazy import Lazy
 from bethink.errors import MissingExtra, ModelError
+from bethink.models.embed.encoder import count_tokens
 from bethink.models.embed.served import SimilarityBaseline, measure_baseline
-from bethink.models.embed.static import StaticEmbedder
 from bethink.models.embed.tokenizers import require_encodable
 from bethink.models.onnx_network import WEIGHTS_FILE, file_fingerprint
 from bethink.ports import Embedding
@@ -45,7 +45,6 @@ class SentenceTransformersEmbedder:
         self._folder = Path(name).expanduser()
         self._network = Lazy(self._load)
         self._baseline = SimilarityBaseline(lambda: self.model, lambda: measure_baseline(self))
-        self._counter = StaticEmbedder()
         # The library's tokenizers are not thread-safe.
         self._lock = Lock()
 
@@ -78,7 +77,7 @@ class SentenceTransformersEmbedder:
 
     def count_tokens(self, text: str) -> int:
         """Count as the default embedder does: these are not LLM tokens."""
-        return self._counter.count_tokens(text)
+        return count_tokens(text)
 
     def _embed_with(self, texts: Sequence[str], method: str) -> list[Embedding]:
         import numpy as np  # start-up time

@@ -25,7 +25,7 @@ from bethink.config.paths import cache_folder, make_private_folder
 from bethink.core.atomic_write import atomic_replace
 from bethink.core.lazy import Lazy
 from bethink.errors import ModelError
-from bethink.models.embed.static import StaticEmbedder
+from bethink.models.embed.encoder import count_tokens
 from bethink.models.embed.tokenizers import require_encodable
 from bethink.models.http import (
     CircuitBreaker,
@@ -209,7 +209,6 @@ class ServedEmbedder:
         self._service, self._name = service, model
         self._timeouts = timeouts or timeouts_from(os.environ)
         self._breaker = breaker or CircuitBreaker()
-        self._counter = StaticEmbedder()
         self._baseline = SimilarityBaseline(lambda: self.model, self._measure_baseline)
         self._lock = Lock()
         self._dim = 0
@@ -243,7 +242,7 @@ class ServedEmbedder:
 
     def count_tokens(self, text: str) -> int:
         """Count as the default embedder does: a server would need a request."""
-        return self._counter.count_tokens(text)
+        return count_tokens(text)
 
     def _measure_baseline(self) -> float:
         vectors = self._fetch_vectors(

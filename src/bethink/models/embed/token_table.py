@@ -1,4 +1,4 @@
-"""Static token vectors in a memory-mapped file, and the stored form of token ids.
+"""Static token vectors, and the stored form of token ids.
 
 Stored tokens are a row of little-endian 16-bit numbers. Each sentence is its token ids, the
 last one with the highest bit set, then the length of the sum of their vectors as a float16,
@@ -8,73 +8,20 @@ dot products; its vector need not be computed again.
 
 from __future__ import annotations
 
-import json
-import zlib
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bethink.errors import ModelError
-from bethink.models.embed.tokenizers import SPACE_PIECE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bethink.ports import Matrix, Vector
 
-    Float16Bits = NDArray[np.int16]
-
 
 _SENTENCE_END_BIT = 0x8000
-# A shorter sentence ("Yes.", "e.g.") is joined to the one before.
-_MIN_SENTENCE_TOKENS = 4
-
-_MAY_END, _STARTS_WITH_SPACE, _ALWAYS_ENDS = 1, 2, 4
-_CLOSING_CHARACTERS = "\"')]}”’»*_"
-
-
-def sentence_flags(vocabulary: Mapping[str, int]) -> NDArray[np.uint8]:
-    """Return flags per piece: may end a sentence, begins with a space, always ends one."""
-    marks = np.zeros(len(vocabulary), dtype=np.uint8)
-    marks[[number for piece, number in vocabulary.items() if piece[0] == SPACE_PIECE]] |= (
-        _STARTS_WITH_SPACE
-    )
-    marks[[number for piece, number in vocabulary.items() if _may_end(piece)]] |= _MAY_END
-    breaks = [vocabulary[piece] for piece in ("<0x0A>", "。", "！", "？") if piece in vocabulary]
-    marks[breaks] |= _ALWAYS_ENDS
-    return marks
-
-
-def _may_end(piece: str) -> bool:
-    return not piece[-1].isalnum() and piece.rstrip(_CLOSING_CHARACTERS)[-1:] in (
-        ".",
-        "!",
-        "?",
-        "…",
-    )
-
-
-def sentence_ends(ids: Sequence[int], flags: NDArray[np.uint8]) -> list[int]:
-    """Return the position of the last token of each sentence.
-
-    A full stop ends one where a space or a line break follows: "v2.3.1" has none.
-    """
-    if not ids:
-        return []
-    seen = flags[np.asarray(ids, dtype=np.intp)]
-    stops = (seen[:-1] & _MAY_END != 0) & (seen[1:] & (_STARTS_WITH_SPACE | _ALWAYS_ENDS) != 0)
-    found = np.flatnonzero(stops | (seen[:-1] & _ALWAYS_ENDS != 0)).tolist()
-    ends: list[int] = []
-    start = 0
-    for end in (*found, len(ids) - 1):
-        if end - start + 1 < _MIN_SENTENCE_TOKENS and ends:
-            ends[-1] = end
-        else:
-            ends.append(end)
-        start = end + 1
-    return ends
 
 
 def pack_tokens(ids: Sequence[int], ends: Sequence[int], lengths: Vector) -> bytes:
@@ -144,12 +91,6 @@ def _damaged_error() -> ModelError:
     return ModelError("stored tokens are damaged", remedy="rebuild them with: bethink reindex")
 
 
-# Maximum size of a header; a valid one has under a hundred bytes.
-_MAX_HEADER_BYTES = 1 << 20
-_SIGN_AND_MANTISSA = np.int32(-0x7000_0001)
-_EXPONENT_SHIFT = np.float32(2.0**112)
-
-
 class GatheredTokens(NamedTuple):
     """Unpacked memories, the vectors of their distinct tokens, and their positions."""
 
@@ -159,16 +100,12 @@ class GatheredTokens(NamedTuple):
 
 
 class TokenTable:
-    """One vector per token id, stored as float16 and converted on access."""
+    """One vector per token id, stored as int8 with a scale per row and converted on access."""
 
-    def __init__(self, float16_bits: Float16Bits) -> None:
-        self._float16_bits = float16_bits
-        self.tokens, self.dim = float16_bits.shape
+    def __init__(self, table: NDArray[np.int8], scales: NDArray[np.float32]) -> None:
+        self._table, self._scales = table, scales
+        self.tokens, self.dim = table.shape
         self._last_gathered: tuple[tuple[bytes, ...], GatheredTokens] | None = None
-
-    def fingerprint(self) -> int:
-        """Return a checksum over 1/32 of the rows, to distinguish tables."""
-        return zlib.crc32(self._float16_bits[:: max(1, self.tokens // 32)].tobytes())
 
     def pool(self, ids: Sequence[int]) -> Vector:
         """Return the normalised mean of the tokens' vectors; zeros without tokens."""
@@ -229,16 +166,8 @@ class TokenTable:
         return gathered
 
     def _rows(self, ids: Sequence[int] | NDArray[np.uint16]) -> Matrix:
-        """Convert rows to float32, five times faster than ``astype``.
-
-        A half's exponent and mantissa, moved to their float32 positions, make the number
-        2**112 times too small: exact for every finite half.
-        """
-        wide = self._float16_bits[np.asarray(ids, dtype=np.intp)].astype(np.int32)
-        wide <<= 13
-        wide &= _SIGN_AND_MANTISSA
-        rows = wide.view(np.float32)
-        rows *= _EXPONENT_SHIFT
+        places = np.asarray(ids, dtype=np.intp)
+        rows: Matrix = self._table[places] * self._scales[places][:, np.newaxis]
         return rows
 
 
@@ -247,21 +176,3 @@ def normalise(vectors: Matrix) -> Matrix:
     lengths = np.sqrt(np.vecdot(vectors, vectors))[..., np.newaxis]
     scaled: Matrix = np.divide(vectors, lengths, out=vectors, where=lengths > 0)
     return scaled
-
-
-def open_table(path: Path) -> TokenTable:
-    """Memory-map the one float16 tensor of a safetensors file; nothing is read yet."""
-    try:
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            if length > _MAX_HEADER_BYTES:
-                raise ModelError(f"{path} is not a safetensors file")
-            tensor = json.loads(file.read(length))["embedding.weight"]
-        if tensor["dtype"] != "F16":
-            raise ModelError(f"{path} has {tensor['dtype']} numbers, not F16")
-        offset = 8 + length + tensor["data_offsets"][0]
-        shape = tuple(tensor["shape"])
-        mapped = np.memmap(path, dtype="<i2", mode="r", offset=offset, shape=shape)
-    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-        raise ModelError(f"{path} is not a table of token vectors: {error}") from error
-    return TokenTable(np.asarray(mapped))

@@ -1,23 +1,21 @@
-"""Tokenizers: byte-pair encoding and word pieces, with sentence boundaries.
+"""Tokenizers: word pieces of BERT vocabularies, with sentence boundaries.
 
-The byte-pair encoder works in the SentencePiece manner: every character is a piece, and the
-two neighbours whose union comes first in the vocabulary are merged, until none can be. A
-command that embeds one question needs it for some hundred characters; loading the full
-tokenizer library for that would cost more than all the rest.
+Our own tokenizer serves the encoder and counts tokens for everybody. A model in a folder
+brings its own tokenizer file, which only a library can read.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 from unicodedata import category, normalize
 
-from bethink.errors import BadText, ModelError
+from bethink.errors import BadText, MissingExtra, ModelError
 
 
 def require_encodable(text: str) -> str:
@@ -29,93 +27,6 @@ def require_encodable(text: str) -> str:
             f"the text contains a lone surrogate at position {error.start}", remedy="remove it"
         ) from error
     return text
-
-
-SPACE_PIECE = "▁"
-_NO_MERGE = 1 << 62
-_MAX_CACHED_WORDS, _MAX_CACHED_WORD_LENGTH = 20_000, 40
-
-
-class BpeTokenizer:
-    """Byte-pair encoder for a vocabulary whose ids rank the merges.
-
-    It relies on three properties of such a vocabulary: no piece has a space after its first
-    character unless it is all spaces; runs of spaces merge after everything else; of two ways
-    to make the same piece the one with the lower ids goes first.
-    """
-
-    def __init__(self, vocabulary: Mapping[str, int]) -> None:
-        self._vocabulary = vocabulary
-        self._space_runs = len(vocabulary)
-        # Control and byte tokens come first and are never the result of a merge.
-        self._first_merged = vocabulary["<0xFF>"] + 1
-        self._cache: dict[str, tuple[str, ...]] = {}
-
-    def encode(self, text: str) -> list[int]:
-        """Return the ids of the text's pieces."""
-        vocabulary = self._vocabulary
-        return [vocabulary[symbol] for symbol in self._symbols(text)]
-
-    def _symbols(self, text: str) -> Iterator[str]:
-        """Yield symbols word by word, each with its leading space; merge spare spaces last."""
-        spaces: list[str] = []
-        for word in text.replace(" ", SPACE_PIECE).split(SPACE_PIECE) if text else ():
-            first, *rest = self._encode_word(word)
-            if first == SPACE_PIECE:
-                spaces.append(first)
-            if rest or first != SPACE_PIECE:
-                yield from self._merge(spaces)
-                spaces = []
-                yield from rest if first == SPACE_PIECE else (first, *rest)
-        yield from self._merge(spaces)
-
-    def _encode_word(self, word: str) -> tuple[str, ...]:
-        """Return the symbols of a word after its space, from a cache for repeated words."""
-        known = self._cache.get(word)
-        if known is None:
-            known = tuple(self._merge([SPACE_PIECE, *self._spell_characters(word)]))
-            if len(self._cache) < _MAX_CACHED_WORDS and len(word) <= _MAX_CACHED_WORD_LENGTH:
-                self._cache[word] = known
-        return known
-
-    def _spell_characters(self, word: str) -> Iterator[str]:
-        for character in word:
-            if character in self._vocabulary:
-                yield character
-            else:
-                yield from (f"<0x{byte:02X}>" for byte in character.encode())
-
-    def _merge(self, symbols: list[str]) -> list[str]:
-        order = [self._merge_rank(left, right) for left, right in pairwise(symbols)]
-        while order and (best := min(order)) < _NO_MERGE:
-            at = order.index(best)
-            symbols[at : at + 2] = [symbols[at] + symbols[at + 1]]
-            del order[at]
-            if at:
-                order[at - 1] = self._merge_rank(symbols[at - 1], symbols[at])
-            if at < len(order):
-                order[at] = self._merge_rank(symbols[at], symbols[at + 1])
-        return symbols
-
-    def _merge_rank(self, left: str, right: str) -> int:
-        merged = self._vocabulary.get(left + right, 0)
-        if merged < self._first_merged:
-            return _NO_MERGE
-        if right[0] == SPACE_PIECE:
-            merged += self._space_runs
-        return merged << 32 | self._vocabulary[left] << 16 | self._vocabulary[right]
-
-
-def read_vocabulary(path: Path) -> dict[str, int]:
-    """Read the vocabulary of a tokenizer file without its (longer) list of merges."""
-    try:
-        raw = path.read_bytes()
-        start = raw.index(b'"vocab"')
-        text = raw[start : raw.index(b'"merges"', start)].decode()
-        vocabulary, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{path} is not a supported tokenizer file: {error}") from error
-    return dict(vocabulary)
 
 
 # A shorter sentence ("Yes.", "e.g.") is joined to the one before.
@@ -203,11 +114,14 @@ def split_windows(
 class WordPieceTokenizer:
     """A tokenizer read from a model's file, with its start and end token ids."""
 
-    def __init__(self, path: Path) -> None:
-        from tokenizers import Tokenizer  # start-up time: loads 75 ms of Rust tables
-
+    def __init__(self, path: Path, extra: str = "transformer") -> None:
+        """Read the file; ``extra`` is the one that brings the library."""
         if not path.is_file():
             raise ModelError(f"the model's file {path} is missing")
+        if find_spec("tokenizers") is None:
+            raise MissingExtra("tokenizers, which reads a model's tokenizer,", extra=extra)
+        from tokenizers import Tokenizer  # start-up time: loads 75 ms of Rust tables
+
         try:
             self._tokenizer = Tokenizer.from_file(str(path))
         except Exception as error:  # the library raises plain Exception
@@ -232,6 +146,9 @@ _CHUNKS = re.compile(r"[^ \t\n\r]+")
 # An ASCII chunk is split by this alone; any other needs its characters' categories.
 _ASCII_WORDS = re.compile(r"[0-9A-Za-z]+|[!-/:-@\[-`{-~]")
 _CONTROL_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs"})
+_MAX_CACHED_WORDS, _MAX_CACHED_WORD_LENGTH = 20_000, 40
+# Language models spell what is in no vocabulary, about three bytes a token.
+_BYTES_PER_SPELLED_TOKEN = 3
 # A longer word is unknown as a whole.
 _MAX_WORD_CHARACTERS = 100
 _CJK_RANGES = (
@@ -274,6 +191,16 @@ class BertTokenizer:
                     spans.append((start + places[at], start + places[at + length - 1] + 1))
                     at += length
         return TextPieces(text, ids, spans)
+
+    def count(self, pieces: TextPieces) -> int:
+        """Count the tokens of a text: its pieces, and unknown words by their length."""
+        count = len(pieces.ids)
+        if self._unknown_id in pieces.ids:
+            for number, (begin, end) in zip(pieces.ids, pieces.spans, strict=True):
+                if number == self._unknown_id:
+                    size = len(pieces.text[begin:end].encode())
+                    count += max(0, -(-size // _BYTES_PER_SPELLED_TOKEN) - 1)
+        return count or bool(pieces.text)
 
     def _pieces(self, word: str) -> tuple[tuple[int, int], ...]:
         """Return the id and the length of each piece of a word, from a cache."""

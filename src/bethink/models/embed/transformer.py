@@ -11,9 +11,8 @@ from pathlib import Path
 
 from bethink.core.lazy import Lazy
 from bethink.errors import MissingExtra, ModelError
-from bethink.models.embed.encoder import ContextualEmbedder
+from bethink.models.embed.encoder import ContextualEmbedder, count_tokens
 from bethink.models.embed.served import SimilarityBaseline, measure_baseline
-from bethink.models.embed.static import StaticEmbedder
 from bethink.models.embed.tokenizers import WordPieceTokenizer
 from bethink.models.onnx_network import (
     TOKENIZER_FILE,
@@ -56,7 +55,6 @@ class TransformerEmbedder(ContextualEmbedder):
         self._baseline = SimilarityBaseline(
             self._model, lambda: measure_baseline(self), cache=cache
         )
-        self._counter = StaticEmbedder()
         super().__init__(
             Lazy(lambda: WordPieceTokenizer(self._folder() / TOKENIZER_FILE)),
             lambda rows: self._encoder().encode(rows),
@@ -79,7 +77,7 @@ class TransformerEmbedder(ContextualEmbedder):
 
     def count_tokens(self, text: str) -> int:
         """Count as the default embedder does: word pieces are not LLM tokens."""
-        return self._counter.count_tokens(text)
+        return count_tokens(text)
 
 
 def _installed_folder() -> Path:

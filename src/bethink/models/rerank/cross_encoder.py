@@ -72,7 +72,9 @@ class CrossEncoder:
         self._given_folder, self._cache, self._given_provider = folder, cache, provider
         self._folder = Lazy(self._find_folder)
         self._sizes = Lazy(lambda: read_network_sizes(self._folder(), _REMEDY))
-        self._tokenizer = Lazy(lambda: WordPieceTokenizer(self._folder() / TOKENIZER_FILE))
+        self._tokenizer = Lazy(
+            lambda: WordPieceTokenizer(self._folder() / TOKENIZER_FILE, RERANK_EXTRA)
+        )
         self._session = Lazy(self._load)
 
     def __call__(self, query: str, texts: Sequence[str]) -> list[float]:
