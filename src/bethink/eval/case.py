@@ -28,7 +28,8 @@ class Question:
     """A question and its relevant units, each with its gain.
 
     A unit is what counts as found once: a turn, a session, a document. No units mean that
-    nothing stored answers the question: abstaining is then correct.
+    nothing stored answers the question: abstaining is then correct. ``outdated`` are units
+    that a relevant one corrects: it should be ranked above them.
     """
 
     key: str
@@ -37,6 +38,7 @@ class Question:
     category: str = ""
     now: datetime | None = None
     filters: Mapping[str, Any] = field(default_factory=dict)
+    outdated: frozenset[str] = frozenset()
 
     @property
     def answerable(self) -> bool:
@@ -67,7 +69,7 @@ class Dataset:
 
     The name identifies the memories, whatever ``level`` they are judged at: it is the key
     of cached spaces. ``groups`` are sets of categories that published figures are given
-    for.
+    for. Sets of one ``kind`` may ask each other: their questions are about something else.
     """
 
     name: str
@@ -76,6 +78,12 @@ class Dataset:
     level: Level = "turn"
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     note: str = ""
+    kind: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name in tables of several sets."""
+        return f"{self.name}-sessions" if self.level == "session" else self.name
 
 
 def neutral_id(ref: str) -> str:
@@ -130,9 +138,7 @@ def pool_cases(dataset: Dataset) -> Dataset:
 def _with_time(question: Question, now: datetime) -> Question:
     if question.now is not None:
         return question
-    return Question(
-        question.key, question.text, question.relevant, question.category, now, question.filters
-    )
+    return replace(question, now=now)
 
 
 Foreign = Literal["off", "easy", "hard"]
@@ -161,7 +167,13 @@ def sample_foreign_questions(
 ) -> list[Question]:
     """Sample ``count`` questions of other cases, the same for the same seed."""
     others = [
-        replace(question, key=f"{question.key}@{target.name}", relevant={}, filters={})
+        replace(
+            question,
+            key=f"{question.key}@{target.name}",
+            relevant={},
+            filters={},
+            outdated=frozenset(),
+        )
         for case in other_cases
         for question in case.questions
         if case.name != target.name and question.answerable
@@ -170,6 +182,40 @@ def sample_foreign_questions(
     chosen = random.sample(others, min(count, len(others)))
     # The time of the other case may be before all memories of this one.
     return [replace(question, now=target.now) for question in chosen]
+
+
+def sample_near_questions(case: Case, count: int, seed: int) -> list[Question]:
+    """Sample ``count`` questions to ask again without the memories that answer them.
+
+    Not those with an outdated memory: it would be left, and answer them wrongly.
+    """
+    own = [question for question in case.questions if question.answerable and not question.outdated]
+    random = Random(f"{seed}/near/{case.name}")  # noqa: S311 - repeatable on purpose
+    return random.sample(own, min(count, len(own)))
+
+
+PART_MARK = "\x1fpart "
+
+
+def split_long_texts(case: Case) -> tuple[Case, tuple[str, ...]]:
+    """Split texts over the limit of a memory into parts of the same unit; also name them."""
+    from bethink.importers.entry import split_text  # only where a space is filled
+
+    rows: list[tuple[str, Draft, str]] = []
+    long: list[str] = []
+    for ref, draft, unit in zip(case.refs, case.drafts, case.units, strict=True):
+        texts = split_text(draft.text) or [draft.text]
+        if len(texts) == 1:
+            rows.append((ref, draft, unit))
+            continue
+        long.append(ref)
+        for number, text in enumerate(texts, start=1):
+            own = f"{ref}{PART_MARK}{number}"
+            rows.append((own, draft._replace(text=text, id=neutral_id(own)), unit))
+    if not long:
+        return case, ()
+    refs, drafts, units = (tuple(column) for column in zip(*rows, strict=True))
+    return replace(case, refs=refs, drafts=drafts, units=units), tuple(long)
 
 
 def replace_names(question: Question, known: Sequence[str]) -> Question:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,15 +22,14 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-DATASET_NAMES = ("builtin", "locomo", "longmemeval", "beir", "jsonl")
+DATASET_NAMES = ("builtin", "notes", "locomo", "longmemeval", "beir", "jsonl")
 _FILE = click.Path(path_type=Path)
 
 
 def dataset_options(function: F) -> F:
     """Add the options that select and read the data set, passed as keyword arguments."""
     decorators = [
-        click.argument("dataset", type=click.Choice(DATASET_NAMES)),
-        click.argument("path", type=_FILE, required=False),
+        click.argument("what", nargs=-1, metavar="[DATASET [PATH] | PATH...]"),
         click.option("--level", type=click.Choice(["turn", "session"]), default="turn",
                      show_default=True, help="Unit that counts as found: the turn or its session."),
         click.option("--protocol", type=click.Choice(["official", "all"]), default="official",
@@ -49,44 +49,62 @@ def dataset_options(function: F) -> F:
                      help="Embedder to use instead of the configured one."),
         click.option("--in-memory", is_flag=True, help="Use spaces without files."),
         click.option("--cache", type=_FILE, metavar="DIR",
-                     help="Keep the filled spaces in DIR for the next run."),
+                     help="Keep the filled spaces and the embeddings in DIR for the next run."),
     ]  # fmt: skip
     for decorate in reversed(decorators):
         function = decorate(function)
     return function
 
 
-def open_selected_dataset(app: App, options: dict[str, Any]) -> Dataset:
+def open_selected_datasets(app: App, options: dict[str, Any]) -> list[Dataset]:
+    """Open what was named: one data set, everything at some paths, or what comes with us."""
     from bethink.errors import Refused  # not needed for help
-    from bethink.eval.datasets import DatasetOptions, open_dataset
+    from bethink.eval.datasets import OWN_SETS, DatasetOptions, find_datasets, open_dataset
 
-    name = options["dataset"]
-    found = app.where() if name == "jsonl" and options["corpus"] is None else None
+    what = options["what"]
     reading = DatasetOptions(
-        space=found.name if found else None,
         **{
             key: options[key]
-            for key in (
-                "path", "level", "protocol", "captions", "pooled", "split", "corpus", "limit",
-            )
+            for key in ("level", "protocol", "captions", "pooled", "split", "corpus", "limit")
         },
-    )  # fmt: skip
-    dataset = open_dataset(name, reading)
+    )
+    if not what:
+        return [open_dataset(name, reading) for name in OWN_SETS]
+    if what[0] not in DATASET_NAMES:
+        return find_datasets([Path(place) for place in what], reading)
+    if len(what) > 2:
+        raise Refused(
+            f"a data set has one path, not {len(what) - 1}",
+            remedy="give only paths to measure several data sets",
+        )
+    name, path = what[0], Path(what[1]) if len(what) > 1 else None
+    found = app.where() if name == "jsonl" and options["corpus"] is None else None
+    space = found.name if found else None
+    dataset = open_dataset(name, replace(reading, path=path, space=space))
     if found and not found.path.exists():
         raise Refused(
             f"there is no space {found.name}",
             remedy="name one with --space, or give the memories with --corpus FILE",
         )
-    return dataset
+    return [dataset]
 
 
-def builtin_cases(dataset: Dataset) -> list[Case]:
-    """The built-in cases, as foreign questions for every other data set."""
+def guest_cases(dataset: Dataset, others: Sequence[Dataset]) -> list[Case]:
+    """Cases whose questions are foreign to a data set of one case.
+
+    Those of other sets of its kind, else the built-in ones.
+    """
     from bethink.eval.datasets import DatasetOptions, open_dataset  # not needed for help
 
-    if dataset.name == "builtin":
-        return []
-    return list(open_dataset("builtin", DatasetOptions()).cases())
+    kin = [
+        other
+        for other in others
+        if dataset.kind and other.kind == dataset.kind and other.name != dataset.name
+    ]
+    if not kin:
+        named = "notes" if dataset.name == "builtin" else "builtin"
+        kin = [open_dataset(named, DatasetOptions())]
+    return [case for other in kin for case in other.cases()]
 
 
 def load_profiles(app: App, names: str) -> dict[str, Profile]:
@@ -165,7 +183,9 @@ EXIT_REGRESSED = 1
 @command(
     "eval",
     examples=[
-        "bethink eval builtin",
+        "bethink eval",
+        "bethink eval data/ --baselines --cache ~/.cache/eval",
+        "bethink eval data/ --sets 'realtalk-*,notes' --json",
         "bethink eval locomo locomo10.json --profiles default,siftcoder",
         "bethink eval longmemeval longmemeval_s.json --level session --cache ~/.cache/eval",
         "bethink eval jsonl questions.jsonl --space work --ablate --html report.html",
@@ -197,11 +217,25 @@ EXIT_REGRESSED = 1
     default=200,
     show_default=True,
     metavar="N",
-    help="Number of such questions.",
+    help="Number of such questions, and of own ones asked without their answers.",
+)
+@click.option("--sets", default="", metavar="A,B,...", help="Only data sets that match.")
+@click.option(
+    "--baselines", is_flag=True, help="Compare with BM25, cosine of the embedder, and RRF of both."
 )
 @click.option(
-    "-k", type=click.IntRange(1, 200), metavar="N", help="Number of results per question."
+    "-k",
+    type=click.IntRange(1, 200),
+    metavar="N",
+    help="Number of results per question; by default the profile's, as a caller gets it.",
 )
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Token budget of an answer; by default the profile's, as a caller gets it.",
+)
+@click.option("--ungated", is_flag=True, help="Judge what stood before the gate.")
 @click.option("--html", type=_FILE, metavar="FILE", help="Write an HTML page with plots.")
 @click.option("--save", type=_FILE, metavar="FILE", help="Save the report for --against.")
 @click.option("--against", type=_FILE, metavar="FILE", help="Compare with a saved report.")
@@ -217,18 +251,27 @@ EXIT_REGRESSED = 1
 def eval_command(app: App, /, **options: Any) -> int:  # fmt: skip
     """Measure recall quality.
 
-    Stores the memories of DATASET, runs its questions with every profile and prints
-    quality with intervals, abstention, speed, cost, and the contribution of each retriever
-    and stage. PATH is the data set's file or folder; builtin needs none. Exit code 1 when
-    --against finds something significantly worse.
+    Stores the memories of a data set, runs its questions with every profile as a default
+    caller would, and prints quality with intervals, abstention, calibration, speed, cost, and
+    the contribution of each retriever and stage. PATH is the data set's file or folder; with
+    paths alone every data set in them is measured, and the tables have a row for each. Without
+    arguments the sets that come with Bethink are measured. Exit code 1 when --against finds
+    something significantly worse.
     """
-    from bethink.eval.report import compare_reports, read_report  # not needed for help
+    from bethink.eval.report import (  # not needed for help
+        combine_reports,
+        compare_reports,
+        compare_sets,
+        read_report,
+    )
 
     require_writable(options["html"], options["save"])
     earlier = read_report(options["against"]) if options["against"] else None
-    report = _measure(app, options)
+    reports = _measure(app, options)
+    report = combine_reports(reports) if len(reports) > 1 else reports[0]
     if earlier is not None:
-        report["against"] = compare_reports(
+        compare = compare_sets if len(reports) > 1 else compare_reports
+        report["against"] = compare(
             report, earlier, file=str(options["against"]), tolerance=options["tolerance"]
         )
     _write_files(app, report, options)
@@ -236,32 +279,47 @@ def eval_command(app: App, /, **options: Any) -> int:  # fmt: skip
     return EXIT_REGRESSED if earlier is not None and report["against"]["worse"] else 0
 
 
-def _measure(app: App, options: dict[str, Any]) -> dict[str, Any]:
+def _measure(app: App, options: dict[str, Any]) -> list[dict[str, Any]]:
+    from bethink.errors import Refused
+    from bethink.eval.datasets import select_datasets
     from bethink.eval.report import build_report
-    from bethink.eval.runner import RunPlan, run_evaluation
-    from bethink.eval.tune import ablations  # not needed for help
+    from bethink.eval.runner import Limits, RunPlan, run_evaluation  # not needed for help
 
-    dataset = open_selected_dataset(app, options)
-    profiles = load_profiles(app, options["profiles"])
-    if options["ablate"] or options["parts"]:
-        first = next(iter(profiles))
-        profiles |= ablations(profiles[first], first, split_names(options["parts"]))
+    everything = open_selected_datasets(app, options)
+    datasets = select_datasets(everything, split_names(options["sets"]))
+    if len(datasets) > 1 and (options["ablate"] or options["parts"]):
+        raise Refused("parts are taken out on one data set at a time", remedy="choose with --sets")
+    profiles = _profiles_and_ablations(app, options)
     plan = RunPlan(
         seed=options["seed"],
         foreign=options["abstention"],
         strangers=options["strangers"],
-        k=options["k"] or 0,
+        limits=Limits(options["k"], options["max_tokens"]),
+        ungated=options["ungated"],
+        baselines=options["baselines"],
     )
-    with progress(app, "evaluating", unit="questions") as advance:
-        measured = run_evaluation(
-            dataset,
-            profiles,
-            plan,
-            make_space_provider(app, options),
-            guest_cases=builtin_cases(dataset),
-            progress=advance,
-        )
-    return build_report(measured)
+    provider = make_space_provider(app, options)
+    reports = []
+    for place, dataset in enumerate(datasets, start=1):
+        if len(datasets) > 1:
+            app.note(f"{place} of {len(datasets)}: {dataset.label}")
+        with progress(app, f"evaluating {dataset.label}", unit="questions") as advance:
+            guests = guest_cases(dataset, everything)
+            measured = run_evaluation(
+                dataset, profiles, plan, provider, guest_cases=guests, progress=advance
+            )
+        reports.append(build_report(measured))
+    return reports
+
+
+def _profiles_and_ablations(app: App, options: dict[str, Any]) -> dict[str, Profile]:
+    from bethink.eval.tune import ablations  # not needed for help
+
+    profiles = load_profiles(app, options["profiles"])
+    if options["ablate"] or options["parts"]:
+        first = next(iter(profiles))
+        profiles |= ablations(profiles[first], first, split_names(options["parts"]))
+    return profiles
 
 
 def _write_files(app: App, report: dict[str, Any], options: dict[str, Any]) -> None:
@@ -363,7 +421,7 @@ def tune_command(app: App, /, **options: Any) -> int:  # fmt: skip
     )
 
     require_writable(options["out"])
-    dataset = open_selected_dataset(app, options)
+    dataset = _single_dataset(app, options)
     start, result = _tune(app, dataset, options)
     origin = f"Tuned from {start.name} on {dataset.title}, seed {options['seed']}"
     remarks = [f"{origin}, {plural(result.trials, 'trial')}.", tune_verdict(result)]
@@ -372,10 +430,19 @@ def tune_command(app: App, /, **options: Any) -> int:  # fmt: skip
     return 0
 
 
+def _single_dataset(app: App, options: dict[str, Any]) -> Dataset:
+    from bethink.errors import Refused  # not needed for help
+
+    datasets = open_selected_datasets(app, options)
+    if len(datasets) > 1:
+        names = ", ".join(dataset.label for dataset in datasets)
+        raise Refused("a profile is tuned on one data set", remedy=f"name one of: {names}")
+    return datasets[0]
+
+
 def _tune(app: App, dataset: Dataset, options: dict[str, Any]) -> tuple[Profile, TuneResult]:
     from contextlib import ExitStack  # not needed for help
 
-    from bethink.eval.runner import DEFAULT_DEPTH
     from bethink.eval.tune import SearchOptions, tunable_parameters, tune
 
     start = next(iter(load_profiles(app, options["profile"]).values()))
@@ -386,7 +453,6 @@ def _tune(app: App, dataset: Dataset, options: dict[str, Any]) -> tuple[Profile,
         minutes=options["minutes"],
         holdout=options["holdout"],
         seed=options["seed"],
-        k=DEFAULT_DEPTH[dataset.level],
     )
     provider = make_space_provider(app, options)
     with ExitStack() as stack:

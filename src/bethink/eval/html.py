@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from bethink.eval.metrics import ALL
-from bethink.eval.runner import MAX_CONFIDENCE
+from bethink.eval.metrics import ALL, RESAMPLES
 from bethink.eval.tables import ReportTable, headline, report_tables
 
 COLOURS = ("#3b6ea8", "#c8743c", "#4d8f5b", "#9a5aa0", "#a8963b", "#5b8f8f")
@@ -102,6 +101,43 @@ def score_histograms(
     return _svg(title, top + 14, parts)
 
 
+_DIAGRAM_SIZE = 260
+
+
+def reliability_diagram(name: str, found: Json) -> str:
+    """Said against right: a point for each bin; on the diagonal both are equal."""
+    left, top, size = _LABEL_WIDTH, 34, _DIAGRAM_SIZE
+    frame = f'x="{left}" y="{top}" width="{size}" height="{size}"'
+    diagonal = (
+        f'<line x1="{left}" y1="{top + size}" x2="{left + size}" y2="{top}" '
+        f'stroke="{_AXIS_COLOUR}" stroke-dasharray="4 4"/>'
+    )
+    parts = [
+        f'<rect {frame} fill="none" stroke="{_AXIS_COLOUR}"/>',
+        diagonal,
+        _text(left - 8, top + 10, "right 1", anchor="end", size=11),
+        _text(left - 8, top + size, "0", anchor="end", size=11),
+        _text(left, top + size + 14, "said 0", size=11),
+        _text(left + size, top + size + 14, "1", anchor="end", size=11),
+        _text(left + size + 16, top + 12, f"ECE {found['ece']:.3f}"),
+        _text(left + size + 16, top + 30, f"AUC {found['auc']:.3f}" if found["auc"] else ""),
+        _text(left + size + 16, top + 48, f"{found['n']:,} answers"),
+    ]
+    places = [
+        (left + size * one["confidence"], top + size * (1 - one["right"]), one)
+        for one in found["bins"]
+    ]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in places)
+    parts.append(f'<polyline points="{line}" fill="none" stroke="{COLOURS[0]}"/>')
+    for x, y, one in places:
+        told = f"said {one['confidence']:.3f}, right {one['right']:.3f}, {one['n']:,} answers"
+        parts.append(
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{COLOURS[0]}">'
+            f"<title>{told}</title></circle>"
+        )
+    return _svg(f"Reliability of the confidence, {name}", top + size + 20, parts)
+
+
 def _histogram(scores: Sequence[float], least: float, most: float, bins: int) -> list[int]:
     counts = [0] * bins
     span = (most - least) or 1.0
@@ -150,22 +186,47 @@ def html_page(report: Json) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Bethink: {escape(report['measured_on']['title'])}</title>"
+        f"<title>Bethink: {escape(_title(report))}</title>"
         f"<style>{_STYLE}</style></head>"
         f"<body><h1>Recall quality, measured</h1><p>{summary}</p>{body}"
         f'<p class="note">Bethink {escape(report["bethink"])}; intervals are 95 %, from '
-        f"{report['measured_on']['resamples']:,} resamples of the questions.</p></body></html>\n"
+        f"{RESAMPLES:,} resamples of the questions.</p></body></html>\n"
     )
 
 
+def _title(report: Json) -> str:
+    reports = report.get("sets", [report])
+    return ", ".join(str(one["measured_on"]["title"]) for one in reports)
+
+
 def _page_body(report: Json) -> Iterator[str]:
+    if "sets" in report:
+        yield from _sets_body(report)
+        return
     yield _legend(report)
     yield _quality_plot(report)
     yield _category_plot(report)
     yield from _score_plots(report)
+    for profile in report["profiles"]:
+        if profile["calibration"]:
+            yield reliability_diagram(profile["name"], profile["calibration"])
     yield from _ablation_plots(report)
     for sheet in report_tables(report):
         yield _html_table(sheet)
+
+
+def _sets_body(document: Json) -> Iterator[str]:
+    """The page of several sets: the calibration of all and of each, and the tables."""
+    for one in document["pooled"]:
+        if one["calibration"]:
+            yield reliability_diagram(f"all sets, {one['name']}", one["calibration"])
+    for sheet in report_tables(document):
+        yield _html_table(sheet)
+    for report in document["sets"]:
+        for profile in report["profiles"]:
+            if profile["calibration"]:
+                name = f"{report['measured_on']['label']}, {profile['name']}"
+                yield reliability_diagram(name, profile["calibration"])
 
 
 def _legend(report: Json) -> str:
@@ -212,16 +273,12 @@ def _score_plots(report: Json) -> Iterator[str]:
         account = profile["abstention"]
         for own, others, title in (
             ("own_scores", "scores", "Best score before the gate"),
-            ("own_sureness", "sureness", "Confidence of the gate, where it was used"),
+            ("own_confidences", "confidences", "Confidence of the answer"),
         ):
             kinds = [("true hits", account[own])]
             kinds += [(kind["kind"], kind[others]) for kind in account["kinds"]]
-            seen = [
-                (name, [score for score in scores if abs(score) < MAX_CONFIDENCE])
-                for name, scores in kinds
-            ]
-            if len(seen) > 1 and any(scores for _, scores in seen):
-                yield score_histograms(f"{title}, {profile['name']}", seen)
+            if len(kinds) > 1 and any(scores for _, scores in kinds):
+                yield score_histograms(f"{title}, {profile['name']}", kinds)
 
 
 def _ablation_plots(report: Json) -> Iterator[str]:

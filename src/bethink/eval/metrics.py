@@ -1,4 +1,4 @@
-"""Ranking metrics, scores per question, bootstrap intervals and abstention.
+"""Ranking metrics, scores per question, bootstrap intervals, abstention and calibration.
 
 ``ranked`` holds units, best first, each once; ``relevant`` maps the relevant units to
 their gains. A name like ``recall@10`` is a function and its cutoff. Resampling is
@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bethink.errors import Refused
-from bethink.eval.runner import MAX_CONFIDENCE, ProfileResult, QuestionResult
+from bethink.eval.runner import FOREIGN, Judged, ProfileResult, QuestionResult
 
 Ranked = Sequence[str]
 Gains = Mapping[str, float]
 Metric = Callable[[Ranked, Gains], float]
 
 QUALITY_METRICS = (
-    "recall@5", "recall@10", "hit@5", "hit@10", "all@5", "all@10", "ndcg@10", "mrr",
-    "precision@5", "precision@10",
+    "recall@5", "recall@10", "hit@1", "hit@3", "hit@5", "hit@10", "all@5", "all@10", "ndcg@10",
+    "mrr", "precision@5", "precision@10",
 )  # fmt: skip
 
 
@@ -71,6 +71,16 @@ def mrr(ranked: Ranked, relevant: Gains, cutoff: int) -> float:
     for place, unit in enumerate(ranked[:cutoff] if cutoff else ranked, start=1):
         if unit in relevant:
             return 1.0 / place
+    return 0.0
+
+
+def newer_first(result: Judged) -> float:
+    """1 if a relevant unit was returned and stands above every outdated one."""
+    for unit in result.ranked:
+        if unit in result.relevant:
+            return 1.0
+        if unit in result.outdated:
+            return 0.0
     return 0.0
 
 
@@ -247,7 +257,7 @@ class Scores:
         return rows
 
 
-def score_results(results: Sequence[QuestionResult]) -> Scores:
+def score_results(results: Sequence[Judged]) -> Scores:
     """Score the answerable questions."""
     judged = [result for result in results if result.relevant]
     functions = [get_metric(name) for name in QUALITY_METRICS]
@@ -289,58 +299,158 @@ def abstention_report(outcome: ProfileResult) -> dict[str, Any]:
     """Abstention statistics: correct abstentions, and true hits lost.
 
     A true hit is an answerable question with a relevant unit among the first ten before
-    the gate; it is lost when none of them is in the answer.
+    the gate. It is silenced when the answer is empty, and lost when none of them is in it.
     """
     answerable = [result for result in outcome.own if result.relevant]
     true_hits = [result for result in answerable if _has_relevant(result, result.offered)]
     lost = [result for result in true_hits if not _has_relevant(result, result.ranked)]
+    silenced = [result for result in lost if result.is_silent]
     kinds = {
         OWN_UNANSWERABLE: [result for result in outcome.own if not result.relevant],
         **outcome.foreign,
     }
     return {
         "true_hits": len(true_hits),
+        "silenced": len(silenced),
+        "silenced_share": _share(len(silenced), len(true_hits)),
         "lost": len(lost),
-        "lost_share": len(lost) / len(true_hits) if true_hits else None,
+        "lost_share": _share(len(lost), len(true_hits)),
         "kinds": [
             _abstention_for_kind(name, results, true_hits)
             for name, results in kinds.items()
             if results
         ],
         "own_scores": _best_scores(true_hits),
-        "own_sureness": _confidences(true_hits),
+        "own_confidences": _confidences(true_hits),
     }
+
+
+def _share(count: int, of: int) -> float | None:
+    return count / of if of else None
 
 
 def _abstention_for_kind(
     name: str, results: Sequence[QuestionResult], true_hits: Sequence[QuestionResult]
 ) -> dict[str, Any]:
-    silent = sum(result.is_silent for result in results)
     own, strange = _best_scores(true_hits), _best_scores(results)
     sure_own, sure_strange = _confidences(true_hits), _confidences(results)
     return {
         "kind": name,
-        "n": len(results),
-        "silent": silent,
-        "silent_share": silent / len(results),
+        **status_shares(results),
         "auc_score": auc(own, strange),
-        "auc_gate": auc(sure_own, sure_strange),
+        "auc_confidence": auc(sure_own, sure_strange),
         "silent_at_loss": abstention_at_loss(
             sure_own or own, sure_strange or strange, ACCEPTED_LOSS
         ),
         "scores": strange,
-        "sureness": sure_strange,
+        "confidences": sure_strange,
+    }
+
+
+def status_shares(results: Sequence[QuestionResult]) -> dict[str, Any]:
+    """How many answers were given as found, as unsure, and not at all."""
+    silent = sum(result.is_silent for result in results)
+    found = sum(result.is_found for result in results)
+    n = len(results)
+    return {
+        "n": n,
+        "silent": silent,
+        "found_share": _share(found, n),
+        "unsure_share": _share(n - found - silent, n),
+        "silent_share": _share(silent, n),
     }
 
 
 def _best_scores(results: Sequence[QuestionResult]) -> list[float]:
-    """Best scores before the gate; an empty pool counts as minimal confidence."""
-    return [-MAX_CONFIDENCE if result.best is None else result.best for result in results]
+    """Best scores before the gate; an empty pool counts as none."""
+    return [0.0 if result.best is None else result.best for result in results]
 
 
 def _confidences(results: Sequence[QuestionResult]) -> list[float]:
-    return [result.sureness for result in results if result.sureness is not None]
+    return [result.confidence for result in results if result.confidence is not None]
 
 
 def _has_relevant(result: QuestionResult, units: Sequence[str]) -> bool:
     return any(unit in result.relevant for unit in units[:TRUE_HIT_CUTOFF])
+
+
+CALIBRATION_BINS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedAnswers:
+    """What answers said of themselves and what they were, question by question.
+
+    ``right`` says whether one of the hits was relevant: of those that were shown or, where
+    the answer was empty, of the first that were withheld, for that is what its confidence
+    is about. ``answerable`` says whether the question had an answer in the memory.
+    """
+
+    confidence: tuple[float, ...] = ()
+    right: tuple[bool, ...] = ()
+    answerable: tuple[bool, ...] = ()
+
+    def __add__(self, other: JudgedAnswers) -> JudgedAnswers:
+        return JudgedAnswers(
+            self.confidence + other.confidence,
+            self.right + other.right,
+            self.answerable + other.answerable,
+        )
+
+
+def judged_answers(outcome: ProfileResult) -> JudgedAnswers:
+    """The answers of one profile: own questions, foreign ones, and those without answers.
+
+    Foreign questions in disguise are left out: they are the same ones again.
+    """
+    results = [
+        *outcome.own,
+        *(
+            result
+            for kind, strange in outcome.foreign.items()
+            for result in strange
+            if kind == FOREIGN or not kind.startswith(FOREIGN)
+        ),
+    ]
+    rated = [(result.confidence, result) for result in results if result.confidence is not None]
+    return JudgedAnswers(
+        confidence=tuple(confidence for confidence, _ in rated),
+        right=tuple(_has_relevant(one, one.ranked or one.offered) for _, one in rated),
+        answerable=tuple(bool(one.relevant) for _, one in rated),
+    )
+
+
+def calibration(answers: JudgedAnswers) -> dict[str, Any] | None:
+    """Reliability in ten bins of equally many answers, ECE and AUC; None without any.
+
+    ECE is the mean distance between the confidence and the share that was right, bin by bin.
+    Equal confidences count as equally right, so that their order does not matter.
+    """
+    if not answers.confidence:
+        return None
+    said = np.asarray(answers.confidence, dtype=np.float64)
+    was = np.asarray(answers.right, dtype=np.float64)
+    _, place, counts = np.unique(said, return_inverse=True, return_counts=True)
+    was = (np.bincount(place, weights=was) / counts)[place]
+    order = np.argsort(said, kind="stable")
+    parts = [part for part in np.array_split(order, CALIBRATION_BINS) if len(part)]
+    bins = [
+        {
+            "n": len(part),
+            "low": float(said[part].min()),
+            "high": float(said[part].max()),
+            "confidence": float(said[part].mean()),
+            "right": float(was[part].mean()),
+        }
+        for part in parts
+    ]
+    gaps = [one["n"] * abs(one["confidence"] - one["right"]) for one in bins]
+    yes = [value for value, known in zip(said, answers.answerable, strict=True) if known]
+    no = [value for value, known in zip(said, answers.answerable, strict=True) if not known]
+    return {
+        "n": len(said),
+        "answerable": len(yes),
+        "ece": sum(gaps) / len(said),
+        "auc": auc(yes, no),
+        "bins": bins,
+    }

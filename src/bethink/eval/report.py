@@ -18,24 +18,30 @@ import numpy as np
 
 from bethink.errors import Refused
 from bethink.eval.metrics import (
+    ALL,
     QUALITY_METRICS,
     RESAMPLES,
     Difference,
+    JudgedAnswers,
     Scores,
     abstention_report,
+    calibration,
     compare_scores,
+    judged_answers,
+    newer_first,
     percentile,
     question_groups,
     recall,
     score_results,
+    status_shares,
 )
-from bethink.eval.runner import ProfileResult, QuestionResult, Run
+from bethink.eval.runner import AS_SHIPPED, Judged, ProfileResult, QuestionResult, Run
 from bethink.eval.tune import ABLATION_SEPARATOR, retriever_statistics, stage_statistics
 from bethink.version import __version__
 
 Json = dict[str, Any]
 
-REPORT_FORMAT = 1
+REPORT_FORMAT = 2
 # Metrics that differences are reported for: headline, order and completeness.
 HEADLINE_METRICS = ("recall@10", "ndcg@10", "all@10", "hit@5")
 
@@ -63,6 +69,7 @@ def build_report(run: Run) -> Json:
 def _measured_on(run: Run, answerable: int) -> Json:
     return {
         "name": run.dataset.name,
+        "label": run.dataset.label,
         "title": run.dataset.title,
         "note": run.dataset.note,
         "level": run.dataset.level,
@@ -72,9 +79,13 @@ def _measured_on(run: Run, answerable: int) -> Json:
         "questions": answerable,
         "skipped": run.skipped,
         "unknown": run.unknown,
+        "split": run.split,
         "embedder": run.model,
         "seed": run.plan.seed,
-        "k": run.plan.depth(run.dataset),
+        "k": run.plan.limits.k,
+        "max_tokens": run.plan.limits.max_tokens,
+        "ungated": run.plan.ungated,
+        "as_shipped": run.plan.limits == AS_SHIPPED and not run.plan.ungated,
         "resamples": RESAMPLES,
         "stored": run.stored,
         "memories_per_second": run.rate,
@@ -91,7 +102,11 @@ def _profile_report(outcome: ProfileResult, scores: Scores, run: Run) -> Json:
             }
             for name, rows in lines.items()
         },
+        "types": _type_rows(outcome, scores, run),
         "abstention": abstention_report(outcome),
+        "calibration": calibration(judged_answers(outcome)),
+        "answers": {name: list(kept) for name, kept in asdict(judged_answers(outcome)).items()},
+        "limits": {"k": outcome.profile.budget.k, "max_tokens": outcome.profile.budget.max_tokens},
         "speed": _speed_report(outcome.own),
         "cost": _cost_report(outcome.own),
         "channels": retriever_statistics(outcome.own),
@@ -103,6 +118,61 @@ def _profile_report(outcome: ProfileResult, scores: Scores, run: Run) -> Json:
             "values": {name: scores.column(name).tolist() for name in QUALITY_METRICS},
         },
     }
+
+
+# Metrics of the tables of several sets, and of the baselines.
+TYPE_METRICS = ("hit@1", "hit@3", "hit@10", "recall@10", "all@5", "all@10", "ndcg@10")
+
+
+def _type_rows(outcome: ProfileResult, scores: Scores, run: Run) -> list[Json]:
+    """A row for all questions, each group and each type, those without an answer too."""
+    plain = {name: score_results(results) for name, results in run.baselines.items()}
+    rows = [
+        _type_row(name, [result for result in outcome.own if _belongs(result, name, run)], run)
+        | {
+            "quality": _means(scores, keys),
+            "baselines": {method: _means(ranked, keys) for method, ranked in plain.items()},
+        }
+        for name, places in question_groups(scores, run.dataset.groups).items()
+        if (keys := scores.keys if places is None else [scores.keys[place] for place in places])
+    ]
+    shown = {row["type"] for row in rows}
+    absent = dict.fromkeys(result.category for result in outcome.own if not result.relevant)
+    for name in absent:
+        if name not in shown:
+            results = [one for one in outcome.own if one.category == name and not one.relevant]
+            rows.append(_type_row(name, results, run) | {"quality": None, "baselines": {}})
+    return rows
+
+
+def _belongs(result: QuestionResult, name: str, run: Run) -> bool:
+    members = run.dataset.groups.get(name, (name,))
+    return bool(result.relevant) and (name == ALL or result.category in members)
+
+
+def _type_row(name: str, results: Sequence[QuestionResult], run: Run) -> Json:
+    corrected = {result.key for result in results if result.outdated}
+    return {
+        "type": name,
+        **status_shares(results),
+        "newer_first": _newer_first([one for one in results if one.key in corrected]),
+        "newer_first_baselines": {
+            method: _newer_first([one for one in ranked if one.key in corrected])
+            for method, ranked in run.baselines.items()
+        },
+    }
+
+
+def _newer_first(results: Sequence[Judged]) -> float | None:
+    return sum(map(newer_first, results)) / len(results) if results else None
+
+
+def _means(scores: Scores, keys: Sequence[str]) -> dict[str, float]:
+    wanted = set(keys)
+    rows = np.asarray([place for place, key in enumerate(scores.keys) if key in wanted])
+    if not len(rows):
+        return {}
+    return {name: float(scores.column(name)[rows].mean()) for name in TYPE_METRICS}
 
 
 def _speed_report(results: Sequence[QuestionResult]) -> Json:
@@ -117,14 +187,14 @@ def _speed_report(results: Sequence[QuestionResult]) -> Json:
 
 
 def _cost_report(results: Sequence[QuestionResult]) -> Json:
-    """Tokens and recall of an answer within the profile's own limits."""
+    """Tokens of an answer, and the recall of all its hits."""
     judged = [result for result in results if result.relevant]
     if not judged:
         return {"n": 0, "tokens": None, "recall": None, "recall_per_1000_tokens": None}
     tokens = sum(result.tokens for result in judged) / len(judged)
-    gained = sum(recall(result.ranked, result.relevant, result.shipped) for result in judged) / len(
-        judged
-    )
+    gained = sum(
+        recall(result.ranked, result.relevant, len(result.ranked)) for result in judged
+    ) / len(judged)
     return {
         "n": len(judged),
         "tokens": tokens,
@@ -169,8 +239,25 @@ def _abstention_summary(account: Json) -> Json:
     return {
         "lost_share": account["lost_share"],
         "kinds": [
-            {key: value for key, value in kind.items() if key not in ("scores", "sureness")}
+            {key: value for key, value in kind.items() if key not in ("scores", "confidences")}
             for kind in account["kinds"]
+        ],
+    }
+
+
+def combine_reports(reports: Sequence[Json]) -> Json:
+    """One document of the reports of several sets, with the calibration of all together."""
+    pooled: dict[str, JudgedAnswers] = {}
+    for report in reports:
+        for profile in report["profiles"]:
+            own = JudgedAnswers(**{key: tuple(kept) for key, kept in profile["answers"].items()})
+            pooled[profile["name"]] = pooled.get(profile["name"], JudgedAnswers()) + own
+    return {
+        "format": REPORT_FORMAT,
+        "bethink": __version__,
+        "sets": list(reports),
+        "pooled": [
+            {"name": name, "calibration": calibration(answers)} for name, answers in pooled.items()
         ],
     }
 
@@ -195,11 +282,31 @@ def read_report(path: Path) -> Json:
     return report
 
 
+def compare_sets(current: Json, earlier: Json, *, file: str, tolerance: float) -> Json:
+    """Compare every set that both documents have, as ``compare_reports`` does."""
+    before = {report["measured_on"]["label"]: report for report in earlier.get("sets", [earlier])}
+    rows: list[Json] = []
+    notes: dict[str, None] = {}
+    for report in current["sets"]:
+        name = report["measured_on"]["label"]
+        if name in before:
+            found = compare_reports(report, before[name], file=file, tolerance=tolerance)
+            rows += [{**row, "profile": f"{name}: {row['profile']}"} for row in found["rows"]]
+            notes[found["note"]] = None
+    if not rows:
+        raise Refused(f"{file} shares no data set with this run")
+    worse = sum(row["verdict"] == WORSE for row in rows)
+    note = "; ".join(notes)
+    return {"file": file, "tolerance": tolerance, "rows": rows, "worse": worse, "note": note}
+
+
 def compare_reports(current: Json, earlier: Json, *, file: str, tolerance: float) -> Json:
     """Compare every profile that both reports have.
 
     Worse is a loss of more than ``tolerance`` that is unlikely to be noise.
     """
+    if "sets" in earlier:
+        raise Refused(f"{file} was measured on several data sets")
     now, before = current["measured_on"], earlier["measured_on"]
     if (now["name"], now["level"]) != (before["name"], before["level"]):
         raise Refused(f"{file} was measured on {before['title']}, not on {now['title']}")

@@ -1,14 +1,18 @@
-"""Run an evaluation: store every case once, run every question with every profile."""
+"""Run an evaluation: store every case once, run every question with every profile.
+
+Questions are asked as a default caller asks them: with the profile's own k and token
+budget, unless the plan says otherwise.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter, thread_time
 
 from bethink.errors import Refused
+from bethink.eval.baselines import Baselines
 from bethink.eval.case import (
     Case,
     Dataset,
@@ -17,16 +21,18 @@ from bethink.eval.case import (
     proper_names,
     replace_names,
     sample_foreign_questions,
+    sample_near_questions,
 )
 from bethink.eval.spaces import FilledSpace, SpaceProvider
 from bethink.model import Pool, Recall
+from bethink.ports import Embedder
 from bethink.retrieval.profile import Profile
-from bethink.retrieval.stages.assemble import token_cost
 
 CHANNEL_PREFIX = "channel."
 GATE_PREFIX = "gate."
-MAX_CONFIDENCE = 1.0e9
-_CONFIDENCE_NOTE = re.compile(r"confidence (-?\d+\.?\d*)")
+# Kind of own questions that are asked while their answers are taken out.
+TAKEN_OUT = "answer taken out"
+FOREIGN = "foreign"
 # Steps without a candidate pool of their own.
 _STEPS_WITHOUT_POOL = ("plan",)
 
@@ -77,23 +83,6 @@ def step_results(
     return looks
 
 
-def gate_confidence(answer: Recall) -> float | None:
-    """Confidence of the gate, parsed from the trace.
-
-    A decision it made without weighing counts as entirely confident, either way; None
-    where the pipeline has no gate.
-    """
-    gates = [step for step in answer.steps if step.name.startswith(GATE_PREFIX)]
-    if not gates:
-        return None
-    weighed = [
-        float(found.group(1)) for step in gates if (found := _CONFIDENCE_NOTE.search(step.note))
-    ]
-    if weighed:
-        return min(weighed)
-    return MAX_CONFIDENCE if gates[-1].pool else -MAX_CONFIDENCE
-
-
 def pool_before_gate(answer: Recall) -> Pool:
     """The pool before the gate: the answer as it would be without one."""
     before: Pool = ()
@@ -106,27 +95,41 @@ def pool_before_gate(answer: Recall) -> Pool:
     return steps[-1].pool if steps else answer.hits
 
 
-UNLIMITED_TOKENS = 1_000_000
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a caller asks for; None leaves it to the profile, as a default caller does."""
+
+    k: int | None = None
+    max_tokens: int | None = None
+
+
+AS_SHIPPED = Limits()
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionResult:
-    """Result of one question with one profile.
-
-    ``ranked`` are the units that were returned, ``offered`` those before the gate;
-    ``best`` is the best score there, ``sureness`` the gate's confidence. ``shipped``
-    units and ``tokens`` are what a caller without own limits would get.
-    """
+class Judged:
+    """A ranking of one question: the units that were returned, best first."""
 
     key: str
-    case: str
     category: str
     relevant: Mapping[str, float]
     ranked: tuple[str, ...]
+    outdated: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionResult(Judged):
+    """Result of one question with one profile.
+
+    ``offered`` are the first units before the gate, ``best`` is the best score there.
+    ``confidence`` is None where the profile estimates none.
+    """
+
+    case: str
+    status: str
+    confidence: float | None
     offered: tuple[str, ...]
     best: float | None
-    sureness: float | None
-    shipped: int
     tokens: int
     seconds: float
     cpu_seconds: float
@@ -137,27 +140,35 @@ class QuestionResult:
     def is_silent(self) -> bool:
         return not self.ranked
 
+    @property
+    def is_found(self) -> bool:
+        return bool(self.ranked) and self.status == FOUND
+
+
+FOUND = "found"
+
 
 def run_question(
-    space: FilledSpace, question: Question, profile: Profile, *, case: str, k: int
+    space: FilledSpace, question: Question, profile: Profile, *, case: str, plan: RunPlan
 ) -> QuestionResult:
-    """Run a question like a caller, only with a larger k; usage is not recorded."""
+    """Run a question like a caller; usage is not recorded."""
     started, busy = perf_counter(), thread_time()
-    answer = run_recall(space, question, profile, k)
+    answer = run_recall(space, question, profile, plan.limits)
     seconds, cpu_seconds = perf_counter() - started, thread_time() - busy
     before = pool_before_gate(answer)
-    shipped = trim_to_budget(answer.hits, profile)
+    offered = pool_units(before[: answer.query.k], space.units)
     return QuestionResult(
         key=question.key,
-        case=case,
         category=question.category,
         relevant=question.relevant,
-        ranked=pool_units(answer.hits, space.units),
-        offered=pool_units(before[:k], space.units),
+        ranked=offered if plan.ungated else pool_units(answer.hits, space.units),
+        outdated=question.outdated,
+        case=case,
+        status=FOUND if plan.ungated else answer.status,
+        confidence=None,
+        offered=offered,
         best=before[0].score if before else None,
-        sureness=gate_confidence(answer),
-        shipped=len(pool_units(shipped, space.units)),
-        tokens=sum(token_cost(hit.item) for hit in shipped),
+        tokens=answer.page.tokens,
         seconds=seconds,
         cpu_seconds=cpu_seconds,
         degraded=tuple(part.part for part in answer.degraded),
@@ -165,46 +176,39 @@ def run_question(
     )
 
 
-def run_recall(space: FilledSpace, question: Question, profile: Profile, k: int) -> Recall:
+def run_recall(
+    space: FilledSpace, question: Question, profile: Profile, limits: Limits = AS_SHIPPED
+) -> Recall:
     """Run the recall without measuring it."""
     return space.memory.recall(
         question.text,
         profile=profile,
         now=question.now,
-        k=k,
-        max_tokens=UNLIMITED_TOKENS,
+        k=limits.k,
+        max_tokens=limits.max_tokens,
         track=False,
         **question.filters,
     )
 
 
-def trim_to_budget(hits: Pool, profile: Profile) -> Pool:
-    """Cut the hits to the profile's own limits: at least one, if there is one."""
-    spent = 0
-    for place, hit in enumerate(hits[: profile.budget.k]):
-        spent += token_cost(hit.item)
-        if place and spent > profile.budget.max_tokens:
-            return hits[:place]
-    return hits[: profile.budget.k]
-
-
 ProgressCallback = Callable[[int, int], None]
-
-DEFAULT_DEPTH = {"turn": 50, "session": 200}
 
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """Options of a run. ``strangers`` is the total number of foreign questions."""
+    """Options of a run.
+
+    ``strangers`` is the number of foreign questions, and of own ones that are asked again
+    without their answers. ``ungated`` judges what stood before the gate; ``baselines`` also
+    ranks with plain methods.
+    """
 
     seed: int = 7
     foreign: Foreign = "easy"
     strangers: int = 200
-    k: int = 0
-
-    def depth(self, dataset: Dataset) -> int:
-        """Number of results to request; more for sessions, which are found by their turns."""
-        return self.k or DEFAULT_DEPTH[dataset.level]
+    limits: Limits = AS_SHIPPED
+    ungated: bool = False
+    baselines: bool = False
 
 
 @dataclass(slots=True)
@@ -232,6 +236,8 @@ class Run:
     stored: int = 0
     storing_seconds: float = 0.0
     unknown: list[str] = field(default_factory=list)
+    split: list[str] = field(default_factory=list)
+    baselines: dict[str, list[Judged]] = field(default_factory=dict)
 
     @property
     def rate(self) -> float | None:
@@ -265,11 +271,16 @@ def run_evaluation(
     )
     for case in dataset.cases():
         foreign = dict(_foreign_questions(case, strangers, share, plan))
-        with spaces.open(dataset.name, case) as filled:
+        with spaces.open(dataset.name, case, expendable=plan.foreign != "off") as filled:
             _update_totals(result, case, filled)
-            sitting = _CaseRun(case, filled, foreign, plan.depth(dataset))
+            sitting = _CaseRun(case, filled, foreign, share, plan)
             for outcome in outcomes:
                 sitting.run_profile(outcome, pace)
+            # Last: it changes the space.
+            if plan.foreign != "off" and filled.expendable:
+                sitting.run_without_answers(outcomes, pace)
+            if plan.baselines:
+                sitting.rank_plainly(result, spaces.embedder)
     return result
 
 
@@ -291,17 +302,42 @@ class _CaseRun:
     case: Case
     filled: FilledSpace
     foreign: Mapping[str, list[Question]]
-    k: int
+    share: int
+    plan: RunPlan
 
     def run_profile(self, outcome: ProfileResult, pace: _ProgressCounter) -> None:
         """Run every question with one profile."""
         if self.filled.questions:
             # Warm up: the first question of a space would include opening its indexes.
-            run_recall(self.filled, self.filled.questions[0], outcome.profile, self.k)
+            run_recall(self.filled, self.filled.questions[0], outcome.profile, self.plan.limits)
         self._run_questions(self.filled.questions, outcome.profile, outcome.own, pace)
         for kind, questions in self.foreign.items():
             answered = outcome.foreign.setdefault(kind, [])
             self._run_questions(questions, outcome.profile, answered, pace)
+
+    def run_without_answers(
+        self, outcomes: Sequence[ProfileResult], pace: _ProgressCounter
+    ) -> None:
+        """Ask own questions again while the memories that answer them are taken out."""
+        own = replace(self.case, questions=self.filled.questions)
+        for question in sample_near_questions(own, self.share, self.plan.seed):
+            left = replace(question, relevant={})
+            with self.filled.without(question.relevant):
+                for outcome in outcomes:
+                    answered = outcome.foreign.setdefault(TAKEN_OUT, [])
+                    self._run_questions([left], outcome.profile, answered, pace)
+
+    def rank_plainly(self, result: Run, embedder: Embedder | None) -> None:
+        """Rank the answerable questions by the baselines, with as many results."""
+        k = self.plan.limits.k or result.outcomes[0].profile.budget.k
+        index = Baselines(self.filled.texts, embedder)
+        for question in self.filled.questions:
+            for name, ids in index.rank(question.text, k).items() if question.relevant else ():
+                ranked = tuple(dict.fromkeys(self.filled.units[item] for item in ids))
+                made = Judged(
+                    question.key, question.category, question.relevant, ranked, question.outdated
+                )
+                result.baselines.setdefault(name, []).append(made)
 
     def _run_questions(
         self,
@@ -311,7 +347,9 @@ class _CaseRun:
         pace: _ProgressCounter,
     ) -> None:
         for question in questions:
-            into.append(run_question(self.filled, question, profile, case=self.case.name, k=self.k))
+            into.append(
+                run_question(self.filled, question, profile, case=self.case.name, plan=self.plan)
+            )
             pace.step()
 
 
@@ -329,7 +367,7 @@ def _foreign_questions(
     drawn = sample_foreign_questions(strangers, case, share, plan.seed)
     if not drawn:
         return
-    yield "foreign", drawn
+    yield FOREIGN, drawn
     if plan.foreign == "hard":
         known = proper_names(case.drafts)
         yield "foreign, names replaced", [replace_names(question, known) for question in drawn]
@@ -339,16 +377,23 @@ def _count_questions(
     outline: Sequence[Case], strangers: Sequence[Case], share: int, plan: RunPlan
 ) -> int:
     own = sum(len(case.questions) for case in outline)
+    if plan.foreign == "off":
+        return own
     kinds = 2 if plan.foreign == "hard" else 1
-    return own + kinds * sum(
+    foreign = sum(
         len(sample_foreign_questions(strangers, case, share, plan.seed)) for case in outline
     )
+    taken_out = sum(
+        len(sample_near_questions(case, share, plan.seed)) for case in outline if case.space is None
+    )
+    return own + kinds * foreign + taken_out
 
 
 def _update_totals(result: Run, case: Case, filled: FilledSpace) -> None:
     result.memories += filled.memories
     result.skipped += case.skipped + len(case.questions) - len(filled.questions)
     result.unknown += filled.unknown
+    result.split += filled.split
     if filled.seconds is not None:
         result.stored += len(case.drafts)
         result.storing_seconds += filled.seconds

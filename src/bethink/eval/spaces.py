@@ -1,4 +1,8 @@
-"""Spaces for evaluation, filled through the write pipeline; temporary or cached."""
+"""Spaces for evaluation, filled through the write pipeline; temporary or cached.
+
+A cache folder keeps the filled spaces, which a change of the storing code makes worthless,
+and the embeddings, which only another model does.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,8 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,12 +23,16 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import apsw
+import numpy as np
+
 from bethink.config.settings import Settings
-from bethink.eval.case import Case, Question
+from bethink.core.text import with_speaker
+from bethink.eval.case import PART_MARK, Case, Question, split_long_texts
 from bethink.memory import Memory
 from bethink.model import Item
 from bethink.models import NONE, open_embedder
-from bethink.ports import Embedder, Progress
+from bethink.ports import Embedder, Embedding, Progress
 
 
 def resolve_references(
@@ -95,16 +104,31 @@ MARKER = "filled.json"
 class FilledSpace:
     """An open memory, the unit of each item, and the time it took to fill.
 
-    ``fill_seconds`` is None where it existed already: then no rate can be given.
-    ``unknown`` are references of questions that match no memory.
+    ``seconds`` is None where it existed already: then no rate can be given. ``texts`` are
+    what was embedded, by item. ``unknown`` are references of questions that match no memory,
+    ``split`` the memories that were stored in parts. Memories may be taken out of it for a
+    while where it is ``expendable``.
     """
 
     memory: Memory
     questions: tuple[Question, ...]
     units: Mapping[str, str]
+    texts: Mapping[str, str]
     memories: int
     seconds: float | None
     unknown: tuple[str, ...] = ()
+    split: tuple[str, ...] = ()
+    expendable: bool = True
+
+    @contextmanager
+    def without(self, units: Mapping[str, float]) -> Iterator[None]:
+        """Take everything of these units out of recall, and put it back at the end."""
+        ids = [item for item, unit in self.units.items() if unit in units]
+        self.memory.forget(*ids)
+        try:
+            yield
+        finally:
+            self.memory.restore(*ids)
 
 
 class SpaceProvider:
@@ -131,41 +155,75 @@ class SpaceProvider:
         embedder = self._shared_embedder()
         return embedder if isinstance(embedder, str) else embedder.model
 
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder in use, None where there is none."""
+        embedder = self._shared_embedder()
+        return None if isinstance(embedder, str) else embedder
+
     @contextmanager
     def open(
-        self, dataset: str, case: Case, progress: Progress | None = None
+        self,
+        dataset: str,
+        case: Case,
+        progress: Progress | None = None,
+        *,
+        expendable: bool = False,
     ) -> Iterator[FilledSpace]:
-        """Open the case's filled space; close it (and, unless cached, remove it) at the end."""
+        """Open the case's filled space; close it (and, unless cached, remove it) at the end.
+
+        ``expendable`` opens a copy of a cached one, which may be changed.
+        """
+        case, split = split_long_texts(case)
         with ExitStack() as stack:
-            if case.space is not None:
-                yield self._open_existing(case, stack)
-            elif self._in_memory:
-                memory = stack.enter_context(self._open_memory(case.now, None))
-                yield _fill_space(memory, case, progress)
-            elif self._cache is None:
-                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="bethink-"))
-                memory = stack.enter_context(self._open_memory(case.now, Path(folder) / "space.db"))
-                yield _fill_space(memory, case, progress)
-            else:
-                yield self._open_cached(dataset, case, progress, stack)
+            filled = self._open(dataset, case, progress, stack, expendable)
+            yield replace(filled, split=split, expendable=expendable and case.space is None)
+
+    def _open(
+        self,
+        dataset: str,
+        case: Case,
+        progress: Progress | None,
+        stack: ExitStack,
+        expendable: bool,
+    ) -> FilledSpace:
+        if case.space is not None:
+            return self._open_existing(case, stack)
+        if self._cache is not None and not self._in_memory:
+            return self._open_cached(dataset, case, progress, stack, expendable)
+        path = None
+        if not self._in_memory:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="bethink-"))
+            path = Path(folder) / "space.db"
+        return _fill_space(stack.enter_context(self._open_memory(case.now, path)), case, progress)
 
     def _open_existing(self, case: Case, stack: ExitStack) -> FilledSpace:
         memory = stack.enter_context(
             Memory.open(case.space, embedder=self._shared_embedder(), settings=self._settings)
         )
-        texts = {item.id: item.text for item in _all_items(memory)}
+        items = list(_all_items(memory))
+        texts = {item.id: item.text for item in items}
         units = {name: name for name in texts}
         questions = resolve_references(case.questions, texts)
         missing = unresolved_references(case.questions, texts)
-        return FilledSpace(memory, questions, units, len(texts), None, missing)
+        embedded = {item.id: with_speaker(item) for item in items}
+        return FilledSpace(memory, questions, units, embedded, len(texts), None, missing)
 
     def _open_cached(
-        self, dataset: str, case: Case, progress: Progress | None, stack: ExitStack
+        self,
+        dataset: str,
+        case: Case,
+        progress: Progress | None,
+        stack: ExitStack,
+        expendable: bool,
     ) -> FilledSpace:
         assert self._cache is not None
         home = self._cache / _slug(dataset)
         folder = home / f"{_slug(case.name)}.{_cache_key(case, self.model)}"
         seconds = None if (folder / MARKER).exists() else self._fill_cache(folder, case, progress)
+        if expendable:
+            copy = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bethink-")))
+            folder = Path(shutil.copytree(folder, copy / "space"))
         memory = stack.enter_context(self._open_memory(case.now, folder / "space.db"))
         ids = json.loads((folder / MARKER).read_text(encoding="utf-8"))
         return _map_units(memory, case, ids, seconds)
@@ -196,8 +254,59 @@ class SpaceProvider:
     def _shared_embedder(self) -> Embedder | str:
         """Return the shared embedder; its name where there is none."""
         if self._embedder is None:
-            self._embedder = open_embedder(self._embedder_name) or NONE
+            opened = open_embedder(self._embedder_name)
+            if opened is not None and self._cache is not None:
+                self._cache.mkdir(parents=True, exist_ok=True)
+                file = self._cache / f"{_slug(opened.model)}.embeddings"
+                # On the instance: what else its class can do stays as it is.
+                vars(opened)["embed"] = EmbeddingCache(file, opened.embed, _model_hash())
+            self._embedder = opened or NONE
         return self._embedder
+
+
+class EmbeddingCache:
+    """Embeddings of texts, kept in a file; a text is embedded once."""
+
+    def __init__(
+        self, file: Path, embed: Callable[[Sequence[str]], list[Embedding]], model: bytes
+    ) -> None:
+        """Open the file; ``model`` is a hash of everything that changes the vectors."""
+        self._embed, self._model = embed, model
+        self._db = apsw.Connection(str(file))
+        self._db.set_busy_timeout(60_000)
+        self._db.execute(
+            "CREATE TABLE IF NOT EXISTS embedding"
+            " (key BLOB PRIMARY KEY, vector BLOB, tokens BLOB, count INTEGER) WITHOUT ROWID"
+        )
+
+    def __call__(self, texts: Sequence[str]) -> list[Embedding]:
+        keys = [
+            hashlib.blake2b(self._model + text.encode("utf-8", "surrogatepass"), digest_size=16)
+            for text in texts
+        ]
+        known = {key.digest(): self._read(key.digest()) for key in keys}
+        missing = {
+            key.digest(): text
+            for key, text in zip(keys, texts, strict=True)
+            if known[key.digest()] is None
+        }
+        made = dict(zip(missing, self._embed(list(missing.values())), strict=True))
+        self._write(made)
+        return [known[key.digest()] or made[key.digest()] for key in keys]
+
+    def _read(self, key: bytes) -> Embedding | None:
+        sql = "SELECT vector, tokens, count FROM embedding WHERE key = ?"
+        for vector, tokens, count in self._db.execute(sql, (key,)):
+            return Embedding(np.frombuffer(vector, dtype=np.float32), tokens, count)
+        return None
+
+    def _write(self, made: Mapping[bytes, Embedding]) -> None:
+        rows = [
+            (key, np.asarray(one.vector, dtype=np.float32).tobytes(), one.tokens, one.token_count)
+            for key, one in made.items()
+        ]
+        with self._db:
+            self._db.executemany("INSERT OR REPLACE INTO embedding VALUES (?, ?, ?, ?)", rows)
 
 
 def _fill_space(memory: Memory, case: Case, progress: Progress | None) -> FilledSpace:
@@ -220,15 +329,27 @@ def _map_units(memory: Memory, case: Case, ids: list[str], seconds: float | None
     alias: dict[str, str] = {}
     for item_id, unit in zip(ids, case.units, strict=True):
         alias[unit] = units.setdefault(item_id, unit)
-    if len(set(case.units)) < len(case.units):
+    whole = Counter(
+        unit
+        for ref, unit in zip(case.refs, case.units, strict=True)
+        if PART_MARK not in ref or ref.endswith(f"{PART_MARK}1")
+    )
+    if max(whole.values(), default=0) > 1:
         alias = {unit: unit for unit in case.units}  # sessions contain more than their duplicates
     texts = {unit: draft.text for unit, draft in zip(case.units, case.drafts, strict=True)}
     questions = tuple(
-        replace(question, relevant={alias[unit]: gain for unit, gain in question.relevant.items()})
+        replace(
+            question,
+            relevant={alias[unit]: gain for unit, gain in question.relevant.items()},
+            outdated=frozenset(alias.get(unit, unit) for unit in question.outdated),
+        )
         for question in resolve_references(case.questions, texts)
     )
     missing = unresolved_references(case.questions, texts)
-    return FilledSpace(memory, questions, units, len(set(ids)), seconds, missing)
+    embedded = {
+        item_id: with_speaker(draft) for item_id, draft in zip(ids, case.drafts, strict=True)
+    }
+    return FilledSpace(memory, questions, units, embedded, len(set(ids)), seconds, missing)
 
 
 def _all_items(memory: Memory) -> Iterator[Item]:
@@ -253,12 +374,20 @@ def _cache_key(case: Case, model: str) -> str:
 
 @cache
 def _write_path_hash() -> bytes:
+    return _hash_of_files(_WRITE_PATH_SOURCES, (".py", ".sql"))
+
+
+@cache
+def _model_hash() -> bytes:
+    """Hash of the code and the weights of the embedders that come with Bethink."""
+    return _hash_of_files(("models/embed", "models/data"), (".py", ".npz", ".txt"))
+
+
+def _hash_of_files(places: Sequence[str], endings: tuple[str, ...]) -> bytes:
     root = Path(str(resources.files("bethink")))
     state = hashlib.blake2b(digest_size=16)
-    for name in _WRITE_PATH_SOURCES:
-        found = root / name
-        files = sorted(found.rglob("*")) if found.is_dir() else [found]
-        for file in files:
-            if file.suffix in (".py", ".sql"):
+    for place in places:
+        for file in sorted((root / place).rglob("*")):
+            if file.suffix in endings:
                 state.update(file.read_bytes())
     return state.digest()

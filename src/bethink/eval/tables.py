@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.cli.output import Column, Printer, bold, dim, display_width, print_table
 from bethink.core import plural
+from bethink.eval.baselines import BM25, COSINE, MEASURED_AGAINST, RRF
 from bethink.eval.metrics import ACCEPTED_LOSS, ALL
 
 if TYPE_CHECKING:
@@ -46,11 +47,17 @@ class ReportTable:
 
 
 def report_tables(report: Json) -> Iterator[ReportTable]:
-    """Yield every table that the report has data for."""
+    """Yield every table that the report, or the document of several sets, has data for."""
+    if "sets" in report:
+        yield from _tables_of_sets(report)
+        return
     profiles = report["profiles"]
-    yield _quality_table(profiles)
+    yield _quality_table(profiles, how_asked(report))
     yield from _comparison_table(report["comparisons"])
-    yield from _abstention_table(profiles)
+    yield from _baseline_table([report])
+    yield _sets_table([report])
+    yield from _abstention_table([report])
+    yield from _calibration_tables([report], [])
     yield _speed_table(report, profiles)
     for profile in profiles:
         yield _retriever_table(profile)
@@ -60,8 +67,42 @@ def report_tables(report: Json) -> Iterator[ReportTable]:
         yield _regression_table(report["against"])
 
 
+def _tables_of_sets(document: Json) -> Iterator[ReportTable]:
+    """Tables with a row for every set and type."""
+    reports = document["sets"]
+    yield _sets_table(reports)
+    yield from _baseline_table(reports)
+    yield from _abstention_table(reports)
+    yield from _calibration_tables(reports, document["pooled"])
+    if "against" in document:
+        yield _regression_table(document["against"])
+
+
+def how_asked(report: Json) -> str:
+    """Whether the questions were asked as a default caller asks them, and how else."""
+    on = report["measured_on"]
+    own = [profile["limits"] for profile in report["profiles"]]
+    limits = list(
+        dict.fromkeys(
+            f"k = {on['k'] or limit['k']}, {on['max_tokens'] or limit['max_tokens']:,} tokens"
+            for limit in own
+        )
+    )
+    if on["as_shipped"]:
+        return f"as a default caller gets it ({' or '.join(limits)})"
+    ungated = ", before the gate" if on["ungated"] else ""
+    return f"not what a default caller gets: {' or '.join(limits)}{ungated}"
+
+
 def headline(report: Json) -> str:
     """Summary of the data set and the setup, in one line."""
+    if "sets" in report:
+        first = report["sets"][0]
+        on = first["measured_on"]
+        return (
+            f"{plural(len(report['sets']), 'data set')}, embedder {on['embedder']}, "
+            f"seed {on['seed']}"
+        )
     on = report["measured_on"]
     skipped = f" ({on['skipped']:,} skipped)" if on["skipped"] else ""
     cases = f"{on['cases']:,} spaces, " if on["cases"] > 1 else ""
@@ -73,8 +114,22 @@ def headline(report: Json) -> str:
 
 
 def unresolved_lines(report: Json) -> Iterator[str]:
-    """Lines for references that match no memory, so that they can be fixed."""
-    unknown = report["measured_on"].get("unknown", [])
+    """Lines for references that match no memory, so that they can be fixed.
+
+    Also for texts that were stored in parts, by name.
+    """
+    if "sets" in report:
+        for one in report["sets"]:
+            yield from unresolved_lines(one)
+        return
+    split = report["measured_on"]["split"]
+    if split:
+        shown = ", ".join(split[:MAX_UNRESOLVED_SHOWN])
+        more = len(split) - MAX_UNRESOLVED_SHOWN
+        yield f"stored in parts, because it is over the limit of a memory: {shown}" + (
+            f" and {more:,} more" if more > 0 else ""
+        )
+    unknown = report["measured_on"]["unknown"]
     for entry in unknown[:MAX_UNRESOLVED_SHOWN]:
         yield f"skipped, because no memory has this id or text: {entry}"
     if len(unknown) > MAX_UNRESOLVED_SHOWN:
@@ -96,7 +151,154 @@ def format_percent(value: float | None) -> str:
     return "–" if value is None else f"{value:.1%}"
 
 
-def _quality_table(profiles: Sequence[Json]) -> ReportTable:
+def _named_profiles(reports: Sequence[Json]) -> Iterator[tuple[str, Json]]:
+    """Every profile of every set with the name of its row."""
+    several = any(len(report["profiles"]) > 1 for report in reports)
+    for report in reports:
+        for profile in report["profiles"]:
+            if len(reports) == 1:
+                yield profile["name"], profile
+                continue
+            label = report["measured_on"]["label"]
+            yield f"{label}, {profile['name']}" if several else label, profile
+
+
+_SET_METRICS = ("hit@1", "hit@3", "hit@10", "recall@10", "all@5", "all@10", "ndcg@10")
+
+
+def _sets_table(reports: Sequence[Json]) -> ReportTable:
+    rows = [
+        (
+            name if row["type"] == ALL else "",
+            row["type"],
+            f"{row['n']:,}",
+            *(format_number((row["quality"] or {}).get(metric)) for metric in _SET_METRICS),
+            format_number(row["newer_first"]),
+            *(format_percent(row[f"{status}_share"]) for status in ("found", "unsure", "silent")),
+        )
+        for name, profile in _named_profiles(reports)
+        for row in profile["types"]
+    ]
+    heads = (
+        "set" if len(reports) > 1 else "profile", "questions", ">n",
+        *(f">{_METRIC_TITLES.get(name, name)}" for name in _SET_METRICS),
+        ">newer first", ">found", ">unsure", ">silent",
+    )  # fmt: skip
+    asked = "; ".join(dict.fromkeys(map(how_asked, reports)))
+    title = "Quality by set and type" if len(reports) > 1 else "Answers by type"
+    return ReportTable(title, heads, tuple(rows), f"measured {asked}")
+
+
+BEHIND = "behind"
+_BASELINE_METRICS = ("recall@10", "ndcg@10")
+
+
+def _baseline_table(reports: Sequence[Json]) -> Iterator[ReportTable]:
+    """Our figure beside those of the baselines, their ratio to the better, and a mark."""
+    rows = [
+        (
+            name if row["type"] == ALL else "",
+            row["type"],
+            f"{row['n']:,}",
+            *(cell for metric in _BASELINE_METRICS for cell in _baseline_cells(row, metric)),
+            behind_mark(row),
+        )
+        for name, profile in _named_profiles(reports)
+        for row in profile["types"]
+        if row["baselines"]
+    ]
+    if rows:
+        columns = (
+            f">{_METRIC_TITLES.get(metric, metric)}{suffix}"
+            for metric in _BASELINE_METRICS
+            for suffix in ("", f" {BM25}", f" {COSINE}", f" {RRF}", " ratio")
+        )
+        heads = ("set" if len(reports) > 1 else "profile", "questions", ">n", *columns, "")
+        note = (
+            "ratio to the better of BM25 and cosine of the same embedder; the baselines return "
+            "their first k memories whole, without a token budget, and are never silent"
+        )
+        yield ReportTable("Against plain baselines", heads, tuple(rows), note)
+
+
+def _baseline_cells(row: Json, metric: str) -> Iterator[str]:
+    yield format_number(row["quality"][metric])
+    for method in (BM25, COSINE, RRF):
+        yield format_number(row["baselines"].get(method, {}).get(metric))
+    best = max(_plain_values(row, metric), default=0.0)
+    yield format_number(row["quality"][metric] / best if best else None, 2)
+
+
+def _plain_values(row: Json, metric: str) -> list[float]:
+    return [row["baselines"][name][metric] for name in MEASURED_AGAINST if name in row["baselines"]]
+
+
+def behind_mark(row: Json) -> str:
+    """Name the metrics in which a baseline is ahead; empty where none is."""
+    behind = [
+        _METRIC_TITLES.get(metric, metric)
+        for metric in _BASELINE_METRICS
+        if row["quality"][metric] < max(_plain_values(row, metric), default=0.0)
+    ]
+    return f"{BEHIND}: {', '.join(behind)}" if behind else ""
+
+
+def _calibration_tables(reports: Sequence[Json], pooled: Sequence[Json]) -> Iterator[ReportTable]:
+    """ECE and AUC by set and of all together, and the reliability diagram of the last."""
+    named = [(name, profile["calibration"]) for name, profile in _named_profiles(reports)]
+    named += [(f"all sets, {one['name']}", one["calibration"]) for one in pooled]
+    rated = [(name, found) for name, found in named if found]
+    if not rated:
+        return
+    rows = [
+        (
+            name,
+            f"{found['n']:,}",
+            f"{found['answerable']:,}",
+            format_number(found["ece"]),
+            format_number(found["auc"]),
+        )
+        for name, found in rated
+    ]
+    heads = ("set" if pooled else "profile", ">answers", ">answerable", ">ECE", ">AUC")
+    note = (
+        "ECE: mean distance of the confidence from the share that was right, in ten bins of "
+        "equally many answers; AUC: answerable questions against the others"
+    )
+    yield ReportTable("Calibration", heads, tuple(rows), note)
+    name, found = rated[-1]
+    yield _reliability_table(name, found)
+
+
+_DIAGRAM_WIDTH = 40
+
+
+def _reliability_table(name: str, found: Json) -> ReportTable:
+    rows = [
+        (
+            f"{one['low']:.2f} to {one['high']:.2f}",
+            f"{one['n']:,}",
+            format_number(one["confidence"]),
+            format_number(one["right"]),
+            _reliability_line(one["confidence"], one["right"]),
+        )
+        for one in found["bins"]
+    ]
+    heads = ("confidence", ">answers", ">said", ">right", "0 to 1")
+    note = "#: the share of answers that were right; |: what was said on average"
+    return ReportTable(f"Reliability of {name}", heads, tuple(rows), note)
+
+
+def _reliability_line(said: float, right: float) -> str:
+    """A bar of the share that was right, with a mark where the confidence lies."""
+    line = [
+        "#" if place < round(right * _DIAGRAM_WIDTH) else "." for place in range(_DIAGRAM_WIDTH)
+    ]
+    line[min(_DIAGRAM_WIDTH - 1, int(said * _DIAGRAM_WIDTH))] = "|"
+    return "".join(line)
+
+
+def _quality_table(profiles: Sequence[Json], asked: str) -> ReportTable:
     rows = [
         (
             profile["name"] if view == ALL else "",
@@ -117,9 +319,8 @@ def _quality_table(profiles: Sequence[Json]) -> ReportTable:
         ">n",
         *(f">{_METRIC_TITLES.get(name, name)}" for name in _MAIN_METRICS),
     )
-    return ReportTable(
-        "Quality", heads, tuple(rows), "± is half of the 95 % interval over the n questions"
-    )
+    note = f"measured {asked}; ± is half of the 95 % interval over the n questions"
+    return ReportTable("Quality", heads, tuple(rows), note)
 
 
 def _format_estimate(figure: Json, *, interval: bool) -> str:
@@ -150,37 +351,42 @@ def _difference_cells(row: Json) -> tuple[str, ...]:
     )
 
 
-def _abstention_table(profiles: Sequence[Json]) -> Iterator[ReportTable]:
+def _abstention_table(reports: Sequence[Json]) -> Iterator[ReportTable]:
     rows = [
         (
-            profile["name"],
+            "" if place else name,
             kind["kind"],
             f"{kind['n']:,}",
-            format_percent(kind["silent_share"]),
-            _format_lost(profile["abstention"]),
+            *(format_percent(kind[f"{status}_share"]) for status in ("found", "unsure", "silent")),
+            *(
+                "" if place else _format_lost(profile["abstention"], loss)
+                for loss in ("silenced", "lost")
+            ),
             format_number(kind["auc_score"]),
-            format_number(kind["auc_gate"]),
+            format_number(kind["auc_confidence"]),
             format_percent(kind["silent_at_loss"]),
         )
-        for profile in profiles
-        for kind in profile["abstention"]["kinds"]
+        for name, profile in _named_profiles(reports)
+        for place, kind in enumerate(profile["abstention"]["kinds"])
     ]
     if rows:
         heads = (
-            "profile", "questions", ">n", ">answered with nothing", ">true hits lost", ">AUC score",
-            ">AUC gate", f">best at {ACCEPTED_LOSS:.0%} loss",
+            "set" if len(reports) > 1 else "profile", "questions", ">n", ">found", ">unsure",
+            ">silent", ">true hits silenced", ">true hits lost", ">AUC score", ">AUC confidence",
+            f">best at {ACCEPTED_LOSS:.0%} loss",
         )  # fmt: skip
         note = (
-            "AUC: how often the best score of a true hit, or the gate's confidence in it, lies "
-            "above that of a question without an answer; last: what a threshold could silence"
+            "none of these has an answer in the memory. A true hit is in the first ten before "
+            "the gate: silenced where the answer is empty, lost where the hit is not in it. AUC: "
+            "how often a true hit's score or confidence lies above these; last: what a "
+            "threshold could silence"
         )
         yield ReportTable("Abstention", heads, tuple(rows), note)
 
 
-def _format_lost(account: Json) -> str:
-    return (
-        f"{account['lost']:,} of {account['true_hits']:,} ({format_percent(account['lost_share'])})"
-    )
+def _format_lost(account: Json, name: str) -> str:
+    share = format_percent(account[f"{name}_share"])
+    return f"{account[name]:,} of {account['true_hits']:,} ({share})"
 
 
 def _speed_table(report: Json, profiles: Sequence[Json]) -> ReportTable:
@@ -211,7 +417,7 @@ def _speed_table(report: Json, profiles: Sequence[Json]) -> ReportTable:
         "Speed and cost",
         heads,
         tuple(rows),
-        f"{stored}answers are cut to the profile's own limits",
+        f"{stored}tokens are those of the answer as it is given",
     )
 
 

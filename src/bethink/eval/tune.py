@@ -373,7 +373,6 @@ class SearchOptions:
     minutes: float = 10.0
     holdout: float = 0.4
     seed: int = 7
-    k: int = 50
 
 
 @dataclass(frozen=True, slots=True)

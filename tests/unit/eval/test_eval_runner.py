@@ -12,7 +12,7 @@ from bethink.errors import Refused
 from bethink.eval.case import Case, Dataset, Question, neutral_id
 from bethink.eval.datasets import DatasetOptions, open_dataset
 from bethink.eval.report import build_report
-from bethink.eval.runner import Run, RunPlan, run_evaluation
+from bethink.eval.runner import Run, RunPlan, pool_units, run_evaluation, run_recall
 from bethink.eval.spaces import SpaceProvider
 from bethink.eval.tune import SearchOptions, ablations, split_samples, tunable_parameters, tune
 from bethink.memory import Memory
@@ -124,8 +124,34 @@ def test_questions_of_one_case_are_foreign_to_another():
     )
 
     kinds = result.outcomes[0].foreign
-    assert set(kinds) == {"foreign", "foreign, names replaced"}
+    assert set(kinds) == {"foreign", "foreign, names replaced", "answer taken out"}
     assert all(asked.key.endswith(("@home", "@work")) for asked in kinds["foreign"])
+
+
+def test_a_question_is_asked_again_without_its_answer():
+    """While it is asked, what answers it is out of recall; afterwards it is back."""
+    with shelf().open("toy", case(), expendable=True) as filled:
+        (question, *_) = filled.questions
+
+        with filled.without(question.relevant):
+            gone = run_recall(filled, question, PLAIN["default"].without("gate"))
+        back = run_recall(filled, question, PLAIN["default"])
+
+    assert "kite" not in pool_units(gone.hits, filled.units)
+    assert pool_units(back.hits, filled.units)[0] == "kite"
+
+
+def test_a_cached_space_is_never_changed(tmp_path):
+    """Memories are taken out of a copy: the cached file keeps every byte."""
+    shelves = shelf(cache_folder=tmp_path)
+    run_evaluation(dataset(case()), PLAIN, RunPlan(foreign="off"), shelves)
+    (kept,) = tmp_path.rglob("space.db")
+    before = kept.read_bytes()
+
+    result = run_evaluation(dataset(case()), PLAIN, RunPlan(), shelves)
+
+    assert len(result.outcomes[0].foreign["answer taken out"]) == 4
+    assert kept.read_bytes() == before
 
 
 def test_one_case_borrows_its_strangers():

@@ -1,10 +1,13 @@
-"""Data sets of JSON Lines: the user's own questions, and BEIR folders.
+"""Data sets of JSON Lines: the user's own questions, stores of notes, and BEIR folders.
 
 Own questions have the form ``{"query": …, "relevant": [ids or text], …}``. They are
 run against an existing space, or against memories given in a second file. An entry of
 ``relevant`` is an id or a part of the text; an empty list means that nothing answers
-the question. ``category``, ``now`` and ``filters`` are optional. BEIR folders have
-corpus.jsonl, queries.jsonl and qrels/*.tsv (Thakur et al., NeurIPS 2021).
+the question. ``category``, ``now``, ``filters`` and ``outdated`` (what a relevant memory
+corrects) are optional; ``question``, ``type`` and ``asked_at`` are other names of query,
+category and now. A store is a pair of files, ``NAME.jsonl`` and ``NAME.questions.jsonl``
+or memories.jsonl and questions.jsonl in a folder; several stores in a folder are one set.
+BEIR folders have corpus.jsonl, queries.jsonl and qrels/*.tsv (Thakur et al., NeurIPS 2021).
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import gzip
 import json
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain
@@ -161,7 +164,81 @@ def jsonl_dataset(
     return Dataset(name=name, title=title, cases=cases)
 
 
-def _read_memories(path: Path) -> Iterator[tuple[str, Draft]]:
+QUESTIONS_ENDING = ".questions.jsonl"
+
+
+def store_files(path: Path) -> dict[str, tuple[Path, Path]]:
+    """The stores at a path, by name: the file of the memories and that of the questions."""
+    if path.is_file():
+        memories = memories_of(path)
+        return {} if memories is None else {_stem(memories): (memories, path)}
+    pairs = {
+        _stem(memories): (memories, questions)
+        for questions in sorted(path.glob(f"*{QUESTIONS_ENDING}*"))
+        if (memories := memories_of(questions))
+    }
+    whole = [_packed_or_plain(path / f"{stem}.jsonl") for stem in ("memories", "questions")]
+    if whole[0] and whole[1]:
+        pairs[path.resolve().name] = (whole[0], whole[1])
+    return pairs
+
+
+def memories_of(questions: Path) -> Path | None:
+    """The file of the memories that belongs to NAME.questions.jsonl; None without one."""
+    stem, ending, _ = questions.name.partition(QUESTIONS_ENDING)
+    return _packed_or_plain(questions.with_name(f"{stem}.jsonl")) if ending and stem else None
+
+
+def _packed_or_plain(path: Path) -> Path | None:
+    return next((one for one in (path, path.with_name(f"{path.name}.gz")) if one.is_file()), None)
+
+
+def _stem(path: Path) -> str:
+    return path.name.partition(".jsonl")[0]
+
+
+def notes_dataset(path: Path, *, name: str = "") -> Dataset:
+    """The stores of a folder, or one store: a space each."""
+    stores = store_files(path)
+    if not stores:
+        raise Refused(
+            f"{path} contains no store",
+            remedy="a store is NAME.jsonl with NAME.questions.jsonl, or memories.jsonl with "
+            "questions.jsonl",
+        )
+    own = name or (path.resolve().name if path.is_dir() else next(iter(stores)))
+
+    def cases() -> Iterator[Case]:
+        for store, (memories, questions) in stores.items():
+            yield _store_case(store, memories, questions)
+
+    return Dataset(name=own, title=own, cases=cases, kind=own.rstrip("0123456789-_"))
+
+
+def _store_case(store: str, memories: Path, questions: Path) -> Case:
+    rows = list(_read_memories(memories, stored_as=_as_turn_or_note))
+    refs = tuple(ref for ref, _ in rows)
+    drafts = tuple(draft for _, draft in rows)
+    return Case(
+        name=store,
+        questions=tuple(_read_questions(questions, prefix=f"{store}/")),
+        drafts=drafts,
+        refs=refs,
+        units=refs,
+        now=day_after(drafts),
+    )
+
+
+def _as_turn_or_note(draft: Draft) -> Draft:
+    """A memory of a session is a turn; everything is stored, also what looks like a log."""
+    if draft.session is None:
+        return draft._replace(source="note", force=True)
+    return draft._replace(level="raw", source="conversation", force=True)
+
+
+def _read_memories(
+    path: Path, stored_as: Callable[[Draft], Draft] = lambda draft: draft
+) -> Iterator[tuple[str, Draft]]:
     seen: dict[str, str] = {}
     for number, (place, record) in enumerate(read_records_with_location(path), start=1):
         ref = _require_unique(str(record.get("id", number)), place, seen)
@@ -172,12 +249,16 @@ def _read_memories(path: Path) -> Iterator[tuple[str, Draft]]:
                 if about.get(key) is not None:
                     about[key] = _parse_time(about[key], key)
             draft = make_draft(about)._replace(id=neutral_id(ref))
-        yield ref, draft
+        yield ref, stored_as(draft)
 
 
-def _read_questions(path: Path) -> Iterator[Question]:
+_OTHER_NAMES = {"question": "query", "type": "category", "asked_at": "now"}
+
+
+def _read_questions(path: Path, prefix: str = "") -> Iterator[Question]:
     seen: dict[str, str] = {}
-    for number, (place, record) in enumerate(read_records_with_location(path), start=1):
+    for number, (place, read) in enumerate(read_records_with_location(path), start=1):
+        record = {_OTHER_NAMES.get(key, key): value for key, value in read.items()}
         text = require_field(record, "query", place, str)
         if not text.strip():
             raise Refused(f"{place}: the query is empty")
@@ -187,7 +268,7 @@ def _read_questions(path: Path) -> Iterator[Question]:
             moment = None if now is None else _parse_time(now, "now")
             make_filters(filters, moment or EPOCH)  # report mistakes before anything is stored
         yield Question(
-            key=_require_unique(str(record.get("id", f"q{number}")), place, seen),
+            key=prefix + _require_unique(str(record.get("id", f"q{number}")), place, seen),
             text=text,
             relevant={
                 str(relevant): 1.0 for relevant in require_field(record, "relevant", place, list)
@@ -195,6 +276,9 @@ def _read_questions(path: Path) -> Iterator[Question]:
             category=str(record.get("category") or ""),
             now=moment,
             filters=filters,
+            outdated=frozenset(
+                map(str, require_type(record.get("outdated") or [], f"{place}: outdated", list))
+            ),
         )
 
 
