@@ -102,16 +102,17 @@ class Memory:
         settings: Settings | None = None,
         clock: Clock = utc_now,
         store: str = DEFAULT_STORE,
+        create: bool = True,
     ) -> Self:
         """Open the memory of a space, creating it if it does not exist.
 
         Without a name it is the project's own, found from the working directory.
         ``":memory:"`` lives only as long as the object; ``path`` names a file. ``store`` is
-        "sqlite" or the name of an installed store.
+        "sqlite" or an installed store. With ``create=False`` a missing space stays empty.
         """
         session = Session.open(
             space, path=path, embedder=embedder, reranker=reranker, llm=llm, settings=settings,
-            clock=clock, store=store,
+            clock=clock, store=store, create=create,
         )  # fmt: skip
         return cls._of(session)
 
@@ -135,6 +136,10 @@ class Memory:
     def using(self, *, settings: Settings | None = None, embedder: Embedder | None = None) -> Self:
         """Return a memory of the same open space with other settings or another embedder."""
         return self._of(self.session.using(settings=settings, embedder=embedder))
+
+    def below(self, ceiling: int) -> Self:
+        """Return the same space without anything above a classification, as servers give it."""
+        return self._of(self.session.below(ceiling))
 
     def close(self) -> None:
         """Close the store. Acknowledged writes are already durable."""
@@ -300,6 +305,7 @@ class Memory:
         most: Mapping[str, int] | None = None,
         episode_k: int | None = None,
         context: Mapping[str, Any] | None = None,
+        whole: bool = False,
         deep: bool = False,
         **where: Any,
     ) -> Recall:
@@ -311,7 +317,8 @@ class Memory:
         ``reranker`` is a function or a name, "none" included; by default the configured one.
         ``context`` describes the current situation (``{"hour": 9, "weekday": "monday",
         "topic": "auth"}``). With ``deep`` the first answer is checked and, where it is not
-        sufficient, the query is expanded (docs/deep.md).
+        sufficient, the query is expanded (docs/deep.md). A hit shows the best passage of a long
+        memory (``hit.text``) and has it all (``hit.item.text``); ``whole`` shows all of it.
 
         >>> with Memory.open(":memory:") as memory:
         ...     _ = memory.remember("Tests run with make test")
@@ -321,7 +328,7 @@ class Memory:
         return self._recaller.recall(
             text, profile=profile, filters=filters, boost=boost, reranker=reranker, now=now, k=k,
             max_tokens=max_tokens, offset=offset, cursor=cursor, as_of=as_of, track=track,
-            most=most, episode_k=episode_k, context=context, deep=deep, **where
+            most=most, episode_k=episode_k, context=context, whole=whole, deep=deep, **where
         )  # fmt: skip
 
     def explain(self, text: str, item_id: str, **options: Any) -> str:
@@ -509,12 +516,11 @@ class Memory:
     ) -> Report:
         """Run maintenance jobs, the usual ones unless some are named.
 
-        At most ``share`` of the memories leave recall, by default 2 % or five memories, whichever
-        is more; ``undo_run`` restores all of them. With ``preview`` nothing is changed, and the
-        report's plan says what would be; ``carry_out`` executes exactly that, and so does a call
-        with the plan's ``token``, which is refused where things have changed since. ``where`` are
-        filters for the memories to maintain; ``min_age_days`` replaces the minimum age of what is
-        consolidated or forgotten. The report's ``reasons()`` say what was left undone, and why.
+        At most ``share`` of the memories leave recall, by default 2 % or five of them;
+        ``undo_run`` restores them. With ``preview`` nothing is changed; ``carry_out``
+        executes exactly the report's plan, and so does a call with its ``token``. ``where`` are
+        filters, ``min_age_days`` is the minimum age of what is consolidated or forgotten;
+        ``reasons()`` of the report say what was left undone.
 
         Where the clock is more than a day ahead of the last write, jobs that judge by age are
         skipped, unless ``clock_is_right``.

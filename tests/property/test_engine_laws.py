@@ -81,7 +81,7 @@ def test_the_budget_is_never_exceeded(
         answer = memory.recall(question, k=k, max_tokens=tokens)
 
         assert len(answer.hits) <= k
-        spent = sum(token_cost(hit.item) for hit in answer.hits)
+        spent = sum(map(token_cost, answer.hits))
         assert spent <= tokens or len(answer.hits) == 1
         assert bool(answer.hits) == (answer.page.total > 0)
 

@@ -503,7 +503,7 @@ def test_limits_come_from_the_nearest(plain: Memory) -> None:
 def test_tokens_end_the_answer(filled: Memory) -> None:
     """The page says what stopped it, what it cost and how to go on."""
     whole = filled.recall("webhook sender", max_tokens=10_000)
-    price = token_cost(whole.hits[0].item)
+    price = token_cost(whole.hits[0])
 
     page = filled.recall("webhook sender", max_tokens=price)
     rest = filled.recall("webhook sender", max_tokens=10_000, cursor=page.page.cursor)

@@ -17,7 +17,7 @@ from bethink.core.text import sentences, word_set
 from bethink.errors import Refused
 from bethink.importers.turn_text import is_assent, strip_host_text
 from bethink.model import Candidate, Item
-from bethink.render.quoting import Quote, quote_item
+from bethink.render.quoting import Quote, quote_hit
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
@@ -98,7 +98,7 @@ def _fit_to_budget(hits: list[Candidate]) -> Iterator[Quote]:
     """Yield as many of the best hits as fit, each cut as little as needed."""
     room = MAX_PROMPT_TOKENS - frame_cost(OPENING)
     for hit in hits[:_MAX_MEMORIES]:
-        quotes = (sanitize_quote(quote_item(hit.item), longest) for longest in _TEXT_CHAR_LIMITS)
+        quotes = (sanitize_quote(quote_hit(hit), longest) for longest in _TEXT_CHAR_LIMITS)
         quote = next((fitting for fitting in quotes if quote_cost(fitting) <= room), None)
         if quote is not None:
             yield quote

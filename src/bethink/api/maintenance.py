@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.api.session import NO_FILTERS, Session
-from bethink.core.text import searched_text
 from bethink.errors import BadSetting, ModelError, NotFound, Refused, StoreBusy, StoreError
 from bethink.model import Item
 from bethink.ports import CheckResult, Embedder, Progress
@@ -223,9 +222,11 @@ class Upkeep:
             signed += count
         if self._session.embedder is None:
             return ReindexCounts(signatures=signed)
+        from bethink.ingest.record_builder import embed_memories  # start-up time
+
         done = 0
         while items := self._session.store.vectors.unembedded(self._session.embedder.model, BATCH):
-            vectors = self._session.embedder.embed([searched_text(item) for item in items])
+            vectors = embed_memories(items, self._session.embedder)
             self._session.store.vectors.set_embeddings(
                 self._session.embedder.model,
                 {item.id: vector for item, vector in zip(items, vectors, strict=True)},
@@ -254,5 +255,12 @@ class Upkeep:
 
     def stats(self) -> dict[str, Any]:
         """Return counts, sizes and the embedder in use."""
-        embedder = self._session.embedder.model if self._session.embedder else "none"
-        return {**self._session.store.admin.stats(), "embedder": embedder}
+        return {**self._session.store.admin.stats(), "embedder": self._embedder_name()}
+
+    def _embedder_name(self) -> str:
+        if self._session.embedder is None:
+            return "none"
+        try:
+            return self._session.embedder.model
+        except ModelError:  # a server that does not answer cannot name its model
+            return f"{self._session.settings.embedder} (does not answer)"

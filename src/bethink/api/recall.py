@@ -19,13 +19,16 @@ from bethink.retrieval.query_builder import (
     RecallDefaults,
     RecallRequest,
     build_query,
+    describe_unmatched,
     encode_cursor,
     make_filters,
     resolve_entity_filters,
     validate_filters,
 )
 
-_LIMIT_OPTIONS = ("k", "max_tokens", "offset", "cursor", "as_of", "most", "episode_k", "context")
+_LIMIT_OPTIONS = (
+    *("k", "max_tokens", "offset", "cursor", "as_of", "most", "episode_k", "context", "whole"),
+)
 
 
 class Recaller:
@@ -52,6 +55,7 @@ class Recaller:
         most: Mapping[str, int] | None = None,
         episode_k: int | None = None,
         context: Mapping[str, Any] | None = None,
+        whole: bool = False,
         deep: bool = False,
         **where: Any,
     ) -> Recall:
@@ -67,11 +71,15 @@ class Recaller:
             most=most,
             episode_k=episode_k,
             context=context,
+            whole=whole,
         )
         first, chosen = self._choose_profiles(profile, deep=deep)
         ctx = self._build_context(request, chosen, filters, where, now)
         ctx = replace(ctx, boost=boost, reranker=self._choose_reranker(reranker))
         answer = self._recall_cached(first, chosen, ctx, now_given=now is not None)
+        if not answer.hits and (answer.query.filters.narrows or answer.query.as_of):
+            unmatched = describe_unmatched(answer.query, self._session.store)
+            answer = replace(answer, warnings=(*answer.warnings, *unmatched))
         if not answer.page.has_more:
             return answer
         cursor = encode_cursor(answer.query, [hit.item.id for hit in answer.hits])

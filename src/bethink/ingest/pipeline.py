@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bethink.core.text import searched_text
 from bethink.errors import ModelError, NotFound, Refused, TooLarge
 from bethink.ingest.admission import (
     DERIVED_SOURCE,
@@ -22,7 +21,13 @@ from bethink.ingest.deduplication import (
 )
 from bethink.ingest.facts.supersession import settle_facts
 from bethink.ingest.links import add_links, embed_new_entities
-from bethink.ingest.record_builder import BatchContext, build_record, parent_ids, trust_by_id
+from bethink.ingest.record_builder import (
+    BatchContext,
+    build_record,
+    embed_memories,
+    parent_ids,
+    trust_by_id,
+)
 from bethink.model import Collision, Draft, Remembered
 from bethink.ports import Embedding
 
@@ -76,9 +81,7 @@ def _store_batch(
     fresh: Sequence[ComparedDraft], batch: BatchContext, ctx: WriteContext
 ) -> dict[str, Remembered]:
     """Store new memories in one transaction; return the outcomes by id."""
-    embeddings, pending = _embed_or_defer(
-        [searched_text(compared.prepared.draft) for compared in fresh], ctx
-    )
+    embeddings, pending = _embed_or_defer([compared.prepared.draft for compared in fresh], ctx)
     with ctx.store.snapshot():
         near = [
             find_near_duplicates(compared, embedding, ctx)
@@ -109,15 +112,15 @@ def _store_batch(
 
 
 def _embed_or_defer(
-    texts: Sequence[str], ctx: WriteContext
+    drafts: Sequence[Draft], ctx: WriteContext
 ) -> tuple[Sequence[Embedding | None], tuple[str, ...]]:
-    """Embed texts; if the model is down, return no vectors and "embedding" as pending."""
+    """Embed drafts; if the model is down, return no vectors and "embedding" as pending."""
     if ctx.embedder is None:
-        return [None] * len(texts), ()
+        return [None] * len(drafts), ()
     try:
-        return ctx.embedder.embed(texts), ()
+        return embed_memories(drafts, ctx.embedder), ()
     except ModelError:
-        return [None] * len(texts), ("embedding",)
+        return [None] * len(drafts), ("embedding",)
 
 
 def _resolve_parent_trust(prepared: Sequence[PreparedDraft], ctx: WriteContext) -> dict[str, int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from math import ceil
 from typing import Any
 
-from bethink.core.text import caption, own_caption
+from bethink.core.text import Captioned, caption, own_caption, searched_text, split_passages
 from bethink.ingest.admission import (
     DERIVED_SOURCE,
     TRUSTED_SOURCES,
@@ -29,7 +31,7 @@ from bethink.ingest.facts.supersession import extract_draft_fact
 from bethink.lang.dates import TimeSpan, date_words, find_times
 from bethink.model import Collision, Draft, Entity, Item, Level, Link, Node
 from bethink.model.fields import GIVEN_FIELDS, field_names
-from bethink.ports import Embedding, Mention, Record
+from bethink.ports import Embedder, Embedding, Mention, Record
 
 _SEARCHED_CHARACTERS = 1_000  # characters: the first sentences decide the kind
 
@@ -129,10 +131,13 @@ _EXACT_GRANULARITIES = ("minute", "hour", "part", "day")
 
 @dataclass(frozen=True, slots=True)
 class BatchContext:
-    """Context shared by a batch: parents' trust, entities by key, facts by item id."""
+    """Context shared by a batch: parents' trust, entities by key, facts by item id.
+
+    Entities are those of memories of the same classification.
+    """
 
     parent_trust: dict[str, int] = field(default_factory=dict)
-    entities: dict[str, Entity] = field(default_factory=dict)
+    entities: dict[int, dict[str, Entity]] = field(default_factory=lambda: defaultdict(dict))
     facts: dict[str, Fact] = field(default_factory=dict)
 
 
@@ -146,7 +151,8 @@ def build_record(
     """Build the record of one new memory."""
     prepared = compared.prepared
     draft = prepared.draft
-    mentions = extract_mentions(draft, batch.entities, find_known_entities(draft, ctx))
+    earlier = batch.entities[draft.classification]
+    mentions = extract_mentions(draft, earlier, find_known_entities(draft, ctx))
     times = find_times(draft.text, draft.occurred_at or ctx.now)
     item = make_item(prepared, mentions, times, batch, ctx)
     fact = extract_draft_fact(draft, item.kind)
@@ -186,7 +192,13 @@ def find_known_entities(draft: Draft, ctx: WriteContext) -> list[Entity]:
         ) and lower not in SENTENCE_OPENERS:
             candidates.append(word)
             candidates += code_spellings(word)
-    return ctx.store.graph.find_entities(" ".join(candidates), MAX_ENTITIES) if candidates else []
+    if not candidates:
+        return []
+    # Names of secret memories must not show in what a public one is said to mention.
+    level = draft.classification
+    return ctx.store.graph.find_entities(
+        " ".join(candidates), MAX_ENTITIES, max_classification=level
+    )
 
 
 def make_item(
@@ -276,6 +288,35 @@ def _caption(draft: Draft) -> str | None:
     if draft.caption is not None or draft.level != "raw":
         return draft.caption
     return caption(draft.text, draft.speaker)
+
+
+def embed_memories(memories: Sequence[Captioned], embedder: Embedder) -> list[Embedding]:
+    """Embed memories, long ones by passage, all in one call.
+
+    What stands before a text (its speaker, a caption) stands before each of its passages.
+    The vector of a long memory is the mean of its passages', by their length.
+    """
+    texts: list[str] = []
+    weights: list[list[int]] = []
+    for memory in memories:
+        whole, spans = searched_text(memory), split_passages(memory.text)
+        before = whole[: len(whole) - len(memory.text)]
+        texts += [before + memory.text[start:end] for start, end in spans] or [whole]
+        weights.append([end - start for start, end in spans])
+    made = iter(embedder.embed(texts))
+    return [
+        _join_passages(tuple(islice(made, len(lengths))), lengths) if lengths else next(made)
+        for lengths in weights
+    ]
+
+
+def _join_passages(passages: tuple[Embedding, ...], lengths: Sequence[int]) -> Embedding:
+    """Make the embedding of a whole memory from its passages."""
+    import numpy as np  # start-up time: an embedder has loaded it by now
+
+    total = np.asarray(lengths, dtype=np.float32) @ np.stack([one.vector for one in passages])
+    length = float(np.sqrt(total @ total))
+    return Embedding(total / np.float32(length) if length else total, passages=passages)
 
 
 def count_tokens(text: str, embedding: Embedding | None, ctx: WriteContext) -> int:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from bethink.core.json_values import iso
-from bethink.core.text import fold, searched_text
+from bethink.core.text import fold
 from bethink.errors import ModelError, Refused
 from bethink.ingest.admission import PreparedDraft, WriteContext, prepare
 from bethink.ingest.deduplication import minhash_sketch
@@ -29,6 +30,7 @@ from bethink.ingest.record_builder import (
     PIN_IMPORTANCE,
     BatchContext,
     count_tokens,
+    embed_memories,
     find_known_entities,
     make_item,
     occurrence_times,
@@ -41,6 +43,7 @@ from bethink.model import Draft, Item, Link, Node
 from bethink.ports import Embedding, Event, Record
 
 CALLER_SOURCE = "caller"  # the source of a link made by a caller
+DEFAULT_LINK_WEIGHT = 0.5  # of a link made by a caller
 _SUPERSEDES_TYPE = ("supersedes",)
 _MAX_CHAIN_LENGTH = 64
 
@@ -293,7 +296,7 @@ def _store_revision(
         attribute=attribute,
         status=item.status,
     )
-    embedding = _embed_or_none(searched_text(draft), ctx)
+    embedding = _embed_or_none(draft, ctx)
     revised = revised._replace(tokens=count_tokens(draft.text, embedding, ctx))
     record = Record(
         revised,
@@ -340,11 +343,11 @@ def _parents_of(item: Item, ctx: WriteContext) -> tuple[str, ...]:
     return tuple(link.dst.id for link in links if link.dst.kind == "item")
 
 
-def _embed_or_none(text: str, ctx: WriteContext) -> Embedding | None:
+def _embed_or_none(draft: Draft, ctx: WriteContext) -> Embedding | None:
     if ctx.embedder is None:
         return None
     try:
-        return ctx.embedder.embed([text])[0]
+        return embed_memories([draft], ctx.embedder)[0]
     except ModelError:
         return None  # stored without a vector; a reindex adds it
 
@@ -363,11 +366,14 @@ class Undo(NamedTuple):
 def last_change(item: str | None, actor: str, ctx: WriteContext) -> Undo:
     """Find the last undoable change of a memory or, without one, of this actor."""
     by_actor = None if item is not None else actor
-    for change in ctx.store.admin.changes(item=item, actor=by_actor, limit=MAX_CHANGES_READ):
+    changes = ctx.store.admin.changes(item=item, actor=by_actor, limit=MAX_CHANGES_READ)
+    for change, before in zip_longest(changes, changes[1:]):
         if change.kind == "erased":
             raise Refused(f"{change.item} was erased; that cannot be undone")
         doing = _UNDO_DESCRIPTIONS.get(change.kind)
-        if doing is not None and change.item is not None:
+        if doing is None or change.item is None or _is_effect_of_link(change, before):
+            continue
+        if change.kind not in _LINK_CHANGES or _is_own_link(change, actor, ctx):
             return Undo(change.item, change, doing)
     which = f"to {item}" if item is not None else f"by {actor}"
     raise Refused(f"no change {which} can be undone")
@@ -380,7 +386,51 @@ _UNDO_DESCRIPTIONS = {
     "ended": "restore it",
     "revised": "restore the previous revision",
     "status": "restore the previous status",
+    "linked": "remove the link",
+    "unlinked": "add the link again",
 }
+_LINK_CHANGES = ("linked", "unlinked")
+
+
+def _is_effect_of_link(change: Event, before: Event | None) -> bool:
+    """Check whether the link right before changed the status: then the link is undone."""
+    if before is None or change.kind != "status":
+        return False
+    by_link = {"superseded": "linked", "active": "unlinked"}.get(change.detail)
+    return (before.kind, before.detail) == (by_link, f"supersedes {change.item}")
+
+
+def _is_own_link(change: Event, actor: str, ctx: WriteContext) -> bool:
+    """Check whether this actor made or removed the link, by itself and not by a rule."""
+    if change.actor != actor:
+        return False
+    link = _journalled_link(change)
+    known = ctx.store.graph.links_of([link.src.id], (link.type,), incoming=False)
+    existing = next((one for one in known if one.dst == link.dst), None)
+    if change.kind == "linked":
+        return existing is not None and existing.source == CALLER_SOURCE
+    ends = ctx.store.items.get([link.src.id, link.dst.id])
+    return existing is None and len([one for one in ends.values() if one.live_to is None]) == 2
+
+
+def _journalled_link(change: Event) -> Link:
+    """Return the link of a journal entry, with the usual weight."""
+    relation, _, other = change.detail.partition(" ")
+    ends = Node("item", change.item or ""), Node("item", other)
+    return Link(*ends, relation, DEFAULT_LINK_WEIGHT, source=CALLER_SOURCE)
+
+
+def _undo_link(change: Event, ctx: WriteContext) -> None:
+    """Remove the link, or add it again; the memory it supersedes returns, or leaves."""
+    link = _journalled_link(change)
+    if change.kind == "linked":
+        ctx.store.graph.remove_links([link], actor=ctx.actor, now=ctx.now)
+        if link.type in _SUPERSEDES_TYPE:
+            reactivate_if_free(link.dst.id, ctx)
+        return
+    ctx.store.graph.add_links([link], actor=ctx.actor, now=ctx.now)
+    if link.type in _SUPERSEDES_TYPE:
+        supersede_again([link.src.id], ctx)
 
 
 def apply_undo(undo: Undo, ctx: WriteContext) -> Item:
@@ -394,6 +444,8 @@ def apply_undo(undo: Undo, ctx: WriteContext) -> Item:
         supersede_again([item], ctx)
     elif kind == "status":
         _restore_status(undo, ctx)
+    elif kind in _LINK_CHANGES:
+        _undo_link(undo.change, ctx)
     else:
         _restore_previous_revision(item, ctx)
     return ctx.store.items.get([item])[item]

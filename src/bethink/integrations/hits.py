@@ -11,6 +11,7 @@ from bethink.errors import MissingExtra, Refused
 from bethink.memory import Memory
 from bethink.model import Candidate, Recall
 from bethink.prompts.template import fence_code, fence_lines, format_entry
+from bethink.render.wire import passage_json
 from bethink.retrieval.explain import match_reasons
 from bethink.retrieval.profile import Profile
 from bethink.retrieval.query_builder import MAX_QUERY_BYTES
@@ -111,6 +112,7 @@ def hit_metadata(hit: Candidate, answer: Recall) -> dict[str, Any]:
         "status": item.status,
         "flags": list(item.flags),
         "profile": answer.profile,
+        "passage": passage_json(hit),
     }
 
 

@@ -69,7 +69,7 @@ class BethinkRetriever(BaseRetriever):
         if answer is None:
             return []
         return [
-            Document(hit.item.text, id=hit.item.id, metadata=hit_metadata(hit, answer))
+            Document(hit.text, id=hit.item.id, metadata=hit_metadata(hit, answer))
             for hit in answer.hits
         ]
 

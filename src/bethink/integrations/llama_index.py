@@ -70,7 +70,7 @@ class BethinkRetriever(BaseRetriever):
             return []
         return [
             NodeWithScore(
-                node=_make_node(hit.item.id, hit.item.text, hit_metadata(hit, answer)),
+                node=_make_node(hit.item.id, hit.text, hit_metadata(hit, answer)),
                 score=hit.score,
             )
             for hit in answer.hits
@@ -110,7 +110,7 @@ class BethinkMemoryBlock(BaseMemoryBlock[str]):
         answer = asking.recall(self.memory, question) if question.strip() else None
         if answer is None:
             return ""
-        return quote_hits((hit.item.text, hit_metadata(hit, answer)) for hit in answer.hits)
+        return quote_hits((hit.text, hit_metadata(hit, answer)) for hit in answer.hits)
 
     def _remember(self, messages: Sequence[ChatMessage]) -> None:
         self.memory.remember_many([draft for each in messages for draft in _drafts(each)])

@@ -20,7 +20,7 @@ from bethink.model.answer import (
     Timeline,
     id_checksum,
 )
-from bethink.model.evidence import Candidate, Evidence, Op, Pool, replay, sort_by_score
+from bethink.model.evidence import Candidate, Evidence, Op, Passage, Pool, replay, sort_by_score
 from bethink.model.item import (
     LAYERS,
     LEVELS,
@@ -88,6 +88,7 @@ __all__ = [
     "Op",
     "Operation",
     "Page",
+    "Passage",
     "Pool",
     "Query",
     "Recall",

@@ -151,7 +151,8 @@ class Query:
 
     ``seen`` are checksums of memories that earlier pages returned; they are left out.
     ``most`` limits single levels ("raw": 5) separately from ``k``. A query with an empty
-    ``text`` returns everything its filters admit, newest first.
+    ``text`` returns everything its filters admit, newest first. With ``whole`` long memories
+    are shown whole, not by their best passage.
     """
 
     text: str
@@ -165,6 +166,7 @@ class Query:
     seen: frozenset[int] = frozenset()
     most: tuple[tuple[str, int], ...] = ()
     context: Situation = field(default_factory=Situation)
+    whole: bool = False
 
     @property
     def moment(self) -> datetime:

@@ -47,19 +47,47 @@ def replay(evidence: Iterable[Evidence], start: float = 0.0) -> float:
     return score
 
 
+class Passage(NamedTuple):
+    """The part of a long memory's text that is shown, by its characters; its tokens."""
+
+    start: int
+    end: int
+    tokens: int
+
+
 class Candidate(NamedTuple):
-    """An item in the pipeline, with its score and the evidence for it."""
+    """An item in the pipeline, with its score and the evidence for it.
+
+    Of a long memory a hit shows one ``passage``; None where it shows the whole.
+    """
 
     item: Item
     score: float = 0.0
     evidence: tuple[Evidence, ...] = ()
+    passage: Passage | None = None
+
+    @property
+    def text(self) -> str:
+        """The text to show: of a long memory the best passage, else the whole."""
+        shown = self.passage
+        return self.item.text if shown is None else self.item.text[shown.start : shown.end]
+
+    @property
+    def marked_text(self) -> str:
+        """The text to show, with an ellipsis where something was left out."""
+        shown = self.passage
+        if shown is None:
+            return self.item.text
+        before = "… " if shown.start > 0 else ""
+        return f"{before}{self.text}{' …' if shown.end < len(self.item.text) else ''}"
 
     def with_evidence(
         self, by: str, op: Op, value: float, why: str = "", *, via: str | None = None
     ) -> Candidate:
         """A copy with one more piece of evidence. Nothing else may change a score."""
         reason = Evidence(by, op, value, why, via)
-        return Candidate(self.item, replay((reason,), self.score), (*self.evidence, reason))
+        score = replay((reason,), self.score)
+        return Candidate(self.item, score, (*self.evidence, reason), self.passage)
 
     def reason(self, by: str) -> Evidence | None:
         """The last evidence given by a retriever or stage, if any."""

@@ -24,11 +24,14 @@ class Embedding(NamedTuple):
 
     ``tokens`` is opaque to the store: only the embedder writes and reads it.
     ``token_count`` is the text's length in tokens, 0 where the embedder does not report it.
+    ``passages`` are the embeddings of a long text's passages, in order; then ``tokens`` of
+    the whole are empty.
     """
 
     vector: Vector
     tokens: bytes = b""
     token_count: int = 0
+    passages: tuple[Embedding, ...] = ()
 
 
 class Embedder(Protocol):

@@ -163,10 +163,21 @@ def evidence_json(reason: Evidence) -> Json:
     return out
 
 
+def passage_json(hit: Candidate) -> Json | None:
+    """Which characters of a long memory's text are shown, and how many tokens of how many."""
+    shown = hit.passage
+    return None if shown is None else {**shown._asdict(), "of_tokens": hit.item.tokens}
+
+
 def hit_json(cand: Candidate, answer: Recall) -> Json:
-    """A hit: the memory, its score, match reasons, named numbers, evidence and channel ranks."""
+    """A hit: the memory, its score, match reasons, named numbers, evidence and channel ranks.
+
+    ``text`` is what is shown: of a long memory the passage.
+    """
     return {
         **item_json(cand.item),
+        "text": cand.text,
+        "passage": passage_json(cand),
         "score": finite_or_none(cand.score),
         "match_reasons": list(match_reasons(cand, answer)),
         **_null_if_not_finite(named_fields(cand, answer)),

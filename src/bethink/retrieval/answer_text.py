@@ -135,17 +135,17 @@ def _render_line(hit: Candidate, relations: Sequence[Relation], section: Section
     labels = {"plain": [], "dated": [f"{item.when:%Y-%m-%d}"]}.get(section.style)
     prefix = ", ".join(_item_labels(item) if labels is None else labels)
     prefix = f"[{prefix}] " if prefix else ""
-    yield f"{section.mark} {prefix}{_escape_line(item.text)}"
+    yield f"{section.mark} {prefix}{_escape_line(hit.marked_text)}"
     yield from (f"  {line}" for line in relation_lines(relations))
 
 
 def _render_block(hit: Candidate, relations: Sequence[Relation]) -> Iterator[str]:
     item = hit.item
     labels = [*_item_labels(item), f"confidence {item.confidence:.2f}", *_association_label(hit)]
-    title = item.caption or item.text
+    title = item.caption or hit.marked_text
     yield f"[{item.id}] {_escape_line(title)} ({', '.join(labels)})"
     if item.caption and item.caption != item.text:
-        yield f"  {_escape_line(item.text)}"
+        yield f"  {_escape_line(hit.marked_text)}"
     if not any(relation.type == "contradicts" for relation in relations):
         yield "  Contradictions: (none)"
     yield from (f"  {line}" for line in relation_lines(relations))

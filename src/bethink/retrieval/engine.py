@@ -20,6 +20,7 @@ from bethink.retrieval.profile import SLOTS, Profile
 from bethink.retrieval.query_analysis import asks_only_for_time, periods
 from bethink.retrieval.retrievers import MATCH_KINDS
 from bethink.retrieval.stages.assemble import page_of, relations_of, warnings_for
+from bethink.retrieval.stages.late_interaction import with_passage
 from bethink.retrieval.stages.rerank import Rerank
 from bethink.retrieval.trace import Trace
 
@@ -88,8 +89,11 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
     for stage in profile.gate:
         pool = trace.run_stage(f"gate.{stage.name}", stage, pool)
 
-    # 9. Budget: keep what fits the caller's limits.
+    # 9. Budget: keep what fits the caller's limits, and is what was stored.
     hits = trace.run("budget", partial(profile.budget, pool, ctx), pool)
+    while damaged := _damaged(hits or offered[:1], ctx, trace):
+        offered, pool = _without(damaged, offered), _without(damaged, pool)
+        hits = profile.budget(pool, ctx)
 
     # 10. Assemble the answer: relations, captions, timelines, warnings.
     relations = relations_of(hits, ctx)
@@ -108,7 +112,7 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
         page=page_of(pool, hits, ctx.query),
         warnings=(*warnings_for(hits, relations), *(w for add in additions for w in add.warnings)),
         degraded=tuple(trace.degraded),
-        nearest_miss=offered[0] if offered and not pool else None,
+        nearest_miss=with_passage(offered[0], ctx) if offered and not pool else None,
         steps=tuple(trace.steps),
         run=trace.finish(),
         captions=tuple(caption for add in additions for caption in add.captions),
@@ -116,6 +120,20 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
         timelines=tuple(timeline for add in additions for timeline in add.timelines),
         ways=_match_kinds(profile),
     )
+
+
+def _damaged(shown: Pool, ctx: Context, trace: Trace) -> set[str]:
+    """Find and report what the answer would show, although its content is damaged."""
+    damaged = ctx.store.items.damaged([one.item.id for one in shown], as_of=ctx.query.as_of)
+    trace.degraded += [
+        Degraded("store", f"the memory {item} is damaged and left out (bethink doctor)")
+        for item in damaged
+    ]
+    return set(damaged)
+
+
+def _without(ids: set[str], pool: Pool) -> Pool:
+    return tuple(one for one in pool if one.item.id not in ids)
 
 
 def _match_kinds(profile: Profile) -> tuple[tuple[str, str], ...]:

@@ -10,19 +10,21 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+from bethink.core.json_values import format_moment
 from bethink.core.text import find_unstorable
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.lang.dates import parse_moment
 from bethink.model import (
     LEVELS,
     Filters,
+    Item,
     Query,
     Situation,
     describe_layers,
     find_layer,
     id_checksum,
 )
-from bethink.ports import Store
+from bethink.ports import Scope, Store
 from bethink.retrieval.heat import BANDS
 
 MAX_QUERY_BYTES = 8 * 1024
@@ -36,6 +38,7 @@ _SINGULAR_TO_PLURAL = {
     "tier": "tiers", "tag": "tags", "entity": "entities", "source": "sources",
     "session": "sessions", "speaker": "speakers", "band": "bands",
 }  # fmt: skip
+_PLURAL_TO_SINGULAR = {many: one for one, many in _SINGULAR_TO_PLURAL.items()}
 _TIME_FILTERS = ("since", "until", "stored_by")
 _WEEKDAYS = {
     day: number for number, day in enumerate(("mon", "tue", "wed", "thu", "fri", "sat", "sun"))
@@ -61,6 +64,7 @@ class RecallRequest:
     most: Mapping[str, int] | None = None
     episode_k: int | None = None
     context: Mapping[str, Any] | None = None
+    whole: bool = False
 
 
 class RecallDefaults(NamedTuple):
@@ -117,6 +121,56 @@ def resolve_entity_filters(filters: Filters, store: Store) -> Filters:
     return replace(filters, entities=tuple(dict.fromkeys((*filters.entities, *known))))
 
 
+_NAMED_FILTERS = ("kinds", "levels", "layers", "topics", "tiers", "tags", "sources", "sessions",
+                  "speakers", "entities")  # fmt: skip
+_SAMPLED_ITEMS = 1000  # newest memories whose values are suggested for a misspelt one
+
+
+def describe_unmatched(query: Query, store: Store) -> tuple[str, ...]:
+    """Name the filter values that no visible memory has, to explain an empty answer.
+
+    A misspelt kind looks like a question without an answer. Memories above the query's
+    classification count for nothing.
+    """
+    open_filters = Filters(
+        max_classification=query.filters.max_classification,
+        include_superseded=True,
+        include_expired=True,
+    )
+
+    def find(limit: int, **only: tuple[str, ...]) -> list[Item]:
+        scope = Scope(replace(open_filters, **only), query.now, query.as_of)  # type: ignore[arg-type]
+        return store.items.browse(scope, limit=limit)
+
+    if not find(1):
+        when = f" at {format_moment(query.as_of)}" if query.as_of else ""
+        return (f"nothing was stored yet{when}",) if query.as_of else ()
+    lines = []
+    for name in _NAMED_FILTERS:
+        entries = getattr(query.filters, name)
+        if not entries or (name == "entities" and find(1, entities=entries)):
+            continue
+        for entry in entries:
+            if not find(1, **{name: (entry,)}):
+                near = _near_value(entry, name, find(_SAMPLED_ITEMS))
+                lines.append(f"no memory has the {_PLURAL_TO_SINGULAR[name]} {entry!r:.60}{near}")
+    return tuple(lines)
+
+
+def _near_value(entry: str, name: str, items: Iterable[Item]) -> str:
+    """Suggest the value of a filter that is spelt like this one, if there is one."""
+    from difflib import get_close_matches  # start-up time: only for empty answers
+
+    field = _PLURAL_TO_SINGULAR[name]
+    found: set[str] = set()
+    for item in items:
+        value = getattr(item, name if name in ("tags", "entities") else field)
+        values = value if isinstance(value, tuple) else (value,)
+        found.update(one.partition(":")[2] if name == "entities" else one for one in values if one)
+    near = get_close_matches(entry.casefold(), sorted(found), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
 def _parse_moment_filter(name: str, value: object, now: datetime) -> datetime:
     try:
         return parse_moment(value, now)
@@ -139,10 +193,11 @@ def _canonical_values(key: str, entries: tuple[str, ...]) -> tuple[str, ...]:
     """The entries of a filter with a fixed set of values, as canonical names."""
     if key == "layers":
         return tuple(map(_canonical_layer, entries))
-    if key == "bands":
-        unknown = [entry for entry in entries if entry not in BANDS]
-        if unknown:
-            raise Refused(f"there is no band {unknown[0]!r}", remedy=f"allowed: {', '.join(BANDS)}")
+    allowed = {"bands": BANDS, "levels": LEVELS}.get(key, entries)
+    for entry in entries:
+        if entry not in allowed:
+            name = key.removesuffix("s")
+            raise Refused(f"there is no {name} {entry!r}", remedy=f"allowed: {', '.join(allowed)}")
     return entries
 
 
@@ -190,6 +245,7 @@ def build_query(
         seen=seen,
         most=_validate_level_limits({**dict(defaults.most), **_level_limits(request)}),
         context=_parse_situation(request.context or {}),
+        whole=request.whole,
     )
 
 

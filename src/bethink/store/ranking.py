@@ -17,6 +17,9 @@ from typing import NamedTuple
 from bethink.core.text import bm25_idf
 from bethink.ports import TextSearch, WordStatistics
 
+WINDOW_TERMS = 120  # index words of a long memory that are scored together
+_WINDOW_STEP = 20
+
 
 class QueryTerm(NamedTuple):
     """A word or name of a query, in index terms.
@@ -91,6 +94,24 @@ class WeightedQuery:
         for unit in names:
             total += self._name_bonus(unit)
         return DocumentScore(total, counts, names)
+
+    def score_best_window(self, text: Sequence[str], about: Sequence[str]) -> DocumentScore:
+        """Score a long memory by the stretch of its words that holds the query best.
+
+        It counts as so long whatever the memory's length: words that stand together
+        answer a query, however much else there is.
+        """
+        starts = self._window_starts(text) or [0]
+        scores = [self.score(text[at : at + WINDOW_TERMS], about, WINDOW_TERMS) for at in starts]
+        return max(scores, key=lambda scored: scored.score)
+
+    def _window_starts(self, text: Sequence[str]) -> list[int]:
+        """Return where windows start: at words of the query, not too close to each other."""
+        starts: list[int] = []
+        for at, term in enumerate(text):
+            if term in self.weights and (not starts or at >= starts[-1] + _WINDOW_STEP):
+                starts.append(at)
+        return starts
 
     def why(self, scored: DocumentScore) -> str:
         """Describe which words of the query a memory holds, as they were written."""

@@ -220,7 +220,7 @@ def test_a_memory_of_another_time_is_told_so(memory: Memory) -> None:
 def test_the_budget_may_be_spent(memory: Memory) -> None:
     """By number, by tokens, or because the page begins behind it."""
     profile = walk()
-    price = token_cost(memory.get("key-note"))
+    price = token_cost(Candidate(memory.get("key-note")))
 
     by_number = memory.why_not("rotate-note", ASKED, profile=profile, k=1)
     by_tokens = memory.why_not("rotate-note", ASKED, profile=profile, max_tokens=price)

@@ -90,7 +90,7 @@ def test_one_memory_is_returned_whatever_it_costs(memory: Memory) -> None:
 
     assert [c.item.id for c in kept] == ["i001"]
     assert (page.stopped_by, page.has_more, page.total) == ("tokens", True, 2)
-    assert token_cost(pool[1].item) == 18
+    assert token_cost(pool[1]) == 18
 
 
 def test_a_reader_blends_and_never_erases(memory: Memory) -> None:

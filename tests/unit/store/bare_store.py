@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import apsw
 
 from bethink.model import Item
 from bethink.store.analysis import extra_index_words
+from bethink.store.sqlite.db.opening import migrations
 from bethink.store.sqlite.search import word_index as words
 from bethink.store.sqlite.search.scope import Predicate
 
@@ -29,8 +29,8 @@ def within(sql: str, *values: Any) -> Predicate:
 
 def empty_database(path: Path | None = None) -> apsw.Connection:
     db = apsw.Connection(str(path or ":memory:"))
-    schema = files("bethink.store.sqlite").joinpath("db/migrations/0001.sql")
-    db.execute(schema.read_text(encoding="utf-8"))
+    for step in migrations():
+        db.execute(step.sql)
     return db
 
 

@@ -9,17 +9,21 @@ from bethink.ports import Scope, UsageDecay
 from bethink.retrieval.context import Context
 from bethink.retrieval.momentum import recomputed_momenta
 from bethink.retrieval.scope import rejection_reason
+from bethink.retrieval.stages.late_interaction import with_passage
 
 
-def token_cost(item: Item) -> int:
-    """Tokens that a memory takes in a prompt, including its heading."""
-    return (item.tokens or -(-len(item.text.encode()) // 4)) + 8
+def token_cost(hit: Candidate) -> int:
+    """Tokens that a hit takes in a prompt, as it is shown, including its heading."""
+    if hit.passage is not None:
+        return hit.passage.tokens + 8
+    return (hit.item.tokens or -(-len(hit.item.text.encode()) // 4)) + 8
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Limit hits to k and the token budget, from the offset on; always at least one.
 
+    What counts is what is shown: of a long memory its best passage.
     Levels named in ``most`` are counted separately, each up to its own number. A profile's
     values apply when the caller gives none. A question without words may return
     ``wordless`` times k.
@@ -36,10 +40,11 @@ class Budget:
         spent = 0
         kept: list[Candidate] = []
         for cand in _limit_counts(exclude_seen(pool, query)[query.offset :], query):
-            cost = token_cost(cand.item)
+            shown = with_passage(cand, ctx)
+            cost = token_cost(shown)
             if kept and spent + cost > query.max_tokens:
                 break
-            kept.append(cand)
+            kept.append(shown)
             spent += cost
         return tuple(kept)
 
@@ -82,7 +87,7 @@ def page_of(pool: Pool, kept: Pool, query: Query) -> Page:
         total=len(pool),
         has_more=more,
         stopped_by=stopped_by,  # type: ignore[arg-type]
-        tokens=sum(token_cost(cand.item) for cand in kept),
+        tokens=sum(map(token_cost, kept)),
     )
 
 

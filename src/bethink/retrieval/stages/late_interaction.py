@@ -1,13 +1,15 @@
-"""Late interaction and vector similarity features, neighbour expansion, prefix collapse."""
+"""Late interaction and vector similarity features, passages, neighbour expansion."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from bethink.core.text import split_passages
 from bethink.errors import ModelError
-from bethink.model import Candidate, Evidence, Item, Pool, sort_by_score
+from bethink.model import Candidate, Evidence, Item, Passage, Pool, sort_by_score
 from bethink.ports import Embedding, late_interaction
 from bethink.retrieval.context import Context, PerRecall
 from bethink.retrieval.query_analysis import content_terms
@@ -52,7 +54,8 @@ class SimilarityFeatures(NamedTuple):
     """Similarity features of one memory; all zero where it has no vector yet.
 
     ``matches`` is the best similarity that each token of the question finds in it (MaxSim),
-    ``vector`` the memory's own vector.
+    ``vector`` the memory's own vector. Of a long memory all are those of one passage, the
+    most similar to the question.
     """
 
     cosine: float = 0.0
@@ -120,35 +123,121 @@ def _compute_features(items: Sequence[Item], ctx: Context) -> dict[str, Similari
         ctx.add_step_note(f"no similarity features: {error.message}")
         return features
     if vector is not None:
-        cosines = [float(one.vector @ vector) for one in stored.values()]
-        features.update(_late_interaction_features(stored, cosines, ctx))
+        compared = [one.passages or (one,) for one in stored.values()]
+        found = iter(_compare([one for several in compared for one in several], vector, ctx))
+        for key, several in zip(stored, compared, strict=True):
+            passages = tuple(islice(found, len(several)))
+            features[key] = max(passages, key=_similarity)
+            _known_similarities(ctx)[key] = tuple(map(_similarity, passages))
     return features
 
 
-def _late_interaction_features(
-    stored: Mapping[str, Embedding], cosines: Sequence[float], ctx: Context
-) -> dict[str, SimilarityFeatures]:
-    """Add late interaction and the best sentence, where the embedder has tokens."""
+def _similarity(features: SimilarityFeatures) -> float:
+    """How similar a passage is to the question, to find the best one."""
+    return features.cosine + features.interaction
+
+
+def _compare(
+    embeddings: Sequence[Embedding], vector: Vector, ctx: Context
+) -> list[SimilarityFeatures]:
+    """Compare each embedding with the question; token by token where the embedder can."""
+    cosines = [float(one.vector @ vector) for one in embeddings]
     embedder, (weights, matrix) = late_interaction(ctx.embedder), question_tokens(ctx)
     if embedder is None or matrix is None:
-        return {
-            key: SimilarityFeatures(cosine, vector=stored[key].vector)
-            for key, cosine in zip(stored, cosines, strict=True)
-        }
-    payloads = [embedding.tokens for embedding in stored.values()]
-    sentences = embedder.best_sentences(ctx.weighted_vector(), payloads).tolist()
+        return [
+            SimilarityFeatures(cosine, vector=one.vector)
+            for cosine, one in zip(cosines, embeddings, strict=True)
+        ]
+    payloads = [embedding.tokens for embedding in embeddings]
+    sentences = embedder.best_sentences(vector, payloads).tolist()
     matches = embedder.best_matches(matrix, payloads)
     interactions, rows = (matches @ weights).tolist(), matches.tolist()
-    return {
-        key: SimilarityFeatures(
+    return [
+        SimilarityFeatures(
             cosines[number],
             interactions[number],
             sentences[number],
             tuple(rows[number]),
             one.vector,
         )
-        for number, (key, one) in enumerate(stored.items())
-    }
+        for number, one in enumerate(embeddings)
+    ]
+
+
+_known_similarities: PerRecall[dict[str, tuple[float, ...]]] = PerRecall(lambda _: {})
+_known_passages: PerRecall[dict[str, Passage | None]] = PerRecall(lambda _: {})
+
+
+def with_passage(cand: Candidate, ctx: Context) -> Candidate:
+    """The candidate as it is shown: a long memory by its best passage."""
+    passage = shown_passage(cand.item, ctx)
+    return cand if passage is None else cand._replace(passage=passage)
+
+
+def shown_passage(item: Item, ctx: Context) -> Passage | None:
+    """The passage that is shown of a long memory; None where the whole is.
+
+    It is the one that best matches the question by words and by meaning.
+    """
+    known = _known_passages(ctx)
+    if item.id not in known:
+        known[item.id] = None if ctx.query.whole else _find_passage(item, ctx)
+    return known[item.id]
+
+
+def shown_text(item: Item, ctx: Context) -> str:
+    """The text that is shown of a memory: of a long one its best passage."""
+    passage = shown_passage(item, ctx)
+    return item.text if passage is None else item.text[passage.start : passage.end]
+
+
+def shown_tokens(item: Item, ctx: Context) -> int:
+    """How many tokens are shown of a memory, without a heading."""
+    passage = shown_passage(item, ctx)
+    if passage is not None:
+        return passage.tokens
+    return item.tokens or _estimate_tokens(item.text)
+
+
+def _find_passage(item: Item, ctx: Context) -> Passage | None:
+    spans = split_passages(item.text)
+    if not spans:
+        return None
+    similarity_features((Candidate(item),), ctx)
+    similarities = _known_similarities(ctx).get(item.id, ())
+    if len(similarities) != len(spans):
+        similarities = (0.0,) * len(spans)  # no vectors of passages yet
+    scores = [
+        similarity + _word_share(item.text[start:end], ctx)
+        for similarity, (start, end) in zip(similarities, spans, strict=True)
+    ]
+    start, end = spans[scores.index(max(scores))]
+    text = item.text[start:end]
+    start, end = start + len(text) - len(text.lstrip()), start + len(text.rstrip())
+    return Passage(start, end, _count_tokens(item.text[start:end], ctx))
+
+
+def _word_share(text: str, ctx: Context) -> float:
+    """The share of the question's content words, by rarity, that a text holds."""
+    terms = content_terms(ctx)
+    total = sum(term.weight for term in terms)
+    if not total:
+        return 0.0
+    held = set(ctx.store.search.terms(text))
+    return sum(term.weight for term in terms if held.issuperset(term.word.terms)) / total
+
+
+def _count_tokens(text: str, ctx: Context) -> int:
+    if ctx.embedder is None:
+        return _estimate_tokens(text)
+    try:
+        return ctx.embedder.count_tokens(text)
+    except ModelError:
+        return _estimate_tokens(text)
+
+
+def _estimate_tokens(text: str) -> int:
+    return -(-len(text.encode()) // 4)
 
 
 def _weigh_question_tokens(ctx: Context) -> QuestionTokens:

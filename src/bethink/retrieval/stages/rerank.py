@@ -9,6 +9,7 @@ from typing import Literal
 from bethink.errors import ModelError
 from bethink.model import Candidate, Item, Pool, sort_by_score
 from bethink.retrieval.context import Context
+from bethink.retrieval.stages.late_interaction import shown_text
 
 # Weight of the earlier score: up to rank 3, up to rank 10, and below.
 _KEEP_BY_RANK = ((3, 0.75), (10, 0.60))
@@ -41,7 +42,7 @@ class Rerank:
         best = pool[: self.top]
         if not best:
             return pool
-        scores = list(ctx.reranker(ctx.query.text, [_rerank_text(cand.item) for cand in best]))
+        scores = list(ctx.reranker(ctx.query.text, [_rerank_text(cand.item, ctx) for cand in best]))
         if len(scores) != len(best):
             raise ModelError(f"the reranker gave {len(scores)} scores for {len(best)} memories")
         unit = 1 / best[0].score if self.scale == "max" and best[0].score > 0 else 1.0
@@ -65,11 +66,15 @@ class Rerank:
         return next((keep for last, keep in _KEEP_BY_RANK if rank <= last), _KEEP_REST)
 
 
-def _rerank_text(item: Item) -> str:
-    """Return the text to rerank: an episode's text; of other levels the title too."""
-    if item.level == "raw" or not item.caption or item.text.startswith(item.caption):
-        return item.text
-    return f"{item.caption}\n{item.text}"
+def _rerank_text(item: Item, ctx: Context) -> str:
+    """Return the text to rerank: an episode's text; of other levels the title too.
+
+    Of a long memory it is the best passage: a reranker reads only so much.
+    """
+    text = shown_text(item, ctx)
+    if item.level == "raw" or not item.caption or text.startswith(item.caption):
+        return text
+    return f"{item.caption}\n{text}"
 
 
 def _clamp_score(score: float) -> float:

@@ -15,6 +15,7 @@ from bethink.render.quoting import (
     Quote,
     fence_quotes,
     one_line,
+    quote_hit,
     quote_item,
     truncate,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "fence_quotes",
     "memory_json",
     "one_line",
+    "quote_hit",
     "quote_item",
     "sanitize",
     "truncate",

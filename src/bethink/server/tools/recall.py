@@ -6,14 +6,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bethink.core.json_values import Json, finite_or_none
+from bethink.core import plural
+from bethink.core.json_values import Json, finite_or_none, format_moment
 from bethink.errors import Refused
+from bethink.ingest.redaction import redact
 from bethink.memory import Memory
-from bethink.model import Candidate, Item, Recall
+from bethink.model import Candidate, Item, Passage, Recall
 from bethink.render.wire import (
     degraded_json,
     evidence_json,
     file_history_json,
+    passage_json,
     provenance_json,
     smart_read_json,
     why_not_json,
@@ -31,6 +34,7 @@ from bethink.server.tools.answers import (
     get_visible,
     memory_json,
     one_line,
+    quote_hit,
     quote_item,
     sanitize,
     truncate,
@@ -39,7 +43,7 @@ from bethink.server.tools.catalog import SNIPPET_CHARS
 from bethink.server.tools.tool import Call, Reply
 
 _FILTERS = ("entity", "kind", "layer", "band", "topic", "tag", "since", "until")
-_LIMITS = ("as_of", "k", "episode_k", "max_tokens", "offset", "cursor", "profile")
+_LIMITS = ("as_of", "k", "episode_k", "max_tokens", "offset", "cursor", "profile", "whole")
 _MIN_SHOWN_CHARS = 80  # minimum characters of a memory to show
 _MAX_ORIGINS = 30
 
@@ -98,12 +102,17 @@ def _fit_hits(answer: Recall, memory: Memory) -> tuple[Candidate, ...]:
 
 def _shorten(hit: Candidate, answer: Recall, memory: Memory) -> Candidate:
     """Cut a memory that exceeds the whole budget to what fits, and mark it as cut."""
-    text, longest, shown = hit.item.text, len(hit.item.text), hit
+    text, longest, shown = hit.text, len(hit.text), hit
     while longest > _MIN_SHOWN_CHARS and _count_tokens(_format_answer(answer, [shown]), memory) > (
         answer.query.max_tokens
     ):
         longest = max(_MIN_SHOWN_CHARS, longest * 3 // 4)
-        shown = hit._replace(item=hit.item._replace(text=truncate(text, longest)))
+        if hit.passage is None:
+            shown = hit._replace(item=hit.item._replace(text=truncate(text, longest)))
+        else:
+            start = hit.passage.start
+            tokens = _count_tokens(text[:longest], memory)
+            shown = hit._replace(passage=Passage(start, start + longest, tokens))
     return shown
 
 
@@ -121,8 +130,8 @@ def _remaining(answer: Recall, hits: Sequence[Candidate]) -> tuple[int, str | No
 
 
 def _quote(hit: Candidate, answer: Recall) -> Quote:
-    quote = quote_item(hit.item, f"score {hit.score:.3f}")
-    lines = [hit.item.text, *relation_lines(relations_of_hit(answer, hit))]
+    quote = quote_hit(hit, f"score {hit.score:.3f}")
+    lines = [quote.text, *relation_lines(relations_of_hit(answer, hit))]
     return quote._replace(text="\n".join(lines))
 
 
@@ -130,8 +139,7 @@ def _format_answer(answer: Recall, hits: Sequence[Candidate]) -> str:
     """Format the whole answer: the counts, how to get the rest, and the memories."""
     left_out, cursor = _remaining(answer, hits)
     total = len(hits) + left_out
-    noun = "memory" if total == 1 else "memories"
-    summary = f"{len(hits)} of {total} {noun}, best match first"
+    summary = f"{len(hits)} of {plural(total, 'memory')}, best match first"
     if not hits:
         summary = f"Nothing recalled ({answer.status}): {one_line(answer.reason)}"
     elif answer.query.seen:
@@ -141,6 +149,8 @@ def _format_answer(answer: Recall, hits: Sequence[Candidate]) -> str:
         summary += (
             f"; {left_out} not shown, get them with offset {next_offset}." if left_out else "."
         )
+    if any(hit.passage is not None for hit in hits):
+        summary += " Of long memories this is the best passage; whole: true gives all of it."
     memories = fence_quotes(list(_quotes(answer, hits)), max_chars=None)
     return f"{summary}\n\n{memories}" if memories else summary
 
@@ -160,6 +170,8 @@ def _quotes(answer: Recall, hits: Sequence[Candidate]) -> Iterator[Quote]:
 
 def _hit_json(hit: Candidate, answer: Recall) -> Json:
     return memory_json(hit.item) | {
+        "text": hit.text,
+        "passage": passage_json(hit),
         "score": finite_or_none(hit.score),
         "reasons": list(match_reasons(hit, answer)),
         "relations": [
@@ -179,7 +191,7 @@ def _evidence_json(hit: Candidate) -> list[Json]:
 
 
 def _snippet(miss: Candidate) -> Item:
-    return miss.item._replace(text=truncate(miss.item.text, SNIPPET_CHARS))
+    return miss.item._replace(text=truncate(miss.text, SNIPPET_CHARS))
 
 
 def _miss_json(miss: Candidate | None) -> Json | None:
@@ -286,13 +298,13 @@ def recall_file(call: Call) -> Reply:
     days = "\n".join(f"{entry.day} {entry.operation} × {entry.times}" for entry in history.days)
     quotes = [
         Quote(
-            f"{history.edits} edit{'' if history.edits == 1 else 's'}",
+            plural(history.edits, "edit"),
             "\n".join([*history.paths, days]),
         )
     ]
     quotes += [
         Quote(
-            f"why | {entry.last_at:%Y-%m-%d} | {entry.times} time{'' if entry.times == 1 else 's'}",
+            f"why | {format_moment(entry.last_at)} | {plural(entry.times, 'time')}",
             entry.text,
         )
         for entry in history.intents
@@ -329,5 +341,10 @@ def note_edit(call: Call) -> Reply:
     """Handle `note_edit`: record what was done to a file."""
     edit = {"operation": "edit", **call.given("path", "operation", "intent", "session", "at")}
     new = call.memory.note_edits([edit])
-    text = "Recorded." if new else "Already recorded; nothing changed."
-    return Reply(text, {"new": new, "known": 1 - new})
+    text = "Recorded" if new else "Already recorded; nothing changed"
+    intent = redact(edit.get("intent", "")).text
+    reason = f", because: {one_line(intent)}" if intent else ""
+    return Reply(
+        f"{text}: {edit['operation']} {one_line(edit['path'])}{reason}.",
+        {"new": new, "known": 1 - new},
+    )

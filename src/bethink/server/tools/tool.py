@@ -10,6 +10,7 @@ from bethink.core.json_schema import Violation, find_violation, with_article
 from bethink.core.json_values import Json
 from bethink.core.text import find_unstorable
 from bethink.errors import BadText, Refused, TooLarge
+from bethink.model import RELATIONS
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
@@ -97,8 +98,15 @@ MEMORY_SCHEMA: Json = {
     "pinned": BOOLEAN,
     "flags": array_schema(STRING),
 }
+PASSAGE_SCHEMA: Json = nullable(
+    {
+        **object_schema(dict.fromkeys(("start", "end", "tokens", "of_tokens"), INTEGER)),
+        "description": "Which characters of a long memory the text is; null: all of them.",
+    }
+)
 HIT_SCHEMA: Json = {
     **MEMORY_SCHEMA,
+    "passage": PASSAGE_SCHEMA,
     "score": nullable(NUMBER),
     "reasons": array_schema(STRING, "How it was found, as fixed labels."),
     "relations": array_schema(
@@ -128,6 +136,18 @@ TIDY_ARGUMENTS: Json = {
     },
 }
 SKIPPED_SCHEMA: Json = array_schema(STRING, "What was left undone, and why.")
+# Arguments that tell how a memory relates to another one.
+RELATION_ARGUMENTS: Json = {
+    "relation": string_schema("How it relates to the other.", choices=RELATIONS),
+    "other": string_schema("Id of the other memory.", max_length=200),
+}
+RELATION_SCHEMA = arguments_schema(RELATION_ARGUMENTS, "relation", "other")
+RELATION_LIST: Json = {
+    "type": "array",
+    "description": "How it relates to memories stored before.",
+    "items": RELATION_SCHEMA,
+    "maxItems": 16,
+}
 
 
 def validate_arguments(given: Mapping[str, Any], schema: Json) -> dict[str, Any]:

@@ -5,6 +5,9 @@ the last. 4,096 slots are a chunk, with one blob of bits and one of row ids, bot
 written in place, so that one more vector writes a few bytes. In a chunk a negative row
 id is a vector of zeros: stored, but never found; 0 is a free slot.
 
+A long memory also has a vector for each of its passages. All of them have keys: that of a
+memory's own is its row id, and the passage's number stands above the row id.
+
 Vectors that point the same way agree in most signs (Charikar, STOC 2002). Only the
 stored side is cut down to signs. The query keeps four bits a dimension: as planes of
 one bit each, whose Hamming distances, weighted 8, 4, 2 and 1, add up to the dot product
@@ -14,6 +17,7 @@ of the query with the signs. That finds with 400 candidates what signs alone fin
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -138,55 +142,115 @@ _RID_DTYPE = np.dtype("<i8")
 _NEW_VERSION = "((random() & 0x3fffffffffffffff) | 0x4000000000000000)"
 
 
+_ROW_BITS = 40
+_ROW_MASK = (1 << _ROW_BITS) - 1
+
+
+def rows_of(keys: IntArray) -> IntArray:
+    """Return the row id of each key."""
+    rows: IntArray = keys & _ROW_MASK
+    return rows
+
+
+def has_passages(keys: IntArray) -> bool:
+    """Whether any of the keys is that of a passage."""
+    return bool(len(keys)) and int(keys.max()) > _ROW_MASK
+
+
 class StoredModel(NamedTuple):
-    """An embedder whose vectors are stored, and how many there are."""
+    """An embedder whose vectors are stored: how many there are, and how many of passages."""
 
     mid: int
     name: str
     dim: int
     slots: int
+    passages: int
+
+    @property
+    def memories(self) -> int:
+        """How many revisions of memories have a vector."""
+        return self.slots - self.passages
 
 
 class Chunk(NamedTuple):
-    """A chunk as it is scanned: row ids and bits of all vectors that can be found."""
+    """A chunk as it is scanned: keys and bits of all vectors that can be found."""
 
     version: int
-    rids: IntArray
+    keys: IntArray
     bits: BitColumns
+
+
+class _NewVector(NamedTuple):
+    """A vector to store; ``passages`` is how many its memory has."""
+
+    key: int
+    rid: int
+    embedding: Embedding
+    passages: int
+
+
+def _vectors_of(rid: int, embedding: Embedding) -> Iterator[_NewVector]:
+    """Yield a memory's own vector and those of its passages."""
+    yield _NewVector(rid, rid, embedding, len(embedding.passages))
+    for number, passage in enumerate(embedding.passages, start=1):
+        yield _NewVector(number << _ROW_BITS | rid, rid, passage, 0)
+
+
+_SELECT_MODELS = "SELECT mid, name, dim, slots, passages FROM model"
 
 
 def stored_models(db: apsw.Connection) -> list[StoredModel]:
     """Return all models with vectors here, the largest first."""
-    return [
-        StoredModel(*row)
-        for row in select(db, "SELECT mid, name, dim, slots FROM model ORDER BY slots DESC, mid")
-    ]
+    return [StoredModel(*row) for row in select(db, f"{_SELECT_MODELS} ORDER BY slots DESC, mid")]
 
 
 def find_model(db: apsw.Connection, name: str) -> StoredModel | None:
     """Return the model of that name, if any vector was ever stored for it."""
-    rows = select(db, "SELECT mid, name, dim, slots FROM model WHERE name = ?", (name,))
+    rows = select(db, f"{_SELECT_MODELS} WHERE name = ?", (name,))
     return StoredModel(*rows[0]) if rows else None
 
 
 def append_vectors(db: apsw.Connection, name: str, rows: Sequence[tuple[int, Embedding]]) -> None:
-    """Add vectors; a row's earlier vector is replaced."""
+    """Add vectors, with those of passages; a row's earlier vectors are replaced."""
     if not rows:
         return
     remove_vectors(db, [rid for rid, _ in rows])
     model = _get_or_create_model(db, name, dim=len(rows[0][1].vector))
-    halves = to_float16_rows([embedding.vector for _, embedding in rows], model.dim)
-    rids = np.array([rid for rid, _ in rows], dtype=_RID_DTYPE)
+    new = [vector for rid, embedding in rows for vector in _vectors_of(rid, embedding)]
+    halves = to_float16_rows([vector.embedding.vector for vector in new], model.dim)
+    keys = np.array([vector.key for vector in new], dtype=_RID_DTYPE)
     db.executemany(
-        "INSERT INTO vector (rid, mid, slot, data, tokens) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO vector (key, rid, mid, slot, data, tokens, passages)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
         (
-            (rid, model.mid, model.slots + number, halves[number].tobytes(), embedding.tokens)
-            for number, (rid, embedding) in enumerate(rows)
+            (key, rid, model.mid, slot, half.tobytes(), embedding.tokens, passages)
+            for slot, (key, rid, embedding, passages), half in zip(
+                range(model.slots, model.slots + len(new)), new, halves, strict=True
+            )
         ),
     )
-    slots = np.arange(model.slots, model.slots + len(rows))
-    _write_slots(db, model, slots, np.where(zero_rows(halves), -rids, rids), pack_signs(halves))
-    _set_slots(db, model, model.slots + len(rows))
+    slots = np.arange(model.slots, model.slots + len(new))
+    _write_slots(db, model, slots, np.where(zero_rows(halves), -keys, keys), pack_signs(halves))
+    _set_slots(db, model, model.slots + len(new), model.passages + len(new) - len(rows))
+
+
+def copy_vectors(db: apsw.Connection, rid: int, from_rid: int) -> None:
+    """Copy a row's vectors to another row."""
+    for model in stored_models(db):
+        rows = select(
+            db,
+            "SELECT data, tokens, passages FROM vector WHERE rid = ? AND mid = ? ORDER BY key",
+            (from_rid, model.mid),
+        )
+        if not rows:
+            continue
+        vectors = from_stored_rows((stored for stored, _, _ in rows), model.dim).astype(np.float32)
+        own, *passages = (
+            Embedding(vector, tokens) for vector, (_, tokens, _) in zip(vectors, rows, strict=True)
+        )
+        append_vectors(db, model.name, [(rid, own._replace(passages=tuple(passages)))])
+        if rows[0][2] is None:
+            db.execute("UPDATE vector SET passages = NULL WHERE key = ?", (rid,))
 
 
 def remove_vectors(db: apsw.Connection, rids: Sequence[int]) -> None:
@@ -194,45 +258,48 @@ def remove_vectors(db: apsw.Connection, rids: Sequence[int]) -> None:
     if not rids:
         return
     found: dict[int, list[int]] = {}
-    for mid, slot in select(
+    passages: Counter[int] = Counter()
+    for mid, slot, is_passage in select(
         db,
-        "SELECT v.mid, v.slot FROM carray(?) AS w CROSS JOIN vector AS v ON v.rid = w.value",
+        "SELECT v.mid, v.slot, v.key <> v.rid"
+        " FROM carray(?) AS w CROSS JOIN vector AS v ON v.rid = w.value",
         (as_table(np.array(rids, dtype=np.int64)),),
     ):
         found.setdefault(mid, []).append(slot)
+        passages[mid] += is_passage
     db.executemany("DELETE FROM vector WHERE rid = ?", ((rid,) for rid in rids))
     for model in stored_models(db):
         if model.mid in found:
-            _close_gaps(db, model, found[model.mid])
+            _close_gaps(db, model, found[model.mid], model.passages - passages[model.mid])
 
 
 def read_chunk(db: apsw.Connection, cid: int, model: StoredModel) -> Chunk:
     """Read a chunk, leaving out free slots and zero vectors."""
-    version, stored_bits, stored_rids = select(
+    version, stored_bits, stored_keys = select(
         db, "SELECT version, bits, rids FROM chunk WHERE cid = ?", (cid,)
     )[0]
-    rids = np.frombuffer(stored_rids, dtype=_RID_DTYPE)
-    found = np.flatnonzero(rids > 0)
+    keys = np.frombuffer(stored_keys, dtype=_RID_DTYPE)
+    found = np.flatnonzero(keys > 0)
     matrix = np.frombuffer(stored_bits, dtype=np.uint8).reshape(
         SLOTS_PER_CHUNK, packed_width(model.dim)
     )
-    return Chunk(version, rids[found], to_bit_columns(matrix[found]))
+    return Chunk(version, keys[found], to_bit_columns(matrix[found]))
 
 
-def read_vectors(db: apsw.Connection, rids: IntArray, dim: int) -> Float16Matrix:
-    """Read the stored vectors of these rows, in their order."""
-    if not len(rids):
+def read_vectors(db: apsw.Connection, keys: IntArray, dim: int) -> Float16Matrix:
+    """Read the stored vectors with these keys, in their order."""
+    if not len(keys):
         return np.empty((0, dim), dtype=np.float16)
     # In the order of the file.
-    order = np.argsort(rids)
+    order = np.argsort(keys)
     rows = select(
         db,
-        "SELECT v.data FROM carray(?) AS w CROSS JOIN vector AS v ON v.rid = w.value",
-        (as_table(rids[order]),),
+        "SELECT v.data FROM carray(?) AS w CROSS JOIN vector AS v ON v.key = w.value",
+        (as_table(keys[order]),),
     )
-    if len(rows) != len(rids):
+    if len(rows) != len(keys):
         raise StoreDamaged("the chunks refer to missing vectors", remedy="bethink doctor --repair")
-    vectors = np.empty((len(rids), dim), dtype=np.float16)
+    vectors = np.empty((len(keys), dim), dtype=np.float16)
     vectors[order] = from_stored_rows((stored for (stored,) in rows), dim)
     return vectors
 
@@ -242,6 +309,21 @@ def drop_model(db: apsw.Connection, model: StoredModel) -> None:
     db.execute("DELETE FROM chunk WHERE mid = ?", (model.mid,))
     db.execute("DELETE FROM vector WHERE mid = ?", (model.mid,))
     db.execute("DELETE FROM model WHERE mid = ?", (model.mid,))
+
+
+# Memories whose vectors are not all there: passages that no memory's own vector counts, or
+# fewer than it counts.
+_INCOMPLETE = """
+    SELECT rid FROM vector WHERE mid = ?1 GROUP BY rid
+    HAVING count(*) <> 1 + coalesce(max(CASE WHEN key = rid THEN passages END), 0)
+    OR max(key = rid) = 0
+"""
+_COUNT_PASSAGES = "SELECT count(*) FROM vector WHERE mid = ? AND key <> rid"
+
+
+def _remove_incomplete(db: apsw.Connection, model: StoredModel) -> None:
+    """Remove all vectors of memories that lack some, so that they count as not embedded."""
+    db.execute(f"DELETE FROM vector WHERE mid = ?1 AND rid IN ({_INCOMPLETE})", (model.mid,))
 
 
 def rebuild_chunks(db: apsw.Connection) -> None:
@@ -256,19 +338,21 @@ def rebuild_chunks(db: apsw.Connection) -> None:
             "DELETE FROM vector WHERE mid = ? AND length(data) <> ?",
             (model.mid, model.dim * BYTES_PER_VALUE),
         )
-        slots = 0
+        _remove_incomplete(db, model)
+        slots = passages = 0
         for first, rows in _vector_batches(db, model):
             # Slots only move down, so no two rows share one.
             db.executemany(
-                "UPDATE vector SET slot = ? WHERE rid = ?",
-                ((first + number, rid) for number, (rid, _, _) in enumerate(rows)),
+                "UPDATE vector SET slot = ? WHERE key = ?",
+                ((first + number, key) for number, (key, _, _) in enumerate(rows)),
             )
             halves = from_stored_rows((stored for _, _, stored in rows), model.dim)
-            rids = np.array([rid for rid, _, _ in rows], dtype=_RID_DTYPE)
-            signed = np.where(zero_rows(halves), -rids, rids)
+            keys = np.array([key for key, _, _ in rows], dtype=_RID_DTYPE)
+            signed = np.where(zero_rows(halves), -keys, keys)
             slots = first + len(rows)
+            passages += int(np.count_nonzero(keys > _ROW_MASK))
             _write_slots(db, model, np.arange(first, slots), signed, pack_signs(halves))
-        _set_slots(db, model, slots)
+        _set_slots(db, model, slots, passages)
         if not slots:
             drop_model(db, model)
 
@@ -280,6 +364,10 @@ def verify_chunks(db: apsw.Connection) -> list[str]:
         misplaced = _count_misplaced(db, model)
         if misplaced:
             problems.append(f"{misplaced:,} vectors of {model.name} do not match their chunk")
+        incomplete = db.execute(f"SELECT count(*) FROM ({_INCOMPLETE})", (model.mid,)).get
+        counted = db.execute(_COUNT_PASSAGES, (model.mid,)).get
+        if incomplete or counted != model.passages:
+            problems.append(f"vectors of passages of {model.name} are missing or not counted")
     unknown = db.execute("SELECT count(*) FROM vector WHERE mid NOT IN (SELECT mid FROM model)").get
     if unknown:
         problems.append(f"{unknown:,} vectors have no model")
@@ -290,7 +378,7 @@ def _get_or_create_model(db: apsw.Connection, name: str, dim: int) -> StoredMode
     model = find_model(db, name)
     if model is None:
         db.execute("INSERT INTO model (name, dim) VALUES (?, ?)", (name, dim))
-        return StoredModel(db.last_insert_rowid(), name, dim, 0)
+        return StoredModel(db.last_insert_rowid(), name, dim, 0, 0)
     if model.dim != dim:
         raise ModelError(
             f"vectors of {name} have {model.dim} dimensions here, not {dim}",
@@ -299,20 +387,24 @@ def _get_or_create_model(db: apsw.Connection, name: str, dim: int) -> StoredMode
     return model
 
 
-def _set_slots(db: apsw.Connection, model: StoredModel, slots: int) -> None:
-    db.execute("UPDATE model SET slots = ? WHERE mid = ?", (slots, model.mid))
+def _set_slots(db: apsw.Connection, model: StoredModel, slots: int, passages: int) -> None:
+    db.execute(
+        "UPDATE model SET slots = ?, passages = ? WHERE mid = ?", (slots, passages, model.mid)
+    )
     db.execute(
         "DELETE FROM chunk WHERE mid = ? AND number >= ?", (model.mid, -(-slots // SLOTS_PER_CHUNK))
     )
 
 
-def _close_gaps(db: apsw.Connection, model: StoredModel, gaps: Sequence[int]) -> None:
+def _close_gaps(
+    db: apsw.Connection, model: StoredModel, gaps: Sequence[int], passages: int
+) -> None:
     """Move the last vectors into the freed slots, and clear the end."""
     kept = model.slots - len(gaps)
     free = sorted(slot for slot in gaps if slot < kept)
     movers = select(
         db,
-        "SELECT rid, data FROM vector WHERE mid = ? AND slot >= ? ORDER BY slot",
+        "SELECT key, data FROM vector WHERE mid = ? AND slot >= ? ORDER BY slot",
         (model.mid, kept),
     )
     if len(movers) != len(free):
@@ -320,24 +412,24 @@ def _close_gaps(db: apsw.Connection, model: StoredModel, gaps: Sequence[int]) ->
         rebuild_chunks(db)
         return
     db.executemany(
-        "UPDATE vector SET slot = ? WHERE rid = ?",
-        ((slot, rid) for slot, (rid, _) in zip(free, movers, strict=True)),
+        "UPDATE vector SET slot = ? WHERE key = ?",
+        ((slot, key) for slot, (key, _) in zip(free, movers, strict=True)),
     )
     if movers:
         halves = from_stored_rows((stored for _, stored in movers), model.dim)
-        rids = np.array([rid for rid, _ in movers], dtype=_RID_DTYPE)
-        signed = np.where(zero_rows(halves), -rids, rids)
+        keys = np.array([key for key, _ in movers], dtype=_RID_DTYPE)
+        signed = np.where(zero_rows(halves), -keys, keys)
         _write_slots(db, model, np.array(free), signed, pack_signs(halves))
     end = np.arange(kept, model.slots)
     empty = np.zeros((len(end), packed_width(model.dim)), dtype=np.uint8)
     _write_slots(db, model, end, np.zeros(len(end), dtype=_RID_DTYPE), empty)
-    _set_slots(db, model, kept)
+    _set_slots(db, model, kept, passages)
 
 
 def _write_slots(
-    db: apsw.Connection, model: StoredModel, slots: IntArray, rids: IntArray, packed: PackedBits
+    db: apsw.Connection, model: StoredModel, slots: IntArray, keys: IntArray, packed: PackedBits
 ) -> None:
-    """Write row ids and bits into slots (ascending), creating chunks where needed."""
+    """Write keys and bits into slots (ascending), creating chunks where needed."""
     wide = packed_width(model.dim)
     for number in np.unique(slots // SLOTS_PER_CHUNK).tolist():
         cid = _touch_chunk(db, model, number)
@@ -346,14 +438,14 @@ def _write_slots(
         runs = np.split(inside, np.flatnonzero(np.diff(slots[inside]) != 1) + 1)
         with (
             db.blob_open("main", "chunk", "bits", cid, True) as bits_blob,
-            db.blob_open("main", "chunk", "rids", cid, True) as rids_blob,
+            db.blob_open("main", "chunk", "rids", cid, True) as keys_blob,
         ):
             for run in runs:
                 at = int(slots[run[0]]) % SLOTS_PER_CHUNK
                 bits_blob.seek(at * wide)
                 bits_blob.write(packed[run].tobytes())
-                rids_blob.seek(at * _RID_DTYPE.itemsize)
-                rids_blob.write(rids[run].astype(_RID_DTYPE).tobytes())
+                keys_blob.seek(at * _RID_DTYPE.itemsize)
+                keys_blob.write(keys[run].astype(_RID_DTYPE).tobytes())
 
 
 def _touch_chunk(db: apsw.Connection, model: StoredModel, number: int) -> int:
@@ -384,13 +476,13 @@ def _vector_batches(
     while True:
         rows = select(
             db,
-            "SELECT rid, slot, data FROM vector WHERE mid = ? AND slot > ?"
+            "SELECT key, slot, data FROM vector WHERE mid = ? AND slot > ?"
             f" ORDER BY slot LIMIT {SLOTS_PER_CHUNK}",
             (model.mid, after),
         )
         if not rows:
             return
-        yield first, [(rid, slot, stored) for rid, slot, stored in rows]
+        yield first, [(key, slot, stored) for key, slot, stored in rows]
         first += len(rows)
         after = rows[-1][1]
 
@@ -413,14 +505,14 @@ def _count_misplaced(db: apsw.Connection, model: StoredModel) -> int:
             continue
         halves = from_stored_rows((stored for _, _, stored in valid), model.dim)
         zero, packed = zero_rows(halves), pack_signs(halves)
-        for number_in_batch, (rid, slot, _) in enumerate(valid):
+        for number_in_batch, (key, slot, _) in enumerate(valid):
             number, at = divmod(slot, SLOTS_PER_CHUNK)
             stored_bits, stored_rids = chunks.get(number, (b"", b""))
             same = (
                 slot == first + number_in_batch
                 and stored_bits[at * wide : (at + 1) * wide] == packed[number_in_batch].tobytes()
                 and stored_rids[at * 8 : (at + 1) * 8]
-                == (-rid if zero[number_in_batch] else rid).to_bytes(8, "little", signed=True)
+                == (-key if zero[number_in_batch] else key).to_bytes(8, "little", signed=True)
             )
             wrong += not same
     filled = sum(

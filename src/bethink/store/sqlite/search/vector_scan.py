@@ -1,6 +1,7 @@
 """Nearest-neighbour search: scan sign bits, then rescore the best by exact cosine.
 
-Chunks and float16 vectors that searches read are cached in memory.
+A memory with passages is as near as the nearest of its vectors. Chunks and float16 vectors
+that searches read are cached in memory.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import apsw
 import numpy as np
 
 from bethink.ports import Match, SearchResult
-from bethink.store.sqlite.db.connection import select
+from bethink.store.sqlite.db.connection import generation, select
 from bethink.store.sqlite.search import vector_index
 from bethink.store.sqlite.search.lexical import ItemLoader, as_table
 from bethink.store.sqlite.search.scope import Predicate, SqlValue
@@ -44,6 +45,9 @@ class Float16Arena:
         self.used = 0
 
 
+_HIDDEN_ROWS = "SELECT rid FROM temp.hidden_row"
+
+
 class CachedChunks(NamedTuple):
     """The cache of one state of the chunks: each vector's arena offset, -1 if not read."""
 
@@ -64,20 +68,20 @@ class Float16Cache:
         self,
         db: apsw.Connection,
         chunks: ChunkVersions,
-        rids: IntArray,
+        keys: IntArray,
         positions: IntArray,
         dim: int,
     ) -> Float16Matrix:
         """Return the vectors at these places, in their order."""
         # Uncommitted versions may be rolled back and used again.
         if db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
-            return read_vectors(db, rids[positions], dim)
+            return read_vectors(db, keys[positions], dim)
         cached = self._entry_for(chunks, dim)
         offsets = cached.offsets[positions]
         missing = np.flatnonzero(offsets < 0)
         found: Float16Matrix = np.take(cached.arena.rows, offsets, axis=0, mode="clip")
         if len(missing):
-            found[missing] = read_vectors(db, rids[positions[missing]], dim)
+            found[missing] = read_vectors(db, keys[positions[missing]], dim)
             self._store(cached, positions[missing], found[missing])
         return found
 
@@ -136,13 +140,14 @@ FEW_ROWS = 2_000  # memories; scopes up to this size are always read by an index
 
 
 class StoredVectors(NamedTuple):
-    """All vectors of a model that can be found: row ids and sign bits, chunk after chunk.
+    """All vectors of a model that can be found: keys and sign bits, chunk after chunk.
 
-    Each has a column of ``bits``. ``chunks`` holds for each chunk its id, its version and
-    its number of rows.
+    Each has a column of ``bits`` and the row id of its memory in ``rids``. ``chunks`` holds
+    for each chunk its id, its version and its number of rows.
     """
 
     chunks: tuple[tuple[int, int, int], ...]
+    keys: IntArray
     rids: IntArray
     bits: BitColumns
 
@@ -191,30 +196,44 @@ def _read_changed(
     for cid, version, count in cached.chunks if cached else ():
         known[cid, version] = slice(at, at + count)
         at += count
-    chunks, rids, signs = [], [], []
+    chunks, keys, signs = [], [], []
     for cid, version in versions:
         span = known.get((cid, version))
         if cached is not None and span is not None:
-            chunk = Chunk(version, cached.rids[span], cached.bits[:, span])
+            chunk = Chunk(version, cached.keys[span], cached.bits[:, span])
         else:
             chunk = read_chunk(db, cid, model)
-        chunks.append((cid, chunk.version, len(chunk.rids)))
-        rids.append(chunk.rids)
+        chunks.append((cid, chunk.version, len(chunk.keys)))
+        keys.append(chunk.keys)
         signs.append(chunk.bits)
     if not chunks:
         empty = np.empty((0, vector_index.packed_width(model.dim)), np.uint8)
-        return StoredVectors((), np.empty(0, np.int64), vector_index.to_bit_columns(empty))
-    return StoredVectors(tuple(chunks), np.concatenate(rids), np.concatenate(signs, axis=1))
+        none = np.empty(0, np.int64)
+        return StoredVectors((), none, none, vector_index.to_bit_columns(empty))
+    every = np.concatenate(keys)
+    rids = vector_index.rows_of(every) if vector_index.has_passages(every) else every
+    return StoredVectors(tuple(chunks), every, rids, np.concatenate(signs, axis=1))
+
+
+def without_hidden(db: apsw.Connection, stored: StoredVectors) -> StoredVectors:
+    """Return the vectors of the memories that a connection with a ceiling may see."""
+    hidden = np.fromiter((rid for (rid,) in select(db, _HIDDEN_ROWS)), dtype=np.int64)
+    visible = np.flatnonzero(~np.isin(stored.rids, hidden))
+    # One chunk of its own, since positions count from the first visible one.
+    chunk = (-1, generation(db), len(visible))
+    bits = np.ascontiguousarray(stored.bits[:, visible])
+    return StoredVectors((chunk,), stored.keys[visible], stored.rids[visible], bits)
 
 
 class Ranking(NamedTuple):
-    """Rows with their cosines, best first."""
+    """Rows with their best cosines, best first, and how many vectors were rescored."""
 
     rids: IntArray
     cosines: NDArray[np.float64]
+    rescored: int
 
     def first(self, count: int) -> Ranking:
-        return Ranking(self.rids[:count], self.cosines[:count])
+        return Ranking(self.rids[:count], self.cosines[:count], self.rescored)
 
 
 class ScanResult(NamedTuple):
@@ -243,6 +262,7 @@ class VectorScan:
         self.stored = stored
         self.query = query
         self.rids = stored.rids
+        self.has_passages = stored.rids is not stored.keys
         self._halves = halves
         self._planes = vector_index.query_bit_planes(query)
         self._signs = vector_index.hamming_distances(self._planes[0], stored.bits)
@@ -252,6 +272,11 @@ class VectorScan:
 
     def __len__(self) -> int:
         return len(self.rids)
+
+    @cached_property
+    def per_row(self) -> float:
+        """How many vectors a row has on average."""
+        return len(self) / len(np.unique(self.rids)) if self.has_passages else 1.0
 
     @cached_property
     def estimates(self) -> DistanceEstimates:
@@ -278,7 +303,7 @@ class VectorScan:
 
     def nearest(self, db: apsw.Connection, depth: int) -> Ranking:
         """Return the nearest of all; cached, because a query is run in several scopes."""
-        first = initial_rescore_count(len(self), depth)
+        first = initial_rescore_count(len(self), depth * self.per_row)
         if self._last is None or self._last[0] != first:
             most = max(first, int(MAX_RESCORED_FACTOR * len(self) ** 0.5))
             self._last = (first, self.rescore(db, self.estimates.nearest(most), first))
@@ -293,18 +318,28 @@ class VectorScan:
         while True:
             end = min(len(positions), max(first, len(cosines) * 3 // 2))
             more = positions[len(cosines) : end]
-            halves = self._halves.read(db, self.stored.chunks, self.rids, more, len(self.query))
+            halves = self._halves.read(
+                db, self.stored.chunks, self.stored.keys, more, len(self.query)
+            )
             cosines = np.concatenate(
                 [cosines, vector_index.cosine_similarities(self.query, halves)]
             )
             order = np.argsort(-cosines, kind="stable")
             if end == len(positions) or order[:STABLE_TOP].max() < EARLY_SHARE * end:
-                return Ranking(self.rids[positions[order]], cosines[order])
+                return self._best_of_rows(self.rids[positions[order]], cosines[order])
+
+    def _best_of_rows(self, rids: IntArray, cosines: NDArray[np.float64]) -> Ranking:
+        """Keep the best vector of each row."""
+        if not self.has_passages:
+            return Ranking(rids, cosines, len(rids))
+        _, first = np.unique(rids, return_index=True)
+        first.sort()
+        return Ranking(rids[first], cosines[first], len(rids))
 
 
-def initial_rescore_count(vectors: float, depth: int) -> int:
+def initial_rescore_count(vectors: float, depth: float) -> int:
     """Return how many are rescored at first, of so many candidate vectors."""
-    return max(MIN_RESCORED, 4 * depth, int(FIRST_RESCORED_FACTOR * vectors**0.5))
+    return max(MIN_RESCORED, int(4 * depth), int(FIRST_RESCORED_FACTOR * vectors**0.5))
 
 
 def search_vectors(
@@ -328,7 +363,7 @@ def _find_nearest(
     ranking, scope_note = scan.nearest(db, depth), ""
     head = ranking.first((OVERFETCH_DEFAULT_SCOPE if predicate.plain else OVERFETCH) * depth)
     in_scope = _filter_in_scope(db, head, predicate)
-    if len(in_scope) < depth and len(ranking.rids) < len(scan):
+    if len(in_scope) < depth and ranking.rescored < len(scan):
         ranking, scope_note = _rank_in_scope(db, scan, ranking, depth, predicate), "in scope "
         head = ranking.first(OVERFETCH * depth)
         in_scope = _filter_in_scope(db, head, predicate)
@@ -336,7 +371,7 @@ def _find_nearest(
         in_scope = _filter_in_scope(db, ranking, predicate)
     return ScanResult(
         [(rid, cosine) for cosine, _, rid in in_scope[:depth]],
-        f"bits scan, {len(ranking.rids):,} {scope_note}of {len(scan):,} rescored",
+        f"bits scan, {ranking.rescored:,} {scope_note}of {len(scan):,} rescored",
     )
 
 
@@ -365,18 +400,22 @@ def _rank_in_scope(
     positions_in_scope = _positions_by_index(db, scan, predicate)
     if positions_in_scope is None:
         share = len(rows_in_scope(db, ranking.rids, predicate)) / len(ranking.rids)
-        first = initial_rescore_count(share * len(scan), depth)
+        first = initial_rescore_count(share * len(scan), depth * scan.per_row)
         likely = int(2 * first / share) if share else len(scan)
         if likely <= len(scan) // 4:
             positions = scan.estimates.nearest(likely)
             visible = rows_in_scope(db, scan.rids[positions], predicate)
-            if len(visible) >= first // 2:
-                positions = positions[np.isin(scan.rids[positions], list(visible))]
+            positions = positions[np.isin(scan.rids[positions], list(visible))]
+            if len(positions) >= first // 2 and len(visible) >= depth:
                 return scan.rescore(db, positions, len(positions))
         positions_in_scope = _positions(db, scan, predicate.sql, predicate.values)
-    first = initial_rescore_count(len(scan), depth)
+    first = initial_rescore_count(len(scan), depth * scan.per_row)
     most = max(first, int(MAX_RESCORED_FACTOR * len(positions_in_scope) ** 0.5))
-    return scan.rescore(db, scan.estimate_distances(positions_in_scope).nearest(most), first)
+    found = scan.rescore(db, scan.estimate_distances(positions_in_scope).nearest(most), first)
+    if len(found.rids) < depth and found.rescored < len(positions_in_scope):
+        # A few memories have most of the nearest passages.
+        return scan.rescore(db, positions_in_scope, len(positions_in_scope))
+    return found
 
 
 def _positions_by_index(

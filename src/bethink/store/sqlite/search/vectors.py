@@ -5,9 +5,11 @@ Importing this costs nothing; NumPy is loaded by the first call that needs it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import apsw
@@ -16,6 +18,7 @@ from bethink.errors import ModelError
 from bethink.model import Entity, Item
 from bethink.ports import Embedding, SearchResult
 from bethink.store.sqlite import entities
+from bethink.store.sqlite.db.ceiling import hides_rows
 from bethink.store.sqlite.db.connection import Connections, generation, select
 from bethink.store.sqlite.db.rows import read_items
 from bethink.store.sqlite.db.sql_functions import to_ms_or_none
@@ -31,25 +34,33 @@ if TYPE_CHECKING:
 
 
 MAX_CACHED_EMBEDDINGS = 4096  # embeddings, some 6 MB
+_COUNT_VISIBLE = "SELECT count(*), coalesce(sum(key <> rid), 0) FROM vector WHERE mid = ?"
 _SELECT_LIVE_ROWS = """
     SELECT i.id, i.rid FROM carray(?) AS w
     CROSS JOIN item AS i ON i.id = w.value AND i.live_to IS NULL
 """
+_COUNT_WITHOUT_VECTOR = """
+    SELECT count(*) FROM item AS i WHERE i.live_to IS NULL
+    AND NOT EXISTS (SELECT 1 FROM vector AS v WHERE v.key = i.rid AND v.mid = ?)
+"""
+# A vector that does not know its passages was made before there were any.
 _SELECT_UNEMBEDDED = """
     SELECT i.rid FROM item AS i
-    WHERE i.live_to IS NULL
-    AND NOT EXISTS (SELECT 1 FROM vector AS v WHERE v.rid = i.rid AND v.mid = ?)
+    WHERE i.live_to IS NULL AND NOT EXISTS (
+        SELECT 1 FROM vector AS v WHERE v.key = i.rid AND v.mid = ? AND v.passages IS NOT NULL)
     ORDER BY i.rid LIMIT ?
 """
 _SELECT_OF_OTHER_MODELS = """
-    SELECT v.rid FROM vector AS v CROSS JOIN item AS i ON i.rid = v.rid
+    SELECT v.rid FROM vector AS v CROSS JOIN item AS i ON i.rid = v.key
     WHERE v.mid = ? AND i.live_to IS NULL ORDER BY v.slot LIMIT ?
 """
+# A memory's own vector comes first, then its passages in order.
 _SELECT_EMBEDDINGS = """
     SELECT i.id, v.data, v.tokens
     FROM carray(?) AS w
     CROSS JOIN item AS i ON i.id = w.value AND LIVE
     CROSS JOIN vector AS v ON v.rid = i.rid AND v.mid = ?
+    ORDER BY i.id, v.key
 """
 _EMBEDDINGS_NOW = _SELECT_EMBEDDINGS.replace("LIVE", "i.live_to IS NULL")
 _EMBEDDINGS_AS_OF = _SELECT_EMBEDDINGS.replace(
@@ -80,6 +91,12 @@ class VectorIndex:
 
         vector_index.append_vectors(db, model, rows)
 
+    def copy(self, db: apsw.Connection, rid: int, from_rid: int) -> None:
+        """Give a row the vectors of another, as far as that has any."""
+        from bethink.store.sqlite.search import vector_index  # NumPy
+
+        vector_index.copy_vectors(db, rid, from_rid)
+
     def remove(self, db: apsw.Connection, rids: Sequence[int]) -> None:
         """Remove the vectors of these rows, as far as they have any."""
         if rids:
@@ -105,6 +122,8 @@ class VectorIndex:
         if not vector.any():
             return SearchResult((), "the question has no vector")
         stored = self._cache.read(db, known)
+        if hides_rows(db):
+            stored = vector_scan.without_hidden(db, stored)
         found = vector_scan.search_vectors(
             db, self._cache.scan(stored, vector), depth, predicate, hydrate
         )
@@ -129,13 +148,7 @@ class VectorIndex:
                 (_EMBEDDINGS_NOW, ()) if as_of is None else (_EMBEDDINGS_AS_OF, (as_of,) * 2)
             )
             rows = select(db, sql, (as_table(missing), *as_of_values, known.mid))
-            vectors = vector_index.from_stored_rows(
-                (stored for _, stored, _ in rows), known.dim
-            ).astype("f4")
-            cached.update(
-                (item, Embedding(vectors[number], tokens))
-                for number, (item, _, tokens) in enumerate(rows)
-            )
+            cached.update(_to_embeddings(rows, known.dim))
         return {item: cached[item] for item in ids if item in cached}
 
     def _cached_embeddings(self, db: apsw.Connection, mid: int) -> dict[str, Embedding]:
@@ -152,16 +165,16 @@ class VectorIndex:
 
     def unembedded_rows(self, db: apsw.Connection, model: str, limit: int) -> list[int]:
         """Return rows of live items without a vector of this model, at most ``limit``."""
-        stored = select(db, "SELECT mid, name, slots FROM model")
+        stored = select(db, "SELECT mid, name FROM model")
         rids: list[int] = []
-        for mid, name, _ in stored:
+        for mid, name in stored:
             if name != model and len(rids) < limit:
                 rids += (
                     rid for (rid,) in select(db, _SELECT_OF_OTHER_MODELS, (mid, limit - len(rids)))
                 )
-        if len(rids) >= limit or word_statistics(db, ()).documents <= sum(row[2] for row in stored):
+        if len(rids) >= limit:
             return rids
-        mid = next((mid for mid, name, _ in stored if name == model), 0)
+        mid = next((mid for mid, name in stored if name == model), 0)
         return [rid for (rid,) in select(db, _SELECT_UNEMBEDDED, (mid, limit))]
 
     def drop_other_models(self, db: apsw.Connection, model: str) -> None:
@@ -187,13 +200,28 @@ class VectorIndex:
     def _count_missing(self, db: apsw.Connection, model: StoredModel, chunks: object) -> int:
         """Count live items without a vector of the model, once for each state."""
         documents = word_statistics(db, ()).documents
-        if documents <= model.slots:
+        if documents <= model.memories:
             return 0
         state = (model, documents, chunks)
         if self._missing[0] != state:
-            count = db.execute(f"SELECT count(*) FROM ({_SELECT_UNEMBEDDED})", (model.mid, -1)).get
+            count = db.execute(_COUNT_WITHOUT_VECTOR, (model.mid,)).get
             self._missing = (state, count)
         return self._missing[1]
+
+
+def _to_embeddings(
+    rows: Sequence[tuple[str, bytes, bytes]], dim: int
+) -> Iterator[tuple[str, Embedding]]:
+    """Yield the embedding of each memory from its rows, its own before its passages."""
+    from bethink.store.sqlite.search import vector_index  # NumPy
+
+    vectors = vector_index.from_stored_rows((stored for _, stored, _ in rows), dim).astype("f4")
+    made = (
+        (item, Embedding(vectors[number], tokens)) for number, (item, _, tokens) in enumerate(rows)
+    )
+    for item, group in groupby(made, key=itemgetter(0)):
+        own, *passages = (embedding for _, embedding in group)
+        yield item, own._replace(passages=tuple(passages)) if passages else own
 
 
 def _model_in_use(db: apsw.Connection, name: str, dim: int) -> StoredModel | None:
@@ -205,11 +233,15 @@ def _model_in_use(db: apsw.Connection, name: str, dim: int) -> StoredModel | Non
     from bethink.store.sqlite.search import vector_index  # NumPy
 
     known = [model for model in vector_index.stored_models(db) if model.slots]
+    if hides_rows(db):
+        counts = [db.execute(_COUNT_VISIBLE, (model.mid,)).get for model in known]
+        visible = zip(known, counts, strict=True)
+        known = [one._replace(slots=slots, passages=part) for one, (slots, part) in visible if slots]
     own = next((model for model in known if model.name == name), None)
     others = [model for model in known if model is not own]
     if others:
         raise ModelError(
-            f"the vectors of {others[0].slots:,} memories were made by {others[0].name},"
+            f"the vectors of {others[0].memories:,} memories were made by {others[0].name},"
             f" the embedder in use is {name}",
             remedy="bethink reindex",
         )
@@ -225,9 +257,13 @@ def unembedded_items(
     db: apsw.Connection, vectors: VectorIndex, model: str, limit: int
 ) -> list[Item]:
     """Return live items without a vector of this model, in the order they were stored."""
-    rids = vectors.unembedded_rows(db, model, limit)
-    items = read_items(db, rids)
-    return [items[rid] for rid in rids]
+    wanted = limit
+    while True:
+        rids = vectors.unembedded_rows(db, model, wanted)
+        items = read_items(db, rids, intact=True)
+        if len(items) >= limit or len(rids) < wanted:
+            return [items[rid] for rid in rids if rid in items][:limit]
+        wanted *= 2  # some are damaged
 
 
 def set_item_embeddings(
