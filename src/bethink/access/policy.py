@@ -91,6 +91,7 @@ POLICY: dict[str, Right] = {
     "undo": WRITE,
     "note_edit": WRITE,
     "consolidate": WRITE,
+    "link": WRITE,
     # Irreversible or bulk operations, and reading local files.
     "forget with erase": ADMIN,
     "export": ADMIN,

@@ -96,7 +96,7 @@ ITEM_FIELDS: tuple[ItemField, ...] = (
     ),
     ItemField(
         "caption", "word", 10, nullable=True, given=True, trimmed=True, redacted=True,
-        option="Short title.",
+        option="Short title.", argument="Short title.",
     ),
     ItemField(
         "speaker", "word", 12, nullable=True, given=True, trimmed=True, redacted=True,
@@ -136,7 +136,8 @@ ITEM_FIELDS: tuple[ItemField, ...] = (
         option="How important it is; default 0.5.", argument="From 0 to 1; default 0.5.",
     ),
     ItemField(
-        "confidence", "number", 27, high=1, given=True, option="How certain it is; default 1."
+        "confidence", "number", 27, high=1, given=True,
+        option="How certain it is; default 1.", argument="How certain it is; default 1.",
     ),
     ItemField(
         "emotion", "number", 25, low=-5, high=5, given=True,

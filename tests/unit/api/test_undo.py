@@ -6,6 +6,7 @@ import pytest
 
 from bethink import Memory
 from bethink.errors import Refused
+from bethink.model import Link, Node
 from bethink.testing import FixedClock
 from corpus import NOW
 
@@ -83,3 +84,50 @@ def test_there_must_be_something_to_undo(memory: Memory) -> None:
     memory.forget(one, erase=True)
     with pytest.raises(Refused, match="cannot be undone"):
         memory.undo()
+
+
+@pytest.fixture
+def pair(memory: Memory) -> tuple[str, str]:
+    return memory.remember("The limit is five").id, memory.remember("The port is nine").id
+
+
+def links(memory: Memory, item: str) -> list[tuple[str, str, str]]:
+    return [(link.src.id, link.type, link.dst.id) for link in memory.links(item)]
+
+
+def test_a_link_of_mine_goes_and_comes_back(memory: Memory, pair: tuple[str, str]) -> None:
+    """As every other change: the undo can be undone."""
+    one, other = pair
+    memory.link(one, "implies", other)
+
+    assert memory.undo().doing == "remove the link"
+    assert links(memory, one) == []
+    assert memory.undo(one).doing == "add the link again"
+    assert links(memory, one) == [(one, "implies", other)]
+
+
+def test_with_a_link_goes_what_it_did(memory: Memory, pair: tuple[str, str]) -> None:
+    """A superseded memory is recalled again, and leaves again when that is undone."""
+    one, other = pair
+    memory.link(one, "supersedes", other)
+
+    memory.undo()
+    assert (memory.get(other).status, links(memory, one)) == ("active", [])
+    memory.undo()
+    assert memory.get(other).status == "superseded"
+    assert links(memory, one) == [(one, "supersedes", other)]
+
+
+def test_a_link_by_others_or_by_a_rule_is_no_change_of_mine(
+    memory: Memory, pair: tuple[str, str]
+) -> None:
+    """Neither of somebody else, nor where one of the two was forgotten since."""
+    one, other = pair
+    theirs = Link(Node("item", one), Node("item", other), "implies", source="caller")
+    memory.store.graph.add_links([theirs], actor="somebody", now=NOW)
+    assert memory.undo(one, preview=True).doing == "forget it"
+
+    memory.link(one, "causes", other)
+    memory.unlink(one, "causes", other)
+    memory.forget(other)
+    assert memory.undo(one, preview=True).doing == "forget it"

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from bethink.core.json_values import Json, parse_strict_json
-from bethink.errors import BadText, Forbidden, Refused
+from bethink.errors import BadText, NotFound, Refused
 from bethink.ingest.admission import make_draft
 from bethink.memory import Memory
 from bethink.model import Draft, Link, Remembered
@@ -21,7 +21,7 @@ from bethink.server.rest.http_messages import Malformed, WrongMedia, media_type
 from bethink.server.tools.answers import NOTICE, count_fitting, get_visible, memory_json, text_cost
 from bethink.server.tools.catalog import REMEMBER
 from bethink.server.tools.tool import Call, Reply, validate_arguments
-from bethink.server.tools.write import draft_fields
+from bethink.server.tools.write import Relation, add_relations, draft_fields, read_relations
 
 _FILTERS = ("kind", "topic", "tag", "entity", "source", "session", "since", "until")
 _DEFAULT_PAGE = 50
@@ -49,22 +49,37 @@ def list_memories(call: Call) -> Reply:
 def remember_many(call: Call) -> Reply:
     """Handle `remember_many`: store each memory independently of refused ones."""
     drafts = [_make_draft(call, fields) for fields in call.arguments["memories"]]
-    good = [draft for draft in drafts if isinstance(draft, Draft)]
-    answers = iter(call.memory.remember_each(good))
+    good = [draft for draft in drafts if not isinstance(draft, Refused)]
+    answers = iter(call.memory.remember_each([draft for draft, _ in good]))
     results = [
-        _result_json(draft if isinstance(draft, Refused) else next(answers)) for draft in drafts
+        _result_json(entry if isinstance(entry, Refused) else _related(call, next(answers), entry))
+        for entry in drafts
     ]
     stored = sum(result["status"] == "stored" for result in results)
     refused = sum(result["status"] == "refused" for result in results)
     return Reply("", {"stored": stored, "refused": refused, "results": results})
 
 
-def _make_draft(call: Call, arguments: Json) -> Draft | Refused:
+def _make_draft(call: Call, arguments: Json) -> tuple[Draft, list[Relation]] | Refused:
     try:
         entry_call = replace(call, arguments=validate_arguments(arguments, REMEMBER.input_schema))
-        return make_draft(draft_fields(entry_call))
+        return make_draft(draft_fields(entry_call)), read_relations(entry_call)
+    except NotFound as missing:  # a memory that it relates to
+        return Refused(missing.message, remedy=missing.remedy)
     except Refused as refused:
         return refused
+
+
+def _related(
+    call: Call, found: Remembered | Refused, entry: tuple[Draft, list[Relation]]
+) -> Remembered | Refused:
+    """Add the relations of a stored memory; return the outcome, or why one is refused."""
+    try:
+        if isinstance(found, Remembered):
+            add_relations(call, found.id, entry[1])
+    except Refused as refused:
+        return refused
+    return found
 
 
 def _result_json(found: Remembered | Refused) -> Json:
@@ -133,26 +148,10 @@ _SEND_TIMEOUT_S = 30.0
 async def start_export(memory: Memory) -> ExportResponse:
     """Start an export and return its response; a store error is raised before any byte is sent.
 
-    It is all or nothing: if any memory is above the classification this server may show, it is
-    refused, because an incomplete copy would pass for a complete one.
+    It holds what this server may show, and says so in its first line where that is not all.
     """
-    if await to_thread.run_sync(memory.store.admin.most_classified) > _ceiling(memory):
-        raise _classification_error(memory)
     chunks = _export_chunks(memory)
     return ExportResponse(await to_thread.run_sync(next, chunks, b""), chunks)
-
-
-def _ceiling(memory: Memory) -> int:
-    return memory.settings.max_classification
-
-
-def _classification_error(memory: Memory) -> Forbidden:
-    return Forbidden(
-        f"some memories are above classification {_ceiling(memory)}, the highest that this "
-        "server may show",
-        scope="",
-        remedy="run bethink export on the server, or set BETHINK_MAX_CLASSIFICATION=3 there",
-    )
 
 
 class ExportResponse(Response):
@@ -184,8 +183,6 @@ def _export_chunks(memory: Memory) -> Generator[bytes, None, None]:
     parts: list[bytes] = []
     size = 0
     for record in memory.export():
-        if record.get("classification", 0) > _ceiling(memory):
-            raise _classification_error(memory)  # stored meanwhile: abort the stream
         parts.append(dumps(record).encode() + b"\n")
         size += len(parts[-1])
         if size >= _CHUNK_BYTES:

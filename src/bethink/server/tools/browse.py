@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bethink.api.browse import merge_timeline
+from bethink.core import plural
 from bethink.core.json_values import Json, iso
 from bethink.errors import NotFound, Refused
 from bethink.render.wire import entity_json, insight_json, thread_json
@@ -48,19 +49,15 @@ def list_entities(call: Call) -> Reply:
         "more": len(listed) > limit,
     }
     lines = [
-        f"{entity['id']}: {_count_memories(entity['mentions'])}, {entity['pace']}"
+        f"{entity['id']}: {plural(entity['mentions'], 'memory')}, {entity['pace']}"
         for entity in found
     ]
     if not lines:
         return Reply("No entities found.", content)
     text = fence_quotes(
-        [Quote(f"{len(lines)} entities", "\n".join(lines))], "entities", max_chars=None
+        [Quote(plural(len(lines), "entity"), "\n".join(lines))], "entities", max_chars=None
     )
     return Reply(text + _more_hint(call, len(found), more=len(listed) > limit), content)
-
-
-def _count_memories(count: int) -> str:
-    return f"{count} {'memory' if count == 1 else 'memories'}"
 
 
 def _more_hint(call: Call, shown: int, *, more: bool) -> str:
@@ -135,7 +132,7 @@ def threads(call: Call) -> Reply:
     quotes = [
         Quote(
             f"{thread.id} | {thread.lifecycle}, {thread.state} | "
-            f"{_count_memories(len(thread.members))}",
+            f"{plural(len(thread.members), 'memory')}",
             thread.headline,
         )
         for thread in found
@@ -282,6 +279,8 @@ _UNDO_VERBS = {
     "ended": "Restored",
     "revised": "Restored the previous revision of",
     "status": "Restored the previous status of",
+    "linked": "Removed the link of",
+    "unlinked": "Added the link again of",
 }
 
 

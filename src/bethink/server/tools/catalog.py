@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bethink.core.json_values import Json
-from bethink.model import OPERATIONS
+from bethink.model import LEVELS, OPERATIONS
 from bethink.model.fields import ITEM_FIELDS, ItemField, input_order
 from bethink.retrieval.heat import BANDS
 from bethink.server.mcp.view import URI
@@ -16,6 +16,8 @@ from bethink.server.tools.tool import (
     NOTICE_SCHEMA,
     NUMBER,
     OBJECT,
+    RELATION_ARGUMENTS,
+    RELATION_LIST,
     SKIPPED_SCHEMA,
     STRING,
     TIDY_ARGUMENTS,
@@ -88,6 +90,7 @@ RECALL = Tool(
             ),
             "mark_accessed": boolean_schema("Record the returned memories as used."),
             "profile": string_schema("Name of the recall profile to use.", max_length=100),
+            "whole": boolean_schema("Show long memories whole, not by their best passage."),
         }
     ),
     object_schema(
@@ -132,6 +135,9 @@ REMEMBER = Tool(
         {
             "text": string_schema("What to remember.", max_length=65_536),
             **_METADATA_FIELDS,
+            "level": string_schema("raw: a verbatim episode; default item.", choices=LEVELS[:2]),
+            "session": string_schema("The conversation it belongs to."),
+            "relations": RELATION_LIST,
             "origin": string_schema(
                 "Where it comes from: agent (you or your user; the default), tool (a program's "
                 "output), web (a page or document by others).",
@@ -568,6 +574,25 @@ INSIGHTS = Tool(
     idempotent=True,
 )
 
+LINK = Tool(
+    "link",
+    "Relate two memories",
+    "Say how a memory relates to another one, or with remove take such a relation back. A "
+    "memory that is superseded leaves recall. Undo takes back either.",
+    arguments_schema(
+        {"id": _ID, **RELATION_ARGUMENTS}
+        | {"weight": number_schema("How strongly; default 0.5.", 0.01, 1)}
+        | {"remove": boolean_schema("Remove the relation.")},
+        *("id", "relation", "other"),
+    ),
+    object_schema(
+        {"status": {"type": "string", "enum": ["linked", "removed", "unchanged"]}}
+        | dict.fromkeys(("id", "relation", "other"), STRING)
+    ),
+    "bethink.server.tools.write:link",
+    idempotent=True,
+)
+
 OPTIONAL_TOOLS = (
-    *(READ_SMART, NOTE_EDIT, CONSOLIDATE, UNDO, HISTORY, TIMELINE, THREADS, INSIGHTS),
+    *(READ_SMART, NOTE_EDIT, CONSOLIDATE, UNDO, HISTORY, TIMELINE, THREADS, INSIGHTS, LINK),
 )

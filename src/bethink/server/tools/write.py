@@ -1,10 +1,11 @@
-"""Handlers of the tools remember, update_memory and forget."""
+"""Handlers of the tools remember, update_memory, link and forget."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.core.json_values import Json
 from bethink.errors import Refused
@@ -24,7 +25,7 @@ from bethink.server.tools.answers import (
     text_cost,
 )
 from bethink.server.tools.catalog import SNIPPET_CHARS
-from bethink.server.tools.tool import Call, Reply
+from bethink.server.tools.tool import RELATION_SCHEMA, Call, Reply, validate_arguments
 
 if TYPE_CHECKING:
     from bethink.maintain.runner import Report
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 _METADATA_FIELDS = (
     *("kind", "layer", "topic", "tags", "entities", "importance", "pinned", "occurred_at"),
-    "valid_to",
+    *("valid_to", "caption", "confidence"),
 )
 _MAX_TRUST = TRUST_CEILING["agent"]
 
@@ -49,7 +50,9 @@ def remember(call: Call) -> Reply:
 
     The server sets its source class, which is never that of a user or the owner.
     """
+    relations = read_relations(call)
     stored = call.memory.remember(**draft_fields(call))
+    add_relations(call, stored.id, relations)
     content = remembered_json(stored)
     content["collisions"] = [
         {name: collision[name] for name in ("id", "kind", "similarity", "action")}
@@ -61,9 +64,69 @@ def remember(call: Call) -> Reply:
 
 def draft_fields(call: Call) -> Json:
     """Return the fields of the memory that a call asks to store."""
-    fields = call.given("text", *_METADATA_FIELDS, "key", "force", "source")
+    told = ("level", "session", "key", "force", "source")
+    fields = call.given("text", *_METADATA_FIELDS, *told)
     fields.setdefault("source", call.source)
+    sources = [relation.other for relation in read_relations(call) if relation.type == _DERIVES]
+    if sources:
+        fields["derives_from"] = tuple(sources)  # no memory is trusted more than its sources
     return fields | {"source_class": call.arguments.get("origin", "agent")}
+
+
+_DERIVES = "derives_from"
+
+
+def read_relations(call: Call) -> list[Relation]:
+    """Read the relations that a call gives a memory; each other memory must be visible."""
+    given = call.arguments.get("relations", ())
+    checked = [validate_arguments(relation, RELATION_SCHEMA) for relation in given]
+    return [_relation_to(call, one) for one in checked]
+
+
+class Relation(NamedTuple):
+    """A relation to another memory, checked."""
+
+    type: str
+    other: str
+    weight: float | None = None
+
+
+def _relation_to(call: Call, arguments: Mapping[str, Any]) -> Relation:
+    other = get_visible(call.memory, arguments["other"]).id
+    return Relation(arguments["relation"], other, arguments.get("weight"))
+
+
+def add_relations(call: Call, item_id: str, relations: Sequence[Relation]) -> None:
+    """Link a memory as told; a relation that it has already is left alone."""
+    for relation in relations:
+        _set_relation(call, item_id, relation, remove=False)
+
+
+def _set_relation(call: Call, item_id: str, relation: Relation, *, remove: bool) -> str:
+    """Make or remove a relation and return what was done."""
+    memory, ends = call.memory, (item_id, relation.type, relation.other)
+    known = memory.store.graph.links_of([item_id], (relation.type,), incoming=False)
+    existing = next((one for one in known if one.dst.id == relation.other), None)
+    if remove:
+        if existing is None:
+            return "unchanged"
+        memory.unlink(*ends)
+        return "removed"
+    same = relation.weight is None or (existing and existing.weight == relation.weight)
+    if existing is not None and same:
+        return "unchanged"
+    memory.link(*ends, **({} if relation.weight is None else {"weight": relation.weight}))
+    return "linked"
+
+
+def link(call: Call) -> Reply:
+    """Handle `link`: relate a memory to another one, or take that back."""
+    item = get_visible(call.memory, call.arguments["id"])
+    relation = _relation_to(call, call.arguments)
+    status = _set_relation(call, item.id, relation, remove=call.arguments.get("remove", False))
+    content = {"status": status, "id": item.id}
+    content |= {"relation": relation.type, "other": relation.other}
+    return Reply(f"{status}: {item.id} {relation.type} {relation.other}", content)
 
 
 def _format_stored(stored: Remembered) -> str:

@@ -87,6 +87,7 @@ def test_what_is_served_is_what_is_described(memory: Memory, tmp_path: Path) -> 
         "undo": {"preview": True},
         "consolidate": {},
         "note_edit": {"path": "app.py"},
+        "link": {"relation": "implies", "other": other},
     }
     asked = {"recall": {"q": "heron"}, "explain": {"q": "heron"}, "recall_file": {"path": "app"}}
 
