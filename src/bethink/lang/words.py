@@ -34,6 +34,15 @@ def parse_mapping(lines: str) -> dict[str, str]:
     return found
 
 
+def parse_rules(lines: str) -> dict[str, str]:
+    """Parse lines like ``christmas | xmas = 12-24 3``: each name with its rule, as one word."""
+    found: dict[str, str] = {}
+    for line in lines.strip().splitlines():
+        names, _, rule = line.partition(" = ")
+        found |= dict.fromkeys(map(str.strip, names.split("|")), rule.replace(" ", "/"))
+    return found
+
+
 class Negations(NamedTuple):
     """What denies a statement, in all languages: words, and signs within unspaced text."""
 

@@ -70,6 +70,7 @@ def split_question(text: str) -> tuple[str, ...]:
 
 CHINESE = "zh"
 ENGLISH = "en"
+_LETTERS = re.compile(r"[^\W_]+")
 PLAN_KINDS = ("task", "goal")
 
 
@@ -94,7 +95,8 @@ def kind_requests(language: str) -> tuple[KindRequest, ...]:
 def generic_words(language: str) -> frozenset[str]:
     """Generic request words, which say nothing about a memory's content."""
     request_words = (word for request in kind_requests(language) for word in request.words)
-    return word_set_of(language, "questions", "generic").union(request_words)
+    topic = _LETTERS.findall(fold(load_words(language)["questions"].get("topic", "")))
+    return word_set_of(language, "questions", "generic").union(request_words, topic)
 
 
 def is_generic_unspaced(chinese_run: str, times: Iterable[str]) -> bool:
@@ -272,7 +274,6 @@ def narrow_to_period(filters: Filters, start: datetime, end: datetime) -> Filter
     return replace(filters, since=since, until=until)
 
 
-_LETTERS = re.compile(r"[^\W_]+")
 _HAN = re.compile("[\u4e00-\u9fff]")
 
 
@@ -281,16 +282,58 @@ def asks_only_for_time(ctx: Context) -> bool:
 
     Examples: "what happened last Tuesday?", "what did we decide in May?".
     """
-    named = [period.said for period in periods(ctx) if period.event is None]
+    named = [period.said for period in periods(ctx)]
     if not named:
         return False
     generic = _generic_words(ctx)
     known = generic.union(*(_LETTERS.findall(fold(phrase)) for phrase in named))
-    return all(
-        known.issuperset(_LETTERS.findall(fold(content_term.word.shown)))
-        or is_generic_unspaced(content_term.word.shown, named)
+    others = [
+        content_term.word
         for content_term in content_terms(ctx)
-    )
+        if not known.issuperset(_LETTERS.findall(fold(content_term.word.shown)))
+        and not is_generic_unspaced(content_term.word.shown, named)
+    ]
+    return len(others) <= 1 and all(_is_mere_verb(word, ctx) for word in others)
+
+
+# The object of the verb is what is asked for: "what did we chat about", "what have they done".
+_OBJECT_QUESTION = re.compile(
+    r"\bwhat(?: all| else)? (?:did|do|have|had|has|was|were|are|am|is)"
+    r" (?:we|i|you|they|he|she|everyone|everybody)(?: all| both| ever| just| been| also)*"
+    r" ([a-z]+)\b"
+)
+
+
+def _is_mere_verb(word: Word, ctx: Context) -> bool:
+    """Whether a word is only the verb of a question for what was done or talked about.
+
+    Any verb where the question asks for a topic; another verb if no memory holds it, so that
+    the time is all there is to look for.
+    """
+    if _asks_for_topic(ctx):
+        return word.shown.islower()
+    asked = _OBJECT_QUESTION.search(ctx.query.text.lower())
+    if asked is None or asked[1] != word.shown:
+        return False
+    known = ctx.statistics().frequencies
+    return not all(map(known.get, word.terms))
+
+
+@PerRecall
+def _asks_for_topic(ctx: Context) -> bool:
+    """Whether a question asks for what was talked about: "chat about on Monday", "de quoi".
+
+    In English nothing but the time may follow: "about bread on Monday" has a topic.
+    """
+    text, times = fold(ctx.query.text), [fold(period.said) for period in periods(ctx)]
+    questions = load_words(_detect_question_language(ctx.query.text).name)["questions"]
+    leading = (phrase.strip() for phrase in questions.get("topic", "").split("|"))
+    if any(phrase and re.search(rf"\b{fold(phrase)}\b", text) for phrase in leading):
+        return True
+    _, found, rest = text.partition(" about ")
+    ends = [rest.index(said) for said in times if said in rest]
+    between = _LETTERS.findall(rest[: min(ends)]) if ends else ["?"]
+    return bool(found) and {"the", "on", "in", "at", "during", "over", "around"}.issuperset(between)
 
 
 def asks_about_future(ctx: Context) -> bool:
@@ -353,8 +396,11 @@ def _find_periods(ctx: Context) -> tuple[Period, ...]:
     highest = max((span.confidence for span in spans), default=1.0)
     sure = [span for span in spans if span.confidence == highest]
     named = [Period(*span.window(), span.text, span.confidence) for span in sure]
-    events = [_event_period(phrase, ctx) for phrase in find_events(text, spans)]
-    return (*named, *filter(None, events))
+    found = [_event_period(phrase, ctx) for phrase in find_events(text, spans)]
+    events = [period for period in found if period is not None]
+    # "The Monday after the release" is not the last Monday.
+    named = [one for one in named if not any(one.said in event.said for event in events)]
+    return (*named, *events)
 
 
 _EVENT_KINDS = frozenset({"event", "milestone", "release", "incident", "resolution"})
@@ -374,11 +420,11 @@ def _event_period(phrase: EventPhrase, ctx: Context) -> Period | None:
     if event is None:
         return None
     start, end = _event_interval(event)
+    if phrase.bound in ("since", "after") and start > ctx.query.moment:
+        return None
     if phrase.bound in ("since", "after"):
         end = start  # includes the rest of the same day
-        if start > ctx.query.moment:
-            return None
-    window = apply_bound(start, end, phrase.bound)
+    window = phrase.window(start) or apply_bound(start, end, phrase.bound)
     return Period(*window, phrase.said, _EVENT_CONFIDENCE, event)
 
 
@@ -396,9 +442,13 @@ def _find_event(phrase: EventPhrase, ctx: Context) -> Item | None:
         and (match.item.kind in _EVENT_KINDS or match.item.occurred_at is not None)
     ]
     terms_by_match = [set(ctx.store.search.terms(match.item.text)) for match in matches]
+    empty = {word.shown for word in ctx.words() if word.common}
     for words in dict.fromkeys((phrase.phrase, phrase.core)):
         required = {
-            term for word in ctx.store.search.words(words) if not word.common for term in word.terms
+            term
+            for word in ctx.store.search.words(words)
+            if not (word.common or word.shown in empty)
+            for term in word.terms
         }
         fitting = [
             m

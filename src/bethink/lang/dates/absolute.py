@@ -18,10 +18,12 @@ from bethink.lang.dates.tokens import (
     ORDINAL_ENDS,
     SEASON,
     THIRD_OF_SPAN,
+    WEEKDAY,
     ParsedTime,
     TokenReader,
     add_units,
 )
+from bethink.lang.words import load_words, parse_rules
 
 _NUMBER_END = r"(?![\w/-]|[.,:]\d)"
 _ISO = re.compile(
@@ -34,6 +36,11 @@ _YEAR_QUARTER = re.compile(r"(\d{4})[ -]?[Qq]([1-4])" + _NUMBER_END)
 _YEARS = re.compile(r"(\d{4}) ?[-–—] ?(\d{4})" + _NUMBER_END)
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})" + _NUMBER_END)
 _SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})" + _NUMBER_END)
+_SHORT_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(?![\w/-]|[.,:]\d)")
+_SHORT_SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})(?![\w/%-]|[.,:]\d)")
+_BEFORE_A_DAY = frozenset(
+    {"on", "since", "until", "till", "by", "before", "after", "from", "to", "and"}
+)
 
 
 def parse_numeric_date(reader: TokenReader, i: int) -> ParsedTime | None:
@@ -48,13 +55,36 @@ def parse_numeric_date(reader: TokenReader, i: int) -> ParsedTime | None:
         start = reader.midnight(int(match[3]), int(match[2]), int(match[1]))
         return reader.day(start, reader.after(match.end(), i), relative=False)
     if match := _SLASHED.match(reader.text, at):
-        # In English the month comes first, unless it cannot be one.
-        first, second = int(match[1]), int(match[2])
-        day_first = first > 12 or (reader.options.day_first and second <= 12)
-        month, day = (second, first) if day_first else (first, second)
+        day, month = _order_day_month(reader, match)
         start = reader.midnight(int(match[3]), month, day)
         return reader.day(start, reader.after(match.end(), i), relative=False)
-    return None
+    return _parse_short_date(reader, i, at)
+
+
+def _order_day_month(reader: TokenReader, match: re.Match[str]) -> tuple[int, int]:
+    """Day and month of a slashed date: in English the month is first, unless it cannot be."""
+    first, second = int(match[1]), int(match[2])
+    day_first = first > 12 or (reader.options.day_first and second <= 12)
+    return (first, second) if day_first else (second, first)
+
+
+def _parse_short_date(reader: TokenReader, i: int, at: int) -> ParsedTime | None:
+    """Parse a day and a month in figures after a preposition: on 11/13, am 12.11."""
+    before = reader.word(i - 1)
+    if reader.options.day_first and before == "the":  # "seit dem 12.11.", "le 12/11"
+        before = "on"
+    if before not in _BEFORE_A_DAY or not (before == "on" or reader.options.vague):
+        return None
+    if match := _SHORT_DOTTED.match(reader.text, at):
+        day, month = int(match[1]), int(match[2])
+    elif match := _SHORT_SLASHED.match(reader.text, at):
+        day, month = _order_day_month(reader, match)
+    else:
+        return None
+    after = reader.after(match.end(), i)
+    if reader.word(after) == "of" or not (1 <= month <= 12 and 1 <= day <= 31):
+        return None  # "on 1/2 of the nodes"
+    return _resolve_year(reader, (day, day), month, after)
 
 
 def _parse_year_first(reader: TokenReader, i: int, at: int) -> ParsedTime | None:
@@ -350,6 +380,16 @@ def quarter_or_half(reader: TokenReader, which: tuple[int, int], after: int) -> 
     return ParsedTime(start, add_units(start, "quarter", 1), "quarter", after, cycle="year")
 
 
+def parse_fiscal_year(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse FY25 and fiscal year 2025 as the calendar year, which is a guess."""
+    at = i + 1 + (reader.word(i) == "fiscal" and reader.word(i + 1) == "year")
+    number = reader.number(at, 4)
+    if number is None or not reader.options.vague or len(reader.word(at)) not in (2, 4):
+        return None
+    start = reader.midnight(number if number >= 1000 else 2000 + number, 1, 1)
+    return ParsedTime(start, add_units(start, "year", 1), "year", at + 1, confidence=0.7)
+
+
 def parse_season(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse a season: summer 2022; a winter is named after the year it begins in."""
     year = parse_following_year(reader, i + 1)
@@ -364,6 +404,12 @@ def parse_season(reader: TokenReader, i: int) -> ParsedTime | None:
         return None  # "in fall" is a season, "after fall" hardly; "in the fall" always
     if reader.word(i) == "spring" and reader.word(i + 1).isalpha() and reader.places is None:
         return None  # "in spring boot"
+    return season_near(reader, i)
+
+
+def season_near(reader: TokenReader, i: int) -> ParsedTime:
+    """The season named here, without a year."""
+    month = SEASON[reader.word(i)]
     start = reader.choose(
         [reader.midnight(year_number, month, 1) for year_number in reader.years_around()]
     )
@@ -371,7 +417,10 @@ def parse_season(reader: TokenReader, i: int) -> ParsedTime | None:
 
 
 def parse_week_number(reader: TokenReader, i: int) -> ParsedTime | None:
-    """Parse week 19, week 19 of 2023."""
+    """Parse week 19, calendar week 19, week 19 of 2023."""
+    i += reader.word(i) == "calendar"
+    if reader.word(i) != "week":
+        return None
     number = reader.number(i + 1, 2)
     if number is not None and 1 <= number <= 53:
         year = parse_following_year(reader, i + 2)
@@ -388,80 +437,61 @@ def parse_week_number(reader: TokenReader, i: int) -> ParsedTime | None:
     return None
 
 
-# Month, day and length in days of holidays with a fixed date.
-_FIXED_HOLIDAYS = {
-    "christmas": (12, 24, 3),
-    "xmas": (12, 24, 3),
-    "christmas eve": (12, 24, 1),
-    "christmas day": (12, 25, 1),
-    "boxing day": (12, 26, 1),
-    "new year": (1, 1, 1),
-    "new year eve": (12, 31, 1),
-    "halloween": (10, 31, 1),
-    "valentine day": (2, 14, 1),
-}
-# Days from Easter Sunday, and length.
-_EASTER_HOLIDAYS = {
-    "easter": (-2, 4),
-    "easter sunday": (0, 1),
-    "easter monday": (1, 1),
-    "good friday": (-2, 1),
-    "pentecost": (49, 2),
-}
-_THANKSGIVING = {"thanksgiving": (0, 4), "black friday": (1, 1)}
-HOLIDAY_STARTS = frozenset(
-    name.split()[0] for name in (*_FIXED_HOLIDAYS, *_EASTER_HOLIDAYS, *_THANKSGIVING)
-)
-_HOLIDAY_NAMES = _FIXED_HOLIDAYS.keys() | _EASTER_HOLIDAYS.keys() | _THANKSGIVING.keys()
+# The holidays of the English calendar; other languages translate theirs to such a rule.
+HOLIDAYS = parse_rules(load_words("en")["holidays"]["days"])
+_RULE = re.compile(r"(?:(\d\d)-(?:(\d\d)|([a-z]{3})(-?\d))|easter)([+-]\d+)?(?:/(\d+))?(!?)")
+HOLIDAY_STARTS = frozenset(name.removeprefix("the ").split()[0] for name in HOLIDAYS)
+_MAX_NAME_WORDS = max(len(name.split()) for name in HOLIDAYS)
 _BEFORE_A_HOLIDAY = BEFORE_A_SEASON | {
-    "at",
-    "on",
-    "by",
-    "around",
-    "for",
-    "this",
-    "next",
-    "past",
-    "previous",
+    *("at", "on", "by", "around", "for", "this", "next", "past", "previous", "between", "from")
 }
+_RANGE_REACH = 6  # words between the two ends of a range
 
 
 def parse_holiday(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse Christmas 2023, last Easter; without a year only after an introducing word."""
-    name, after = _parse_holiday_name(reader, i)
-    if name is None:
+    rule, after = _parse_holiday_name(reader, i)
+    if rule is None:
         return None
     year = parse_following_year(reader, after)
     if year is not None:
-        start, days = _holiday_in_year(reader, name, year.number)
+        start, days = _holiday_in_year(reader, rule, year.number)
         return ParsedTime(start, start + timedelta(days=days), "day", year.next, year.relative)
-    before = reader.word(i - 1)
-    if before not in _BEFORE_A_HOLIDAY or not (
-        reader.options.vague or before in LAST or before in NEXT
-    ):
+    before = reader.word(i - 1 - (reader.word(i - 1) == "the"))
+    introduced = before in _BEFORE_A_HOLIDAY or _ends_holiday_range(reader, i, before)
+    if not (introduced or rule.endswith("!")):
         return None
-    return _nearest_holiday(reader, name, before, after)
+    if not (reader.options.vague or before in LAST or before in NEXT):
+        return None
+    return _nearest_holiday(reader, rule, before, after)
+
+
+def _ends_holiday_range(reader: TokenReader, i: int, before: str) -> bool:
+    """Whether a holiday ends a range: between Christmas and New Year."""
+    opening = {"and": "between", "to": "from"}.get(before)
+    return opening is not None and opening in reader.words[max(0, i - _RANGE_REACH) : i]
 
 
 def _parse_holiday_name(reader: TokenReader, i: int) -> tuple[str | None, int]:
-    """The longest holiday name here, without 's, and the next position."""
-    words: list[str] = []
+    """The rule of the longest holiday name here, without 's, and the next position."""
+    if reader.word(i).startswith("@"):
+        return reader.word(i)[1:], i + 1
+    words = ["the"] if reader.word(i - 1) == "the" else []
     best: tuple[str | None, int] = (None, i)
     at = i
-    for _ in range(3):
+    for _ in range(_MAX_NAME_WORDS):
         words.append(reader.word(at))
         at += 1
         if reader.word(at) in ("'", "’") and reader.word(at + 1) == "s":
             at += 2
-        if words == ["new", "year", "day"]:
-            return "new year", at
-        if " ".join(words) in _HOLIDAY_NAMES:
-            best = " ".join(words), at
+        name = " ".join(words)
+        rule = HOLIDAYS.get(name) or HOLIDAYS.get(name.removeprefix("the "))
+        best = (rule, at) if rule else best
     return best
 
 
-def _nearest_holiday(reader: TokenReader, name: str, before: str, after: int) -> ParsedTime:
-    holidays = [_holiday_in_year(reader, name, year) for year in reader.years_around()]
+def _nearest_holiday(reader: TokenReader, rule: str, before: str, after: int) -> ParsedTime:
+    holidays = [_holiday_in_year(reader, rule, year) for year in reader.years_around()]
     days = holidays[0][1]
     starts = [start for start, _ in holidays]
     if before in LAST:
@@ -477,17 +507,27 @@ def _nearest_holiday(reader: TokenReader, name: str, before: str, after: int) ->
     return ParsedTime(start, start + timedelta(days=days), "day", after, cycle="year")
 
 
-def _holiday_in_year(reader: TokenReader, name: str, year: int) -> tuple[datetime, int]:
+def _holiday_in_year(reader: TokenReader, rule: str, year: int) -> tuple[datetime, int]:
     """The start of the holiday in a year, and its length in days."""
-    if name in _FIXED_HOLIDAYS:
-        month, day, days = _FIXED_HOLIDAYS[name]
-        return reader.midnight(year, month, day), days
-    if name in _EASTER_HOLIDAYS:
-        offset, days = _EASTER_HOLIDAYS[name]
-        return reader.midnight(year, *easter_date(year)) + timedelta(days=offset), days
-    first = reader.midnight(year, 11, 1)
-    offset, days = _THANKSGIVING[name]
-    return first + timedelta(days=(3 - first.weekday()) % 7 + 21 + offset), days
+    match = _RULE.fullmatch(rule)
+    assert match is not None
+    month, day, weekday, which, offset, days, _ = match.groups()
+    if month is None:
+        start = reader.midnight(year, *easter_date(year))
+    elif day is not None:
+        start = reader.midnight(year, int(month), int(day))
+    else:
+        start = _nth_weekday(reader.midnight(year, int(month), 1), weekday, int(which))
+    return start + timedelta(days=int(offset or 0)), int(days or 1)
+
+
+def _nth_weekday(first: datetime, name: str, which: int) -> datetime:
+    """The nth weekday of the month that begins there; counted from its end if negative."""
+    number = next(day for full, day in WEEKDAY.items() if full.startswith(name))
+    if which < 0:
+        last = add_units(first, "month", 1) - timedelta(days=1)
+        return last - timedelta(days=(last.weekday() - number) % 7 + 7 * (-which - 1))
+    return first + timedelta(days=(number - first.weekday()) % 7 + 7 * (which - 1))
 
 
 def easter_date(year: int) -> tuple[int, int]:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from bethink.lang.dates.finder import find_times
-from bethink.lang.dates.tokens import TOKEN, Bound, TimeSpan
-from bethink.lang.words import word_set_of
+from bethink.lang.dates.languages import LANGUAGES, fold
+from bethink.lang.dates.tokens import NUMBER, TOKEN, UNIT, VAGUE, WEEKDAY, Bound, TimeSpan
+from bethink.lang.words import load_words, word_set_of
 
 
-def _words(name: str, *languages: str) -> frozenset[str]:
-    return frozenset().union(*(word_set_of(code, "events", name) for code in languages))
+def _words(name: str, *languages: str, section: str = "events") -> frozenset[str]:
+    return frozenset().union(*(word_set_of(code, section, name) for code in languages))
 
 
-_EUROPEAN = ("en", "de", "es", "fr")
-_FILLER_AROUND = _words("around", *_EUROPEAN, "zh")
+_SPACED = ("en", *(language.code for language in LANGUAGES))
+_FILLER_AROUND = _words("around", *_SPACED, "zh")
 _WORD = re.compile(r"\w+")
 
 
@@ -65,35 +67,49 @@ _MAX_PHRASE_WORDS = 12
 _MAX_PHRASES = 2
 _MAX_CHARS = 1 << 13  # characters: the maximum length of a question
 
-_BOUNDS: dict[str, Bound] = {
-    "since": "since", "before": "before", "after": "after", "until": "until", "till": "until",
-    "when": "", "during": "",
-    "seit": "since", "vor": "before", "nach": "after", "bis": "until", "während": "",
-    "desde": "since", "antes": "before", "después": "after", "hasta": "until", "durante": "",
-    "depuis": "since", "avant": "before", "après": "after", "pendant": "",
-}  # fmt: skip
+_BOUND_OF: dict[str, Bound] = {"since": "since", "before": "before", "after": "after"}
+_BOUND_OF |= {"until": "until", "at": "", "day-before": "before", "day-after": "after"}
+# Words that place something before, at or after an event, in all languages.
+_BOUNDS = {
+    word: meaning
+    for code in _SPACED
+    for word, _, meaning in (
+        entry.partition("=") for entry in load_words(code)["events"]["bounds"].split()
+    )
+}
 _PRESENT = _words("present", "en")
 _PAST = _words("past", "en")
-_GERMAN = frozenset({"seit", "vor", "nach", "bis", "während"})
-_EVENT_OPENINGS = _words("openings", *_EUROPEAN)
+_VERB_LAST = _words("verb_last", *_SPACED)  # "seit dem Umzug entschieden"
+_EVENT_OPENINGS = _words("openings", *_SPACED)
 _QUESTION_VERBS = _words("verbs", "en")
 _PHRASE_STOPS = frozenset('.,;:?!()"')
 # "v2.7.0", "utils.py", "feature/a-b": nothing inside a name ends a phrase.
 _IN_NAME = re.compile(r"(?<=\w)[./:@#-]+\w+(?:[./:@#-]+\w+)*")
-_CORE_STOPS = _words("ends", *_EUROPEAN)
-_FUTURE_WORDS = _words("future", *_EUROPEAN)
+_CORE_STOPS = _words("ends", *_SPACED)
+_FUTURE_WORDS = _words("future", *_SPACED)
 _FUTURE_PAIRS = frozenset(
     {("have", "to"), ("has", "to"), ("do", "i"), ("do", "we"), ("do", "you"), ("hay", "que")}
 )
 
 
 class EventPhrase(NamedTuple):
-    """Words that may name a stored event: the full phrase, and its shortest plausible core."""
+    """Words that may name a stored event: the full phrase, and its shortest plausible core.
+
+    ``offset`` is how far from it, in English: "three days" (before or after it), "week of".
+    """
 
     bound: Bound
     said: str
     phrase: str
     core: str
+    offset: str = ""
+
+    def window(self, day: datetime) -> tuple[datetime, datetime] | None:
+        """The time so far from an event of that day; None where there is no offset."""
+        if not self.offset:
+            return None
+        spans = find_times(f"{self.offset} {self.bound} {day:%Y-%m-%d}", day)
+        return (spans[0].start, spans[0].end) if len(spans) == 1 else None
 
 
 def find_events(text: str, times: Sequence[TimeSpan] = ()) -> list[EventPhrase]:
@@ -106,7 +122,8 @@ def find_events(text: str, times: Sequence[TimeSpan] = ()) -> list[EventPhrase]:
     found: list[EventPhrase] = []
     end_index = 0
     for i, word in enumerate(words):
-        if i < end_index or word not in _BOUNDS or not _may_open_event(text, tokens, words, i):
+        is_bound = word in _BOUNDS or (word == "of" and words[i - 1] in _UNITS_WITH_OF and i > 0)
+        if i < end_index or not is_bound or not _may_open_event(text, tokens, words, i):
             continue
         end = _phrase_end(words, i + 1)
         at, stop = tokens[i + 1].start(), tokens[end - 1].end()
@@ -134,8 +151,56 @@ def _may_open_event(
         return False
     if words[i] == "when" and not _is_past(words[i + 1 : _phrase_end(words, i + 1)]):
         return False
+    if words[i + 1] in _EVENT_OPENINGS or words[i + 1] in _GENITIVES:
+        return True
     is_name = text[tokens[i + 1].start()].isupper() and words[i + 1] != "i"
-    return words[i + 1] in _EVENT_OPENINGS or is_name or words[i + 1] in ("de", "del")
+    return is_name or _is_numbered(tokens, i + 1)
+
+
+def _is_numbered(tokens: Sequence[re.Match[str]], i: int) -> bool:
+    """Whether a thing is named by its number: release 2.4, sprint 14, v2."""
+    if i + 1 >= len(tokens) or not tokens[i][0].isalpha() or not tokens[i + 1][0].isdecimal():
+        return False
+    word = fold(tokens[i][0])
+    return word not in _EMPTY_WORDS and _english(word) not in _COUNTED
+
+
+_UNITS_WITH_OF = {"day": "", "week": "week of"}
+_GENITIVES = ("de", "del", "du", "do", "da", "di", "della", "van")
+_EMPTY_WORDS = _words("search", "en", section="stop_words")
+_COUNTED = UNIT.keys() | WEEKDAY.keys() | NUMBER.keys() | VAGUE.keys()
+_DAYS_AND_LONGER = UNIT.keys() - {"minute", "minutes", "hour", "hours", "min", "mins", "hr", "hrs"}
+
+
+@cache
+def _amounts() -> dict[str, str]:
+    """Words of other languages that count time, and what they mean in English."""
+    return {
+        word: english
+        for language in LANGUAGES
+        for word, english in language.words.items()
+        if english in _COUNTED
+    }
+
+
+def _english(word: str) -> str:
+    return word if word in _COUNTED else _amounts().get(fold(word), word)
+
+
+def _offset_before(words: Sequence[str], i: int) -> tuple[str, int]:
+    """The amount of time before a bound, in English, and where it begins."""
+    unit = _english(words[i - 1]) if i else ""
+    if words[i] == "of":
+        return _UNITS_WITH_OF[unit], i - 1
+    if _BOUNDS[words[i]].startswith("day-"):
+        return "day", i
+    is_counted = unit in _DAYS_AND_LONGER or unit in WEEKDAY
+    if not is_counted or _BOUNDS[words[i]] not in ("before", "after"):
+        return "", i
+    number = _english(words[i - 2]) if i > 1 else ""
+    if number.isdecimal() or (number in NUMBER or number in VAGUE):
+        return f"{number} {unit}", i - 2
+    return unit, i - 1
 
 
 def _is_past(words: Sequence[str]) -> bool:
@@ -157,8 +222,10 @@ def _make_phrase(
         end -= 1
     first = tokens[i + 1].start()
     core_end = next((at for at in range(i + 3, end) if words[at] in _CORE_STOPS), end)
-    if words[i] in _GERMAN:
+    if words[i] in _VERB_LAST:
         core_end = min(core_end, i + 3)  # the verb comes last: "seit dem Umzug entschieden"
     phrase, core = (text[first : tokens[stop - 1].end()] for stop in (end, core_end))
-    said = text[tokens[i].start() : tokens[core_end - 1].end()]
-    return EventPhrase(_BOUNDS[words[i]], said, phrase, core)
+    offset, opening = _offset_before(words, i)
+    said = text[tokens[opening].start() : tokens[core_end - 1].end()]
+    bound = _BOUND_OF[_BOUNDS.get(words[i], "at")]
+    return EventPhrase(bound, said, phrase, core, offset)

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from bethink.lang.dates import absolute, relative, time_of_day
 from bethink.lang.dates.absolute import quarter_or_half
 from bethink.lang.dates.languages import (
+    CHINESE_WORDS,
     LANGUAGES,
     Language,
     TranslatedToken,
@@ -47,6 +48,16 @@ from bethink.lang.dates.tokens import (
 )
 
 Rule = Callable[[TokenReader, int], ParsedTime | None]
+# Holidays of other languages, each translated to its rule.
+_TRANSLATED_HOLIDAYS = {
+    word
+    for english in (
+        *(english for language in LANGUAGES for english in language.words.values()),
+        *CHINESE_WORDS.values(),
+    )
+    for word in english.split()
+    if word[0] == "@"
+}
 
 
 def _parse_any_season(reader: TokenReader, i: int) -> ParsedTime | None:
@@ -54,7 +65,7 @@ def _parse_any_season(reader: TokenReader, i: int) -> ParsedTime | None:
 
 
 RULES_BY_WORD: dict[str, Rule] = {
-    **dict.fromkeys(absolute.HOLIDAY_STARTS, absolute.parse_holiday),
+    **dict.fromkeys(absolute.HOLIDAY_STARTS | _TRANSLATED_HOLIDAYS, absolute.parse_holiday),
     **dict.fromkeys(MONTH, absolute.parse_month_name),
     **dict.fromkeys(SEASON, _parse_any_season),
     **dict.fromkeys(DECADE, absolute.parse_decade_name),
@@ -64,7 +75,8 @@ RULES_BY_WORD: dict[str, Rule] = {
     **dict.fromkeys([*LAST, *NEXT, "this"], relative.parse_last_this_next),
     **dict.fromkeys([*NUMBER, *VAGUE, "half"], relative.parse_counted_time),
     **dict.fromkeys(
-        ("day", "week", "weekend", "month", "year", "night"), relative.parse_unit_phrase
+        ("day", "week", "weekend", "month", "quarter", "year", "night"),
+        relative.parse_unit_phrase,
     ),
     **dict.fromkeys(("recently", "lately", "recent", "nowadays"), relative.parse_recently),
     **dict.fromkeys(("other", "these", "just"), relative.parse_vague_day),
@@ -72,6 +84,9 @@ RULES_BY_WORD: dict[str, Rule] = {
     "overnight": relative.parse_overnight,
     "q": absolute.parse_quarter,
     "h": absolute.parse_quarter,
+    "calendar": absolute.parse_week_number,
+    **dict.fromkeys(("fy", "fiscal"), absolute.parse_fiscal_year),
+    **dict.fromkeys(("ytd", "qtd", "mtd"), relative.parse_to_date),
 }
 
 
@@ -112,7 +127,10 @@ def _parse_whole(reader: TokenReader, at: int) -> ParsedTime | None:
     if year is not None and reader.word(at + 1) != "s" and 1900 <= year <= 2100:
         start = reader.midnight(year, 1, 1)
         return ParsedTime(start, add_units(start, "year", 1), "year", at + 1, relative=False)
-    return parse_simple_date(reader, at)
+    found = parse_simple_date(reader, at)
+    if found is None and reader.options.vague and reader.word(at) in SEASON:
+        return absolute.season_near(reader, at)  # the end of the summer
+    return found
 
 
 def parse_ordinal(reader: TokenReader, i: int) -> ParsedTime | None:
@@ -214,10 +232,14 @@ _START_WORDS |= {"noon", "midnight", "midday"}
 # A text without any of these words and patterns contains no time.
 _COMMON_WORDS = NUMBER.keys() | VAGUE.keys() | ORDINAL.keys() | THIRD_OF_SPAN.keys() | _MEALTIME
 _TELLTALE = (_START_WORDS | UNIT.keys()) - _COMMON_WORDS
-_TELLTALE -= {"this", "new", "good", "half", "other", "just"}
+_TELLTALE -= {"this", "half", "other", "just", "calendar"}
+# "Good Friday" is known by its last word, if not by its first.
+_TELLTALE -= {
+    name.split()[0] for name in absolute.HOLIDAYS if not _TELLTALE.isdisjoint(name.split()[1:])
+} - {"christmas", "easter"}
 _TELLTALE |= relative.COUNTABLE_UNITS.keys() - {"second"}
 _TELLTALE |= {"last", "clock", "lunch", "dinner", "breakfast"}
-_FIGURES = re.compile(r"\d{4}|\d:\d\d|\d ?[apAP]\.?[mM]|[qQhH][1-4]|\d[hdw]\b|[1-9]0s\b|\d(?:st|nd|rd|th)\b")  # fmt: skip  # noqa: E501
+_FIGURES = re.compile(r"\d{4}|\d:\d\d|\d/\d|\d\.\d{1,2}\.(?!\d)|\d ?[apAP]\.?[mM]|[qQhH][1-4]|\d[hdw]\b|[1-9]0s\b|\d(?:st|nd|rd|th)\b")  # fmt: skip  # noqa: E501
 _LETTERS = re.compile(r"[^\W\d_]+")
 _PLAIN_LETTERS = re.compile(r"[a-z]+")  # the same for ASCII, in half the time
 # English words that are other words in other languages.

@@ -20,20 +20,19 @@ from bethink.lang.dates.tokens import (
     WEEKDAY,
     CharSpan,
 )
-from bethink.lang.words import MONTHS, WEEKDAYS, load_words, word_set_of
+from bethink.lang.words import MONTHS, WEEKDAYS, load_words, parse_rules, word_set_of
 
 TranslatedToken = tuple[str, CharSpan]
 
 # Letters are compared without their marks, one for one, so that positions stay.
 _FOLD = str.maketrans("áàâäãéèêëíìîïóòôöõúùûüñç", "aaaaaeeeeiiiiooooouuuunc")
 _TIME_NAMES = UNIT.keys() | WEEKDAY.keys() | MONTH.keys() | SEASON.keys() | DAY_PART.keys()
-_TIME_NAMES |= {"christmas", "easter"}
 _ANCHORS = _TIME_NAMES | {"today", "yesterday", "tomorrow", "tonight", "recently", "noon"}
 _ANCHORS |= {"beginning", "middle", "end"}
 _COUNT_WORDS = NUMBER.keys() | VAGUE.keys() | {"of", "half"}
 # Words that count as English.
 ENGLISH = _TIME_NAMES | word_set_of("en", "stop_words", "speaking")
-_POINTERS = {"last~": "last", "next~": "next"}
+_POINTERS = {"last~": "last", "next~": "next", "~last": "last"}
 
 
 def fold(word: str) -> str:
@@ -68,7 +67,14 @@ def _time_words(code: str) -> dict[str, str]:
         }
         week = dates["month_week"]
         words |= {fold(f"{month}{week}"): f"week of {name}" for month, name in months.items()}
+    holidays = parse_rules(data["holidays"]["days"])
+    words |= {fold(name): f"@{rule}" for name, rule in holidays.items()}
     return words | parse_word_list(dates["words"])
+
+
+def _names_time(word: str) -> bool:
+    """Whether an English word names a unit, a part of the calendar or a holiday (@)."""
+    return word in _TIME_NAMES or word.startswith("@")
 
 
 class Language:
@@ -103,7 +109,11 @@ class Language:
     def telltales(self) -> frozenset[str]:
         """Words at least one of which any time in this language contains."""
         heads = [(TOKEN.findall(key)[0], english) for key, english in self.words.items()]
-        anchored = {word for word, english in heads if not _ANCHORS.isdisjoint(english.split())}
+        anchored = {
+            word
+            for word, english in heads
+            if "@" in english or not _ANCHORS.isdisjoint(english.split())
+        }
         return frozenset(anchored) - _TIME_NAMES
 
     @cached_property
@@ -159,9 +169,7 @@ def _reorder(words: list[TranslatedToken]) -> list[TranslatedToken]:
             if not unit:
                 out.append((word.removeprefix("ago<") or "_", span))
         elif word in _POINTERS:
-            _insert_pointer(
-                out, (_POINTERS[word], span), words[i + 1][0] if i + 1 < len(words) else ""
-            )
+            _insert_pointer(out, (word, span), words[i + 1][0] if i + 1 < len(words) else "")
         else:
             out.append((word, span))
         if pending and pending[0] == i:
@@ -182,10 +190,20 @@ def _amount_unit_index(words: list[TranslatedToken], i: int) -> int:
 
 
 def _insert_pointer(out: list[TranslatedToken], pointer: TranslatedToken, following: str) -> None:
-    """Insert last or next before the noun it belongs to."""
+    """Insert last or next before the noun it belongs to.
+
+    ``~last`` is a participle, too: it needs its noun right before it, or an article before
+    it and its noun after ("el pasado viernes", but not "qué ha pasado hoy").
+    """
+    word, span = pointer
     before = out[-1][0] if out else ""
+    if word == "~last" and not _names_time(before):
+        leads = _names_time(following) or following in _COUNT_WORDS or following.isdecimal()
+        if before != "the" or not leads:
+            out.append(("_", span))
+            return
     counted = following in UNIT and (before in _COUNT_WORDS or before.isdecimal())
-    out.insert(len(out) - (counted or before in _TIME_NAMES), pointer)
+    out.insert(len(out) - (counted or _names_time(before)), (_POINTERS[word], span))
 
 
 LANGUAGES = tuple(map(Language, ("de", "es", "fr")))
@@ -235,17 +253,20 @@ _CHINESE_DAY_PARTS |= {
 _CHINESE_DIRECTIONS = {"上": "last", "这": "this", "本": "this", "下": "next"}
 _CHINESE_THIRDS = {"初": "beginning of", "中": "middle of", "底": "end of", "末": "end of"}
 _CHINESE_SEASONS = {"春": "spring", "夏": "summer", "秋": "autumn", "冬": "winter"}
-_CHINESE_WORDS = {"最近": "recently", "近来": "recently", "近期": "recently", "刚才": "just now"}
-_CHINESE_WORDS |= {"圣诞节": "christmas", "元旦": "new year", "自从": "since", "自": "since"}
-_CHINESE_WORDS |= {"从": "from", "到": "to", "至": "to", "截至": "until", "直到": "until"}
-_CHINESE_WORDS |= {
+CHINESE_WORDS = {"最近": "recently", "近来": "recently", "近期": "recently", "刚才": "just now"}
+CHINESE_WORDS |= {"自从": "since", "自": "since"}
+CHINESE_WORDS |= {
+    name: f"@{rule}" for name, rule in parse_rules(load_words("zh")["holidays"]["days"]).items()
+}
+CHINESE_WORDS |= {"从": "from", "到": "to", "至": "to", "截至": "until", "直到": "until"}
+CHINESE_WORDS |= {
     "以来": "since>",
     "起": "since>",
     "开始": "since>",
     "之后": "after>",
     "以后": "after>",
 }
-_CHINESE_WORDS |= {
+CHINESE_WORDS |= {
     "之前": "before>",
     "以前": "before>",
     "之间": "_",
@@ -269,7 +290,7 @@ _CHINESE_PATTERNS = {
     "near": "|".join(_CHINESE_DAYS),
     "part": "|".join(_CHINESE_DAY_PARTS),
     "season": "[春夏秋冬][天季]",
-    "word": "|".join(sorted(_CHINESE_WORDS, key=len, reverse=True)),
+    "word": "|".join(sorted(CHINESE_WORDS, key=len, reverse=True)),
     "figure": r"\d+",
     "other": r"[^\W\d_]|[^\w\s]",
 }
@@ -430,5 +451,5 @@ _CHINESE_TRANSLATORS = {
     "near": _CHINESE_DAYS.__getitem__,
     "part": _CHINESE_DAY_PARTS.__getitem__,
     "season": lambda found: f"in {_CHINESE_SEASONS[found[0]]}",
-    "word": _CHINESE_WORDS.__getitem__,
+    "word": CHINESE_WORDS.__getitem__,
 }

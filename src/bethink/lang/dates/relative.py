@@ -5,7 +5,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from bethink.lang.dates.absolute import parse_day_at, parse_week_number
+from bethink.lang.dates.absolute import (
+    HOLIDAY_STARTS,
+    parse_day_at,
+    parse_holiday,
+    parse_week_number,
+)
 from bethink.lang.dates.tokens import (
     AGO,
     DAY_PART,
@@ -124,7 +129,8 @@ def parse_counted_time(reader: TokenReader, i: int) -> ParsedTime | None:
     fewest, most, unit, at = counted
     following = reader.word(at)
     if following in AGO:
-        return _span_of_counts(reader, unit, (-most, -fewest), at + 1)
+        exact = _day_so_long_ago(reader, counted, at + 1)
+        return exact or _span_of_counts(reader, unit, (-most, -fewest), at + 1)
     if following in ("before", "after"):
         return _counted_from_date(reader, counted)
     from_now = following == "from" and reader.word(at + 1) in ("now", "today")
@@ -134,6 +140,38 @@ def parse_counted_time(reader: TokenReader, i: int) -> ParsedTime | None:
     return _span_of_counts(
         reader, unit, (fewest, most), at + (2 if from_now else following in LATER)
     )
+
+
+_EXACT_UNITS = frozenset({"day", "week", "fortnight", "month", "year"})
+
+
+def _day_so_long_ago(reader: TokenReader, counted: Amount, at: int) -> ParsedTime | None:
+    """Parse the day that an amount of time is counted from: a week ago today, on Friday."""
+    at += reader.word(at) == "on"
+    name = reader.word(at)
+    fewest, most, unit, _ = counted
+    if fewest != most or unit not in _EXACT_UNITS:
+        return None
+    if name in NEAR_DAYS:
+        day = reader.today + timedelta(days=NEAR_DAYS[name])
+        return reader.day(_units_back(day, unit, most), at + 1)
+    if name in WEEKDAY and unit in ("week", "fortnight"):
+        monday = start_of(_units_back(reader.today, unit, most), "week")
+        return reader.day(monday + timedelta(days=WEEKDAY[name]), at + 1)
+    return None
+
+
+def _units_back(day: datetime, unit: str, count: int) -> datetime:
+    return add_units(day, unit, -count)
+
+
+def _parse_counted_back(reader: TokenReader, i: int) -> Amount | None:
+    """Parse an amount that ends with "ago", for the day named before it."""
+    counted = _parse_amount(reader, i)
+    if counted is None or reader.word(counted.next) not in AGO:
+        return None
+    exact = counted.fewest == counted.most and counted.unit in _EXACT_UNITS
+    return counted._replace(next=counted.next + 1) if exact else None
 
 
 def _counted_from_date(reader: TokenReader, counted: Amount) -> ParsedTime | None:
@@ -171,10 +209,10 @@ def parse_stretch(reader: TokenReader, i: int, step: int) -> ParsedTime | None:
         return None
     if step < 0:
         return _up_to_now(reader, counted)
-    this, end = _current_unit(reader, counted.unit)
+    this, _ = _current_unit(reader, counted.unit)
     granularity = GRANULARITY.get(counted.unit, "day")
     return ParsedTime(
-        this, add_units(end, _step_unit(counted.unit), counted.most), granularity, counted.next
+        this, add_units(this, _step_unit(counted.unit), counted.most), granularity, counted.next
     )
 
 
@@ -234,15 +272,27 @@ def _vague_span(reader: TokenReader, first: int, last: int, after: int) -> Parse
     return ParsedTime(start, end, "day", after, confidence=_VAGUE_CONFIDENCE)
 
 
-_NEAR_DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+NEAR_DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
 _TWO_DAYS = {("before", "yesterday"): -2, ("after", "tomorrow"): 2}
 _TWO_AWAY = {("before", "last"): -2, ("after", "next"): 2}
 _WHOLE_UNITS = frozenset({"week", "month", "quarter", "year", "decade", "weekend"})
 
 
 def parse_near_day(reader: TokenReader, i: int) -> ParsedTime:
-    """Parse yesterday, today or tomorrow."""
-    return reader.day(reader.today + timedelta(days=_NEAR_DAYS[reader.word(i)]), i + 1)
+    """Parse yesterday, today or tomorrow, and today a week ago."""
+    day = reader.today + timedelta(days=NEAR_DAYS[reader.word(i)])
+    counted = _parse_counted_back(reader, i + 1)
+    if counted is not None:
+        return reader.day(_units_back(day, counted.unit, counted.most), counted.next)
+    return reader.day(day, i + 1)
+
+
+def parse_to_date(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse YTD, QTD and MTD in a question."""
+    if not reader.options.vague:
+        return None
+    unit = {"y": "year", "q": "quarter", "m": "month"}[reader.word(i)[0]]
+    return _up_to_anchor(reader, unit_at_offset(reader, unit, 0, i + 1))
 
 
 def parse_tonight(reader: TokenReader, i: int) -> ParsedTime:
@@ -270,7 +320,7 @@ def parse_unit_phrase(reader: TokenReader, i: int) -> ParsedTime | None:
         return _parse_two_away(reader, what, _TWO_AWAY[following], i + 3)
     if following in _TWO_DAYS and what == "day":
         return reader.day(reader.today + timedelta(days=_TWO_DAYS[following]), i + 3)
-    if near := _parse_next_to_date(reader, i):
+    if near := _parse_to_date(reader, i) or _parse_next_to_date(reader, i):
         return near
     if what == "week":
         return _parse_week_of(reader, i) or parse_week_number(reader, i)
@@ -279,6 +329,14 @@ def parse_unit_phrase(reader: TokenReader, i: int) -> ParsedTime | None:
         future = this.start > reader.anchor
         return unit_at_offset(reader, "weekend", -1, i + 1) if future else this
     return None
+
+
+def _parse_to_date(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse year to date: from its start up to the anchor."""
+    what = reader.word(i)
+    if (reader.word(i + 1), reader.word(i + 2)) != ("to", "date") or what not in _WHOLE_UNITS:
+        return None
+    return _up_to_anchor(reader, unit_at_offset(reader, what, 0, i + 3))
 
 
 def _parse_next_to_date(reader: TokenReader, i: int) -> ParsedTime | None:
@@ -348,7 +406,7 @@ def parse_weekday(reader: TokenReader, i: int) -> ParsedTime | None:
         return _parse_short_weekday(reader, i)
     if reader.word(i - 1) in ("every", "each"):
         return None
-    week = _parse_following_week(reader, i + 1)
+    week = _parse_following_week(reader, i + 1) or _parse_weeks_back(reader, i + 1)
     if week is not None:
         return reader.day(week.start + timedelta(days=WEEKDAY[reader.word(i)]), week.next)
     return _resolve_weekday(reader, WEEKDAY[reader.word(i)], i + 1)
@@ -386,6 +444,14 @@ def _parse_following_week(reader: TokenReader, i: int) -> ParsedTime | None:
     return unit_at_offset(reader, "week", step, i + 2)
 
 
+def _parse_weeks_back(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse the week of a weekday: Friday two weeks ago."""
+    counted = _parse_counted_back(reader, i)
+    if counted is None or counted.unit not in ("week", "fortnight"):
+        return None
+    return unit_at_offset(reader, counted.unit, -counted.most, counted.next)
+
+
 def _direction(word: str) -> int | None:
     return -1 if word in LAST else 1 if word in NEXT else 0 if word == "this" else None
 
@@ -399,17 +465,59 @@ def parse_last_this_next(reader: TokenReader, i: int) -> ParsedTime | None:
     if step == 0 and (reader.word(i + 1) in LAST or reader.word(i + 1) in NEXT):
         i += 1  # this past week
         step = _direction(reader.word(i)) or 0
+    if named := _parse_named(reader, i, step):
+        return named
     what = reader.word(i + 1)
+    if what in DAY_PART and step <= 0 and reader.word(i) != "past":
+        return part_of_day(reader.today + timedelta(days=step), what, i + 2)
+    if what in _WHOLE_UNITS and not (reader.word(i) == "past" and what != "weekend"):
+        found = _parse_whole_unit(reader, what, step, i + 2)
+        return found if step else _so_far(reader, i, found)
+    return parse_stretch(reader, i + 1, step) if step else None
+
+
+def _parse_named(reader: TokenReader, i: int, step: int) -> ParsedTime | None:
+    """Parse the holiday, weekday, month or season after last, this or next; or "this time"."""
+    what = reader.word(i + 1)
+    if step == 0 and what == "time":
+        return _parse_this_time(reader, i + 2)
+    if (what in HOLIDAY_STARTS or what[:1] == "@") and (found := parse_holiday(reader, i + 1)):
+        return found
     weekday = WEEKDAY.get(what, _weekday_of_short_name(what))
     if weekday is not None:
         return reader.day(_weekday_at_direction(reader, weekday, step), i + 2)
     if what in MONTH or what in SEASON:
         return _month_at_direction(reader, what, step, i + 2)
-    if what in DAY_PART and step <= 0 and reader.word(i) != "past":
-        return part_of_day(reader.today + timedelta(days=step), what, i + 2)
-    if what in _WHOLE_UNITS and not (reader.word(i) == "past" and what != "weekend"):
-        return _parse_whole_unit(reader, what, step, i + 2)
-    return parse_stretch(reader, i + 1, step) if step else None
+    return None
+
+
+def _so_far(reader: TokenReader, i: int, found: ParsedTime) -> ParsedTime:
+    """Parse "so far this year" and "this year so far": up to the anchor."""
+    if (reader.word(i - 2), reader.word(i - 1)) == ("so", "far"):
+        return _up_to_anchor(reader, found)
+    if (reader.word(found.next), reader.word(found.next + 1)) == ("so", "far"):
+        return _up_to_anchor(reader, found._replace(next=found.next + 2))
+    return found
+
+
+def _up_to_anchor(reader: TokenReader, whole: ParsedTime) -> ParsedTime:
+    now = start_of(reader.anchor, "minute") + timedelta(minutes=1)
+    return whole._replace(end=now) if whole.start < now < whole.end else whole
+
+
+# How many days "this time last month" reaches around the same day.
+_THIS_TIME = {"week": 0, "month": 3, "year": 15}
+
+
+def _parse_this_time(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse this time yesterday, last week, last year: about the same day."""
+    if reader.word(i) in NEAR_DAYS:
+        return parse_near_day(reader, i)
+    step, unit = _direction(reader.word(i)), reader.word(i + 1)
+    if not step or unit not in _THIS_TIME:
+        return None
+    day, days = add_units(reader.today, unit, step), timedelta(days=_THIS_TIME[unit])
+    return ParsedTime(day - days, day + days + timedelta(days=1), "day", i + 2)
 
 
 def _parse_whole_unit(reader: TokenReader, what: str, step: int, after: int) -> ParsedTime:
@@ -455,7 +563,7 @@ def parse_earlier_later(reader: TokenReader, i: int) -> ParsedTime | None:
         whole = parse_last_this_next(reader, at)
     else:
         return None
+    if whole is None or reader.word(i) == "earlier":
+        return whole and _up_to_anchor(reader, whole)
     now = start_of(reader.anchor, "minute") + timedelta(minutes=1)
-    if whole is None or not whole.start < now < whole.end:
-        return whole
-    return whole._replace(end=now) if reader.word(i) == "earlier" else whole._replace(start=now)
+    return whole._replace(start=now) if whole.start < now < whole.end else whole

@@ -191,7 +191,8 @@ def _is_of_named_time(cand: Candidate, ctx: Context) -> bool:
 
 def _mentions_named_time(cand: Candidate, ctx: Context) -> bool:
     """Whether its text names the time, whenever it was stored."""
-    if time_terms(ctx) <= set(ctx.store.search.terms(cand.item.text)):
+    terms = time_terms(ctx)
+    if terms and terms <= set(ctx.store.search.terms(cand.item.text)):
         return True
     return mentions_named_period(cand.item, ctx)
 
