@@ -76,7 +76,7 @@ def _embed(texts: Sequence[str], embedder: Embedder) -> Matrix:
         for start in range(0, len(texts), _BATCH)
         for one in embedder.embed(texts[start : start + _BATCH])
     ]
-    return np.asarray(rows, dtype=np.float32).reshape(len(texts), -1)
+    return np.asarray(rows, dtype=np.float32).reshape(len(texts), embedder.dim)
 
 
 def _fuse(rankings: Sequence[Sequence[int]]) -> list[int]:
