@@ -1,4 +1,4 @@
-"""Refresh entities: missing vectors, momenta, and extraction by a language model."""
+"""Refresh what is derived: missing vectors, momenta, and extraction by a language model."""
 
 from __future__ import annotations
 
@@ -7,9 +7,29 @@ from dataclasses import dataclass
 
 from bethink.ingest.links import entity_text
 from bethink.ingest.llm_extraction import EXTRACTED_EVENT, apply_extraction, extract_with_model
+from bethink.ingest.record_builder import embed_memories
 from bethink.maintain.job import JobContext, Proposal, batches, iter_items
 
 _ENTITY_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedMemories:
+    """Create missing vectors of memories, at most ``most``, as after a change of embedder."""
+
+    most: int
+
+    def __call__(self, work: JobContext) -> None:
+        if work.embedder is None:
+            return
+        waiting = work.store.vectors.unembedded(work.embedder.model, self.most)
+        for batch in batches(waiting, _ENTITY_BATCH):
+            made = embed_memories(batch, work.embedder)
+            by_id = {item.id: vector for item, vector in zip(batch, made, strict=True)}
+            work.store.vectors.set_embeddings(work.embedder.model, by_id)
+
+    def __str__(self) -> str:
+        return "compute the missing vectors of memories"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +66,7 @@ class StoreMomenta:
 
 @dataclass(frozen=True, slots=True)
 class RefreshEntities:
-    """Refresh at most ``most`` entities in a run, the most mentioned first."""
+    """Refresh at most ``most`` memories and entities in a run, the most mentioned first."""
 
     most: int = 5_000
     name: str = "entities"
@@ -54,8 +74,12 @@ class RefreshEntities:
     by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
-        """Propose one action for the vectors and one for the momenta, where out of date."""
+        """Propose one action each for vectors and momenta, where out of date."""
         if work.embedder is not None:
+            missing = len(work.store.vectors.unembedded(work.embedder.model, self.most))
+            if missing:
+                reason = f"{missing:,} memories lack a vector of {work.embedder.model}"
+                yield Proposal(reason, "memories lack vectors", actions=(EmbedMemories(self.most),))
             lacking = len(work.store.vectors.unembedded_entities(work.embedder.model, self.most))
             if lacking:
                 reason = f"{lacking:,} entities lack a vector of {work.embedder.model}"

@@ -5,12 +5,10 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.config.paths import cache_folder, make_private_folder
@@ -147,6 +145,8 @@ def _run_batches(
     if threads < 2 or len(batches) < _MIN_PARALLEL_BATCHES:
         yield from map(run, batches)
         return
+    from concurrent.futures import ThreadPoolExecutor  # start-up time: a question needs none
+
     with ThreadPoolExecutor(threads) as pool:
         yield from pool.map(run, batches)
 
@@ -156,6 +156,8 @@ def _write_cache_file(path: Path, content: bytes) -> None:
 
     If it cannot be written the next process builds the graph again.
     """
+    from tempfile import NamedTemporaryFile  # start-up time: needed only once
+
     try:
         make_private_folder(path.parent)
         with NamedTemporaryFile(dir=path.parent, delete=False) as file:

