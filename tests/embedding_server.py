@@ -190,6 +190,7 @@ FAULTS: dict[str, Fault] = {
         json.dumps(asked.shape([["@", *vector[1:]] for vector in vectors]))
         .replace('"@"', "1e999").encode()
     ),
+    "zeros": lambda asked, vectors: asked.give(asked.shape([[0.0] * 384 for _ in vectors])),
     "words": lambda asked, vectors: asked.give(asked.shape([["1"] * 384 for _ in vectors])),
     "truths": lambda asked, vectors: asked.give(asked.shape([[True] * 384 for _ in vectors])),
     "50 MB": _huge,

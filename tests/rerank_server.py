@@ -80,7 +80,7 @@ def _rows(*rows: Any) -> Callable[[Answering, list[Any]], None]:
 
 
 _OF_VECTORS = ("empty vectors", "no vectors", "too many vectors", "wrong dimension", "ragged",
-               "NaN", "beyond floats", "words", "truths")  # fmt: skip
+               "NaN", "beyond floats", "zeros", "words", "truths")  # fmt: skip
 
 FAULTS = {name: fault for name, fault in EVERY_FAULT.items() if name not in _OF_VECTORS} | {
     "no scores": _changed(lambda scores: []),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 BATCH = 500
+_MAX_REPEATS = 100  # of a change that others got in the way of
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +87,27 @@ class Writer:
         from bethink.ingest.revision import revise  # start-up time: recall does without
 
         item = self._session.stored_item(item_id)
-        if revision is not None and (item.rev, item.live_to) != (revision, None):
+        if revision is None:
+            return self._repeat(
+                item.id, lambda now: revise(now, changes, self._session.write_context())
+            )
+        if (item.rev, item.live_to) != (revision, None):
             raise Conflict(
                 f"{item.id} is no longer in revision {revision}",
                 remedy="read it again and repeat the change",
             )
         return revise(_require_live(item), changes, self._session.write_context())
+
+    def _repeat(self, item_id: str, change: Callable[[Item], Item]) -> Item:
+        """Change a memory; read it again and repeat the change while others change it."""
+        for _ in range(_MAX_REPEATS):
+            item = self._get_live(item_id)
+            try:
+                return change(item)
+            except Conflict:
+                if self._session.stored_item(item.id).rev == item.rev:
+                    raise  # not because of another change
+        return change(self._get_live(item_id))
 
     def boost(self, item_id: str, by: float = 1.0) -> Item:
         """Raise a memory's relevance, within ten of neutral."""
@@ -99,7 +115,9 @@ class Writer:
 
         if not math.isfinite(by):
             raise Refused(f"by is {by!r}, but must be a finite number")
-        return adjust_relevance(self._get_live(item_id), by, self._session.write_context())
+        return self._repeat(
+            item_id, lambda item: adjust_relevance(item, by, self._session.write_context())
+        )
 
     def demote(self, item_id: str, by: float = 1.0) -> Item:
         """Lower a memory's relevance."""
@@ -112,7 +130,7 @@ class Writer:
         self, *ids: str, erase: bool = False, preview: bool = False, reason: str = "forgotten"
     ) -> Forgotten:
         """Take memories out of recall; ``erase`` deletes every byte of them."""
-        items = [self._session.stored_item(item_id) for item_id in ids]
+        items = [self._session.removable_item(item_id) for item_id in ids]
         kept = (
             () if erase else tuple((item.id, why) for item in items if (why := _keep_reason(item)))
         )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bethink.errors import BadText, Refused
+from bethink.importers import streams
 from bethink.importers.streams import guess_format, open_stream, read_records
 
 
@@ -85,3 +89,36 @@ def test_records_of_an_export(tmp_path: Path) -> None:
         list(read_records(source))
     with open_stream(str(worse)) as source, pytest.raises(BadText, match="line 2 is not UTF-8"):
         list(read_records(source))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_without_a_writer_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody waits for ever for a program that was never started."""
+    monkeypatch.setattr(streams, "_WRITER_TIMEOUT_S", 0.05)
+    os.mkfifo(tmp_path / "pipe")
+
+    with pytest.raises(Refused, match="no program writes to"), open_stream(str(tmp_path / "pipe")):
+        pass
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("size", [0, 3, 300_000])
+def test_a_pipe_with_a_writer_is_read_to_its_end(tmp_path: Path, size: int) -> None:
+    """However late the writer comes, and however long it says nothing."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    content = b"x" * size
+
+    def write() -> None:
+        time.sleep(0.1)
+        with pipe.open("wb", buffering=0) as file:
+            time.sleep(0.1)
+            file.write(content)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    with open_stream(str(pipe)) as source:
+        assert source.reader.read() == content
+    writer.join()

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bethink.config.paths import cache_folder, make_private_folder
 from bethink.core.atomic_write import atomic_replace
 from bethink.core.lazy import Lazy
+from bethink.core.text import has_substance
 from bethink.errors import ModelError
 from bethink.models.embed.encoder import count_tokens
 from bethink.models.embed.tokenizers import require_encodable
@@ -279,7 +280,7 @@ class ServedEmbedder:
             if texts[0] != (short := truncate_bytes(texts[0], _FALLBACK_TEXT_BYTES)):
                 return self._request_vectors([short], timeout_s)
         self._check_status(reply.status)
-        return self._validate_vectors(reply, len(texts))
+        return self._validate_vectors(reply, texts)
 
     def _post_texts(self, texts: Sequence[str], timeout_s: float) -> HttpReply:
         """Post the texts, with up to three attempts within the timeout."""
@@ -306,7 +307,7 @@ class ServedEmbedder:
             auth_remedy=service.auth_remedy,
         )
 
-    def _validate_vectors(self, reply: HttpReply, texts: int) -> Matrix:
+    def _validate_vectors(self, reply: HttpReply, texts: Sequence[str]) -> Matrix:
         import numpy as np  # start-up time
 
         from bethink.models.embed.token_table import normalise
@@ -317,11 +318,13 @@ class ServedEmbedder:
             raise self._error("returned an answer without vectors") from error
         if matrix.ndim != 2 or matrix.dtype.kind not in "fi" or not matrix.shape[1]:
             raise self._error("returned something that is not a vector")
-        if len(matrix) != texts:
-            raise self._error(f"returned {len(matrix)} vectors for {texts} texts")
+        if len(matrix) != len(texts):
+            raise self._error(f"returned {len(matrix)} vectors for {len(texts)} texts")
         if not np.isfinite(matrix).all():
             raise self._error("returned values that are not finite numbers")
         self._fix_dimensions(matrix.shape[1])
+        if not matrix.any() and any(map(has_substance, texts)):
+            raise self._error("returned vectors of zeros")
         # Scaled first: float32 would not hold the squares of very large numbers.
         peaks = np.abs(matrix).max(axis=1, keepdims=True)
         return normalise((matrix / np.where(peaks > 0, peaks, 1)).astype(np.float32))
