@@ -522,3 +522,9 @@ def test_another_zone_has_other_days():
     (span,) = find_times("yesterday", NOW.astimezone(zone))
 
     assert span.end - span.start == timedelta(days=1)
+
+
+@pytest.mark.parametrize("text", ["thanks for this @ada", "see last @everyone", "next @12-xyz9 one"])
+def test_a_name_with_an_at_sign_is_no_holiday(text):
+    """Handles and mentions stand in texts; they are read over."""
+    assert find_times(text, NOW) == []

@@ -474,7 +474,8 @@ def _ends_holiday_range(reader: TokenReader, i: int, before: str) -> bool:
 
 def _parse_holiday_name(reader: TokenReader, i: int) -> tuple[str | None, int]:
     """The rule of the longest holiday name here, without 's, and the next position."""
-    if reader.word(i).startswith("@"):
+    # A name such as @ada may stand in a text too.
+    if reader.word(i).startswith("@") and _RULE.fullmatch(reader.word(i)[1:]):
         return reader.word(i)[1:], i + 1
     words = ["the"] if reader.word(i - 1) == "the" else []
     best: tuple[str | None, int] = (None, i)
