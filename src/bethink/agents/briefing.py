@@ -14,6 +14,8 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.api.browse import redact_thread
+from bethink.core import plural
+from bethink.core.json_values import format_moment
 from bethink.core.text import strip_hidden
 from bethink.importers.turn_text import find_statement, is_assent, is_courtesy, summarise_code
 from bethink.model import Item, Thread
@@ -117,6 +119,7 @@ def briefing(memory: Memory, payload: Mapping[str, Any] | None = None) -> str:
     ``payload`` is the host's input. A resumed session still has its beginning in context,
     so it gets only the changes.
     """
+    memory = memory.below(memory.settings.max_classification)
     payload = payload or {}
     session = str(payload.get("session_id") or "")
     last = _last_turns(memory, session)
@@ -194,9 +197,8 @@ def _thread_entries(memory: Memory) -> Iterator[_Entry]:
     ]
     for thread in [visible for visible in live if visible is not None][:_MAX_PER_SECTION]:
         last = thread.last_event_at
-        since = f" | last {last:%Y-%m-%d}" if last else ""
-        size = len(thread.members)
-        count = f"{size} memory" if size == 1 else f"{size} memories"
+        since = f" | last {format_moment(last)}" if last else ""
+        count = plural(len(thread.members), "memory")
         head = f"{thread.id} | thread, {thread.state}{since} | {count}"
         yield _Entry(thread.id, sanitize_quote(Quote(head, thread.headline), _MAX_TEXT_CHARS))
 
@@ -248,5 +250,5 @@ def _new_since_entries(memory: Memory, turns: list[Item]) -> Iterator[_Entry]:
 
 
 def _make_entry(label: str, item: Item, text: str = "") -> _Entry:
-    head = f"{item.id} | {label} | {item.when:%Y-%m-%d} | trust {item.trust}"
+    head = f"{item.id} | {label} | {format_moment(item.when)} | trust {item.trust}"
     return _Entry(item.id, sanitize_quote(Quote(head, text or item.text), _MAX_TEXT_CHARS))

@@ -24,8 +24,11 @@ from bethink.cli.output import (
     yellow,
 )
 from bethink.core import plural
+from bethink.core.ids import short_id
+from bethink.core.json_values import format_moment
 from bethink.model import Candidate, Entity, Item, Recall
 from bethink.model.fields import ITEM_FIELDS
+from bethink.render.quoting import passage_label
 from bethink.retrieval.answer_text import relation_lines, relations_of_hit
 from bethink.retrieval.explain import WhyNot, explain, item_reasons, match_reasons
 from bethink.retrieval.heat import pace_of
@@ -70,7 +73,7 @@ def print_items(out: Printer, items: Sequence[Item], *, highlighted: str | None 
     heads = [Column("id"), Column("when"), Column("kind"), Column("text", wide=True)]
     rows = [
         (
-            _format_id(item, highlighted),
+            _format_id(out, item, highlighted),
             dim(format_time(item.when)),
             item.kind,
             one_line(f"{item.speaker}: {item.text}" if item.speaker else item.text, 300),
@@ -80,8 +83,14 @@ def print_items(out: Printer, items: Sequence[Item], *, highlighted: str | None 
     print_table(out, heads, rows)
 
 
-def _format_id(item: Item, highlighted: str | None) -> Styled:
-    return cyan(item.id) if item.id == highlighted else bold(item.id)
+def _format_id(out: Printer, item: Item, highlighted: str | None) -> Styled:
+    shown = shown_id(out, item.id)
+    return cyan(shown) if item.id == highlighted else bold(shown)
+
+
+def shown_id(out: Printer, item_id: str) -> str:
+    """An id to read and type: short at a terminal, whole where a program reads it."""
+    return short_id(item_id) if out.terminal else item_id
 
 
 def print_revisions(out: Printer, revisions: Sequence[Item]) -> None:
@@ -181,9 +190,11 @@ def print_hit(out: Printer, rank: int | None, hit: Candidate) -> None:
     """Print rank, score and text; below, dimmed, its metadata and match reasons."""
     item = hit.item
     label = (bold(f"{rank or '-':>3}"), "  ", cyan(f"{format_score(hit):<6}"), "  ")
-    out.block(item.text, first=label, indent=_LABEL_WIDTH)
-    details = (item.id, item.kind, format_date(item.when), item.source, item.speaker,
-               matched_by(hit), ", ".join(item_reasons(hit)))  # fmt: skip
+    out.block(hit.marked_text, first=label, indent=_LABEL_WIDTH)
+    if hit.passage is not None:
+        out.block(dim(f"{passage_label(hit)}; --whole shows all"), indent=_LABEL_WIDTH)
+    details = (shown_id(out, item.id), item.kind, format_moment(item.when), item.source,
+               item.speaker, matched_by(hit), ", ".join(item_reasons(hit)))  # fmt: skip
     line = " · ".join(one_line(part) for part in details if part)
     out.block(dim(line), indent=_LABEL_WIDTH)
 

@@ -53,11 +53,33 @@ class App:
 
         return resolve_space(None, self.settings)
 
-    def open(self) -> Memory:
-        """Open the memory of that space."""
+    def open(self, *, create: bool = False) -> Memory:
+        """Open the memory of that space; only commands that store something create it."""
+        if not create:
+            self.check_space()
         from bethink.memory import Memory  # slow to import
 
-        return Memory.open(settings=self.settings)
+        return Memory.open(settings=self.settings, create=create)
+
+    def check_space(self) -> bool:
+        """Whether the space exists; raise BadSetting where the caller named one that does not."""
+        ref = self.where()
+        if ref.path.exists():
+            return True
+        if self.settings.origin("space").kind in ("argument", "environment"):
+            from difflib import get_close_matches  # only for an unknown space
+
+            from bethink.config.spaces import data_dir, list_spaces
+            from bethink.errors import BadSetting
+
+            names = [space.name for space in list_spaces(data_dir(self.settings))]
+            near = get_close_matches(ref.name, names, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise BadSetting(
+                f"there is no space {ref.name!r}",
+                remedy=f"{hint}bethink spaces lists them; bethink remember creates one",
+            )
+        return False
 
     def note(self, *pieces: Piece) -> None:
         """Print a remark for people; nothing that a program would need."""
@@ -83,7 +105,7 @@ Advance = Callable[[int, int], None]
 @contextmanager
 def progress(app: App, label: str, *, unit: str = "") -> Iterator[Advance]:
     """Yield a callback that takes the amount done and, where known, the total."""
-    if app.quiet or not app.err.terminal:
+    if app.quiet or app.json or not app.err.terminal:
         yield _no_progress
         return
     # Piped output must not wait for rich to load.

@@ -11,6 +11,7 @@ from bethink.cli.answers import print_item, print_items, print_revisions
 from bethink.cli.app import App
 from bethink.cli.options import (
     command,
+    complete_ids,
     filter_options,
     filters_from_options,
     limit_option,
@@ -31,12 +32,13 @@ from bethink.errors import NotFound
 from bethink.model import LIFECYCLES, THREAD_STATES
 
 if TYPE_CHECKING:
+    from bethink.memory import Memory
     from bethink.model import Item, Thread, ThreadEvent
     from bethink.retrieval.provenance import InsightNode, Provenance, ProvenanceEdge
 
 
 @command("show", examples=["bethink show 0v3h2k9x4m7q1abc", "bethink show 1abc --history"])
-@click.argument("item_id", metavar="ID")
+@click.argument("item_id", metavar="ID", shell_complete=complete_ids)
 @click.option("--history", "with_history", is_flag=True, help="Include all its revisions.")
 @pass_app
 def show(app: App, item_id: str, *, with_history: bool) -> None:
@@ -71,24 +73,40 @@ def show(app: App, item_id: str, *, with_history: bool) -> None:
 )
 @filter_options
 @limit_option(50)
-@click.option("--after", metavar="ID", help="Continue after this memory.")
+@click.option(
+    "--after", metavar="ID", shell_complete=complete_ids, help="Continue after this memory."
+)
 @pass_app
 def list_memories(app: App, /, limit: int, after: str | None, **where: Any) -> int:
     """List memories, newest first."""
     with app.open() as memory:
-        items = memory.browse(limit=limit, after=after, **filters_from_options(where))
+        filters = filters_from_options(where)
+        items = memory.browse(limit=limit, after=after, **filters)
+        unmatched = _unmatched_filters(memory, filters) if filters and not items else ()
     _print_or_dump_items(app, items)
+    for line in unmatched:
+        app.note(yellow(line))
     if items and len(items) == limit:
         app.note(dim(f"more: --after {items[-1].id}"))
     return 0 if items else 1
+
+
+def _unmatched_filters(memory: Memory, filters: dict[str, Any]) -> tuple[str, ...]:
+    # Only for an empty list.
+    from bethink.model import Query
+    from bethink.retrieval.query_builder import describe_unmatched, make_filters
+
+    ceiling = {"max_classification": memory.settings.max_classification}
+    query = Query("", memory.now, filters=make_filters({**ceiling, **filters}, memory.now))
+    return describe_unmatched(query, memory.store)
 
 
 @command(
     "timeline",
     examples=["bethink timeline 1abc --window 3", "bethink timeline --around 1abc"],
 )
-@click.argument("item_id", metavar="[ID]", required=False)
-@click.option("--around", metavar="ID", help="Same as ID.")
+@click.argument("item_id", metavar="[ID]", shell_complete=complete_ids, required=False)
+@click.option("--around", metavar="ID", shell_complete=complete_ids, help="Same as ID.")
 @click.option("--window", type=click.IntRange(1, 1000), default=5, show_default=True,
               metavar="N", help="Number of memories before and after it.")  # fmt: skip
 @pass_app
@@ -122,7 +140,7 @@ def _print_or_dump_items(
 
 
 @command("history", examples=["bethink history 1abc"])
-@click.argument("item_id", metavar="ID")
+@click.argument("item_id", metavar="ID", shell_complete=complete_ids)
 @pass_app
 def history(app: App, item_id: str) -> None:
     """Show the revisions of a memory.
@@ -173,7 +191,7 @@ def events(app: App, after: int, limit: int) -> int:
 
 
 @command("why", examples=["bethink why 1abc", "bethink why 1abc --depth 2 --type derives_from"])
-@click.argument("item_id", metavar="ID")
+@click.argument("item_id", metavar="ID", shell_complete=complete_ids)
 @click.option("--depth", type=click.IntRange(1, 16), default=4, show_default=True, metavar="N",
               help="Maximum number of links to follow.")  # fmt: skip
 @click.option("--type", "types", multiple=True, metavar="NAME", help="Only links of these types.")
@@ -317,7 +335,7 @@ def _print_event(app: App, event: ThreadEvent, item: Item, role: str) -> None:
     "insights",
     examples=["bethink insights", "bethink insights 1abc", "bethink insights --build"],
 )
-@click.argument("item_id", metavar="[ID]", required=False)
+@click.argument("item_id", metavar="[ID]", shell_complete=complete_ids, required=False)
 @click.option("--build", is_flag=True, help="First create the insights that are due.")
 @pass_app
 def insights(app: App, item_id: str | None, *, build: bool) -> int:
@@ -327,10 +345,11 @@ def insights(app: App, item_id: str | None, *, build: bool) -> int:
     by `bethink maintain --job insights`, or here with --build.
     """
     with app.open() as memory:
-        if build:
-            memory.build_insights()
+        reports = memory.build_insights() if build else []
         tree = memory.insights()
         insight_id = None if item_id is None else memory.get(item_id).id
+    for line in dict.fromkeys(line for report in reports for line in report.reasons()):
+        app.note(yellow(line))
     if insight_id is not None:
         tree = [node for node in _flatten(tree) if node.insight.id == insight_id][:1]
         if not tree:

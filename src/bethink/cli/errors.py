@@ -145,4 +145,4 @@ def call_command(args: list[str]) -> int:
 def _print_completions(instruction: str) -> int:
     from click.shell_completion import shell_complete  # only needed by shells
 
-    return shell_complete(bethink, {}, PROGRAM, COMPLETION_VARIABLE, instruction)
+    return shell_complete(bethink, {"obj": App()}, PROGRAM, COMPLETION_VARIABLE, instruction)

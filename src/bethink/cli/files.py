@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bethink.cli.app import App, confirm
-from bethink.cli.options import command, pass_app
+from bethink.cli.options import command, complete_ids, pass_app
 from bethink.cli.output import (
     Column,
     bold,
@@ -110,7 +110,7 @@ def read_smart(app: App, path: Path, *, force: bool, roots: tuple[Path, ...]) ->
     The first time the whole file, later only the pieces (functions, classes, sections)
     that changed since it was last read this way.
     """
-    with app.open() as memory:
+    with app.open(create=True) as memory:
         answer = memory.read_smart(path, force=force, roots=roots)
     if app.json:
         from bethink.render.wire import smart_read_json  # only for --json
@@ -151,7 +151,9 @@ def _print_read(app: App, answer: SmartRead) -> None:
 @click.option("--intent", metavar="TEXT", default="", help="Why the edit was made.")
 @click.option("--session", metavar="TEXT", help="Session (conversation) of the edit.")
 @click.option("--turn", metavar="TEXT", help="Turn of the session.")
-@click.option("--item", metavar="ID", help="Memory that describes the edit.")
+@click.option(
+    "--item", metavar="ID", shell_complete=complete_ids, help="Memory that describes the edit."
+)
 @click.option("--at", metavar="TIME", help="When it was made; default: now.")
 @click.option("--from", "source", type=click.File(encoding="utf-8"), metavar="FILE",
               help="Read edits from JSON Lines {path, operation, at, intent, session, turn, item}.",
@@ -166,7 +168,7 @@ def note_edit(app: App, /, path: str | None, source: Any, **fields: Any) -> None
         raise click.UsageError("give either PATH or --from FILE", click.get_current_context())
     edit = {name: value for name, value in fields.items() if value is not None}
     edits = [{"path": path, **edit}] if path is not None else _read_edit_lines(source)
-    with app.open() as memory:
+    with app.open(create=True) as memory:
         if path is not None and edit.get("item"):
             edits[0]["item"] = memory.get(edit["item"]).id
         new = memory.note_edits(edits)
@@ -174,6 +176,19 @@ def note_edit(app: App, /, path: str | None, source: Any, **fields: Any) -> None
         app.out.json({"new": new, "known": len(edits) - new})
     else:
         app.note(f"{plural(new, 'edit')} recorded, {len(edits) - new} already known")
+        if path is not None:
+            _note_recorded(app, edits[0])
+
+
+def _note_recorded(app: App, edit: dict[str, Any]) -> None:
+    """Print an edit as it was recorded, without secrets."""
+    from bethink.ingest.redaction import redact  # only for this command
+
+    intent = redact(edit["intent"])
+    reason = f": {one_line(intent.text)}" if intent.text else ""
+    app.note(dim(f"  {edit['operation']} {one_line(edit['path'])}{reason}"))
+    if intent.text != edit["intent"]:
+        app.note(yellow("  secrets were removed from the reason"))
 
 
 @command(

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bethink.cli.app import App, confirm
-from bethink.cli.options import command, filter_options, filters_from_options, pass_app
+from bethink.cli.options import (
+    command,
+    complete_ids,
+    filter_options,
+    filters_from_options,
+    pass_app,
+)
 from bethink.cli.output import bold, dim, format_time, green, one_line, yellow
 from bethink.core import plural
 
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
         "bethink forget --sweep --token 3f9a0c11d2e4",
     ],
 )
-@click.argument("ids", metavar="[ID...]", nargs=-1)
+@click.argument("ids", metavar="[ID...]", shell_complete=complete_ids, nargs=-1)
 @click.option("--sweep", is_flag=True, help="Forget all long unused, unimportant memories.")
 @click.option("-n", "--dry-run", is_flag=True, help="Only show what would happen.")
 @click.option(
@@ -196,7 +202,7 @@ def _forgotten_json(result: Forgotten) -> dict[str, Any]:
 
 
 @command("restore", examples=["bethink restore 0v3h2k9x4m7q1abc"])
-@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@click.argument("ids", metavar="ID...", shell_complete=complete_ids, nargs=-1, required=True)
 @pass_app
 def restore(app: App, ids: tuple[str, ...]) -> int:
     """Restore forgotten memories.
@@ -225,7 +231,7 @@ def restore(app: App, ids: tuple[str, ...]) -> int:
         "bethink undo run-0v3h2k9x4m7q1abc   # a run of bethink maintain",
     ],
 )
-@click.argument("item_id", metavar="[ID]", required=False)
+@click.argument("item_id", metavar="[ID]", shell_complete=complete_ids, required=False)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_app
 def undo(app: App, item_id: str | None, *, yes: bool) -> int:

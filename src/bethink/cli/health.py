@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -42,11 +42,14 @@ def doctor(app: App, *, repair: bool) -> int:
     """Check the store for problems.
 
     Shows the configuration in use, then checks the file, the hashes of the memories, the
-    word indexes, the vectors and the journal. Exit code 3 when something is wrong.
+    word indexes, the vectors, the journal, and whether the models answer. Exit code 3
+    when something is wrong; a warning alone does not change it.
     """
     with app.open() as memory:
         statistics = memory.stats()
-        findings = [*memory.doctor(repair=repair), *_check_embeddings(memory, repair=repair)]
+        findings = [*memory.doctor(repair=repair), *_check_models(memory)]
+        if not any(finding.name == "embedder" and finding.warning for finding in findings):
+            findings += _check_embeddings(memory, repair=repair)
     findings += _check_hooks_log()
     findings += _check_plugins()
     in_use = {name: statistics[name] for name in _STATS_SHOWN}
@@ -61,11 +64,57 @@ def doctor(app: App, *, repair: bool) -> int:
         _print_facts(app, in_use)
         app.out.line()
         _print_findings(app, findings)
-        if wrong:
-            app.out.line(red(f"{plural(len(wrong), 'problem')} found"))
-        else:
-            app.out.line(green("no problems found"))
+        _print_summary(app, findings, len(wrong))
     return _EXIT_UNHEALTHY if wrong else 0
+
+
+def _print_summary(app: App, findings: list[CheckResult], wrong: int) -> None:
+    warnings = sum(finding.warning for finding in findings)
+    if wrong:
+        app.out.line(red(f"{plural(wrong, 'problem')} found"))
+    elif warnings:
+        app.out.line(yellow(f"no problems found, but {plural(warnings, 'warning')}"))
+    else:
+        app.out.line(green("no problems found"))
+
+
+_PROBE_SECONDS = 20.0
+_PROBE_SCHEMA = {
+    "type": "object",
+    "properties": {"answer": {"type": "string", "enum": ["yes"]}},
+    "required": ["answer"],
+    "additionalProperties": False,
+}
+
+
+def _check_models(memory: Memory) -> Iterator[CheckResult]:
+    """Use every configured model once, with a harmless text."""
+    from bethink.ports import Budget, Prompt  # only for this command
+
+    embedder, reranker, llm = memory.embedder, memory.reranker, memory.llm
+    settings = memory.settings
+    if embedder is not None:
+        yield _probe("embedder", settings.embedder, lambda: embedder.embed_query("A test"))
+    if reranker is not None:
+        yield _probe("reranker", settings.reranker, lambda: reranker("A test", ["A test"]))
+    if llm is not None:
+        prompt = Prompt(
+            "doctor", 1, "Answer yes.", "Do you work?", _PROBE_SCHEMA, output_tokens=100
+        )
+        budget = Budget(calls=2, seconds=_PROBE_SECONDS)
+        yield _probe("llm", llm.name, lambda: llm.complete(prompt, budget=budget))
+
+
+def _probe(role: str, name: str | None, use: Callable[[], object]) -> CheckResult:
+    from bethink.errors import ModelError  # only for this command
+    from bethink.ports import CheckResult
+
+    try:
+        use()
+    except ModelError as error:
+        remedy = f"; {error.remedy}" if error.remedy else ""
+        return CheckResult(role, True, f"{name}: {error.message}{remedy}", warning=True)
+    return CheckResult(role, True, f"{name} answers")
 
 
 def _check_hooks_log() -> Iterator[CheckResult]:
@@ -80,7 +129,7 @@ def _check_hooks_log() -> Iterator[CheckResult]:
     if recent:
         problems = plural(len(recent), "hook problem")
         text = f"{problems} in the last {_HOOK_LOG_DAYS} days, see {path}; latest: {recent[-1]}"
-        yield CheckResult("hooks", True, text)
+        yield CheckResult("hooks", True, text, warning=True)
 
 
 def _check_plugins() -> Iterator[CheckResult]:
@@ -145,6 +194,8 @@ def _print_findings(app: App, findings: list[CheckResult]) -> None:
 def _finding_label(finding: CheckResult) -> Piece:
     if finding.repaired:
         return yellow("repaired")
+    if finding.ok and finding.warning:
+        return yellow("warning")
     return green("ok") if finding.ok else red("problem")
 
 

@@ -8,7 +8,7 @@ import click
 
 from bethink.cli.answers import print_entities
 from bethink.cli.app import App
-from bethink.cli.options import Command, Group, command, limit_option, pass_app
+from bethink.cli.options import Command, Group, command, complete_ids, limit_option, pass_app
 from bethink.cli.output import Column, bold, dim, green, one_line, print_table
 from bethink.core import plural
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
         "bethink link person:alice works_with person:bob --context 1abc",
     ],
 )
-@click.argument("src", metavar="ID")
+@click.argument("src", metavar="ID", shell_complete=complete_ids)
 @click.argument("relation")
-@click.argument("dst", metavar="OTHER")
+@click.argument("dst", metavar="OTHER", shell_complete=complete_ids)
 @click.option("--weight", type=float, default=0.5, show_default=True, metavar="0-1",
               help="Strength of the link.")  # fmt: skip
 @click.option("--context", metavar="TEXT", help="When or why it holds.")
@@ -48,9 +48,9 @@ def link(app: App, /, src: str, relation: str, dst: str, **options: float | str 
 
 
 @command("unlink", examples=["bethink unlink 0v3h2k9x4m7q1abc supersedes 0v3h2k9x4m7q0xyz"])
-@click.argument("src", metavar="ID")
+@click.argument("src", metavar="ID", shell_complete=complete_ids)
 @click.argument("relation")
-@click.argument("dst", metavar="OTHER")
+@click.argument("dst", metavar="OTHER", shell_complete=complete_ids)
 @pass_app
 def unlink(app: App, src: str, relation: str, dst: str) -> None:
     """Remove a link.
@@ -63,7 +63,7 @@ def unlink(app: App, src: str, relation: str, dst: str) -> None:
 
 
 @command("links", examples=["bethink links 0v3h2k9x4m7q1abc"])
-@click.argument("item_id", metavar="ID")
+@click.argument("item_id", metavar="ID", shell_complete=complete_ids)
 @pass_app
 def links(app: App, item_id: str) -> None:
     """Show the links of a memory.
@@ -123,7 +123,7 @@ _MAX_ADJUSTMENT = 20.0
 
 
 @command("boost", examples=["bethink boost 0v3h2k9x4m7q1abc", "bethink boost 1abc --by 3"])
-@click.argument("ids", metavar="ID", nargs=-1, required=True)
+@click.argument("ids", metavar="ID", shell_complete=complete_ids, nargs=-1, required=True)
 @click.option("--by", type=click.FloatRange(0, _MAX_ADJUSTMENT, min_open=True), default=1.0,
               show_default=True, metavar="N", help="Amount to add.")  # fmt: skip
 @pass_app
@@ -137,7 +137,7 @@ def boost(app: App, /, ids: tuple[str, ...], by: float) -> None:
 
 
 @command("demote", examples=["bethink demote 0v3h2k9x4m7q1abc"])
-@click.argument("ids", metavar="ID", nargs=-1, required=True)
+@click.argument("ids", metavar="ID", shell_complete=complete_ids, nargs=-1, required=True)
 @click.option("--by", type=click.FloatRange(0, _MAX_ADJUSTMENT, min_open=True), default=1.0,
               show_default=True, metavar="N", help="Amount to subtract.")  # fmt: skip
 @pass_app

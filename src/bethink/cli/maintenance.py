@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bethink.cli.app import App, confirm, progress
-from bethink.cli.options import Group, command, filter_options, filters_from_options, pass_app
+from bethink.cli.options import (
+    Group,
+    command,
+    complete_jobs,
+    filter_options,
+    filters_from_options,
+    pass_app,
+)
 from bethink.cli.output import Piece, bold, dim, format_time, green, yellow
 from bethink.core import plural
 from bethink.errors import StoreError
@@ -41,6 +48,7 @@ _StepOrDone = TypeVar("_StepOrDone", "Step", "AppliedProposal")
     "jobs",
     multiple=True,
     metavar="NAME",
+    shell_complete=complete_jobs,
     help="Run only this job; may be repeated. docs/maintain.md lists the jobs.",
 )
 @click.option("-n", "--dry-run", is_flag=True, help="Only show what would happen.")
@@ -111,7 +119,7 @@ def print_report(app: App, report: Report, *, preview: bool) -> None:
     for remark in report.plan.remarks:
         app.out.line(dim(f"{remark.job}  {remark.why}"))
     if report.run is not None and any(done.ended or done.successor for done in report.done):
-        app.out.line(dim(f"undo: bethink undo {report.run}"))
+        app.out.line(dim(f"undo: bethink undo {report.run} --yes"))
     elif not report.plan.steps:
         app.out.line("nothing to do")
 
@@ -252,7 +260,7 @@ def revoke(
             green(f"{action}d {plural(len(result.ids) + len(result.descendants), 'memory')}")
         )
         if result.run:
-            app.out.line(dim(f"undo: bethink undo {result.run}"))
+            app.out.line(dim(f"undo: bethink undo {result.run} --yes"))
     return 0
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from bethink.cli.app import App
 from bethink.cli.help import OPTION_HELP
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from bethink.model import Item
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,6 +47,7 @@ def general_options(*, hide_rare: bool) -> list[click.Parameter]:
             "--space",
             attribute="space",
             metavar="NAME",
+            shell_complete=complete_spaces,
         ),
         option("--json", attribute="json", is_flag=True),
         option("--no-color", attribute="no_color", rare=True, is_flag=True),
@@ -87,6 +93,97 @@ def command(name: str, *, examples: Sequence[str]) -> Callable[[Callable[..., An
     return click.command(name, cls=Command, examples=examples)
 
 
+_MAX_COMPLETIONS = 500  # newest memories whose ids and values are completed
+_Completer = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
+
+
+def _complete(values: Callable[[App], Iterable[tuple[str, str]]]) -> _Completer:
+    """Make a completer of values with their descriptions; one that fails completes nothing."""
+
+    def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem  # only needed by shells
+
+        from bethink.errors import BethinkError
+
+        app = ctx.find_object(App) or App()
+        try:
+            known = dict(values(app))
+        except (BethinkError, OSError):
+            return []
+        return [
+            CompletionItem(value, help=text)
+            for value, text in known.items()
+            if value.startswith(incomplete) or value.endswith(incomplete)
+        ]
+
+    return complete
+
+
+def _newest_items(app: App) -> list[Item]:
+    with app.open() as memory:
+        return memory.browse(limit=_MAX_COMPLETIONS)
+
+
+def _ids(app: App) -> Iterable[tuple[str, str]]:
+    from bethink.cli.output import one_line  # only needed by shells
+
+    return ((item.id, one_line(item.text, 60)) for item in _newest_items(app))
+
+
+def _item_values(name: str) -> Callable[[App], Iterable[tuple[str, str]]]:
+    def values(app: App) -> Iterable[tuple[str, str]]:
+        for item in _newest_items(app):
+            value = getattr(item, name)
+            for entry in value if isinstance(value, tuple) else (value,):
+                if entry:
+                    yield entry, ""
+
+    return values
+
+
+def _profiles(app: App) -> Iterable[tuple[str, str]]:
+    from bethink.retrieval.profile import profile_names  # only needed by shells
+
+    names = profile_names(app.settings.profile_folders())
+    return ((name, "" if file is None else str(file)) for name, file in names.items())
+
+
+def _spaces(app: App) -> Iterable[tuple[str, str]]:
+    from bethink.config.spaces import data_dir, list_spaces  # only needed by shells
+
+    return ((space.name, "") for space in list_spaces(data_dir(app.settings)))
+
+
+def _jobs(_: App) -> Iterable[tuple[str, str]]:
+    from bethink.maintain import JOBS  # only needed by shells
+
+    return ((name, "") for name in JOBS)
+
+
+def _fixed(*values: str) -> Callable[[App], Iterable[tuple[str, str]]]:
+    return lambda _: ((value, "") for value in values)
+
+
+complete_ids = _complete(_ids)
+complete_profiles = _complete(_profiles)
+complete_spaces = _complete(_spaces)
+complete_jobs = _complete(_jobs)
+_FILTER_COMPLETERS = {
+    "id": complete_ids,
+    "level": _complete(_fixed("raw", "item", "insight")),
+    "layer": _complete(
+        _fixed("goal", "context", "emotion", "implementation", "caveat", "learning")
+    ),
+    "band": _complete(_fixed("hot", "warm", "cold", "frozen")),
+    "tag": _complete(_item_values("tags")),
+    "entity": _complete(_item_values("entities")),
+    **{
+        name: _complete(_item_values(name))
+        for name in ("kind", "topic", "tier", "source", "session", "speaker")
+    },
+}
+
+
 def limit_option(default: int) -> Callable[[F], F]:
     """Option for the maximum number of rows to list."""
     return click.option(
@@ -127,6 +224,7 @@ def filter_options(function: F) -> F:
             f"where_{name}",
             multiple=True,
             metavar="TEXT",
+            shell_complete=_FILTER_COMPLETERS[name],
             help=text,
         )
         for name, text in _REPEATABLE_FILTERS

@@ -11,6 +11,8 @@ from bethink.cli.answers import format_score, print_answer, print_trace, print_w
 from bethink.cli.app import App
 from bethink.cli.options import (
     command,
+    complete_ids,
+    complete_profiles,
     filter_options,
     filters_from_options,
     parse_json_object,
@@ -66,6 +68,8 @@ def run_query(
 def _query_worker(
     app: App, kind: str, request: QueryRequest, result_type: type[T], more: dict[str, Any]
 ) -> T | None:
+    if not app.check_space():  # the worker would create it
+        return None
     if app.settings.worker == "off" or _tracks_usage(app, kind, request):
         return None
     from bethink.worker import should_use_worker  # not needed for help
@@ -163,7 +167,7 @@ def _cell(answer: Recall, place: int, shared: set[str]) -> Piece:
         return ""
     hit = answer.hits[place]
     mark = "" if hit.item.id in shared else "* "
-    text = f"{mark}{format_score(hit)} {one_line(hit.item.text, 120)} [{hit.item.id}]"
+    text = f"{mark}{format_score(hit)} {one_line(hit.marked_text, 120)} [{hit.item.id}]"
     return text if hit.item.id in shared else yellow(text)
 
 
@@ -197,7 +201,7 @@ def _rrf_score(ranks: Mapping[str, int]) -> float:
 
 
 def _format_hit(hit: Candidate, *, found_by_all: bool) -> Piece:
-    text = f"{one_line(hit.item.text, 120)} [{hit.item.id}]"
+    text = f"{one_line(hit.marked_text, 120)} [{hit.item.id}]"
     return bold(text) if found_by_all else text
 
 
@@ -227,6 +231,9 @@ def query_options(function: F) -> F:
             "-k", "--limit", "k", type=int, metavar="N", help="Maximum number of results."
         ),
         click.option("--max-tokens", type=int, metavar="N", help="Maximum number of tokens."),
+        click.option(
+            "--whole", is_flag=True, help="Show long memories whole, not their best passage."
+        ),
         click.option("--as-of", metavar="TIME", help="Answer from what was known at TIME."),
         click.option(
             "--deep",
@@ -294,7 +301,8 @@ def _parse_candidate_limit(_: click.Context, __: click.Parameter, value: str) ->
     ],
 )
 @click.argument("query", default="")
-@click.option("--profile", metavar="NAME", help="Recall profile; bethink profiles lists them.")
+@click.option("--profile", metavar="NAME", shell_complete=complete_profiles,
+              help="Recall profile; bethink profiles lists them.")  # fmt: skip
 @click.option("--offset", type=int, metavar="N", help="Skip the first N results.")
 @click.option("--cursor", metavar="TEXT", help="Continue an earlier answer at its cursor.")
 @query_options
@@ -369,9 +377,10 @@ def recall(
         'bethink why-not 1abc "deploy key" --profile siftcoder',
     ],
 )
-@click.argument("item_id", metavar="ID")
+@click.argument("item_id", metavar="ID", shell_complete=complete_ids)
 @click.argument("query")
-@click.option("--profile", metavar="NAME", help="Recall profile; bethink profiles lists them.")
+@click.option("--profile", metavar="NAME", shell_complete=complete_profiles,
+              help="Recall profile; bethink profiles lists them.")  # fmt: skip
 @query_options
 @pass_app
 def why_not(app: App, /, item_id: str, query: str, profile: str | None, **options: Any) -> None:

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bethink.cli.app import App
-from bethink.cli.options import command, parse_json_object, pass_app, read_text_argument
+from bethink.cli.options import (
+    command,
+    complete_ids,
+    parse_json_object,
+    pass_app,
+    read_text_argument,
+)
 from bethink.cli.output import bold, dim, green, one_line, yellow
 from bethink.model.fields import ITEM_FIELDS, ItemField, input_order
 
@@ -79,7 +85,9 @@ def _drop_unset(details: dict[str, Any]) -> dict[str, Any]:
               help="raw is a verbatim episode; default item.")  # fmt: skip
 @click.option("--session", metavar="NAME", help="Session (conversation) that it belongs to.")
 @click.option("--seq", type=int, metavar="N", help="Position in the session.")
-@click.option("--parent", metavar="ID", help="Memory that it was derived from.")
+@click.option(
+    "--parent", metavar="ID", shell_complete=complete_ids, help="Memory that it was derived from."
+)
 @click.option("--source", metavar="TEXT", help="Source that it comes from; default user.")
 @click.option(
     "--source-class", metavar="TEXT", help="owner, user, agent, tool, import, web or unknown."
@@ -106,7 +114,7 @@ def remember(app: App, /, texts: tuple[str, ...], *, extract: bool, **details: A
         )
     fields = _drop_unset(details)
     drafts = [{"text": read_text_argument(text), **fields} for text in texts]
-    with app.open() as memory:
+    with app.open(create=True) as memory:
         results = memory.remember_many(drafts, relate=True)
         if extract:
             results = [_extract_with_llm(memory, result) for result in results]
@@ -166,7 +174,7 @@ def print_remembered(app: App, result: Remembered) -> None:
         "bethink update 1abc --importance 0.9 --pin",
     ],
 )
-@click.argument("item_id", metavar="ID")
+@click.argument("item_id", metavar="ID", shell_complete=complete_ids)
 @click.argument("text", required=False)
 @click.option("--text", "text_option", metavar="TEXT", help="New text; - reads standard input.")
 @detail_options

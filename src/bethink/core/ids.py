@@ -55,6 +55,14 @@ def _encode(number: int) -> str:
 
 make_id = IdGenerator()
 
+_OWN = re.compile(f"[{_ALPHABET}]{{16}}")
+_SHORT_LENGTH = 8
+
+
+def short_id(item_id: str) -> str:
+    """The end of an id that we made: ids of one time differ there, and it finds the memory."""
+    return item_id[-_SHORT_LENGTH:] if _OWN.fullmatch(item_id) else item_id
+
 
 def is_valid_id(text: str) -> bool:
     """Whether an id from outside can be accepted."""

@@ -21,6 +21,13 @@ def iso(moment: datetime | None) -> str | None:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def format_moment(moment: datetime) -> str:
+    """Format a time to the minute, in UTC; a midnight, which dates have, as a date."""
+    moment = moment.astimezone(UTC)
+    has_time = (moment.hour, moment.minute, moment.second) != (0, 0, 0)
+    return f"{moment:%Y-%m-%d %H:%M}" if has_time else f"{moment:%Y-%m-%d}"
+
+
 def finite_or_none(value: float | None) -> float | None:
     """The number, or None where JSON cannot represent it."""
     return value if value is not None and math.isfinite(value) else None

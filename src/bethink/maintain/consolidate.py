@@ -309,6 +309,7 @@ def _learning_proposal(
         ends=tuple(item.id for item in held),
         successor=draft,
         seen={item.id: item.rev for item in held},
+        remark=condensed.remark,
     )
 
 

@@ -480,11 +480,12 @@ def _insight_proposal(  # noqa: PLR0917 - everything an insight is made of
     before: tuple[str, ...],
     work: JobContext,
 ) -> Proposal:
-    made_by = RULES
+    written = _WrittenPoints(title, points, RULES)
     if work.model is not None and not any(
         item.classification >= SECRET_CLASSIFICATION for item in sources
     ):
-        title, points, made_by = _points_by_model(kind, title, sources, points, work)
+        written = _points_by_model(kind, title, sources, points, work)
+    title, points, made_by, remark = written
     first, last = min(item.when for item in sources), max(item.when for item in sources)
     text = "\n".join([f"{title}:", *(f"- {point.text}" for point in points)])[:_MAX_TEXT]
     draft = Draft(
@@ -509,6 +510,7 @@ def _insight_proposal(  # noqa: PLR0917 - everything an insight is made of
         parents=tuple(item.id for item in sources),
         renews=True,
         seen={item.id: item.rev for item in sources},
+        remark=remark,
     )
 
 
@@ -535,17 +537,26 @@ def _insight_metadata(
     }
 
 
+class _WrittenPoints(NamedTuple):
+    """A title and points, who wrote them, and why it was not the model, where there is one."""
+
+    title: str
+    points: Sequence[Point]
+    made_by: str
+    remark: str = ""
+
+
 def _points_by_model(
     kind: str, title: str, sources: Sequence[Item], points: Sequence[Point], work: JobContext
-) -> tuple[str, Sequence[Point], str]:
+) -> _WrittenPoints:
     """Let the model write title and points; use them where the sources support them."""
     assert work.model is not None
     passages = load_passages(work.store, [item.id for item in sources])
     try:
         prompt = fill_prompt(f"insight-{kind}", work.store.space, entries=passages)
         answer = work.model.complete(prompt, budget=work.budget)
-    except ModelError:
-        return title, points, RULES
+    except ModelError as error:
+        return _WrittenPoints(title, points, RULES, f"by rules: {error.message}")
     by_id = {item.id: item for item in sources}
     written = []
     for point in answer["points"]:
@@ -554,5 +565,6 @@ def _points_by_model(
             written.append(Point(" ".join(point["text"].split()), bearing))
     named = " ".join(answer["name"].split())
     if not written or any(unsupported_numbers(named, sources)):
-        return title, points, RULES
-    return named, written, work.model.name
+        why = "by rules: the sources do not support what the model wrote"
+        return _WrittenPoints(title, points, RULES, why)
+    return _WrittenPoints(named, written, work.model.name)

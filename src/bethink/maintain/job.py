@@ -76,6 +76,7 @@ class Proposal(NamedTuple):
     recall once ``successor`` can be recalled; ``statuses`` are set and ``links`` added. The
     successor derives from ``parents`` or, without any, from ``ends``. ``why`` is for
     people, ``rule`` says the same without a word of any memory: it goes into the journal.
+    ``remark`` says why it was not made as configured, for example by which model.
     ``renews`` means that what ends was made by the same job and is rebuilt: that neither
     counts against the limit nor is exempt for being protected. ``seen`` are the revisions
     the job read: if one is no longer live, nothing is applied. ``about`` are memories whose
@@ -95,6 +96,7 @@ class Proposal(NamedTuple):
     seen: Mapping[str, int] = MappingProxyType({})
     about: tuple[str, ...] = ()
     secret: bool = False
+    remark: str = ""
 
     @property
     def text(self) -> str | None:

@@ -104,6 +104,12 @@ class Report(NamedTuple):
             for (job, hindrance), count in counts.items()
         ]
         lines += [f"{skipped.job}: {skipped.hindrance}" for skipped in self.left if not skipped.why]
+        steps = [(step.job.name, step.proposal) for step in self.plan.steps]
+        remarks = Counter((job, proposal.remark) for job, proposal in steps if proposal.remark)
+        lines += [
+            f"{job}: {plural(count, 'proposal')} {remark}"
+            for (job, remark), count in remarks.items()
+        ]
         return lines + [f"{remark.job}: {remark.why}" for remark in self.plan.remarks]
 
 

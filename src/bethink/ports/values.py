@@ -154,12 +154,16 @@ class Event(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """The result of one `doctor` check."""
+    """The result of one `doctor` check.
+
+    With ``warning`` the data is right, but something does not work as configured.
+    """
 
     name: str
     ok: bool
     detail: str
     repaired: bool = False
+    warning: bool = False
 
 
 class UsageDecay(NamedTuple):

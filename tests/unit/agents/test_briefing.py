@@ -31,7 +31,7 @@ def test_it_says_where_things_stand(kept: Memory) -> None:
 
     told = briefing(kept, STARTUP)
 
-    assert f"{goal.id} | goal | 2026-03-02 | trust 2\nShip the ferry service" in told
+    assert f"{goal.id} | goal | 2026-03-02 09:00 | trust 2\nShip the ferry service" in told
     assert "| caveat |" in told
     assert "| decision |" in told
     assert "| thread, ongoing |" in told
@@ -152,11 +152,11 @@ def test_what_was_said_in_sessions_makes_a_briefing(kept: Memory, tmp_path: Path
 
     told = briefing(kept, STARTUP)
 
-    assert "| goal | 2026-03-02 | trust 2\nGoal for this week" in told
-    assert "| decision | 2026-03-02 | trust 2\nWe decided to use asyncpg" in told
-    assert "| caveat | 2026-03-02 | trust 2\nWatch out: pgbouncer" in told
-    assert "| caveat | 2026-03-02 | trust 2\nFrom now on" in told
-    assert "| preference | 2026-03-02 | trust 2\nI prefer small commits" in told
+    assert "| goal | 2026-03-02 09:00 | trust 2\nGoal for this week" in told
+    assert "| decision | 2026-03-02 09:00 | trust 2\nWe decided to use asyncpg" in told
+    assert "| caveat | 2026-03-02 09:00 | trust 2\nWatch out: pgbouncer" in told
+    assert "| caveat | 2026-03-02 09:00 | trust 2\nFrom now on" in told
+    assert "| preference | 2026-03-02 09:00 | trust 2\nI prefer small commits" in told
     assert "thanks" not in told
 
 

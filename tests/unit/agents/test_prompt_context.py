@@ -31,7 +31,7 @@ def test_it_gives_what_fits(kept: Memory) -> None:
     told = asked(kept, "which port is the ferry service deployed on?")
 
     assert PORT in told
-    assert re.search(rf"{stored.id} \| \w+ \| 2026-03-02 \| trust 2: user or agent, user", told)
+    assert re.search(rf"{stored.id} \| \w+ \| 2026-03-02 09:00 \| trust 2: user or agent, user", told)
     assert re.search(r"<<memories [0-9a-f]{16}>>", told)
 
 

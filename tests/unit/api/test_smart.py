@@ -101,7 +101,7 @@ EDITS = [
     FileEdit(
         "/p/src/app.py", "edit", NOW - timedelta(days=1), "make the start-up of it faster", "s2"
     ),
-    FileEdit("/p/src/app.py", "write", NOW - timedelta(days=1), "fix it", "s2"),
+    FileEdit("/p/src/app.py", "write", NOW - timedelta(days=1), "fix it", "s2", turn="t1"),
     FileEdit("/p/src/app_test.py", "read", NOW, "", "s2"),
     FileEdit("/p/100%_done.md", "edit", NOW, "note that everything has been done", "s3"),
 ]
@@ -125,6 +125,16 @@ def test_the_history_of_a_file(memory: Memory) -> None:
     assert [(one.text, one.times) for one in history.intents] == [
         ("make the start-up of it faster", 2)
     ]
+
+
+def test_a_stated_reason_is_shown_however_short(memory: Memory) -> None:
+    """Only prompts of captured turns must be long enough to tell something."""
+    memory.note_edits(
+        [FileEdit("/p/a.py", "edit", NOW, "add ttl"), FileEdit("/p/a.py", "read", NOW)]
+    )
+    memory.note_edits([FileEdit("/p/a.py", "write", NOW, "go on", "s1", turn="t1")])
+
+    assert [one.text for one in memory.recall_file("a.py").intents] == ["add ttl"]
 
 
 def test_a_part_of_a_path_is_no_pattern(memory: Memory) -> None:

@@ -24,6 +24,7 @@ from bethink.model import (
 from bethink.ports import ForgottenFiles, Momentum, Usage, UsageDecay
 from bethink.store.sqlite import erase
 from bethink.store.sqlite.db import history
+from bethink.store.sqlite.db.ceiling import ceiling_of
 from bethink.store.sqlite.db.connection import Connections, select
 from bethink.store.sqlite.db.sql_functions import DAY_MS, from_ms, from_ms_or_none, to_ms
 from bethink.store.sqlite.revisions import to_json_ids
@@ -108,11 +109,7 @@ def put_thread(db: apsw.Connection, thread: Thread, *, actor: str, now: int) -> 
 
     Raises NotFound where a member or an event points at an unknown memory.
     """
-    event_items = {event.item for event in thread.events if event.item is not None}
-    ids = sorted(event_items | {member.item for member in thread.members})
-    unknown = [row[0] for row in select(db, _SELECT_UNKNOWN, (as_table(tuple(ids)),))]
-    if unknown:
-        raise NotFound(f"there is no memory {', '.join(unknown)}; the thread was not stored")
+    _require_known(db, thread)
     added: dict[str, int] = dict(select(db, _SELECT_ADDED, (thread.id,)))
     created_at = now if thread.created_at is None else to_ms(thread.created_at)
     updated_at = now if thread.updated_at is None else to_ms(thread.updated_at)
@@ -135,6 +132,14 @@ def put_thread(db: apsw.Connection, thread: Thread, *, actor: str, now: int) -> 
         ),
     )
     history.write_journal(db, [history.JournalLine("thread", None, thread.id)], actor=actor, at=now)
+
+
+def _require_known(db: apsw.Connection, thread: Thread) -> None:
+    event_items = {event.item for event in thread.events if event.item is not None}
+    ids = sorted(event_items | {member.item for member in thread.members})
+    unknown = [row[0] for row in select(db, _SELECT_UNKNOWN, (as_table(tuple(ids)),))]
+    if unknown:
+        raise NotFound(f"there is no memory {', '.join(unknown)}; the thread was not stored")
 
 
 def drop_thread(db: apsw.Connection, thread_id: str, *, actor: str, now: int) -> None:
@@ -200,12 +205,16 @@ def _load_threads(db: apsw.Connection, rows: Iterable[Sequence[Any]]) -> list[Th
     ]
 
 
-MIN_INTENT_LENGTH = 20  # characters; shorter ones are not informative ("fix it")
+# Prompts of captured turns are often not informative ("fix it"); stated reasons are shown.
+MIN_INTENT_LENGTH = 20
 _MAX_LISTED = 50
 
+# An edit that only a memory above the ceiling told of becomes one that was told apart.
 _INSERT_EDIT = """
-    INSERT OR IGNORE INTO file_edit (path, operation, at, intent, session, turn, item)
-    VALUES (?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO file_edit (path, operation, at, intent, session, turn, item)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO UPDATE SET item = ?7
+    WHERE ?8 < coalesce((SELECT i.classification FROM item AS i
+        WHERE i.id = file_edit.item ORDER BY i.rev DESC LIMIT 1), 0)
 """
 # instr(), since % and _ in a path must not be wildcards.
 _PATH_CONTAINS = "instr(path, ?1) > 0"
@@ -229,7 +238,7 @@ _SELECT_DAYS = f"""
 """
 _SELECT_INTENTS = f"""
     SELECT intent, count(*), max(at) AS last FROM file_edit
-    WHERE {_VISIBLE_OF_PATH} AND length(intent) > ?3
+    WHERE {_VISIBLE_OF_PATH} AND intent <> '' AND (length(intent) > ?3 OR turn = '')
     GROUP BY intent ORDER BY last DESC, intent LIMIT ?4
 """
 _SELECT_ITEMS = f"""
@@ -249,11 +258,11 @@ _REPLACE_SNAPSHOT = """
 """
 
 
-def add_edits(db: apsw.Connection, edits: Sequence[FileEdit]) -> int:
-    """Add file edits; return how many were new."""
+def add_edits(db: apsw.Connection, edits: Sequence[FileEdit], ceiling: int) -> int:
+    """Add file edits; return how many were new to those who see up to the ceiling."""
     new = 0
     for edit in edits:
-        details = (edit.intent, edit.session or "", edit.turn or "", edit.item)
+        details = (edit.intent, edit.session or "", edit.turn or "", edit.item, ceiling)
         db.execute(_INSERT_EDIT, (edit.path, edit.operation, to_ms(edit.at), *details))
         new += db.changes()
     return new
@@ -346,6 +355,8 @@ class SqliteActivity:
             write_momenta(db, values, now)
 
     def put_thread(self, thread: Thread, *, actor: str, now: datetime) -> None:
+        with self._connections.read_transaction() as db:
+            _require_known(db, thread)  # below a ceiling, of what is visible
         with self._connections.write_transaction() as db:
             put_thread(db, thread, actor=actor, now=to_ms(now))
 
@@ -367,7 +378,7 @@ class SqliteActivity:
 
     def note_edits(self, edits: Sequence[FileEdit], *, actor: str, now: datetime) -> int:
         with self._connections.write_transaction() as db:
-            new = add_edits(db, edits)
+            new = add_edits(db, edits, ceiling_of(self._connections))
             line = history.JournalLine("file edits noted", None, f"{new} of {len(edits)} new")
             history.write_journal(db, [line], actor=actor, at=to_ms(now))
             return new
