@@ -144,7 +144,8 @@ def bm25_idf(documents: int, held: int) -> float:
 
 # --- Sentences and captions -------------------------------------------------------------
 
-_BREAK = re.compile(r"(?<=[.!?…])[\"')\]’”]*\s+|\s*\n\s*|(?<=[。！？])")
+# Each alternative begins with few characters: the search skips all others.
+_BREAK = re.compile(r"[.!?…][\"')\]’”]*\s+|\s*\n\s*|[。！？]\s*")
 _ABBREVIATION_LIST = (
     "dr mr mrs ms prof st vs e.g i.e etc no fig approx inc ltd jr sr cf al dept est"
 )
@@ -182,8 +183,8 @@ def _sentence_spans(text: str) -> Iterator[tuple[int, int]]:
 
 def _is_abbreviation(text: str, start: int, mark: re.Match[str]) -> bool:
     """Whether this full stop belongs to an abbreviation: "e.g.", "Dr. Wu", "at 3 p.m. today"."""
-    end = mark.start()
-    if text[end - 1 : end] != ".":
+    end = mark.start() + 1
+    if text[mark.start()] != ".":
         return False
     if text[mark.end() : mark.end() + 1].islower():
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 
 FOLLOWS = ("follows",)
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,18 +125,32 @@ def _compute_features(items: Sequence[Item], ctx: Context) -> dict[str, Similari
         ctx.add_step_note(f"no similarity features: {error.message}")
         return features
     if vector is not None:
-        compared = [one.passages or (one,) for one in stored.values()]
+        compared = [
+            _nearest_passages(key, one, vector, ctx) if one.passages else (one,)
+            for key, one in stored.items()
+        ]
         found = iter(_compare([one for several in compared for one in several], vector, ctx))
         for key, several in zip(stored, compared, strict=True):
-            passages = tuple(islice(found, len(several)))
-            features[key] = max(passages, key=_similarity)
-            _known_similarities(ctx)[key] = tuple(map(_similarity, passages))
+            passages = islice(found, len(several))
+            features[key] = max(passages, key=lambda one: one.cosine + one.interaction)
     return features
 
 
-def _similarity(features: SimilarityFeatures) -> float:
-    """How similar a passage is to the question, to find the best one."""
-    return features.cosine + features.interaction
+def _nearest_passages(
+    key: str, embedding: Embedding, vector: Vector, ctx: Context
+) -> tuple[Embedding, ...]:
+    """The passages of a long memory that are worth comparing token by token.
+
+    A passage is as near as itself or its nearest sentence.
+    """
+    near = [float(one.vector @ vector) for one in embedding.passages]
+    embedder = late_interaction(ctx.embedder)
+    if embedder is not None:
+        payloads = [one.tokens for one in embedding.passages]
+        near = list(map(max, near, embedder.best_sentences(vector, payloads).tolist()))
+    _known_cosines(ctx)[key] = tuple(near)
+    order = sorted(range(len(near)), key=lambda number: -near[number])
+    return tuple(embedding.passages[number] for number in order[:_COMPARED_PASSAGES])
 
 
 def _compare(
@@ -164,7 +180,8 @@ def _compare(
     ]
 
 
-_known_similarities: PerRecall[dict[str, tuple[float, ...]]] = PerRecall(lambda _: {})
+_COMPARED_PASSAGES = 2  # of a long memory, the nearest by cosine
+_known_cosines: PerRecall[dict[str, tuple[float, ...]]] = PerRecall(lambda _: {})
 _known_passages: PerRecall[dict[str, Passage | None]] = PerRecall(lambda _: {})
 
 
@@ -204,36 +221,39 @@ def _find_passage(item: Item, ctx: Context) -> Passage | None:
     if not spans:
         return None
     similarity_features((Candidate(item),), ctx)
-    similarities = _known_similarities(ctx).get(item.id, ())
-    if len(similarities) != len(spans):
-        similarities = (0.0,) * len(spans)  # no vectors of passages yet
+    cosines = _known_cosines(ctx).get(item.id, ())
+    if len(cosines) != len(spans):
+        cosines = (0.0,) * len(spans)  # no vectors of passages yet
     scores = [
-        similarity + _word_share(item.text[start:end], ctx)
-        for similarity, (start, end) in zip(similarities, spans, strict=True)
+        cosine + _word_share(item.text[start:end], ctx)
+        for cosine, (start, end) in zip(cosines, spans, strict=True)
     ]
     start, end = spans[scores.index(max(scores))]
     text = item.text[start:end]
     start, end = start + len(text) - len(text.lstrip()), start + len(text.rstrip())
-    return Passage(start, end, _count_tokens(item.text[start:end], ctx))
+    return Passage(start, end, _count_tokens(item, item.text[start:end]))
 
 
 def _word_share(text: str, ctx: Context) -> float:
-    """The share of the question's content words, by rarity, that a text holds."""
-    terms = content_terms(ctx)
-    total = sum(term.weight for term in terms)
-    if not total:
-        return 0.0
-    held = set(ctx.store.search.terms(text))
-    return sum(term.weight for term in terms if held.issuperset(term.word.terms)) / total
+    """The share of the question's content words, by rarity, that a text seems to hold.
+
+    Fast, not exact: of a longer word all but its last two letters must occur.
+    """
+    folded = text.casefold()
+    words = set(_WORD.findall(folded))
+    total = held = 0.0
+    for term in content_terms(ctx):
+        word = term.word.shown.casefold()
+        total += term.weight
+        found = word in words or (len(word) > 4 and word[: max(4, len(word) - 2)] in folded)
+        held += term.weight * found
+    return held / total if total else 0.0
 
 
-def _count_tokens(text: str, ctx: Context) -> int:
-    if ctx.embedder is None:
-        return _estimate_tokens(text)
-    try:
-        return ctx.embedder.count_tokens(text)
-    except ModelError:
-        return _estimate_tokens(text)
+def _count_tokens(item: Item, passage: str) -> int:
+    """The passage's share of the memory's tokens, by bytes."""
+    tokens = item.tokens or _estimate_tokens(item.text)
+    return -(-tokens * len(passage.encode()) // len(item.text.encode()))
 
 
 def _estimate_tokens(text: str) -> int:
