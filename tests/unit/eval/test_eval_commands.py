@@ -112,9 +112,64 @@ def test_what_no_memory_holds_is_left_out_and_told(call, tmp_path):
     assert json.loads(told)["measured_on"]["unknown"] == ["'the printer' of kite: kite colour"]
 
 
+def test_a_folder_is_measured_set_by_set(call, tmp_path):
+    """One row for each set, progress on the other stream, and the sets can be chosen."""
+    for name, text in (("tea-1", "Anna drinks green tea"), ("tea-2", "Bo drinks black coffee")):
+        folder = tmp_path / "data" / name
+        folder.mkdir(parents=True)
+        (folder / "memories.jsonl").write_text(json.dumps({"id": "m", "text": text}) + "\n")
+        asked = {"id": "q", "question": text.replace("drinks", "and her"), "relevant": ["m"]}
+        (folder / "questions.jsonl").write_text(json.dumps(asked) + "\n")
+    words = ("eval", "data", "--in-memory", "--baselines")
+
+    code, out, err = call(*words, "--save", "sets.json", "--html", "sets.html")
+    again, told, _ = call(*words, "--against", "sets.json", "--json")
+    _, one, _ = call(*words, "--sets", "tea-2")
+
+    assert (code, again) == (0, 0)
+    assert "Quality by set and type" in out
+    assert "1 of 2: tea-1" in err
+    assert [report["measured_on"]["label"] for report in json.loads(told)["sets"]] == [
+        "tea-1", "tea-2",
+    ]  # fmt: skip
+    assert "tea-2: 1 memory, 1 question" in one
+    assert "<script" not in (tmp_path / "sets.html").read_text()
+
+
+def test_a_turn_over_the_limit_does_not_end_a_run(call, tmp_path):
+    """One turn of the official LongMemEval file has 76,719 bytes: it is stored in parts."""
+    long = "The kite is red. " + "It flies over the hill and far away. " * 2074
+    record = {
+        "question_id": "q1",
+        "question_type": "single-session-user",
+        "question": "Which colour is the kite?",
+        "question_date": "2023/05/30 (Tue) 16:40",
+        "haystack_dates": ["2023/05/20 (Sat) 00:29"],
+        "haystack_session_ids": ["answer_1"],
+        "haystack_sessions": [[{"role": "user", "content": long, "has_answer": True}]],
+        "answer_session_ids": ["answer_1"],
+    }
+    (tmp_path / "longmemeval_s.json").write_text(json.dumps([record]))
+    assert len(long.encode()) >= 76_719
+
+    code, out, err = call("eval", "longmemeval", "longmemeval_s.json", "--in-memory", "--json")
+
+    assert code == 0
+    report = json.loads(out)
+    assert report["measured_on"]["split"] == ["answer_1:0"]
+    assert report["profiles"][0]["quality"]["all"]["hit@1"]["value"] == 1.0
+    _, _, err = call("eval", "longmemeval", "longmemeval_s.json", "--in-memory")
+    assert "stored in parts, because it is over the limit of a memory: answer_1:0" in err
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (("eval", "gone"), "there is no data set, file or folder gone"),
+        (("eval", "locomo", "a.json", "b.json"), "a data set has one path"),
+        (("eval", "--ablate"), "on one data set at a time"),
+        (("eval", *OWN, "--sets", "other"), "no data set is called 'other'"),
+        (("tune", "--out", "x.toml"), "tuned on one data set"),
         (("eval", *OWN, "--profiles", ","), "no profile was given"),
         (("eval", *OWN, "--profiles", "gone.toml"), "there is no file gone.toml"),
         (("eval", *OWN, "--against", "gone.json"), "there is no file gone.json"),
