@@ -34,6 +34,7 @@ FAMILY_FLOORS = {
 }
 SILENCE_FLOOR = 0.6  # 13 questions about something else, 20 that could be about this
 LOSS_CEILING = 0.05
+FEW = ("--strangers", "30")  # a run in a test asks few questions that have no answer
 
 
 def bethink(
@@ -68,7 +69,16 @@ def report(folder: Path) -> dict:
     """The default profile on the set that comes with Bethink."""
     told = bethink(
         folder, "eval", "builtin", "--profiles", "default,siftcoder", "--json",
-        "--save", "saved.json", "--html", "page.html", "--cache", "spaces",
+        "--save", "saved.json", "--html", "page.html", "--cache", "spaces", *FEW,
+    )  # fmt: skip
+    return json.loads(told.stdout)
+
+
+@pytest.fixture(scope="module")
+def notes(folder: Path) -> dict:
+    """The default profile on the stores of notes, with the plain baselines."""
+    told = bethink(
+        folder, "eval", "notes", "--baselines", "--json", "--cache", "spaces", *FEW
     )  # fmt: skip
     return json.loads(told.stdout)
 
@@ -106,7 +116,7 @@ def test_the_report_is_a_table_json_and_a_page(folder: Path, report: dict) -> No
 
 def test_the_table_is_plain_when_piped(folder: Path, report: dict) -> None:
     """No colour codes in a pipe; data, counts and seed are named."""
-    told = bethink(folder, "eval", "builtin", "--cache", "spaces").stdout
+    told = bethink(folder, "eval", "builtin", "--cache", "spaces", *FEW).stdout
 
     assert "\x1b" not in told
     assert "questions" in told.splitlines()[0]
@@ -117,7 +127,7 @@ def test_the_table_is_plain_when_piped(folder: Path, report: dict) -> None:
 def test_against_an_equal_run_nothing_is_worse(folder: Path, report: dict) -> None:
     """The same code on the same data passes, and says so."""
     told = bethink(
-        folder, "eval", "builtin", "--against", "saved.json", "--cache", "spaces", "--json"
+        folder, "eval", "builtin", "--against", "saved.json", "--cache", "spaces", "--json", *FEW
     )
 
     rows = json.loads(told.stdout)["against"]["rows"]
@@ -132,7 +142,7 @@ def test_against_a_better_run_the_exit_code_is_one(folder: Path, report: dict) -
         values["recall@10"] = [1.0] * len(values["recall@10"])
     better["profiles"] = [p for p in better["profiles"] if p["name"] == "siftcoder"]
     (folder / "better.json").write_text(json.dumps(better))
-    words = ("eval", "builtin", "--profiles", "siftcoder", "--cache", "spaces")
+    words = ("eval", "builtin", "--profiles", "siftcoder", "--cache", "spaces", *FEW)
 
     bethink(folder, *words, "--against", "better.json", code=1)
     bethink(folder, *words, "--against", "better.json", "--tolerance", "1")

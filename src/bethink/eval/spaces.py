@@ -256,22 +256,30 @@ class SpaceProvider:
         if self._embedder is None:
             opened = open_embedder(self._embedder_name)
             if opened is not None and self._cache is not None:
-                self._cache.mkdir(parents=True, exist_ok=True)
-                file = self._cache / f"{_slug(opened.model)}.embeddings"
                 # On the instance: what else its class can do stays as it is.
-                vars(opened)["embed"] = EmbeddingCache(file, opened.embed, _model_hash())
+                vars(opened)["embed"] = _open_embedding_cache(self._cache, opened)
             self._embedder = opened or NONE
         return self._embedder
 
 
-class EmbeddingCache:
-    """Embeddings of texts, kept in a file; a text is embedded once."""
+def _open_embedding_cache(folder: Path, embedder: Embedder) -> EmbeddingCache:
+    """Open the cache of this embedder and remove those of its earlier versions."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = _slug(embedder.model)
+    file = folder / f"{stem}.{_model_hash().hex()[:12]}.embeddings"
+    for old in folder.glob(f"{escape(stem)}.*.embeddings"):
+        if old != file:
+            with suppress(OSError):  # another run has it open
+                old.unlink()
+    return EmbeddingCache(file, embedder.embed)
 
-    def __init__(
-        self, file: Path, embed: Callable[[Sequence[str]], list[Embedding]], model: bytes
-    ) -> None:
-        """Open the file; ``model`` is a hash of everything that changes the vectors."""
-        self._embed, self._model = embed, model
+
+class EmbeddingCache:
+    """Embeddings of texts by one model, kept in a file; a text is embedded once."""
+
+    def __init__(self, file: Path, embed: Callable[[Sequence[str]], list[Embedding]]) -> None:
+        """Open the file, or create it."""
+        self._embed = embed
         self._db = apsw.Connection(str(file))
         self._db.set_busy_timeout(60_000)
         self._db.execute(
@@ -281,18 +289,14 @@ class EmbeddingCache:
 
     def __call__(self, texts: Sequence[str]) -> list[Embedding]:
         keys = [
-            hashlib.blake2b(self._model + text.encode("utf-8", "surrogatepass"), digest_size=16)
+            hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
             for text in texts
         ]
-        known = {key.digest(): self._read(key.digest()) for key in keys}
-        missing = {
-            key.digest(): text
-            for key, text in zip(keys, texts, strict=True)
-            if known[key.digest()] is None
-        }
+        known = {key: self._read(key) for key in keys}
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if known[key] is None}
         made = dict(zip(missing, self._embed(list(missing.values())), strict=True))
         self._write(made)
-        return [known[key.digest()] or made[key.digest()] for key in keys]
+        return [known[key] or made[key] for key in keys]
 
     def _read(self, key: bytes) -> Embedding | None:
         sql = "SELECT vector, tokens, count FROM embedding WHERE key = ?"

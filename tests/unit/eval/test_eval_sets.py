@@ -246,7 +246,7 @@ def test_a_text_over_the_limit_is_stored_in_parts_and_named():
 
 
 def test_a_text_is_embedded_once_for_ever(tmp_path):
-    """A second run reads what the first has made, and another model's are its own."""
+    """A second run reads what the first has made."""
     embedder = open_embedder("hash")
     calls = []
 
@@ -254,14 +254,27 @@ def test_a_text_is_embedded_once_for_ever(tmp_path):
         calls.append(list(texts))
         return embedder.embed(texts)
 
-    first = EmbeddingCache(tmp_path / "e", counted, b"1")
-    made = first(["kite", "boat", "kite"])
-    again = EmbeddingCache(tmp_path / "e", counted, b"1")(["boat", "bread"])
-    EmbeddingCache(tmp_path / "e", counted, b"2")(["boat"])
+    made = EmbeddingCache(tmp_path / "e", counted)(["kite", "boat", "kite"])
+    again = EmbeddingCache(tmp_path / "e", counted)(["boat", "bread"])
 
-    assert calls == [["kite", "boat"], ["bread"], ["boat"]]
+    assert calls == [["kite", "boat"], ["bread"]]
     assert (again[0].vector == made[1].vector).all()
     assert again[0].tokens == made[1].tokens
+
+
+def test_embeddings_of_earlier_weights_are_removed(tmp_path):
+    """One file for each model: what its earlier version made is of no use."""
+    assert SpaceProvider(Settings(), embedder="hash", cache_folder=tmp_path).embedder is not None
+    (made,) = tmp_path.glob("*.embeddings")
+    old = made.with_name(f"{made.name.rsplit('.', 2)[0]}.0123456789ab.embeddings")
+    made.rename(old)
+    other = tmp_path / "another.0123456789ab.embeddings"
+    other.write_bytes(b"")
+
+    assert SpaceProvider(Settings(), embedder="hash", cache_folder=tmp_path).embedder is not None
+
+    assert not old.exists()
+    assert other.exists()
 
 
 def test_what_comes_with_bethink_needs_no_path():
