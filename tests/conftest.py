@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import settings
 
 from bethink import Memory
-from bethink.models import open_embedder
-from bethink.ports import Embedder
+from bethink.models.embed.encoder import EncoderEmbedder
+from bethink.ports import Embedder, Embedding
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 
@@ -21,12 +21,24 @@ settings.register_profile("shuffled", deadline=None, max_examples=60)
 settings.load_profile(os.environ.get("TEST_EXAMPLES", "fixed"))
 
 
+class RememberingEncoder(EncoderEmbedder):
+    """The default embedder; equal texts of different tests are encoded once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[str, Embedding] = {}
+
+    def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        self._known |= zip(new, super().embed(new), strict=True)
+        known = [self._known[text] for text in texts]
+        return [made._replace(vector=made.vector.copy()) for made in known]
+
+
 @pytest.fixture(scope="session")
 def embedder() -> Embedder:
     """The default embedder, loaded once."""
-    opened = open_embedder()
-    assert opened is not None
-    return opened
+    return RememberingEncoder()
 
 
 @pytest.fixture

@@ -577,15 +577,14 @@ class Memory:
         """Export everything, losslessly, as JSON-ready records."""
         return self._upkeep.export()
 
-    def import_(self, records: Iterable[Mapping[str, Any]]) -> int:
+    def import_(
+        self, records: Iterable[Mapping[str, Any]], *, progress: Progress | None = None
+    ) -> int:
         """Import an export, all or nothing; known memories are left as they are."""
-        return self._upkeep.import_(records)
+        return self._upkeep.import_(records, progress=progress)
 
     def reindex(self, *, progress: Progress | None = None) -> int:
-        """Create missing signatures and vectors, and return the number of memory vectors.
-
-        Can be interrupted and resumed.
-        """
+        """Create missing signatures and vectors; return the number of memory vectors."""
         return self._upkeep.reindex(progress=progress)
 
     def make_missing(self, *, progress: Progress | None = None) -> ReindexCounts:

@@ -907,7 +907,18 @@ class TestTerminal:
         lines = "\n".join(f'"note number {n} about subject {n * 7}"' for n in range(1500))
         (tmp_path / "many.jsonl").write_text(lines)
 
-        said, code = self.seen(tmp_path, "import", "many.jsonl")
+        said, code = self.seen(tmp_path, "import", "many.jsonl", BETHINK_EMBEDDER="words")
 
         assert code == 0
         assert "importing" in said
+
+    def test_a_program_sees_no_progress(self, tmp_path: Path) -> None:
+        """With --json nothing but the answer is written, on a terminal too."""
+        (tmp_path / "many.jsonl").write_text('"one note"\n"another note"\n')
+
+        said, code = self.seen(tmp_path, "import", "many.jsonl", "--json")
+        again, _ = self.seen(tmp_path, "reindex", "--json")
+
+        assert code == 0
+        assert json.loads(said)["stored"] == 2
+        assert json.loads(again)["reindexed"] == 0

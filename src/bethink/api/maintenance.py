@@ -201,14 +201,19 @@ class Upkeep:
             pass  # the journal cannot be written (a full disk); the export is still useful
         return self._session.store.admin.dump()
 
-    def import_(self, records: Iterable[Mapping[str, Any]]) -> int:
-        """Import an export, all or nothing; known memories are left as they are."""
+    def import_(
+        self, records: Iterable[Mapping[str, Any]], *, progress: Progress | None = None
+    ) -> int:
+        """Import an export, all or nothing; known memories are left as they are.
+
+        ``progress`` is told how many memories have vectors again.
+        """
         count = self._session.store.admin.load(
             records, actor=self._session.settings.actor, now=self._session.clock()
         )
         # Without a working model items are found by words only, until a reindex.
         with suppress(ModelError):
-            self.reindex()
+            self.reindex(progress=progress)
         return count
 
     def reindex(self, *, progress: Progress | None = None) -> int:
@@ -224,7 +229,7 @@ class Upkeep:
             return ReindexCounts(signatures=signed)
         from bethink.ingest.record_builder import embed_memories  # start-up time
 
-        done = 0
+        done, total = 0, self._count_missing(progress)
         while items := self._session.store.vectors.unembedded(self._session.embedder.model, BATCH):
             vectors = embed_memories(items, self._session.embedder)
             self._session.store.vectors.set_embeddings(
@@ -233,8 +238,15 @@ class Upkeep:
             )
             done += len(items)
             if progress is not None:
-                progress(done, 0)
+                progress(done, max(done, total))
         return ReindexCounts(done, self._embed_entities(self._session.embedder), signed)
+
+    def _count_missing(self, progress: Progress | None) -> int:
+        """Count the memories without a vector of the embedder, where somebody is told."""
+        if progress is None or self._session.embedder is None:
+            return 0
+        counts = self._session.store.admin.stats()
+        return int(counts["memories"] - counts["models"].get(self._session.embedder.model, 0))
 
     def _embed_entities(self, embedder: Embedder) -> int:
         from bethink.ingest.links import entity_text  # start-up time: recall does without

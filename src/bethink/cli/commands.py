@@ -57,6 +57,7 @@ COMMANDS: Registry[click.Command] = Registry(
         "spaces": "bethink.cli.config:spaces",
         "profiles": "bethink.cli.profiles:profiles",
         "config": "bethink.cli.config:config",
+        "models": "bethink.cli.config:models",
         "maintain": "bethink.cli.maintenance:maintain",
         "doctor": "bethink.cli.health:doctor",
         "reindex": "bethink.cli.health:reindex",

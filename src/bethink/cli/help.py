@@ -75,6 +75,7 @@ SECTIONS = {
         "spaces": "List, find and remove spaces.",
         "profiles": "List the profiles and show what they do.",
         "config": "List, read and change settings.",
+        "models": "Download the weights of the embedder transformer.",
         "maintain": "Tidy up: duplicates, cold memories, notes; can be undone.",
         "doctor": "Check the store for problems.",
         "reindex": "Create missing vectors.",

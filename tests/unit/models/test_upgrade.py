@@ -71,6 +71,27 @@ def test_reindexing_makes_all_vectors_anew(memory):
     assert memory.reindex() == 0
 
 
+def test_reindexing_tells_how_far_it_is(memory):
+    """Memories done, of all that lack a vector; the last call says all of them."""
+    memory.remember("The spare deploy key lies in drawer 7")
+    told = []
+
+    made = memory.reindex(progress=lambda done, total: told.append((done, total)))
+
+    assert made == 1 + len(NOTES)
+    assert told[-1] == (made, made)
+
+
+def test_an_import_tells_how_far_its_vectors_are(memory):
+    """An export has none: they are made at the end of the import."""
+    told = []
+    with Memory.open(":memory:") as other:
+        stored = other.import_(memory.export(), progress=lambda *counts: told.append(counts))
+
+    assert stored == 1 + len(NOTES)
+    assert told[-1] == (stored, stored)
+
+
 def test_maintenance_makes_them_too(memory):
     """A run works on such a space, and reindexing is part of it."""
     memory.maintain()

@@ -8,15 +8,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bethink.errors import ModelError
-from bethink.models.embed.tokenizers import TextPieces, WordPieceTokenizer, split_windows
+from bethink.errors import MissingExtra, ModelError
+from bethink.models.embed.tokenizers import (
+    BertTokenizer,
+    TextPieces,
+    WordPieceTokenizer,
+    open_tokenizer,
+    split_windows,
+)
 from tiny_bert import make_tiny_bert
 
 
 @pytest.fixture(scope="module")
-def split(tmp_path_factory):
-    folder = make_tiny_bert(tmp_path_factory.mktemp("tiny"))
-    return WordPieceTokenizer(folder / "tokenizer.json")
+def file(tmp_path_factory):
+    return make_tiny_bert(tmp_path_factory.mktemp("tiny")) / "tokenizer.json"
+
+
+@pytest.fixture(scope="module", params=[WordPieceTokenizer, open_tokenizer])
+def split(request, file):
+    """The library's reading of the file, and ours."""
+    return request.param(file)
 
 
 def sentences(pieces: TextPieces) -> list[str]:
@@ -124,11 +135,64 @@ def test_a_file_that_is_no_tokenizer_is_refused(tmp_path):
     """Missing, broken, or of another kind of model."""
     path = tmp_path / "tokenizer.json"
     with pytest.raises(ModelError, match="missing"):
-        WordPieceTokenizer(path)
-    path.write_text("{}")
-    with pytest.raises(ModelError, match="not a tokenizer"):
-        WordPieceTokenizer(path)
+        open_tokenizer(path)
+    for content in (
+        "",
+        "{}",
+        "[]",
+        '{"model": []}',
+        '{"model": {"vocab": 3}}',
+        '{"post_processor": 1}',
+    ):
+        path.write_text(content)
+        with pytest.raises(ModelError, match="not a tokenizer"):
+            open_tokenizer(path)
     plain = {"version": "1.0", "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}}
     path.write_text(json.dumps(plain))
     with pytest.raises(ModelError):
-        WordPieceTokenizer(path)
+        open_tokenizer(path)
+
+
+@given(st.text(max_size=200))
+def test_our_reading_of_a_file_is_the_librarys(file, text):
+    """The usual kind needs no library, and gives the same pieces."""
+    ours, theirs = open_tokenizer(file), WordPieceTokenizer(file)
+    text = "".join(c for c in text if not "\ud800" <= c <= "\udfff")
+
+    assert isinstance(ours, BertTokenizer)
+    assert (ours.start_id, ours.end_id) == (theirs.start_id, theirs.end_id)
+    assert ours(text).ids == theirs(text).ids
+    assert ours(text).spans == [tuple(span) for span in theirs(text).spans]
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        ("normalizer", "lowercase", False),
+        ("normalizer", "strip_accents", False),
+        ("pre_tokenizer", "type", "Whitespace"),
+        ("model", "max_input_chars_per_word", 50),
+    ],
+)
+def test_another_kind_is_left_to_the_library(file, tmp_path, part, name, value):
+    """Where a file asks for other rules, ours are not used."""
+    content = json.loads(file.read_text())
+    content[part][name] = value
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(content))
+
+    assert isinstance(open_tokenizer(path), WordPieceTokenizer)
+
+
+def test_a_missing_library_is_named(file, tmp_path, monkeypatch):
+    """With the command that installs it."""
+    content = json.loads(file.read_text())
+    content["normalizer"]["lowercase"] = False
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(content))
+    monkeypatch.setattr("bethink.models.embed.tokenizers.find_spec", lambda name: None)
+
+    with pytest.raises(MissingExtra, match="tokenizers") as caught:
+        open_tokenizer(path)
+
+    assert caught.value.remedy == "pip install tokenizers"

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from bethink.core.lazy import Lazy
 from bethink.errors import ModelError
 from bethink.models.embed.tokenizers import (
     BertTokenizer,
+    PieceTokenizer,
     TextPieces,
     require_encodable,
     split_windows,
@@ -40,15 +41,6 @@ ENCODER_VOCABULARY = "encoder-1-vocabulary.txt"
 
 # Texts are encoded in groups of this many pieces: their vectors need 25 MB at 384 dimensions.
 _MAX_GROUP_PIECES = 16_384
-
-
-class PieceTokenizer(Protocol):
-    """Splits a text into word pieces; ``start_id`` and ``end_id`` enclose every window."""
-
-    start_id: int
-    end_id: int
-
-    def __call__(self, text: str) -> TextPieces: ...
 
 
 class ContextualEmbedder:

