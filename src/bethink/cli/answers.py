@@ -26,7 +26,7 @@ from bethink.cli.output import (
 from bethink.core import plural
 from bethink.core.ids import short_id
 from bethink.core.json_values import format_moment
-from bethink.model import Candidate, Entity, Item, Recall
+from bethink.model import OLDER, Candidate, Entity, Item, Recall
 from bethink.model.fields import ITEM_FIELDS
 from bethink.render.quoting import passage_label
 from bethink.retrieval.answer_text import relation_lines, relations_of_hit
@@ -193,6 +193,8 @@ def print_hit(out: Printer, rank: int | None, hit: Candidate) -> None:
     out.block(hit.marked_text, first=label, indent=_LABEL_WIDTH)
     if hit.passage is not None:
         out.block(dim(f"{passage_label(hit)}; --whole shows all"), indent=_LABEL_WIDTH)
+    if hit.see_newer:
+        out.block(yellow(f"{OLDER} {shown_id(out, hit.see_newer)}"), indent=_LABEL_WIDTH)
     details = (shown_id(out, item.id), item.kind, format_moment(item.when), item.source,
                item.speaker, matched_by(hit), ", ".join(item_reasons(hit)))  # fmt: skip
     line = " · ".join(one_line(part) for part in details if part)

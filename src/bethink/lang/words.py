@@ -1,12 +1,14 @@
 """Words of each language from ``lang/data``: calendar, stop words, negations, questions.
 
 A file is parsed when its language is first needed, and once. Sets of words are written as one
-text, separated by spaces, which is the quickest form for the parser.
+text, separated by spaces, which is the quickest form for the parser. Languages that are seldom
+needed have their words for times and questions in a file of their own (``it.times.toml``).
 """
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,9 +22,20 @@ def load_words(name: str) -> dict[str, Any]:
     return tomllib.loads((_DATA / f"{name}.toml").read_text("utf-8"))
 
 
+@cache
+def load_section(language: str, section: str) -> dict[str, Any]:
+    """A section of a language's file, or of its file of times and questions; else empty."""
+    words = load_words(language)
+    further = f"{language}.times"
+    if section not in words and (_DATA / f"{further}.toml").exists():
+        words = load_words(further)
+    found: dict[str, Any] = words.get(section, {})
+    return found
+
+
 def word_set_of(language: str, section: str, name: str) -> frozenset[str]:
     """A set of words of a language; empty where its file has none of that name."""
-    return frozenset(load_words(language).get(section, {}).get(name, "").split())
+    return frozenset(load_section(language, section).get(name, "").split())
 
 
 def parse_mapping(lines: str) -> dict[str, str]:
@@ -69,6 +82,44 @@ def negations() -> Negations:
     )
     inside = " ".join(table.get("inside", "") for table in tables)
     return Negations(frozenset(words.split()), tuple(dict.fromkeys(inside.split())))
+
+
+class ChangeWords(NamedTuple):
+    """By what a text says that something changed, or asks for what was, in all languages."""
+
+    words: frozenset[str]
+    phrases: tuple[str, ...]
+    inside: tuple[str, ...]
+
+    def found_in(self, folded: str) -> bool:
+        """Whether a folded text contains one of them."""
+        if not self.words.isdisjoint(folded.split()):
+            return True
+        spaced = f" {folded} "
+        if any(f" {phrase} " in spaced for phrase in self.phrases):
+            return True
+        return not folded.isascii() and any(sign in folded for sign in self.inside)
+
+
+@cache
+def change_words() -> ChangeWords:
+    """What says that something is no longer as it was: "now", "no longer", "moved"."""
+    tables = load_words("changes").values()
+    phrases = (line for table in tables for line in table.get("phrases", "").splitlines())
+    return ChangeWords(
+        _joined(tables, "words"), tuple(filter(None, phrases)), tuple(_joined(tables, "inside"))
+    )
+
+
+@cache
+def past_words() -> ChangeWords:
+    """What asks how something was before: "previously", "originally"."""
+    tables = load_words("changes").values()
+    return ChangeWords(_joined(tables, "before"), (), tuple(_joined(tables, "before_inside")))
+
+
+def _joined(tables: Iterable[dict[str, str]], name: str) -> frozenset[str]:
+    return frozenset(word for table in tables for word in table.get(name, "").split())
 
 
 _CALENDAR: dict[str, str] = load_words("en")["calendar"]

@@ -20,7 +20,16 @@ from bethink.model.answer import (
     Timeline,
     id_checksum,
 )
-from bethink.model.evidence import Candidate, Evidence, Op, Passage, Pool, replay, sort_by_score
+from bethink.model.evidence import (
+    OLDER,
+    Candidate,
+    Evidence,
+    Op,
+    Passage,
+    Pool,
+    replay,
+    sort_by_score,
+)
 from bethink.model.item import (
     LAYERS,
     LEVELS,
@@ -58,6 +67,7 @@ __all__ = [
     "LEVELS",
     "LIFECYCLES",
     "NO_METADATA",
+    "OLDER",
     "OPERATIONS",
     "RELATIONS",
     "ROLES",

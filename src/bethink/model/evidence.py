@@ -10,6 +10,9 @@ from bethink.model.item import Item
 
 Op = Literal["seen", "add", "times", "set"]
 
+# The reason given to a memory that a newer one, named by ``via``, restates with another value.
+OLDER = "older, see"
+
 
 class Evidence(NamedTuple):
     """One reason for a candidate's score.
@@ -88,6 +91,11 @@ class Candidate(NamedTuple):
         reason = Evidence(by, op, value, why, via)
         score = replay((reason,), self.score)
         return Candidate(self.item, score, (*self.evidence, reason), self.passage)
+
+    @property
+    def see_newer(self) -> str | None:
+        """The id of a newer memory that speaks of the same thing, where one was found."""
+        return next((reason.via for reason in self.evidence if reason.why == OLDER), None)
 
     def reason(self, by: str) -> Evidence | None:
         """The last evidence given by a retriever or stage, if any."""

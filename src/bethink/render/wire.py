@@ -180,6 +180,7 @@ def hit_json(cand: Candidate, answer: Recall) -> Json:
         "passage": passage_json(cand),
         "score": finite_or_none(cand.score),
         "match_reasons": list(match_reasons(cand, answer)),
+        "see_newer": cand.see_newer,
         **_null_if_not_finite(named_fields(cand, answer)),
         "evidence": [evidence_json(reason) for reason in cand.evidence],
         "channels": retriever_ranks(cand),

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
+from bethink.core.json_values import format_moment
 from bethink.core.text import strip_hidden
-from bethink.model import Candidate, Item, Pool, Recall, Relation
+from bethink.model import OLDER, Candidate, Item, Pool, Recall, Relation
 
 _PREVIEW_CHARS = 160  # characters of a memory that is only pointed at
 _MAX_ENTITY_IDS = 10  # memories named with an entity
@@ -86,6 +87,11 @@ def _render_hits(hits: Pool, answer: Recall, section: Section) -> Iterator[str]:
         )
 
 
+def older_mark(hit: Candidate) -> str:
+    """Say that a newer memory speaks of the same thing; empty where none was found."""
+    return f"{OLDER} {hit.see_newer}" if hit.see_newer else ""
+
+
 def relations_of_hit(answer: Recall, hit: Candidate) -> list[Relation]:
     """Contradictions and corrections of one of the hits."""
     return [relation for relation in answer.relations if relation.item == hit.item.id]
@@ -132,8 +138,9 @@ def _has_topics(hits: Pool) -> bool:
 
 def _render_line(hit: Candidate, relations: Sequence[Relation], section: Section) -> Iterator[str]:
     item = hit.item
-    labels = {"plain": [], "dated": [f"{item.when:%Y-%m-%d}"]}.get(section.style)
-    prefix = ", ".join(_item_labels(item) if labels is None else labels)
+    labels = {"plain": [], "dated": [format_moment(item.when)]}.get(section.style)
+    marks = [older_mark(hit)] if hit.see_newer else []
+    prefix = ", ".join([*(_item_labels(item) if labels is None else labels), *marks])
     prefix = f"[{prefix}] " if prefix else ""
     yield f"{section.mark} {prefix}{_escape_line(hit.marked_text)}"
     yield from (f"  {line}" for line in relation_lines(relations))
@@ -142,6 +149,7 @@ def _render_line(hit: Candidate, relations: Sequence[Relation], section: Section
 def _render_block(hit: Candidate, relations: Sequence[Relation]) -> Iterator[str]:
     item = hit.item
     labels = [*_item_labels(item), f"confidence {item.confidence:.2f}", *_association_label(hit)]
+    labels += [older_mark(hit)] if hit.see_newer else []
     title = item.caption or hit.marked_text
     yield f"[{item.id}] {_escape_line(title)} ({', '.join(labels)})"
     if item.caption and item.caption != item.text:
@@ -156,7 +164,7 @@ def _render_block(hit: Candidate, relations: Sequence[Relation]) -> Iterator[str
 
 def _item_labels(item: Item) -> Iterator[str]:
     yield _escape_line(item.kind)
-    yield f"{item.when:%Y-%m-%d}"
+    yield format_moment(item.when)
     if item.speaker:
         yield _escape_line(item.speaker)
     if item.trust == 0:
@@ -210,9 +218,9 @@ def _render_entities(answer: Recall, section: Section) -> Iterator[str]:
 
 
 def _render_timelines(answer: Recall, section: Section) -> Iterator[str]:
-    days = {hit.item.id: f"{hit.item.when:%Y-%m-%d}" for hit in answer.hits}
+    moments = {hit.item.id: format_moment(hit.item.when) for hit in answer.hits}
     for line in answer.timelines:
-        order = " → ".join(f"{days.get(item, '')} [{item}]".strip() for item in line.items)
+        order = " → ".join(f"{moments.get(item, '')} [{item}]".strip() for item in line.items)
         yield f"{section.mark} {_escape_line(line.subject)}: {order}"
 
 

@@ -69,6 +69,7 @@ STAGES: Registry[Any] = Registry(
         "read": "bethink.retrieval.stages.rerank:Rerank",
         "mmr": "bethink.systems.abmind.stages:Mmr",
         "collapse": "bethink.retrieval.stages.diversify:Collapse",
+        "newer_first": "bethink.retrieval.stages.diversify:NewerFirst",
         "threshold": "bethink.retrieval.stages.gate:Threshold",
         "abstain": "bethink.retrieval.stages.gate:Abstain",
         "elbow": "bethink.systems.memind.stages:Elbow",

@@ -173,6 +173,7 @@ def _hit_json(hit: Candidate, answer: Recall) -> Json:
         "text": hit.text,
         "passage": passage_json(hit),
         "score": finite_or_none(hit.score),
+        "see_newer": hit.see_newer,
         "reasons": list(match_reasons(hit, answer)),
         "relations": [
             {

@@ -108,6 +108,9 @@ HIT_SCHEMA: Json = {
     **MEMORY_SCHEMA,
     "passage": PASSAGE_SCHEMA,
     "score": nullable(NUMBER),
+    "see_newer": nullable(
+        {**STRING, "description": "A newer memory on the same thing; trust that one."}
+    ),
     "reasons": array_schema(STRING, "How it was found, as fixed labels."),
     "relations": array_schema(
         object_schema({"type": STRING, "other": STRING, "text": STRING, "inbound": BOOLEAN}),
