@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from bethink.core.text import bm25_idf, shorten
 from bethink.lang.dates import DAY_S, EventPhrase, apply_bound, find_events, find_times
 from bethink.lang.dates.languages import detect_language, fold
-from bethink.lang.words import MONTHS, WEEKDAYS, load_words, word_set_of
+from bethink.lang.words import MONTHS, WEEKDAYS, load_section, word_set_of
 from bethink.model import Filters, Item
 from bethink.ports import TextSearch, Word
 from bethink.retrieval.context import Context, PerRecall
@@ -84,9 +84,9 @@ class KindRequest(NamedTuple):
 @cache
 def kind_requests(language: str) -> tuple[KindRequest, ...]:
     """The categories that can be requested in a language."""
-    kinds: dict[str, str] = load_words(language)["questions"]["kinds"]
+    kinds: dict[str, str] = load_section(language, "questions")["kinds"]
     return tuple(
-        KindRequest(tuple(names.split()), frozenset(words.split()))
+        KindRequest(tuple(names.split()), frozenset(map(fold, words.split())))
         for names, words in kinds.items()
     )
 
@@ -95,8 +95,9 @@ def kind_requests(language: str) -> tuple[KindRequest, ...]:
 def generic_words(language: str) -> frozenset[str]:
     """Generic request words, which say nothing about a memory's content."""
     request_words = (word for request in kind_requests(language) for word in request.words)
-    topic = _LETTERS.findall(fold(load_words(language)["questions"].get("topic", "")))
-    return word_set_of(language, "questions", "generic").union(request_words, topic)
+    topic = _LETTERS.findall(fold(load_section(language, "questions").get("topic", "")))
+    generic = map(fold, word_set_of(language, "questions", "generic"))
+    return frozenset(generic).union(request_words, topic)
 
 
 def is_generic_unspaced(chinese_run: str, times: Iterable[str]) -> bool:
@@ -326,7 +327,7 @@ def _asks_for_topic(ctx: Context) -> bool:
     In English nothing but the time may follow: "about bread on Monday" has a topic.
     """
     text, times = fold(ctx.query.text), [fold(period.said) for period in periods(ctx)]
-    questions = load_words(_detect_question_language(ctx.query.text).name)["questions"]
+    questions = load_section(_detect_question_language(ctx.query.text).name, "questions")
     leading = (phrase.strip() for phrase in questions.get("topic", "").split("|"))
     if any(phrase and re.search(rf"\b{fold(phrase)}\b", text) for phrase in leading):
         return True

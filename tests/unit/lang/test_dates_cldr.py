@@ -7,17 +7,20 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bethink.lang.dates import find_times
-from bethink.lang.words import load_words
+from bethink.lang.dates.languages import FURTHER
+from bethink.lang.words import load_section
 
 babel = pytest.importorskip("babel", reason="babel (a dev dependency) brings the CLDR tables")
 
 babel_dates = pytest.importorskip("babel.dates")
 
 NOW = datetime(2026, 11, 15, 14, 30, tzinfo=UTC)
-LOCALES = ["en", "de", "es", "fr", "zh"]
+LOCALES = ["en", "de", "es", "fr", "zh", *FURTHER]
 IN_MONTH = {
     "en": "in {} 2024", "de": "im {} 2024", "es": "en {} de 2024", "fr": "en {} 2024",
-    "zh": "2024年{}",
+    "zh": "2024年{}", "it": "in {} 2024", "pt": "em {} de 2024", "nl": "in {} 2024",
+    "sv": "i {} 2024", "da": "i {} 2024", "nb": "i {} 2024", "pl": "w {} 2024",
+    "cs": "v {} 2024", "ru": "в {} 2024", "uk": "в {} 2024",
 }  # fmt: skip
 AGES = {
     "minute": timedelta(minutes=3), "hour": timedelta(hours=3), "day": timedelta(days=3),
@@ -60,11 +63,11 @@ def test_every_unit_of_the_tables_can_be_counted(name, unit):
     assert windows(said) == windows(f"3 {unit}s ago")
 
 
-@pytest.mark.parametrize("name", ["en", "de", "es", "fr"])
+@pytest.mark.parametrize("name", ["en", "de", "es", "fr", *FURTHER])
 def test_the_calendar_of_the_data_is_that_of_the_tables(name):
     """Months and weekdays of a language's file are the names that CLDR has, in order."""
     locale = babel.Locale(name)
-    calendar = load_words(name)["calendar"]
+    calendar = load_section(name, "calendar")
 
     months = [locale.months["format"]["wide"][number].lower() for number in range(1, 13)]
     weekdays = [locale.days["format"]["wide"][number].lower() for number in range(7)]

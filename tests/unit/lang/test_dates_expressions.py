@@ -255,6 +255,33 @@ after 2024-05-01 | 2024-05-02 |
 after last Friday | 2026-11-14 |
 later than May 2025 | 2025-06-01 |
 no later than 2025-05-01 | | 2025-05-02
+over the holidays | 2025-12-24 | 2026-01-02
+between Christmas and New Year | 2025-12-24 | 2026-01-02
+from Christmas to New Year | 2025-12-24 | 2026-01-02
+on Labor Day | 2026-09-07 | 2026-09-08
+this past Christmas | 2025-12-24 | 2025-12-27
+at the end of the summer | 2026-08-01 | 2026-09-01
+the beginning of winter | 2025-12-01 | 2026-01-01
+year to date | 2026-01-01 | 2026-11-15T14:31
+YTD | 2026-01-01 | 2026-11-15T14:31
+month to date | 2026-11-01 | 2026-11-15T14:31
+so far this year | 2026-01-01 | 2026-11-15T14:31
+this quarter so far | 2026-10-01 | 2026-11-15T14:31
+on 11/13 | 2026-11-13 | 2026-11-14
+since 11/13 | 2026-11-13 |
+on 13/11 | 2026-11-13 | 2026-11-14
+a week ago today | 2026-11-08 | 2026-11-09
+today a week ago | 2026-11-08 | 2026-11-09
+a year ago today | 2025-11-15 | 2025-11-16
+a week ago yesterday | 2026-11-07 | 2026-11-08
+two weeks ago on Friday | 2026-10-30 | 2026-10-31
+Friday two weeks ago | 2026-10-30 | 2026-10-31
+three weeks ago tomorrow | 2026-10-26 | 2026-10-27
+next 2 days | 2026-11-15 | 2026-11-17
+in calendar week 45 | 2026-11-02 | 2026-11-09
+this time last week | 2026-11-08 | 2026-11-09
+this time last year | 2025-10-31 | 2025-12-01
+in FY25 | 2025-01-01 | 2026-01-01
 """
 GERMAN = """
 gestern | 2026-11-14 | 2026-11-15
@@ -290,6 +317,18 @@ in KW 19 | 2026-05-04 | 2026-05-11
 am Montagabend | 2026-11-09T17:00 | 2026-11-09T23:00
 gestern um 15 Uhr 30 | 2026-11-14T15:30 | 2026-11-14T15:31
 im letzten Jahr | 2025-01-01 | 2026-01-01
+am 12.11. | 2026-11-12 | 2026-11-13
+seit dem 12.11. | 2026-11-12 |
+vom 12.11. bis 14.11. | 2026-11-12 | 2026-11-15
+über Weihnachten | 2025-12-24 | 2025-12-27
+letzte Weihnachten | 2025-12-24 | 2025-12-27
+zwischen Weihnachten und Neujahr | 2025-12-24 | 2026-01-02
+zwischen den Jahren | 2025-12-27 | 2026-01-01
+heute vor einer Woche | 2026-11-08 | 2026-11-09
+vor drei Tagen | 2026-11-12 | 2026-11-13
+Ende des Sommers | 2026-08-01 | 2026-09-01
+an Pfingsten | 2026-05-24 | 2026-05-26
+am Tag der Deutschen Einheit | 2026-10-03 | 2026-10-04
 """
 SPANISH = """
 ayer | 2026-11-14 | 2026-11-15
@@ -316,6 +355,13 @@ a principios de 2024 | 2024-01-01 | 2024-05-01
 el verano de 2023 | 2023-06-01 | 2023-09-01
 el año pasado | 2025-01-01 | 2026-01-01
 ayer a las 3 de la tarde | 2026-11-14T15:00 | 2026-11-14T16:00
+el pasado viernes | 2026-11-13 | 2026-11-14
+la Navidad pasada | 2025-12-24 | 2025-12-27
+hace tres días | 2026-11-12 | 2026-11-13
+tres días atrás | 2026-11-12 | 2026-11-13
+al final del verano | 2026-08-01 | 2026-09-01
+el 12/11 | 2026-11-12 | 2026-11-13
+entre Navidad y Año Nuevo | 2025-12-24 | 2026-01-02
 """
 FRENCH = """
 aujourd'hui | 2026-11-15 | 2026-11-16
@@ -340,6 +386,13 @@ début 2024 | 2024-01-01 | 2024-05-01
 l'été 2023 | 2023-06-01 | 2023-09-01
 l'année dernière | 2025-01-01 | 2026-01-01
 hier à 15h30 | 2026-11-14T15:30 | 2026-11-14T15:31
+il y a trois jours | 2026-11-12 | 2026-11-13
+à la fin de l'été | 2026-08-01 | 2026-09-01
+le mois passé | 2026-10-01 | 2026-11-01
+l'an passé | 2025-01-01 | 2026-01-01
+à Noël | 2025-12-24 | 2025-12-27
+Noël dernier | 2025-12-24 | 2025-12-27
+entre Noël et le nouvel an | 2025-12-24 | 2026-01-02
 """
 CHINESE = """
 昨天 | 2026-11-14 | 2026-11-15
@@ -381,6 +434,8 @@ CHINESE = """
 上个季度 | 2026-07-01 | 2026-10-01
 昨天下午三点半 | 2026-11-14T15:30 | 2026-11-14T15:31
 5月初 | 2026-05-01 | 2026-05-11
+圣诞节 | 2025-12-24 | 2025-12-27
+国庆节 | 2026-10-01 | 2026-10-08
 """
 # Words that only look like times.
 NOTHING = """
@@ -448,6 +503,14 @@ Mars attacks
 the mayo is off
 once upon a time
 an apple a day
+what has happened so far
+the new holidays page
+on 1/2 of the nodes
+calendar app
+fiscal policy
+what happened to the passé style
+que s'est-il passé ?
+qué ha pasado
 天气很好
 周围没有人
 年轻人很多
@@ -524,7 +587,9 @@ def test_another_zone_has_other_days():
     assert span.end - span.start == timedelta(days=1)
 
 
-@pytest.mark.parametrize("text", ["thanks for this @ada", "see last @everyone", "next @12-xyz9 one"])
+@pytest.mark.parametrize(
+    "text", ["thanks for this @ada", "see last @everyone", "next @12-xyz9 one"]
+)
 def test_a_name_with_an_at_sign_is_no_holiday(text):
     """Handles and mentions stand in texts; they are read over."""
     assert find_times(text, NOW) == []

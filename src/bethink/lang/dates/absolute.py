@@ -38,6 +38,8 @@ _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})" + _NUMBER_END)
 _SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})" + _NUMBER_END)
 _SHORT_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(?![\w/-]|[.,:]\d)")
 _SHORT_SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})(?![\w/%-]|[.,:]\d)")
+# "Am 3. April": the name alone does not say in which language it is.
+_BEFORE_A_DOTTED_DAY = frozenset({"", "am", "den", "dem", "der", "vom", "zum", "on", "d"})
 _BEFORE_A_DAY = frozenset(
     {"on", "since", "until", "till", "by", "before", "after", "from", "to", "and"}
 )
@@ -72,6 +74,8 @@ def _parse_short_date(reader: TokenReader, i: int, at: int) -> ParsedTime | None
     """Parse a day and a month in figures after a preposition: on 11/13, am 12.11."""
     before = reader.word(i - 1)
     if reader.options.day_first and before == "the":  # "seit dem 12.11.", "le 12/11"
+        before = "on"
+    if before in ("am", "den") and _SHORT_DOTTED.match(reader.text, at):
         before = "on"
     if before not in _BEFORE_A_DAY or not (before == "on" or reader.options.vague):
         return None
@@ -191,7 +195,10 @@ def _parse_day_number(reader: TokenReader, i: int) -> tuple[int, int] | None:
     if day is None or not 1 <= day <= 31:
         return None
     ordinal = reader.touches(i + 1) and reader.word(i + 1) in ORDINAL_ENDS
-    dotted = reader.options.day_first and reader.word(i + 1) == "."
+    dotted = reader.word(i + 1) == "." and (
+        reader.options.day_first
+        or (reader.word(i + 2) in MONTH and reader.word(i - 1) in _BEFORE_A_DOTTED_DAY)
+    )
     return day, i + 1 + (ordinal or dotted)
 
 
@@ -448,6 +455,11 @@ _BEFORE_A_HOLIDAY = BEFORE_A_SEASON | {
 _RANGE_REACH = 6  # words between the two ends of a range
 
 
+def is_holiday_rule(word: str) -> bool:
+    """Whether a translated word is the rule of a holiday: @12-24/3."""
+    return word[:1] == "@" and len(word) > 1
+
+
 def parse_holiday(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse Christmas 2023, last Easter; without a year only after an introducing word."""
     rule, after = _parse_holiday_name(reader, i)
@@ -458,7 +470,9 @@ def parse_holiday(reader: TokenReader, i: int) -> ParsedTime | None:
         start, days = _holiday_in_year(reader, rule, year.number)
         return ParsedTime(start, start + timedelta(days=days), "day", year.next, year.relative)
     before = reader.word(i - 1 - (reader.word(i - 1) == "the"))
-    introduced = before in _BEFORE_A_HOLIDAY or _ends_holiday_range(reader, i, before)
+    # "À" and "a" mean "at" and "to".
+    introduced = before in _BEFORE_A_HOLIDAY or (before == "to" and reader.places is not None)
+    introduced = introduced or _ends_holiday_range(reader, i, before)
     if not (introduced or rule.endswith("!")):
         return None
     if not (reader.options.vague or before in LAST or before in NEXT):

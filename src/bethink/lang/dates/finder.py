@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
 from bethink.lang.dates import absolute, relative, time_of_day
-from bethink.lang.dates.absolute import quarter_or_half
+from bethink.lang.dates.absolute import is_holiday_rule, quarter_or_half
 from bethink.lang.dates.languages import (
-    CHINESE_WORDS,
-    LANGUAGES,
     Language,
     TranslatedToken,
     detect_language,
     fold,
     has_chinese,
+    possible_languages,
     translate_chinese,
 )
 from bethink.lang.dates.relative import unit_at_offset
@@ -48,16 +47,6 @@ from bethink.lang.dates.tokens import (
 )
 
 Rule = Callable[[TokenReader, int], ParsedTime | None]
-# Holidays of other languages, each translated to its rule.
-_TRANSLATED_HOLIDAYS = {
-    word
-    for english in (
-        *(english for language in LANGUAGES for english in language.words.values()),
-        *CHINESE_WORDS.values(),
-    )
-    for word in english.split()
-    if word[0] == "@"
-}
 
 
 def _parse_any_season(reader: TokenReader, i: int) -> ParsedTime | None:
@@ -65,7 +54,7 @@ def _parse_any_season(reader: TokenReader, i: int) -> ParsedTime | None:
 
 
 RULES_BY_WORD: dict[str, Rule] = {
-    **dict.fromkeys(absolute.HOLIDAY_STARTS | _TRANSLATED_HOLIDAYS, absolute.parse_holiday),
+    **dict.fromkeys(absolute.HOLIDAY_STARTS, absolute.parse_holiday),
     **dict.fromkeys(MONTH, absolute.parse_month_name),
     **dict.fromkeys(SEASON, _parse_any_season),
     **dict.fromkeys(DECADE, absolute.parse_decade_name),
@@ -95,7 +84,8 @@ def parse_simple_date(reader: TokenReader, i: int) -> ParsedTime | None:
     word = reader.word(i)
     if word[:1].isdecimal():
         return absolute.parse_date_from_number(reader, i) or relative.parse_counted_time(reader, i)
-    rule = RULES_BY_WORD.get(word)
+    # Holidays of other languages are translated to their rule.
+    rule = absolute.parse_holiday if is_holiday_rule(word) else RULES_BY_WORD.get(word)
     return rule(reader, i) if rule else None
 
 
@@ -274,11 +264,13 @@ def _readers(text: str, options: ReadOptions) -> Iterator[TokenReader]:
     just_now = options.vague and words >= {"just", "now"}
     has_english_time = english or just_now or bool(_FIGURES.search(text))
     foreign_languages = [
-        language for language in LANGUAGES if not words.isdisjoint(language.telltales)
+        language
+        for language in possible_languages(words)
+        if not words.isdisjoint(language.telltales)
     ]
     main_language = (
         detect_language(words, english=english)
-        if foreign_languages or english or "/" in text
+        if foreign_languages or has_english_time or "/" in text
         else None
     )
     if main_language is not None and (has_english_time or main_language in foreign_languages):
@@ -318,7 +310,9 @@ def _find_pieces(reader: TokenReader) -> list[TimePiece]:
     next_index = 0
     for i, word in enumerate(reader.words):
         if i >= next_index and (
-            word in _START_WORDS or (word[0].isdecimal() and _is_separate_number(reader, i))
+            word in _START_WORDS
+            or is_holiday_rule(word)
+            or (word[0].isdecimal() and _is_separate_number(reader, i))
         ):
             found = _parse_at(reader, i)
             if found:

@@ -1,11 +1,13 @@
 """Languages whose words for times are known: word lists that translate them to English.
 
-A new language is a file in ``lang/data`` with a ``[dates]`` section, and its code below.
+A new language is a file in ``lang/data`` with a ``[dates]`` section, and its code below. The
+files of ``FURTHER`` languages are read when a text has words of theirs (``markers.toml``).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, cached_property
 
@@ -20,7 +22,14 @@ from bethink.lang.dates.tokens import (
     WEEKDAY,
     CharSpan,
 )
-from bethink.lang.words import MONTHS, WEEKDAYS, load_words, parse_rules, word_set_of
+from bethink.lang.words import (
+    MONTHS,
+    WEEKDAYS,
+    load_section,
+    load_words,
+    parse_rules,
+    word_set_of,
+)
 
 TranslatedToken = tuple[str, CharSpan]
 
@@ -52,10 +61,9 @@ def parse_word_list(lists: str) -> dict[str, str]:
 
 def _time_words(code: str) -> dict[str, str]:
     """The words of a language for times, and what they mean in English."""
-    data = load_words(code)
-    months = dict(zip(data["calendar"]["months"].split(), MONTHS, strict=True))
-    weekdays = dict(zip(data["calendar"]["weekdays"].split(), WEEKDAYS, strict=True))
-    dates = data["dates"]
+    calendar, dates = load_section(code, "calendar"), load_section(code, "dates")
+    months = dict(zip(calendar["months"].split(), MONTHS, strict=True))
+    weekdays = dict(zip(calendar["weekdays"].split(), WEEKDAYS, strict=True))
     words = {fold(word): english for word, english in (months | weekdays).items()}
     if "day_parts" in dates:  # a language of compounds: Montagabend, Maiwoche
         parts = parse_word_list(dates["day_parts"])
@@ -67,7 +75,7 @@ def _time_words(code: str) -> dict[str, str]:
         }
         week = dates["month_week"]
         words |= {fold(f"{month}{week}"): f"week of {name}" for month, name in months.items()}
-    holidays = parse_rules(data["holidays"]["days"])
+    holidays = parse_rules(load_section(code, "holidays")["days"])
     words |= {fold(name): f"@{rule}" for name, rule in holidays.items()}
     return words | parse_word_list(dates["words"])
 
@@ -77,11 +85,16 @@ def _names_time(word: str) -> bool:
     return word in _TIME_NAMES or word.startswith("@")
 
 
+def _has_anchor(english: Sequence[str]) -> bool:
+    """Whether a translated phrase names a time, and does not only count or point."""
+    return any(word in _ANCHORS or word.startswith("@") for word in english)
+
+
 class Language:
     """Word lists that translate a language's words for times to English.
 
     ``common`` words are stop words; ``speaking`` words also identify the language.
-    ``unsure`` words mean something else in other languages.
+    ``unsure`` words mean something else in other languages, unless a phrase makes them sure.
     """
 
     def __init__(self, code: str) -> None:
@@ -108,13 +121,17 @@ class Language:
     @cached_property
     def telltales(self) -> frozenset[str]:
         """Words at least one of which any time in this language contains."""
-        heads = [(TOKEN.findall(key)[0], english) for key, english in self.words.items()]
-        anchored = {
-            word
-            for word, english in heads
-            if "@" in english or not _ANCHORS.isdisjoint(english.split())
+        anchored = (
+            TOKEN.findall(key)
+            for key, english in self.words.items()
+            if _has_anchor(english.split())
+        )
+        # "Segunda-feira" is known by its end, since "segunda" may be Spanish.
+        found = {
+            tokens[-1] if tokens[0] in self.unsure and len(tokens[-1]) > 2 else tokens[0]
+            for tokens in anchored
         }
-        return frozenset(anchored) - _TIME_NAMES
+        return frozenset(found) - _TIME_NAMES
 
     @cached_property
     def heads(self) -> dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]]:
@@ -147,9 +164,9 @@ class Language:
         self, tokens: list[TranslatedToken], i: int, *, sure: bool
     ) -> tuple[int, tuple[str, ...]]:
         word = tokens[i][0]
-        if sure and word in self.unsure:
-            return 0, ()
         for phrase, english in self.heads.get(word, ()):
+            if sure and word in self.unsure and (len(phrase) == 1 or not _has_anchor(english)):
+                continue
             found = tokens[i : i + len(phrase)]
             if len(found) == len(phrase) and all(
                 expected == token[0] for expected, token in zip(phrase, found, strict=True)
@@ -168,6 +185,8 @@ def _reorder(words: list[TranslatedToken]) -> list[TranslatedToken]:
             pending = (unit, ("ago", span)) if unit else pending
             if not unit:
                 out.append((word.removeprefix("ago<") or "_", span))
+        elif word == "ago/since":
+            out.append(("ago" if _ends_amount(out) else "since", span))
         elif word in _POINTERS:
             _insert_pointer(out, (word, span), words[i + 1][0] if i + 1 < len(words) else "")
         else:
@@ -176,6 +195,13 @@ def _reorder(words: list[TranslatedToken]) -> list[TranslatedToken]:
             out.append(pending[1])
             pending = None
     return out
+
+
+def _ends_amount(words: list[TranslatedToken]) -> bool:
+    """Whether the words so far end with an amount of time: "för tre dagar sedan"."""
+    if len(words) < 2 or words[-1][0] not in UNIT:
+        return False
+    return words[-2][0] in _COUNT_WORDS or words[-2][0].isdecimal()
 
 
 def _amount_unit_index(words: list[TranslatedToken], i: int) -> int:
@@ -206,20 +232,44 @@ def _insert_pointer(out: list[TranslatedToken], pointer: TranslatedToken, follow
     out.insert(len(out) - (counted or _names_time(before)), (_POINTERS[word], span))
 
 
-LANGUAGES = tuple(map(Language, ("de", "es", "fr")))
+language_of = cache(Language)
+LANGUAGES = tuple(map(language_of, ("de", "es", "fr")))
+FURTHER = ("it", "pt", "nl", "sv", "da", "nb", "pl", "cs", "ru", "uk")
+
+
+@cache
+def _markers() -> dict[str, tuple[str, ...]]:
+    """Words that only the further languages use, and which of them do."""
+    found: dict[str, tuple[str, ...]] = {}
+    for code, words in load_words("markers").items():
+        for word in words.split():
+            found[word] = (*found.get(word, ()), code)
+    return found
+
+
+def possible_languages(words: AbstractSet[str]) -> tuple[Language, ...]:
+    """The languages other than English that a text of these words may be in."""
+    markers = _markers()
+    codes = {code for word in markers.keys() & words for code in markers[word]}
+    return (*LANGUAGES, *(language_of(code) for code in FURTHER if code in codes))
 
 
 def detect_language(words: AbstractSet[str], *, english: bool) -> Language | None:
     """Detect the language of most of a text's words; None is English, or unknown.
 
     Words of two languages ("was", "August") count for neither. On a tie with English,
-    ``english`` (whether English times are among them) decides.
+    ``english`` (whether English times are among them) decides. A further language needs two
+    words of its own and more than English has: "we met" is not Dutch.
     """
-    votes = [len(words & language.vocabulary) for language in LANGUAGES]
+    languages = possible_languages(words)
+    votes = [len(words & language.vocabulary) for language in languages]
     max_votes = max(votes)
-    english_votes = len((words & ENGLISH) - LANGUAGES[votes.index(max_votes)].shared)
+    best = languages[votes.index(max_votes)]
+    english_votes = len((words & ENGLISH) - best.shared)
+    if best.code in FURTHER:
+        return best if max_votes > max(1, english_votes) else None
     wins = max_votes > english_votes or (max_votes == english_votes > 0 and not english)
-    return LANGUAGES[votes.index(max_votes)] if wins else None
+    return best if wins else None
 
 
 # Chinese has no spaces between words, so its times are read by patterns.
@@ -253,20 +303,20 @@ _CHINESE_DAY_PARTS |= {
 _CHINESE_DIRECTIONS = {"上": "last", "这": "this", "本": "this", "下": "next"}
 _CHINESE_THIRDS = {"初": "beginning of", "中": "middle of", "底": "end of", "末": "end of"}
 _CHINESE_SEASONS = {"春": "spring", "夏": "summer", "秋": "autumn", "冬": "winter"}
-CHINESE_WORDS = {"最近": "recently", "近来": "recently", "近期": "recently", "刚才": "just now"}
-CHINESE_WORDS |= {"自从": "since", "自": "since"}
-CHINESE_WORDS |= {
-    name: f"@{rule}" for name, rule in parse_rules(load_words("zh")["holidays"]["days"]).items()
+_CHINESE_WORDS = {"最近": "recently", "近来": "recently", "近期": "recently", "刚才": "just now"}
+_CHINESE_WORDS |= {"自从": "since", "自": "since"}
+_CHINESE_WORDS |= {
+    name: f"@{rule}" for name, rule in parse_rules(load_section("zh", "holidays")["days"]).items()
 }
-CHINESE_WORDS |= {"从": "from", "到": "to", "至": "to", "截至": "until", "直到": "until"}
-CHINESE_WORDS |= {
+_CHINESE_WORDS |= {"从": "from", "到": "to", "至": "to", "截至": "until", "直到": "until"}
+_CHINESE_WORDS |= {
     "以来": "since>",
     "起": "since>",
     "开始": "since>",
     "之后": "after>",
     "以后": "after>",
 }
-CHINESE_WORDS |= {
+_CHINESE_WORDS |= {
     "之前": "before>",
     "以前": "before>",
     "之间": "_",
@@ -290,11 +340,11 @@ _CHINESE_PATTERNS = {
     "near": "|".join(_CHINESE_DAYS),
     "part": "|".join(_CHINESE_DAY_PARTS),
     "season": "[春夏秋冬][天季]",
-    "word": "|".join(sorted(CHINESE_WORDS, key=len, reverse=True)),
+    "word": "|".join(sorted(_CHINESE_WORDS, key=len, reverse=True)),
     "figure": r"\d+",
     "other": r"[^\W\d_]|[^\w\s]",
 }
-CHINESE_TIME_CHARS = frozenset("年月周天昨星礼晚近元圣点时钟季春夏秋冬刚")
+CHINESE_TIME_CHARS = frozenset("年月周天昨星礼晚近元圣点时钟季春夏秋冬刚节庆夜")
 
 
 def has_chinese(text: str) -> bool:
@@ -451,5 +501,5 @@ _CHINESE_TRANSLATORS = {
     "near": _CHINESE_DAYS.__getitem__,
     "part": _CHINESE_DAY_PARTS.__getitem__,
     "season": lambda found: f"in {_CHINESE_SEASONS[found[0]]}",
-    "word": CHINESE_WORDS.__getitem__,
+    "word": _CHINESE_WORDS.__getitem__,
 }

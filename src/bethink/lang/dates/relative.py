@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from bethink.lang.dates.absolute import (
     HOLIDAY_STARTS,
+    is_holiday_rule,
     parse_day_at,
     parse_holiday,
     parse_week_number,
@@ -481,7 +482,8 @@ def _parse_named(reader: TokenReader, i: int, step: int) -> ParsedTime | None:
     what = reader.word(i + 1)
     if step == 0 and what == "time":
         return _parse_this_time(reader, i + 2)
-    if (what in HOLIDAY_STARTS or what[:1] == "@") and (found := parse_holiday(reader, i + 1)):
+    is_holiday = what in HOLIDAY_STARTS or is_holiday_rule(what)
+    if is_holiday and (found := parse_holiday(reader, i + 1)):
         return found
     weekday = WEEKDAY.get(what, _weekday_of_short_name(what))
     if weekday is not None:
