@@ -42,6 +42,7 @@ def prompt_context(memory: Memory, payload: Mapping[str, Any]) -> str:
     was already given, or that come from it, are left out; the caller records the injected
     ids (``quoted_ids``).
     """
+    memory = memory.below(memory.settings.max_classification)
     prompt, session = str(payload.get("prompt") or ""), str(payload.get("session_id") or "")
     question = query_from_prompt(prompt)
     if not question:

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from bethink.config.settings import Settings, load_settings
 from bethink.config.spaces import data_dir, resolve_space
 from bethink.core.ids import make_id
-from bethink.errors import BadSetting, NotFound, Refused
+from bethink.errors import BadSetting, NotFound, Refused, StoreDamaged
 from bethink.model import Item, Link, Recall
 from bethink.models import open_embedder
 from bethink.models.rerank import open_reranker
 from bethink.ports import Clock, Embedder, LanguageModel, NoteStore, Reranker, Store
 from bethink.retrieval.context import Context
 from bethink.retrieval.profile import Profile, load_profile, profile_names
-from bethink.retrieval.query_builder import make_filters
+from bethink.retrieval.query_builder import int_in_range, make_filters
 from bethink.store import DEFAULT_STORE, find_store
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 NOTE_ID_PREFIX = "note:"
+DAMAGED_TEXT = "(damaged)"  # in the place of a text that is not what was stored
 DEFAULT_SHARE = 0.02  # share of the memories that one maintenance run may retire
 MIN_LEAVING = 5  # so many may always leave, up to half of them, unless a share is given
 NO_FILTERS: Mapping[str, Any] = MappingProxyType({})
@@ -246,6 +247,8 @@ class Session:
         self._notes: NoteStore | None = None
         self.cache = RecallCache() if self.settings.cache else None
         self.jobs_checked: dict[str, tuple[date, int]] = {}  # when each found nothing to do
+        # The caches of those who may see up to a classification; `using` shares them.
+        self._bounded: dict[int, tuple[RecallCache | None, dict[str, tuple[date, int]]]] = {}
 
     @classmethod
     def open(
@@ -259,12 +262,14 @@ class Session:
         settings: Settings | None = None,
         clock: Clock = utc_now,
         store: str = DEFAULT_STORE,
+        create: bool = True,
     ) -> Self:
         """Open the memory of a space, creating it if it does not exist.
 
         Without a name it is the project's own, found from the working directory.
         ``":memory:"`` lives only as long as the object; ``path`` names a file. ``store`` is
-        "sqlite" or the name of an installed store.
+        "sqlite" or the name of an installed store. With ``create=False`` a space that does
+        not exist is empty and stays so: nothing is written to disk.
         """
         settings = settings or load_settings()
         notes_dir = settings.notes_dir
@@ -275,7 +280,8 @@ class Session:
             opened = store_class.open(Path(path), space=space or Path(path).stem)
         else:
             ref = resolve_space(space, settings)
-            opened = store_class.open(ref.path, space=ref.name)
+            exists = create or ref.path.exists()
+            opened = store_class.open(ref.path if exists else None, space=ref.name)
             notes_dir = notes_dir or data_dir(settings) / ref.name / "notes"
         chosen = embedder if embedder is not None else settings.embedder
         model = open_embedder(chosen) if isinstance(chosen, str) else chosen
@@ -301,6 +307,22 @@ class Session:
         other = copy(self)
         other.settings = settings or self.settings
         other.embedder = embedder or self.embedder
+        return other
+
+    def below(self, ceiling: int) -> Session:
+        """Return the same open space as seen by those who may see up to a classification.
+
+        Nothing above it can be seen, changed or inferred through it, whatever filters are given.
+        """
+        int_in_range("ceiling", ceiling, 0, 3)
+        other = copy(self)
+        other.store = self.store.below(ceiling)
+        if other.store is not self.store:
+            other.cache, other.jobs_checked = self._bounded.setdefault(
+                ceiling, (RecallCache() if self.settings.cache else None, {})
+            )
+        lowest = min(ceiling, self.settings.max_classification)
+        other.settings = replace(self.settings, max_classification=lowest)
         return other
 
     @property
@@ -359,12 +381,36 @@ class Session:
         items = self.store.items.get([item_id])
         if item_id in items:
             return items[item_id]
+        known = self._resolve(item_id)
+        items = self.store.items.get([known])
+        if known not in items:
+            raise StoreDamaged(
+                f"the memory {known} is damaged: it is not what was stored",
+                remedy=f"restore it from a backup, or: bethink forget {known} --erase",
+            )
+        return items[known]
+
+    def removable_item(self, item_id: str) -> Item:
+        """Get a memory that can be forgotten; a damaged one comes without its content."""
+        try:
+            return self.stored_item(item_id)
+        except StoreDamaged:
+            known = self._resolve(item_id)
+            if not self.store.items.damaged([known]):
+                raise
+            return Item(known, DAMAGED_TEXT, datetime.fromtimestamp(0, UTC), "")
+
+    def _resolve(self, item_id: str) -> str:
+        """Return the id of the one memory that has this id, or this part in its id."""
+        if self.store.items.damaged([item_id]):
+            return item_id
         matches = self.store.items.resolve(item_id) if len(item_id) >= 4 else []
-        if len(matches) == 1:
-            return self.store.items.get(matches)[matches[0]]
-        if matches:
+        if not matches:
+            remedy = "bethink list shows the memories"
+            raise NotFound(f"there is no memory {item_id!r}", remedy=remedy)
+        if len(matches) > 1:
             raise NotFound(f"{item_id!r} could be any of {', '.join(matches)}")
-        raise NotFound(f"there is no memory {item_id!r}", remedy="bethink list shows the memories")
+        return matches[0]
 
     def job_context(
         self,
@@ -415,5 +461,6 @@ class Session:
     def drop_caches(self) -> None:
         """Drop cached data of memories that may no longer exist."""
         self._notes = None
-        if self.cache is not None:
-            self.cache.clear()
+        for cache in (self.cache, *(cache for cache, _ in self._bounded.values())):
+            if cache is not None:
+                cache.clear()

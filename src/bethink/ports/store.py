@@ -99,6 +99,7 @@ class ItemSearch(Protocol):
     def vector(self, vector: Vector, model: str, depth: int, scope: Scope) -> SearchResult:
         """Nearest items by cosine among the vectors of ``model``; others are never compared.
 
+        An item with passages is as near as the nearest of its vectors, and found once.
         Raises ModelError when there are vectors, but none of this model.
         """
         ...
@@ -171,7 +172,15 @@ class ItemStore(Protocol):
     def get(self, ids: Sequence[str], *, as_of: datetime | None = None) -> dict[str, Item]:
         """Items by id, ended ones too (their ``live_to`` is set).
 
-        With ``as_of`` their state at that moment, including those ended by then.
+        With ``as_of`` their state at that moment, including those ended by then. This and
+        every other reading of items leaves out those that are damaged.
+        """
+        ...
+
+    def damaged(self, ids: Sequence[str], *, as_of: datetime | None = None) -> list[str]:
+        """Those of the ids whose content is no longer what was stored, now or at a moment.
+
+        A search may return them: what is shown to anybody is checked first.
         """
         ...
 
@@ -196,7 +205,10 @@ class ItemStore(Protocol):
         ...
 
     def find_key(self, key: str) -> tuple[str, str] | None:
-        """The item stored under an idempotency key, and its fingerprint."""
+        """The item stored under an idempotency key, and its fingerprint.
+
+        Of an erased item the mark of its content (`erased_mark`): it does not come back.
+        """
         ...
 
     def find_duplicates(self, fingerprint: str, sketch: Sequence[int], scope: Scope) -> list[Item]:
@@ -245,11 +257,17 @@ class GraphStore(Protocol):
     """Entities, their names, and links between items and entities."""
 
     def find_entities(
-        self, text: str, limit: int = 8, *, as_of: datetime | None = None
+        self,
+        text: str,
+        limit: int = 8,
+        *,
+        as_of: datetime | None = None,
+        max_classification: int = 3,
     ) -> list[Entity]:
         """Entities whose name or alias occurs in the text, longest name first.
 
-        With ``as_of`` those known by then, with the mention counts of then.
+        With ``as_of`` those known by then, with the mention counts of then. Names and
+        entities known only from memories above the classification are left out.
         """
         ...
 
@@ -282,8 +300,13 @@ class GraphStore(Protocol):
         """
         ...
 
-    def other_names(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """For each normalized name that an entity has: all names of every such entity."""
+    def other_names(
+        self, names: Sequence[str], *, max_classification: int = 3
+    ) -> dict[str, tuple[str, ...]]:
+        """For each normalized name that an entity has: all names of every such entity.
+
+        Those that only memories above the classification gave are left out.
+        """
         ...
 
     def merge_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
@@ -354,7 +377,7 @@ class VectorStore(Protocol):
     def embeddings(
         self, ids: Sequence[str], model: str, *, as_of: datetime | None = None
     ) -> dict[str, Embedding]:
-        """The vectors of this model that items have, or had at a moment."""
+        """The vectors of this model that items have, or had at a moment, with their passages."""
         ...
 
     def set_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
@@ -366,7 +389,7 @@ class VectorStore(Protocol):
         ...
 
     def unembedded(self, model: str, limit: int) -> list[Item]:
-        """Live items that have no vector of this model."""
+        """Live items that have no vector of this model, or one made before there were passages."""
         ...
 
     def set_entity_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
@@ -520,6 +543,14 @@ class Store(Protocol):
 
     @property
     def admin(self) -> StoreAdmin: ...
+
+    def below(self, ceiling: int) -> Store:
+        """Return the same space as seen by those who may see up to a classification.
+
+        Nothing above it can be read, changed or inferred through what is returned: every
+        answer is the one of a store that holds nothing above it.
+        """
+        ...
 
     def snapshot(self) -> AbstractContextManager[None]:
         """While held, all reads of this thread see one moment; writes are not allowed."""

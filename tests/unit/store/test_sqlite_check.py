@@ -9,9 +9,11 @@ from pathlib import Path
 import apsw
 import pytest
 
+from bethink.errors import StoreError
 from bethink.model import Link, Node
 from bethink.ports import CheckResult, TextSearch
 from bethink.store.sqlite import SqliteStore
+from bethink.store.sqlite.db.lock import wal_path
 from records import NOW, embedding, mention, record, scope
 
 
@@ -161,7 +163,7 @@ def test_two_live_revisions_are_reported(path: Path, raw: apsw.Connection) -> No
 
 def test_a_reference_to_nothing_is_reported(path: Path, raw: apsw.Connection) -> None:
     """Such as an alias of nobody."""
-    raw.execute("PRAGMA foreign_keys = OFF; INSERT INTO alias VALUES ('x', 'person:nobody')")
+    raw.execute("PRAGMA foreign_keys = OFF; INSERT INTO alias VALUES ('x', 'person:nobody', 0)")
 
     assert "references" in bad(check(path))
 
@@ -270,3 +272,21 @@ def test_long_lists_are_shortened(path: Path, raw: apsw.Connection) -> None:
     raw.execute("UPDATE item SET trust = 0")
 
     assert "and 11 more" in check(path)["content"].detail
+
+
+def test_a_space_that_cannot_be_written_is_checked(path: Path) -> None:
+    """Also with a log that is not empty; a repair is refused, and says why."""
+    store = SqliteStore.open(path, space="test")
+    store.items.put([record("late", "written into the log")], actor="x", now=NOW)
+    assert wal_path(path).stat().st_size
+    lock = path.with_name(f"{path.name}.lock")
+    lock.unlink()
+    lock.mkdir(0o700)  # nobody can lock it, as on a read-only file system
+    findings = {finding.name: finding for finding in store.admin.check()}
+    with pytest.raises(StoreError, match="cannot be opened"):
+        store.admin.check(repair=True)
+    lock.rmdir()
+    store.close()
+
+    assert bad(findings) == set()
+    assert findings["words"].detail == "the word index matches the memories"

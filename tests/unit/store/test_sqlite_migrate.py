@@ -125,3 +125,75 @@ def test_how_memories_stood_is_read_from_the_journal(tmp_path: Path) -> None:
         ("untold", 30, "quarantined"),
     ]
     db.close()
+
+
+def test_vectors_stay_and_long_memories_wait_for_passages(tmp_path: Path) -> None:
+    """What is short lacks nothing; a long one has its vector until a reindex."""
+    db = apsw.Connection(str(tmp_path / "old.db"))
+    migrate(db, None, migrations()[:2])
+    db.execute("INSERT INTO model (mid, name, dim, slots) VALUES (1, 'old', 8, 2)")
+    for rid, text in enumerate(("short", "long words " * 80), start=1):
+        db.execute(
+            """
+            INSERT INTO item (rid, id, level, kind, text, source, source_class, writer, trust,
+                integrity, credibility, classification, stored_at, live_from, length,
+                fingerprint, content_hash)
+            VALUES (?, ?, 'item', 'note', ?, 's', 'user', 'w', 2, 2, 6, 1, 1, 1, ?, 'f', 'h')
+            """,
+            (rid, f"m{rid}", text, len(text.split())),
+        )
+        db.execute(
+            "INSERT INTO vector (rid, mid, slot, data, tokens) VALUES (?, 1, ?, ?, ?)",
+            (rid, rid - 1, bytes([rid] * 16), b"t"),
+        )
+
+    migrate(db, None, migrations())
+
+    kept = list(db.execute("SELECT key, rid, mid, slot, data, tokens, passages FROM vector"))
+    assert kept == [
+        (1, 1, 1, 0, bytes([1] * 16), b"t", 0),
+        (2, 2, 1, 1, bytes([2] * 16), b"t", None),
+    ]
+    assert db.execute("SELECT slots, passages FROM model").get == (2, 0)
+    assert list(db.execute("PRAGMA foreign_key_check")) == []
+    db.close()
+
+
+def test_names_get_the_classification_of_their_memories(tmp_path: Path) -> None:
+    """A name known from secret memories only is secret; keys stay with their memories."""
+    db = apsw.Connection(str(tmp_path / "old.db"))
+    migrate(db, None, migrations()[:3])
+    for name, levels in (("open", (1, 3)), ("secret", (3,))):
+        entity = f"person:{name}"
+        db.execute(
+            "INSERT INTO entity (id, kind, name, created_at) VALUES (?, 'person', ?, 1)",
+            (entity, name),
+        )
+        db.execute("INSERT INTO alias (alias, entity) VALUES (?, ?)", (name, entity))
+        for level in levels:
+            item = f"{name}{level}"
+            db.execute(
+                """
+                INSERT INTO item (id, level, kind, text, source, source_class, writer, trust,
+                    integrity, credibility, classification, stored_at, live_from,
+                    fingerprint, content_hash)
+                VALUES (?, 'item', 'note', 'x', 's', 'user', 'w', 2, 2, 6, ?, 1, 1, 'f', 'h')
+                """,
+                (item, level),
+            )
+            db.execute(
+                "INSERT INTO link (src_kind, src, type, dst_kind, dst, source, created_at)"
+                " VALUES ('item', ?, 'mentions', 'entity', ?, 'rule', 1)",
+                (item, entity),
+            )
+            db.execute("INSERT INTO idempotency VALUES (?, ?, 'f', 1)", (f"key {item}", item))
+
+    migrate(db, None, migrations())
+
+    assert dict(db.execute("SELECT alias, classification FROM alias")) == {"open": 1, "secret": 3}
+    assert list(db.execute("SELECT key, id FROM idempotency ORDER BY key")) == [
+        ("key open1", "open1"),
+        ("key open3", "open3"),
+        ("key secret3", "secret3"),
+    ]
+    db.close()

@@ -40,8 +40,8 @@ def store() -> Iterator[SqliteStore]:
 
 
 def test_a_store_is_its_six_parts() -> None:
-    """Besides them it has a name, a snapshot of all of them, and an end."""
-    assert public(Store) == {*PARTS, "space", "snapshot", "close"}
+    """Besides them it has a name, a view below a ceiling, a snapshot of all, and an end."""
+    assert public(Store) == {*PARTS, "space", "below", "snapshot", "close"}
 
 
 @pytest.mark.parametrize("part", PARTS)

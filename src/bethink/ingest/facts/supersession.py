@@ -481,7 +481,10 @@ def _group_by_slot(
     """Group the active facts by slot; also map each slot to its canonical name."""
     slots: dict[_Slot, _Slot] = {}
     pairs = list(dict.fromkeys(stated.fact[:2] for stated in new))
-    known = ctx.store.graph.other_names([subject for subject, _ in pairs])
+    lowest = min((stated.item.classification for stated in new), default=0)
+    known = ctx.store.graph.other_names(
+        [subject for subject, _ in pairs], max_classification=lowest
+    )
     for subject, attribute in pairs:
         names = sorted({subject, *known.get(subject, ())})
         slots.update({(name, attribute): (names[0], attribute) for name in names})

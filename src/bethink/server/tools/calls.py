@@ -111,7 +111,7 @@ class ToolExecutor:
     def memory_for(self, principal: Principal, *, writing: bool = False) -> Memory:
         """Return the memory with a principal as the actor of its journal."""
         with hide_internal_errors(principal):
-            return with_actor(self.loader.memory(writing=writing), principal)
+            return for_caller(self.loader.memory(writing=writing), principal)
 
     def __call__(self, request: ToolRequest, *, for_program: bool = False) -> Reply:
         """Run a tool and return its reply, truncated for models unless ``for_program``."""
@@ -121,7 +121,7 @@ class ToolExecutor:
         with ExitStack() as stack:
             stack.enter_context(hide_internal_errors(request.principal))
             opened = self.loader.memory(writing=not tool.read_only)
-            memory = with_actor(opened, request.principal)
+            memory = for_caller(opened, request.principal)
             context = (
                 request.client,
                 request.via,
@@ -140,11 +140,13 @@ class ToolExecutor:
         return reply
 
 
-def with_actor(memory: Memory, principal: Principal) -> Memory:
-    """Return a copy of the memory whose journal names the remote principal as its actor.
+def for_caller(memory: Memory, principal: Principal) -> Memory:
+    """Return the memory as a caller may see it, with the caller as the actor of its journal.
 
-    An undo without an id takes back the last change of the same actor.
+    It holds nothing above the classification that the settings allow. An undo without an id
+    takes back the last change of the same actor.
     """
+    memory = memory.below(memory.settings.max_classification)
     if principal is OWNER:
         return memory
     actor = f"{memory.settings.actor}:{principal.name}"

@@ -34,7 +34,9 @@ class Functions:
         api: Literal["chat", "responses"] = "chat",
         client: str = "",
     ) -> None:
-        self.memory, self._api, self._client = memory, api, client
+        # A model is shown nothing above the classification that the settings allow.
+        self.memory = memory.below(memory.settings.max_classification)
+        self._api, self._client = api, client
         self._tools = select_tools(tools)
 
     @property

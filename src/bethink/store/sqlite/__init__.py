@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,12 +11,12 @@ from bethink.errors import StoreBusy
 from bethink.store.sqlite import erase
 from bethink.store.sqlite.activity import SqliteActivity
 from bethink.store.sqlite.admin import SqliteAdmin
+from bethink.store.sqlite.db.ceiling import CeilingConnections, ceiling_of
 from bethink.store.sqlite.db.connection import Connections
 from bethink.store.sqlite.db.opening import open_space
-from bethink.store.sqlite.db.rows import HydrateRows
 from bethink.store.sqlite.graph import SqliteGraph
 from bethink.store.sqlite.items import SqliteItems
-from bethink.store.sqlite.search.searches import SqliteSearch
+from bethink.store.sqlite.search.searches import HydrateRows, SqliteSearch
 from bethink.store.sqlite.search.vectors import SqliteVectors, VectorIndex
 
 __all__ = ["SqliteStore"]
@@ -33,6 +34,8 @@ class SqliteStore:
         self._connections = connections
         vectors = VectorIndex()
         self.space = space
+        self._bounded: dict[int, SqliteStore] = {}
+        self._guard = threading.Lock()
         self.search = SqliteSearch(connections, vectors, HydrateRows())
         self.items = SqliteItems(connections, vectors)
         self.graph = SqliteGraph(connections)
@@ -58,9 +61,25 @@ class SqliteStore:
         with self._connections.read_transaction():
             yield
 
+    def below(self, ceiling: int) -> SqliteStore:
+        """Return the same space as seen by those who may see up to a classification."""
+        if ceiling >= ceiling_of(self._connections):
+            return self
+        base = self._connections
+        if isinstance(base, CeilingConnections):
+            base = base.base
+        with self._guard:
+            if ceiling not in self._bounded:
+                self._bounded[ceiling] = SqliteStore(CeilingConnections(base, ceiling), self.space)
+            return self._bounded[ceiling]
+
     def close(self) -> None:
         """Close the connections of all threads. Acknowledged writes are safe."""
+        for bounded in self._bounded.values():
+            bounded.close()
         self._connections.close()
+        if isinstance(self._connections, CeilingConnections):
+            self._connections.base.close()
 
     def _finish_erasing(self) -> None:
         """Complete an erase that was interrupted, unless the store is busy."""

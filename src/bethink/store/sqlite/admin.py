@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import apsw
 
-from bethink.errors import StoreDamaged
+from bethink.errors import StoreBusy, StoreDamaged, StoreError
 from bethink.ports import CheckResult, Event
 from bethink.store.sqlite import erase, revisions
 from bethink.store.sqlite.db import history
-from bethink.store.sqlite.db.connection import Connections, generation
+from bethink.store.sqlite.db.ceiling import is_below_ceiling
+from bethink.store.sqlite.db.connection import Connections, LenientCursor, generation
 from bethink.store.sqlite.db.lock import FILE_MODE, is_private
 from bethink.store.sqlite.db.opening import schema_version
-from bethink.store.sqlite.db.rows import SELECT_CONTENT, content_hash
+from bethink.store.sqlite.db.rows import SELECT_CONTENT, matches_hash
 from bethink.store.sqlite.db.sql_functions import from_ms_or_none, to_ms
 from bethink.store.sqlite.entities import drop_invalid_vectors, verify_entity_vectors
 from bethink.store.sqlite.search import abmind_queries, word_index
 from bethink.store.sqlite.search.vectors import VectorIndex
 
-_SIDE_FILES = ("", "-wal", "-shm", ".lock")
+_SIDE_FILES = ("", "-wal", "-shm", ".lock", ".key")
 _MAX_LISTED = 10
-_SELECT_HASHES = f"SELECT id, rev, content_hash, {SELECT_CONTENT} FROM item"
+_SELECT_HASHES = f"SELECT rid, id, rev, status, content_hash, {SELECT_CONTENT} FROM item"
+_IS_LAST_REVISION = "SELECT NOT EXISTS (SELECT 1 FROM item WHERE id = ? AND rev > ?)"
+_QUARANTINE_ROW = "UPDATE item SET status = 'quarantined' WHERE rid = ?"
 _COUNT_UNINDEXED = """
     SELECT count(*) FROM item WHERE rid NOT IN (SELECT id FROM words_docsize)
 """
@@ -65,6 +69,8 @@ class _Check(NamedTuple):
     find_problem: Callable[[apsw.Connection], Problem]
     repair: Callable[[apsw.Connection], None] | None = None
     writes: bool = False
+    warn: Callable[[apsw.Connection], str] | None = None  # of what cannot be checked
+    remains: str = ""  # what a repair does to damage that cannot be undone
 
 
 def run_checks(
@@ -73,13 +79,8 @@ def run_checks(
     """Run all checks; return one finding each, also for those that passed."""
     findings = []
     for check in _checks(vectors):
-        exclusive = repair or check.writes
         try:
-            with (
-                connections.write_transaction(commit=repair)
-                if exclusive
-                else connections.read_transaction() as db
-            ):
+            with _open_for(check, connections, repair=repair) as db:
                 findings.append(_run_check(db, check, repair=repair))
         except StoreDamaged as error:
             findings.append(CheckResult(check.name, False, error.message))
@@ -87,6 +88,36 @@ def run_checks(
     if connections.path is not None:
         findings.append(_check_modes(connections.path, repair=repair))
     return findings
+
+
+@contextmanager
+def _open_for(
+    check: _Check, connections: Connections, *, repair: bool
+) -> Iterator[apsw.Connection]:
+    """Open the transaction that a check needs; a copy where the file cannot be written."""
+    with ExitStack() as stack:
+        if not (repair or check.writes):
+            yield stack.enter_context(connections.read_transaction())
+            return
+        try:
+            db = stack.enter_context(connections.write_transaction(commit=repair))
+        except (StoreDamaged, StoreBusy):
+            raise
+        except StoreError:
+            if repair:
+                raise
+            db = stack.enter_context(_copy(connections))
+        yield db
+
+
+@contextmanager
+def _copy(connections: Connections) -> Iterator[apsw.Connection]:
+    """Copy the space into a temporary database, which goes with its connection."""
+    with closing(apsw.Connection("")) as copy:
+        with connections.read_transaction() as db, copy.backup("main", db, "main") as work:
+            work.step()
+        copy.cursor_factory = LenientCursor
+        yield copy
 
 
 def _checks(vectors: VectorIndex) -> Iterator[_Check]:
@@ -107,22 +138,33 @@ def _checks(vectors: VectorIndex) -> Iterator[_Check]:
     )
     yield _Check("file", "SQLite reports no errors", _check_file, _rebuild_indexes)
     yield _Check("references", "no dangling references", _check_references)
-    yield _Check("content", "every revision matches its hash", _check_contents)
+    yield _Check(
+        "content",
+        "every revision matches its hash",
+        _check_contents,
+        _quarantine_damaged,
+        remains="quarantined, not repaired: restore it from a backup, or erase it;"
+        " an export holds its bytes",
+    )
     yield _Check("revisions", "only the last revision of a memory is live", _check_revisions)
     good = "every memory's status matches its last recorded change"
     yield _Check("status", good, history.verify_status_history, history.repair_status_history)
     good = "every superseded memory has a successor"
     yield _Check("superseded", good, _check_superseded, _reactivate_unsuperseded)
-    yield _Check("journal", "the chain is unbroken", _check_journal)
+    good = "the chain is unbroken"
+    yield _Check("journal", good, _check_journal, warn=history.unchecked_lines)
 
 
 def _run_check(db: apsw.Connection, check: _Check, *, repair: bool) -> CheckResult:
     problem = _find_problem(db, check)
     if not problem:
-        return CheckResult(check.name, True, check.ok_message)
+        warning = check.warn(db) if check.warn is not None else ""
+        return CheckResult(check.name, True, warning or check.ok_message, warning=bool(warning))
     if not repair or check.repair is None:
         return CheckResult(check.name, False, problem)
     check.repair(db)
+    if check.remains:
+        return CheckResult(check.name, False, f"{problem}; {check.remains}", repaired=True)
     after = _find_problem(db, check)
     if after:
         return CheckResult(check.name, False, f"{problem}; the repair failed: {after}")
@@ -154,12 +196,34 @@ def _check_references(db: apsw.Connection) -> Problem:
 
 
 def _check_contents(db: apsw.Connection) -> Problem:
-    changed = [
-        f"{item} (revision {rev})"
-        for item, rev, expected, *content in db.execute(_SELECT_HASHES)
-        if content_hash(content) != expected
+    damaged = [
+        f"{item} (revision {rev}{', quarantined' if status == 'quarantined' else ''})"
+        for _, item, rev, status in _damaged_rows(db)
     ]
-    return f"content does not match its hash: {_summarise(changed)}" if changed else ""
+    return f"content does not match its hash: {_summarise(damaged)}" if damaged else ""
+
+
+def _damaged_rows(db: apsw.Connection) -> Iterator[tuple[int, str, int, str]]:
+    """Yield row id, id, revision and status of every revision that is not what was stored."""
+    for rid, item, rev, status, expected, *content in db.execute(_SELECT_HASHES):
+        if not matches_hash(content, expected):
+            yield rid, item, rev, status
+
+
+def _quarantine_damaged(db: apsw.Connection) -> None:
+    """Take damaged revisions out of recall; their content and hash stay as they are."""
+    now = to_ms(datetime.now(UTC))
+    for rid, item, rev, status in list(_damaged_rows(db)):
+        if status == "quarantined":
+            continue
+        try:
+            if db.execute(_IS_LAST_REVISION, (item, rev)).get:
+                revisions.set_status(db, [item], "quarantined", actor=_DOCTOR_ACTOR, now=now)
+            db.execute(_QUARANTINE_ROW, (rid,))
+        except apsw.ConstraintError:
+            # Its columns have moved, so that SQLite takes no change of the row. Its hash
+            # keeps it out of every answer.
+            continue
 
 
 def _check_revisions(db: apsw.Connection) -> Problem:
@@ -204,7 +268,7 @@ def _check_signatures(db: apsw.Connection) -> Problem:
 
 
 def _check_journal(db: apsw.Connection) -> Problem:
-    return history.find_chain_break(history.read_chained(db), history.journal_head(db))
+    return history.find_chain_break(db)
 
 
 def _check_erasures(connections: Connections, *, repair: bool) -> CheckResult:
@@ -250,7 +314,8 @@ _COUNTS = {
     "links": "SELECT count(*) FROM link",
     "threads": "SELECT count(*) FROM thread",
     "words": "SELECT count(*) FROM term",
-    "vectors": "SELECT count(*) FROM vector",
+    "vectors": "SELECT count(*) FROM vector WHERE key = rid",
+    "passages": "SELECT count(*) FROM vector WHERE key <> rid",
     "unembedded": "SELECT count(*) FROM item"
     " WHERE live_to IS NULL AND rid NOT IN (SELECT rid FROM vector)",
     "erased": "SELECT count(*) FROM tombstone",
@@ -258,10 +323,15 @@ _COUNTS = {
 }
 _GROUPED_COLUMNS = ("level", "kind", "layer", "tier", "status", "source_class")
 _MODELS = """
-    SELECT m.name, count(v.rid) FROM model AS m LEFT JOIN vector AS v ON v.mid = m.mid
+    SELECT m.name, count(v.key) FROM model AS m
+    LEFT JOIN vector AS v ON v.mid = m.mid AND v.key = v.rid
     GROUP BY m.mid ORDER BY m.name
 """
-_STORED_SPAN = "SELECT min(stored_at), max(stored_at) FROM item WHERE live_to IS NULL"
+_OF_THE_FILE = ("generation", "bytes", "erased")
+_TIME_SPAN = """
+    SELECT min(coalesce(occurred_at, stored_at)), max(coalesce(occurred_at, stored_at))
+    FROM item WHERE live_to IS NULL
+"""
 
 
 def count_live(db: apsw.Connection) -> int:
@@ -276,8 +346,8 @@ def max_classification(db: apsw.Connection) -> int:
 
 def space_stats(db: apsw.Connection, connections: Connections, space: str) -> dict[str, Any]:
     """Return all counts, sizes and versions of a space, by name."""
-    first, last = db.execute(_STORED_SPAN).get
-    return {
+    first, last = db.execute(_TIME_SPAN).get
+    stats = {
         "space": space,
         "path": None if connections.path is None else str(connections.path),
         "sqlite": apsw.sqlite_lib_version(),
@@ -290,6 +360,11 @@ def space_stats(db: apsw.Connection, connections: Connections, space: str) -> di
         **{f"by_{column}": _count_by(db, column) for column in _GROUPED_COLUMNS},
         "models": dict(db.execute(_MODELS)),
     }
+    if not is_below_ceiling(db):
+        return stats
+    # The whole file tells of what is hidden.
+    models = {name: count for name, count in stats["models"].items() if count}
+    return {name: stats[name] for name in stats if name not in _OF_THE_FILE} | {"models": models}
 
 
 def _count_by(db: apsw.Connection, column: str) -> dict[str, int]:

@@ -21,7 +21,8 @@ import apsw
 from bethink.errors import NotFound, Refused
 from bethink.model import Entity, Item
 from bethink.ports import Embedding, Mention, Scope, ScoredEntity
-from bethink.store.sqlite.db.connection import select
+from bethink.store.sqlite.db.ceiling import is_below_ceiling
+from bethink.store.sqlite.db.connection import generation, select
 from bethink.store.sqlite.db.history import AS_OF_CTE, columns_as_of, entities_created_after
 from bethink.store.sqlite.links import ENTITY_COLUMNS, to_entity
 from bethink.store.sqlite.search.lexical import ItemLoader, as_table
@@ -298,6 +299,9 @@ def bump_entities_version(db: apsw.Connection) -> None:
 
 
 def _entities_version(db: apsw.Connection) -> str:
+    if is_below_ceiling(db):
+        # Which entities are visible depends on the memories.
+        return f"generation {generation(db)}"
     return str(db.execute(_SELECT_VERSION).get)
 
 
@@ -308,7 +312,12 @@ def _is_writing(db: apsw.Connection) -> bool:
 
 _EXISTING_PAIR = "SELECT id FROM entity WHERE id IN (?, ?)"
 _ALIASES_OF = "SELECT alias FROM alias WHERE entity = ? ORDER BY alias"
-_ADD_ALIAS = "INSERT OR IGNORE INTO alias (alias, entity) VALUES (?, ?)"
+_ADD_ALIAS = """
+    INSERT OR IGNORE INTO alias (alias, entity, classification)
+    VALUES (?1, ?2, (SELECT coalesce(min(i.classification), 0) FROM link AS l
+        JOIN item AS i ON i.id = l.src
+        WHERE l.dst = ?2 AND l.src_kind = 'item' AND l.dst_kind = 'entity'))
+"""
 _DROP_ALIAS = "DELETE FROM alias WHERE alias = ? AND entity = ?"
 _DROP_ALIASES = "DELETE FROM alias WHERE entity = ?"
 _DROP_VECTOR = "DELETE FROM entity_vector WHERE entity = ?"

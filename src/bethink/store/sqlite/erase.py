@@ -15,14 +15,15 @@ from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.connection import Connections, select, translate_errors
 from bethink.store.sqlite.db.lock import TIMEOUT_S, hold_lock
 from bethink.store.sqlite.db.opening import backups
-from bethink.store.sqlite.db.rows import SELECT_CONTENT, content_hash
+from bethink.store.sqlite.db.rows import CONTENT, SELECT_CONTENT, content_hash, matches_hash
 from bethink.store.sqlite.entities import bump_entities_version, remove_merged_names
 from bethink.store.sqlite.revisions import adjust_mention_counts, to_json_ids
 from bethink.store.sqlite.search import abmind_queries, word_index
 from bethink.store.sqlite.search.vectors import VectorIndex
 
-_SELECT_ROWS = """
-    SELECT i.rid, i.text, i.about, i.original, i.entities, i.live_to IS NULL, i.id
+_SELECT_ROWS = f"""
+    SELECT i.rid, i.text, i.about, i.original, i.entities, i.live_to IS NULL, i.id,
+        i.content_hash, {", ".join(f"i.{name}" for name in CONTENT)}
     FROM json_each(?) AS wanted CROSS JOIN item AS i ON i.id = wanted.value
 """
 _DROP_LINKS = """
@@ -47,8 +48,12 @@ _DELETE_BY_ID = (
     ("idempotency keys", "DELETE FROM idempotency WHERE id = ?"),
     ("revisions", "DELETE FROM item WHERE id = ?"),
 )
+_SELECT_LEVELS = """
+    SELECT id, max(classification) FROM item
+    WHERE id IN (SELECT value FROM json_each(?)) GROUP BY id
+"""
 _CHILDREN = "SELECT DISTINCT id FROM item WHERE parent IN (SELECT value FROM json_each(?))"
-_SELECT_ORPHANS = f"SELECT rid, {SELECT_CONTENT} FROM item WHERE parent = ?"
+_SELECT_ORPHANS = f"SELECT rid, content_hash, {SELECT_CONTENT} FROM item WHERE parent = ?"
 _UNPARENT = "UPDATE item SET parent = NULL, content_hash = ? WHERE rid = ?"
 _SELECT_DERIVED = """
     SELECT DISTINCT src FROM link WHERE dst_kind = 'item' AND src_kind = 'item'
@@ -108,10 +113,13 @@ def erase_items(
     if not found:
         return EraseReceipt((), {}, ())
     encoded_ids = to_json_ids(found)
+    levels: dict[str, int] = dict(select(db, _SELECT_LEVELS, (encoded_ids,)))
+    history.bury_keys(db, levels, now)
     remaining = _derived_memories(db, encoded_ids, set(found))
     threads = [row[0] for row in select(db, _SELECT_THREADS, (encoded_ids,))]
     rids = [row[0] for row in rows]
-    entities = {entity for row in rows for entity in json.loads(row[4])}
+    damaged = [row[0] for row in rows if not matches_hash(row[8:], row[7])]
+    entities = {entity for row in rows if row[0] not in damaged for entity in json.loads(row[4])}
     entities |= {row[0] for row in select(db, _SELECT_MENTIONS, (encoded_ids,))}
     removed: Counter[str] = Counter()
     removed["parent pointers"] = _clear_parents(db, found)
@@ -131,9 +139,17 @@ def erase_items(
     erased_text = " ".join(f"{row[1]} {row[2]}" for row in rows)
     remaining += _clean_threads(db, threads, _ErasedContent(erased_text, entities), removed)
     db.execute(_SET_PENDING)
-    history.write_journal(
-        db, (history.JournalLine("erased", item) for item in found), actor=actor, at=now
+    above = {item: level for item, level in levels.items() if level > 1}
+    lines = (
+        history.JournalLine(
+            "erased", item, f"classification {above[item]}" if item in above else ""
+        )
+        for item in found
     )
+    history.write_journal(db, lines, actor=actor, at=now)
+    if damaged:
+        # The index has the words that were stored, and finds them by the text alone.
+        word_index.rebuild_word_index(db)
     counts = {name: count for name, count in sorted(removed.items()) if count}
     return EraseReceipt(tuple(found), counts, tuple(remaining))
 
@@ -148,9 +164,11 @@ def _clear_parents(db: apsw.Connection, erased: Sequence[str]) -> int:
     index = SELECT_CONTENT.split(", ").index("parent")
     count = 0
     for parent in erased:
-        for rid, *content in select(db, _SELECT_ORPHANS, (parent,)):
+        for rid, stored_hash, *content in select(db, _SELECT_ORPHANS, (parent,)):
+            is_intact = matches_hash(content, stored_hash)
             content[index] = None
-            db.execute(_UNPARENT, (content_hash(content), rid))
+            # A damaged row never gets a hash that fits it.
+            db.execute(_UNPARENT, (content_hash(content) if is_intact else stored_hash, rid))
             count += 1
     return count
 

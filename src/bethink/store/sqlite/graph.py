@@ -12,6 +12,7 @@ import apsw
 from bethink.model import Entity, Link
 from bethink.ports import Activity, EntityListing, ScoredEntity, SharedEntities, Sibling
 from bethink.store.sqlite.db import history
+from bethink.store.sqlite.db.ceiling import HIGHEST
 from bethink.store.sqlite.db.connection import Connections, select
 from bethink.store.sqlite.db.history import AS_OF_CTE, MENTION_COUNT, MENTION_LINK
 from bethink.store.sqlite.db.sql_functions import to_ms, to_ms_or_none
@@ -59,8 +60,8 @@ _ITEMS_OF_ENTITIES_AS_OF = f"""
 """
 _SELECT_OTHER_NAMES = """
     SELECT DISTINCT a.alias, b.alias FROM json_each(?) AS wanted
-    CROSS JOIN alias AS a ON a.alias = wanted.value
-    CROSS JOIN alias AS b ON b.entity = a.entity
+    CROSS JOIN alias AS a ON a.alias = wanted.value AND a.classification <= ?
+    CROSS JOIN alias AS b ON b.entity = a.entity AND b.classification <= ?
     ORDER BY a.alias, b.alias
 """
 
@@ -113,10 +114,15 @@ class SqliteGraph:
         self._entities = EntityIndex()
 
     def find_entities(
-        self, text: str, limit: int = 8, *, as_of: datetime | None = None
+        self,
+        text: str,
+        limit: int = 8,
+        *,
+        as_of: datetime | None = None,
+        max_classification: int = HIGHEST,
     ) -> list[Entity]:
         with self._connections.read_transaction() as db:
-            return find_entities(db, text, limit, to_ms_or_none(as_of))
+            return find_entities(db, text, limit, to_ms_or_none(as_of), max_classification)
 
     def entities(self, *, prefix: str = "", limit: int = 100, offset: int = 0) -> list[Entity]:
         with self._connections.read_transaction() as db:
@@ -138,11 +144,14 @@ class SqliteGraph:
         with self._connections.read_transaction() as db:
             return self._entities.search_names(db, words, limit, to_ms_or_none(as_of))
 
-    def other_names(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    def other_names(
+        self, names: Sequence[str], *, max_classification: int = HIGHEST
+    ) -> dict[str, tuple[str, ...]]:
         encoded = json.dumps(list(dict.fromkeys(names)), ensure_ascii=False)
         found: dict[str, list[str]] = {}
         with self._connections.read_transaction() as db:
-            for name, other in select(db, _SELECT_OTHER_NAMES, (encoded,)):
+            values = (encoded, max_classification, max_classification)
+            for name, other in select(db, _SELECT_OTHER_NAMES, values):
                 found.setdefault(name, []).append(other)
         return {name: tuple(others) for name, others in found.items()}
 

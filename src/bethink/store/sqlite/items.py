@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,8 +14,15 @@ from bethink.errors import NotFound
 from bethink.model import Item, Status
 from bethink.ports import EraseReceipt, PutResult, Record, Scope
 from bethink.store.sqlite import erase, revisions
-from bethink.store.sqlite.db.connection import Connections, select
-from bethink.store.sqlite.db.rows import SELECT_ITEM, item_selection, to_item
+from bethink.store.sqlite.db import history
+from bethink.store.sqlite.db.ceiling import HIGHEST, CeilingConnections, ceiling_of
+from bethink.store.sqlite.db.connection import Connections, Row, select
+from bethink.store.sqlite.db.rows import (
+    SELECT_HASHED_ITEM,
+    is_intact,
+    item_selection,
+    to_item,
+)
 from bethink.store.sqlite.db.sql_functions import to_ms, to_ms_or_none
 from bethink.store.sqlite.revisions import put_records, to_json_ids
 from bethink.store.sqlite.search.scope import Predicate, compile_scope
@@ -32,7 +39,7 @@ _GET_AS_OF = f"""
     {_FROM_IDS} WHERE i.rev = (
         SELECT max(rev) FROM item WHERE id = wanted.value AND live_from <= ?)
 """
-_SELECT_REVISIONS = f"SELECT {SELECT_ITEM} {_FROM_ITEMS} WHERE i.id = ? ORDER BY i.rev"
+_SELECT_REVISIONS = f"SELECT {SELECT_HASHED_ITEM} {_FROM_ITEMS} WHERE i.id = ? ORDER BY i.rev"
 _RESOLVE_ID = """
     SELECT DISTINCT id FROM item
     WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1
@@ -42,7 +49,7 @@ _RESOLVE_ID = """
 _ROWS_OF_BAND = "SELECT rid FROM (SELECT rid FROM sketch WHERE band = ? ORDER BY rid DESC LIMIT 64)"
 _ROWS_OF_FINGERPRINT = "SELECT rid FROM item WHERE fingerprint = ? AND live_to IS NULL"
 _SELECT_DUPLICATES = f"""
-    SELECT {SELECT_ITEM}
+    SELECT {SELECT_HASHED_ITEM}
     FROM json_each(?) AS w CROSS JOIN item AS i ON i.rid = w.value
     LEFT JOIN usage AS u ON u.id = i.id
     WHERE i.live_to IS NULL AND PREDICATE
@@ -50,15 +57,50 @@ _SELECT_DUPLICATES = f"""
 """
 
 
+_reported: set[tuple[str, int]] = set()
+
+
+def intact_items(rows: Iterable[Row]) -> list[Item]:
+    """Convert rows of SELECT_HASHED_ITEM, leaving out those that do not match their hash.
+
+    Each of those is reported once, in the log of the process.
+    """
+    items = []
+    for row in rows:
+        if is_intact(row):
+            items.append(to_item(row))
+        else:
+            _report_damaged(to_item(row))
+    return items
+
+
+def _report_damaged(item: Item) -> None:
+    if (item.id, item.rev) in _reported:
+        return
+    import logging  # start-up time: files are rarely damaged
+
+    _reported.add((item.id, item.rev))
+    logging.getLogger("bethink").warning(
+        "the memory %r (revision %d) is damaged and left out; see bethink doctor", item.id, item.rev
+    )
+
+
 def get_items(db: apsw.Connection, ids: Sequence[str], as_of: datetime | None) -> dict[str, Item]:
-    """Return items by id, in the given order, as they are or were."""
+    """Return items by id, in the given order, as they are or were; damaged ones are left out."""
+    return {item.id: item for item in intact_items(_rows_of(db, ids, as_of))}
+
+
+def damaged_ids(db: apsw.Connection, ids: Sequence[str], as_of: datetime | None) -> list[str]:
+    """Return those whose content is not what was stored."""
+    return [row[1] for row in _rows_of(db, ids, as_of) if not is_intact(row)]
+
+
+def _rows_of(db: apsw.Connection, ids: Sequence[str], as_of: datetime | None) -> list[Row]:
     as_of_ms = to_ms_or_none(as_of)
-    start, values = item_selection(as_of_ms)
+    start, values = item_selection(as_of_ms, hashed=True)
     if as_of_ms is None:
-        rows = select(db, start + _GET_LATEST, (*values, to_json_ids(ids)))
-    else:
-        rows = select(db, start + _GET_AS_OF, (*values, to_json_ids(ids), as_of_ms))
-    return {row[1]: to_item(row) for row in rows}
+        return select(db, start + _GET_LATEST, (*values, to_json_ids(ids)))
+    return select(db, start + _GET_AS_OF, (*values, to_json_ids(ids), as_of_ms))
 
 
 def resolve_id(db: apsw.Connection, part: str) -> list[str]:
@@ -70,8 +112,8 @@ def resolve_id(db: apsw.Connection, part: str) -> list[str]:
 
 
 def revisions_of(db: apsw.Connection, item_id: str) -> list[Item]:
-    """Return all revisions, oldest first."""
-    return [to_item(row) for row in select(db, _SELECT_REVISIONS, (item_id,))]
+    """Return all revisions, oldest first; damaged ones are left out."""
+    return intact_items(select(db, _SELECT_REVISIONS, (item_id,)))
 
 
 def find_duplicates(
@@ -88,7 +130,7 @@ def find_duplicates(
         return []
     predicate = compile_scope(scope)
     sql = _SELECT_DUPLICATES.replace("PREDICATE", predicate.sql)
-    return [to_item(row) for row in select(db, sql, (json.dumps(rids), *predicate.values))]
+    return intact_items(select(db, sql, (json.dumps(rids), *predicate.values)))
 
 
 _FROM_SOURCE = """
@@ -110,10 +152,15 @@ def ids_from_source(db: apsw.Connection, source: str) -> list[str]:
     return [row[0] for row in select(db, _FROM_SOURCE, (source,))]
 
 
-def find_idempotency_key(db: apsw.Connection, key: str) -> tuple[str, str] | None:
-    """Return the item of an idempotency key, and its fingerprint."""
-    rows = select(db, "SELECT id, fingerprint FROM idempotency WHERE key = ?", (key,))
-    return rows[0] if rows else None
+_SELECT_KEY = "SELECT id, fingerprint FROM idempotency WHERE key = ? ORDER BY at, id"
+
+
+def find_idempotency_key(
+    db: apsw.Connection, key: str, ceiling: int = HIGHEST
+) -> tuple[str, str] | None:
+    """Return the item of an idempotency key, and its fingerprint or the mark that it was erased."""
+    rows = select(db, _SELECT_KEY, (key,))
+    return rows[-1] if rows else history.find_erased_key(db, key, ceiling)
 
 
 def browse_items(db: apsw.Connection, scope: Scope, limit: int, after: str | None) -> list[Item]:
@@ -148,9 +195,16 @@ def neighbours_of(db: apsw.Connection, item_id: str, window: int, scope: Scope) 
 def _select_items(
     db: apsw.Connection, predicate: Predicate, rest: str, values: tuple[Any, ...], limit: int
 ) -> list[Item]:
-    start, first = item_selection(predicate.as_of_ms)
+    """Return the first items that are intact; damaged ones do not count."""
+    start, first = item_selection(predicate.as_of_ms, hashed=True)
     sql = f"{start}{_FROM_ITEMS} WHERE {predicate.sql} {rest} LIMIT ?"
-    return [to_item(row) for row in select(db, sql, (*first, *predicate.values, *values, limit))]
+    wanted = limit
+    while True:
+        rows = select(db, sql, (*first, *predicate.values, *values, wanted))
+        items = intact_items(rows)
+        if len(items) >= limit or len(rows) < wanted:
+            return items[:limit]
+        wanted = 2 * wanted - len(items)
 
 
 def _visible_revision(db: apsw.Connection, item_id: str, scope: Scope) -> Item:
@@ -163,7 +217,7 @@ def _visible_revision(db: apsw.Connection, item_id: str, scope: Scope) -> Item:
 
 _MAX_PER_SLOT = 64  # of one slot: the newest
 _SELECT_SLOT_ITEMS = f"""
-    SELECT {SELECT_ITEM}
+    SELECT {SELECT_HASHED_ITEM}
     FROM json_each(?) AS wanted
     CROSS JOIN item AS i ON i.subject = wanted.value ->> 0 AND i.attribute = wanted.value ->> 1
     LEFT JOIN usage AS u ON u.id = i.id
@@ -181,9 +235,24 @@ class SqliteItems:
 
     def put(self, records: Sequence[Record], *, actor: str, now: datetime) -> list[PutResult]:
         with self._connections.write_transaction() as db:
-            results = put_records(db, self._vectors, records, actor=actor, now=to_ms(now))
+            results = put_records(
+                db,
+                self._vectors,
+                records,
+                actor=actor,
+                now=to_ms(now),
+                ceiling=ceiling_of(self._connections),
+            )
             revisions.apply_supersessions(db, records, results, to_ms(now))
             return results
+
+    def _visible(self, ids: Sequence[str]) -> Sequence[str]:
+        """Return the ids without those of memories above the ceiling, which cannot change."""
+        if ceiling_of(self._connections) == HIGHEST:
+            return ids
+        with self._connections.read_transaction() as db:
+            hidden = {item for (item,) in select(db, "SELECT id FROM temp.hidden_item")}
+        return [item for item in ids if item not in hidden]
 
     def get(self, ids: Sequence[str], *, as_of: datetime | None = None) -> dict[str, Item]:
         with self._connections.read_transaction() as db:
@@ -211,7 +280,7 @@ class SqliteItems:
 
     def find_key(self, key: str) -> tuple[str, str] | None:
         with self._connections.read_transaction() as db:
-            return find_idempotency_key(db, key)
+            return find_idempotency_key(db, key, ceiling_of(self._connections))
 
     def find_duplicates(self, fingerprint: str, sketch: Sequence[int], scope: Scope) -> list[Item]:
         with self._connections.read_transaction() as db:
@@ -225,7 +294,11 @@ class SqliteItems:
         encoded = json.dumps([list(pair) for pair in dict.fromkeys(pairs)], ensure_ascii=False)
         with self._connections.read_transaction() as db:
             rows = select(db, sql, (encoded, *predicate.values, _MAX_PER_SLOT * len(pairs)))
-        return [to_item(row) for row in rows]
+        return intact_items(rows)
+
+    def damaged(self, ids: Sequence[str], *, as_of: datetime | None = None) -> list[str]:
+        with self._connections.read_transaction() as db:
+            return damaged_ids(db, ids, as_of)
 
     def end(
         self,
@@ -236,11 +309,13 @@ class SqliteItems:
         now: datetime,
         only: Mapping[str, int] | None = None,
     ) -> list[str]:
+        ids = self._visible(ids)
         with self._connections.write_transaction() as db:
             unchanged = ids if only is None else revisions.filter_unchanged(db, ids, only)
             return revisions.end_items(db, unchanged, how=how, actor=actor, now=to_ms(now))
 
     def restore(self, ids: Sequence[str], *, actor: str, now: datetime) -> list[str]:
+        ids = self._visible(ids)
         with self._connections.write_transaction() as db:
             return revisions.restore_items(db, self._vectors, ids, actor=actor, now=to_ms(now))
 
@@ -253,14 +328,23 @@ class SqliteItems:
         now: datetime,
         only: Mapping[str, int] | None = None,
     ) -> None:
+        ids = self._visible(ids)
         with self._connections.write_transaction() as db:
             unchanged = ids if only is None else revisions.filter_unchanged(db, ids, only)
             revisions.set_status(db, unchanged, status, actor=actor, now=to_ms(now))
 
     def erase(self, ids: Sequence[str], *, actor: str, now: datetime) -> EraseReceipt:
+        ids = self._visible(ids)
         with self._connections.write_transaction() as db:
             receipt = erase.erase_items(db, self._vectors, ids, actor=actor, now=to_ms(now))
         if not receipt.ids:
             return receipt
-        remaining = erase.scrub(self._connections)
+        connections = self._connections
+        is_below = isinstance(connections, CeilingConnections)
+        everything = connections.base if is_below else connections
+        remaining = erase.scrub(everything)
+        if is_below:
+            # What else went, or is kept, may be above the ceiling.
+            counts = {"memories": len(receipt.ids)}
+            return receipt._replace(removed=counts, out_of_reach=remaining)
         return receipt._replace(out_of_reach=(*receipt.out_of_reach, *remaining))

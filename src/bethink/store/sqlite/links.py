@@ -14,6 +14,7 @@ from bethink.core.text import fold
 from bethink.model import Entity, Link, Node
 from bethink.ports import Match, Mention, SearchResult
 from bethink.store.analysis import unspaced_runs
+from bethink.store.sqlite.db.ceiling import HIGHEST
 from bethink.store.sqlite.db.connection import select
 from bethink.store.sqlite.db.history import AS_OF_CTE, columns_as_of
 from bethink.store.sqlite.db.sql_functions import from_ms, from_ms_or_none, to_ms
@@ -32,7 +33,19 @@ _ADD_ENTITY = """
     INSERT INTO entity (id, kind, name, created_at, last_seen_at) VALUES (?1, ?2, ?3, ?4, ?4)
     ON CONFLICT (id) DO UPDATE SET last_seen_at = max(coalesce(last_seen_at, ?4), ?4)
 """
-_ADD_ALIAS = "INSERT INTO alias (alias, entity) VALUES (?, ?) ON CONFLICT DO NOTHING"
+# A name given by a higher classified memory does not show below it.
+_RENAME = """
+    UPDATE entity SET name = ?2 WHERE id = ?1 AND name <> ?2 AND NOT EXISTS (
+        SELECT 1 FROM link AS l
+        WHERE l.dst = ?1 AND l.src_kind = 'item' AND l.dst_kind = 'entity' AND ?3 >= coalesce(
+            (SELECT i.classification FROM item AS i WHERE i.id = l.src ORDER BY i.rev DESC LIMIT 1),
+            0))
+"""
+_CLASSIFICATION_OF = "SELECT classification FROM item WHERE id = ? ORDER BY rev DESC LIMIT 1"
+_ADD_ALIAS = """
+    INSERT INTO alias (alias, entity, classification) VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET classification = min(classification, excluded.classification)
+"""
 _ADD_MENTION = """
     INSERT INTO link
         (src_kind, src, type, dst_kind, dst, weight, confidence, source, created_at)
@@ -66,7 +79,7 @@ _POSSESSIVE = re.compile(r"['’]s?$")
 _BY_NAME = """
     SELECT max(length(n.alias)) AS found, COLUMNS
     FROM carray(?) AS w
-    CROSS JOIN alias AS n ON n.alias = w.value
+    CROSS JOIN alias AS n ON n.alias = w.value AND n.classification <= ?
     CROSS JOIN entity AS e ON e.id = n.entity
     WHERE KNOWN GROUP BY e.id ORDER BY found DESC, HELD DESC, e.id LIMIT ?
 """
@@ -81,16 +94,23 @@ _BY_NAME_AS_OF = (
 
 
 def find_entities(
-    db: apsw.Connection, text: str, limit: int, as_of_ms: int | None = None
+    db: apsw.Connection,
+    text: str,
+    limit: int,
+    as_of_ms: int | None = None,
+    max_classification: int = HIGHEST,
 ) -> list[Entity]:
-    """Return entities whose name or alias occurs in the text, longest name first."""
+    """Return entities whose name or alias occurs in the text, longest name first.
+
+    The classification is that of the memories from which the names are known.
+    """
     names = tuple(dict.fromkeys(_candidate_names(text)))
     if not names or limit < 1:
         return []
     if as_of_ms is None:
-        rows = select(db, _BY_NAME_NOW, (as_table(names), limit))
+        rows = select(db, _BY_NAME_NOW, (as_table(names), max_classification, limit))
     else:
-        rows = select(db, _BY_NAME_AS_OF, (as_of_ms, as_table(names), limit))
+        rows = select(db, _BY_NAME_AS_OF, (as_of_ms, as_table(names), max_classification, limit))
     return [to_entity(row[1:]) for row in rows]
 
 
@@ -171,10 +191,14 @@ def add_mentions(
     ``entity.mentions`` counts the items; the same mention again counts once.
     """
     at = to_ms(now)
+    level = db.execute(_CLASSIFICATION_OF, (item_id,)).get or 0
     for entity, confidence, _ in mentions:
         db.execute(_ADD_ENTITY, (entity.id, entity.kind, entity.name, at))
+        db.execute(_RENAME, (entity.id, entity.name, level))
         aliases = {normalise_alias(name) for name in (entity.name, *entity.aliases)}
-        db.executemany(_ADD_ALIAS, ((alias, entity.id) for alias in sorted(aliases) if alias))
+        db.executemany(
+            _ADD_ALIAS, ((alias, entity.id, level) for alias in sorted(aliases) if alias)
+        )
         db.execute(_ADD_MENTION, (item_id, entity.id, confidence, at))
         if db.changes():
             db.execute("UPDATE entity SET mentions = mentions + 1 WHERE id = ?", (entity.id,))

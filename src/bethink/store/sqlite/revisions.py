@@ -2,7 +2,8 @@
 
 Turns of a session get their sequence number and the link to the turn before inside the
 write transaction, so that several writers to one session never give the same number,
-and a late turn is put in its place.
+and a late turn is put in its place. Both depend only on turns that are not classified
+higher, so that a turn's number tells nothing of secret ones.
 """
 
 from __future__ import annotations
@@ -16,17 +17,19 @@ from typing import NamedTuple
 
 import apsw
 
-from bethink.errors import Conflict, Refused
+from bethink.errors import Conflict, Refused, StoreDamaged
 from bethink.model import Item, Status
 from bethink.ports import Embedding, PutResult, Record
 from bethink.store.analysis import extra_index_words
 from bethink.store.sqlite.db import history
+from bethink.store.sqlite.db.ceiling import HIGHEST
 from bethink.store.sqlite.db.connection import Row, select
 from bethink.store.sqlite.db.rows import (
     CONTENT,
     INSERT_ITEM,
     NewRow,
     entity_ids,
+    matches_hash,
     to_content,
 )
 from bethink.store.sqlite.db.sql_functions import from_ms
@@ -41,14 +44,22 @@ from bethink.store.sqlite.search import abmind_queries, word_index
 from bethink.store.sqlite.search.vectors import VectorIndex
 
 _MAX_SEQ = 2**63 - 1  # the largest number a column holds
-_SELECT_MAX_SEQ = "SELECT max(seq) FROM item WHERE session = ? AND live_to IS NULL"
+_SELECT_MAX_SEQ = """
+    SELECT max(seq) FROM item WHERE session = ? AND live_to IS NULL AND classification <= ?
+"""
 _ADJACENT_TURN = """
     SELECT id FROM item
     WHERE session = ? AND live_to IS NULL AND (seq, id) {side} (?, ?) AND id <> ?
-    ORDER BY seq {order}, id {order} LIMIT 1
+    AND classification {class_} ? ORDER BY seq {order}, id {order} LIMIT 1
 """
-_PREVIOUS_TURN = _ADJACENT_TURN.format(side="<", order="DESC")
-_NEXT_TURN = _ADJACENT_TURN.format(side=">", order="ASC")
+_PREVIOUS_TURN = _ADJACENT_TURN.format(side="<", order="DESC", class_="<=")
+_NEXT_TURN = _ADJACENT_TURN.format(side=">", order="ASC", class_="=")
+_FOLLOWED_TURN = """
+    SELECT p.id FROM item AS i CROSS JOIN item AS p ON p.session = i.session
+        AND p.live_to IS NULL AND (p.seq, p.id) < (i.seq, i.id)
+        AND p.classification <= i.classification
+    WHERE i.id = ? AND i.live_to IS NULL ORDER BY p.seq DESC, p.id DESC LIMIT 1
+"""
 _LINK_FOLLOWS = """
     INSERT INTO link (src_kind, src, type, dst_kind, dst, source, created_at)
     VALUES ('item', ?, 'follows', 'item', ?, 'rule', ?) ON CONFLICT DO NOTHING
@@ -61,20 +72,23 @@ _UNLINK_FOLLOWS = """
 
 def assign_turn_numbers(db: apsw.Connection, records: Sequence[Record]) -> list[Record]:
     """Number the turns of a session that have no number after its last one."""
-    highest: dict[str, int] = {}
+    highest: dict[tuple[str, int], int] = {}
     numbered = []
     for record in records:
         item = record.item
         if item.session is None or item.rev > 1:
             numbered.append(record)
             continue
-        if item.session not in highest:
-            found = db.execute(_SELECT_MAX_SEQ, (item.session,)).get
-            highest[item.session] = -1 if found is None else int(found)
-        seq = highest[item.session] + 1 if item.seq is None else item.seq
+        for level in range(item.classification, HIGHEST + 1):
+            if (item.session, level) not in highest:
+                found = db.execute(_SELECT_MAX_SEQ, (item.session, level)).get
+                highest[item.session, level] = -1 if found is None else int(found)
+        last = highest[item.session, item.classification]
+        seq = last + 1 if item.seq is None else item.seq
         if seq > _MAX_SEQ:
             raise Refused(f"the session {item.session!r} has no number left for another turn")
-        highest[item.session] = max(highest[item.session], seq)
+        for level in range(item.classification, HIGHEST + 1):
+            highest[item.session, level] = max(highest[item.session, level], seq)
         same = item.seq == seq
         numbered.append(record if same else replace(record, item=item._replace(seq=seq)))
     return numbered
@@ -86,12 +100,15 @@ def link_turns(db: apsw.Connection, stored: Iterable[Item], now: int) -> None:
     new = {item.id for item in turns}
     for item in turns:
         position = (item.session, item.seq, item.id, item.id)
-        for (before,) in select(db, _PREVIOUS_TURN, position):
+        for (before,) in select(db, _PREVIOUS_TURN, (*position, item.classification)):
             db.execute(_LINK_FOLLOWS, (item.id, before, now))
-        for (after,) in select(db, _NEXT_TURN, position):
-            if after not in new:  # a new turn adds its own link
-                db.execute(_UNLINK_FOLLOWS, (after,))
-                db.execute(_LINK_FOLLOWS, (after, item.id, now))
+        # The next of each classification that may see it; a new turn adds its own link.
+        levels = range(item.classification, HIGHEST + 1)
+        for level in levels:
+            for (after,) in select(db, _NEXT_TURN, (*position, level)):
+                if after not in new and select(db, _FOLLOWED_TURN, (after,)) == [(item.id,)]:
+                    db.execute(_UNLINK_FOLLOWS, (after,))
+                    db.execute(_LINK_FOLLOWS, (after, item.id, now))
 
 
 _SELECT_LATEST = """
@@ -107,8 +124,10 @@ _SELECT_SAME_CONTENT = """
     ORDER BY i.rid
 """
 _SELECT_KEYS = """
-    SELECT key, id, fingerprint FROM idempotency
-    WHERE key IN (SELECT value FROM json_each(?))
+    SELECT k.key, k.id, k.fingerprint FROM idempotency AS k
+    WHERE k.key IN (SELECT value FROM json_each(?)) AND ? >= coalesce((
+        SELECT i.classification FROM item AS i WHERE i.id = k.id ORDER BY i.rev DESC LIMIT 1), 0)
+    ORDER BY k.key, k.at, k.id
 """
 _SELECT_ERASED = "SELECT id FROM tombstone WHERE id IN (SELECT value FROM json_each(?))"
 _NEXT_RID = "SELECT coalesce(max(rid), 0) + 1 FROM item"
@@ -162,11 +181,20 @@ class _KeyUse(NamedTuple):
 
 
 def put_records(
-    db: apsw.Connection, vectors: VectorIndex, records: Sequence[Record], *, actor: str, now: int
+    db: apsw.Connection,
+    vectors: VectorIndex,
+    records: Sequence[Record],
+    *,
+    actor: str,
+    now: int,
+    ceiling: int = HIGHEST,
 ) -> list[PutResult]:
-    """Store the new ones among the records; all of them or, on an error, none."""
+    """Store the new ones among the records; all of them or, on an error, none.
+
+    What is above the ceiling has no effect on the outcome.
+    """
     records = assign_turn_numbers(db, [_with_index_forms(record) for record in records])
-    plan = _PutPlan(db, records, now)
+    plan = _PutPlan(db, records, now, ceiling)
     results = [plan.decide(record) for record in records]
     plan.execute(db, vectors, actor)
     return results
@@ -186,7 +214,9 @@ def next_rid(db: apsw.Connection) -> int:
 class _PutPlan:
     """The outcome of a batch. Records see those before them in the same batch."""
 
-    def __init__(self, db: apsw.Connection, records: Sequence[Record], now: int) -> None:
+    def __init__(
+        self, db: apsw.Connection, records: Sequence[Record], now: int, ceiling: int
+    ) -> None:
         self._now = now
         self._rid = next_rid(db)
         self._new: list[_Revision] = []
@@ -205,9 +235,18 @@ class _PutPlan:
         self._contents: defaultdict[tuple[str, str], list[_ExistingItem]] = defaultdict(list)
         prints = _json_list(record.fingerprint for record in records)
         for fingerprint, level, *holder in select(db, _SELECT_SAME_CONTENT, (prints, now)):
-            self._contents[fingerprint, level].append(_ExistingItem(*holder))
+            existing = _ExistingItem(*holder)
+            if existing.classification <= ceiling:
+                self._contents[fingerprint, level].append(existing)
         keys = _json_list(record.key for record in records if record.key is not None)
-        self._keys = {row[0]: _KeyUse(*row[1:]) for row in select(db, _SELECT_KEYS, (keys,))}
+        self._keys = {
+            row[0]: _KeyUse(*row[1:]) for row in select(db, _SELECT_KEYS, (keys, ceiling))
+        }
+        self._erased_keys = {
+            record.key
+            for record in records
+            if record.key is not None and history.find_erased_key(db, record.key, ceiling)
+        }
 
     def decide(self, record: Record) -> PutResult:
         """Decide what becomes of a record."""
@@ -219,12 +258,19 @@ class _PutPlan:
                     remedy="use a new key for a new memory",
                 )
             return PutResult(used.id, "repeated")
+        if record.key is not None and record.key in self._erased_keys:
+            raise Refused(
+                f"what was stored with the key {record.key!r:.80} was erased",
+                remedy="use a new key to store it again",
+            )
         content = (record.fingerprint, record.item.level)
         same = [
             existing for existing in self._contents[content] if existing.can_replace(record.item)
         ]
         if same and record.skip_duplicate and record.item.rev == 1:
-            self._record_key(record, same[0].id)
+            if same[0].classification == record.item.classification:
+                # Otherwise those who see only the other one would learn of this key.
+                self._record_key(record, same[0].id)
             return PutResult(same[0].id, "duplicate")
         self._add(record, content)
         self._record_key(record, record.item.id)
@@ -395,20 +441,22 @@ _SELECT_LIVE_REVISIONS = """
     CROSS JOIN item AS i ON i.id = wanted.value AND i.live_to IS NULL
 """
 _SELECT_ENDED = f"""
-    SELECT {", ".join(f"i.{name}" for name in CONTENT)}, i.rid, i.live_to, i.status, i.length
+    SELECT {", ".join(f"i.{name}" for name in CONTENT)},
+        i.rid, i.live_to, i.status, i.length, i.content_hash
     FROM json_each(?) AS wanted
     CROSS JOIN item AS i
         ON i.id = wanted.value AND i.rev = (SELECT max(rev) FROM item WHERE id = wanted.value)
     WHERE i.live_to IS NOT NULL
 """
 _COPY_SKETCH = "INSERT INTO sketch (band, rid) SELECT band, ? FROM sketch WHERE rid = ?"
-_SELECT_VECTOR = """
-    SELECT m.name, v.data, v.tokens FROM vector AS v JOIN model AS m ON m.mid = v.mid
-    WHERE v.rid = ?
-"""
 _SET_STATUS = """
     UPDATE item SET status = ?1
     WHERE rid = (SELECT rid FROM item WHERE id = ?2 ORDER BY rev DESC LIMIT 1) AND status <> ?1
+"""
+_SEE_AGAIN = """
+    UPDATE entity SET last_seen_at = max(coalesce(last_seen_at, ?1), ?1) WHERE id IN (
+        SELECT dst FROM link WHERE src = ?2 AND type = 'mentions'
+        AND src_kind = 'item' AND dst_kind = 'entity')
 """
 _ADJUST_MENTIONS = """
     UPDATE entity SET mentions = max(0, mentions + ?) WHERE id IN (
@@ -455,6 +503,7 @@ def restore_items(
         rid += 1
     restored = [row[0] for row in ended]
     adjust_mention_counts(db, restored, 1)
+    db.executemany(_SEE_AGAIN, [(now, item) for item in restored])
     history.write_journal(
         db, (history.JournalLine("restored", item) for item in restored), actor=actor, at=now
     )
@@ -465,7 +514,12 @@ def _copy_last_revision(
     db: apsw.Connection, vectors: VectorIndex, row: Row, rid: int, now: int
 ) -> None:
     last = dict(zip(CONTENT, row, strict=False))
-    old_rid, ended_at, status, length = row[len(CONTENT) :]
+    old_rid, ended_at, status, length, stored_hash = row[len(CONTENT) :]
+    if not matches_hash(row[: len(CONTENT)], stored_hash):
+        raise StoreDamaged(
+            f"the memory {row[0]} is damaged and cannot be restored",
+            remedy="bethink doctor --repair quarantines it; restore it from a backup",
+        )
     last |= {"rev": last["rev"] + 1, "live_from": max(now, ended_at)}
     new = NewRow(rid, tuple(last.values()), None, None, status, length)
     db.execute(INSERT_ITEM, new.values())
@@ -474,14 +528,7 @@ def _copy_last_revision(
     )
     db.execute(_COPY_SKETCH, (rid, old_rid))
     abmind_queries.copy_signature(db, rid, old_rid)
-    for model, vector, tokens in select(db, _SELECT_VECTOR, (old_rid,)):
-        vectors.add(db, model, [(rid, _to_embedding(vector, tokens))])
-
-
-def _to_embedding(vector: bytes, tokens: bytes) -> Embedding:
-    import numpy as np  # start-up time: only a restore turns stored vectors back
-
-    return Embedding(np.frombuffer(vector, dtype=np.float16).astype(np.float32), tokens)
+    vectors.copy(db, rid, old_rid)
 
 
 def set_status(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -10,8 +11,16 @@ from typing import Any, NoReturn
 import apsw
 
 from bethink.errors import Refused, install_command
+from bethink.store.sqlite import erase
 from bethink.store.sqlite.db import history
-from bethink.store.sqlite.db.connection import Connections, generation, translate_errors
+from bethink.store.sqlite.db.ceiling import HIGHEST, CeilingConnections
+from bethink.store.sqlite.db.connection import (
+    REPLACEMENT,
+    Connections,
+    generation,
+    journal_keys,
+    translate_errors,
+)
 from bethink.store.sqlite.db.rows import (
     ALIAS,
     CONTENT,
@@ -25,26 +34,39 @@ from bethink.store.sqlite.db.rows import (
     ITEM_STATE,
     KEY,
     LINK,
+    NAME,
     SKETCH,
     STATUS_CHANGE,
     THREAD,
     THREAD_EVENT,
     THREAD_MEMBER,
     TICK,
+    TIME,
     TOMBSTONE,
     USAGE,
     USAGE_DAY,
+    WHOLE,
     WORDS_SLICE,
     Field,
     NewRow,
     content_hash,
+    matches_hash,
 )
 from bethink.store.sqlite.entities import bump_entities_version
 from bethink.store.sqlite.revisions import ADD_SKETCH, next_rid
 from bethink.store.sqlite.search import abmind_queries, word_index
+from bethink.store.sqlite.search.vectors import VectorIndex
 from bethink.store.sqlite.usage import ImportedTicks
 
 EXPORT_FORMAT = 1
+_ERASED_KEY = (
+    Field("key_hash", NAME),
+    Field("id", NAME),
+    Field("content_hash", NAME),
+    Field("classification", WHOLE),
+    Field("at", TIME),
+)
+DAMAGED = "damaged"  # the type of a record for a row that rot has changed; never imported
 
 # Each kind of record with its fields and table, in an order that `load` accepts: the target
 # of a reference comes first.
@@ -65,13 +87,25 @@ _TABLES_AFTER_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
     ("file_edit", FILE_EDIT, "file_edit ORDER BY number"),
     ("key", KEY, "idempotency ORDER BY key"),
     ("tombstone", TOMBSTONE, "tombstone ORDER BY id"),
-    ("event", EVENT, "event ORDER BY seq"),
+    ("erased_key", _ERASED_KEY, "erased_key ORDER BY key_hash, id"),
 )
+# Below a ceiling: erased ids have no classification. Nor can the journal's chain be cut.
+_ABOUT_HIDDEN = frozenset({"tombstone", "erased_key"})
+# A headline may come from any member.
+_HAS_HIDDEN = """
+    SELECT m.thread FROM main.thread_member AS m
+    WHERE m.item IN (SELECT id FROM temp.hidden_item)
+"""
+_WITHOUT_HIDDEN = {
+    "thread": f"thread WHERE id NOT IN ({_HAS_HIDDEN}) ORDER BY id",
+    "thread_member": f"thread_member WHERE thread NOT IN ({_HAS_HIDDEN}) ORDER BY thread, item",
+    "thread_event": f"thread_event WHERE thread NOT IN ({_HAS_HIDDEN}) ORDER BY thread, seq",
+}
 # Items keep their order of storing, that of their first revisions.
 _SELECT_ITEMS = f"""
     SELECT {", ".join(f"i.{name}" for name in CONTENT)},
         i.live_to, i.ended_by, i.status, i.content_hash,
-        (SELECT json_group_array(band ORDER BY band) FROM sketch WHERE rid = i.rid)
+        (SELECT json_group_array(band ORDER BY band) FROM sketch WHERE rid = i.rid), i.rid
     FROM item AS first JOIN item AS i ON i.id = first.id
     WHERE first.rid = (SELECT min(rid) FROM item WHERE id = first.id)
     ORDER BY first.rid, i.rev
@@ -81,12 +115,20 @@ _SELECT_ITEMS = f"""
 def dump_records(connections: Connections, space: str) -> Iterator[dict[str, Any]]:
     """Yield the records of one snapshot of the store, unaffected by concurrent writes."""
     with translate_errors(connections.name), _open_snapshot(connections) as db:
-        yield {"type": "bethink", "version": EXPORT_FORMAT, "space": space}
+        header = {"type": "bethink", "version": EXPORT_FORMAT, "space": space}
+        is_below = isinstance(connections, CeilingConnections)
+        # A copy without what is above the ceiling must not pass for a complete one.
+        yield header | ({"max_classification": connections.ceiling} if is_below else {})
         for kind, layout, table in _TABLES_BEFORE_ITEMS:
             yield from _table_records(db, kind, layout, table)
         yield from _item_records(db)
         for kind, layout, table in _TABLES_AFTER_ITEMS:
-            yield from _table_records(db, kind, layout, table)
+            if not is_below:
+                yield from _table_records(db, kind, layout, table)
+            elif kind not in _ABOUT_HIDDEN:
+                yield from _table_records(db, kind, layout, _WITHOUT_HIDDEN.get(kind, table))
+        for line in () if is_below else history.exported_lines(db):
+            yield _to_record("event", EVENT, line)
 
 
 @contextmanager
@@ -94,9 +136,12 @@ def _open_snapshot(connections: Connections) -> Iterator[apsw.Connection]:
     """Open a separate connection, so that the caller may write while reading the records."""
     if connections.path is None:
         copy = apsw.Connection(":memory:")
+        journal_keys[copy] = connections.journal_key
         with connections.read_transaction() as db, copy.backup("main", db, "main") as work:
             work.step()
         try:
+            if isinstance(connections, CeilingConnections):
+                connections.hide(copy)
             yield copy
         finally:
             copy.close()
@@ -107,6 +152,8 @@ def _open_snapshot(connections: Connections) -> Iterator[apsw.Connection]:
         # The snapshot begins with the first read, which is this one.
         with connections.detect_concurrent_write(db):
             generation(db)
+            if isinstance(connections, CeilingConnections):
+                connections.refresh(db)
             yield db
     finally:
         connections.disconnect(db)
@@ -116,18 +163,56 @@ def _table_records(
     db: apsw.Connection, kind: str, layout: Sequence[Field], table: str
 ) -> Iterator[dict[str, Any]]:
     columns = ", ".join(field.column or field.name for field in layout)
-    for row in db.execute(f"SELECT {columns} FROM {table}"):
-        yield _to_record(kind, layout, row)
+    for number, row in enumerate(db.execute(f"SELECT {columns} FROM {table}")):
+        if any(isinstance(value, str) and REPLACEMENT in value for value in row):
+            damaged = _damaged_record(db, kind, layout, f"{table} LIMIT 1 OFFSET {number}")
+            if _holds_bytes(damaged):
+                yield damaged
+                continue
+        try:
+            record = _to_record(kind, layout, row)
+        except (TypeError, ValueError, OverflowError):
+            record = _damaged_record(db, kind, layout, f"{table} LIMIT 1 OFFSET {number}")
+        yield record
 
 
 def _item_records(db: apsw.Connection) -> Iterator[dict[str, Any]]:
     layout = (*ITEM, *ITEM_STATE)
-    for *row, sketch in db.execute(_SELECT_ITEMS):
+    for *row, sketch, rid in db.execute(_SELECT_ITEMS):
+        if not matches_hash(row[: len(CONTENT)], row[-1]):
+            yield _damaged_record(db, "item", layout, f"item WHERE rid = {rid:d}")
+            continue
         record = _to_record("item", layout, row)
         bands = json.loads(sketch)
         if bands:
             record["sketch"] = bands
         yield record
+
+
+def _damaged_record(
+    db: apsw.Connection, kind: str, layout: Sequence[Field], table: str
+) -> dict[str, Any]:
+    """Return a row that is not what was stored, as it is: what is no text as base64."""
+    names = [field.column or field.name for field in layout]
+    parts = ", ".join(f"iif(typeof({c}) = 'text', CAST({c} AS BLOB), {c}) AS {c}" for c in names)
+    row = db.execute(f"SELECT {parts} FROM {table}").fetchall()[0]
+    columns = {
+        field.name: _text_or_base64(value) if isinstance(value, bytes) else value
+        for field, value in zip(layout, row, strict=True)
+        if value is not None
+    }
+    return {"type": DAMAGED, "of": kind, "columns": columns}
+
+
+def _text_or_base64(value: bytes) -> str | dict[str, str]:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"base64": b64encode(value).decode()}
+
+
+def _holds_bytes(record: Mapping[str, Any]) -> bool:
+    return any(isinstance(value, dict) for value in record["columns"].values())
 
 
 def _to_record(kind: str, layout: Sequence[Field], row: Sequence[Any]) -> dict[str, Any]:
@@ -155,6 +240,7 @@ _LAYOUTS: dict[str, Sequence[Field]] = {
     "file_edit": FILE_EDIT,
     "key": KEY,
     "tombstone": TOMBSTONE,
+    "erased_key": _ERASED_KEY,
     "event": EVENT,
 }
 _TABLE_NAMES = {"key": "idempotency", "counter": "meta"}
@@ -166,6 +252,13 @@ _ITEM_KNOWN_OR_ERASED = """
 _ITEM_EXISTS = "SELECT EXISTS (SELECT 1 FROM item WHERE id = ?)"
 _ENTITY_EXISTS = "SELECT EXISTS (SELECT 1 FROM entity WHERE id = ?)"
 _THREAD_EXISTS = "SELECT EXISTS (SELECT 1 FROM thread WHERE id = ?)"
+_UNKNOWN = -1
+_CLASSIFY_NAMES = """
+    UPDATE alias SET classification = coalesce((SELECT min(i.classification) FROM link AS l
+        JOIN item AS i ON i.id = l.src
+        WHERE l.dst = alias.entity AND l.src_kind = 'item' AND l.dst_kind = 'entity'), 0)
+    WHERE classification = ?
+"""
 _RECOUNT_MENTIONS = """
     UPDATE entity SET mentions = (
         SELECT count(*) FROM link AS l
@@ -241,7 +334,8 @@ class _Loader:
         # A journal cannot be merged into another without breaking its chain.
         self._takes_events = history.journal_head(db)[0] == 0
         self._chain = ""
-        self._events = 0
+        self._events: list[tuple[int, str, str | None, str, str]] = []
+        self._erased_here: list[str] = []  # what another space had under an erased key
 
     def add(self, number: int, record: Mapping[str, Any]) -> None:
         """Check one record and store it, if it is new here."""
@@ -250,6 +344,8 @@ class _Loader:
         kind = record.get("type")
         if number == 1:
             _require_header(number, record)
+            return
+        if kind == DAMAGED:
             return
         if not isinstance(kind, str) or kind not in _LAYOUTS:
             _refuse(number, f"type must be one of {', '.join(_LAYOUTS)}, not {kind!r}")
@@ -333,7 +429,10 @@ class _Loader:
         if row is None:
             return bool(self._db.execute(_ENTITY_EXISTS, (entity,)).get)
         self._db.execute(_INSERTS["entity"], row)
-        self._db.executemany(_INSERTS["alias"], self._aliases.pop(entity, []))
+        # Exports of earlier versions do not have the classification of a name.
+        named = [(*row[:2], _UNKNOWN if row[2] is None else row[2]) for row in
+                 self._aliases.pop(entity, [])]  # fmt: skip
+        self._db.executemany(_INSERTS["alias"], named)
         return True
 
     def _load_link(self, number: int, row: Row) -> None:
@@ -397,8 +496,15 @@ class _Loader:
             self._db.execute(_INSERTS["file_edit"], row)
 
     def _load_key(self, number: int, row: Row) -> None:
-        if row[1] in self._imported:
-            self._db.execute(_INSERTS["key"], row)
+        if row[1] not in self._imported:
+            return
+        self._db.execute(_INSERTS["key"], row)
+        if history.find_erased_key(self._db, row[0], HIGHEST):
+            self._erased_here.append(row[1])
+
+    def _load_erased_key(self, number: int, row: Row) -> None:
+        if not self._item_exists(row[1]):
+            self._db.execute(_INSERTS["erased_key"], row)
 
     def _load_tombstone(self, number: int, row: Row) -> None:
         if not self._item_exists(row[0]):
@@ -406,23 +512,24 @@ class _Loader:
 
     def _load_event(self, number: int, row: Row) -> None:
         line = history.ChainedLine(*row)
-        self._events += 1
-        if line.seq != self._events:
-            _refuse(number, f"event.seq must be {self._events}: lines are missing")
+        if line.seq != len(self._events) + 1:
+            _refuse(number, f"event.seq must be {len(self._events) + 1}: lines are missing")
         expected = history.chain_hash(self._chain, line[:-1])
         if line.chain != expected:
             _refuse(number, "event.chain does not match: the journal was changed")
         self._chain = expected
-        if self._takes_events:
-            history.append_chained(self._db, [line])
+        self._events.append(line[1:-1])
 
     def finish(self, actor: str, now: int) -> int:
         """Store what still waits, correct counts and write the journal."""
         self._flush()
+        if self._takes_events:
+            history.append_lines(self._db, self._events)
         history.complete_status_history(self._db, list(self._imported))
         self._db.execute(
             _RECOUNT_MENTIONS, (json.dumps(sorted(self._touched), ensure_ascii=False),)
         )
+        self._db.execute(_CLASSIFY_NAMES, (_UNKNOWN,))
         if self._touched:
             bump_entities_version(self._db)
         if not self._takes_events:
@@ -430,7 +537,14 @@ class _Loader:
             self._ticks.apply(self._db, list(self._imported), now)
         lines = (history.JournalLine("imported", item) for item in self._imported)
         history.write_journal(self._db, lines, actor=actor, at=now)
-        return len(self._imported)
+        return len(self._imported) - self._erase_again(actor, now)
+
+    def _erase_again(self, actor: str, now: int) -> int:
+        """Erase what came under another id with a key whose memory was erased here."""
+        if not self._erased_here:
+            return 0
+        found = erase.erase_items(self._db, VectorIndex(), self._erased_here, actor=actor, now=now)
+        return len(found.ids)
 
 
 def _require_header(number: int, record: Mapping[str, Any]) -> None:

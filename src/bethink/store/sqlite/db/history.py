@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import apsw
 
 from bethink.ports import Event
-from bethink.store.sqlite.db.connection import select
+from bethink.ports.values import erased_mark
+from bethink.store.sqlite.db.ceiling import is_below_ceiling
+from bethink.store.sqlite.db.connection import journal_keys, select
 from bethink.store.sqlite.db.sql_functions import from_ms
 
 AS_OF_CTE = "WITH m (at) AS (SELECT ?)"
@@ -144,11 +146,19 @@ _SET_HEAD = "UPDATE meta SET value = ? WHERE name = 'journal'"
 _SELECT_PAGE = (
     "SELECT seq, at, kind, item, actor, detail FROM event WHERE seq > ? ORDER BY seq LIMIT ?"
 )
+_SELECT_VISIBLE_PAGE = (
+    "SELECT at, kind, item, actor, detail FROM event ORDER BY seq LIMIT ? OFFSET ?"
+)
 _SELECT_NEWEST = """
-    SELECT seq, at, kind, item, actor, detail FROM event
+    SELECT seq, at, kind, item, actor, detail FROM {event}
     WHERE (?1 IS NULL OR item = ?1) AND (?2 IS NULL OR actor = ?2)
     ORDER BY seq DESC LIMIT ?3
 """
+_NUMBERED = """
+    (SELECT row_number() OVER (ORDER BY seq) AS seq, at, kind, item, actor, detail FROM event)
+"""
+_SELECT_KEYS = "SELECT value FROM meta WHERE name = 'journal_keys'"
+_SET_KEYS = "INSERT OR REPLACE INTO meta (name, value) VALUES ('journal_keys', ?)"
 _SELECT_ALL = "SELECT seq, at, kind, item, actor, detail, chain FROM event ORDER BY seq"
 
 
@@ -175,39 +185,95 @@ class ChainedLine(NamedTuple):
     chain: str
 
 
+BROKEN = "broken"  # in an export, the code of a line after a break of the chain
+
+
+class JournalChain:
+    """How the lines of a journal are chained: each with a code over all before it and itself.
+
+    From a line on the code needs the space's secret (`JournalKey`); lines before are from
+    versions without one. Lines that another secret made cannot be checked.
+    """
+
+    def __init__(self, db: apsw.Connection, *, create_at: int = 0) -> None:
+        """Read the key of a connection's space; make it, if needed, at the given line."""
+        key = journal_keys.get(db)
+        self._key = None if key is None else key.ensure(create_at) if create_at else key.read()
+        self.used = parse_keys(next((row[0] for row in select(db, _SELECT_KEYS)), ""))
+        if create_at and self._key is not None and self._key.id not in dict(self.used):
+            self.used.append((self._key.id, self._key.since))
+            db.execute(_SET_KEYS, (",".join(f"{name}:{since}" for name, since in self.used),))
+
+    def code(self, previous: str, line: Sequence[object]) -> str:
+        """Return the code of a line after one with a code."""
+        seq = line[0]
+        assert isinstance(seq, int)
+        if self._key is None or not self._key.id or seq < self._key.since:
+            return chain_hash(previous, line)
+        return self._key.mac(f"{previous}\n{_ENCODER.encode(line)}".encode())
+
+    def can_check(self, seq: int) -> bool:
+        """Whether a line was made without a secret, or with the one that is here."""
+        own = self._key.id if self._key is not None else ""
+        made_with = [name for name, since in self.used if since <= seq]
+        return not made_with or made_with[-1] == own or self._is_own(seq)
+
+    def _is_own(self, seq: int) -> bool:
+        """Whether the secret itself says that it made the line, whatever the database says."""
+        return self._key is not None and bool(self._key.id) and seq >= self._key.since
+
+
+def parse_keys(stored: str) -> list[tuple[str, int]]:
+    """Return which secrets, by name, chained the journal, and from which line on."""
+    pairs = (part.partition(":") for part in stored.split(",") if part)
+    return [(name, int(since)) for name, _, since in pairs if since.isdecimal()]
+
+
 def write_journal(
     db: apsw.Connection, lines: Iterable[JournalLine], *, actor: str, at: int
 ) -> None:
     """Append lines, in the caller's transaction."""
-    seq, chain = journal_head(db)
+    append_lines(db, ((at, line.kind, line.item, actor, line.detail) for line in lines))
+
+
+def append_lines(
+    db: apsw.Connection, lines: Iterable[tuple[int, str, str | None, str, str]]
+) -> None:
+    """Append lines as the file stores them, without number and code, in their order."""
+    seq, code = journal_head(db)
+    chain: JournalChain | None = None
     chained = []
     for line in lines:
         seq += 1
-        chain = chain_hash(chain, (seq, at, line.kind, line.item, actor, line.detail))
-        chained.append(ChainedLine(seq, at, line.kind, line.item, actor, line.detail, chain))
-    append_chained(db, chained)
-
-
-def append_chained(db: apsw.Connection, lines: Sequence[ChainedLine]) -> None:
-    """Append lines that are chained already, in their order."""
-    if lines:
-        db.executemany(_INSERT, lines)
-        db.execute(_SET_HEAD, (f"{lines[-1].seq}:{lines[-1].chain}",))
+        chain = chain or JournalChain(db, create_at=seq)
+        code = chain.code(code, (seq, *line))
+        chained.append(ChainedLine(seq, *line, code))
+    if chained:
+        db.executemany(_INSERT, chained)
+        db.execute(_SET_HEAD, (f"{seq}:{code}",))
 
 
 def journal_head(db: apsw.Connection) -> tuple[int, str]:
-    """Return the number and the chain hash of the last line."""
+    """Return the number and the code of the last line."""
     seq, _, chain = db.execute(_SELECT_HEAD).get.partition(":")
     return int(seq), chain
 
 
-def chain_hash(previous: str, line: tuple[object, ...]) -> str:
-    """Return the hash that chains a line to all lines before it."""
+def chain_hash(previous: str, line: Sequence[object]) -> str:
+    """Return the code that chains a line to all lines before it, without a secret."""
     return hashlib.sha256(f"{previous}\n{_ENCODER.encode(line)}".encode()).hexdigest()
 
 
 def read_journal(db: apsw.Connection, after: int, limit: int) -> list[Event]:
-    """Return lines after a number, oldest first."""
+    """Return lines after a number, oldest first.
+
+    Below a ceiling the visible lines are numbered from 1: a gap would tell of hidden ones.
+    """
+    if is_below_ceiling(db):
+        rows = db.execute(_SELECT_VISIBLE_PAGE, (limit, after))
+        return [
+            Event(number, from_ms(at), *line) for number, (at, *line) in enumerate(rows, after + 1)
+        ]
     return [
         Event(seq, from_ms(at), kind, item, actor, detail)
         for seq, at, kind, item, actor, detail in db.execute(_SELECT_PAGE, (after, limit))
@@ -218,11 +284,10 @@ def read_newest_events(
     db: apsw.Connection, item: str | None, actor: str | None, limit: int
 ) -> list[Event]:
     """Return the last lines, newest first: of one memory, by one actor."""
+    sql = _SELECT_NEWEST.format(event=_NUMBERED if is_below_ceiling(db) else "event")
     return [
         Event(seq, from_ms(at), kind, item_id, actor_name, detail)
-        for seq, at, kind, item_id, actor_name, detail in db.execute(
-            _SELECT_NEWEST, (item, actor, limit)
-        )
+        for seq, at, kind, item_id, actor_name, detail in db.execute(sql, (item, actor, limit))
     ]
 
 
@@ -231,18 +296,86 @@ def read_chained(db: apsw.Connection) -> Iterator[ChainedLine]:
     return (ChainedLine(*row) for row in db.execute(_SELECT_ALL))
 
 
-def find_chain_break(lines: Iterable[ChainedLine], expected: tuple[int, str] | None) -> str:
-    """Describe the first break of the chain; "" when there is none.
-
-    ``expected`` is the head it should end with, where that is known.
-    """
-    seq, chain = 0, ""
-    for line in lines:
+def find_chain_break(db: apsw.Connection) -> str:
+    """Describe the first break of the journal's chain; "" when there is none."""
+    chain = JournalChain(db)
+    seq, code = 0, ""
+    for line in read_chained(db):
         if line.seq != seq + 1:
             return f"line {seq + 1} is missing"
-        seq, chain = line.seq, chain_hash(chain, line[:-1])
-        if chain != line.chain:
-            return f"line {line.seq} was changed, or one before it"
-    if expected is not None and (seq, chain) != expected:
+        seq = line.seq
+        if chain.can_check(seq) and chain.code(code, line[:-1]) != line.chain:
+            return f"line {seq} was changed, or one before it"
+        code = line.chain
+    expected = journal_head(db)
+    if (seq, code) != expected:
         return f"it ends at line {seq}, but should end at {expected[0]}"
     return ""
+
+
+def unchecked_lines(db: apsw.Connection) -> str:
+    """Say which lines cannot be checked, because their secret is not here; "" if all can."""
+    chain = JournalChain(db)
+    last = journal_head(db)[0]
+    unknown = [seq for seq in _ends_of_keys(chain.used, last) if not chain.can_check(seq)]
+    if not unknown:
+        return ""
+    return (
+        f"lines up to {max(unknown)} cannot be checked: they were chained with a secret that"
+        " is not beside the space"
+    )
+
+
+def _ends_of_keys(used: Sequence[tuple[str, int]], last: int) -> list[int]:
+    """Return the last line of each secret."""
+    return [min(last, since - 1) for _, since in used[1:]] + ([last] if used else [])
+
+
+def exported_lines(db: apsw.Connection) -> Iterator[ChainedLine]:
+    """Yield every line, chained anew without a secret, which does not leave its place.
+
+    From a break of the chain on there are no codes: no export makes it whole.
+    """
+    chain = JournalChain(db)
+    code = plain = ""
+    is_whole = True
+    for line in read_chained(db):
+        if chain.can_check(line.seq) and chain.code(code, line[:-1]) != line.chain:
+            is_whole = False
+        code, plain = line.chain, chain_hash(plain, line[:-1])
+        yield line._replace(chain=plain if is_whole else BROKEN)
+
+
+_SELECT_ERASED_KEY = """
+    SELECT id, content_hash FROM erased_key
+    WHERE key_hash = ? AND classification <= ? ORDER BY at DESC, id LIMIT 1
+"""
+_KEYS_OF = """
+    SELECT key, id, fingerprint FROM idempotency WHERE id IN (SELECT value FROM json_each(?))
+"""
+_ADD_ERASED_KEY = """
+    INSERT OR REPLACE INTO erased_key (key_hash, id, content_hash, classification, at)
+    VALUES (?, ?, ?, ?, ?)
+"""
+
+
+def find_erased_key(db: apsw.Connection, key: str, ceiling: int) -> tuple[str, str] | None:
+    """Return the erased item that had a key, and the mark of its content."""
+    rows = select(db, _SELECT_ERASED_KEY, (_hash_key(key), ceiling))
+    return rows[0] if rows else None
+
+
+def bury_keys(db: apsw.Connection, levels: Mapping[str, int], now: int) -> None:
+    """Remember the keys of items that are about to be erased, by id with their classification."""
+    keys = select(db, _KEYS_OF, (json.dumps(list(levels)),))
+    db.executemany(
+        _ADD_ERASED_KEY,
+        (
+            (_hash_key(key), item, erased_mark(key, fingerprint), levels[item], now)
+            for key, item, fingerprint in keys
+        ),
+    )
+
+
+def _hash_key(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()

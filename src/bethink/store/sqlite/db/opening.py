@@ -28,6 +28,7 @@ from bethink.store.sqlite.db.connection import (
     translate_errors,
 )
 from bethink.store.sqlite.db.lock import (
+    TIMEOUT_S,
     has_content,
     hold_lock,
     make_private_file,
@@ -35,7 +36,7 @@ from bethink.store.sqlite.db.lock import (
     wal_path,
 )
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 5
 _MIGRATIONS_FOLDER = Path(__file__).parent / "migrations"
 
 
@@ -279,6 +280,8 @@ def _read_application_id(path: Path, options: str) -> int:
     uri = f"{path.as_uri()}?{options}"
     db = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
+        # Another process may be recovering the log after a crash.
+        db.set_busy_timeout(int(TIMEOUT_S * 1000))
         return int(db.execute("PRAGMA application_id").get)
     finally:
         db.close()

@@ -7,7 +7,8 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import lru_cache
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -32,10 +33,13 @@ from bethink.model.fields import (
     field_names,
 )
 from bethink.ports import Record
-from bethink.store.sqlite.db.connection import Row, generation, select
+from bethink.store.sqlite.db.connection import Row, select
 from bethink.store.sqlite.db.history import STATUS_AT
 from bethink.store.sqlite.db.sql_functions import (
     DAY_MS,
+    DECAY,
+    DECAY_AS_OF,
+    EPOCH,
     USED_IN_ALL,
     USED_LAST,
     from_ms,
@@ -256,7 +260,11 @@ ENTITY = (
     Field("created_at", TIME),
     Field("last_seen_at", _or_null(TIME), needed=False),
 )
-ALIAS = (Field("alias", NAME), Field("entity", NAME))
+ALIAS = (
+    Field("alias", NAME),
+    Field("entity", NAME),
+    Field("classification", WHOLE, needed=False),
+)
 LINK = (
     Field("src_kind", NAME),
     Field("src", NAME),
@@ -352,29 +360,6 @@ INSERT_ITEM = (
 )
 SELECT_CONTENT = ", ".join(CONTENT)
 
-# Remaining strength of a memory: the ticks since `decay_at`, or since it was stored, are
-# subtracted. Without any tick, which is the usual case, none is looked up.
-DECAY = """
-    CASE WHEN EXISTS (SELECT 1 FROM tick) THEN max(0.0, round(coalesce(u.decay, 1.0)
-        - (SELECT total FROM tick ORDER BY number DESC LIMIT 1)
-        + coalesce((SELECT t.total FROM tick AS t WHERE t.at < coalesce(u.decay_at, i.stored_at)
-            ORDER BY t.at DESC LIMIT 1), 0.0), 9))
-    ELSE coalesce(u.decay, 1.0) END
-"""
-# The same at the moment `m`, from what the memory had regained by then, which is known for
-# the last twenty times. With more since then, it counts as never regained before.
-_LAST_TICK = "SELECT t.total FROM tick AS t WHERE t.at BOUND ORDER BY t.at DESC LIMIT 1"
-_DECAY_STATE_AS_OF = """
-    (SELECT r.value FROM json_each(u.regained) AS r WHERE r.value ->> 0 <= m.at
-    ORDER BY r.key DESC LIMIT 1)
-"""
-_DECAY_AS_OF = f"""
-    (SELECT max(0.0, round(coalesce(was.state ->> 1, 1.0) - max(0.0,
-        coalesce(({_LAST_TICK.replace("BOUND", "<= m.at")}), 0.0)
-        - coalesce(({_LAST_TICK.replace("BOUND", "< coalesce(was.state ->> 2, i.stored_at)")}),
-            0.0)), 9))
-    FROM m CROSS JOIN (SELECT {_DECAY_STATE_AS_OF} AS state FROM m) AS was)
-"""
 # Fields that are computed from use; all others are columns. As of a moment the status is, too.
 _COMPUTED = {
     "decay": DECAY,
@@ -382,7 +367,7 @@ _COMPUTED = {
     "last_recalled_at": "u.last_at",
 }
 _COMPUTED_AS_OF = {
-    "decay": _DECAY_AS_OF,
+    "decay": DECAY_AS_OF,
     "recalls": f"(SELECT {USED_IN_ALL} FROM m)",
     "last_recalled_at": f"(SELECT {USED_LAST} FROM m)",
     "status": f"(SELECT {STATUS_AT.replace('MOMENT', 'm.at')} FROM m)",
@@ -396,6 +381,12 @@ def _select_columns(computed: Mapping[str, str]) -> str:
 
 SELECT_ITEM = _select_columns(_COMPUTED)
 _SELECT_ITEM_AS_OF = _select_columns(_COMPUTED_AS_OF)
+# With the columns of the hash that are no fields of an item.
+_ONLY_HASHED = ", i.about, i.fingerprint"
+SELECT_HASHED_ITEM = SELECT_ITEM + _ONLY_HASHED
+_PLACES = ("rid", *Item._fields, "about", "fingerprint")
+_HASH_PLACE = _PLACES.index("content_hash")
+_content_of = itemgetter(*(_PLACES.index(name) for name in CONTENT))
 
 
 def _places(kind: FieldKind) -> tuple[int, ...]:
@@ -404,12 +395,34 @@ def _places(kind: FieldKind) -> tuple[int, ...]:
 
 _TIME_PLACES, _LIST_PLACES, _FLAG_PLACES = _places("time"), _places("words"), _places("flag")
 _OBJECT_PLACES = _places("object")
+# The types of a row's values. STRICT tables keep others out; rot does not.
+_COLUMN_TYPES = {"whole": int, "scale": int, "flag": int, "time": int, "number": float}
+_TYPES_ALLOWED = (
+    (int,),
+    *(
+        (_COLUMN_TYPES.get(field.kind, str), *((type(None),) if field.nullable else ()))
+        for name in Item._fields
+        for field in ITEM_FIELDS
+        if field.name == name
+    ),
+    *((str,), (str,)),
+)
+_MAX_SOUND_TYPES = 4096
+_SOUND_TYPES: set[tuple[type, ...]] = set()
+
+
+def _has_sound_types(kinds: tuple[type, ...]) -> bool:
+    """Whether a row has values of the types that are stored; remembered for its like."""
+    sound = all(kind in allowed for kind, allowed in zip(kinds, _TYPES_ALLOWED, strict=False))
+    if sound and len(_SOUND_TYPES) < _MAX_SOUND_TYPES:
+        _SOUND_TYPES.add(kinds)
+    return sound
+
+
 _FROM_ROW_IDS = (
     " FROM json_each(?) AS wanted CROSS JOIN item AS i ON i.rid = wanted.value"
     " LEFT JOIN usage AS u ON u.id = i.id"
 )
-_MAX_CACHED_ITEMS = 4096
-ReadItems = Callable[[apsw.Connection, Sequence[int]], dict[int, Item]]
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -420,15 +433,17 @@ class ItemSelection(NamedTuple):
     values: tuple[int, ...] = ()
 
 
-def item_selection(as_of_ms: int | None) -> ItemSelection:
+def item_selection(as_of_ms: int | None, *, hashed: bool = False) -> ItemSelection:
     """Select items as they are or, with a moment, as they were.
 
-    Status, usage and decay are then those of the moment.
+    Status, usage and decay are then those of the moment. With ``hashed`` `is_intact` can
+    check the rows.
     """
+    also = _ONLY_HASHED if hashed else ""
     if as_of_ms is None:
-        return ItemSelection(f"SELECT {SELECT_ITEM}")
+        return ItemSelection(f"SELECT {SELECT_ITEM}{also}")
     return ItemSelection(
-        f"WITH m (at, day) AS (SELECT ?, ?) SELECT {_SELECT_ITEM_AS_OF}",
+        f"WITH m (at, day) AS (SELECT ?, ?) SELECT {_SELECT_ITEM_AS_OF}{also}",
         (as_of_ms, as_of_ms // DAY_MS),
     )
 
@@ -511,8 +526,22 @@ _ENCODERS = tuple((name, _ENCODE.get(_KINDS.get(name, ""))) for name in CONTENT)
 
 
 def to_item(row: Row) -> Item:
-    """Convert a row of SELECT_ITEM to an item."""
-    values: list[Any] = list(row[1:])
+    """Convert a row of SELECT_ITEM to an item.
+
+    A row that rot has made unreadable becomes an item without content, so that one of them
+    spoils no search; it does not match its hash (`is_intact`).
+    """
+    kinds = tuple(map(type, row))
+    if kinds in _SOUND_TYPES or _has_sound_types(kinds):
+        try:
+            return _to_item(row)
+        except (ValueError, TypeError, OverflowError):
+            pass  # its times or lists are no such
+    return Item(str(row[1]), "", EPOCH, "", rev=row[7] if isinstance(row[7], int) else 0)
+
+
+def _to_item(row: Row) -> Item:
+    values: list[Any] = list(row[1 : 1 + len(Item._fields)])
     for index in _TIME_PLACES:
         if values[index] is not None:
             values[index] = _cached_time(values[index])
@@ -529,6 +558,19 @@ def to_item(row: Row) -> Item:
     return Item(*values)
 
 
+def is_intact(row: Row) -> bool:
+    """Whether a row of SELECT_HASHED_ITEM still has the content that was stored."""
+    return matches_hash(_content_of(row), row[_HASH_PLACE])
+
+
+def matches_hash(content: Sequence[Any], stored_hash: object) -> bool:
+    """Whether content columns have the hash that was stored with them."""
+    try:
+        return content_hash(content) == stored_hash
+    except (TypeError, ValueError):
+        return False  # values of types that are never stored
+
+
 # Items of one batch share times, and many share tags and entities.
 _cached_time = lru_cache(maxsize=8192)(from_ms)
 
@@ -539,42 +581,12 @@ def _cached_texts(stored: str) -> tuple[str, ...]:
 
 
 def read_items(
-    db: apsw.Connection, rids: Iterable[int], as_of_ms: int | None = None
+    db: apsw.Connection, rids: Iterable[int], as_of_ms: int | None = None, *, intact: bool = False
 ) -> dict[int, Item]:
-    """Return items by row id, as they are or were. Unknown ids are left out."""
-    start, values = item_selection(as_of_ms)
-    row_ids = json.dumps(list(rids))
-    return {row[0]: to_item(row) for row in select(db, start + _FROM_ROW_IDS, (*values, row_ids))}
+    """Return items by row id, as they are or were. Unknown ids are left out.
 
-
-class HydrateRows:
-    """Cache of items by row id until the next write.
-
-    Several searches of one recall find much the same rows. Not for use inside a write
-    transaction, whose rows are not visible yet.
+    So are damaged ones with ``intact``, for which each row is hashed.
     """
-
-    def __init__(self) -> None:
-        self._cached: tuple[tuple[int, int | None], dict[int, Item]] = ((-1, None), {})
-
-    def reader_as_of(self, moment: datetime | None) -> ReadItems:
-        """Return a function that reads items as of the moment; as they are without one."""
-        return partial(self._read, as_of_ms=to_ms_or_none(moment))
-
-    def _read(
-        self, db: apsw.Connection, rids: Sequence[int], *, as_of_ms: int | None
-    ) -> dict[int, Item]:
-        cached = self._entry_for((generation(db), as_of_ms))
-        missing = [rid for rid in rids if rid not in cached]
-        if missing:
-            cached.update(read_items(db, missing, as_of_ms))
-        return {rid: cached[rid] for rid in rids if rid in cached}
-
-    def _entry_for(self, requested: tuple[int, int | None]) -> dict[int, Item]:
-        state, cached = self._cached
-        if state != requested or len(cached) > _MAX_CACHED_ITEMS:
-            # A new dict, not a cleared one: a thread that still reads an older state
-            # of the store goes on filling the dict of that state.
-            cached = {}
-            self._cached = (requested, cached)
-        return cached
+    start, values = item_selection(as_of_ms, hashed=intact)
+    rows = select(db, start + _FROM_ROW_IDS, (*values, json.dumps(list(rids))))
+    return {row[0]: to_item(row) for row in rows if not intact or is_intact(row)}

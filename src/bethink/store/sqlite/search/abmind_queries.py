@@ -248,8 +248,8 @@ def _about_query(db: apsw.Connection, pieces: Iterable[str]) -> str:
     terms: dict[str, None] = {}
     for piece in pieces:
         matching = db.execute(
-            "SELECT t FROM term WHERE tid IN"
-            f" (SELECT rowid FROM vocabulary WHERE vocabulary MATCH ? LIMIT {MAX_MATCHING_TERMS})",
+            "SELECT term.t FROM vocabulary AS v CROSS JOIN term ON term.tid = v.rowid"
+            f" WHERE vocabulary MATCH ? LIMIT {MAX_MATCHING_TERMS}",
             (" AND ".join(map(_quote_fts5, trigrams(piece))),),
         )
         terms.update((term, None) for (term,) in matching if piece in term)
@@ -472,6 +472,10 @@ def _append_rows(cached: _CachedSignatures, rows: Sequence[tuple[Any, ...]]) -> 
     from bethink.store.signature import SIGNATURE_BYTES
     from bethink.store.sqlite.search.vector_index import to_bit_columns
 
+    # Rot may have cut one.
+    rows = [row for row in rows if len(row[1]) == len(row[2]) // 2 * SIGNATURE_BYTES]
+    if not rows:
+        return cached
     bits = np.frombuffer(b"".join(row[1] for row in rows), np.uint8).reshape(-1, SIGNATURE_BYTES)
     counts = np.frombuffer(b"".join(row[2] for row in rows), "<u2").astype(np.int64)
     rows_per_item = np.array([len(row[1]) // SIGNATURE_BYTES for row in rows])

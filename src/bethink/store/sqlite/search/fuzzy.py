@@ -175,10 +175,8 @@ def _sharing_trigrams(db: apsw.Connection, term: str) -> dict[str, int]:
     return dict(
         db.execute(
             f"""
-            SELECT t, df FROM (
-                SELECT tid, count(*) AS shared FROM ({lookups})
-                GROUP BY tid ORDER BY shared DESC, tid LIMIT {MAX_TRIGRAM_CANDIDATES}
-            ) JOIN term USING (tid)""",
+            SELECT t, df FROM (SELECT tid, count(*) AS shared FROM ({lookups}) GROUP BY tid)
+            JOIN term USING (tid) ORDER BY shared DESC, tid LIMIT {MAX_TRIGRAM_CANDIDATES}""",
             [_quote_fts5(trigram) for trigram in shared],
         )
     )

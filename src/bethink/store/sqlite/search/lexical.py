@@ -23,7 +23,14 @@ from bethink.core.text import bm25_idf
 from bethink.model import Item
 from bethink.ports import Match, SearchResult, TextSearch, Word, WordStatistics
 from bethink.store.analysis import extra_index_words, query_units
-from bethink.store.ranking import DocumentScore, QueryTerm, WeightedQuery, weight_query
+from bethink.store.ranking import (
+    WINDOW_TERMS,
+    DocumentScore,
+    QueryTerm,
+    WeightedQuery,
+    weight_query,
+)
+from bethink.store.sqlite.db.ceiling import hides_rows, is_below_ceiling
 from bethink.store.sqlite.search.scope import Predicate
 
 _TOTALS_AS_OF = (
@@ -31,8 +38,8 @@ _TOTALS_AS_OF = (
 )
 _FIRST_LATER_ROW = "SELECT min(rid) FROM item WHERE live_from > ?"
 # Rows are numbered in the order of storing, so a row number usually separates the times.
-_COUNT_MATCHING = "SELECT count(*) FROM words WHERE words MATCH ? AND rowid <= ?"
-_COUNT_HOLDING = "SELECT count(DISTINCT doc) FROM posting WHERE term = ? AND doc <= ?"
+_COUNT_MATCHING = "SELECT count(*) FROM words WHERE words MATCH ? AND rowid <= ?{rowid}"
+_COUNT_HOLDING = "SELECT count(DISTINCT doc) FROM posting WHERE term = ? AND doc <= ?{doc}"
 _COUNT_HOLDING_AS_OF = """
     SELECT count(DISTINCT p.doc) FROM posting AS p CROSS JOIN item AS i ON i.rid = p.doc
     WHERE p.term = ? AND i.live_from <= ?
@@ -74,9 +81,18 @@ def _document_frequency_as_of(db: apsw.Connection, tokens: Tokens, term: str, pa
     # An appended e yields the stem where the stemmer would cut it once more.
     spelled = next((word for word in (term, f"{term}e") if tokens(word) == [term]), None)
     if spelled is None:
-        return int(db.execute(_COUNT_HOLDING, (term, past.last_row)).get)
+        counting = _COUNT_HOLDING.format(doc=_not_hidden(db, "doc"))
+        return int(db.execute(counting, (term, past.last_row)).get)
     quoted = '"' + spelled.replace('"', '""') + '"'
-    return int(db.execute(_COUNT_MATCHING, (quoted, past.last_row)).get)
+    counting = _COUNT_MATCHING.format(rowid=_not_hidden(db, "rowid"))
+    return int(db.execute(counting, (quoted, past.last_row)).get)
+
+
+def _not_hidden(db: apsw.Connection, column: str) -> str:
+    """Return the condition on a row of the index by which a ceiling hides it."""
+    if not is_below_ceiling(db):
+        return ""
+    return f" AND {column} NOT IN (SELECT rid FROM temp.hidden_row)"
 
 
 _TOKENIZER_ARGS = ("porter", ["unicode61", "remove_diacritics", "2"])  # as in the schema
@@ -289,7 +305,7 @@ def search_text(
     request = CandidateRequest(plan, reading.spelling, search.about_weight, search.depth, predicate)
     rows = gather_candidates(db, request)
     ranked = _rank_exactly(
-        db, query, rows, search.depth, _score_headroom(query, plan, known, predicate)
+        db, query, rows, search.depth, _score_headroom(db, query, plan, known, predicate)
     )
     items = hydrate(db, [row.rid for row, _ in ranked])
     searched = {term for unit in terms for term in unit.terms}.intersection(plan.first)
@@ -414,7 +430,9 @@ def _rank_exactly(
     for row in rows:
         if len(best) == depth and row.relevance + headroom < best[0]:
             continue
-        if not row.about:
+        if row.length > WINDOW_TERMS:
+            scored = query.score_best_window(tokens(row.text), tokens(row.about))
+        elif not row.about:
             scored = query.score(tokens(row.text), (), row.length)
         elif query.is_flat:
             scored = query.score(tokens(f"{row.text}\n{row.about}"), (), row.length)
@@ -429,10 +447,15 @@ def _rank_exactly(
 
 
 def _score_headroom(
-    query: WeightedQuery, plan: SearchPlan, known: WordStatistics, predicate: Predicate
+    db: apsw.Connection,
+    query: WeightedQuery,
+    plan: SearchPlan,
+    known: WordStatistics,
+    predicate: Predicate,
 ) -> float:
-    """Return the headroom; infinite for the past, because FTS5 counts by today."""
-    return math.inf if predicate.as_of_ms is not None else _bm25_headroom(query, plan, known)
+    """Return the headroom; infinite where FTS5 counts others: by today, or hidden ones."""
+    counts_others = predicate.as_of_ms is not None or hides_rows(db)
+    return math.inf if counts_others else _bm25_headroom(query, plan, known)
 
 
 def _bm25_headroom(query: WeightedQuery, plan: SearchPlan, known: WordStatistics) -> float:
@@ -467,12 +490,18 @@ def _candidates_by_relevance(
     """Yield the memories that hold any of the terms, best first, including out of scope."""
     predicate = request.predicate
     # bm25() in the order, not `rank`: half the time on wide queries. The better, the lower.
+    # A long memory is scored by its best window, which is better than the whole by no more
+    # than it is shorter.
     cursor = db.execute(
         f"""
         SELECT i.rid, i.id, i.text, i.about, i.length, ({predicate.sql}), -ranked.cost
         FROM (
-            SELECT rowid AS rid, bm25(words, 1.0, ?) AS cost FROM words WHERE words MATCH ?
-            ORDER BY cost, rowid LIMIT ? OFFSET ?
+            SELECT words.rowid AS rid,
+                bm25(words, 1.0, ?) * coalesce(long.length / {WINDOW_TERMS}.0, 1.0) AS cost
+            FROM words LEFT JOIN main.item AS long INDEXED BY item_long
+                ON long.rid = words.rowid AND long.length > {WINDOW_TERMS}
+            WHERE words MATCH ?{_not_hidden(db, "words.rowid")}
+            ORDER BY cost, words.rowid LIMIT ? OFFSET ?
         ) AS ranked CROSS JOIN item AS i ON i.rid = ranked.rid""",
         (*predicate.values, request.about_weight, request.fts5_query(terms), limit, offset),
     )

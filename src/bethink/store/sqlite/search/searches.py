@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
@@ -19,8 +20,9 @@ from bethink.ports import (
     WordStatistics,
 )
 from bethink.store.sqlite import links
-from bethink.store.sqlite.db.connection import Connections, select
-from bethink.store.sqlite.db.rows import HydrateRows
+from bethink.store.sqlite.db.ceiling import HIGHEST, ceiling_of
+from bethink.store.sqlite.db.connection import Connections, generation, select
+from bethink.store.sqlite.db.rows import read_items
 from bethink.store.sqlite.db.sql_functions import ceil_ms, from_ms, to_ms_or_none
 from bethink.store.sqlite.entities import latest_mentions
 from bethink.store.sqlite.search import word_index
@@ -31,6 +33,42 @@ from bethink.store.sqlite.search.vectors import VectorIndex
 
 if TYPE_CHECKING:
     from bethink.ports import Vector
+
+
+_MAX_CACHED_ITEMS = 4096
+
+
+class HydrateRows:
+    """Cache of items by row id until the next write.
+
+    Several searches of one recall find much the same rows. Not for use inside a write
+    transaction, whose rows are not visible yet.
+    """
+
+    def __init__(self) -> None:
+        self._cached: tuple[tuple[int, int | None], dict[int, Item]] = ((-1, None), {})
+
+    def reader_as_of(self, moment: datetime | None) -> ItemLoader:
+        """Return a function that reads items as of the moment; as they are without one."""
+        return partial(self._read, as_of_ms=to_ms_or_none(moment))
+
+    def _read(
+        self, db: apsw.Connection, rids: Sequence[int], *, as_of_ms: int | None
+    ) -> dict[int, Item]:
+        cached = self._entry_for((generation(db), as_of_ms))
+        missing = [rid for rid in rids if rid not in cached]
+        if missing:
+            cached.update(read_items(db, missing, as_of_ms))
+        return {rid: cached[rid] for rid in rids if rid in cached}
+
+    def _entry_for(self, requested: tuple[int, int | None]) -> dict[int, Item]:
+        state, cached = self._cached
+        if state != requested or len(cached) > _MAX_CACHED_ITEMS:
+            # A new dict, not a cleared one: a thread that still reads an older state
+            # of the store goes on filling the dict of that state.
+            cached = {}
+            self._cached = (requested, cached)
+        return cached
 
 
 _EVENT_TIME = "coalesce(i.occurred_at, i.stored_at)"
@@ -124,16 +162,22 @@ class SqliteSearch:
         self._hydrate = hydrate
         self._signatures = SignatureIndex()
 
+    def _predicate(self, scope: Scope) -> Predicate:
+        """Compile a scope; below a ceiling it is no plain one, though its filters may be."""
+        predicate = compile_scope(scope)
+        is_below = ceiling_of(self._connections) < HIGHEST
+        return predicate._replace(plain=False) if is_below else predicate
+
     def text(self, search: TextSearch, scope: Scope) -> SearchResult:
         with self._connections.read_transaction() as db:
             return word_index.search_text(
-                db, search, compile_scope(scope), self._hydrate.reader_as_of(scope.as_of)
+                db, search, self._predicate(scope), self._hydrate.reader_as_of(scope.as_of)
             )
 
     def substring(self, text: str, depth: int, scope: Scope) -> SearchResult:
         with self._connections.read_transaction() as db:
             return word_index.search_substring(
-                db, text, depth, compile_scope(scope), self._hydrate.reader_as_of(scope.as_of)
+                db, text, depth, self._predicate(scope), self._hydrate.reader_as_of(scope.as_of)
             )
 
     def vector(self, vector: Vector, model: str, depth: int, scope: Scope) -> SearchResult:
@@ -143,21 +187,21 @@ class SqliteSearch:
                 vector,
                 model,
                 depth,
-                compile_scope(scope),
+                self._predicate(scope),
                 self._hydrate.reader_as_of(scope.as_of),
             )
 
     def pieces(self, search: TrigramSearch, scope: Scope) -> SearchResult:
         with self._connections.read_transaction() as db:
             return search_pieces(
-                db, search, compile_scope(scope), self._hydrate.reader_as_of(scope.as_of)
+                db, search, self._predicate(scope), self._hydrate.reader_as_of(scope.as_of)
             )
 
     def signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> SearchResult:
         query = SignatureQuery(text, depth, min_likeness)
         with self._connections.read_transaction() as db:
             return self._signatures.search(
-                db, query, compile_scope(scope), self._hydrate.reader_as_of(scope.as_of)
+                db, query, self._predicate(scope), self._hydrate.reader_as_of(scope.as_of)
             )
 
     def time(
@@ -172,13 +216,13 @@ class SqliteSearch:
         window = TimeWindow(start, end, overlapping)
         with self._connections.read_transaction() as db:
             return search_time(
-                db, window, depth, compile_scope(scope), self._hydrate.reader_as_of(scope.as_of)
+                db, window, depth, self._predicate(scope), self._hydrate.reader_as_of(scope.as_of)
             )
 
     def entities(self, entities: Sequence[str], depth: int, scope: Scope) -> SearchResult:
         with self._connections.read_transaction() as db:
             return links.search_entities(
-                db, entities, depth, compile_scope(scope), self._hydrate.reader_as_of(scope.as_of)
+                db, entities, depth, self._predicate(scope), self._hydrate.reader_as_of(scope.as_of)
             )
 
     def mentioning(self, entities: Sequence[str], each: int, scope: Scope) -> dict[str, list[Item]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import apsw
 import numpy as np
 
-from bethink.ports import Match, SearchResult
+from bethink.ports import Background, Match, SearchResult
 from bethink.store.sqlite.db.connection import generation, select
 from bethink.store.sqlite.search import vector_index
 from bethink.store.sqlite.search.lexical import ItemLoader, as_table
@@ -136,6 +136,7 @@ MAX_FULL_SCAN = 20_000  # vectors; in larger sets the signs preselect
 SIGN_FILTER_RATIO = 5  # one in this many is preselected
 # Factor of the first fetch: enough if a quarter is in scope.
 OVERFETCH, OVERFETCH_DEFAULT_SCOPE = 4, 2
+BACKGROUND_SAMPLE = 256  # vectors, evenly spaced
 FEW_ROWS = 2_000  # memories; scopes up to this size are always read by an index
 
 
@@ -267,6 +268,7 @@ class VectorScan:
         self._planes = vector_index.query_bit_planes(query)
         self._signs = vector_index.hamming_distances(self._planes[0], stored.bits)
         self._last: tuple[int, Ranking] | None = None
+        self._background: Background | None = None
         # Smaller numbers are sorted faster.
         self._number = np.uint16 if len(query) << vector_index.BIT_PLANES < 2**16 else np.uint32
 
@@ -328,6 +330,21 @@ class VectorScan:
             if end == len(positions) or order[:STABLE_TOP].max() < EARLY_SHARE * end:
                 return self._best_of_rows(self.rids[positions[order]], cosines[order])
 
+    def background(self, db: apsw.Connection) -> Background | None:
+        """Return the usual cosine of the query to all vectors, from a sample of them."""
+        if len(self) < 2:
+            return None
+        if self._background is None:
+            count = min(len(self), BACKGROUND_SAMPLE)
+            positions = np.linspace(0, len(self) - 1, count).astype(np.int64)
+            halves = self._halves.read(
+                db, self.stored.chunks, self.stored.keys, positions, len(self.query)
+            )
+            cosines = vector_index.cosine_similarities(self.query, halves)
+            rows = round(len(self) / self.per_row)
+            self._background = Background(float(cosines.mean()), float(cosines.std()), rows)
+        return self._background
+
     def _best_of_rows(self, rids: IntArray, cosines: NDArray[np.float64]) -> Ranking:
         """Keep the best vector of each row."""
         if not self.has_passages:
@@ -353,7 +370,7 @@ def search_vectors(
         for rid, cosine in best.rows
         if rid in items
     )
-    return SearchResult(tuple(matches), best.note, 1.0)
+    return SearchResult(tuple(matches), best.note, 1.0, scan.background(db))
 
 
 def _find_nearest(

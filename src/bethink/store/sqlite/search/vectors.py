@@ -236,7 +236,9 @@ def _model_in_use(db: apsw.Connection, name: str, dim: int) -> StoredModel | Non
     if hides_rows(db):
         counts = [db.execute(_COUNT_VISIBLE, (model.mid,)).get for model in known]
         visible = zip(known, counts, strict=True)
-        known = [one._replace(slots=slots, passages=part) for one, (slots, part) in visible if slots]
+        known = [
+            one._replace(slots=slots, passages=part) for one, (slots, part) in visible if slots
+        ]
     own = next((model for model in known if model.name == name), None)
     others = [model for model in known if model is not own]
     if others:
