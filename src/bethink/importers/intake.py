@@ -29,6 +29,7 @@ from bethink.ingest.revision import changeable_fields
 from bethink.memory import Memory
 from bethink.model import Draft, Item, Remembered
 from bethink.ports import Store
+from bethink.ports.values import erased_mark, is_erased
 
 IMPORTED = "imported"  # metadata key of the mark: an entry's id and content hash at its origin
 _DEFAULT_DRAFT = Draft("")
@@ -187,8 +188,9 @@ def assign_group_keys(
     An entry equal to an earlier one is that one; an entry similar to one that is gone has
     changed; all others are new.
     """
-    slots = _group_items(group, kind, store)
+    slots, erased = _group_items(group, kind, store)
     keys = _match_unchanged(entries, slots)
+    keys |= _match_erased({n: entry for n, entry in enumerate(entries) if n not in keys}, erased)
     gone = slots.keys() - set(keys.values())
     vacant = {
         key: slots[key]
@@ -201,20 +203,35 @@ def assign_group_keys(
     return [ready.with_key(keys.get(n) or next(free)) for n, ready in enumerate(entries)]
 
 
-def _group_items(group: str, kind: str, store: Store) -> dict[str, Item]:
-    """Return what was stored of a group, by key; erased items leave gaps."""
+def _group_items(group: str, kind: str, store: Store) -> tuple[dict[str, Item], dict[str, str]]:
+    """Return what was stored of a group, by key, and the marks of what was erased of it."""
     ids: dict[str, str] = {}
+    erased: dict[str, str] = {}
     missed = 0
     for number in range(MAX_GROUP_SIZE):
         key = import_key(kind, f"{group}#{number}")
         found = store.items.find_key(key)
         missed = 0 if found else missed + 1
-        if found is not None:
+        if found is not None and is_erased(found[1]):
+            erased[key] = found[1]
+        elif found is not None:
             ids[key] = found[0]
         elif missed > _MAX_KEY_GAP:
             break
     items = store.items.get(list(ids.values()))
-    return {key: items[own] for key, own in ids.items() if own in items}
+    return {key: items[own] for key, own in ids.items() if own in items}, erased
+
+
+def _match_erased(
+    entries: Mapping[int, PreparedEntry], erased: Mapping[str, str]
+) -> dict[int, str]:
+    """Match entries with what was erased here, by position: they are known, and stay away."""
+    return {
+        place: key
+        for place, ready in entries.items()
+        for key, mark in erased.items()
+        if mark == erased_mark(key, ready.piece.fingerprint)
+    }
 
 
 def _match_unchanged(entries: Sequence[PreparedEntry], slots: Mapping[str, Item]) -> dict[int, str]:
@@ -524,6 +541,8 @@ class Intake:
         """Return the space's answer for what it already holds or must refuse."""
         key = ready.draft.key
         used = self._memory.store.items.find_key(key) if key else None
+        if used is not None and is_erased(used[1]):
+            return Remembered(used[0], "repeated")
         if used is not None and used[1] != ready.piece.fingerprint:
             return Conflict(f"the key {key!r:.80} was used before with other content")
         if used is not None:

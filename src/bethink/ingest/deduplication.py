@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 from bethink.core.text import fold, word_set
-from bethink.errors import Conflict
+from bethink.errors import Conflict, Refused
 from bethink.ingest.admission import (
     PreparedDraft,
     WriteContext,
@@ -26,6 +26,7 @@ from bethink.ingest.admission import (
 from bethink.lang.words import negations, word_set_of
 from bethink.model import Collision, Draft, Filters, Item, Remembered
 from bethink.ports import Embedding, Scope
+from bethink.ports.values import is_erased
 
 if TYPE_CHECKING:
     import numpy as np
@@ -178,7 +179,12 @@ def find_repeated_keys(
         if key in first:
             repeats[number] = first[key]
             fingerprint = prepared[first[key]].fingerprint
-        elif stored := ctx.store.items.find_key(key):
+        elif (stored := ctx.store.items.find_key(key)) and is_erased(stored[1]):
+            raise Refused(
+                f"what was stored with the key {key!r:.80} was erased",
+                remedy="use a new key to store it again",
+            )
+        elif stored:
             known[number] = Remembered(stored[0], "repeated", redacted=draft.redacted)
             fingerprint = stored[1]
         else:

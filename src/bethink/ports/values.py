@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -31,16 +32,26 @@ class Match(NamedTuple):
     why: str = ""
 
 
+class Background(NamedTuple):
+    """The usual similarity of a question to all stored memories: mean and spread of a sample."""
+
+    mean: float
+    spread: float
+    memories: int
+
+
 class SearchResult(NamedTuple):
     """The result of a search, best first, with a note on how it was executed.
 
     ``ceiling`` is the highest possible score for the question, 0 where the search has none:
-    it lets a retriever judge a score without comparing it to others.
+    it lets a retriever judge a score without comparing it to others. ``background`` is for
+    the same purpose, where scores are similarities.
     """
 
     matches: tuple[Match, ...]
     note: str = ""
     ceiling: float = 0.0
+    background: Background | None = None
 
 
 class TextSearch(NamedTuple):
@@ -132,6 +143,22 @@ class PutResult(NamedTuple):
 
     id: str
     outcome: Literal["stored", "duplicate", "repeated"]
+
+
+_ERASED = "erased:"
+
+
+def erased_mark(key: str, fingerprint: str) -> str:
+    """Return what stands for the fingerprint of content that was erased.
+
+    It tells whether the same content comes again under the same key, and nothing else.
+    """
+    return _ERASED + hashlib.sha256(f"{key}\n{fingerprint}".encode()).hexdigest()
+
+
+def is_erased(fingerprint: str) -> bool:
+    """Whether a key's fingerprint is the mark of content that was erased."""
+    return fingerprint.startswith(_ERASED)
 
 
 class EraseReceipt(NamedTuple):

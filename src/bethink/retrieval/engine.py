@@ -94,6 +94,8 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
     while damaged := _damaged(hits or offered[:1], ctx, trace):
         offered, pool = _without(damaged, offered), _without(damaged, pool)
         hits = profile.budget(pool, ctx)
+    if trace.damage is not None and not hits:
+        raise trace.damage  # not finding anything may be its fault
 
     # 10. Assemble the answer: relations, captions, timelines, warnings.
     relations = relations_of(hits, ctx)

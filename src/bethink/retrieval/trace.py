@@ -8,7 +8,7 @@ from time import perf_counter
 
 from bethink.core.ids import make_id
 from bethink.core.registry import implements
-from bethink.errors import BethinkError, StoreError
+from bethink.errors import BethinkError, StoreDamaged, StoreError
 from bethink.model import Degraded, Pool, Run, Step
 from bethink.retrieval.context import AnswerExtras, Context, OptionalStage, Stage
 
@@ -24,6 +24,7 @@ class Trace:
         self._started_at = datetime.now(UTC)
         self.steps: list[Step] = []
         self.degraded: list[Degraded] = []
+        self.damage: StoreDamaged | None = None
 
     def finish(self) -> Run:
         """The record of the whole run, ended now."""
@@ -39,14 +40,17 @@ class Trace:
     def attempt(self, name: str, step: Callable[[], Pool], fallback: Pool = ()) -> Pool:
         """Run a step that may fail; the pipeline then continues with ``fallback``.
 
-        Only a failure of the store itself is fatal, since then no step could succeed.
+        A failure of the store itself is fatal, since then no step could succeed. Damage is
+        not: it may be in one index, and others find the memory (`damage` is the first).
         """
         start = perf_counter()
         try:
             pool = step()
-        except StoreError:
-            raise
         except BethinkError as error:
+            if isinstance(error, StoreDamaged):
+                self.damage = self.damage or error
+            elif isinstance(error, StoreError):
+                raise
             reason = error.message if not error.remedy else f"{error.message} ({error.remedy})"
             self.degraded.append(Degraded(name, reason))
             self._ctx.pop_step_notes()

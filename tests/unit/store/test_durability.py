@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -198,3 +199,42 @@ def test_a_failed_read_outside_a_write_leaves_nothing_behind(tmp_path: Path) -> 
             if done:
                 break
     assert failed
+
+
+@pytest.mark.parametrize("times", ["mtime", "all"])
+def test_a_write_during_an_immutable_read_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: str
+) -> None:
+    """Whatever the file's times say: they may be coarse, and can be set."""
+    path = tmp_path / "space.db"
+    store = open_store(path)
+    store.items.put([record("a", "tea")], actor="x", now=NOW)
+    store.close()
+    store = open_store(path)
+    connections = store._connections
+
+    def stay_read_only() -> None:
+        connections._target = f"{path.as_uri()}?mode=ro&immutable=1"
+        connections._flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+
+    monkeypatch.setattr(connections, "_retry_writable", stay_read_only)
+    connections.set_read_only("a test says so")
+    before = path.stat()
+    if times == "all":
+        monkeypatch.setattr(Path, "stat", lambda self, **_: before)
+
+    def read_while_others_write() -> None:
+        with store.snapshot():
+            assert store.admin.count() == 1
+            monkeypatch.undo()
+            other = open_store(path)
+            other.activity.note_use(["a"], NOW)
+            other.close()
+            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+            if times == "all":
+                monkeypatch.setattr(Path, "stat", lambda self, **_: before)
+
+    with pytest.raises(StoreBusy, match="was written while it was read"):
+        read_while_others_write()
+    monkeypatch.undo()
+    store.close()

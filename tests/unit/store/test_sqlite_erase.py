@@ -67,7 +67,13 @@ def canary(item_id: str, mark: str, **fields: object) -> Record:
         subject=f"subject{mark}",
         metadata={f"meta{mark}": 1},
         tags=(f"tag{mark}",),
-        embedding=Embedding(vector_of(mark), f"tokens{mark}".encode()),
+        embedding=Embedding(
+            vector_of(mark),
+            f"tokens{mark}".encode(),
+            passages=tuple(
+                Embedding(vector_of(f"{mark}{n}"), f"passage{mark}".encode()) for n in range(3)
+            ),
+        ),
         mentions=(mention(f"Person{mark}", "person", f"Nick{mark}"),),
         **fields,
     )
@@ -80,8 +86,9 @@ def vector_of(mark: str) -> np.ndarray:
 
 
 def needles(mark: str) -> list[bytes]:
-    """The mark itself is in every text and word; the vector as it is stored."""
-    return [mark.encode(), vector_of(mark).astype(np.float16).tobytes()]
+    """The mark itself is in every text and word; the vectors as they are stored."""
+    vectors = [vector_of(name) for name in (mark, *(f"{mark}{n}" for n in range(3)))]
+    return [mark.encode(), *(vector.astype(np.float16).tobytes() for vector in vectors)]
 
 
 @pytest.fixture
@@ -115,7 +122,7 @@ def test_no_byte_stays(path: Path) -> None:
 
     assert receipt.out_of_reach == ()
     assert receipt.removed["revisions"] == 3
-    assert receipt.removed["vectors"] == 3
+    assert receipt.removed["vectors"] == 12
     assert receipt.removed["entities"] == 2
     assert traces(path.parent, [*needles("xq7"), *needles("wv9")]) == []
     assert other.search.text(TextSearch("quokkawv9"), scope()).matches == ()

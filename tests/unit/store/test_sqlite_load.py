@@ -37,7 +37,7 @@ def store() -> Iterator[SqliteStore]:
                 metadata={"deep": {"list": [1, 2.5, None, "x"]}},
             ),
             record("b", "Ben", parent="a", occurred_at=NOW, valid_to=at(days=9)),
-            record("c", "gone soon"),
+            record("c", "gone soon", key="key of c"),
         ],
         actor="x",
         now=NOW,

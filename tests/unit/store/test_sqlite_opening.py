@@ -100,7 +100,7 @@ def test_only_the_owner_can_read_a_space(tmp_path: Path, mask: int) -> None:
         store.close()
 
     assert modes == dict.fromkeys(
-        ("space.db", "space.db-wal", "space.db-shm", "space.db.lock"), 0o600
+        ("space.db", "space.db-wal", "space.db-shm", "space.db.lock", "space.db.key"), 0o600
     )
     assert mode(tmp_path / "deep") == mode(tmp_path / "deep" / "er") == 0o700
 
@@ -113,13 +113,17 @@ def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
     assert mode(tmp_path) == 0o755
 
 
-def test_a_closed_space_is_one_file_and_its_lock(tmp_path: Path) -> None:
+def test_a_closed_space_is_one_file_its_lock_and_its_key(tmp_path: Path) -> None:
     """The log is moved into the file by the last to close."""
     store = open_store(tmp_path / "space.db")
     put(store, "a")
     store.close()
 
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["space.db", "space.db.lock"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "space.db",
+        "space.db.key",
+        "space.db.lock",
+    ]
 
 
 def test_a_space_is_durable_and_guarded(tmp_path: Path) -> None:
@@ -166,7 +170,11 @@ def test_an_interrupted_creation_is_begun_anew(tmp_path: Path) -> None:
 
     assert store.admin.count() == 1
     store.close()
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["space.db", "space.db.lock"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "space.db",
+        "space.db.key",
+        "space.db.lock",
+    ]
 
 
 # Files that are not ours

@@ -29,9 +29,9 @@ from bethink.store.sqlite.db.history import (
     MENTIONED_AT_REVISION,
     is_past,
 )
-from bethink.store.sqlite.db.rows import DECAY
 from bethink.store.sqlite.db.sql_functions import (
     DAY_MS,
+    DECAY,
     USED_IN_30,
     USED_IN_90,
     USED_IN_ALL,

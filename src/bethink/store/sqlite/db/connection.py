@@ -17,10 +17,12 @@ from bethink.errors import BadText, BethinkError, Refused, StoreBusy, StoreDamag
 from bethink.store.sqlite.db.lock import (
     TIMEOUT_S,
     FileLock,
+    JournalKey,
     ThreadLock,
     WriteLock,
     has_content,
     hold_lock,
+    key_path,
     wal_path,
 )
 from bethink.store.sqlite.db.sql_functions import heat_band
@@ -137,6 +139,8 @@ MAX_LOG_BYTES = 64 * 2**20
 _LOG_WAIT_MS = 5000
 _STATEMENT_CACHE_SIZE = 250
 _READ_WRITE = apsw.SQLITE_OPEN_READWRITE
+_READ_ONLY_URI = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+_IMMUTABLE = "mode=ro&immutable=1"
 # Errors of SQLite if no log can be created; the first two also mean a full disk.
 WRITE_ERRORS = (apsw.IOError, apsw.FullError)
 WAL_ERRORS = (*WRITE_ERRORS, apsw.CantOpenError, apsw.ReadOnlyError)
@@ -145,6 +149,8 @@ Row = tuple[Any, ...]
 Bindings = Sequence[int | float | str | bytes | None]
 
 _memory_db_numbers = itertools.count(1)
+# The journal's key of each connection's space.
+journal_keys = WeakKeyDictionary[apsw.Connection, JournalKey]()
 
 # SQLite before these releases can lose commits when a write and a checkpoint meet in
 # WAL mode; 3.52.0 was withdrawn.
@@ -195,11 +201,82 @@ def _loses_state(error: BaseException) -> bool:
     return not isinstance(error, BethinkError) or isinstance(error.__cause__, apsw.Error)
 
 
+_ROW_STATEMENTS = ("SELECT", "WITH", "VALUES")
+_NO_ROW = object()
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_execute, _fetch_all = apsw.Cursor.execute, apsw.Cursor.fetchall
+_get: Any = apsw.Cursor.get.__get__
+
+
+class LenientCursor(apsw.Cursor):
+    """A cursor that also reads text which is not UTF-8: its wrong bytes become U+FFFD.
+
+    One rotten byte must not make a whole table unreadable; whether a row is what was
+    stored, its hash tells. The driver itself raises UnicodeDecodeError; then the statement
+    is run again with its texts as bytes.
+    """
+
+    __slots__ = ("_run",)
+
+    def execute(self, statements: str, bindings: Any = (), **options: Any) -> apsw.Cursor:
+        """Run a statement, and remember it."""
+        self._run = (statements, bindings)
+        return _execute(self, statements, bindings, **options)
+
+    def fetchall(self) -> list[Any]:
+        """Return all rows."""
+        try:
+            return _fetch_all(self)
+        except UnicodeDecodeError:
+            return list(self._read_again())
+
+    @property
+    def get(self) -> Any:
+        """The rows, a row of one value as that value, and one row not as a list."""
+        try:
+            return _get(self)
+        except UnicodeDecodeError:
+            rows: list[Any] = list(self._read_again())
+            values = [row[0] for row in rows] if len(rows[0]) == 1 else rows
+            return values[0] if len(values) == 1 else values
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override] # a generator costs less
+        given = 0
+        try:
+            for row in iter(super().__next__, _NO_ROW):
+                given += 1
+                yield row
+        except UnicodeDecodeError:
+            yield from itertools.islice(self._read_again(), given, None)
+
+    def _read_again(self) -> Iterator[Row]:
+        """Yield all rows, with the text in them decoded leniently."""
+        sql, bindings = self._run
+        if not sql.lstrip().upper().startswith(_ROW_STATEMENTS):
+            raise StoreDamaged("a text in the file is not UTF-8", remedy="bethink doctor --repair")
+        columns = len(apsw.Cursor(self.connection).execute(sql, bindings).get_description())
+        names = [f"c{number}" for number in range(columns)]
+        parts = (
+            f"typeof({c}) = 'text', iif(typeof({c}) = 'text', CAST({c} AS BLOB), {c})"
+            for c in names
+        )
+        again = f"WITH q ({', '.join(names)}) AS ({sql}) SELECT {', '.join(parts)} FROM q"
+        for row in apsw.Cursor(self.connection).execute(again, bindings):
+            pairs = zip(row[::2], row[1::2], strict=True)
+            yield tuple(decode_leniently(value) if text else value for text, value in pairs)
+
+
+def decode_leniently(value: bytes) -> str:
+    """Decode UTF-8; a wrong byte becomes U+FFFD."""
+    return value.decode("utf-8", "replace")
+
+
 class Connections:
     """A pool of connections to one space's database, one per thread of this process."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
+        self.journal_key = JournalKey(None if path is None else key_path(path))
         self.lock: WriteLock
         if path is None:
             # Shared by name within the process; removed with its last connection.
@@ -276,8 +353,8 @@ class Connections:
         except WAL_ERRORS:
             if has_content(wal_path(self.path)):
                 raise
-            self._target = f"{self.path.as_uri()}?mode=ro&immutable=1"
-            self._flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+            self._target = f"{self.path.as_uri()}?{_IMMUTABLE}"
+            self._flags = _READ_ONLY_URI
 
     @contextmanager
     def detect_concurrent_write(self, db: apsw.Connection) -> Iterator[None]:
@@ -298,13 +375,21 @@ class Connections:
             raise StoreBusy(message, remedy="try again") from error
 
     def _file_state(self) -> tuple[int, ...]:
-        """Return a value that changes whenever the file is written."""
+        """Return a value that changes whenever the file is written.
+
+        Its times may stay the same: file systems count in steps, and the time of the last
+        change can be set. So the number of transactions is part of it.
+        """
         assert self.path is not None
         try:
             found = self.path.stat()
-        except OSError:
-            return ()  # SQLite reports the error
-        return found.st_ino, found.st_size, found.st_mtime_ns
+            uri = f"{self.path.as_uri()}?{_IMMUTABLE}"
+            with closing(apsw.Connection(uri, flags=_READ_ONLY_URI)) as db:
+                transactions = generation(db)
+        except (OSError, apsw.Error):
+            return ()  # SQLite reports the error where it matters
+        times = (found.st_mtime_ns, found.st_ctime_ns)
+        return found.st_ino, found.st_size, *times, transactions
 
     def connect(self, owner: threading.Thread | None = None) -> apsw.Connection:
         """Open a further connection, closed with the others or with its owner thread."""
@@ -320,8 +405,10 @@ class Connections:
             )
             db.set_busy_timeout(int(TIMEOUT_S * 1000))
             db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+            db.cursor_factory = LenientCursor
             set_pragmas(db)
             db.create_scalar_function("heat_band", heat_band, 5, deterministic=True)
+            journal_keys[db] = self.journal_key
             if state and db.open_flags & apsw.SQLITE_OPEN_URI:
                 self._immutable[db] = state
             self._open.append((owner, db))

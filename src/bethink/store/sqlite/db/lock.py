@@ -1,4 +1,4 @@
-"""Private files, and the write lock: one writer among all threads and processes.
+"""Private files, the journal's key, and the write lock: one writer among all processes.
 
 SQLite's own busy wait polls and is unfair: with sixteen writers one may wait many
 seconds. The kernel queues waiters for a file lock, and releases the lock of a process
@@ -8,6 +8,7 @@ file would drop the locks that SQLite holds there.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import sys
@@ -18,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from bethink.core.atomic_write import atomic_replace, fsync_folder
 from bethink.errors import StoreBusy, StoreError
 
 FILE_MODE = 0o600
@@ -84,6 +86,11 @@ def wal_path(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
+def key_path(path: Path) -> Path:
+    """Return the path of the secret of a space's journal."""
+    return path.with_name(f"{path.name}.key")
+
+
 def is_private(path: Path) -> bool:
     """Whether group and others have no access. Always true where modes mean nothing."""
     if os.name != "posix":
@@ -99,6 +106,61 @@ def _open_error(path: Path, error: OSError) -> StoreError:
         f"{path} cannot be opened: {error.strerror}",
         remedy="check the permissions of the file and its folder",
     )
+
+
+class JournalKey:
+    """The secret of a space's journal, in a private file beside the space.
+
+    Who can write the database alone cannot make a chain that the key verifies. Lines from
+    ``since`` on are chained with it; it is made with the first of them. A space in memory
+    has one that goes with it.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._secret = b"" if path is not None else os.urandom(_SECRET_BYTES)
+        self.since = 1
+
+    @property
+    def id(self) -> str:
+        """A name of the secret that does not tell it; empty where there is none."""
+        return hashlib.sha256(b"id" + self._secret).hexdigest()[:16] if self._secret else ""
+
+    def read(self) -> JournalKey:
+        """Read the file as it is now."""
+        if self.path is not None:
+            try:
+                kind, since, secret = self.path.read_text(encoding="ascii").split()
+                known = (bytes.fromhex(secret), int(since)) if kind == _KEY_KIND else (b"", 1)
+            except (FileNotFoundError, ValueError):
+                known = (b"", 1)
+            except OSError as error:
+                raise _open_error(self.path, error) from error
+            self._secret, self.since = known
+        return self
+
+    def ensure(self, line: int) -> JournalKey:
+        """Read the file; make it, where there is none, for the lines from this one on."""
+        if self.read().id or self.path is None:
+            return self
+        self._secret, self.since = os.urandom(_SECRET_BYTES), line
+        content = f"{_KEY_KIND} {line} {self._secret.hex()}\n"
+        try:
+            atomic_replace(self.path, content.encode(), mode=FILE_MODE)
+            fsync_folder(self.path.parent)
+        except OSError as error:
+            raise _open_error(self.path, error) from error
+        return self
+
+    def mac(self, text: bytes) -> str:
+        """Return the code of a line that only this secret gives."""
+        import hmac  # start-up time: a recall writes no journal
+
+        return hmac.digest(self._secret, text, "sha256").hex()
+
+
+_KEY_KIND = "bethink-journal-1"
+_SECRET_BYTES = 32
 
 
 TIMEOUT_S = 30.0

@@ -97,3 +97,28 @@ def heat_band(*values: Any) -> str:
     """
     *uses, since_ms, importance = values
     return band_of(heat(UseCounts(*uses), since_ms / DAY_MS, importance))
+
+
+# Remaining strength of a memory: the ticks since `decay_at`, or since it was stored, are
+# subtracted. Without any tick, which is the usual case, none is looked up.
+DECAY = """
+    CASE WHEN EXISTS (SELECT 1 FROM tick) THEN max(0.0, round(coalesce(u.decay, 1.0)
+        - (SELECT total FROM tick ORDER BY number DESC LIMIT 1)
+        + coalesce((SELECT t.total FROM tick AS t WHERE t.at < coalesce(u.decay_at, i.stored_at)
+            ORDER BY t.at DESC LIMIT 1), 0.0), 9))
+    ELSE coalesce(u.decay, 1.0) END
+"""
+# The same at the moment `m`, from what the memory had regained by then, which is known for
+# the last twenty times. With more since then, it counts as never regained before.
+_LAST_TICK = "SELECT t.total FROM tick AS t WHERE t.at BOUND ORDER BY t.at DESC LIMIT 1"
+_DECAY_STATE_AS_OF = """
+    (SELECT r.value FROM json_each(u.regained) AS r WHERE r.value ->> 0 <= m.at
+    ORDER BY r.key DESC LIMIT 1)
+"""
+DECAY_AS_OF = f"""
+    (SELECT max(0.0, round(coalesce(was.state ->> 1, 1.0) - max(0.0,
+        coalesce(({_LAST_TICK.replace("BOUND", "<= m.at")}), 0.0)
+        - coalesce(({_LAST_TICK.replace("BOUND", "< coalesce(was.state ->> 2, i.stored_at)")}),
+            0.0)), 9))
+    FROM m CROSS JOIN (SELECT {_DECAY_STATE_AS_OF} AS state FROM m) AS was)
+"""

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 _STORED_DTYPE = np.dtype("<f2")
 BYTES_PER_VALUE = _STORED_DTYPE.itemsize
 BIT_PLANES = 4
+_INFINITE = np.int16(0x7C00)  # the exponent of a half that is no finite number
 
 
 def packed_width(dim: int) -> int:
@@ -61,8 +62,13 @@ def to_float16_rows(vectors: Sequence[NDArray[np.float32]], dim: int) -> Float16
 
 
 def from_stored_rows(stored: Iterable[bytes], dim: int) -> Float16Matrix:
-    """Decode stored vectors, one a row."""
-    return np.frombuffer(b"".join(stored), dtype=_STORED_DTYPE).reshape(-1, dim)
+    """Decode stored vectors, one a row; one that rot has made none is zero."""
+    size = dim * BYTES_PER_VALUE
+    whole = (one if isinstance(one, bytes) and len(one) == size else bytes(size) for one in stored)
+    rows = np.frombuffer(b"".join(whole), dtype=_STORED_DTYPE).reshape(-1, dim)
+    if _INFINITE in (infinite := rows.view(np.int16) & _INFINITE):
+        rows = np.where((infinite == _INFINITE).any(axis=1)[:, None], np.float16(0), rows)
+    return rows
 
 
 def pack_signs(rows: Float16Matrix) -> PackedBits:
@@ -132,6 +138,7 @@ def cosine_similarities(query: NDArray[np.float32], rows: Float16Matrix) -> NDAr
     # Not a matrix product, whose sums depend on the position of a row.
     dots = np.einsum("ij,j->i", wide, query)
     lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+    lengths[lengths == 0.0] = 1.0
     return np.asarray(dots / (lengths * np.sqrt(np.einsum("i,i->", query, query))), np.float64)
 
 
@@ -329,11 +336,12 @@ def _remove_incomplete(db: apsw.Connection, model: StoredModel) -> None:
 def rebuild_chunks(db: apsw.Connection) -> None:
     """Rebuild all chunks from the stored vectors.
 
-    Vectors of the wrong length cannot be repaired: they are removed, and their memories
-    count as not embedded.
+    Vectors of the wrong length, or with numbers that are not finite, cannot be repaired:
+    they are removed, and their memories count as not embedded.
     """
     for model in stored_models(db):
         db.execute("DELETE FROM chunk WHERE mid = ?", (model.mid,))
+        db.executemany("DELETE FROM vector WHERE key = ?", _infinite_keys(db, model))
         db.execute(
             "DELETE FROM vector WHERE mid = ? AND length(data) <> ?",
             (model.mid, model.dim * BYTES_PER_VALUE),
@@ -355,6 +363,16 @@ def rebuild_chunks(db: apsw.Connection) -> None:
         _set_slots(db, model, slots, passages)
         if not slots:
             drop_model(db, model)
+
+
+def _infinite_keys(db: apsw.Connection, model: StoredModel) -> list[tuple[int]]:
+    """Return the keys of vectors that have numbers which are not finite."""
+    return [
+        (key,)
+        for _, rows in _vector_batches(db, model)
+        for key, _, stored in rows
+        if _INFINITE in (np.frombuffer(stored[: len(stored) // 2 * 2], np.int16) & _INFINITE)
+    ]
 
 
 def verify_chunks(db: apsw.Connection) -> list[str]:

@@ -1,0 +1,170 @@
+"""Rot in one memory: it is named and left out, everything else stays readable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.errors import StoreDamaged
+from bethink.model import Draft
+from bethink.store.sqlite import SqliteStore
+from records import NOW, mention, record
+
+HARBOUR = "The harbour crane is painted yellow"
+INVOICE = "Pay the invoice to account 1234 at Northbank"
+BILLING = "Alice runs the billing service"
+
+
+def open_memory(path: Path) -> Memory:
+    return Memory.open("space", path=path, embedder="hash", settings=Settings())
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "space.db"
+    with open_memory(path) as memory:
+        memory.remember_many([Draft(text) for text in (BILLING, HARBOUR, INVOICE)])
+    return path
+
+
+def rot(path: Path, found: bytes, change: bytes) -> None:
+    """Change bytes in the file, wherever they stand."""
+    content = path.read_bytes()
+    assert found in content
+    path.write_bytes(content.replace(found, change))
+
+
+@pytest.fixture(params=["not UTF-8", "another digit"])
+def rotten(path: Path, request: pytest.FixtureRequest) -> Path:
+    if request.param == "not UTF-8":
+        rot(path, b"harbour crane", b"\xb2arbour crane")
+    else:
+        rot(path, b"harbour crane", b"harbour brane")
+    return path
+
+
+@pytest.fixture
+def memory(rotten: Path) -> Iterator[Memory]:
+    with open_memory(rotten) as memory:
+        yield memory
+
+
+def damaged_id(memory: Memory) -> str:
+    detail = next(one.detail for one in memory.doctor() if one.name == "content")
+    return detail.split(": ")[1].split(" ")[0]
+
+
+def test_a_recall_leaves_it_out_and_says_so(memory: Memory) -> None:
+    """Its text is nobody's truth; the others are found as before."""
+    answer = memory.recall("harbour crane painted yellow")
+
+    assert all("yellow" not in hit.item.text for hit in answer.hits)
+    assert [one.part for one in answer.degraded] == ["store"]
+    assert "is damaged and left out" in answer.degraded[0].reason
+    assert damaged_id(memory) in answer.degraded[0].reason
+    assert [hit.item.text for hit in memory.recall("billing service").hits] == [BILLING]
+    assert not memory.recall("billing service").degraded
+
+
+def test_what_is_listed_is_what_was_stored(
+    memory: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Pages are filled with the next memories; the log names what is missing."""
+    memory.browse()
+    assert f"{damaged_id(memory)!r} (revision 1) is damaged and left out" in caplog.text
+    assert {item.text for item in memory.browse()} == {BILLING, INVOICE}
+    first = memory.browse(limit=1)
+    second = memory.browse(limit=1, after=first[0].id)
+    assert {one.text for one in (*first, *second)} == {BILLING, INVOICE}
+    assert memory.browse(limit=1, after=second[0].id) == []
+    assert memory.stats()["memories"] == 3
+
+
+def test_asking_for_it_names_the_damage(memory: Memory) -> None:
+    """Getting, changing, boosting and restoring it are refused, with a remedy."""
+    item = damaged_id(memory)
+    for call in (memory.get, memory.history, memory.boost, memory.restore):
+        with pytest.raises(StoreDamaged, match=item):
+            call(item)
+    with pytest.raises(StoreDamaged, match=item):
+        memory.update(item, text="as if nothing had happened")
+
+
+def test_the_doctor_names_it_and_a_repair_quarantines_it(memory: Memory) -> None:
+    """It is never declared sound: its hash and its bytes stay as they are."""
+    item = damaged_id(memory)
+    findings = {one.name: one for one in memory.doctor(repair=True)}
+
+    assert not findings["content"].ok
+    assert item in findings["content"].detail
+    assert "quarantined" in findings["content"].detail
+    again = {one.name: one for one in memory.doctor()}
+    assert {name for name, one in again.items() if not one.ok} == {"content"}
+    assert "quarantined" in again["content"].detail
+    assert [event.kind for event in memory.events() if event.item == item] == ["stored", "status"]
+    answer = memory.recall("harbour crane painted yellow")
+    assert all("yellow" not in hit.item.text for hit in answer.hits)
+    with pytest.raises(StoreDamaged):
+        memory.get(item)
+
+
+def test_an_export_has_it_as_bytes_and_an_import_leaves_it_out(
+    memory: Memory, tmp_path: Path
+) -> None:
+    """The other memories come through whole."""
+    records = list(memory.export())
+    damaged = [one for one in records if one["type"] == "damaged"]
+
+    assert [one["of"] for one in damaged] == ["item"]
+    assert damaged[0]["columns"]["id"] == damaged_id(memory)
+    with open_memory(tmp_path / "other.db") as other:
+        assert other.store.admin.load(records, actor="x", now=NOW) == 2
+        assert {item.text for item in other.browse()} == {BILLING, INVOICE}
+        assert all(one.ok for one in other.doctor())
+
+
+def test_it_can_be_erased_with_the_words_it_had(memory: Memory, rotten: Path) -> None:
+    """The index knows the words of the text that was stored; none of them stays."""
+    receipt = memory.forget(damaged_id(memory), erase=True).receipt
+
+    assert receipt is not None
+    assert all(one.ok for one in memory.doctor())
+    memory.close()
+    content = rotten.read_bytes()
+    assert b"harbour" not in content
+    assert b"yellow" not in content
+
+
+def test_text_of_other_tables_is_read_too(path: Path) -> None:
+    """The name of an entity, the headline of a thread: shown with a mark, exported as bytes."""
+    store = SqliteStore.open(path, space="test")
+    store.items.put([record("a", "met Ana", mentions=(mention("Anastasia"),))], actor="x", now=NOW)
+    store.close()
+    rot(path, b"Anastasia", b"Ana\xfftasia")
+    store = SqliteStore.open(path, space="test")
+    names = [entity.name for entity in store.graph.entities()]
+    damaged = [one for one in store.admin.dump() if one["type"] == "damaged"]
+    store.close()
+
+    assert "Ana\ufffdtasia" in names
+    assert [one["of"] for one in damaged] == ["entity"]
+    assert damaged[0]["columns"]["name"] == {"base64": "QW5h/3Rhc2lh"}
+
+
+def test_a_damaged_index_costs_one_way_of_finding(path: Path) -> None:
+    """What others find is returned; with nothing found the damage is the answer."""
+    db = apsw.Connection(str(path))
+    db.execute("UPDATE words_data SET block = x'00' WHERE id > 10")
+    db.close()
+    with open_memory(path) as memory:
+        answer = memory.recall("billing service", profile="siftcoder")
+        with pytest.raises(StoreDamaged):
+            memory.recall("billing service", profile="siftcoder", topic="none")
+
+    assert answer.hits
+    assert any("damaged" in one.reason for one in answer.degraded)
