@@ -15,10 +15,10 @@ babel = pytest.importorskip("babel", reason="babel (a dev dependency) brings the
 babel_dates = pytest.importorskip("babel.dates")
 
 NOW = datetime(2026, 11, 15, 14, 30, tzinfo=UTC)
-LOCALES = ["en", "de", "es", "fr", "zh", *FURTHER]
+LOCALES = ["en", "de", "es", "fr", "zh", "ja", "ko", *FURTHER]
 IN_MONTH = {
     "en": "in {} 2024", "de": "im {} 2024", "es": "en {} de 2024", "fr": "en {} 2024",
-    "zh": "2024年{}", "it": "in {} 2024", "pt": "em {} de 2024", "nl": "in {} 2024",
+    "zh": "2024年{}", "ja": "2024年{}に", "ko": "2024년 {}에", "it": "in {} 2024", "pt": "em {} de 2024", "nl": "in {} 2024",
     "sv": "i {} 2024", "da": "i {} 2024", "nb": "i {} 2024", "pl": "w {} 2024",
     "cs": "v {} 2024", "ru": "в {} 2024", "uk": "в {} 2024",
 }  # fmt: skip

@@ -52,6 +52,12 @@ FORMS = {
         {"hier": -1, "avant-hier": -2, "après-demain": 2}, "que s'est-il passé {} ?",
     ),
     "zh": Forms(("{y}年{m}月{d}日",), "{n}天前", {"昨天": -1, "前天": -2, "后天": 2}, "我们{}做了什么？"),
+    "ja": Forms(
+        ("{y}年{m}月{d}日に",), "{n}日前に", {"昨日": -1, "おととい": -2, "あさって": 2}, "{}何をしましたか",
+    ),
+    "ko": Forms(
+        ("{y}년 {m}월 {d}일에",), "{n}일 전에", {"어제": -1, "그저께": -2, "모레": 2}, "{} 무엇을 했나요?",
+    ),
     "it": Forms(
         ("il {d} {month} {y}",), "{n} giorni fa",
         {"ieri": -1, "l'altro ieri": -2, "dopodomani": 2}, "cosa abbiamo fatto {}?",
@@ -108,7 +114,7 @@ def whole_day(day: date) -> tuple[datetime, datetime]:
 
 
 def month_name(code: str, month: int) -> str:
-    if code == "zh":
+    if code in ("zh", "ja", "ko"):
         return ""
     name = str(load_section(code, "calendar")["months"].split()[month - 1])
     return name.capitalize() if code in ("en", "de") else name
@@ -215,6 +221,8 @@ Pes spí na židli a pije vodu
 Собака спит на стуле и пьёт воду
 Собака спить на стільці і пʼє воду
 Der Hund schläft auf dem Stuhl und trinkt Wasser
+猫が椅子の上で寝ています
+고양이가 의자 위에서 자고 있습니다
 El perro duerme en la silla y bebe agua
 Le chien dort sur la chaise et boit de l'eau
 La segunda opción es mejor que la primera

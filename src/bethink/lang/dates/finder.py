@@ -13,9 +13,8 @@ from bethink.lang.dates.languages import (
     TranslatedToken,
     detect_language,
     fold,
-    has_chinese,
     possible_languages,
-    translate_chinese,
+    translate_unspaced,
 )
 from bethink.lang.dates.relative import unit_at_offset
 from bethink.lang.dates.time_of_day import TimePiece, join_ranges, make_piece
@@ -288,8 +287,8 @@ def _readers(text: str, options: ReadOptions) -> Iterator[TokenReader]:
             language.telltales - language.unsure
         ):
             yield _translated_reader(language, text, options, sure=True)
-    if has_chinese(text):
-        yield _reader_of_tokens(text, options._replace(spaced=False), translate_chinese(text))
+    if unspaced := translate_unspaced(text):
+        yield _reader_of_tokens(text, options._replace(spaced=False), unspaced)
 
 
 def _translated_reader(

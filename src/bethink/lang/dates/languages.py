@@ -286,10 +286,11 @@ _CHINESE_UNITS = {
 }
 _CHINESE_UNITS |= {"日": "days", "周": "weeks", "星期": "weeks", "礼拜": "weeks", "月": "months"}
 _CHINESE_UNITS |= {"年": "years", "季度": "quarters"}
-_CHINESE_UNIT_PATTERN = r"(?:个?半?(?:秒钟?|分钟|小时|天|周|星期|礼拜|季度|年)|个月)"
+_CHINESE_UNIT_PATTERN = r"(?:个?半?(?:秒钟?|分钟|小时|天|日|周|星期|礼拜|季度|年)|个月)"
 _CHINESE_YEARS = {"前年": "year before last", "去年": "last year", "今年": "this year"}
 _CHINESE_YEARS |= {"明年": "next year"}
-_CHINESE_DAYS = {"大前天": "3 days ago", "前天": "day before yesterday", "昨天": "yesterday"}
+_CHINESE_DAYS = {"一昨日": "day before yesterday"}
+_CHINESE_DAYS |= {"大前天": "3 days ago", "前天": "day before yesterday", "昨天": "yesterday"}
 _CHINESE_DAYS |= {"昨日": "yesterday", "今天": "today", "今日": "today", "明天": "tomorrow"}
 _CHINESE_DAYS |= {"明日": "tomorrow", "后天": "day after tomorrow", "昨晚": "last night"}
 _CHINESE_DAYS |= {"今晚": "tonight", "今早": "this morning", "昨夜": "last night"}
@@ -350,6 +351,64 @@ CHINESE_TIME_CHARS = frozenset("年月周天昨星礼晚近元圣点时钟季春
 def has_chinese(text: str) -> bool:
     """Whether a text may name a time in Chinese."""
     return not text.isascii() and not CHINESE_TIME_CHARS.isdisjoint(text)
+
+
+# Japanese and Korean are read by the patterns of their files.
+_SCRIPTS = {
+    "ja": re.compile("[\u3040-\u30ff曜]|[0-9] ?(?:分|時間|日|週間|年)前"),
+    "ko": re.compile("[\uac00-\ud7af]"),
+}
+_SLOT = re.compile(r"\{(\d)([nmw]?)\}")
+
+
+class PatternLanguage:
+    """A language whose times are found by patterns, each with its meaning in English."""
+
+    def __init__(self, code: str) -> None:
+        """Read the patterns of the language's file, holidays first."""
+        dates = load_section(code, "dates")
+        self._weekdays = dates["weekdays"].split()
+        holidays = parse_rules(load_section(code, "holidays")["days"])
+        rules = {re.escape(name): f"@{rule}" for name, rule in holidays.items()}
+        lines = (line.partition(" = ") for line in dates["patterns"].strip().splitlines())
+        rules |= {pattern.replace("N", _CHINESE_NUMBER): meaning for pattern, _, meaning in lines}
+        rules |= {r"\d+": "{0}", r"[^\W\d_]|[^\w\s]": "_"}
+        self._rules = [(re.compile(pattern), meaning) for pattern, meaning in rules.items()]
+        self._any = re.compile(
+            "|".join(f"(?P<r{number}>{pattern})" for number, pattern in enumerate(rules))
+        )
+
+    def translate(self, text: str) -> list[TranslatedToken]:
+        """Translate a text to English words for times; other characters are marked by ``_``."""
+        out: list[TranslatedToken] = []
+        for match in self._any.finditer(text):
+            pattern, meaning = self._rules[int((match.lastgroup or "r0")[1:])]
+            found = pattern.fullmatch(match[0])
+            english = _SLOT.sub(lambda slot, found=found: self._fill(slot, found), meaning)
+            out += [(word, match.span()) for word in english.split()]
+        return out
+
+    def _fill(self, slot: re.Match[str], found: re.Match[str] | None) -> str:
+        """A group of a match: as it is, or as a number, a month or a weekday."""
+        value = found[int(slot[1])] if found else "_"
+        if slot[2] == "w":
+            return WEEKDAYS[self._weekdays.index(value)]
+        if not slot[2]:
+            return value
+        return str(_parse_number(value)) if slot[2] == "n" else _month_name(_parse_number(value))
+
+
+_pattern_language = cache(PatternLanguage)
+
+
+def translate_unspaced(text: str) -> list[TranslatedToken] | None:
+    """Translate a text in Japanese, Korean or Chinese; None for one without a time."""
+    if text.isascii():
+        return None
+    for code, script in _SCRIPTS.items():
+        if script.search(text):
+            return _pattern_language(code).translate(text)
+    return translate_chinese(text) if has_chinese(text) else None
 
 
 @cache
