@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from bethink.errors import BadText, Conflict, NotFound, Refused, StoreError
 from bethink.model import Item, Link, Node
-from bethink.ports import Record, Scope, SearchResult, Store, TextSearch, TrigramSearch
+from bethink.ports import Embedding, Record, Scope, SearchResult, Store, TextSearch, TrigramSearch
 from bethink.store.sqlite import SqliteStore
 from records import (
     MODEL,
@@ -726,6 +726,82 @@ def test_a_vector_belongs_to_its_revision(store: Store) -> None:
     assert vectors(-1) == vectors(20) == vectors(None) == {}
     assert vectors(5) == {"a": first, "b": second}
     assert vectors(15) == {"a": third, "b": second}
+
+
+def in_passages(whole: int, *passages: int) -> Embedding:
+    """The embedding of a long memory: its own vector and those of its passages."""
+    parts = tuple(embedding(number, f"p{number}".encode()) for number in passages)
+    return embedding(whole)._replace(passages=parts)
+
+
+def test_a_long_memory_is_as_near_as_its_nearest_passage(store: Store) -> None:
+    """It is found once, and ``depth`` counts memories, however many passages are nearer."""
+    put(store, record("long", embedding=in_passages(1, 2, 3, 4)))
+    put(store, *(record(f"i{n}", embedding=embedding(n)) for n in (20, 21, 22)))
+
+    for number in (1, 2, 3, 4):
+        found = store.search.vector(embedding(number).vector, MODEL, 9, scope())
+        assert sorted(ids(found)) == ["i20", "i21", "i22", "long"]
+        assert found.matches[0].item.id == "long"
+        assert found.matches[0].score == pytest.approx(1, abs=1e-3)
+    assert len(store.search.vector(embedding(3).vector, MODEL, 2, scope()).matches) == 2
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(counts=st.lists(st.integers(0, 40), min_size=1, max_size=8), depth=st.integers(1, 9))
+def test_fewer_than_asked_means_there_are_no_more_with_passages(
+    store: Store, counts: list[int], depth: int
+) -> None:
+    """Even where one memory has all the nearest passages."""
+    session = f"s{store.admin.generation()}"
+    put(
+        store,
+        *(
+            record(
+                f"{session}-{n}", session=session, embedding=in_passages(n, *range(9, 9 + count))
+            )
+            for n, count in enumerate(counts)
+        ),
+    )
+
+    found = store.search.vector(embedding(9).vector, MODEL, depth, scope(sessions=(session,)))
+
+    assert len(found.matches) == min(depth, len(counts))
+    assert len(set(ids(found))) == len(found.matches)
+
+
+def test_passages_belong_to_their_revision(store: Store) -> None:
+    """They come back in order, now and as of then, after a restore, and leave with an erase."""
+    put(store, record("a", "tea", embedding=in_passages(1, 2, 3)))
+    put(store, record("a", "coffee", rev=2, embedding=in_passages(4, 5)), after=10)
+
+    def passages(seconds: float | None = None) -> list[bytes]:
+        then = None if seconds is None else at(seconds=seconds)
+        found = store.vectors.embeddings(["a"], MODEL, as_of=then)
+        return [part.tokens for one in found.values() for part in one.passages]
+
+    assert (passages(5), passages()) == ([b"p2", b"p3"], [b"p5"])
+    store.items.end(["a"], how="forgotten", actor="tester", now=at(seconds=20))
+    assert (passages(15), passages()) == ([b"p5"], [])
+    store.items.restore(["a"], actor="tester", now=at(seconds=30))
+    assert passages() == [b"p5"]
+    store.vectors.set_embeddings(MODEL, {"a": in_passages(6, 7, 8, 9)})
+    assert (passages(), passages(5)) == ([b"p7", b"p8", b"p9"], [b"p2", b"p3"])
+    assert all(check.ok for check in store.admin.check())
+    receipt = store.items.erase(["a"], actor="tester", now=at(seconds=40))
+    assert receipt.removed["vectors"] == 3 + 2 + 4
+    assert store.vectors.embeddings(["a"], MODEL, as_of=at(seconds=5)) == {}
+    assert store.search.vector(embedding(7).vector, MODEL, 5, scope()).matches == ()
+
+
+def test_a_memory_without_passages_does_not_hide_one_without_a_vector(store: Store) -> None:
+    """Many passages are still one memory, and vectors of the forgotten are none of the living."""
+    put(store, record("long", embedding=in_passages(1, *range(2, 9))))
+    put(store, record("gone", embedding=embedding(30)), record("none"))
+    store.items.end(["gone"], how="forgotten", actor="tester", now=at(seconds=20))
+
+    assert ids(store.vectors.unembedded(MODEL, 9)) == ["none"]
+    assert "1 memories" in store.search.vector(embedding(1).vector, MODEL, 5, scope()).note
 
 
 def test_a_vector_must_say_its_model(store: Store) -> None:

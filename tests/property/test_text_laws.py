@@ -5,16 +5,20 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from itertools import pairwise
 
+import apsw.unicode
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bethink.core.text import (
+    LONG_TEXT_WORDS,
     caption,
+    count_words,
     find_unstorable,
     fold,
     hidden_text_flags,
     sentences,
     shorten,
+    split_passages,
     strip_hidden,
     word_set,
 )
@@ -134,3 +138,66 @@ def test_last_and_next_touch_this(anchor):
             find_times(f"{which} {unit}", anchor)[0] for which in ("last", "this", "next")
         )
         assert last.end == this.start <= anchor < this.end == following.start
+
+
+WORDS = st.one_of(
+    st.text(CHARACTERS, min_size=1, max_size=12),
+    st.sampled_from(
+        ("key.", "Dr.", "e.g.", "漢字かな。", "กำลังใจ", "क्षत्रिय", "한국어", "\r\n", "\n\n", "… ».")
+    ),
+    st.sampled_from(("\U0001f468\u200d\U0001f469\u200d\U0001f467", "🇩🇪🇫🇷", "e\u0301\u0323")),
+    st.sampled_from(("漢字" * 90, "x" * 700, "e\u0301" * 400, "🇩🇪" * 200, "word " * 130)),
+)
+LONG_TEXTS = st.builds(
+    lambda words, times, space: space.join(words * times),
+    st.lists(WORDS, min_size=1, max_size=60),
+    st.integers(1, 12),
+    st.sampled_from((" ", "\n", "", ". ")),
+)
+
+
+@given(LONG_TEXTS)
+def test_passages_are_the_text(text):
+    """None is missing, each adds something, and a text that is not long has none."""
+    spans = split_passages(text)
+
+    assert bool(spans) == (count_words(text) > LONG_TEXT_WORDS)
+    assert spans == split_passages(text)
+    if spans:
+        assert spans[0][0] == 0
+        assert spans[-1][1] == len(text)
+        assert all(start < later <= end < last for (start, end), (later, last) in pairwise(spans))
+
+
+@given(LONG_TEXTS)
+def test_no_passage_is_long(text):
+    """About a hundred words, whatever the script; more only for a character without end."""
+    for start, end in split_passages(text):
+        assert count_words(text[start:end]) <= 170 or not any(
+            char.isalnum() for char in text[start + 100 : end - 100]
+        )
+
+
+@given(LONG_TEXTS)
+def test_no_passage_divides_a_character(text):
+    """What a reader sees as one character is in one passage."""
+    borders, at = {0}, 0
+    while at < len(text):
+        at = apsw.unicode.grapheme_next_break(text, at)
+        borders.add(at)
+
+    assert all(borders.issuperset(span) for span in split_passages(text))
+
+
+def test_passages_end_with_sentences_and_paragraphs():
+    """Where they can; a short last sentence begins the next passage, too."""
+    sentence = "The keeper of the northern lighthouse wrote this sentence of ten words. "
+    paragraph = sentence * 7 + "\n\n"
+    text = (paragraph * 4).rstrip()
+
+    passages = [text[start:end] for start, end in split_passages(text)]
+
+    assert passages[:-1] == [paragraph] * 3
+    flowing = sentence * 30
+    (_, first_end), (second_start, _), *_ = split_passages(flowing)
+    assert flowing[second_start:first_end] == sentence

@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple, Protocol
 
@@ -142,6 +142,57 @@ def bm25_idf(documents: int, held: int) -> float:
     return math.log(1.0 + (max(documents - held, 0) + 0.5) / (held + 0.5))
 
 
+class WordOverlap(NamedTuple):
+    """What two texts have in common, by idf: of the shorter one's words, and of all."""
+
+    of_shorter: float
+    of_all: float
+
+
+def word_overlap(
+    one: frozenset[str], other: frozenset[str], documents: int, held: Mapping[str, int]
+) -> WordOverlap:
+    """Compare the index terms of two stored texts.
+
+    The two count as one document: else what only they share would never be rare.
+    """
+
+    def weight(terms: frozenset[str]) -> float:
+        return sum(
+            bm25_idf(documents, max(0, held.get(term, 0) - (term in one and term in other)))
+            for term in terms
+        )
+
+    common, shorter, both = (
+        weight(one & other),
+        min(weight(one), weight(other)),
+        weight(one | other),
+    )
+    return WordOverlap(common / shorter if shorter else 0.0, common / both if both else 0.0)
+
+
+_VALUE = re.compile(r"[^\W_]+(?:[-./:'_][^\W_]+)*")
+_MAX_VALUE_WORDS = 2
+
+
+def differs_only_in_values(one: str, other: str) -> bool:
+    """Whether two texts have the same words but for one value: a number, or a name of two words.
+
+    The first word, which a sentence writes with a capital anyway, is no value.
+    """
+    words = [_VALUE.findall(text) for text in (one, other)]
+    known = [{word.casefold() for word in text} for text in words]
+    for number, text in enumerate(words):
+        others = known[1 - number]
+        differing = [(at, word) for at, word in enumerate(text) if word.casefold() not in others]
+        values = [
+            at and (word[0].isupper() or any(map(str.isdigit, word))) for at, word in differing
+        ]
+        if not 0 < len(differing) <= _MAX_VALUE_WORDS or not all(values):
+            return False
+    return True
+
+
 # --- Sentences and captions -------------------------------------------------------------
 
 # Each alternative begins with few characters: the search skips all others.
@@ -275,7 +326,8 @@ def split_passages(text: str) -> tuple[tuple[int, int], ...]:
         groups[-1].append(piece)
         words += piece.words
     if len(groups) > 2 and words < _MIN_PASSAGE_WORDS // 2:
-        groups[-2] += groups.pop()
+        rest = groups.pop()
+        groups[-1] += rest
     return tuple(
         (_overlap_start(before) if before else group[0].start, group[-1].end)
         for before, group in zip([None, *groups], groups, strict=False)
