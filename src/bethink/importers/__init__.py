@@ -15,7 +15,9 @@ IMPORTERS: Registry[Any] = Registry(
     "importer",
     {
         "mcp-memory": "bethink.importers.mcp_memory:McpMemory",
-        "mem0": "bethink.importers.mem0:Mem0",
+        "mem0": "bethink.importers.memory_services:Mem0",
+        "letta": "bethink.importers.memory_services:Letta",
+        "zep": "bethink.importers.memory_services:Zep",
         "remind": "bethink.importers.remind:Remind",
         "claude-mem": "bethink.importers.claude_mem:ClaudeMem",
         "basic-memory": "bethink.importers.basic_memory:BasicMemory",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,14 @@ from bethink.importers.chat_exports import ZIP_MAGIC, conversation_files, open_m
 from bethink.importers.entry import ReadProgress, list_of, mapping_of
 from bethink.importers.foreign_db import MAGIC, open_foreign
 from bethink.importers.markdown import MARKDOWN_ENDINGS, parse_note
-from bethink.importers.mem0 import LIST_KEYS
+from bethink.importers.memory_services import (
+    LIST_KEYS,
+    is_letta_agent,
+    is_letta_passage,
+    is_zep,
+    unpacked,
+)
+from bethink.importers.remind import find_remind_folder, is_remind_export
 from bethink.importers.streams import (
     BEGINNING_BYTES,
     file_names_under,
@@ -23,6 +30,7 @@ from bethink.importers.streams import (
     json_lines,
     open_decompressed,
     read_text_file,
+    unknown_json,
 )
 
 _MAX_LINES_READ = 30
@@ -39,6 +47,17 @@ _JSON_NAME = re.compile(r"\.json(?:\.gz)?$", re.IGNORECASE)
 _TRANSCRIPT_KEYS = frozenset(
     {"sessionId", "parentUuid", "leafUuid", "isSidechain", "toolUseResult"}
 )
+
+
+# What identifies the JSON of a program; the first that recognises it counts.
+_VALUES_BY_KIND: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "chatgpt": lambda whole: isinstance(whole.get("mapping"), dict),
+    "claude": lambda whole: isinstance(whole.get("chat_messages"), list),
+    "remind": is_remind_export,
+    "mcp-memory": lambda whole: isinstance(whole.get("entities"), list) and "relations" in whole,
+    "letta": lambda whole: is_letta_agent(whole) or is_letta_passage(whole),
+    "zep": is_zep,
+}
 
 
 def detect_source(path: Path) -> tuple[str, Path]:
@@ -59,12 +78,9 @@ def _detect_file(path: Path) -> str:
         return _detect_conversations(path)
     if path.name.lower().endswith(MARKDOWN_ENDINGS):
         return "basic-memory" if _is_basic_memory([path]) else "markdown"
-    kind = _detect_json(path, beginning) or guess_format(beginning)
+    kind = _detect_json(path, beginning) or guess_format(beginning, path.name)
     if kind in ("lines", "text") and _JSON_NAME.search(path.name) and beginning.strip():
-        raise Refused(
-            f"{path.name} is not JSON of a known program, or it is damaged",
-            remedy="name its format with --from; --from lines reads it as plain text",
-        )
+        raise unknown_json(path.name)
     return kind
 
 
@@ -79,6 +95,9 @@ def _detect_json(path: Path, beginning: bytes) -> str:
     if start == b"[":
         with open_decompressed(path) as file:
             return _detect_value(next(json_elements(file), (0, None))[1])
+    if start == b'"':
+        with open_decompressed(path) as file:
+            return _detect_value(unpacked(next(json_elements(file), (0, None))[1]))
     if start != b"{":
         return ""
     for line in islice(json_lines(path, ReadProgress()), _MAX_LINES_READ):
@@ -99,12 +118,9 @@ def _detect_line(line: dict[str, Any]) -> str:
 
 def _detect_value(value: Any) -> str:
     whole = mapping_of(value)
-    if isinstance(whole.get("mapping"), dict):
-        return "chatgpt"
-    if isinstance(whole.get("chat_messages"), list):
-        return "claude"
-    if isinstance(whole.get("entities"), list) and "relations" in whole:
-        return "mcp-memory"
+    for kind, recognises in _VALUES_BY_KIND.items():
+        if recognises(whole):
+            return kind
     memories = [list_of(whole.get(name)) for name in LIST_KEYS if name in whole]
     first = mapping_of(next((element for listed in memories for element in listed), value))
     is_memory = isinstance(first.get("memory"), str) and ("id" in first or "hash" in first)
@@ -132,6 +148,8 @@ def _detect_conversations(path: Path) -> str:
 
 
 def _detect_folder(path: Path) -> tuple[str, Path]:
+    if find_remind_folder(path) is not None:
+        return "remind", path
     if conversation_files(path):
         return _detect_conversations(path), path
     notes = [

@@ -7,6 +7,7 @@ while rows are imported.
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ import apsw
 
 from bethink.core.json_values import parse_strict_json
 from bethink.errors import BadText, Refused, StoreBusy, TooLarge
+from bethink.importers.streams import read_text_file
 
 MAGIC = b"SQLite format 3\x00"
 MAX_CELL_BYTES = 4 * 1024 * 1024
@@ -166,6 +168,67 @@ class ForeignDb:
         except (apsw.CorruptError, apsw.NotADBError) as error:
             return ids, error
         return ids, None
+
+
+class ForeignRecords:
+    """Tables of JSON records, read like a database: lists, or one file per record.
+
+    A record's fields are its cells. ``folder`` has a folder of JSON files for each table.
+    """
+
+    def __init__(
+        self, name: str, tables: Mapping[str, Sequence[Any]], folder: Path | None = None
+    ) -> None:
+        self._name = name
+        self._tables = tables
+        self._folder = folder
+
+    def count(self, *tables: str) -> int:
+        """Return how many records these tables have."""
+        return sum(1 for table in tables for _ in self._records(table))
+
+    def rows(self, table: str, names: Sequence[str], order: Sequence[str]) -> Iterator[ForeignRow]:
+        """Yield the records of a table, with those of the columns that they have."""
+        records = list(self._records(table))
+        records.sort(key=lambda pair: [str(pair[1].get(name)) for name in order]
+                     if isinstance(pair[1], dict) else [])  # fmt: skip
+        for where, record in records:
+            if isinstance(record, Refused):
+                yield ForeignRow(where, {}, record)
+                continue
+            whole = record if "data" in record else {**record, "data": record}
+            yield ForeignRow(where, {name: _json_cell(whole.get(name)) for name in names})
+
+    def _records(self, table: str) -> Iterator[tuple[str, dict[str, Any] | Refused]]:
+        for number, record in enumerate(self._tables.get(table, ()), start=1):
+            is_record = isinstance(record, dict)
+            yield (
+                f"{table} {number}",
+                record if is_record else Refused("the record is not a JSON object"),
+            )
+        for path in sorted((self._folder / table).glob("*.json")) if self._folder else ():
+            yield f"{table}/{path.name}", _read_record(path)
+
+
+def _read_record(path: Path) -> dict[str, Any] | Refused:
+    """Read the record of a file, which may be wrapped with its kind and version."""
+    text = read_text_file(path)
+    if isinstance(text, Refused):
+        return text
+    try:
+        found = parse_strict_json(text)
+    except Refused as refused:
+        return refused
+    record = found.get("record", found) if isinstance(found, dict) else None
+    return record if isinstance(record, dict) else Refused("the record is not a JSON object")
+
+
+def _json_cell(value: Any) -> bytes | None:
+    """Return a JSON value as a database would give it: text as it is, the rest as JSON."""
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text.encode("utf-8", "surrogatepass")
 
 
 @contextmanager

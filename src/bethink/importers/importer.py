@@ -272,11 +272,11 @@ class Import:
     ) -> Iterator[int]:
         with open_stream(self._path) as stream:
             if self.kind == AUTO:
-                self.kind = guess_format(stream.reader.peek(BEGINNING_BYTES))
+                self.kind = guess_format(stream.reader.peek(BEGINNING_BYTES), stream.name)
             self._set_source(stream.name)
             gauge.total = stream.size
             if self.kind == "bethink":
-                self._load_export(_report_progress(stream, progress), scratch)
+                self._load_export(_report_progress(stream, progress), scratch, progress)
                 return
             given = {"source": self.tally.source, **self._given}
             intake = Intake(self._memory, self.kind, self.tally, scratch=scratch)
@@ -285,9 +285,11 @@ class Import:
                 gauge.done = stream.done
                 yield read
 
-    def _load_export(self, found: Iterator[dict[str, Any]], scratch: Memory | None) -> None:
+    def _load_export(
+        self, found: Iterator[dict[str, Any]], scratch: Memory | None, progress: Progress | None
+    ) -> None:
         if scratch is None:
-            self.tally.stored = self._memory.import_(found)
+            self.tally.stored = self._memory.import_(found, progress=progress)
             return
         known = _KnownItemCounter(self._memory, found)
         taken = scratch.import_(known)

@@ -1,13 +1,14 @@
-"""Remind's database: episodes, concepts, facts, entities, and their relations.
+"""Remind: episodes, concepts, facts, entities, and their relations.
 
-An episode becomes a raw memory, a concept and a fact become items; soft-deleted rows
-are left out. Changes are detected by content, so a database that is still in use can be
-imported repeatedly.
+Its database, the folder of JSON files that versions from 0.13 keep (``.remind/memory``), or
+the file of ``remind export``. An episode becomes a raw memory, a concept and a fact become
+items; soft-deleted rows are left out. Changes are detected by content, so a database that is
+still in use can be imported repeatedly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,20 +30,28 @@ from bethink.importers.entry import (
     text_of,
     time_of,
 )
-from bethink.importers.foreign_db import ForeignDb, ForeignRow, open_foreign
+from bethink.importers.foreign_db import (
+    ForeignDb,
+    ForeignRecords,
+    ForeignRow,
+    is_database,
+    open_foreign,
+)
+from bethink.importers.streams import json_elements, open_decompressed
 from bethink.model import RELATIONS, Draft
 
-_SUPPORTED = "supported: Remind 0.5 to 0.12, with tables concepts(id, data) and episodes(id, data)"
+_SUPPORTED = "supported: the database of Remind 0.5 to 0.12, the folder .remind/memory, its export"
 _ENTRY_TABLES = ("episodes", "concepts", "facts")
 _FACT_COLUMNS = ("id", "statement", "data", "entity_ids", "valid_from", "valid_to", "superseded_by",
          "asserted_by", "source_ref", "source_episode_id", "created_at", "deleted_at")  # fmt: skip
 _MAX_TOPICS = 10_000
 
 _RowData = Mapping[str, Any]
+_Tables = ForeignDb | ForeignRecords
 
 
 class Remind:
-    """One Remind database."""
+    """One memory of Remind, in whichever form."""
 
     def __init__(self, path: Path, gauge: ReadProgress) -> None:
         self._path = path
@@ -72,7 +81,7 @@ class Remind:
         with self._open() as db:
             yield from _concept_links(db)
             for row in db.rows("concepts", ("id", "data", "deleted_at"), ("id",)):
-                yield from _source_links(row)
+                yield from _data_links(row)
             for row in db.rows("facts", _FACT_COLUMNS, ("id",)):
                 yield from _supersession_links(row)
             for row, src, kind, dst in _entity_edges(db):
@@ -82,13 +91,18 @@ class Remind:
                 yield SourceLink(ends[0], kind, ends[1], row.where, weight, said_in=said)
 
     @contextmanager
-    def _open(self) -> Iterator[ForeignDb]:
-        with open_foreign(self._path) as db:
-            db.require(_SUPPORTED, episodes=("id", "data"), concepts=("id", "data"))
-            yield db
+    def _open(self) -> Iterator[_Tables]:
+        if self._path.is_dir():
+            yield ForeignRecords(self._path.name, {}, find_remind_folder(self._path) or self._path)
+        elif not is_database(self._path):
+            yield ForeignRecords(self._path.name, _exported_tables(self._path))
+        else:
+            with open_foreign(self._path) as db:
+                db.require(_SUPPORTED, episodes=("id", "data"), concepts=("id", "data"))
+                yield db
 
     def _table_entries(
-        self, db: ForeignDb, table: str, make: Callable[[_RowData], Draft]
+        self, db: _Tables, table: str, make: Callable[[_RowData], Draft]
     ) -> Iterator[Entry]:
         for row in db.rows(table, ("id", "data", "deleted_at", "topic_id"), ("id",)):
             self._gauge.done += 1
@@ -136,7 +150,7 @@ class Remind:
             force=True,
         )
 
-    def _fact_entries(self, db: ForeignDb) -> Iterator[Entry]:
+    def _fact_entries(self, db: _Tables) -> Iterator[Entry]:
         for row in db.rows("facts", _FACT_COLUMNS, ("id",)):
             self._gauge.done += 1
             known, data = _row_data(row, needed=False)
@@ -160,8 +174,36 @@ class Remind:
             yield Entry(row.where, draft, id=digest("facts", known), origin=known)
 
     def _topic_name(self, data: _RowData) -> str | None:
-        topic = line_of(data.get("topic_id"))
+        labels = list_of(mapping_of(data.get("labels")).get("topic"))
+        topic = line_of(data.get("topic_id")) or next(filter(None, map(line_of, labels)), "")
         return self._topics.get(topic, topic) or None
+
+
+def find_remind_folder(path: Path) -> Path | None:
+    """Return the folder of records in or below a path; None where there is none."""
+    for folder in (path, path / "memory", path / ".remind" / "memory"):
+        has_records = (folder / "episodes").is_dir() or (folder / "concepts").is_dir()
+        if has_records and (folder / "schema.json").is_file():
+            return folder
+    return None
+
+
+def is_remind_export(value: Any) -> bool:
+    """Whether a JSON value is what `remind export` writes."""
+    whole = mapping_of(value)
+    tables = mapping_of(whole.get("records")) or whole
+    return all(isinstance(tables.get(name), list) for name in ("episodes", "concepts"))
+
+
+def _exported_tables(path: Path) -> Mapping[str, Sequence[Any]]:
+    with open_decompressed(path) as file:
+        whole = next(iter(json_elements(file)), (0, None))[1]
+    if isinstance(whole, Refused):
+        raise whole
+    if not is_remind_export(whole):
+        raise Refused(f"{path.name} is not an export of Remind", remedy=_SUPPORTED)
+    tables = mapping_of(whole.get("records")) or whole
+    return {name: rows for name, rows in tables.items() if isinstance(rows, list)}
 
 
 def _row_data(row: ForeignRow, *, needed: bool = True) -> tuple[str, _RowData | Refused]:
@@ -206,7 +248,7 @@ def _name_of_entity(entity: str) -> str:
     return entity.partition(":")[2]
 
 
-def _topic_names(db: ForeignDb) -> Iterator[tuple[str, str]]:
+def _topic_names(db: _Tables) -> Iterator[tuple[str, str]]:
     for number, row in enumerate(db.rows("topics", ("id", "name"), ("id",))):
         if number == _MAX_TOPICS:
             return
@@ -216,7 +258,7 @@ def _topic_names(db: ForeignDb) -> Iterator[tuple[str, str]]:
             continue  # a topic without a readable name is named by its id
 
 
-def _concept_links(db: ForeignDb) -> Iterator[SourceLink]:
+def _concept_links(db: _Tables) -> Iterator[SourceLink]:
     columns = ("source_id", "target_id", "type", "strength", "context")
     for row in db.rows("relations", columns, ("source_id", "target_id", "type")):
         try:
@@ -234,11 +276,23 @@ def _concept_links(db: ForeignDb) -> Iterator[SourceLink]:
         )
 
 
-def _source_links(row: ForeignRow) -> Iterator[SourceLink]:
+def _data_links(row: ForeignRow) -> Iterator[SourceLink]:
+    """Yield the links that a concept's own data states: its relations and its sources."""
     known, data = _row_data(row)
     if isinstance(data, Refused) or data.get("deleted_at"):
         return
     me = LinkEnd("item", digest("concepts", known))
+    for relation in map(mapping_of, list_of(data.get("relations"))):
+        kind, target = text_of(relation.get("type")), text_of(relation.get("target_id"))
+        if target:
+            yield SourceLink(
+                me,
+                kind if kind in RELATIONS else "related_to",
+                LinkEnd("item", digest("concepts", target)),
+                row.where,
+                clamped_number(relation.get("strength"), 0.01, 1, 0.5),
+                line_of(relation.get("context"), 500) or None,
+            )
     for episode in list_of(data.get("source_episodes")):
         if isinstance(episode, str):
             yield SourceLink(
@@ -254,7 +308,7 @@ def _supersession_links(row: ForeignRow) -> Iterator[SourceLink]:
         yield SourceLink(ends[0], "supersedes", ends[1], row.where, 1.0)
 
 
-def _entity_edges(db: ForeignDb) -> Iterator[tuple[ForeignRow, str, str, str]]:
+def _entity_edges(db: _Tables) -> Iterator[tuple[ForeignRow, str, str, str]]:
     columns = ("source_id", "target_id", "relation_type", "strength", "created_at")
     for row in db.rows("entity_relations", columns, ("source_id", "target_id", "relation_type")):
         try:

@@ -114,6 +114,9 @@ BEGINNING_BYTES = 1 << 16
 _WRITER_TIMEOUT_S = 10.0  # for a program to begin writing to a named pipe
 _WRITER_POLL_S = 0.02
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
+_OBJECT_START = re.compile(rb'\{\s*(?:"|\})')
+_JSON_START = re.compile(rb'\{\s*(?:"|\})|\[\s*(?:[{\["\]]|-?\d+\s*[,\]]|true|false|null)')
+_MAX_LINES_TRIED = 30
 
 
 class InputStream(NamedTuple):
@@ -219,17 +222,50 @@ def to_path(name: str) -> Path:
     return Path(name)
 
 
-def guess_format(beginning: bytes) -> str:
-    """Guess a file's format by its beginning: an export, JSON Lines, paragraphs, or lines."""
+def guess_format(beginning: bytes, name: str = "the file") -> str:
+    """Guess a file's format by its beginning: an export, JSON Lines, paragraphs, or lines.
+
+    Raises Refused for JSON that is not one value per line: its lines mean nothing alone.
+    """
     content = beginning.removeprefix(_BOM).strip()
     first = content.partition(b"\n")[0]
     if first.startswith((b"{", b'"')):
         try:
             return "bethink" if is_export(_parse_record_line(first, 1)) else "jsonl"
         except Refused:
-            if first.startswith(b"{"):
-                return "jsonl"  # meant as JSON; the error will name the line
+            if first.startswith(b"{") and _has_record_line(content):
+                return "jsonl"  # the error will name the line
+    if _is_whole_json(content, complete=len(beginning) < BEGINNING_BYTES):
+        raise unknown_json(name)
+    if first.startswith(b"{"):
+        return "jsonl"  # meant as JSON, too
     return "text" if _BLANK_LINE.search(content) else "lines"
+
+
+def unknown_json(name: str) -> Refused:
+    """Return the error for JSON of no known program."""
+    return Refused(
+        f"{name} is not JSON of a known program, or it is damaged",
+        remedy="write one object per line (jq -c '.[]'), or name its format with --from",
+    )
+
+
+def _has_record_line(content: bytes) -> bool:
+    """Whether one of the first lines is a JSON object of its own, so that each is meant to be."""
+    lines = content.split(b"\n", _MAX_LINES_TRIED)[:_MAX_LINES_TRIED]
+    parsed = (_parse_json_line(line) for line in lines if line.startswith(b"{"))
+    return any(isinstance(found, dict) for found in parsed)
+
+
+def _is_whole_json(content: bytes, *, complete: bool) -> bool:
+    """Whether the beginning of a file is that of one JSON object or array."""
+    if not _JSON_START.match(content):
+        return False
+    return (
+        not complete
+        or isinstance(_parse_json_line(content), dict | list)
+        or (content.startswith(b"{") and bool(_OBJECT_START.match(content)))
+    )
 
 
 def is_export(first: Any) -> bool:

@@ -1,0 +1,211 @@
+"""What Remind 0.14, Letta and Zep keep is imported, and JSON is never torn into lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import foreign
+from bethink import Memory
+from bethink.errors import Refused
+from bethink.importers.detection import detect_source
+from bethink.importers.importer import import_from
+from bethink.importers.streams import guess_format
+
+
+def texts(memory: Memory) -> set[str]:
+    items = memory.browse(limit=100, include_superseded=True, include_expired=True)
+    return {item.text for item in items}
+
+
+@pytest.mark.parametrize("form", [foreign.remind_export, foreign.remind_folder])
+def test_every_form_of_remind_gives_the_same_memories(
+    memory: Memory, tmp_path: Path, form: object
+) -> None:
+    """The database, the folder of JSON files and the export hold the same."""
+    with Memory.open(":memory:", embedder="none") as other:
+        import_from(other, foreign.remind(tmp_path))
+        expected = texts(other)
+    (tmp_path / "remind.db").unlink()
+
+    tally = import_from(memory, form(tmp_path))  # type: ignore[operator]
+    again = import_from(memory, tmp_path if form is foreign.remind_folder else tally_path(tmp_path))
+
+    assert tally.kind == "remind"
+    assert texts(memory) >= expected
+    assert {"Tokens live for a week", "Tokens live for an hour"} <= texts(memory)
+    assert (tally.refused, again.stored) == ([], 0)
+    [short] = [item for item in memory.browse(limit=50) if item.text.startswith("Short-lived")]
+    types = {link.type for link in memory.links(short.id)}
+    assert {"supersedes", "derives_from"} <= types
+
+
+def tally_path(folder: Path) -> Path:
+    return folder / "remind-export.json"
+
+
+@pytest.mark.parametrize("place", [".", ".remind", ".remind/memory"])
+def test_the_folder_of_remind_is_found_from_above(tmp_path: Path, place: str) -> None:
+    """The project, its hidden folder or the folder of records itself can be named."""
+    foreign.remind_folder(tmp_path)
+
+    assert detect_source(tmp_path / place)[0] == "remind"
+
+
+def test_a_damaged_record_of_remind_is_named(memory: Memory, tmp_path: Path) -> None:
+    """The others are imported."""
+    foreign.remind_folder(tmp_path)
+    (tmp_path / ".remind/memory/episodes/broken.json").write_text('{"kind": ')
+
+    tally = import_from(memory, tmp_path)
+
+    assert [refusal.where for refusal in tally.refused] == ["episodes/broken.json"]
+    assert tally.stored > 3
+
+
+def test_the_blocks_and_messages_of_letta_are_imported(memory: Memory, tmp_path: Path) -> None:
+    """Without system prompts, tool results, heartbeats and empty blocks."""
+    tally = import_from(memory, foreign.letta(tmp_path))
+
+    found = {item.text: item for item in memory.browse(limit=50)}
+    assert found.keys() == {
+        "human: Chad studies in Berkeley and sails",
+        "persona: I am Sam",
+        "The ferry leaves at nine",
+        "I will remember the ferry",
+        "And the last one at ten",
+    }
+    first = found["The ferry leaves at nine"]
+    assert (first.level, first.speaker, first.session) == ("raw", "user", "letta:sam")
+    assert tally.kind == "letta"
+
+
+def test_older_and_packed_agent_files_are_read(memory: Memory, tmp_path: Path) -> None:
+    """The first version of the format, and a file that is a JSON text of the object."""
+    block = {"label": "human", "value": "Chad sails", "created_at": "2026-04-01T09:00:00+00:00"}
+    old = {"agent_type": "memgpt_agent", "core_memory": [block], "messages": [], "name": "sam"}
+    for name, content in (("old.af", old), ("packed.af", json.dumps(old))):
+        (tmp_path / name).write_text(json.dumps(content))
+        assert detect_source(tmp_path / name)[0] == "letta"
+    import_from(memory, tmp_path / "packed.af")
+
+    assert texts(memory) == {"human: Chad sails"}
+
+
+def test_passages_of_letta_are_imported(memory: Memory, tmp_path: Path) -> None:
+    """A list of archival memory, as the API returns it."""
+    path = tmp_path / "passages.json"
+    passage = {"id": "passage-1", "text": "Chad sails on Sundays", "archive_id": "archive-1",
+               "tags": ["sport"], "created_at": "2026-04-01T09:00:00+00:00"}  # fmt: skip
+    path.write_text(json.dumps([passage], indent=2))
+
+    import_from(memory, path)
+
+    [item] = memory.browse(limit=5)
+    assert (item.text, item.tags) == ("Chad sails on Sundays", ("sport",))
+
+
+def test_a_graph_of_zep_is_imported(tmp_path: Path) -> None:
+    """Facts with their validity, summaries, episodes with speaker, edges between entities."""
+    with Memory.open(":memory:", embedder="none") as memory:
+        import_from(memory, foreign.zep(tmp_path))
+        found = {item.text: item for item in memory.browse(limit=50, include_expired=True)}
+        fact = found["Alice runs the ferry to Porto"]
+        links = {link.type for link in memory.links(fact.id)}
+        edges = {link.type for link in memory.links("person:alice")}
+
+    assert fact.kind == "fact"
+    assert {"person:alice", "other:ferry"} <= set(fact.entities)
+    assert found["The ferry leaves at eight"].valid_to is not None
+    assert "Alice: Alice runs the ferry" in found
+    assert found["Alice: I run the ferry to Porto now"].speaker == "Alice"
+    assert "derives_from" in links
+    assert edges == {"runs", "leaves_at"}
+
+
+@pytest.mark.parametrize("record", ["edges", "nodes", "episodes"])
+def test_a_list_of_zep_alone_is_recognised(tmp_path: Path, record: str) -> None:
+    """As one call of its API returns it."""
+    whole = json.loads(foreign.zep(tmp_path).read_text())
+    path = tmp_path / "list.json"
+    path.write_text(json.dumps(whole[record], indent=1))
+
+    assert detect_source(path)[0] == "zep"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"name": "something", "values": [1, 2, {"a": {}}]},
+        [{"a": 1}, {"b": 2}],
+        ["one", "two"],
+        [1, 2, 3],
+        {"deep": [[{"text": "no memory"}]]},
+    ],
+)
+@pytest.mark.parametrize("name", ["data.json", "data.txt", "data"])
+def test_json_is_never_torn_into_lines(
+    memory: Memory, tmp_path: Path, value: object, name: str
+) -> None:
+    """A pretty-printed document is refused whole, under any name and from a stream."""
+    path = tmp_path / name
+    path.write_text(json.dumps(value, indent=2))
+
+    with pytest.raises(Refused, match="not JSON of a known program"):
+        import_from(memory, path)
+    with pytest.raises(Refused, match="not JSON of a known program"):
+        guess_format(path.read_bytes(), "standard input")
+    assert memory.browse(limit=5) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ('{"text": "a"}\n{"text": "b"}\n', "jsonl"),
+        ('{"text": "a\n{"text": "b"}\n', "jsonl"),
+        ('"a"\n"b"\n', "jsonl"),
+        ("[ ] buy milk\n[x] call Ann\n", "lines"),
+        ("[2026-01-01] the bridge was built\n", "lines"),
+        ("{braces} in a note\nand more\n", "jsonl"),
+        ("one\n\ntwo\n", "text"),
+    ],
+)
+def test_lines_and_json_lines_are_still_recognised(content: str, kind: str) -> None:
+    """A bracket at the beginning is not yet JSON, a damaged line is not yet a document."""
+    assert guess_format(content.encode(), "standard input") == kind
+
+
+def test_the_real_remind_can_be_imported(memory: Memory, tmp_path: Path) -> None:
+    """Where Remind is installed: what its own store writes is read."""
+    file_store = pytest.importorskip("remind.file_store")
+    from remind.models import Concept, Episode  # type: ignore[import-not-found]
+
+    store = file_store.FileMemoryStore(tmp_path / ".remind" / "memory")
+    store.add_episode(Episode(id="e1", content="The ferry leaves at nine", episode_type="fact"))
+    store.add_concept(
+        Concept(id="c1", title="Ferry", summary="It is early", source_episodes=["e1"])
+    )
+    (tmp_path / "export.json").write_text(json.dumps(store.export_data(), indent=2))
+
+    import_from(memory, tmp_path)
+    known = import_from(memory, tmp_path / "export.json")
+
+    assert texts(memory) == {"The ferry leaves at nine", "Ferry: It is early"}
+    assert known.stored == 0
+
+
+def test_the_real_basic_memory_can_be_imported(memory: Memory, tmp_path: Path) -> None:
+    """Where basic-memory is installed (Python 3.12): a note that it writes is read."""
+    schemas = pytest.importorskip("basic_memory.markdown.schemas")
+    utils = pytest.importorskip("basic_memory.file_utils")
+    frontmatter = pytest.importorskip("frontmatter")
+    observation = schemas.Observation(category="fact", content="The ferry leaves at nine")
+    head = {"title": "Ferry", "type": "note", "permalink": "ferry"}
+    text = utils.dump_frontmatter(frontmatter.Post(f"# Ferry\n\n{observation}\n", **head))
+    (tmp_path / "Ferry.md").write_text(text)
+
+    import_from(memory, tmp_path)
+
+    assert any("The ferry leaves at nine" in text for text in texts(memory))
