@@ -10,12 +10,13 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from time import sleep
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from bethink.core.json_values import Json
 from bethink.server.mcp.early_handshake import EarlyHandshake
@@ -40,6 +41,114 @@ def watch_parent(
     thread = Thread(target=watch, name="bethink-parent", daemon=True)
     thread.start()
     return thread
+
+
+MAX_LINE_BYTES = 16 << 20  # of one message; the largest import is by far smaller
+_MAX_DEPTH = 100  # of nested lists and objects; the library gives up at 200
+_MAX_DIGITS = 400  # more are beyond all numbers of a program
+_PARSE_ERROR, _INVALID_REQUEST, _INVALID_PARAMS = -32700, -32600, -32602
+# The id of a message that cannot be parsed, as the usual libraries place it: next to
+# "jsonrpc", at the beginning or at the end.
+_ID = rb'"id"\s*:\s*(-?\d{1,18}|"[\w.:-]{1,64}")'
+_VERSION = rb'"jsonrpc"\s*:\s*"2\.0"'
+_ID_AT_ENDS = re.compile(
+    rb"^\s*\{\s*(?:%(version)s\s*,\s*)?%(id)s|%(version)s\s*,\s*%(id)s\s*\}?\s*$"
+    rb"|%(id)s\s*,\s*%(version)s\s*\}?\s*$" % {b"version": _VERSION, b"id": _ID}
+)
+_ENDS_BYTES = 400
+
+
+class _BeyondBounds(Exception):
+    """A message has a number that no program can use."""
+
+
+def find_fault(line: bytes) -> Json | None:
+    """Return the error that answers a line which the library would drop; None for all others.
+
+    Every request is answered: one that is no JSON, no request, or that holds what no text or
+    number of a program can be.
+    """
+    try:
+        message = json.loads(
+            line.decode("utf-8"), parse_int=_parse_int, parse_constant=_refuse_constant
+        )
+    except UnicodeDecodeError:
+        return _error(_find_id(line), _PARSE_ERROR, "the message is not UTF-8")
+    except RecursionError:
+        return _error(_find_id(line), _PARSE_ERROR, "the message is nested too deeply")
+    except _BeyondBounds:
+        return _error(_find_id(line), _INVALID_PARAMS, "a number is beyond all bounds")
+    except ValueError:
+        return _error(_find_id(line), _PARSE_ERROR, "the message is not JSON")
+    if not isinstance(message, dict):
+        return _error(None, _INVALID_REQUEST, "a message is one JSON object")
+    if "method" not in message and ("result" in message or "error" in message):
+        return None  # the client's answer to a request of ours
+    return _find_request_fault(message)
+
+
+def _find_request_fault(message: Json) -> Json | None:
+    number = message.get("id")
+    has_id = isinstance(number, int | str) and not isinstance(number, bool)
+    if message.get("jsonrpc") != "2.0" or not isinstance(message.get("method"), str):
+        return _error(number if has_id else None, _INVALID_REQUEST, "the message is no request")
+    if "id" in message and not has_id:
+        return _error(None, _INVALID_REQUEST, "the id of a request is a whole number or a text")
+    if not has_id:
+        return None  # a notification has no answer
+    if not isinstance(message.get("params", {}), dict):
+        return _error(number, _INVALID_PARAMS, "params must be an object")
+    wrong = _find_unusable(message)
+    return _error(number, _INVALID_PARAMS, wrong) if wrong else None
+
+
+def _find_unusable(message: Json) -> str:
+    """Return what is wrong with the values of a message; empty where nothing is."""
+    pending: list[tuple[Any, int]] = [(message, 0)]
+    while pending:
+        value, depth = pending.pop()
+        if depth > _MAX_DEPTH:
+            return "the message is nested too deeply"
+        if isinstance(value, str) and not _is_encodable(value):
+            return "a text holds half a character (a lone surrogate)"
+        if isinstance(value, dict):
+            pending += [(part, depth + 1) for pair in value.items() for part in pair]
+        elif isinstance(value, list):
+            pending += [(part, depth + 1) for part in value]
+    return ""
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _parse_int(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS:
+        raise _BeyondBounds
+    return int(digits)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _find_id(line: bytes) -> int | str | None:
+    """Return the id of a message that cannot be parsed, where its place shows it."""
+    for end in (line[:_ENDS_BYTES], line[-_ENDS_BYTES:]):
+        found = _ID_AT_ENDS.search(end)
+        if found:
+            written = next(group for group in found.groups() if group)
+            number: int | str = json.loads(written)
+            return number
+    return None
+
+
+def _error(number: int | str | None, code: int, message: str) -> Json:
+    return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}}
 
 
 LINGER_S = 1.5  # grace period for running calls after the end of input
@@ -85,8 +194,10 @@ class StdioBridge:
         self._finished.set()
 
     def _read_loop(self) -> None:
-        for line in self._pipe.reader:
-            if not line.strip():
+        for line in self._read_lines():
+            fault = find_fault(line)
+            if fault is not None:
+                self._send(json.dumps(fault, separators=(",", ":")) + "\n")
                 continue
             reply = None if self._taken_over.is_set() else self._handshake.reply(line)
             if reply is None:
@@ -101,10 +212,22 @@ class StdioBridge:
         if not self._finished.wait(LINGER_S):
             self._exit_process(0)
 
+    def _read_lines(self) -> Iterator[bytes]:
+        """Yield the lines that are not empty; of one that is too long only its ends."""
+        while line := self._pipe.reader.readline(MAX_LINE_BYTES):
+            start = line[:_ENDS_BYTES]
+            while len(line) >= MAX_LINE_BYTES and not line.endswith(b"\n"):
+                end, line = line, self._pipe.reader.readline(MAX_LINE_BYTES)
+                if len(line) < MAX_LINE_BYTES or line.endswith(b"\n"):
+                    line = start + b"..." + (end + line)[-_ENDS_BYTES:]
+                    break
+            if line.strip():
+                yield line
+
     def read(self) -> str:
         """Return the next line for the library; empty at the end of input."""
         self._taken_over.set()
-        return self._queue.get().decode("utf-8", "replace")
+        return self._queue.get().decode("utf-8")
 
     def write(self, line: str) -> None:
         """Write one message of the library, dropping its duplicate handshake answer."""
