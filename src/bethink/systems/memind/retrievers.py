@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import MAXYEAR, datetime, timedelta
 from typing import NamedTuple
 
 from bethink.errors import ModelError
@@ -147,8 +147,8 @@ class Timed:
 class Window:
     """Memories that happened in, or continued into, a time the question names.
 
-    The middle of that time scores 1, its edges and what began before it 0. Skipped when
-    the question names no time.
+    The middle of that time scores 1, its edges and what began before it 0. A time without an
+    end ("since Monday") ends now. Skipped when the question names no time.
     """
 
     depth: int = 100
@@ -160,7 +160,7 @@ class Window:
         return "" if periods(ctx) else "the question names no time"
 
     def __call__(self, ctx: Context) -> Pool:
-        named = periods(ctx)
+        named = [_closed(period, ctx.query.moment) for period in periods(ctx)]
         scope = ctx.scope_for_levels(self.levels)
         best: dict[str, Match] = {}
         for period in named:
@@ -175,6 +175,12 @@ class Window:
             ctx.add_step_note("; ".join(_describe_period(period) for period in named))
         matches = sorted(best.values(), key=lambda match: (-match.score, match.item.id))
         return ranked_pool(self.name, SearchResult(tuple(matches[: self.depth])), ctx)
+
+
+def _closed(period: Period, now: datetime) -> Period:
+    """The period up to now, if it has no end of its own."""
+    is_open = period.end.year == MAXYEAR and period.start < now
+    return period._replace(end=now + timedelta(minutes=1)) if is_open else period
 
 
 def _centre_score(item: Item, period: Period) -> float:
