@@ -201,6 +201,7 @@ def recall_json(
             "most": dict(query.most),
             "max_tokens": query.max_tokens,
             "offset": query.offset,
+            "whole": query.whole,
             "filters": filters_json(query.filters),
         },
         "profile": answer.profile,

@@ -164,6 +164,11 @@ def has_passages(keys: IntArray) -> bool:
     return bool(len(keys)) and int(keys.max()) > _ROW_MASK
 
 
+def count_rows(keys: IntArray) -> int:
+    """Return how many of the keys are those of memories' own vectors."""
+    return int(np.count_nonzero(keys <= _ROW_MASK))
+
+
 class StoredModel(NamedTuple):
     """An embedder whose vectors are stored: how many there are, and how many of passages."""
 

@@ -278,7 +278,7 @@ class VectorScan:
     @cached_property
     def per_row(self) -> float:
         """How many vectors a row has on average."""
-        return len(self) / len(np.unique(self.rids)) if self.has_passages else 1.0
+        return len(self) / max(1, vector_index.count_rows(self.stored.keys))
 
     @cached_property
     def estimates(self) -> DistanceEstimates:
