@@ -109,15 +109,17 @@ def cached_session(
     return open_session(graph, provider)
 
 
-def run_batched(run: RunBatch, rows: Sequence[Sequence[int]]) -> list[Matrix]:
+def run_batched(
+    run: RunBatch, rows: Sequence[Sequence[int]], most_tokens: int = _MAX_BATCH_TOKENS
+) -> list[Matrix]:
     """Run the network on each row of token ids; return the outputs in order.
 
-    Rows of one length run together, so nothing is padded and a row gets the same bits in any
-    batch.
+    Rows of one length run together, up to so many tokens: nothing is padded, and a row gets
+    the same bits in any batch.
     """
     import numpy as np  # start-up time
 
-    batches = list(_batches_by_length(rows))
+    batches = list(_batches_by_length(rows, most_tokens))
 
     def together(batch: list[int]) -> NDArray[np.float32]:
         return run(np.array([rows[place] for place in batch], dtype=np.int64))
@@ -128,12 +130,12 @@ def run_batched(run: RunBatch, rows: Sequence[Sequence[int]]) -> list[Matrix]:
     return [made[place] for place in range(len(rows))]
 
 
-def _batches_by_length(rows: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+def _batches_by_length(rows: Sequence[Sequence[int]], most_tokens: int) -> Iterator[list[int]]:
     """Yield row positions in batches of equal length, up to the token limit."""
     by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
     for length, same in groupby(by_length, key=lambda place: len(rows[place])):
         places = list(same)
-        most = max(1, _MAX_BATCH_TOKENS // length)
+        most = max(1, most_tokens // length)
         yield from (places[start : start + most] for start in range(0, len(places), most))
 
 

@@ -180,6 +180,8 @@ class ContextualTokens(NamedTuple):
         )
 
 
+# What a batch of this many tokens computes stays in a core's cache.
+_MAX_BATCH_TOKENS = 288
 _HEAD_WIDTH = 32
 _EPSILON = np.float32(1e-12)
 _GELU_SCALE = np.float32(np.sqrt(2 / np.pi))
@@ -321,7 +323,7 @@ class EncoderNetwork:
     def encode(self, rows: Sequence[Sequence[int]]) -> list[Matrix]:
         """Return the token vectors of each row of token ids: length × width."""
         with _ONE_BLAS_THREAD:
-            return run_batched(self._run, rows)
+            return run_batched(self._run, rows, _MAX_BATCH_TOKENS)
 
     def _run(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         rows: NDArray[np.float32] = self._table[ids] * self._table_scale[ids][..., np.newaxis]
