@@ -91,14 +91,13 @@ class ChangeWords(NamedTuple):
     phrases: tuple[str, ...]
     inside: tuple[str, ...]
 
-    def found_in(self, folded: str) -> bool:
-        """Whether a folded text contains one of them."""
-        if not self.words.isdisjoint(folded.split()):
-            return True
+    def found_in(self, folded: str) -> frozenset[str]:
+        """Those that a folded text contains."""
         spaced = f" {folded} "
-        if any(f" {phrase} " in spaced for phrase in self.phrases):
-            return True
-        return not folded.isascii() and any(sign in folded for sign in self.inside)
+        found = [phrase for phrase in self.phrases if f" {phrase} " in spaced]
+        if not folded.isascii():
+            found += [sign for sign in self.inside if sign in folded]
+        return self.words.intersection(folded.split()).union(found)
 
 
 @cache
@@ -116,6 +115,13 @@ def past_words() -> ChangeWords:
     """What asks how something was before: "previously", "originally"."""
     tables = load_words("changes").values()
     return ChangeWords(_joined(tables, "before"), (), tuple(_joined(tables, "before_inside")))
+
+
+def announces_change(newer: str, older: str) -> bool:
+    """Whether a folded text says that something changed in words that the other does not use."""
+    words = change_words()
+    said = words.found_in(newer)
+    return bool(said) and not said <= words.found_in(older)
 
 
 def _joined(tables: Iterable[dict[str, str]], name: str) -> frozenset[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 
 from bethink.lang.dates.tokens import (
     DAY_PART,
@@ -367,7 +367,7 @@ class PatternLanguage:
     def __init__(self, code: str) -> None:
         """Read the patterns of the language's file, holidays first."""
         dates = load_section(code, "dates")
-        self._weekdays = dates["weekdays"].split()
+        self._weekdays: list[str] = dates["weekdays"].split()
         holidays = parse_rules(load_section(code, "holidays")["days"])
         rules = {re.escape(name): f"@{rule}" for name, rule in holidays.items()}
         lines = (line.partition(" = ") for line in dates["patterns"].strip().splitlines())
@@ -383,14 +383,14 @@ class PatternLanguage:
         out: list[TranslatedToken] = []
         for match in self._any.finditer(text):
             pattern, meaning = self._rules[int((match.lastgroup or "r0")[1:])]
-            found = pattern.fullmatch(match[0])
-            english = _SLOT.sub(lambda slot, found=found: self._fill(slot, found), meaning)
-            out += [(word, match.span()) for word in english.split()]
+            if found := pattern.fullmatch(match[0]):
+                english = _SLOT.sub(partial(self._fill, found), meaning)
+                out += [(word, match.span()) for word in english.split()]
         return out
 
-    def _fill(self, slot: re.Match[str], found: re.Match[str] | None) -> str:
+    def _fill(self, found: re.Match[str], slot: re.Match[str]) -> str:
         """A group of a match: as it is, or as a number, a month or a weekday."""
-        value = found[int(slot[1])] if found else "_"
+        value: str = found[int(slot[1])]
         if slot[2] == "w":
             return WEEKDAYS[self._weekdays.index(value)]
         if not slot[2]:

@@ -115,7 +115,10 @@ def _set_relation(call: Call, item_id: str, relation: Relation, *, remove: bool)
     same = relation.weight is None or (existing and existing.weight == relation.weight)
     if existing is not None and same:
         return "unchanged"
-    memory.link(*ends, **({} if relation.weight is None else {"weight": relation.weight}))
+    if relation.weight is None:
+        memory.link(*ends)
+    else:
+        memory.link(*ends, weight=relation.weight)
     return "linked"
 
 
