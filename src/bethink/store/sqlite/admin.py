@@ -19,14 +19,14 @@ from bethink.store.sqlite.db.connection import Connections, LenientCursor, gener
 from bethink.store.sqlite.db.lock import FILE_MODE, is_private
 from bethink.store.sqlite.db.opening import schema_version
 from bethink.store.sqlite.db.rows import SELECT_CONTENT, matches_hash
-from bethink.store.sqlite.db.sql_functions import from_ms_or_none, to_ms
+from bethink.store.sqlite.db.sql_functions import from_ms, from_ms_or_none, to_ms
 from bethink.store.sqlite.entities import drop_invalid_vectors, verify_entity_vectors
 from bethink.store.sqlite.search import abmind_queries, word_index
 from bethink.store.sqlite.search.vectors import VectorIndex
 
 _SIDE_FILES = ("", "-wal", "-shm", ".lock", ".key")
 _MAX_LISTED = 10
-_SELECT_HASHES = f"SELECT rid, id, rev, status, content_hash, {SELECT_CONTENT} FROM item"
+_SELECT_HASHES = f"SELECT rid, id, rev, status, live_to, content_hash, {SELECT_CONTENT} FROM item"
 _IS_LAST_REVISION = "SELECT NOT EXISTS (SELECT 1 FROM item WHERE id = ? AND rev > ?)"
 _QUARANTINE_ROW = "UPDATE item SET status = 'quarantined' WHERE rid = ?"
 _COUNT_UNINDEXED = """
@@ -164,7 +164,7 @@ def _run_check(db: apsw.Connection, check: _Check, *, repair: bool) -> CheckResu
         return CheckResult(check.name, False, problem)
     check.repair(db)
     if check.remains:
-        return CheckResult(check.name, False, f"{problem}; {check.remains}", repaired=True)
+        return CheckResult(check.name, False, f"{problem}; {check.remains}")
     after = _find_problem(db, check)
     if after:
         return CheckResult(check.name, False, f"{problem}; the repair failed: {after}")
@@ -205,9 +205,16 @@ def _check_contents(db: apsw.Connection) -> Problem:
 
 def _damaged_rows(db: apsw.Connection) -> Iterator[tuple[int, str, int, str]]:
     """Yield row id, id, revision and status of every revision that is not what was stored."""
-    for rid, item, rev, status, expected, *content in db.execute(_SELECT_HASHES):
-        if not matches_hash(content, expected):
+    for rid, item, rev, status, live_to, expected, *content in db.execute(_SELECT_HASHES):
+        if not matches_hash(content, expected) or not _is_time(live_to):
             yield rid, item, rev, status
+
+
+def _is_time(ms: object) -> bool:
+    try:
+        return ms is None or (isinstance(ms, int) and bool(from_ms(ms)))
+    except OverflowError:
+        return False
 
 
 def _quarantine_damaged(db: apsw.Connection) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -21,6 +22,7 @@ from bethink.store.sqlite.db.rows import (
     SELECT_HASHED_ITEM,
     is_intact,
     item_selection,
+    readable_item,
     to_item,
 )
 from bethink.store.sqlite.db.sql_functions import to_ms, to_ms_or_none
@@ -67,8 +69,9 @@ def intact_items(rows: Iterable[Row]) -> list[Item]:
     """
     items = []
     for row in rows:
-        if is_intact(row):
-            items.append(to_item(row))
+        item = readable_item(row) if is_intact(row) else None
+        if item is not None:
+            items.append(item)
         else:
             _report_damaged(to_item(row))
     return items
@@ -85,6 +88,40 @@ def _report_damaged(item: Item) -> None:
     )
 
 
+# Indexes that have every row; where the table itself is broken, they still know its rows.
+_WHOLE_INDEXES = ("item_stored", "item_occurred", "item_source", "sqlite_autoindex_item_1")
+
+
+def salvage_rids(db: apsw.Connection) -> list[int]:
+    """Return the row ids of all revisions that any index still knows, in order."""
+    found: set[int] = set()
+    sources = [f"item INDEXED BY {name}" for name in _WHOLE_INDEXES]
+    for source in (*sources, "item ORDER BY rid", "item ORDER BY rid DESC"):
+        try:
+            for (rid,) in db.execute(f"SELECT rid FROM {source}"):
+                found.add(rid)
+        except apsw.CorruptError:
+            continue  # it has told what it could
+    return sorted(found)
+
+
+def raw_columns(db: apsw.Connection, names: Mapping[str, str], table: str) -> dict[str, Any]:
+    """Return the columns of a row as they are, by name; what is no text as base64."""
+    parts = (f"iif(typeof({c}) = 'text', CAST({c} AS BLOB), {c}) AS {c}" for c in names.values())
+    row = db.execute(f"SELECT {', '.join(parts)} FROM {table}").fetchall()[0]
+    found = zip(names, row, strict=True)
+    return {name: _to_text(value) for name, value in found if value is not None}
+
+
+def _to_text(value: Any) -> Any:
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"base64": b64encode(value).decode()}
+
+
 def get_items(db: apsw.Connection, ids: Sequence[str], as_of: datetime | None) -> dict[str, Item]:
     """Return items by id, in the given order, as they are or were; damaged ones are left out."""
     return {item.id: item for item in intact_items(_rows_of(db, ids, as_of))}
@@ -92,7 +129,8 @@ def get_items(db: apsw.Connection, ids: Sequence[str], as_of: datetime | None) -
 
 def damaged_ids(db: apsw.Connection, ids: Sequence[str], as_of: datetime | None) -> list[str]:
     """Return those whose content is not what was stored."""
-    return [row[1] for row in _rows_of(db, ids, as_of) if not is_intact(row)]
+    rows = _rows_of(db, ids, as_of)
+    return [row[1] for row in rows if not is_intact(row) or readable_item(row) is None]
 
 
 def _rows_of(db: apsw.Connection, ids: Sequence[str], as_of: datetime | None) -> list[Row]:

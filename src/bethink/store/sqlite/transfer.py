@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -53,6 +52,7 @@ from bethink.store.sqlite.db.rows import (
     matches_hash,
 )
 from bethink.store.sqlite.entities import bump_entities_version
+from bethink.store.sqlite.items import raw_columns, salvage_rids
 from bethink.store.sqlite.revisions import ADD_SKETCH, next_rid
 from bethink.store.sqlite.search import abmind_queries, word_index
 from bethink.store.sqlite.search.vectors import VectorIndex
@@ -111,6 +111,11 @@ _SELECT_ITEMS = f"""
     ORDER BY first.rid, i.rev
 """
 
+_SELECT_ITEM = f"""
+    SELECT {", ".join(CONTENT)}, live_to, ended_by, status, content_hash, '[]', rid
+    FROM item WHERE rid = ?
+"""
+
 
 def dump_records(connections: Connections, space: str) -> Iterator[dict[str, Any]]:
     """Yield the records of one snapshot of the store, unaffected by concurrent writes."""
@@ -127,8 +132,8 @@ def dump_records(connections: Connections, space: str) -> Iterator[dict[str, Any
                 yield from _table_records(db, kind, layout, table)
             elif kind not in _ABOUT_HIDDEN:
                 yield from _table_records(db, kind, layout, _WITHOUT_HIDDEN.get(kind, table))
-        for line in () if is_below else history.exported_lines(db):
-            yield _to_record("event", EVENT, line)
+        if not is_below:
+            yield from _event_records(db)
 
 
 @contextmanager
@@ -163,52 +168,81 @@ def _table_records(
     db: apsw.Connection, kind: str, layout: Sequence[Field], table: str
 ) -> Iterator[dict[str, Any]]:
     columns = ", ".join(field.column or field.name for field in layout)
-    for number, row in enumerate(db.execute(f"SELECT {columns} FROM {table}")):
-        if any(isinstance(value, str) and REPLACEMENT in value for value in row):
-            damaged = _damaged_record(db, kind, layout, f"{table} LIMIT 1 OFFSET {number}")
-            if _holds_bytes(damaged):
-                yield damaged
-                continue
-        try:
-            record = _to_record(kind, layout, row)
-        except (TypeError, ValueError, OverflowError):
-            record = _damaged_record(db, kind, layout, f"{table} LIMIT 1 OFFSET {number}")
-        yield record
+    try:
+        for number, row in enumerate(db.execute(f"SELECT {columns} FROM {table}")):
+            if any(isinstance(value, str) and REPLACEMENT in value for value in row):
+                damaged = _damaged_record(db, kind, layout, f"{table} LIMIT 1 OFFSET {number}")
+                if _holds_bytes(damaged):
+                    yield damaged
+                    continue
+            try:
+                record = _to_record(kind, layout, row)
+            except (TypeError, ValueError, OverflowError):
+                record = _damaged_record(db, kind, layout, f"{table} LIMIT 1 OFFSET {number}")
+            yield record
+    except apsw.CorruptError as error:
+        yield {"type": DAMAGED, "of": kind, "columns": {}, "reason": str(error)}
+
+
+def _event_records(db: apsw.Connection) -> Iterator[dict[str, Any]]:
+    try:
+        for line in history.exported_lines(db):
+            yield _to_record("event", EVENT, line)
+    except (apsw.CorruptError, TypeError, ValueError, OverflowError) as error:
+        yield {"type": DAMAGED, "of": "event", "columns": {}, "reason": str(error)}
 
 
 def _item_records(db: apsw.Connection) -> Iterator[dict[str, Any]]:
+    done: set[str] = set()
+    try:
+        for row in db.execute(_SELECT_ITEMS):
+            done.add(row[0])
+            yield _item_record(db, row)
+    except apsw.CorruptError:
+        yield from _salvaged_records(db, done)
+
+
+def _item_record(db: apsw.Connection, row: Sequence[Any]) -> dict[str, Any]:
+    *columns, sketch, rid = row
     layout = (*ITEM, *ITEM_STATE)
-    for *row, sketch, rid in db.execute(_SELECT_ITEMS):
-        if not matches_hash(row[: len(CONTENT)], row[-1]):
-            yield _damaged_record(db, "item", layout, f"item WHERE rid = {rid:d}")
+    if not matches_hash(columns[: len(CONTENT)], columns[-1]):
+        return _damaged_record(db, "item", layout, f"item WHERE rid = {rid:d}")
+    try:
+        record = _to_record("item", layout, columns)
+    except (TypeError, ValueError, OverflowError):
+        return _damaged_record(db, "item", layout, f"item WHERE rid = {rid:d}")
+    bands = json.loads(sketch)
+    return record | ({"sketch": bands} if bands else {})
+
+
+def _salvaged_records(db: apsw.Connection, done: set[str]) -> Iterator[dict[str, Any]]:
+    """Yield what can still be read of a broken table, one row at a time.
+
+    Of a memory in ``done`` the export has a part, and its revisions must be adjacent: the
+    rest is given as damaged.
+    """
+    by_id: dict[str, list[dict[str, Any]]] = {}
+    for rid in salvage_rids(db):
+        try:
+            (row,) = db.execute(_SELECT_ITEM, (rid,)).fetchall()
+            record = _item_record(db, row)
+        except (apsw.CorruptError, ValueError):
+            yield {"type": DAMAGED, "of": "item", "columns": {"rid": rid}}
             continue
-        record = _to_record("item", layout, row)
-        bands = json.loads(sketch)
-        if bands:
-            record["sketch"] = bands
-        yield record
+        if row[0] not in done:
+            by_id.setdefault(row[0], []).append(record)
+        elif record["type"] == DAMAGED or record["rev"] > 1:
+            yield {"type": DAMAGED, "of": "item", "columns": record.get("columns", record)}
+    for records in by_id.values():
+        yield from sorted(records, key=lambda one: (one["type"], one.get("rev", 0)))
 
 
 def _damaged_record(
     db: apsw.Connection, kind: str, layout: Sequence[Field], table: str
 ) -> dict[str, Any]:
-    """Return a row that is not what was stored, as it is: what is no text as base64."""
-    names = [field.column or field.name for field in layout]
-    parts = ", ".join(f"iif(typeof({c}) = 'text', CAST({c} AS BLOB), {c}) AS {c}" for c in names)
-    row = db.execute(f"SELECT {parts} FROM {table}").fetchall()[0]
-    columns = {
-        field.name: _text_or_base64(value) if isinstance(value, bytes) else value
-        for field, value in zip(layout, row, strict=True)
-        if value is not None
-    }
-    return {"type": DAMAGED, "of": kind, "columns": columns}
-
-
-def _text_or_base64(value: bytes) -> str | dict[str, str]:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return {"base64": b64encode(value).decode()}
+    """Return a row that is not what was stored, as it is."""
+    names = {field.name: field.column or field.name for field in layout}
+    return {"type": DAMAGED, "of": kind, "columns": raw_columns(db, names, table)}
 
 
 def _holds_bytes(record: Mapping[str, Any]) -> bool:

@@ -529,15 +529,22 @@ def to_item(row: Row) -> Item:
     """Convert a row of SELECT_ITEM to an item.
 
     A row that rot has made unreadable becomes an item without content, so that one of them
-    spoils no search; it does not match its hash (`is_intact`).
+    spoils no search.
     """
+    found = readable_item(row)
+    rev = row[_PLACES.index("rev")]
+    return found or Item(str(row[1]), "", EPOCH, "", rev=rev if isinstance(rev, int) else 0)
+
+
+def readable_item(row: Row) -> Item | None:
+    """Convert a row of SELECT_ITEM to an item; None where rot has made it unreadable."""
     kinds = tuple(map(type, row))
     if kinds in _SOUND_TYPES or _has_sound_types(kinds):
         try:
             return _to_item(row)
         except (ValueError, TypeError, OverflowError):
-            pass  # its times or lists are no such
-    return Item(str(row[1]), "", EPOCH, "", rev=row[7] if isinstance(row[7], int) else 0)
+            return None  # its times or lists are no such
+    return None
 
 
 def _to_item(row: Row) -> Item:
