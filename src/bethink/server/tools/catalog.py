@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bethink.core.json_values import Json
 from bethink.model import LEVELS, OPERATIONS
-from bethink.model.fields import ITEM_FIELDS, ItemField, input_order
 from bethink.retrieval.heat import BANDS
 from bethink.server.mcp.view import URI
 from bethink.server.tools.tool import (
     BOOLEAN,
     DEGRADED_SCHEMA,
+    FIELD_ARGUMENTS,
     HIT_SCHEMA,
     INTEGER,
     MEMORY_SCHEMA,
@@ -37,28 +37,7 @@ ORIGINS = ("agent", "tool", "web")
 SNIPPET_CHARS = 300  # characters of a memory that need only be recognised
 _ID = string_schema("The memory's id, or a unique part of it.", max_length=200)
 _FORCE = boolean_schema("Store it even if it looks like a pasted log.")
-
-
-def _field_schema(field: ItemField) -> Json:
-    """Make the schema of the argument that sets a field of a memory."""
-    text = field.argument
-    if field.kind == "words":
-        return string_list_schema(text, max_items=64)
-    if field.kind == "number":
-        return number_schema(text, field.low, field.high)
-    if field.kind == "scale":
-        return integer_schema(text, int(field.low), int(field.high))
-    if field.kind == "flag":
-        return {"type": "boolean", "description": text}
-    return string_schema(text, max_length=100 if field.kind == "time" else field.longest)
-
-
-# Fields that can be set when a memory is stored or corrected.
-_METADATA_FIELDS: Json = {
-    field.name: _field_schema(field)
-    for field in input_order(field for field in ITEM_FIELDS if field.argument)
-}
-_LAYER: Json = _METADATA_FIELDS["layer"]
+_LAYER: Json = FIELD_ARGUMENTS["layer"]
 
 RECALL = Tool(
     "recall",
@@ -88,7 +67,10 @@ RECALL = Tool(
             "cursor": string_schema(
                 "The cursor of an earlier answer; returns its next page.", max_length=20_000
             ),
-            "mark_accessed": boolean_schema("Record the returned memories as used."),
+            "mark_accessed": {
+                "type": "boolean",
+                "description": "Record the returned memories as used, or not; default: by profile.",
+            },
             "profile": string_schema("Name of the recall profile to use.", max_length=100),
             "whole": boolean_schema("Show long memories whole, not by their best passage."),
         }
@@ -134,7 +116,7 @@ REMEMBER = Tool(
     arguments_schema(
         {
             "text": string_schema("What to remember.", max_length=65_536),
-            **_METADATA_FIELDS,
+            **FIELD_ARGUMENTS,
             "level": string_schema("raw: a verbatim episode; default item.", choices=LEVELS[:2]),
             "session": string_schema("The conversation it belongs to."),
             "relations": RELATION_LIST,
@@ -185,7 +167,7 @@ UPDATE_MEMORY = Tool(
         {
             "id": _ID,
             "text": string_schema("The new text.", max_length=65_536),
-            **_METADATA_FIELDS,
+            **FIELD_ARGUMENTS,
             "force": _FORCE,
         },
         "id",

@@ -11,6 +11,7 @@ from bethink.core.json_values import Json
 from bethink.core.text import find_unstorable
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.model import RELATIONS
+from bethink.model.fields import ITEM_FIELDS, ItemField, input_order
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
@@ -83,6 +84,20 @@ def nullable(schema: Json) -> Json:
     return schema | {"type": [schema["type"], "null"]}
 
 
+def _field_schema(field: ItemField) -> Json:
+    """Make the schema of the argument that sets a field of a memory."""
+    text = field.argument
+    if field.kind == "words":
+        return string_list_schema(text, max_items=64)
+    if field.kind == "number":
+        return number_schema(text, field.low, field.high)
+    if field.kind == "scale":
+        return integer_schema(text, int(field.low), int(field.high))
+    if field.kind == "flag":
+        return {"type": "boolean", "description": text}
+    return string_schema(text, max_length=100 if field.kind == "time" else field.longest)
+
+
 # Parts of the schemas of several tools.
 MEMORY_SCHEMA: Json = {
     "id": STRING,
@@ -122,6 +137,11 @@ DEGRADED_SCHEMA: Json = array_schema(
     "Components that failed or were skipped, and why.",
 )
 NOTICE_SCHEMA: Json = {"type": "string", "description": "How to treat the texts."}
+# Fields that can be set when a memory is stored or corrected.
+FIELD_ARGUMENTS: Json = {
+    field.name: _field_schema(field)
+    for field in input_order(field for field in ITEM_FIELDS if field.argument)
+}
 # Arguments of the tools that tidy up.
 TIDY_ARGUMENTS: Json = {
     "share": number_schema(
@@ -233,7 +253,8 @@ class Call:
 
     It has no space: the server decides that, and no argument can change it. ``supports_views``
     says that the host draws views, which need more data than a model; ``for_program`` that a
-    program reads the answer, which gets more of it than a model.
+    program reads the answer, which gets more of it than a model; ``may_track`` that a recall may
+    record what it returned.
     """
 
     memory: Memory
@@ -243,6 +264,7 @@ class Call:
     progress: Callable[[int, int], None] = field(default=_ignore_progress)
     supports_views: bool = False
     for_program: bool = False
+    may_track: bool = True
 
     @property
     def source(self) -> str:
