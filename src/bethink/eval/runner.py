@@ -30,6 +30,7 @@ from bethink.retrieval.profile import Profile
 
 CHANNEL_PREFIX = "channel."
 GATE_PREFIX = "gate."
+CONFIDENCE_STEP = "gate.confidence"
 # Kind of own questions that are asked while their answers are taken out.
 TAKEN_OUT = "answer taken out"
 FOREIGN = "foreign"
@@ -81,6 +82,12 @@ def step_results(
         }
         looks.append(StepResult(step.name, step.status, step.seconds, len(step.pool), places))
     return looks
+
+
+def answer_confidence(answer: Recall) -> float | None:
+    """The answer's estimate that one of its hits answers; None where the profile has none."""
+    estimated = any(step.name == CONFIDENCE_STEP for step in answer.steps)
+    return answer.confidence if estimated else None
 
 
 def pool_before_gate(answer: Recall) -> Pool:
@@ -165,7 +172,7 @@ def run_question(
         outdated=question.outdated,
         case=case,
         status=FOUND if plan.ungated else answer.status,
-        confidence=None,
+        confidence=answer_confidence(answer),
         offered=offered,
         best=before[0].score if before else None,
         tokens=answer.page.tokens,
