@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         StoreDamaged,
         StoreError,
         TooLarge,
+        UntrustedSpace,
     )
     from bethink.importers.entry import Importer
     from bethink.memory import Forgotten, Memory
@@ -97,6 +98,7 @@ __all__ = [
     "StoreError",
     "Thread",
     "TooLarge",
+    "UntrustedSpace",
     "__version__",
     "load_profile",
     "load_settings",
@@ -112,7 +114,7 @@ _NAMES_BY_MODULE = {
     "config.settings": "Settings load_settings",
     "errors": """BadPlugin BadProfile BadSetting BadText BethinkError Conflict Forbidden LooksPasted
         MissingExtra ModelError NotFound Refused SchemaTooNew StoreBusy StoreDamaged StoreError
-        TooLarge""",
+        TooLarge UntrustedSpace""",
 }
 _MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names.split()}
 

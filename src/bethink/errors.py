@@ -10,6 +10,7 @@ BethinkError
 ├── Forbidden          the caller may not do this (``scope`` is the one it needs)
 ├── BadProfile         a profile that cannot be read (file, key and allowed values)
 ├── BadSetting         a setting that cannot be read
+│   ├── UntrustedSpace a project names a space that the user has not allowed it to use
 │   └── BadPlugin      an installed plug-in cannot be loaded (names the distribution)
 ├── MissingExtra       an optional part is not installed; names the extra
 ├── ModelError         an embedder, reranker or language model failed; the answer degrades
@@ -95,6 +96,14 @@ class BadProfile(BethinkError):
 
 class BadSetting(BethinkError):
     """A setting that cannot be read."""
+
+
+class UntrustedSpace(BadSetting):
+    """A project's file names a space that the user has not allowed it to use."""
+
+    def __init__(self, message: str, *, remedy: str, project: str, space: str) -> None:
+        super().__init__(message, remedy=remedy)
+        self.project, self.space = project, space
 
 
 class BadPlugin(BadSetting):

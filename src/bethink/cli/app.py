@@ -49,13 +49,29 @@ class App:
 
     def where(self) -> SpaceRef:
         """Resolve the space this call uses, and its file."""
-        from bethink.config.spaces import resolve_space  # not needed for help and completion
+        from bethink.config.spaces import (  # not needed for help and completion
+            TrustedSpace,
+            resolve_space,
+            set_trust,
+            trusted_spaces,
+        )
+        from bethink.errors import UntrustedSpace
 
-        return resolve_space(None, self.settings)
+        try:
+            return resolve_space(None, self.settings)
+        except UntrustedSpace as error:
+            config = self.settings.config
+            if config is None or not confirm(self, f"{error.message}. Allow it?"):
+                raise
+            allowed = TrustedSpace(error.project, error.space)
+            set_trust(config, [*trusted_spaces(config), allowed])
+            return resolve_space(None, self.settings)
 
     def open(self, *, create: bool = False) -> Memory:
         """Open the memory of that space; only commands that store something create it."""
-        if not create:
+        if create:
+            self.where()  # asks whether a project may use a space
+        else:
             self.check_space()
         from bethink.memory import Memory  # slow to import
 

@@ -55,6 +55,7 @@ COMMANDS: Registry[click.Command] = Registry(
         "eval": "bethink.eval.commands:eval_command",
         "tune": "bethink.eval.commands:tune_command",
         "spaces": "bethink.cli.config:spaces",
+        "trust": "bethink.cli.config:trust",
         "profiles": "bethink.cli.profiles:profiles",
         "config": "bethink.cli.config:config",
         "models": "bethink.cli.config:models",

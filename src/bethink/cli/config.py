@@ -1,7 +1,8 @@
-"""The commands `config`, `models` and `spaces`: settings, weights, and the spaces' files."""
+"""The commands `config`, `models`, `spaces` and `trust`: settings, weights, spaces' files."""
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,6 +131,8 @@ def _write_setting(app: App, name: str, value: str | None, *, project: bool) -> 
     )
 
     path = (set_project_setting if project else set_user_setting)(name, value)
+    if project and name == "space" and value is not None:
+        _trust(app, value)  # who writes it into the project's file allows it
     if app.json:
         app.out.json({"name": name, "value": value, "file": str(path)})
     else:
@@ -376,3 +379,72 @@ def _remove_notes(folder: Path, notes: Sequence[Path]) -> None:
 
 spaces.add_command(path)
 spaces.add_command(remove)
+
+
+@command(
+    "trust",
+    examples=["bethink trust", "bethink trust shared-notes", "bethink trust --revoke shared-notes"],
+)
+@click.argument("name", metavar="[SPACE]", required=False)
+@click.option("--revoke", is_flag=True, help="Take it back, for SPACE or for every space.")
+@pass_app
+def trust(app: App, name: str | None, *, revoke: bool) -> int:
+    """Allow a project to use a space that its file names.
+
+    A project's file may come from strangers. It may use the project's own space; any other
+    space only after you have allowed it, here or when a command asks. Without SPACE it lists
+    what is allowed. SPACE is allowed to, or taken from, the project of the current folder;
+    outside a project --revoke takes it from all.
+    """
+    from bethink.config.spaces import trusted_spaces  # only for this command
+
+    if revoke:
+        return _revoke_trust(app, name)
+    if name is not None:
+        project = _trust(app, name)
+        app.note(green(f"{project} may use the space {name}"))
+        return 0
+    found = trusted_spaces(app.settings.config)
+    if app.json:
+        app.out.json([entry._asdict() for entry in found])
+    elif found:
+        heads = [Column("space"), Column("project", wide=True)]
+        print_table(app.out, heads, [(bold(entry.space), entry.project) for entry in found])
+    else:
+        app.note("no project may use any space but its own")
+    return 0 if found else 1
+
+
+def _trust(app: App, space: str) -> str:
+    from bethink.config.spaces import (  # only for this command
+        TrustedSpace,
+        data_dir,
+        set_trust,
+        space_path,
+        trusted_spaces,
+    )
+    from bethink.errors import BadSetting
+
+    settings = app.settings
+    space_path(space, data_dir(settings))  # refuses what cannot be a name
+    if settings.project is None or settings.config is None:
+        raise BadSetting("this folder is not in a project", remedy="run it in the project's folder")
+    project = os.path.realpath(settings.project)
+    set_trust(settings.config, [*trusted_spaces(settings.config), TrustedSpace(project, space)])
+    return project
+
+
+def _revoke_trust(app: App, space: str | None) -> int:
+    from bethink.config.spaces import set_trust, trusted_spaces  # only for this command
+
+    settings = app.settings
+    found = trusted_spaces(settings.config)
+    project = os.path.realpath(settings.project) if settings.project else None
+    gone = [one for one in found if project in (None, one.project) and space in (None, one.space)]
+    if settings.config is not None and gone:
+        set_trust(settings.config, [one for one in found if one not in gone])
+    for one in gone:
+        app.note(green(f"{one.project} may no longer use the space {one.space}"))
+    if not gone:
+        app.note("there is nothing to take back")
+    return 0 if gone else 1

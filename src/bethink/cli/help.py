@@ -73,6 +73,7 @@ SECTIONS = {
     },
     "Administer": {
         "spaces": "List, find and remove spaces.",
+        "trust": "Allow a project to use a space that its file names.",
         "profiles": "List the profiles and show what they do.",
         "config": "List, read and change settings.",
         "models": "Download the weights of the embedder transformer.",

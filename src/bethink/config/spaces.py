@@ -2,15 +2,18 @@
 
 A space is one SQLite file, ``<data folder>/spaces/<name>.db``. Without a name the
 project decides: its root folder's name and a hash of its path, so that two projects
-of the same name stay separate. ``space = "name"`` in the project's file selects another.
+of the same name stay separate. ``space = "name"`` in the project's file selects another,
+once the user has allowed it: the project may be a stranger's.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import unicodedata
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from stat import S_ISREG
@@ -18,7 +21,8 @@ from typing import NamedTuple
 
 from bethink.config.paths import data_folder
 from bethink.config.settings import SPACE_NAME, Settings
-from bethink.errors import BadSetting, StoreError
+from bethink.core.atomic_write import atomic_replace
+from bethink.errors import BadSetting, StoreError, UntrustedSpace
 
 PERSONAL = "personal"
 SUFFIX = ".db"
@@ -54,11 +58,69 @@ def resolve_space(space: str | None = None, settings: Settings | None = None) ->
         name, why = space, "named by the caller"
     elif settings.space is not None:
         name, why = settings.space, f"set by {settings.origin('space')}"
+        if settings.origin("space").kind == "project file":
+            _require_trust(settings)
     elif settings.project is not None:
         name, why = project_space(settings.project), f"the project in {settings.project}"
     else:
         name, why = PERSONAL, "outside any project"
     return SpaceRef(name, space_path(name, data_dir(settings)), why)
+
+
+def _require_trust(settings: Settings) -> None:
+    """Raise UntrustedSpace where the project may not use the space that its file names."""
+    assert settings.space is not None
+    if settings.project is None or is_own_space(settings.space, settings.project):
+        return
+    project = os.path.realpath(settings.project)
+    if (project, settings.space) in trusted_spaces(settings.config):
+        return
+    raise UntrustedSpace(
+        f"{settings.origin('space').where} wants to use your space {settings.space!r},"
+        " which this project may not use yet",
+        remedy=f"allow it: bethink trust {settings.space}; or name a space: --space NAME",
+        project=project,
+        space=settings.space,
+    )
+
+
+def is_own_space(name: str, project: Path) -> bool:
+    """Whether a space belongs to a project by its name: the project's own, or one beside it."""
+    own = project_space(project)
+    return name == own or name.startswith(f"{own}.")
+
+
+class TrustedSpace(NamedTuple):
+    """A project that may use a space which its file names."""
+
+    project: str
+    space: str
+
+
+_TRUST_FILE = "trusted-spaces.json"
+
+
+def trusted_spaces(config: Path | None) -> list[TrustedSpace]:
+    """List what the user has allowed, by project."""
+    if config is None:
+        return []
+    path = config / _TRUST_FILE
+    try:
+        parsed = json.loads(path.read_text("utf-8"))
+        return sorted(TrustedSpace(str(project), str(space)) for project, space in parsed)
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, TypeError) as error:
+        raise BadSetting(
+            f"{path} cannot be read: {error}", remedy=f"remove {path}; projects will ask again"
+        ) from error
+
+
+def set_trust(config: Path, entries: Iterable[TrustedSpace]) -> None:
+    """Write what the user allows, in place of what was allowed before."""
+    config.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(sorted(set(entries)), indent=2, ensure_ascii=False)
+    atomic_replace(config / _TRUST_FILE, f"{text}\n".encode())
 
 
 def data_dir(settings: Settings) -> Path:

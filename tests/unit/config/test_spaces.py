@@ -18,13 +18,15 @@ from bethink.config.paths import find_project
 from bethink.config.settings import SPACE_NAME, Settings, load_settings
 from bethink.config.spaces import (
     SpaceRef,
+    TrustedSpace,
     data_dir,
     list_spaces,
     project_space,
     resolve_space,
+    set_trust,
     space_path,
 )
-from bethink.errors import BadSetting, StoreError
+from bethink.errors import BadSetting, StoreError, UntrustedSpace
 
 posix = pytest.mark.skipif(os.name == "nt", reason="POSIX permissions and links")
 
@@ -59,17 +61,63 @@ def test_the_configured_space_beats_the_projects(tmp_path: Path):
     assert ref.why == "set by environment BETHINK_SPACE"
 
 
-def test_a_project_can_pin_its_space(tmp_path: Path):
-    """The pin travels with the project's file."""
-    root = project(tmp_path / "app")
+def pinned(folder: Path, space: str) -> Path:
+    """A project whose file names a space."""
+    root = project(folder)
     (root / ".bethink").mkdir()
-    (root / ".bethink" / "config.toml").write_text('space = "shared"\n')
-    (root / "src").mkdir()
+    (root / ".bethink" / "config.toml").write_text(f'space = "{space}"\n')
+    return root
 
-    ref = resolve_space(None, load_settings(root / "src", {"BETHINK_CONFIG_DIR": str(tmp_path)}))
+
+def test_a_project_can_pin_a_space_that_the_user_allows(tmp_path: Path):
+    """The pin travels with the project's file; what it may open is the user's to say."""
+    root = pinned(tmp_path / "app", "shared")
+    (root / "src").mkdir()
+    found = load_settings(root / "src", {"BETHINK_CONFIG_DIR": str(tmp_path)})
+
+    with pytest.raises(UntrustedSpace, match="your space 'shared'") as refused:
+        resolve_space(None, found)
+    assert "bethink trust shared" in refused.value.remedy
+    set_trust(tmp_path, [TrustedSpace(str(root), "shared")])
+    ref = resolve_space(None, found)
 
     assert ref.name == "shared"
     assert "config.toml" in ref.why
+    assert resolve_space("other", found).name == "other"
+
+
+def test_trust_is_for_one_project_and_one_space(tmp_path: Path):
+    """Another project, or the same with another name in its file, asks again."""
+    env = {"BETHINK_CONFIG_DIR": str(tmp_path / "config")}
+    root, copied = pinned(tmp_path / "app", "shared"), pinned(tmp_path / "copy", "shared")
+    set_trust(tmp_path / "config", [TrustedSpace(str(root), "shared")])
+
+    assert resolve_space(None, load_settings(root, env)).name == "shared"
+    with pytest.raises(UntrustedSpace):
+        resolve_space(None, load_settings(copied, env))
+    (root / ".bethink" / "config.toml").write_text('space = "work"\n')
+    with pytest.raises(UntrustedSpace):
+        resolve_space(None, load_settings(root, env))
+
+
+def test_a_project_may_use_spaces_beside_its_own(tmp_path: Path):
+    """Those that are named after it; nobody is asked."""
+    root = project(tmp_path / "app")
+    (root / ".bethink").mkdir()
+    beside = f"{project_space(root)}.docs"
+    (root / ".bethink" / "config.toml").write_text(f'space = "{beside}"\n')
+
+    assert resolve_space(None, load_settings(root, {})).name == beside
+
+
+@pytest.mark.parametrize("content", ["{", '{"a": 1}', "[1]", '[["x"]]'])
+def test_a_broken_list_of_trust_allows_nothing(tmp_path: Path, content: str):
+    """It is named, and nothing is opened."""
+    root = pinned(tmp_path / "app", "shared")
+    (tmp_path / "trusted-spaces.json").write_text(content)
+
+    with pytest.raises(BadSetting, match=r"shared|trusted-spaces"):
+        resolve_space(None, load_settings(root, {"BETHINK_CONFIG_DIR": str(tmp_path)}))
 
 
 def test_a_project_has_a_space_of_its_own(tmp_path: Path):

@@ -72,19 +72,22 @@ def find_fault(line: bytes) -> Json | None:
         message = json.loads(
             line.decode("utf-8"), parse_int=_parse_int, parse_constant=_refuse_constant
         )
-    except UnicodeDecodeError:
-        return _error(_find_id(line), _PARSE_ERROR, "the message is not UTF-8")
-    except RecursionError:
-        return _error(_find_id(line), _PARSE_ERROR, "the message is nested too deeply")
-    except _BeyondBounds:
-        return _error(_find_id(line), _INVALID_PARAMS, "a number is beyond all bounds")
-    except ValueError:
-        return _error(_find_id(line), _PARSE_ERROR, "the message is not JSON")
+    except (ValueError, RecursionError, _BeyondBounds) as error:
+        code, what = next(fault[1:] for fault in _PARSE_FAULTS if isinstance(error, fault[0]))
+        return _error(_find_id(line), code, what)
     if not isinstance(message, dict):
         return _error(None, _INVALID_REQUEST, "a message is one JSON object")
     if "method" not in message and ("result" in message or "error" in message):
         return None  # the client's answer to a request of ours
     return _find_request_fault(message)
+
+
+_PARSE_FAULTS: tuple[tuple[type[Exception], int, str], ...] = (
+    (UnicodeDecodeError, _PARSE_ERROR, "the message is not UTF-8"),
+    (RecursionError, _PARSE_ERROR, "the message is nested too deeply"),
+    (_BeyondBounds, _INVALID_PARAMS, "a number is beyond all bounds"),
+    (ValueError, _PARSE_ERROR, "the message is not JSON"),
+)
 
 
 def _find_request_fault(message: Json) -> Json | None:
