@@ -209,9 +209,9 @@ def _baseline_table(reports: Sequence[Json]) -> Iterator[ReportTable]:
     ]
     if rows:
         columns = (
-            f">{_METRIC_TITLES.get(metric, metric)}{suffix}"
+            f">{head}"
             for metric in _BASELINE_METRICS
-            for suffix in ("", f" {BM25}", f" {COSINE}", f" {RRF}", " ratio")
+            for head in (_METRIC_TITLES.get(metric, metric), BM25, COSINE, RRF, "ratio")
         )
         heads = ("set" if len(reports) > 1 else "profile", "questions", ">n", *columns, "")
         note = (
