@@ -262,13 +262,12 @@ def _readers(text: str, options: ReadOptions) -> Iterator[TokenReader]:
     english = not words.isdisjoint(_TELLTALE)
     just_now = options.vague and words >= {"just", "now"}
     has_english_time = english or just_now or bool(_FIGURES.search(text))
+    languages = possible_languages(words)
     foreign_languages = [
-        language
-        for language in possible_languages(words)
-        if not words.isdisjoint(language.telltales)
+        language for language in languages if not words.isdisjoint(language.telltales)
     ]
     main_language = (
-        detect_language(words, english=english)
+        detect_language(words, english=english, among=languages)
         if foreign_languages or has_english_time or "/" in text
         else None
     )

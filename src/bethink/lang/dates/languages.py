@@ -250,18 +250,22 @@ def _markers() -> dict[str, tuple[str, ...]]:
 def possible_languages(words: AbstractSet[str]) -> tuple[Language, ...]:
     """The languages other than English that a text of these words may be in."""
     markers = _markers()
-    codes = {code for word in markers.keys() & words for code in markers[word]}
+    if markers.keys().isdisjoint(words):
+        return LANGUAGES
+    codes = {code for word in words if word in markers for code in markers[word]}
     return (*LANGUAGES, *(language_of(code) for code in FURTHER if code in codes))
 
 
-def detect_language(words: AbstractSet[str], *, english: bool) -> Language | None:
+def detect_language(
+    words: AbstractSet[str], *, english: bool, among: Sequence[Language] = ()
+) -> Language | None:
     """Detect the language of most of a text's words; None is English, or unknown.
 
     Words of two languages ("was", "August") count for neither. On a tie with English,
     ``english`` (whether English times are among them) decides. A further language needs two
     words of its own and more than English has: "we met" is not Dutch.
     """
-    languages = possible_languages(words)
+    languages = among or possible_languages(words)
     votes = [len(words & language.vocabulary) for language in languages]
     max_votes = max(votes)
     best = languages[votes.index(max_votes)]
