@@ -15,12 +15,27 @@ from datetime import datetime
 from itertools import pairwise
 from typing import NamedTuple
 
-from bethink.core.text import word_set
+from bethink.core.text import (
+    differs_only_in_values,
+    fold,
+    strip_hidden,
+    word_overlap,
+    word_set,
+)
 from bethink.errors import ModelError
 from bethink.ingest.admission import WriteContext
-from bethink.lang.words import word_set_of
-from bethink.model import Collision, Entity, Filters, Item, Link, Node
-from bethink.ports import Embedding, Mention, Record, Scope, TextSearch
+from bethink.lang.words import announces_change, word_set_of
+from bethink.model import Collision, Entity, Filters, Item, Link, Node, may_replace
+from bethink.ports import (
+    Embedding,
+    Match,
+    Mention,
+    Record,
+    Scope,
+    TextSearch,
+    UsualSimilarity,
+    unrelated_similarity,
+)
 
 
 def entity_text(entity: Entity) -> str:
@@ -254,7 +269,15 @@ def _relation_between(between: str) -> str | None:
 
 MAX_SIMILAR = 5
 MIN_COSINE = 0.82
-LINKED_AS_SIMILAR = "linked as similar"
+MAY_CORRECT = "kept both; the newer one comes first in answers"
+# Memories compared with a new one; what stands out from them this far, with this share of the
+# shorter one's words, or of all words, states the same thing anew.
+_NEIGHBOURS = 20
+_DISTINCT = 3.5
+_MIN_DEVIATION = 0.03
+_MIN_SHARED_WORDS = 0.18
+_MIN_SAME_WORDS = 0.45
+_RIVALS = 1
 
 
 def add_links(
@@ -262,57 +285,134 @@ def add_links(
     collisions_by_record: Sequence[tuple[Collision, ...]],
     ctx: WriteContext,
 ) -> tuple[list[Record], list[tuple[Collision, ...]]]:
-    """Add relation, cause and similarity links to records and report related memories."""
+    """Add relation, cause and similarity links to records and report what they may correct.
+
+    Similar memories are linked where the caller asks for it (``relating``). A memory stored
+    by itself is always compared with those like it.
+    """
     searching = ctx.relating
+    comparing = searching or (len(records) == 1 and not ctx.deriving)
     earlier = EarlierInBatch({}, [], {})
     linked: list[Record] = []
-    collisions_with_similar: list[tuple[Collision, ...]] = []
+    reported: list[tuple[Collision, ...]] = []
     for record, collisions in zip(records, collisions_by_record, strict=True):
         item = record.item
         known = {collision.id for collision in collisions}
         links: list[Link] = extract_relations(item, record.mentions, ctx.now)
         links += find_causal_links(item, earlier, ctx)
-        similar = find_similar(item, record.embedding, known, ctx) if searching else ()
-        links += [similarity_link(item, one, ctx) for one in similar]
+        near = find_neighbours(item, record.embedding, ctx) if comparing else []
+        if searching:
+            links += similarity_links(item, near, known, ctx)
         linked.append(replace(record, links=(*record.links, *links)) if links else record)
-        collisions_with_similar.append((*collisions, *similar))
+        kept = tuple(one for one in collisions if one.kind != "near" or _repeats(item, one))
+        corrected = find_corrected(item, near, {one.id for one in kept}, ctx)
+        reported.append(kept if corrected is None else (*kept, corrected))
         earlier.add(item)
-    return linked, collisions_with_similar
+    return linked, reported
 
 
-def find_similar(
-    item: Item, embedding: Embedding | None, known_ids: set[str], ctx: WriteContext
-) -> tuple[Collision, ...]:
-    """Find memories of nearly the same meaning; none for a turn of a conversation."""
+def find_neighbours(item: Item, embedding: Embedding | None, ctx: WriteContext) -> list[Match]:
+    """Find the memories of the nearest meaning; none for a turn of a conversation."""
     if embedding is None or ctx.embedder is None or item.session is not None:
-        return ()
+        return []
     filters = Filters(levels=(item.level,), max_classification=item.classification)
-    depth = MAX_SIMILAR + len(known_ids) + 1
     try:
         found = ctx.store.search.vector(
-            embedding.vector, ctx.embedder.model, depth, Scope(filters, ctx.now)
+            embedding.vector, ctx.embedder.model, _NEIGHBOURS + 1, Scope(filters, ctx.now)
         )
     except ModelError:
-        return ()  # all vectors are of another model: a reindex is needed
-    close = [
-        match
-        for match in found.matches
-        if match.score >= MIN_COSINE and match.item.id not in known_ids and match.item.id != item.id
+        return []  # all vectors are of another model: a reindex is needed
+    return [match for match in found.matches if match.item.id != item.id][:_NEIGHBOURS]
+
+
+def similarity_links(
+    item: Item, near: Sequence[Match], known_ids: set[str], ctx: WriteContext
+) -> list[Link]:
+    """Return ``similar_to`` links to memories of nearly the same meaning, not known otherwise."""
+    similar = [
+        match for match in near if match.score >= MIN_COSINE and match.item.id not in known_ids
     ]
-    return tuple(
-        Collision(
-            match.item.id,
-            "related",
-            round(match.score, 4),
-            LINKED_AS_SIMILAR,
-            match.item.text,
-            f"bethink unlink {item.id} similar_to {match.item.id}",
+    return [
+        Link(
+            Node("item", item.id),
+            Node("item", match.item.id),
+            "similar_to",
+            weight=round(match.score, 4),
+            created_at=ctx.now,
         )
-        for match in close[:MAX_SIMILAR]
-    )
+        for match in similar[:MAX_SIMILAR]
+    ]
 
 
-def similarity_link(item: Item, other: Collision, ctx: WriteContext) -> Link:
-    """Return the ``similar_to`` link from an item to a similar memory."""
-    ends = Node("item", item.id), Node("item", other.id)
-    return Link(*ends, "similar_to", weight=other.similarity, created_at=ctx.now)
+def _repeats(item: Item, other: Collision) -> bool:
+    """Whether near-duplicates are one statement in other words, or its denial.
+
+    With another number or name they are two statements. The same words were said at another
+    time or by somebody else, else they would not be stored again.
+    """
+    words = [frozenset(_WORD.findall(strip_hidden(text))) for text in (item.text, other.text)]
+    folded = [{word.casefold() for word in text} for text in words]
+    fresh = [
+        [word for word in text if word.casefold() not in folded[1 - number]]
+        for number, text in enumerate(words)
+    ]
+    if not any(fresh) or not other.text:
+        return fold(item.text) != fold(other.text)
+    has_value = [any(word[0].isupper() or word[0].isdigit() for word in text) for text in fresh]
+    return not all(has_value)
+
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def find_corrected(
+    item: Item, near: Sequence[Match], known_ids: set[str], ctx: WriteContext
+) -> Collision | None:
+    """Find the older memory that a new one seems to correct: the same thing, stated anew.
+
+    Stricter than an answer, which also has the question to compare with.
+    """
+    for place, match in enumerate(near[: _RIVALS + 1]):
+        if match.item.id in known_ids:
+            continue
+        others = [other.score for at, other in enumerate(near) if at != place]
+        usual = UsualSimilarity.measure(
+            sum(others),
+            sum(score**2 for score in others),
+            len(others),
+            least=_NEIGHBOURS - 1,
+            unrelated=unrelated_similarity(ctx.embedder),
+        )
+        spread = max(usual.deviation, _MIN_DEVIATION)
+        if match.score < usual.mean + _DISTINCT * spread or not may_replace(item, match.item):
+            continue
+        if _is_restated(item, match.item, ctx):
+            resolve = f"bethink forget {match.item.id}"
+            found = Collision(match.item.id, "related", round(match.score, 4), MAY_CORRECT, "")
+            return found._replace(text=match.item.text, resolve=resolve)
+    return None
+
+
+def _is_restated(newer: Item, older: Item, ctx: WriteContext) -> bool:
+    """Whether two memories share rare words and the newer one says that something changed.
+
+    Or it is the same fact with another value; of two events in the same words both happened.
+    """
+    search = ctx.store.search
+    now, then = frozenset(search.terms(newer.text)), frozenset(search.terms(older.text))
+    documents, _, held = search.statistics(now | then)
+    # The new one is not stored yet.
+    counts = {term: held.get(term, 0) + (term in now) for term in now | then}
+    overlap = word_overlap(now, then, documents + 1, counts)
+    if overlap.of_shorter < _MIN_SHARED_WORDS:
+        return False
+    if announces_change(fold(newer.text), fold(older.text)):
+        return True
+    if newer.kind != older.kind or newer.kind in _EVENT_KINDS:
+        return False
+    same = overlap.of_all >= _MIN_SAME_WORDS
+    return same and differs_only_in_values(newer.text, older.text)
+
+
+# Kinds of what happened, or of what nobody knows the kind of.
+_EVENT_KINDS = frozenset(("event", "episode", "outcome", "observation", "resolution", "note"))

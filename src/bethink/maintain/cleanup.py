@@ -16,7 +16,7 @@ from bethink.core.text import caption, fold
 from bethink.ingest.admission import occurred_at_different_times
 from bethink.ingest.deduplication import minhash_sketch
 from bethink.ingest.facts.supersession import SUPERSEDED_SINCE
-from bethink.ingest.links import MAX_SIMILAR, MIN_COSINE, find_similar, similarity_link
+from bethink.ingest.links import MAX_SIMILAR, MIN_COSINE, find_neighbours, similarity_links
 from bethink.lang.words import word_set_of
 from bethink.maintain.job import (
     EXCERPT_CHARACTERS,
@@ -281,12 +281,10 @@ def _missing_links(batch: Sequence[Item], work: JobContext) -> list[Link]:
     with work.store.snapshot():
         for item in batch:
             room = MAX_SIMILAR - len(linked[item.id])
-            found = (
-                find_similar(item, vectors.get(item.id), linked[item.id], ctx) if room > 0 else ()
-            )
-            for other in found[:room]:
-                links.append(similarity_link(item, other, ctx))
-                linked.get(other.id, set()).add(item.id)
+            near = find_neighbours(item, vectors.get(item.id), ctx) if room > 0 else []
+            for link in similarity_links(item, near, linked[item.id], ctx)[:room]:
+                links.append(link)
+                linked.get(link.dst.id, set()).add(item.id)
     return links
 
 

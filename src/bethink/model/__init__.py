@@ -60,6 +60,8 @@ from bethink.model.item import (
     ThreadEvent,
     describe_layers,
     find_layer,
+    may_replace,
+    written_order,
 )
 
 __all__ = [
@@ -113,6 +115,8 @@ __all__ = [
     "Timeline",
     "describe_layers",
     "find_layer",
+    "may_replace",
+    "written_order",
     "id_checksum",
     "replay",
     "sort_by_score",

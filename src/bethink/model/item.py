@@ -111,6 +111,34 @@ class Item(NamedTuple):
         return self.occurred_at or self.stored_at
 
 
+def written_order(item: Item) -> tuple[datetime, datetime, int, str]:
+    """A key to sort memories by: when it happened, then when it was written.
+
+    Ids are made in the order of writing.
+    """
+    return (item.when, item.stored_at, item.seq or 0, item.id)
+
+
+def may_replace(newer: Item, older: Item) -> bool:
+    """Whether a memory is newer and may correct the other, whatever the two say.
+
+    A less trusted or flagged one may not, nor one speaker another; questions and insights
+    state nothing of their own.
+    """
+    if newer.trust < older.trust or newer.flags or _voice(newer) != _voice(older):
+        return False
+    texts = (newer.text.rstrip(), older.text.rstrip())
+    if "insight" in (newer.level, older.level) or any(text.endswith("?") for text in texts):
+        return False
+    return written_order(newer) > written_order(older)
+
+
+def _voice(item: Item) -> str:
+    """Return who speaks; the user of a chat and one who only writes are the same."""
+    speaker = (item.speaker or "").casefold()
+    return "" if speaker in ("user", "human") else speaker
+
+
 class Entity(NamedTuple):
     """A person or thing that memories mention; its id is ``kind:key``.
 

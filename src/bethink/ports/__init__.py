@@ -21,8 +21,10 @@ from bethink.ports.models import (
     Prompt,
     Reranker,
     Unusable,
+    UsualSimilarity,
     is_slow,
     late_interaction,
+    unrelated_similarity,
 )
 from bethink.ports.store import (
     ActivityStore,
@@ -105,11 +107,13 @@ __all__ = [
     "Unusable",
     "Usage",
     "UsageDecay",
+    "UsualSimilarity",
     "VectorStore",
     "Word",
     "WordStatistics",
     "is_slow",
     "late_interaction",
+    "unrelated_similarity",
 ]
 
 

@@ -103,6 +103,44 @@ class CalibratedEmbedder(Protocol):
         ...
 
 
+# What is usual among the memories nearest to a text in a space of short notes: the distance of
+# the mean from unrelated texts, and the standard deviation.
+_USUAL_DISTANCE = 0.08
+_USUAL_DEVIATION = 0.11
+_DEFAULT_UNRELATED = 0.08
+
+
+class UsualSimilarity(NamedTuple):
+    """Mean and standard deviation of some similarities, to tell which stands out."""
+
+    mean: float
+    deviation: float
+
+    @classmethod
+    def measure(
+        cls, total: float, squares: float, count: int, *, least: int, unrelated: float
+    ) -> UsualSimilarity:
+        """Compute from sums; fewer than ``least`` are filled up with what is usual."""
+        missing = max(0, least - count)
+        usual = unrelated + _USUAL_DISTANCE
+        mean = (total + missing * usual) / (count + missing)
+        square = (squares + missing * (usual**2 + _USUAL_DEVIATION**2)) / (count + missing)
+        return cls(mean, max(0.0, square - mean**2) ** 0.5)
+
+    def threshold(self, deviations: float) -> float:
+        """The similarity so many standard deviations above the mean."""
+        return self.mean + deviations * self.deviation
+
+
+def unrelated_similarity(embedder: object) -> float:
+    """The cosine of unrelated texts; the default where the embedder does not know it."""
+    try:
+        known = embedder.unrelated if isinstance(embedder, CalibratedEmbedder) else None
+    except ModelError:
+        known = None  # a server that is down: the default is near enough
+    return _DEFAULT_UNRELATED if known is None else known
+
+
 def is_slow(embedder: object) -> bool:
     """Whether embedding a question is slow enough to be worth starting early.
 

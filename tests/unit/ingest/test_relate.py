@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from bethink import Memory
 from bethink.core.ids import IdGenerator
-from bethink.ingest.links import MAX_SIMILAR
+from bethink.ingest.links import MAX_SIMILAR, MAY_CORRECT
 from bethink.ingest.pipeline import WriteContext, remember
 from bethink.model import Draft, Remembered
 from bethink.models.embed.hashing import HashEmbedder
@@ -135,8 +136,8 @@ def test_a_clause_is_found_where_there_is_time_to_look(ctx):
     assert [link.dst.id for link in links] == [cause]
 
 
-def test_what_means_nearly_the_same_is_related(ctx):
-    """At most five, never a turn, and only where somebody waits for the answer."""
+def test_what_means_nearly_the_same_is_linked_and_not_reported(ctx):
+    """At most five, never a turn, only where somebody waits; there is nothing to resolve."""
     texts = [
         f"the nightly export job writes its files into the finance bucket {n}" for n in "abcdefg"
     ]
@@ -147,9 +148,45 @@ def test_what_means_nearly_the_same_is_related(ctx):
     quick, turn = one(ctx, f"{probe} x"), one(ctx, f"{probe} y", level="raw", session="s")
     slow = one(replace(ctx, relating=True), f"{probe} z")
 
-    assert [c.kind for c in (*quick.collisions, *turn.collisions)].count("related") == 0
-    similar = [c for c in slow.collisions if c.kind == "related"]
-    assert 0 < len(similar) <= MAX_SIMILAR
-    assert similar[0].resolve == f"bethink unlink {slow.id} similar_to {similar[0].id}"
-    links = ctx.store.graph.links_of([slow.id], ["similar_to"], incoming=False)
-    assert {link.dst.id for link in links} >= {collision.id for collision in similar}
+    told = (*quick.collisions, *turn.collisions, *slow.collisions)
+    assert [c.kind for c in told].count("related") == 0
+    similar = [
+        ctx.store.graph.links_of([answer.id], ["similar_to"], incoming=False)
+        for answer in (quick, turn, slow)
+    ]
+    near = [c for c in slow.collisions if c.kind == "near"]
+    assert len(similar[0]) == len(similar[1]) == 0
+    assert len(near) < len(similar[2]) <= MAX_SIMILAR + len(near)
+
+
+def test_what_a_memory_seems_to_correct_is_reported(memory_with_encoder):
+    """A change stated in words that no rule reads is reported; ordinary notes are not."""
+    memory = memory_with_encoder
+    memory.remember("The CI takes 14 minutes")
+    ordinary = [
+        memory.remember("PR #192 merged"),
+        memory.remember("PR #360 merged"),
+        memory.remember("Standup was short, nothing blocked", occurred_at="2026-02-02T09:00:00Z"),
+        memory.remember("Lunch was soup on that day"),
+        memory.remember("Standup was short, nothing blocked", occurred_at="2026-02-01T09:00:00Z"),
+    ]
+
+    corrected = memory.remember("CI is down to 6 minutes now")
+
+    assert [c.kind for answer in ordinary for c in answer.collisions] == []
+    told = [(c.kind, c.text, c.action) for c in corrected.collisions]
+    assert told == [("related", "The CI takes 14 minutes", MAY_CORRECT)]
+
+
+def test_an_untrusted_correction_is_not_reported_as_one(memory_with_encoder):
+    """A source that is trusted less corrects nothing."""
+    memory = memory_with_encoder
+    memory.remember("The CI takes 14 minutes")
+    told = memory.remember("CI is down to 6 minutes now", trust=0, source_class="web")
+    assert told.collisions == ()
+
+
+@pytest.fixture
+def memory_with_encoder():
+    with Memory.open(":memory:", embedder="encoder", clock=lambda: NOW) as memory:
+        yield memory

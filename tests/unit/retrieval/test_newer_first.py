@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import pytest
 
 from bethink import Memory
+from bethink.core.text import differs_only_in_values
 from bethink.model import OLDER, replay
 from bethink.render.quoting import quote_hit
 from bethink.render.wire import recall_json
 from bethink.retrieval.answer_text import render_text
-from bethink.retrieval.stages.diversify import values_differ
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 THEN, LATER = "2026-11-02T10:00:00Z", "2026-11-09T10:00:00Z"
@@ -150,8 +150,12 @@ def test_a_question_for_the_past_keeps_the_order(memory):
         ("Ask Ana about it", "Ask Ben about it", True),
         ("We met in the park", "We met at the park", False),
         ("Kept 30 days", "Kept", False),
+        ("Python 3.11 is the minimum", "The minimum is Python 3.12", True),
+        ("The CEO is Maria Lopez", "The CEO is Tom Berg", True),
+        ("Ana looked after billing on Monday", "Ana looked after search on Friday", False),
+        ("Ana showed Ben the test", "Kim showed Lee the test", False),
     ],
 )
 def test_values_are_numbers_and_names(one, other, differ):
-    """Only a number or a name that the other text lacks is another value."""
-    assert values_differ(one, other) is differ
+    """Another value is one number or name in the place of another, with nothing else changed."""
+    assert differs_only_in_values(one, other) is differ

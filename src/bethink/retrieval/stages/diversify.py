@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
-from bethink.core.text import bm25_idf, fold, word_set
-from bethink.errors import ModelError
-from bethink.lang.words import change_words, negations, past_words
-from bethink.model import OLDER, Candidate, Evidence, Item, Pool, sort_by_score
-from bethink.ports import CalibratedEmbedder
+from bethink.core.text import differs_only_in_values, fold, word_overlap, word_set
+from bethink.lang.words import announces_change, negations, past_words
+from bethink.model import (
+    OLDER,
+    Candidate,
+    Evidence,
+    Item,
+    Pool,
+    may_replace,
+    sort_by_score,
+    written_order,
+)
+from bethink.ports import UsualSimilarity, unrelated_similarity
 from bethink.retrieval.context import Context
 from bethink.retrieval.query_analysis import periods
 from bethink.retrieval.stages.late_interaction import similarity_features
@@ -110,9 +117,9 @@ class NewerFirst:
     closer ones among them, their similarity is ``distinct`` standard deviations above the
     usual in the pool, both reach ``near`` of the best score, and they share ``shared`` of the
     shorter one's words by idf. The newer one must say that something changed, or have
-    ``same_words`` of their words in common with other numbers or names. Two similar turns of
-    a chat are rarely so. A less trusted memory never comes before a more trusted one, nor one
-    speaker's word before another's.
+    ``same_words`` of their words in common and differ in one number or name only. Two similar
+    turns of a chat are rarely so. A less trusted memory never comes before a more trusted one,
+    nor one speaker's word before another's.
     """
 
     top: int = 20
@@ -138,9 +145,9 @@ class NewerFirst:
         found = {cand.item.id: cand for cand in pool}
         replaced = {pair.older.id: pair.older for pair in pairs}
         # The oldest first, so that of three statements each comes above the one before it.
-        for older in sorted(replaced.values(), key=_written_order):
+        for older in sorted(replaced.values(), key=written_order):
             newer = [pair.newer for pair in pairs if pair.older.id == older.id]
-            _lift_above(older, sorted(newer, key=_written_order), found, self.name)
+            _lift_above(older, sorted(newer, key=written_order), found, self.name)
         ctx.add_step_note(f"{len(replaced)} older than another on the same thing")
         return sort_by_score(found.values())
 
@@ -148,7 +155,7 @@ class NewerFirst:
         features = similarity_features(pool[: self.top], ctx)
         best = [cand for cand in pool[: self.top] if features[cand.item.id].vector is not None]
         close = [
-            pair for pair in self._close_pairs(best, ctx) if _may_replace(pair.newer, pair.older)
+            pair for pair in self._close_pairs(best, ctx) if may_replace(pair.newer, pair.older)
         ]
         return [pair for pair in close if self._is_restated(pair, ctx)]
 
@@ -162,7 +169,7 @@ class NewerFirst:
         vectors = np.stack([features[cand.item.id].vector for cand in best])
         likeness = vectors @ vectors.T
         floor = self.near * best[0].score
-        least = usual_similarity(likeness, ctx).threshold(self.distinct)
+        least = _usual_similarity(likeness, ctx).threshold(self.distinct)
         for one, other in combinations(range(len(best)), 2):
             value = likeness[one, other]
             if value < least or best[other].score < floor:
@@ -170,27 +177,19 @@ class NewerFirst:
             # Each is the nearest of the other but for itself and the rivals.
             closer = [int((likeness[row] > value).sum()) - 1 for row in (one, other)]
             if max(closer) <= self.rivals:
-                items = sorted((best[one].item, best[other].item), key=_written_order)
+                items = sorted((best[one].item, best[other].item), key=written_order)
                 yield StatementPair(items[1], items[0])
 
     def _is_restated(self, pair: StatementPair, ctx: Context) -> bool:
         newer, older = pair.newer.text, pair.older.text
         now, then = (frozenset(ctx.store.search.terms(text)) for text in (newer, older))
         documents, _, held = ctx.term_statistics(now | then)
-
-        def weight(terms: frozenset[str]) -> float:
-            # The two count as one memory: else what they share would never be rare.
-            return sum(
-                bm25_idf(documents, max(0, held.get(term, 0) - (term in now and term in then)))
-                for term in terms
-            )
-
-        common, least = weight(now & then), min(weight(now), weight(then))
-        if not least or common < self.shared * least:
+        overlap = word_overlap(now, then, documents, held)
+        if overlap.of_shorter < self.shared:
             return False
-        if change_words().found_in(fold(newer)):
+        if announces_change(fold(newer), fold(older)):
             return True
-        return common >= self.same_words * weight(now | then) and values_differ(newer, older)
+        return overlap.of_all >= self.same_words and differs_only_in_values(newer, older)
 
 
 class StatementPair(NamedTuple):
@@ -200,85 +199,20 @@ class StatementPair(NamedTuple):
     older: Item
 
 
-class UsualSimilarity(NamedTuple):
-    """Mean and standard deviation of the similarities in a pool."""
-
-    mean: float
-    deviation: float
-
-    def threshold(self, deviations: float) -> float:
-        return self.mean + deviations * self.deviation
-
-
-# Fewer pairs than ten memories have say little: they are filled up with what is usual in a
-# space of short notes, measured as the distance from unrelated texts.
+# Fewer pairs than ten memories have say little of what is usual.
 _MIN_PAIRS = 45
-_USUAL_DISTANCE = 0.08
-_USUAL_DEVIATION = 0.11
-_DEFAULT_UNRELATED = 0.08
 
 
-def usual_similarity(likeness: Matrix, ctx: Context) -> UsualSimilarity:
+def _usual_similarity(likeness: Matrix, ctx: Context) -> UsualSimilarity:
     """Return how similar memories of a pool usually are, from their pairwise similarities."""
     size = len(likeness)
-    count = size * (size - 1) // 2
-    total = (float(likeness.sum()) - float(likeness.trace())) / 2
-    squares = (float((likeness**2).sum()) - float((likeness.diagonal() ** 2).sum())) / 2
-    missing = max(0, _MIN_PAIRS - count)
-    usual = _unrelated_similarity(ctx) + _USUAL_DISTANCE
-    mean = (total + missing * usual) / (count + missing)
-    square = (squares + missing * (usual**2 + _USUAL_DEVIATION**2)) / (count + missing)
-    return UsualSimilarity(mean, max(0.0, square - mean**2) ** 0.5)
-
-
-def _unrelated_similarity(ctx: Context) -> float:
-    embedder = ctx.embedder
-    try:
-        return (
-            embedder.unrelated if isinstance(embedder, CalibratedEmbedder) else _DEFAULT_UNRELATED
-        )
-    except ModelError as error:
-        ctx.add_step_note(f"usual similarity of unrelated texts assumed: {error.message}")
-        return _DEFAULT_UNRELATED
-
-
-def _written_order(item: Item) -> tuple[object, ...]:
-    """Order by when it happened; on the same moment by when it was written."""
-    return (item.when, item.stored_at, item.seq or 0, item.id)
-
-
-def _may_replace(newer: Item, older: Item) -> bool:
-    """Whether one may come before the other at all, whatever they say."""
-    if newer.trust < older.trust or newer.flags or _speaker(newer) != _speaker(older):
-        return False
-    texts = (newer.text.rstrip(), older.text.rstrip())
-    if "insight" in (newer.level, older.level) or any(text.endswith("?") for text in texts):
-        return False
-    return _written_order(newer)[:3] > _written_order(older)[:3]
-
-
-def _speaker(item: Item) -> str:
-    """Return the speaker; the user of a chat and one who only writes are the same."""
-    speaker = fold(item.speaker or "")
-    return "" if speaker in ("user", "human") else speaker
-
-
-_VALUE = re.compile(r"[^\W_]+(?:[-./:'_][^\W_]+)*")
-
-
-def values_differ(one: str, other: str) -> bool:
-    """Whether each of two texts has a number or a name that the other does not contain."""
-    words = [_VALUE.findall(text) for text in (one, other)]
-    known = [{word.casefold() for word in text} for text in words]
-    values = [
-        {
-            word.casefold()
-            for at, word in enumerate(text)
-            if any(map(str.isdigit, word)) or (at and word[0].isupper())
-        }
-        for text in words
-    ]
-    return bool(values[0] - known[1]) and bool(values[1] - known[0])
+    return UsualSimilarity.measure(
+        (float(likeness.sum()) - float(likeness.trace())) / 2,
+        (float((likeness**2).sum()) - float((likeness.diagonal() ** 2).sum())) / 2,
+        size * (size - 1) // 2,
+        least=_MIN_PAIRS,
+        unrelated=unrelated_similarity(ctx.embedder),
+    )
 
 
 # How far above the older one: less than any difference of scores that means something.
