@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from bethink import Memory
-from bethink.models.embed.encoder import EncoderEmbedder
-from bethink.ports import Embedder, Embedding
+from bethink.ports import Embedder
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
+from remembering import SHARED
 
 # What passed here must pass there: the examples are the same every time. Looking for new
 # ones is `make shuffle`.
@@ -21,24 +21,10 @@ settings.register_profile("shuffled", deadline=None, max_examples=60)
 settings.load_profile(os.environ.get("TEST_EXAMPLES", "fixed"))
 
 
-class RememberingEncoder(EncoderEmbedder):
-    """The default embedder; equal texts of different tests are encoded once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._known: dict[str, Embedding] = {}
-
-    def embed(self, texts: Sequence[str]) -> list[Embedding]:
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        self._known |= zip(new, super().embed(new), strict=True)
-        known = [self._known[text] for text in texts]
-        return [made._replace(vector=made.vector.copy()) for made in known]
-
-
 @pytest.fixture(scope="session")
 def embedder() -> Embedder:
     """The default embedder, loaded once."""
-    return RememberingEncoder()
+    return SHARED
 
 
 @pytest.fixture
