@@ -512,15 +512,15 @@ class Memory:
         token: str | None = None,
         where: Mapping[str, Any] = NO_FILTERS,
         min_age_days: float | None = None,
+        similarity: float | None = None,
         progress: Progress | None = None,
     ) -> Report:
         """Run maintenance jobs, the usual ones unless some are named.
 
-        At most ``share`` of the memories leave recall, by default 2 % or five of them;
-        ``undo_run`` restores them. With ``preview`` nothing is changed; ``carry_out``
-        executes exactly the report's plan, and so does a call with its ``token``. ``where`` are
-        filters, ``min_age_days`` is the minimum age of what is consolidated or forgotten;
-        ``reasons()`` of the report say what was left undone.
+        At most ``share`` of the memories leave recall, by default 2 % or five; ``undo_run``
+        restores them. With ``preview`` nothing is changed; ``carry_out`` executes exactly the
+        report's plan, and so does a call with its ``token``. ``where`` are filters; see
+        docs/maintain.md for the rest. ``reasons()`` of the report say what was left undone.
 
         Where the clock is more than a day ahead of the last write, jobs that judge by age are
         skipped, unless ``clock_is_right``.
@@ -532,7 +532,7 @@ class Memory:
         """
         return self._maintenance.maintain(
             *jobs, preview=preview, share=share, clock_is_right=clock_is_right, token=token,
-            where=where, min_age_days=min_age_days, progress=progress
+            where=where, min_age_days=min_age_days, similarity=similarity, progress=progress
         )  # fmt: skip
 
     def carry_out(

@@ -34,7 +34,13 @@ from bethink.retrieval.context import Context, Retriever
 from bethink.retrieval.profile import load_profile
 from bethink.retrieval.retrievers import RETRIEVERS
 from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
-from bethink.systems.abmind.stages import mean_interval_days, part_of_day, primary_entity
+from bethink.systems.abmind.stages import (
+    Interference,
+    Timelines,
+    mean_interval_days,
+    part_of_day,
+    primary_entity,
+)
 from bethink.testing import FixedClock
 from corpus import FOREIGN, NOTES, NOW, QUESTIONS, days_ago
 from stage_parts import cand as numbered
@@ -954,3 +960,19 @@ def test_mmr_starts_from_the_best_and_names_the_twin(memory: Memory) -> None:
 
     assert [c.item.id for c in out] == ["i001", "i003", "i002"]
     assert out[2].evidence[-1].via == "i001"
+
+
+def test_an_edge_is_no_second_memory() -> None:
+    """It repeats the memory that states it: no timeline lists it, and it warns of nothing."""
+    stated = Item("a1", "Alice works with Bob", NOW, "user", entities=("person:alice",))
+    edge = stated._replace(
+        id="edge:person:alice|works_with|person:bob", text="alice works with bob"
+    )
+    later = stated._replace(id="a2", text="Alice left the harbour office in May")
+    hits = tuple(Candidate(item, 1.0, ()) for item in (stated, edge, later))
+    ctx: Any = None  # neither looks at it
+
+    timelines = Timelines()(hits, ctx).timelines
+
+    assert Interference()(hits, ctx).warnings == ()
+    assert {item for line in timelines for item in line.items} == {"a1", "a2"}

@@ -50,13 +50,14 @@ class Maintenance:
         token: str | None = None,
         where: Mapping[str, Any] = NO_FILTERS,
         min_age_days: float | None = None,
+        similarity: float | None = None,
         progress: Progress | None = None,
     ) -> Report:
         """Run maintenance jobs, the usual ones unless some are named."""
         from bethink.maintain.runner import Report, make_plan  # start-up time: recall does without
 
         chosen = self._resolve_jobs(jobs)
-        context = self._session.job_context(share, where, min_age_days)
+        context = self._session.job_context(share, where, min_age_days, similarity)
         skipped = () if clock_is_right else self._skip_age_jobs(chosen, context)
         plan = make_plan(
             [job for job in chosen if job.name not in {skip.job for skip in skipped}], context

@@ -67,13 +67,13 @@ class Recaller:
             offset=offset,
             cursor=cursor,
             as_of=as_of,
-            track=self._session.settings.track if track is None else track,
             most=most,
             episode_k=episode_k,
             context=context,
             whole=whole,
         )
         first, chosen = self._choose_profiles(profile, deep=deep)
+        request = replace(request, track=self._session.tracks_use(first or chosen, track))
         ctx = self._build_context(request, chosen, filters, where, now)
         ctx = replace(ctx, boost=boost, reranker=self._choose_reranker(reranker))
         answer = self._recall_cached(first, chosen, ctx, now_given=now is not None)

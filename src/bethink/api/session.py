@@ -346,6 +346,11 @@ class Session:
             trusted=self.settings.own_profile_folder(),
         )
 
+    def tracks_use(self, profile: Profile, track: bool | None = None) -> bool:
+        """Whether a recall records use: as the caller, else the setting, else the profile says."""
+        set_value = self.settings.explicit("track") if track is None else track
+        return profile.track.by_default if set_value is None else bool(set_value)
+
     def profiles(self) -> dict[str, Path | None]:
         """List the available profiles, and the file of each that is the user's own."""
         return profile_names(self._folders)
@@ -417,6 +422,7 @@ class Session:
         share: float | None = None,
         where: Mapping[str, Any] = NO_FILTERS,
         min_age_days: float | None = None,
+        similarity: float | None = None,
     ) -> JobContext:
         """Build the context of a maintenance run."""
         from bethink.maintain.job import JobContext  # start-up time: recall does without
@@ -427,6 +433,8 @@ class Session:
             _is_number(min_age_days) and 0 <= min_age_days < float("inf")
         ):
             raise Refused(f"min_age_days is {min_age_days!r}, but must be a number of days")
+        if similarity is not None and not (_is_number(similarity) and 0.5 <= similarity <= 1):
+            raise Refused(f"similarity is {similarity!r}, but must be from 0.5 to 1")
         now = self.clock()
         return JobContext(
             self.store,
@@ -439,6 +447,7 @@ class Session:
             filters=make_filters({"max_classification": 3, **where}, now),
             shown=self.settings.max_classification,
             min_age_days=min_age_days,
+            similarity=similarity,
         )
 
     def write_context(self, *, relating: bool = False) -> WriteContext:

@@ -65,6 +65,12 @@ _StepOrDone = TypeVar("_StepOrDone", "Step", "AppliedProposal")
     help="Minimum age of what is consolidated (default: 7 days) or forgotten.",
 )
 @click.option(
+    "--similarity",
+    type=float,
+    metavar="0.5-1",
+    help="Cosine from which other wordings are duplicates, too; siftcoder's is 0.95.",
+)
+@click.option(
     "--clock-is-right",
     is_flag=True,
     help="Trust a clock that is more than a day ahead of the last write.",
@@ -98,6 +104,7 @@ def maintain(app: App, /, jobs: tuple[str, ...], **options: Any) -> int:
                 token=options["token"],
                 where=filters_from_options(options),
                 min_age_days=options["min_age_days"],
+                similarity=options["similarity"],
                 progress=advance,
             )
     if app.json:

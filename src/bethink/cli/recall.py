@@ -103,9 +103,11 @@ def _query_worker(
 def _tracks_usage(app: App, kind: str, request: QueryRequest) -> bool:
     """Whether the recall records usage.
 
-    Repeated it would count twice, so it is never sent to a worker that may not answer.
+    Repeated it would count twice, so it is never sent to a worker that may not answer. Where
+    only the profile says so, the worker refuses.
     """
-    return kind == "recall" and bool(request.options.get("track", app.settings.track))
+    set_value = request.options.get("track", app.settings.explicit("track"))
+    return kind == "recall" and bool(set_value)
 
 
 def _verbose_note(app: App) -> Callable[[str], None]:
@@ -306,6 +308,12 @@ def _parse_candidate_limit(_: click.Context, __: click.Parameter, value: str) ->
 @click.option("--offset", type=int, metavar="N", help="Skip the first N results.")
 @click.option("--cursor", metavar="TEXT", help="Continue an earlier answer at its cursor.")
 @query_options
+@click.option(
+    "--translated",
+    multiple=True,
+    metavar="TEXT",
+    help="The question in other words or another language, searched with it; may be repeated.",
+)
 @click.option("--explain", is_flag=True, help="Show how each score was calculated.")
 @click.option("--trace", is_flag=True, help="Show every step of the pipeline.")
 @click.option(
@@ -316,7 +324,11 @@ def _parse_candidate_limit(_: click.Context, __: click.Parameter, value: str) ->
     show_default=True,
     help="With --trace --json: maximum number of candidates per step.",
 )
-@click.option("--track/--no-track", default=None, help="Record the results as used, or not.")
+@click.option(
+    "--track/--no-track",
+    default=None,
+    help="Record the results as used, or not; default: the setting track, else the profile.",
+)
 @click.option(
     "--episode-k",
     type=int,
@@ -339,6 +351,7 @@ def recall(
     explain: bool,
     trace: bool,
     trace_candidates: int | None,
+    translated: tuple[str, ...],
     as_text: bool,
     **options: Any,
 ) -> int:
@@ -351,7 +364,8 @@ def recall(
     from bethink.worker.operations import RecallReply, recall  # not needed for help
 
     app.profile = profile or None
-    request = _build_request(read_text_argument(query), app.profile, options, steps=trace)
+    text = "\n".join(filter(None, (read_text_argument(query), *translated)))
+    request = _build_request(text, app.profile, options, steps=trace)
     answer, sections = run_query(
         app, "recall", request, RecallReply, lambda memory: recall(memory, request)
     )

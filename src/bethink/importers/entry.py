@@ -32,6 +32,7 @@ _ENTITY_KIND_ALIASES = {
     "codebase": "project", "product": "project", "path": "file", "document": "file",
     "component": "module", "package": "module", "method": "function", "type": "class",
     "issue": "ticket", "bug": "ticket", "server": "host", "idea": "concept",
+    "organization": "company", "organisation": "company", "org": "company", "vendor": "company",
 }  # fmt: skip
 _BLANKS = re.compile(r"\s+")
 

@@ -152,6 +152,27 @@ _CI_LINE = re.compile(
     r"|make(?:\[\d+\])?: \*\*\* |.{0,60}\d{1,3}%\|[█▏▎▍▌▋▊▉ #]|\[[=#>. -]{8,}\] +\d{1,3}%"
     r"|Run actions/|remote: (?:Enumerating|Counting|Compressing)|Attempt #?\d+ (?:failed|succeeded)"
 )
+# What compilers, linkers, make and terraform print; two such lines are no sentence of a person.
+_TOOL_LINE = re.compile(
+    r"\S{1,300}\(\d+,\d+\): (?:error|warning) TS\d+:|\S{1,300}:\d+:\d+ - (?:error|warning) TS\d+:"
+    r"|\S{1,300}:\d+(?::\d+)?: (?:fatal error|error|warning|note): "
+    r"|(?:error|warning)\[[A-Z]+\d+\]: "
+    r"|--> \S{1,300}:\d+:\d+$|\d* *\| .{0,200}|error: could not compile `"
+    r"|warning: `\S{1,100}` \(.{1,60}\) generated \d+ warning"
+    r"|(?:Compiling|Checking) \S{1,100} v[\d.]+ \(|Finished .{0,40}\btarget\(s\) in "
+    r"|make(?:\[\d+\])?: (?:Entering directory|Leaving directory|Nothing to be done|\S+ is up)"
+    r"|(?:gcc|g\+\+|cc|c\+\+|clang(?:\+\+)?|ld|ar|rustc) -\S.{0,400}\.(?:o|a|so|c|cc|cpp|rs)\b"
+    r"|Found \d+ errors? in \d+ files?|collect2: error"
+    r"|# \S{1,200} (?:will|must) be (?:created|destroyed|updated in-place|replaced|read)"
+    r'|[-+~]/?[-+]? (?:resource|data) "\w+" "|Plan: \d+ to add, \d+ to change'
+    r"|Apply complete! Resources:|Terraform (?:will perform|used the selected)"
+    r"|\S{1,200}: (?:(?:Refreshing state|Creating|Still creating|Destroying)\.\.\."
+    r"|(?:Creation|Destruction) complete after)"
+)
+_GUTTER = re.compile(r"\d* *\| ")  # the margin of a compiler's excerpt; tables have it, too
+_DIFF_LINE = re.compile(r"diff --git a/|@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|index [0-9a-f]{7,}\.\.")
+_COLUMN_GAP = re.compile(r" {2,}|\t+")
+_COLUMN_TITLE = re.compile(r"[A-Z%][A-Z0-9%()/_. -]*")
 _ASSISTANT_BOILERPLATE = re.compile(
     r"as an? (?:ai|large) (?:language )?(?:model|assistant)\b"
     r"|i(?:'m| am) sorry,? but (?:i (?:can'?t|cannot|am unable)|as an ai)"
@@ -230,4 +251,214 @@ def _detect_output_lines(lines: list[str]) -> str | None:
     built = sum(_CI_LINE.match(line) is not None for line in stripped)
     if built >= 2:
         return "the output of a build or test run"
-    return None
+    if sum(_DIFF_LINE.match(line) is not None for line in stripped) >= 2:
+        return "a diff"
+    printed = [line for line in stripped if _TOOL_LINE.match(line)]
+    if len(printed) >= 2 and not all(_GUTTER.match(line) for line in printed):
+        return "the output of a compiler or another tool"
+    return "the table that a command printed" if _is_column_table(lines) else None
+
+
+def _is_column_table(lines: list[str]) -> bool:
+    """Whether upper-case column titles stand above rows of as many columns."""
+    titles = _COLUMN_GAP.split(lines[0].strip())
+    if len(titles) < 3 or not all(_COLUMN_TITLE.fullmatch(title) for title in titles):
+        return False
+    rows = [_COLUMN_GAP.split(line.strip()) for line in lines[1:]]
+    return all(len(row) >= len(titles) - 1 for row in rows)
+
+
+# Whether a value that stands where a secret would is one.
+_PLACEHOLDER = re.compile(
+    r"your|example|change[_-]?me|placeholder|dummy|sample|xxxx|todo|redacted|insert|replace"
+    r"|\$\{|\{\{|\$\(|%\(|process\.env|environ|getenv|env\[|secrets?\.|vault[:/]|\*\*\*|\.\.\.|…"
+    r"|^<.*>$|^\$[A-Z_][A-Z0-9_]*$|^%\w+%$"
+    r"|^(?:none|null|true|false|undefined|passw(?:or)?d|pass|pw|secret|token|api_?key|string|str"
+    r"|test(?:ing)?|admin|root|guest|user(?:name)?|foo|bar|required|optional|secretstr|hidden)$",
+    re.IGNORECASE,
+)
+_EXAMPLE_MARKER = re.compile(r"example|xxxxx|your|placeholder|\.\.\.|00000000", re.IGNORECASE)
+_CODE_EXPRESSION = re.compile(r"[A-Za-z_][\w.]*[\[(]|[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+$")
+_PATH_PREFIX = re.compile(r"(?:~|\.{1,2})?/|[A-Za-z]:\\|\w+://")
+_HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_NUMBER = re.compile(r"[\d.,:%/-]+")
+_NUMBERED_NAME = re.compile(r"(?:[A-Za-z]+|v?\d+)(?:[-_.](?:[A-Za-z]+|v?\d+))+|[A-Z]?[a-z]+\d{1,2}")
+_SPLIT = re.compile(r"[-_/.+]+")
+_ALGORITHMS = frozenset(
+    {"sha1", "sha256", "sha384", "sha512", "sha", "md5", "hmac", "aes", "aes128", "aes256", "rsa"}
+    | {"rs256", "hs256", "hs512", "es256", "ed25519", "base64", "oauth2", "jwt", "uuid", "uuid4"}
+    | {"utf", "bcrypt", "argon2", "argon2id", "scrypt", "pbkdf2", "gcm", "tls", "x509", "pkcs12"}
+)
+
+
+def entropy(value: str) -> float:
+    """Return the Shannon entropy in bits per character."""
+    total = len(value)
+    counts = Counter(value).values()
+    return -sum(count / total * math.log2(count / total) for count in counts)
+
+
+def is_example(value: str) -> bool:
+    """Check whether a well-formed token is only a documentation placeholder."""
+    return _EXAMPLE_MARKER.search(value) is not None or len(set(value)) < 6
+
+
+def is_real_token(value: str) -> bool:
+    """Check a token that its prefix already identifies: not a placeholder."""
+    return not is_example(value)
+
+
+def is_random(value: str) -> bool:
+    """Check whether a word looks machine-generated: character kinds alternate often."""
+    if len(value) < 8 or _HEX.fullmatch(value) or _UUID.fullmatch(value) or _is_not_secret(value):
+        return False
+    if not any(char.isdigit() for char in value):
+        return len(value) >= 20 and _kind_change_rate(value) >= 0.3 and entropy(value) >= 3.5
+    letters = any(char.isalpha() for char in value)
+    return letters and _kind_change_rate(value) >= 0.3 and entropy(value) >= 2.5
+
+
+def is_random_or_hex(value: str) -> bool:
+    """Like ``is_random``, but also accept hex strings, where the context is explicit."""
+    return is_random(value) or (
+        len(value) >= 32 and _HEX.fullmatch(value) is not None and not is_example(value)
+    )
+
+
+def is_password(value: str) -> bool:
+    """Check a value assigned to a password: not a word, a placeholder or code."""
+    if len(value) < 6 or _is_not_secret(value):
+        return False
+    if value.isdigit():
+        return len(value) >= 8 and len(set(value)) > 2
+    if " " in value:
+        words = value.split()
+        return len(words) <= 4 and any(
+            len(word) > 4 and _count_character_kinds(word) > 2 for word in words
+        )
+    mixed = (
+        sum((_has_kind(value, str.isdigit), _has_kind(value, str.isalpha), not value.isalnum()))
+        >= 2
+    )
+    if mixed and "-" not in value and "_" not in value:
+        return True
+    return is_secret(value)
+
+
+def is_stated_password(value: str) -> bool:
+    """Check a password stated in a sentence: letters and digits, not a numbered name.
+
+    Numbered names are, for example, postgres-16 and Bitwarden2.
+    """
+    mixed = _has_kind(value, str.isdigit) and _has_kind(value, str.isalpha)
+    return mixed and is_password(value) and _NUMBERED_NAME.fullmatch(value) is None
+
+
+def is_secret(value: str) -> bool:
+    """Check a value assigned to a token, key or secret: machine-generated."""
+    if len(value) < 8 or _is_not_secret(value):
+        return False
+    if " " in value:
+        return any(is_random(part) for part in value.split())
+    if _UUID.fullmatch(value) or _HEX.fullmatch(value):
+        return len(value) >= 16 and not value.isdigit() and entropy(value) >= 2.5
+    if not _has_kind(value, str.isdigit):
+        return len(value) >= 16 and _kind_change_rate(value) >= 0.3 and entropy(value) >= 3.3
+    return _kind_change_rate(value) >= 0.2 or (len(value) >= 20 and entropy(value) >= 3.3)
+
+
+def is_url_password(value: str) -> bool:
+    """Check the password part before the @ of a URL."""
+    return len(value) >= 3 and not _PLACEHOLDER.search(value)
+
+
+def is_basic_credentials(value: str) -> bool:
+    """Check whether base64 text decodes to ``user:password``."""
+    try:
+        decoded = base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return b":" in decoded[1:] and decoded.isascii()
+
+
+def is_card_number(value: str) -> bool:
+    """Check the length, issuer and check digit (Luhn) of a payment card's number."""
+    digits = [int(char) for char in value if char.isdigit()]
+    written = "".join(map(str, digits))
+    if not _CARD_ISSUER.fullmatch(written):
+        return False
+    doubled = [digit * 2 - 9 * (digit > 4) for digit in digits[-2::-2]]
+    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+
+
+# Visa, Mastercard, American Express, Discover, Diners, JCB.
+_CARD_ISSUER = re.compile(
+    r"4\d{12}(?:\d{3}){0,2}|(?:5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)\d{12,14}|3[47]\d{13}"
+    r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}"
+)
+
+
+def is_iban(value: str) -> bool:
+    """Check the check digits of an international bank account number (ISO 7064)."""
+    written = value.replace(" ", "")
+    if not 15 <= len(written) <= 34:
+        return False
+    moved = written[4:] + written[:4]
+    return int("".join(str(int(char, 36)) for char in moved)) % 97 == 1
+
+
+def is_option_value(value: str) -> bool:
+    """Check the word after a command's password option: no other option, name or placeholder."""
+    if value.startswith("-") or _PLACEHOLDER.search(value) or _PATH_PREFIX.match(value):
+        return False
+    return len(value) >= 6 and (_count_character_kinds(value) >= 2 or len(value) >= 12)
+
+
+def is_pass_phrase(value: str) -> bool:
+    """Check several plain words: none is a stop word, which every sentence has."""
+    words = [word for word in re.split(r"[ \-.]", value.strip("\"'\x60").lower()) if word]
+    common = word_set_of("en", "stop_words", "sketch") | word_set_of("de", "stop_words", "sketch")
+    participle = words[0].endswith(("ed", "ing"))
+    return len(words) >= 4 and not participle and common.isdisjoint(words)
+
+
+def is_key_block(value: str) -> bool:
+    """Check whether a private key block holds a key, not just its first and last line."""
+    return re.search(r"[A-Za-z0-9+/]{24}", value) is not None
+
+
+def _is_not_secret(value: str) -> bool:
+    """Check for a placeholder, code, a path, a number or the name of an algorithm."""
+    if _PLACEHOLDER.search(value) or (_NUMBER.fullmatch(value) and not value.isdigit()):
+        return True
+    if _PATH_PREFIX.match(value) and not any(_is_random_segment(part) for part in value.split("/")):
+        return True
+    if _CODE_EXPRESSION.match(value) and _kind_change_rate(value) < 0.3:
+        return True
+    return len(value) < 24 and not _ALGORITHMS.isdisjoint(_SPLIT.split(value.lower()))
+
+
+def _is_random_segment(part: str) -> bool:
+    return len(part) >= 10 and _kind_change_rate(part) >= 0.3
+
+
+def _has_kind(value: str, is_kind: Callable[[str], bool]) -> bool:
+    return any(map(is_kind, value))
+
+
+def _count_character_kinds(value: str) -> int:
+    tests = (str.islower, str.isupper, str.isdigit, lambda char: not char.isalnum())
+    return sum(_has_kind(value, is_kind) for is_kind in tests)
+
+
+def _kind_change_rate(value: str) -> float:
+    """Return the share of adjacent characters of different kinds.
+
+    Kinds are lower case, upper case, digit and other.
+    """
+    kinds = [
+        "a" if c.islower() else "A" if c.isupper() else "0" if c.isdigit() else c for c in value
+    ]
+    changed = sum(one != other for one, other in pairwise(kinds))
+    return changed / max(1, len(value) - 1)

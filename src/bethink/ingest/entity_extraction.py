@@ -44,7 +44,7 @@ FOLDER_NAMES = _words("folder_names")
 MAX_ENTITIES = 12
 ENTITY_KINDS = frozenset(
     {"person", "project", "tool", "file", "function", "class", "identifier", "ticket", "host"}
-    | {"module", "subject", "concept", "topic", "other"}
+    | {"module", "subject", "concept", "topic", "company", "other"}
 )
 _MAX_WORD_CHARACTERS = 120
 _MAX_NAME_WORDS = 4  # words

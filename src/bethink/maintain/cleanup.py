@@ -7,6 +7,7 @@ number of possible pairs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from bethink.ingest.admission import occurred_at_different_times
 from bethink.ingest.deduplication import minhash_sketch
 from bethink.ingest.facts.supersession import SUPERSEDED_SINCE
 from bethink.ingest.links import MAX_SIMILAR, MIN_COSINE, find_neighbours, similarity_links
-from bethink.lang.words import word_set_of
+from bethink.lang.words import negations, word_set_of
 from bethink.maintain.job import (
     EXCERPT_CHARACTERS,
     Job,
@@ -49,8 +50,10 @@ class Duplicates:
     """Supersede an older memory by a newer one that says the same.
 
     Their cosine is at least ``min_cosine``, and the words are the same in the same order,
-    articles aside. Turns of conversations and pinned memories are left alone. The newer one
-    must be as trusted, and visible to everyone who sees the older.
+    articles aside. Where the run names a ``similarity``, a cosine of that alone is enough if
+    both have the same numbers, names and denials. Turns of conversations and pinned memories
+    are left alone. The newer one must be as trusted, and visible to everyone who sees the
+    older.
     """
 
     min_cosine: float = 0.95
@@ -91,7 +94,7 @@ class Duplicates:
             close = [
                 candidate
                 for candidate in like
-                if near.get((item.id, candidate.id), 1.0) >= self.min_cosine
+                if near.get((item.id, candidate.id), 1.0) >= (work.similarity or self.min_cosine)
             ]
             yield item, [candidate for candidate in close if candidate.id not in gone]
 
@@ -112,17 +115,36 @@ class _DuplicateFinder:
 
     def find_older_duplicates(self, newer: Item) -> list[Item]:
         """Return older memories with the same words, among those that share a sketch band."""
-        bands = minhash_sketch(fold(newer.text))
-        if not bands:
-            return []
         words = self._words(newer)
+        found = [
+            older
+            for older in self._sharing_bands(newer)
+            if older.id != newer.id and is_same_wording(words, self._words(older))
+        ]
+        known = {older.id for older in found}
+        found += [older for older in self._of_same_meaning(newer) if older.id not in known]
         return [
             older
-            for older in self._work.store.items.find_duplicates("", bands, self._work.scope)
-            if older.id != newer.id
-            and is_same_wording(words, self._words(older))
-            and _can_replace(newer, older)
-            and exemption_reason(older, self._job) is None
+            for older in found
+            if _can_replace(newer, older) and exemption_reason(older, self._job) is None
+        ]
+
+    def _sharing_bands(self, newer: Item) -> Sequence[Item]:
+        bands = minhash_sketch(fold(newer.text))
+        return self._work.store.items.find_duplicates("", bands, self._work.scope) if bands else ()
+
+    def _of_same_meaning(self, newer: Item) -> list[Item]:
+        """Return memories as near in meaning as the run asks for, with the same details."""
+        work = self._work
+        if work.similarity is None or work.embedder is None:
+            return []
+        made = work.store.vectors.embeddings([newer.id], work.embedder.model)
+        near = find_neighbours(newer, made.get(newer.id), work.write_context())
+        details = _telling_words(newer.text)
+        return [
+            match.item
+            for match in near
+            if match.score >= work.similarity and _telling_words(match.item.text) == details
         ]
 
     def _words(self, item: Item) -> tuple[ComparedWord, ...]:
@@ -132,6 +154,17 @@ class _DuplicateFinder:
                 self._read.clear()
             self._read[key] = comparable_words(item.text)
         return self._read[key]
+
+
+def _telling_words(text: str) -> frozenset[str]:
+    """Return the words that change a statement: numbers, names and denials."""
+    words = re.findall(r"\w+(?:[.:/'-]\w+)*", text)
+    denials = negations().words | word_set_of("en", "negations", "auxiliaries")
+    names = (word for word in words[1:] if word[:1].isupper())
+    figures = (word for word in words if any(char.isdigit() for char in word))
+    return frozenset(
+        fold(word) for word in (*names, *figures, *(one for one in words if fold(one) in denials))
+    )
 
 
 def _can_replace(newer: Item, older: Item) -> bool:

@@ -29,8 +29,9 @@ class JobContext:
     ``filters`` select the memories it is about. ``limit`` is how many memories may leave
     recall in the whole run; a larger proposal is rejected. ``shown`` is the highest
     classification whose words a plan may repeat to its reader. ``min_age_days``, if given,
-    replaces the minimum age of jobs that judge by age. ``model`` is None where rules are
-    used, which is the default.
+    replaces the minimum age of jobs that judge by age. ``similarity``, if given, is the
+    cosine from which two wordings are duplicates. ``model`` is None where rules are used,
+    which is the default.
     """
 
     store: Store
@@ -44,6 +45,7 @@ class JobContext:
     filters: Filters = field(default_factory=lambda: Filters(max_classification=3))
     shown: int = 3
     min_age_days: float | None = None
+    similarity: float | None = None
     make_id: Callable[[datetime], str] = make_id
 
     @property

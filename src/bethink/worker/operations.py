@@ -118,7 +118,8 @@ def _lists_to_tuples(value: Any) -> Any:
 
 def _recall_job(memory: Memory, payload: Json) -> Json:
     request = _decode_request(payload)
-    if request.options.get("track", memory.settings.track):
+    track = request.options.get("track")
+    if memory.session.tracks_use(memory.profile(request.profile), track):
         # Repeated it would count twice, and the caller cannot know whether it ran.
         raise Refused("the worker does not run recalls that record usage")
     keywords = {**request.options, "track": False}

@@ -274,3 +274,14 @@ def test_every_tool_counts_with_the_right_noun(memory: Memory) -> None:
 
     assert not [text for text in texts if "1 memories" in text or "1 edits" in text]
     assert "add ttl" in texts[1]
+
+
+def test_a_translation_is_searched_with_the_question(call: Caller) -> None:
+    """As abmind's command line has it: `recall --translated`, with or without a question."""
+    call.remember("The deploy key lives in vault B")
+
+    together = call("recall", "wo ist der Schlüssel?", "--translated", "deploy key")
+    alone = call("recall", "--translated", "deploy", "--translated", "key")
+
+    assert "vault B" in together.out
+    assert "vault B" in alone.out

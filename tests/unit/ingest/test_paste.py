@@ -182,3 +182,77 @@ def test_any_text_can_be_looked_at():
     """No text breaks the check."""
     for text in NAUGHTY:
         detect_paste(text)
+
+
+TOOL_OUTPUT = {
+    "kubectl": """NAME                     READY   STATUS    RESTARTS   AGE
+web-6d4b75cb6d-hqbxk     1/1     Running   0          5d
+worker-7f9c8d5b4-zk2lp   0/1     Error     12         2h""",
+    "docker": """CONTAINER ID   IMAGE     COMMAND      STATUS
+1f2e3d4c5b6a   redis:7   "redis"      Up 2 hours
+9a8b7c6d5e4f   nginx     "/entry.sh"  Up 3 hours""",
+    "git diff": """diff --git a/src/app.py b/src/app.py
+index 83db48f..bf2a9c1 100644
+--- a/src/app.py
++++ b/src/app.py
+@@ -1,4 +1,4 @@
+-print("a")
++print("b")""",
+    "tsc": """src/search.ts(12,5): error TS2304: Cannot find name 'foo'.
+src/index.ts(3,1): error TS2322: Type 'string' is not assignable to type 'number'.""",
+    "tsc pretty": """src/search.ts:12:5 - error TS2304: Cannot find name 'foo'.
+
+12     foo();
+       ~~~
+
+Found 1 error in src/search.ts:12
+src/a.ts:1:1 - error TS1005: ';' expected.""",
+    "cargo": """error[E0382]: borrow of moved value: `s`
+ --> src/main.rs:4:20
+  |
+2 |     let s = String::from("a");
+  |         - move occurs here
+error: could not compile `app` (bin "app") due to 1 previous error""",
+    "cargo build": """   Compiling serde v1.0.203
+   Compiling app v0.1.0 (/home/me/app)
+    Finished `dev` profile [unoptimized + debuginfo] target(s) in 3.21s""",
+    "make": """make[1]: Entering directory '/home/me/app'
+gcc -O2 -Wall -c main.c -o main.o
+gcc -o app main.o util.o
+make[1]: Leaving directory '/home/me/app'""",
+    "gcc": """main.c:12:5: error: 'x' undeclared (first use in this function)
+main.c:12:5: note: each undeclared identifier is reported only once""",
+    "terraform": """Terraform will perform the following actions:
+
+  # aws_instance.web will be created
+  + resource "aws_instance" "web" {
+      + ami = "ami-0c55b159cbfafe1f0"
+    }
+
+Plan: 1 to add, 0 to change, 0 to destroy.""",
+}
+HONEST_NOTES = [
+    "The kubectl table showed web-6d4b in Error with 12 restarts; it was out of memory",
+    "tsc fails with TS2304 in src/search.ts because the types package is missing",
+    "git diff a/src b/src shows only whitespace: the formatter ran twice",
+    "Plan: add three servers, change one, destroy none; Ines approved it",
+    "Ports:\n- web: 8080\n- worker: 9090",
+    "| name | port |\n| web | 8080 |\n| worker | 9090 |",
+    "ALPHA  BETA  GAMMA are the names of the three racks",
+    "make test runs the tests\nmake lint runs the linter",
+    "error: the word the parser prints first\nwarning: the word it prints for the rest",
+    "Use gcc -O2 for releases and -O0 for debugging",
+    "We chose terraform over pulumi\nApply needs two approvals",
+]
+
+
+@pytest.mark.parametrize("tool", TOOL_OUTPUT)
+def test_the_output_of_tools_is_no_memory(tool: str) -> None:
+    """Tables, diffs, diagnostics and plans are told by their shape."""
+    assert detect_paste(TOOL_OUTPUT[tool]) is not None
+
+
+@pytest.mark.parametrize("text", HONEST_NOTES)
+def test_notes_about_tools_are_memories(text: str) -> None:
+    """What a person writes about the same tools is kept."""
+    assert detect_paste(text) is None

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bethink import Memory
+from bethink.errors import Refused
 from bethink.maintain.cleanup import comparable_words, is_same_wording
 from bethink.ports import Embedder
 from bethink.testing import FixedClock
@@ -132,3 +133,56 @@ def test_words_are_the_same_in_their_order() -> None:
     assert not is_same_wording(newer, comparable_words("We keep the vault B in keys"))
     assert not is_same_wording(newer, comparable_words("We keep the keys in vault B, on the left"))
     assert not is_same_wording(newer, ())
+
+
+WORDINGS = (
+    "We fixed the flaky login test by waiting for the cookie banner",
+    "The flaky login test was fixed by waiting for the cookie banner",
+    "Waiting for the cookie banner fixed the flaky login test",
+)
+
+
+def store_wordings(memory: Memory, *texts: str) -> list[str]:
+    clock = memory.session.clock
+    assert isinstance(clock, FixedClock)
+    ids = []
+    for text in texts:
+        clock.forward(hours=1)
+        ids.append(memory.remember(text, force=True).id)
+    return ids
+
+
+def test_other_wordings_are_duplicates_where_the_run_says_so(memory: Memory) -> None:
+    """By the threshold that is named; without one only the same words are."""
+    *old, newest = store_wordings(memory, *WORDINGS)
+
+    plain = memory.maintain("duplicates", share=0.9, preview=True).plan
+    report = memory.maintain("duplicates", share=0.9, similarity=0.8)
+    statuses = [memory.get(item).status for item in (*old, newest)]
+    memory.undo_run(report.run or "")
+
+    assert plain.steps == ()
+    assert statuses == ["superseded", "superseded", "active"]
+    assert {memory.get(item).status for item in old} == {"active"}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "The flaky login test was not fixed by waiting for the cookie banner",
+        "The flaky login test was fixed by waiting for the cookie banner 3 times",
+        "The flaky login test was fixed by Ines waiting for the cookie banner",
+    ],
+)
+def test_another_number_name_or_denial_is_no_other_wording(memory: Memory, other: str) -> None:
+    """However near the vectors are, the statements differ."""
+    store_wordings(memory, WORDINGS[1], other)
+
+    assert memory.maintain("duplicates", share=0.9, similarity=0.6, preview=True).plan.steps == ()
+
+
+@pytest.mark.parametrize("similarity", [0.2, 1.5, "0.9", True])
+def test_a_similarity_must_be_a_cosine(memory: Memory, similarity: Any) -> None:
+    """Anything else is refused by name."""
+    with pytest.raises(Refused, match="similarity"):
+        memory.maintain("duplicates", similarity=similarity)

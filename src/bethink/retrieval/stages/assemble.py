@@ -161,9 +161,11 @@ class Track:
 
     Entity momenta computed during the recall are stored too. With ``decay_interval`` above
     0 memories fade: every so many recalls each one not returned within ``grace_s`` loses
-    ``decay_rate``. A returned one gains ``regain`` × its score, up to 1.
+    ``decay_rate``. A returned one gains ``regain`` × its score, up to 1. ``by_default``
+    records without being asked, where neither the caller nor the setting ``track`` decides.
     """
 
+    by_default: bool = False
     decay_interval: int = 0
     decay_rate: float = 0.1
     grace_s: float = 60.0

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from bethink.access.policy import OWNER, Principal, operation_of, require
+from bethink.access.policy import OWNER, Principal, operation_of, permits, require
 from bethink.core.json_values import Json
 from bethink.errors import (
     BadProfile,
@@ -128,6 +128,7 @@ class ToolExecutor:
                 request.progress,
                 request.supports_views,
                 for_program,
+                permits(request.principal, "recall with mark_accessed"),
             )
             call = Call(memory, arguments, *context)
             space = memory.store.space

@@ -399,6 +399,9 @@ CONSOLIDATE = Tool(
         {
             "token": string_schema("The token of the preview: apply it now.", max_length=64),
             **TIDY_ARGUMENTS,
+            "similarity": number_schema(
+                "Cosine from which other wordings are duplicates, too, such as 0.95.", 0.5, 1
+            ),
         }
     ),
     object_schema(

@@ -52,7 +52,7 @@ def recall(call: Call) -> Reply:
     """Handle `recall`: the hits within the token budget, and how many were left out."""
     memory = call.memory
     options = call.given(*_FILTERS, *_LIMITS)
-    track = call.arguments.get("mark_accessed") or None
+    track = call.arguments.get("mark_accessed") if call.may_track else False
     answer = memory.recall(call.arguments.get("query", ""), track=track, **options)
     hits = _fit_hits(answer, memory)
     left_out, cursor = _remaining(answer, hits)

@@ -300,7 +300,7 @@ def _sweep(call: Call, token: str | None) -> Reply:
 def tidy_limits(call: Call) -> Json:
     """Return the limits of a call that tidies up, as arguments of `maintain`."""
     where = {"where": call.arguments["scope"]} if call.arguments.get("scope") else {}
-    return call.given("share", "min_age_days") | where
+    return call.given("share", "min_age_days", "similarity") | where
 
 
 def _sweep_preview(call: Call, report: Report) -> Reply:

@@ -17,6 +17,7 @@ from bethink.retrieval.context import AnswerExtras, Context, Retriever
 from bethink.retrieval.query_analysis import max_bm25_score
 from bethink.retrieval.stages.adjust import age_days, describe_age
 from bethink.retrieval.stages.diversify import jaccard
+from bethink.systems.abmind.retrievers import EDGE_ID_PREFIX
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,7 +398,7 @@ class Timelines:
         by_entity: dict[str, list[Item]] = {}
         for hit in hits:
             entity = primary_entity(hit.item)
-            if entity is not None:
+            if entity is not None and not _is_edge(hit):
                 by_entity.setdefault(entity, []).append(hit.item)
         lines: list[Timeline] = []
         for entity in sorted(by_entity):
@@ -416,6 +417,11 @@ class Timelines:
         if len(topics) > 1 and len(items) >= self.least_across:
             lines.append(_timeline(f"{entity} across {', '.join(sorted(topics))}", items))
         return lines
+
+
+def _is_edge(hit: Candidate) -> bool:
+    """Whether a hit is an edge between entities: it repeats the memory that states it."""
+    return hit.item.id.startswith(EDGE_ID_PREFIX)
 
 
 def _timeline(subject: str, items: list[Item]) -> Timeline:
@@ -442,7 +448,7 @@ class Interference:
         warnings = [
             f"{one.id} and {other.id} have similar but different texts;"
             f" both are about {one.topic or GENERAL}"
-            for one, other in combinations((hit.item for hit in hits), 2)
+            for one, other in combinations((hit.item for hit in hits if not _is_edge(hit)), 2)
             if (one.topic or GENERAL) == (other.topic or GENERAL)
             and one.text != other.text
             and self._interfere(words[one.id], words[other.id])
