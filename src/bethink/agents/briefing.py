@@ -10,15 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.api.browse import redact_thread
 from bethink.core import plural
 from bethink.core.json_values import format_moment
-from bethink.core.text import strip_hidden
+from bethink.core.text import fold, strip_hidden
+from bethink.errors import ModelError, Refused
 from bethink.importers.turn_text import find_statement, is_assent, is_courtesy, summarise_code
-from bethink.model import Item, Thread
+from bethink.lang.words import announces_change
+from bethink.model import Filters, Item, Thread, may_replace
+from bethink.ports import Scope
 from bethink.render.quoting import Quote, fence_quotes, one_line, truncate
 
 if TYPE_CHECKING:
@@ -98,6 +101,7 @@ OPENING = (
 )
 _MAX_TEXT_CHARS = 280  # characters of one text
 _MAX_PER_SECTION = 4  # entries of one section
+_COMPARED = 10  # memories like one that may be reversed
 _LAST_PROMPTS = 3  # prompts of the previous session
 _RECENT_LIMIT = 60  # newest memories that are searched for changes
 _OPEN_STATES = frozenset({"ongoing", "blocked", "uncertain"})
@@ -171,7 +175,51 @@ def _section_entries(
     }
     usable = sorted(found.values(), key=lambda item: (item.when, item.id), reverse=True)
     usable.sort(key=lambda item: (not item.pinned, item.level == "raw"))
-    return (_make_entry(label, item, _key_text(item)) for item in usable[:_MAX_PER_SECTION])
+    current = islice(_without_reversed(usable, memory), _MAX_PER_SECTION)
+    return (_make_entry(label, item, _key_text(item)) for item in current)
+
+
+def _without_reversed(items: Iterable[Item], memory: Memory) -> Iterator[Item]:
+    """Yield the memories, and in the place of a reversed one what reversed it; each once."""
+    given: set[str] = set()
+    for item in items:
+        newer = _reversal_of(item, memory)
+        shown = newer if newer is not None else item
+        if shown.id not in given and is_safe_to_inject(shown):
+            given.add(shown.id)
+            yield shown
+
+
+def _reversal_of(item: Item, memory: Memory) -> Item | None:
+    """Find the later memory that takes back what this one says, as recall would order them."""
+    if not any(_may_reverse(other, item) for other in _memories_like(item, memory)):
+        return None  # so for nearly all, without embedding anything
+    try:
+        answer = memory.recall(_key_text(item), profile="default", k=_COMPARED, track=False)
+    except Refused:
+        return None  # not searchable, for example without a word
+    newer = next((hit.see_newer for hit in answer.hits if hit.item.id == item.id), None)
+    return next((hit.item for hit in answer.hits if hit.item.id == newer), None)
+
+
+def _may_reverse(newer: Item, older: Item) -> bool:
+    return may_replace(newer, older) and announces_change(fold(newer.text), fold(older.text))
+
+
+def _memories_like(item: Item, memory: Memory) -> list[Item]:
+    """Return the memories nearest in meaning, by the vectors they were stored with."""
+    if memory.embedder is None:
+        return []
+    try:
+        model = memory.embedder.model
+        own = memory.store.vectors.embeddings([item.id], model).get(item.id)
+        if own is None:
+            return []
+        scope = Scope(Filters(max_classification=memory.settings.max_classification), memory.now)
+        found = memory.store.search.vector(own.vector, model, _COMPARED, scope).matches
+    except ModelError:
+        return []  # a server that is down, or vectors of another model
+    return [match.item for match in found if match.item.id != item.id]
 
 
 def _is_stale_goal(item: Item, now: datetime) -> bool:

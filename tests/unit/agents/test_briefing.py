@@ -237,3 +237,26 @@ def test_what_was_told_can_be_read_off_it(kept: Memory) -> None:
 
     assert quoted_ids(briefing(kept, STARTUP)) == (goal.id, caveat.id)
     assert quoted_ids("") == quoted_ids("no fence") == ()
+
+
+def test_a_reversed_decision_is_not_told_as_one(kept: Memory, tmp_path: Path) -> None:
+    """A later turn that takes a decision back stands in its place; others stay."""
+    turns = [
+        "orders are oversold on sale days, look at the checkout service",
+        "let's use redis for the stock counters instead of row locks, with a lua script",
+        "drop the redis idea, we stay with Postgres: advisory locks per SKU",
+        "we decided to keep prices in integer cents everywhere",
+        "add a test for two buyers that take the last item at once",
+        "rename the module stock_counter to reservations",
+    ]
+    said = Transcript(tmp_path / "t.jsonl", "before")
+    for turn in turns:
+        said.user(turn)
+    capture(kept, said.path, session="before", host="claude-code")
+
+    told = briefing(kept, STARTUP)
+
+    decisions = [entry for entry in told.split("\n[") if "| decision |" in entry]
+    assert any("drop the redis idea" in entry for entry in decisions)
+    assert any("integer cents" in entry for entry in decisions)
+    assert not any("use redis for the stock counters" in entry for entry in decisions)
