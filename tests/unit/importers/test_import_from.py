@@ -175,15 +175,15 @@ def test_what_was_forgotten_here_stays_forgotten(tmp_path: Path, space: Memory) 
     assert not [text for text in texts(space) if "allergic" in text]
 
 
-def test_what_was_erased_here_is_unknown(tmp_path: Path, space: Memory) -> None:
-    """Nothing is left to know it by, so it comes again."""
+def test_what_was_erased_here_stays_away(tmp_path: Path, space: Memory) -> None:
+    """It is known by a hash of its key, and counts as known."""
     path = foreign.mcp_memory(tmp_path)
     import_from(space, path)
     space.forget(found(space, "Prefers tea").id, erase=True)
 
     preview, tally = import_from(space, path, preview=True), import_from(space, path)
 
-    assert counts(preview) == counts(tally) == (1, 0, 0, 5, 0, 0, 0)
+    assert counts(preview) == counts(tally) == (0, 0, 0, 6, 0, 0, 0)
 
 
 def test_what_stands_twice_may_change_twice_alike(tmp_path: Path, space: Memory) -> None:

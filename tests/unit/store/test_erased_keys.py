@@ -22,7 +22,8 @@ SECRET = "The harbour crane is painted yellow"
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Memory:
-    return Memory.open("s", path=tmp_path / "space.db", settings=Settings(embedder="none"))
+    settings = Settings(embedder="none", data_dir=tmp_path / "data")
+    return Memory.open("s", path=tmp_path / "space.db", settings=settings)
 
 
 def test_an_erased_key_is_never_used_again(memory: Memory, tmp_path: Path) -> None:

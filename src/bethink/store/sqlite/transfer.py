@@ -229,8 +229,9 @@ def _salvaged_records(db: apsw.Connection, done: set[str]) -> Iterator[dict[str,
         except (apsw.CorruptError, ValueError):
             yield {"type": DAMAGED, "of": "item", "columns": {"rid": rid}}
             continue
-        if row[0] not in done:
-            by_id.setdefault(row[0], []).append(record)
+        item = str(row[0])
+        if item not in done:
+            by_id.setdefault(item, []).append(record)
         elif record["type"] == DAMAGED or record["rev"] > 1:
             yield {"type": DAMAGED, "of": "item", "columns": record.get("columns", record)}
     for records in by_id.values():
