@@ -152,7 +152,8 @@ class Query:
     ``seen`` are checksums of memories that earlier pages returned; they are left out.
     ``most`` limits single levels ("raw": 5) separately from ``k``. A query with an empty
     ``text`` returns everything its filters admit, newest first. With ``whole`` long memories
-    are shown whole, not by their best passage.
+    are shown whole, not by their best passage. Below ``min_confidence`` nothing is returned;
+    None means what the profile says.
     """
 
     text: str
@@ -167,6 +168,7 @@ class Query:
     most: tuple[tuple[str, int], ...] = ()
     context: Situation = field(default_factory=Situation)
     whole: bool = False
+    min_confidence: float | None = None
 
     @property
     def moment(self) -> datetime:
@@ -242,13 +244,32 @@ class Run(NamedTuple):
     cached: bool = False
 
 
-AnswerStatus = Literal["found", "nothing_stored", "nothing_matched", "below_gate"]
+AnswerStatus = Literal["found", "unsure", "nothing_matched", "nothing_stored"]
+
+
+class ConfidenceReason(NamedTuple):
+    """One feature of an answer, and what it adds to the log-odds of its confidence."""
+
+    feature: str
+    value: float
+    contribution: float
+    why: str
+
+
+class Assessment(NamedTuple):
+    """How sure an answer is: a probability, the outcome it means here, and the reasons."""
+
+    confidence: float
+    outcome: Literal["found", "unsure", "nothing_matched"]
+    reasons: tuple[ConfidenceReason, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
     """The answer to a query: hits, page, status and the trace of how they were found.
 
+    ``confidence`` is the estimated probability that one of the hits answers the question,
+    with its reasons in ``assessed``. An answer below what counts as found is ``unsure``.
     ``ways`` maps each channel's name to what it searches by: words, pieces of words,
     meaning, names, time.
     """
@@ -270,6 +291,8 @@ class Recall:
     ways: tuple[tuple[str, str], ...] = ()
     strategy: Literal["simple", "deep"] = "simple"
     run: Run | None = None
+    confidence: float = 0.0
+    assessed: tuple[ConfidenceReason, ...] = ()
 
     @property
     def insights(self) -> Pool:

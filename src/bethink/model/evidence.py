@@ -62,12 +62,14 @@ class Candidate(NamedTuple):
     """An item in the pipeline, with its score and the evidence for it.
 
     Of a long memory a hit shows one ``passage``; None where it shows the whole.
+    ``relevance`` is the estimated probability that it answers the question.
     """
 
     item: Item
     score: float = 0.0
     evidence: tuple[Evidence, ...] = ()
     passage: Passage | None = None
+    relevance: float | None = None
 
     @property
     def text(self) -> str:

@@ -40,6 +40,7 @@ from bethink.ports.store import (
 )
 from bethink.ports.values import (
     Activity,
+    Background,
     CheckResult,
     EntityListing,
     EraseReceipt,
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Activity",
     "ActivityStore",
+    "Background",
     "Budget",
     "BudgetSpent",
     "CalibratedEmbedder",

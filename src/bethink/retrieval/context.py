@@ -12,6 +12,7 @@ from bethink.core.text import bm25_idf
 from bethink.errors import ModelError
 from bethink.model import Caption, Entity, Item, Link, Pool, Query, Timeline
 from bethink.ports import (
+    Background,
     Embedder,
     Embedding,
     NoteStore,
@@ -42,6 +43,7 @@ class _Cache:
     prefetched: BackgroundCall[Embedding] | None = None
     embedding: Embedding | None = None
     weighted_vector: Vector | None = None
+    background: Background | None = None
     words: tuple[Word, ...] | None = None
     statistics: WordStatistics | None = None
     shared: dict[PerRecall[Any], Any] = field(default_factory=dict)
@@ -157,6 +159,15 @@ class Context:
             return self.embedding().vector
         shares = [self.idf(word) for word in words]
         return embedder.weighted([word.shown for word in words], shares, self.query.text)
+
+    def note_background(self, background: Background | None) -> None:
+        """Keep the usual similarity to the question, as the first dense search measured it."""
+        if self._cache.background is None:
+            self._cache.background = background
+
+    def background(self) -> Background | None:
+        """The usual similarity of the question to all memories; None where none was measured."""
+        return self._cache.background
 
     def words(self) -> tuple[Word, ...]:
         """The query's words and names, in order."""

@@ -8,7 +8,7 @@ from functools import partial
 from bethink.core.registry import implements
 from bethink.core.text import has_substance
 from bethink.errors import StoreError
-from bethink.model import AnswerStatus, Candidate, Degraded, Pool, Recall
+from bethink.model import AnswerStatus, Assessment, Candidate, Degraded, Pool, Recall
 from bethink.retrieval.context import (
     Context,
     PrefetchingRetriever,
@@ -20,6 +20,7 @@ from bethink.retrieval.profile import SLOTS, Profile
 from bethink.retrieval.query_analysis import asks_only_for_time, periods
 from bethink.retrieval.retrievers import MATCH_KINDS
 from bethink.retrieval.stages.assemble import page_of, relations_of, warnings_for
+from bethink.retrieval.stages.gate import judge
 from bethink.retrieval.stages.late_interaction import with_passage
 from bethink.retrieval.stages.rerank import Rerank
 from bethink.retrieval.trace import Trace
@@ -84,10 +85,11 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
         for stage in _stages_of_slot(profile, slot, ctx):
             pool = trace.run_stage(f"{slot}.{stage.name}", stage, pool)
 
-    # 8. Gate: drop what is not relevant enough, which may be everything.
+    # 8. Gate: judge how sure the answer is, and drop what is not relevant: maybe everything.
     offered = pool
     for stage in profile.gate:
         pool = trace.run_stage(f"gate.{stage.name}", stage, pool)
+    judged, pool = judge(pool, ctx)
 
     # 9. Budget: keep what fits the caller's limits, and is what was stored.
     hits = trace.run("budget", partial(profile.budget, pool, ctx), pool)
@@ -104,7 +106,7 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
         trace.run_assembler(f"assemble.{add.name}", partial(add, hits, complete), hits)
         for add in profile.assemble
     ]
-    status, reason = _answer_status(hits, pool, offered, ctx)
+    status, reason = _answer_status(hits, pool, offered, judged, ctx)
     return Recall(
         query=ctx.query,
         profile=profile.name,
@@ -121,6 +123,8 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
         relations=relations,
         timelines=tuple(timeline for add in additions for timeline in add.timelines),
         ways=_match_kinds(profile),
+        confidence=judged.confidence,
+        assessed=judged.reasons,
     )
 
 
@@ -183,18 +187,21 @@ def _plan(profile: Profile, ctx: Context) -> Pool:
 
 
 def _answer_status(
-    hits: Pool, passed: Pool, offered: Pool, ctx: Context
+    hits: Pool, passed: Pool, offered: Pool, judged: Assessment, ctx: Context
 ) -> tuple[AnswerStatus, str]:
-    """The answer's status and reason: found, or one of three ways of finding nothing."""
-    if hits:
-        return "found", f"{len(passed)} relevant of {len(offered)} considered"
+    """The answer's status and reason: found, unsure, or one of two ways of finding nothing."""
     if passed:
-        return "found", f"all {len(passed)} relevant memories lie before offset {ctx.query.offset}"
+        outcome: AnswerStatus = "unsure" if judged.outcome == "unsure" else "found"
+        known = "relevant" if outcome == "found" else "perhaps related"
+        if hits:
+            return outcome, f"{len(passed)} {known} of {len(offered)} considered"
+        before = f"all {len(passed)} {known} memories lie before offset {ctx.query.offset}"
+        return outcome, before
     if not ctx.store.admin.count():
         return "nothing_stored", "nothing is stored in this space yet"
     if not offered:
         return "nothing_matched", _no_match_reason(ctx)
-    return "below_gate", _below_gate_reason(offered[0])
+    return "nothing_matched", _not_relevant_reason(offered[0])
 
 
 def _no_match_reason(ctx: Context) -> str:
@@ -207,5 +214,5 @@ def _no_match_reason(ctx: Context) -> str:
     return "no stored memory has anything to do with this question"
 
 
-def _below_gate_reason(best: Candidate) -> str:
+def _not_relevant_reason(best: Candidate) -> str:
     return f"nothing relevant enough; the nearest miss is {best.item.id}"

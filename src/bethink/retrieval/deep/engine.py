@@ -94,7 +94,9 @@ def recall(
     with ctx.store.snapshot():
         wide = engine.run_pipeline(expanded, ctx)
 
-    # 5. Return the answer with its evidence.
+    # 5. Return the answer with its evidence; it is no less sure than the first.
+    surer = max(wide, answer, key=lambda one: one.confidence)
+    wide = replace(wide, status=surer.status, confidence=surer.confidence, assessed=surer.assessed)
     return engine.mark_used(wider, run.finish_with_wider(wide), ctx)
 
 

@@ -73,5 +73,6 @@ class Dense:
         if self.levels:
             depth = max(depth, self._requested_count(ctx) or 0)
         found = ctx.store.search.vector(vector, ctx.embedder.model, depth, self._search_scope(ctx))
+        ctx.note_background(found.background)
         near = tuple(match for match in found.matches if match.score > self.min_cosine)
         return ranked_pool(self.name, SearchResult(near, found.note), ctx)

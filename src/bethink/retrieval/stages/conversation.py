@@ -44,16 +44,17 @@ class Conversation:
     (``after``), from those two steps away (``further``), and from the best turn of its
     conversation (``session``); and by what the previous turn supplies of the question that
     it lacks (``supplied``). A turn that opens a conversation has no previous turn and gets
-    ``opening``; a memory outside any conversation counts as one of its own.
+    ``opening``; a memory outside any conversation gets ``alone``.
     """
 
-    before: float = 0.05
-    reply: float = 0.25
-    after: float = 0.075
-    further: float = 0.1
-    session: float = 0.35
-    supplied: float = 0.2
-    opening: float = 0.125
+    before: float = 0.0
+    reply: float = 0.17
+    after: float = 0.05
+    further: float = 0.045
+    session: float = 0.28
+    supplied: float = 0.34
+    opening: float = 0.1
+    alone: float = 0.0
     name: str = "conversation"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
@@ -63,9 +64,8 @@ class Conversation:
     def _score_turn(self, cand: Candidate, context: ConversationContext) -> Candidate:
         item = cand.item
         if item.session is None:
-            own = context.own[item.id]
-            why = "not part of a conversation; its own score counts fully"
-            return cand.with_evidence(self.name, "add", self.opening + self.session * own, why)
+            why = "not part of a conversation"
+            return cand.with_evidence(self.name, "add", self.alone, why) if self.alone else cand
         score = cand.score
         reasons = list(cand.evidence)
         for value, why, via in (

@@ -232,3 +232,32 @@ def _lift_above(older: Item, newer: Sequence[Item], found: dict[str, Candidate],
     mark = Evidence(name, "seen", 1.0, OLDER, newer[-1].id)
     marked = found[older.id]
     found[older.id] = marked._replace(evidence=(*marked.evidence, mark))
+
+
+@dataclass(frozen=True, slots=True)
+class FillUp:
+    """Let memories of one ``level`` only fill places that no other memory takes.
+
+    At most ``most`` of them: insights say again what memories say, never in their place.
+    """
+
+    level: str = "insight"
+    most: int = 2
+    name: str = "fill_up"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        others = sum(cand.item.level != self.level for cand in pool)
+        room = len(pool) if self._is_requested(ctx) else min(self.most, ctx.query.k - others)
+        kept = []
+        for cand in pool:
+            room -= cand.item.level == self.level
+            if cand.item.level != self.level or room >= 0:
+                kept.append(cand)
+        if len(kept) < len(pool):
+            ctx.add_step_note(f"{len(pool) - len(kept)} of level {self.level} have no place")
+        return tuple(kept)
+
+    def _is_requested(self, ctx: Context) -> bool:
+        """Whether the caller asks for this level, by a filter or by a number of its own."""
+        query = ctx.query
+        return self.level in query.filters.levels or self.level in dict(query.most)

@@ -1,40 +1,27 @@
-"""Drop irrelevant candidates, or all of them when the memory has no answer."""
+"""Judge how sure an answer is, and drop what is not relevant."""
 
 from __future__ import annotations
 
-import re
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from math import fsum
 from typing import NamedTuple
 
 from bethink.core.text import own_caption
-from bethink.errors import ModelError
-from bethink.lang.words import CALENDAR_NAMES
-from bethink.model import Candidate, Pool
-from bethink.ports import CalibratedEmbedder
-from bethink.retrieval.context import Context
+from bethink.model import Assessment, Candidate, ConfidenceReason, Pool
+from bethink.ports import unrelated_similarity
+from bethink.retrieval.context import Context, PerRecall
 from bethink.retrieval.query_analysis import (
     asks_about_future,
     asks_only_for_time,
     content_terms,
-    is_advice_request,
-    is_english,
+    max_bm25_score,
     mentions_named_period,
     occurred_in_named_period,
     time_terms,
     unknown_weight,
 )
-from bethink.retrieval.stages.late_interaction import question_tokens, similarity_features
-
-# Fewer common English words: not English, where capitals may not mark a name.
-_MIN_ENGLISH_WORDS = 2
-_SENTENCE_START = re.compile(r"(?:^|[.!?:;\n])[^\w.!?:;\n]*([^\W_]+)")
-# Without vectors, an answer needs a smaller share of unknown names than this.
-_MAX_UNKNOWN_NAMES = 0.5
-# Similarity of unrelated texts under the embedder the defaults were measured with.
-_DEFAULT_BASELINE = 0.014
-# Evidence of the retriever that matches words.
-_LEXICAL_EVIDENCE = "channel.lexical"
+from bethink.retrieval.stages.late_interaction import on_reference_scale, similarity_features
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,132 +42,222 @@ class Threshold:
         return kept
 
 
-class UnknownNames(NamedTuple):
-    """Names that no memory holds, and their share of the question's names."""
+@dataclass(frozen=True, slots=True)
+class NamedTime:
+    """Keep only memories of the time that a question names, if it names nothing else.
 
-    shown: tuple[str, ...] = ()
-    share: float = 0.0
+    Everything that happened then answers it. A time still to come may have been mentioned
+    before, so such a question keeps all.
+    """
+
+    name: str = "named_time"
+
+    def skip(self, pool: Pool, ctx: Context) -> str:
+        if not asks_only_for_time(ctx):
+            return "the question does not name a time alone"
+        return "the time is still to come" if asks_about_future(ctx) else ""
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        return tuple(
+            cand for cand in pool if _is_of_named_time(cand, ctx) or _mentions_named_time(cand, ctx)
+        )
 
 
-class AnswerConfidence(NamedTuple):
-    """Confidence that an answer exists, by component."""
+class Features(NamedTuple):
+    """What the confidence in an answer is estimated from. None depends on k.
 
-    similarity: float
-    shared_words: float
-    lead: float
-    doubt: float
+    ``tokens``, ``cosine`` and ``sentence`` are the best similarities among the first, by
+    late interaction, of the whole and of a sentence; ``words`` is the best BM25 score of
+    shared words (in tens), ``coverage`` the largest share of the question's words in one
+    memory; ``lead`` is how far the first is ahead of those after it, ``unknown`` the share
+    of the question's words that nothing stored resembles, ``weak`` how far the best falls
+    short of the similarity that related texts have (in tenths).
+    """
 
-    @property
-    def total(self) -> float:
-        return self.similarity + self.shared_words + self.lead - self.doubt
+    tokens: float = 0.0
+    cosine: float = 0.0
+    sentence: float = 0.0
+    words: float = 0.0
+    coverage: float = 0.0
+    lead: float = 0.0
+    unknown: float = 0.0
+    weak: float = 0.0
 
-    def __str__(self) -> str:
-        """Format the total and its components."""
-        words = f"shared words {self.shared_words:.2f}"
-        parts = f"similarity {self.similarity:.2f}, {words}, lead {self.lead:.2f}"
-        return f"{self.total:.2f} ({parts}, minus {self.doubt:.2f} for unknown words)"
+
+_EXPLANATIONS = {
+    "tokens": "word by word similarity {:.2f}",
+    "cosine": "similarity {:.2f}",
+    "sentence": "similarity of a sentence {:.2f}",
+    "words": "log-odds of shared words {:.2f}, tens",
+    "coverage": "{:.0%} of the question's words in one memory",
+    "lead": "the first leads by {:.2f}",
+    "unknown": "{:.0%} of the question's words are unknown here",
+    "weak": "even the best is little related, by {:.2f}",
+}
+# The first so many are looked at, however many were requested.
+_FIRST = 10
+# Scores of missing ones, where there are fewer: nothing that would be a lead.
+_NO_RIVAL_LEAD = 0.3
+_MIN_TRUST = 1
+# Answers that were right have at least this similarity, of a sentence and word by word.
+_RELATED_SIMILARITY, _SENTENCE_SHARE = 0.386, 0.56
 
 
 @dataclass(frozen=True, slots=True)
-class Abstain:
-    """Return nothing when the memory has no answer, and everything when it has one.
+class Confidence:
+    """Estimate the probability that the answer holds what was asked for.
 
-    It has one when one of the ``top`` holds every content term of the question. A question
-    that names a time and nothing else is answered by memories of that time; a time still to
-    come may have been mentioned before. Otherwise the confidence must reach
-    ``min_confidence``: the best similarity of the whole (plain vectors) and of a
-    ``sentence``, the best share of the question's words in one memory (``shared``), and how
-    far the best leads the ``crowd`` (``lead``), less a doubt. Each word that no memory holds
-    adds its idf to the doubt (``strange_word``, at most ``most_strange`` in all): in a young
-    memory that is little. So does the share of its names that are unknown here
-    (``strange_names``). Where there are fewer than ``top``, the missing ones count with the
-    usual distance (``usual_lead``). Where none of the ``top`` has a vector, word coverage
-    decides.
+    A logistic model over `Features`, each with a weight of its own sign; the weights come
+    from a fit over several kinds of data (docs/decisions/0009-default-profile.md). Below
+    ``unsure`` nothing is returned, from ``found`` on the answer counts as found. Without
+    vectors ``words_only`` (intercept, coverage, words) takes the place of the model. A
+    hit's relevance follows from the confidence and its distance from the first (``fall``,
+    ``level``). Memories of trust 0 never make an answer found.
     """
 
-    min_confidence: float = 1.2
-    sentence: float = 0.75
-    shared: float = 1.25
-    lead: float = 1.5
-    usual_lead: float = 0.55
-    strange_word: float = 0.015
-    most_strange: float = 0.35
-    strange_names: float = 1.0
-    min_coverage: float = 0.5
-    top: int = 10
-    crowd: int = 40
-    name: str = "abstain"
+    found: float = 0.68
+    unsure: float = 0.045
+    intercept: float = -3.14
+    tokens: float = 2.183
+    cosine: float = 1.404
+    sentence: float = 0.0
+    words: float = 0.065
+    coverage: float = 0.0
+    lead: float = 4.395
+    unknown: float = -0.4
+    weak: float = -1.584
+    words_only: tuple[float, ...] = (-2.064, 2.666, 0.72)
+    level: float = -1.136
+    fall: float = 13.99
+    name: str = "confidence"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        judged = self.assess(pool, ctx)
+        _assessments(ctx).append(judged)
+        floor = self.unsure if ctx.query.min_confidence is None else ctx.query.min_confidence
+        ctx.add_step_note(f"confidence {judged.confidence:.2f}; {floor:.2f} needed")
+        if judged.confidence < floor:
+            return ()
+        return self.with_relevance(pool, judged.confidence)
+
+    def assess(self, pool: Pool, ctx: Context) -> Assessment:
+        """Estimate the confidence, with what speaks for and against it."""
+        if not pool:
+            return Assessment(0.0, "nothing_matched", ())
+        if asks_only_for_time(ctx) and not asks_about_future(ctx):
+            reason = ConfidenceReason("time", 1.0, 0.0, "of the time that the question names")
+            return Assessment(_TIME_CONFIDENCE, "found", (reason,))
+        trusted = tuple(cand for cand in pool if cand.item.trust >= _MIN_TRUST)
+        confidence, reasons = self._estimate(trusted or pool, ctx)
+        if not trusted and confidence >= self.found:
+            confidence = self.found - _BELOW_FOUND
+            reasons = (*reasons, ConfidenceReason("trust", 0.0, 0.0, "only untrusted memories"))
+        outcome = "found" if confidence >= self.found else "unsure"
+        return Assessment(confidence, outcome, reasons)
+
+    def with_relevance(self, pool: Pool, confidence: float) -> Pool:
+        """The candidates with their relevance: the confidence, less with the distance."""
         if not pool:
             return pool
-        if asks_only_for_time(ctx):
-            ctx.add_step_note("the question names a time and nothing else")
-            matching = tuple(
-                cand
-                for cand in pool
-                if _is_of_named_time(cand, ctx) or _mentions_named_time(cand, ctx)
-            )
-            return pool if asks_about_future(ctx) and self._has_answer(pool, ctx) else matching
-        return pool if self._has_answer(pool, ctx) else ()
-
-    def _has_answer(self, pool: Pool, ctx: Context) -> bool:
-        if self._is_confident(pool, ctx):
-            return True
-        if any(coverage(cand, ctx) == 1.0 for cand in pool[: self.top]):
-            ctx.add_step_note("but one memory contains every content term of the question")
-            return True
-        return False
-
-    def _is_confident(self, pool: Pool, ctx: Context) -> bool:
-        best = pool[: self.top]
-        unknown = unknown_names(ctx)
-        if unknown.shown:
-            ctx.add_step_note(f"no memory mentions {', '.join(unknown.shown)}")
-        close = similarity_features(best, ctx)
-        if all(close[cand.item.id].vector is None for cand in best):
-            covered = max(coverage(cand, ctx) for cand in best)
-            ctx.add_step_note(
-                f"{covered:.0%} of the question's terms matched; {self.min_coverage:.0%} needed"
-            )
-            return covered >= self.min_coverage and unknown.share < _MAX_UNKNOWN_NAMES
-        confidence = self._confidence(pool, unknown, ctx)
-        ctx.add_step_note(f"confidence {confidence}; {self.min_confidence:.2f} needed")
-        return confidence.total >= self.min_confidence
-
-    def _confidence(self, pool: Pool, unknown: UnknownNames, ctx: Context) -> AnswerConfidence:
-        crowd = pool[: self.crowd]
-        words = (cand.reason(_LEXICAL_EVIDENCE) for cand in crowd)
-        shared = max((reason.value for reason in words if reason is not None), default=0.0)
-        return AnswerConfidence(
-            similarity=self._similarity(pool[: self.top], ctx),
-            shared_words=self.shared * shared,
-            lead=self.lead * self._mean_lead(crowd),
-            doubt=self._doubt(unknown, ctx),
+        odds, best = _logit(confidence) + self.level, pool[0].score
+        return tuple(
+            cand._replace(relevance=_logistic(odds - self.fall * _distance(cand.score, best)))
+            for cand in pool
         )
 
-    def _similarity(self, best: Pool, ctx: Context) -> float:
-        close = [similarity_features(best, ctx)[cand.item.id] for cand in best]
-        plain = ctx.embedding().vector
-        whole = max(
-            (float(features.vector @ plain) for features in close if features.vector is not None),
-            default=0.0,
+    def _estimate(self, pool: Pool, ctx: Context) -> tuple[float, tuple[ConfidenceReason, ...]]:
+        features = features_of(pool, ctx)
+        weights = Features(*(getattr(self, name) for name in Features._fields))
+        intercept = self.intercept
+        if not features.cosine and not features.tokens:
+            intercept, coverage, words = self.words_only
+            weights = Features(coverage=coverage, words=words)
+        reasons = tuple(
+            ConfidenceReason(name, value, weight * value, _EXPLANATIONS[name].format(value))
+            for name, weight, value in zip(Features._fields, weights, features, strict=True)
+            if weight and value
         )
-        # Without sentence vectors the whole memory counts as one sentence.
-        by_sentence = question_tokens(ctx).matrix is not None
-        sentence = max(features.sentence for features in close) if by_sentence else whole
-        return _normalised_similarity(whole, sentence, self.sentence, ctx)
+        odds = intercept + math.fsum(reason.contribution for reason in reasons)
+        return _logistic(odds), reasons
 
-    def _mean_lead(self, crowd: Pool) -> float:
-        behind = fsum(crowd[0].score - cand.score for cand in crowd)
-        missing = max(0, self.top - len(crowd))
-        return (behind + self.usual_lead * missing) / (len(crowd) + missing)
 
-    def _doubt(self, unknown_named: UnknownNames, ctx: Context) -> float:
-        # "Last Tuesday" is understood, whether or not a memory contains it.
-        unknown = 0.0 if is_advice_request(ctx.query.text) else unknown_weight(ctx, time_terms(ctx))
-        words = min(self.strange_word * unknown, self.most_strange)
-        return words + self.strange_names * unknown_named.share
+_TIME_CONFIDENCE = 0.9
+_BELOW_FOUND = 0.001
+# One entry for each assessment of a recall; the last one counts.
+_assessments: PerRecall[list[Assessment]] = PerRecall(lambda _: [])
+
+
+def judge(pool: Pool, ctx: Context) -> tuple[Assessment, Pool]:
+    """The assessment that a gate made; where none did, one that only describes the pool."""
+    made = _assessments(ctx)
+    if made:
+        return made[-1], pool
+    describing = Confidence()
+    judged = describing.assess(pool, ctx)._replace(outcome="found")
+    return judged, describing.with_relevance(pool, judged.confidence)
+
+
+def features_of(pool: Pool, ctx: Context) -> Features:
+    """The features of an answer whose candidates are these, best first."""
+    first = pool[:_FIRST]
+    known = similarity_features(first, ctx)
+    close = [known[cand.item.id] for cand in first if known[cand.item.id].vector is not None]
+    unrelated = unrelated_similarity(ctx.embedder)
+
+    def best(values: Iterable[float]) -> float:
+        return max((on_reference_scale(value, unrelated) for value in values), default=0.0)
+
+    cosine = max(0.0, best(one.plain for one in close))
+    by_token = any(one.matches for one in close)
+    tokens = max(0.0, best(one.interaction for one in close)) if by_token else cosine
+    sentence = max(0.0, best(one.sentence for one in close)) if by_token else cosine
+    related = _SENTENCE_SHARE * sentence + (1.0 - _SENTENCE_SHARE) * tokens
+    shared = max((reason.value for c in first if (reason := c.reason(_LEXICAL))), default=0.0)
+    return Features(
+        tokens=tokens,
+        cosine=cosine,
+        sentence=sentence,
+        words=shared * max_bm25_score(ctx) / 10.0,
+        coverage=max(coverage(cand, ctx) for cand in first),
+        lead=_lead(pool),
+        unknown=_unknown_share(first, ctx),
+        weak=10.0 * max(0.0, _RELATED_SIMILARITY - related),
+    )
+
+
+def _lead(pool: Pool) -> float:
+    """How far the first is ahead of the mean of the ten after it."""
+    rivals = [cand.score for cand in pool[1 : _FIRST + 1]]
+    missing = _FIRST - len(rivals)
+    behind = math.fsum(pool[0].score - score for score in rivals)
+    return (behind + missing * _NO_RIVAL_LEAD) / _FIRST
+
+
+def _unknown_share(first: Pool, ctx: Context) -> float:
+    """Share of the question's weight that no memory holds, less what similar spellings cover."""
+    total = math.fsum(term.weight for term in content_terms(ctx))
+    if not total:
+        return 0.0
+    share = unknown_weight(ctx, time_terms(ctx)) / total
+    near = max((reason.value for c in first if (reason := c.reason(_PIECES))), default=0.0)
+    return share * (1.0 - min(1.0, near))
+
+
+_LEXICAL, _PIECES = "channel.lexical", "channel.substring"
+
+
+def _distance(score: float, best: float) -> float:
+    """How far a score is below the best one, as a share of it."""
+    return (best - score) / best if best > 0 else 0.0
+
+
+def _logistic(odds: float) -> float:
+    return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, odds))))
+
+
+def _logit(probability: float) -> float:
+    bounded = min(1.0 - 1e-9, max(1e-9, probability))
+    return math.log(bounded / (1.0 - bounded))
 
 
 def _is_of_named_time(cand: Candidate, ctx: Context) -> bool:
@@ -195,25 +272,6 @@ def _mentions_named_time(cand: Candidate, ctx: Context) -> bool:
     if terms and terms <= set(ctx.store.search.terms(cand.item.text)):
         return True
     return mentions_named_period(cand.item, ctx)
-
-
-def _normalised_similarity(whole: float, sentence: float, weight: float, ctx: Context) -> float:
-    """Combine both similarities on the default embedder's scale.
-
-    Measured as the distance from unrelated to identical texts.
-    """
-    stretch = (1.0 - _DEFAULT_BASELINE) / (1.0 - _similarity_baseline(ctx))
-    return 1.0 + weight - stretch * (1.0 - whole + weight * (1.0 - sentence))
-
-
-def _similarity_baseline(ctx: Context) -> float:
-    """Similarity of unrelated texts by this embedder; the default where it is unknown."""
-    embedder = ctx.embedder
-    try:
-        return embedder.unrelated if isinstance(embedder, CalibratedEmbedder) else _DEFAULT_BASELINE
-    except ModelError as error:
-        ctx.add_step_note(f"default embedder's baseline used: {error.message}")
-        return _DEFAULT_BASELINE
 
 
 def coverage(cand: Candidate, ctx: Context) -> float:
@@ -232,28 +290,3 @@ def coverage(cand: Candidate, ctx: Context) -> float:
     if len(matched) == len(terms):
         return 1.0 if terms else 0.0
     return sum(term.weight for term in matched) / total if total else 0.0
-
-
-def unknown_names(ctx: Context) -> UnknownNames:
-    """Return the question's names that no memory holds.
-
-    A name is a capitalised word of an English question that does not begin a sentence and
-    is no month or weekday. A request for advice names things still to come: an unknown name
-    there is no sign that nothing is known.
-    """
-    english = sum(word.common for word in ctx.words()) if is_english(ctx.query.text) else 0
-    if english < _MIN_ENGLISH_WORDS or is_advice_request(ctx.query.text):
-        return UnknownNames()
-    beginning = set(_SENTENCE_START.findall(ctx.query.text))
-    known = ctx.statistics().frequencies
-    names = [
-        word
-        for word in ctx.words()
-        if not word.common
-        and word.shown[:1].isupper()
-        and word.shown.isalnum()
-        and word.shown.casefold() not in CALENDAR_NAMES
-        and word.shown not in beginning
-    ]
-    unknown = tuple(word.shown for word in names if not all(map(known.get, word.terms)))
-    return UnknownNames(unknown, len(unknown) / len(names)) if unknown else UnknownNames()

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from bethink.core.text import split_passages
 from bethink.errors import ModelError
 from bethink.model import Candidate, Evidence, Item, Passage, Pool, sort_by_score
-from bethink.ports import Embedding, late_interaction
+from bethink.ports import Embedding, late_interaction, unrelated_similarity
 from bethink.retrieval.context import Context, PerRecall
-from bethink.retrieval.query_analysis import content_terms
+from bethink.retrieval.query_analysis import content_terms, max_bm25_score
 from bethink.retrieval.scope import rejection_reason
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ class SimilarityFeatures(NamedTuple):
     """Similarity features of one memory; all zero where it has no vector yet.
 
     ``matches`` is the best similarity that each token of the question finds in it (MaxSim),
-    ``vector`` the memory's own vector. Of a long memory all are those of one passage, the
+    ``vector`` the memory's own vector; ``cosine`` counts rare words of the question for more,
+    ``plain`` counts all alike. Of a long memory all are those of one passage, the
     most similar to the question.
     """
 
@@ -65,6 +67,7 @@ class SimilarityFeatures(NamedTuple):
     sentence: float = 0.0
     matches: tuple[float, ...] = ()
     vector: Vector | None = None
+    plain: float = 0.0
 
 
 NO_FEATURES = SimilarityFeatures()
@@ -158,11 +161,13 @@ def _compare(
 ) -> list[SimilarityFeatures]:
     """Compare each embedding with the question; token by token where the embedder can."""
     cosines = [float(one.vector @ vector) for one in embeddings]
+    plain = ctx.embedding().vector
+    plains = [float(one.vector @ plain) for one in embeddings]
     embedder, (weights, matrix) = late_interaction(ctx.embedder), question_tokens(ctx)
     if embedder is None or matrix is None:
         return [
-            SimilarityFeatures(cosine, vector=one.vector)
-            for cosine, one in zip(cosines, embeddings, strict=True)
+            SimilarityFeatures(cosine, vector=one.vector, plain=plain_cosine)
+            for cosine, plain_cosine, one in zip(cosines, plains, embeddings, strict=True)
         ]
     payloads = [embedding.tokens for embedding in embeddings]
     sentences = embedder.best_sentences(vector, payloads).tolist()
@@ -175,6 +180,7 @@ def _compare(
             sentences[number],
             tuple(rows[number]),
             one.vector,
+            plains[number],
         )
         for number, one in enumerate(embeddings)
     ]
@@ -299,44 +305,138 @@ class NeighbourExpansion:
         return sort_by_score([*pool, *(Candidate(item) for item in added)])
 
 
-@dataclass(frozen=True, slots=True)
-class LateInteractionScoring:
-    """Add similarity of the whole, of the words (late interaction) and of the best sentence.
+# Similarities are judged on the default embedder's scale, whose unrelated texts have this one.
+_REFERENCE_UNRELATED = 0.083
+# The usual similarity counts as that of so many memories more: few say little of what is usual.
+_PRIOR_MEMORIES, _PRIOR_DISTANCE, _PRIOR_SPREAD = 10, 0.05, 0.1
+_CLEAREST, _LEAST_CLEAR = 2.0, -1.0
 
-    Late interaction after Khattab & Zaharia, SIGIR 2020. Each counts as a share of the best
-    in the pool. The whole is only added where the dense retriever has not counted it.
+
+def on_reference_scale(similarity: float, unrelated: float) -> float:
+    """Return a similarity as the default embedder would give it, by its distance from 1."""
+    return 1.0 - (1.0 - similarity) * (1.0 - _REFERENCE_UNRELATED) / (1.0 - unrelated)
+
+
+@PerRecall
+def clearness(ctx: Context) -> float:
+    """Return how clearly the nearest memory stands out from what is usual here, -1 to 2.
+
+    Measured in standard deviations of the question's similarity to all memories, less what
+    the nearest of so many would have by chance; 0 where nothing was measured.
+    """
+    usual = ctx.background()
+    if usual is None:
+        return 0.0
+    nearest = max((one.cosine for one in similarity_features((), ctx).values()), default=0.0)
+    count = usual.memories + _PRIOR_MEMORIES
+    prior = unrelated_similarity(ctx.embedder) + _PRIOR_DISTANCE
+    mean = (usual.mean * usual.memories + prior * _PRIOR_MEMORIES) / count
+    variance = usual.spread**2 * usual.memories + _PRIOR_SPREAD**2 * _PRIOR_MEMORIES
+    deviations = (nearest - mean) / math.sqrt(variance / count)
+    chance = math.sqrt(2.0 * math.log(count))
+    return min(_CLEAREST, max(_LEAST_CLEAR, deviations - chance))
+
+
+@dataclass(frozen=True, slots=True)
+class MatchScoring:
+    """Add what words and meaning say for each memory, as log-odds (tens of them make 1).
+
+    ``words`` counts the BM25 score of shared words, ``pieces`` that of misspelt ones,
+    ``whole`` the similarity of the vectors, ``weighted`` the same with rare words of the
+    question counting more, ``tokens`` late interaction (Khattab & Zaharia, SIGIR 2020),
+    ``sentence`` the best sentence. Where the nearest memory stands out clearly, words count
+    by ``words_if_clear`` more (or less) and the whole by ``whole_if_clear``. Only standalone
+    memories or only turns of conversations are scored, by ``of``.
     """
 
-    whole: float = 0.13
-    words: float = 0.13
-    sentence: float = 0.1
-    name: str = "reading"
+    of: Literal["memories", "turns"] = "memories"
+    words: float = 0.15
+    pieces: float = 0.05
+    whole: float = 0.4
+    weighted: float = 0.4
+    tokens: float = 0.4
+    sentence: float = 0.4
+    words_if_clear: float = 0.0
+    whole_if_clear: float = 0.0
+    name: str = "match"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         close = similarity_features(pool, ctx)
-        peaks = max_features(close[cand.item.id] for cand in pool)
+        weights = self._weights(ctx)
+        unrelated = unrelated_similarity(ctx.embedder)
+        best_pieces = max((_evidence_value(cand, _PIECES) for cand in pool), default=0.0)
+        scored = [
+            self._score(cand, _match_values(cand, close[cand.item.id], unrelated, ctx), weights)
+            if (cand.item.session is not None) == (self.of == "turns")
+            else cand
+            for cand in pool
+        ]
         return sort_by_score(
-            self._add_similarity(cand, close[cand.item.id], peaks) for cand in pool
+            cand.with_evidence(
+                "match.pieces", "add", self.pieces * share, "misspelt or part of a word"
+            )
+            if (share := share_of_best(_evidence_value(cand, _PIECES), best_pieces))
+            and (cand.item.session is not None) == (self.of == "turns")
+            else cand
+            for cand in scored
         )
 
-    def _add_similarity(
-        self, cand: Candidate, close: SimilarityFeatures, peaks: SimilarityFeatures
-    ) -> Candidate:
-        counted = any(reason.by == "fuse.dense" for reason in cand.evidence)
+    def _weights(self, ctx: Context) -> tuple[float, ...]:
+        clear = clearness(ctx)
+        return (
+            max(0.0, self.words + self.words_if_clear * clear),
+            max(0.0, self.whole + self.whole_if_clear * clear),
+            self.weighted,
+            self.tokens,
+            self.sentence,
+        )
+
+    def _score(self, cand: Candidate, values: MatchValues, weights: tuple[float, ...]) -> Candidate:
         score = cand.score
         reasons = list(cand.evidence)
-        for part, weight, value, peak in (
-            ("whole", 0.0 if counted else self.whole, close.cosine, peaks.cosine),
-            ("words", self.words, close.interaction, peaks.interaction),
-            ("sentence", self.sentence, close.sentence, peaks.sentence),
-        ):
-            added = weight * share_of_best(value, peak)
+        for part, weight, value in zip(MatchValues._fields, weights, values, strict=True):
+            added = weight * value
             if added:
                 score += added
-                reasons.append(
-                    Evidence(f"{self.name}.{part}", "add", added, f"similarity {value:.2f}")
-                )
-        return Candidate(cand.item, score, tuple(reasons))
+                why = f"{_MATCH_REASONS[part]} {value:.2f}"
+                reasons.append(Evidence(f"match.{part}", "add", added, why))
+        return Candidate(cand.item, score, tuple(reasons), cand.passage)
+
+
+class MatchValues(NamedTuple):
+    """What is known of how a memory matches the question."""
+
+    words: float
+    whole: float
+    weighted: float
+    tokens: float
+    sentence: float
+
+
+_MATCH_REASONS = {
+    "words": "log-odds of shared words, tens",
+    "whole": "similarity",
+    "weighted": "similarity, rare words first",
+    "tokens": "similarity word by word",
+    "sentence": "similarity of a sentence",
+}
+_WORDS, _PIECES = "channel.lexical", "channel.substring"
+
+
+def _match_values(
+    cand: Candidate, close: SimilarityFeatures, unrelated: float, ctx: Context
+) -> MatchValues:
+    """Return the values of one candidate; similarities below zero count as none."""
+    similarities = (
+        max(0.0, on_reference_scale(value, unrelated)) if close.vector is not None else 0.0
+        for value in (close.plain, close.cosine, close.interaction, close.sentence)
+    )
+    return MatchValues(_evidence_value(cand, _WORDS) * max_bm25_score(ctx) / 10.0, *similarities)
+
+
+def _evidence_value(cand: Candidate, by: str) -> float:
+    reason = cand.reason(by)
+    return reason.value if reason is not None else 0.0
 
 
 @dataclass(frozen=True, slots=True)
