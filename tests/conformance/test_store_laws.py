@@ -13,9 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bethink.core.text import fingerprint
 from bethink.errors import BadText, Conflict, NotFound, Refused, StoreError
 from bethink.model import Item, Link, Node
 from bethink.ports import Embedding, Record, Scope, SearchResult, Store, TextSearch, TrigramSearch
+from bethink.ports.values import erased_mark
 from bethink.store.sqlite import SqliteStore
 from records import (
     MODEL,
@@ -885,7 +887,7 @@ def test_an_erased_memory_is_gone_for_good(store: Store) -> None:
     assert store.items.history("a") == []
     assert store.items.get(["b"])["b"].parent is None
     assert store.graph.links_of(["a"]) == []
-    assert store.items.find_key("k") is None
+    assert store.items.find_key("k") == ("a", erased_mark("k", fingerprint("canary one")))
     assert [entity.id for entity in store.graph.entities()] == ["person:ben"]
     assert store.search.text(TextSearch("canary"), scope()).matches == ()
     assert store.search.statistics(store.search.terms("canary")).frequencies == {"canari": 0}
@@ -893,6 +895,18 @@ def test_an_erased_memory_is_gone_for_good(store: Store) -> None:
     assert all(finding.ok for finding in store.admin.check())
     with pytest.raises(Refused, match="erased"):
         put(store, record("a", "back again"))
+    with pytest.raises(Refused, match="erased"):
+        put(store, record("z", "canary one", key="k"))
+
+
+def test_what_was_just_stored_is_not_damaged(store: Store) -> None:
+    """Now and at a moment, of every revision; an unknown id is not damaged either."""
+    put(store, record("a", "tea"), record("b", "coffee"))
+    put(store, record("a", "more tea", rev=2))
+
+    assert store.items.damaged(["a", "b", "nobody"]) == []
+    assert store.items.damaged(["a", "b"], as_of=NOW) == []
+    assert store.items.damaged([]) == []
 
 
 def test_an_erased_id_does_not_come_back_by_an_import(
