@@ -250,8 +250,10 @@ def build_query(
 
 
 def _result_limit(request: RecallRequest, defaults: RecallDefaults, *, wordless: bool) -> int:
-    """The result limit; a multiple of it for a question without words."""
-    k = int_in_range("k", defaults.k if request.k is None else request.k, 1, MAX_K)
+    """The result limit: the caller's; else the default, for a question without words more."""
+    if request.k is not None:
+        return int_in_range("k", request.k, 1, MAX_K)
+    k = int_in_range("k", defaults.k, 1, MAX_K)
     return min(MAX_K, k * defaults.wordless) if wordless else k
 
 

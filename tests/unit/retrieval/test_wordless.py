@@ -34,8 +34,8 @@ def auth(embedder: Embedder) -> Iterator[Memory]:
 
 @pytest.mark.parametrize("profile", sorted(profile_names()))
 def test_every_profile_answers(auth: Memory, profile: str) -> None:
-    """Newest first among those that mention it, up to four times k."""
-    answer = auth.recall(entity="module:auth", profile=profile, k=2)
+    """Newest first among those that mention it, up to k of them."""
+    answer = auth.recall(entity="module:auth", profile=profile, k=8)
 
     assert [hit.item.id for hit in answer.hits] == [f"m{n:02d}" for n in range(14, 6, -1)]
     assert answer.status == "found"
@@ -64,9 +64,9 @@ def test_entity_and_words_together(auth: Memory) -> None:
 
 def test_pages_follow_each_other(auth: Memory) -> None:
     """By cursor and by offset."""
-    first = auth.recall(entity="module:auth", k=1)
-    second = auth.recall(entity="module:auth", k=1, cursor=first.page.cursor)
-    again = auth.recall(entity="module:auth", k=1, offset=4)
+    first = auth.recall(entity="module:auth", k=4)
+    second = auth.recall(entity="module:auth", k=4, cursor=first.page.cursor)
+    again = auth.recall(entity="module:auth", k=4, offset=4)
 
     ids = [hit.item.id for hit in second.hits]
     assert ids == ["m10", "m09", "m08", "m07"]
