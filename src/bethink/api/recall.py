@@ -9,13 +9,21 @@ from typing import Any
 
 from bethink.api.session import Session, cache_key, resolve_reranker
 from bethink.errors import Refused
-from bethink.model import Filters, Recall
+from bethink.model import Filters, Item, Recall
 from bethink.ports import Reranker
 from bethink.retrieval import engine
 from bethink.retrieval.context import Boost, Context
-from bethink.retrieval.explain import WhyNot, explain, why_not
+from bethink.retrieval.explain import (
+    Change,
+    WhyNot,
+    explain,
+    last_changes,
+    next_change,
+    why_not,
+)
 from bethink.retrieval.profile import Profile
 from bethink.retrieval.query_builder import (
+    MAX_TOKENS,
     RecallDefaults,
     RecallRequest,
     build_query,
@@ -29,6 +37,9 @@ from bethink.retrieval.query_builder import (
 _LIMIT_OPTIONS = (
     *("k", "max_tokens", "offset", "cursor", "as_of", "most", "episode_k", "context", "whole"),
 )
+
+
+_MAX_CHANGES = 6  # of a recall, until a memory is in its answer
 
 
 class Recaller:
@@ -110,7 +121,56 @@ class Recaller:
             ctx, boost=explicit["boost"], reranker=self._choose_reranker(explicit["reranker"])
         )
         item = self._session.store.items.get([item.id], as_of=ctx.query.as_of).get(item.id, item)
-        return why_not(item, self._run_recall(first, chosen, ctx), chosen.channels, ctx)
+        found = why_not(item, self._run_recall(first, chosen, ctx), chosen.channels, ctx)
+        if found.returned:
+            return found
+        return replace(found, remedy=self._find_remedy(item, first, chosen, ctx, request))
+
+    def _find_remedy(
+        self,
+        item: Item,
+        first: Profile | None,
+        profile: Profile,
+        ctx: Context,
+        request: RecallRequest,
+    ) -> str:
+        """Return changes of the recall that bring a memory in; each is tried before it is named."""
+        labels: list[str] = []
+        for _ in range(_MAX_CHANGES):
+            answer = self._run_recall(first, profile, ctx)
+            found = why_not(item, answer, (), ctx)
+            if found.returned:
+                return self._say_changes(labels, request, ctx, answer)
+            change = next_change(found, answer)
+            if change is None:
+                break
+            labels.append(change.label)
+            request, ctx = self._changed(change, request, profile, ctx)
+        if found.stage == "filters":
+            return f"bethink restore {item.id}" if item.live_to else f"bethink show {item.id}"
+        for change in last_changes(item, answer):
+            changed = self._changed(change, request, profile, ctx)
+            answer = self._run_recall(first, profile, changed[1])
+            if any(hit.item.id == item.id for hit in answer.hits):
+                return self._say_changes([*labels, change.label], changed[0], changed[1], answer)
+        return f"bethink show {item.id}"
+
+    def _changed(
+        self, change: Change, request: RecallRequest, profile: Profile, ctx: Context
+    ) -> tuple[RecallRequest, Context]:
+        request = replace(request, **change.options)
+        filters = change.filters or ctx.query.filters
+        other = self._build_context(request, profile, filters, {}, ctx.query.now)
+        return request, replace(other, boost=ctx.boost, reranker=ctx.reranker)
+
+    def _say_changes(
+        self, labels: Sequence[str], request: RecallRequest, ctx: Context, answer: Recall
+    ) -> str:
+        """Say what was changed; of the tokens only as many as were needed."""
+        said = list(dict.fromkeys(filter(None, labels)))
+        if request.max_tokens == MAX_TOKENS:
+            said.append(f"with --max-tokens {answer.page.tokens}")
+        return f"ask again {', '.join(said)}" if said else ""
 
     def compare(
         self, text: str, profiles: Sequence[str | Profile], **options: Any

@@ -6,16 +6,20 @@ the evidence and the item, whichever profile answered.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from bethink.core.text import fold
-from bethink.model import Candidate, Evidence, Item, Recall, replay
+from bethink.core.text import fold, strip_hidden
+from bethink.model import Candidate, Evidence, Filters, Item, Query, Recall, Step, replay
+from bethink.ports import Scope
 from bethink.retrieval.context import Context, Retriever
 from bethink.retrieval.heat import band_of
 from bethink.retrieval.momentum import heat_of_items
+from bethink.retrieval.query_builder import MAX_K, MAX_TOKENS
 from bethink.retrieval.scope import rejection_reason
+from bethink.retrieval.stages.assemble import exclude_seen
 
 ACTIVE_MOMENTUM = 5.0
 HIGH_IMPORTANCE = 0.8
@@ -179,7 +183,7 @@ def why_not(item: Item, answer: Recall, channels: Sequence[Retriever], ctx: Cont
         return WhyNot(item, True, "answer", f"it was returned, at rank {rank}", hit.score)
     outside = rejection_reason(item, ctx.scope) or _band_mismatch(item, ctx)
     if outside:
-        return WhyNot(item, False, "filters", outside, remedy="remove that filter")
+        return WhyNot(item, False, "filters", outside)
     looks = tuple(_view_by_retriever(channel, item, answer, ctx) for channel in channels)
     last = _last_step_with(item, answer)
     if last < 0:
@@ -211,12 +215,17 @@ def _view_by_retriever(
     return RetrieverView(channel.name, pool[0].score, needed, pool[0].evidence[-1].why)
 
 
+def _is_deciding(step: Step) -> bool:
+    """Whether a step decides which memories go on; others only look at a pool."""
+    return not step.name.startswith(("deep.", "assemble."))
+
+
 def _last_step_with(item: Item, answer: Recall) -> int:
-    """Index of the last step whose pool held the memory; -1 where none did."""
+    """Index of the last deciding step whose pool held the memory; -1 where none did."""
     steps = [
         number
         for number, step in enumerate(answer.steps)
-        if any(cand.item.id == item.id for cand in step.pool)
+        if _is_deciding(step) and any(cand.item.id == item.id for cand in step.pool)
     ]
     return steps[-1] if steps else -1
 
@@ -230,7 +239,6 @@ def _explain_never_found(item: Item, looks: tuple[RetrieverView, ...]) -> WhyNot
             False,
             "channels",
             reason,
-            remedy="use words that occur in the memory",
             looks=looks,
         )
     best = min(scored, key=lambda look: (look.needed or 0.0) - (look.score or 0.0))
@@ -241,8 +249,7 @@ def _explain_never_found(item: Item, looks: tuple[RetrieverView, ...]) -> WhyNot
         "other memories matched better; the retriever returns only its best",
         best.score,
         best.needed,
-        f"increase depth of {best.channel}, or ask a more precise question",
-        looks,
+        looks=looks,
     )
 
 
@@ -252,34 +259,160 @@ def _explain_dropped(item: Item, answer: Recall, last: int) -> WhyNot:
     later = [
         step
         for step in answer.steps[last + 1 :]
-        if not step.name.startswith("channel.") and step.status == "ok"
+        if _is_deciding(step) and not step.name.startswith("channel.") and step.status == "ok"
     ]
     step = later[0] if later else answer.steps[last]
     needed = step.pool[-1].score if step.pool else None
-    reason, remedy = _drop_reason(step.name, cand, answer)
+    reason = _drop_reason(step.name, cand, answer)
     if step.name.startswith("gate.") and step.note:
         reason = f"{reason}: {step.note}"  # a gate may judge by more than the score
-    return WhyNot(item, False, step.name, reason, cand.score, needed, remedy)
+    return WhyNot(item, False, step.name, reason, cand.score, needed)
 
 
-def _drop_reason(step: str, cand: Candidate, answer: Recall) -> tuple[str, str]:
+_DROP_REASONS = {
+    "gate": "not relevant enough",
+    "diversify": "another memory in the answer says the same",
+}
+
+
+def _drop_reason(step: str, cand: Candidate, answer: Recall) -> str:
     if step == "budget":
-        pool = next((s.pool for s in reversed(answer.steps) if s.name != "budget"), ())
-        rank = 1 + next((n for n, c in enumerate(pool) if c.item.id == cand.item.id), 0)
-        page = answer.page
-        if rank <= page.offset:
-            return f"rank {rank} is before the offset {page.offset}", "use a smaller --offset"
-        if page.stopped_by == "tokens":
-            return (
-                f"rank {rank}; the token budget was used up before it",
-                "use a larger --max-tokens",
-            )
-        return (
-            f"rank {rank} of {page.total}; only {answer.query.k} were requested",
-            "use a larger -k",
-        )
-    if step.startswith("gate."):
-        return "not relevant enough", "use words that occur in the memory"
-    if step.startswith("diversify."):
-        return "another memory in the answer says the same", "bethink show " + cand.item.id
-    return "other memories scored higher", "ask a more precise question"
+        return _budget_reason(_place_of(cand.item, answer), answer)
+    return _DROP_REASONS.get(step.partition(".")[0], "other memories scored higher")
+
+
+def _budget_reason(place: _Place, answer: Recall) -> str:
+    page = answer.page
+    if place.seen:
+        return "an earlier page returned it"
+    if place.rank <= page.offset:
+        return f"rank {place.rank} is before the offset {page.offset}"
+    if place.count <= place.limit:
+        return f"rank {place.rank}; the token budget was used up before it"
+    level = f" of level {place.level}" if place.level else ""
+    return f"rank {place.rank} of {page.total}; only {place.limit}{level} were requested"
+
+
+class _Place(NamedTuple):
+    """Where a memory stood before the budget.
+
+    ``count`` is its number among those that share its ``limit``; ``level`` is set where that
+    is the limit of its level.
+    """
+
+    rank: int
+    count: int
+    limit: int
+    level: str = ""
+    seen: bool = False
+
+
+def _place_of(item: Item, answer: Recall) -> _Place:
+    query = answer.query
+    names = [step.name for step in answer.steps]
+    pool = answer.steps[names.index("budget") - 1].pool
+    left = exclude_seen(pool, query)
+    rank = 1 + next((number for number, cand in enumerate(pool) if cand.item.id == item.id), 0)
+    seen = all(cand.item.id != item.id for cand in left)
+    limits = dict(query.most)
+    own = item.level if item.level in limits else ""
+    alike = [
+        c for c in left[query.offset :] if (c.item.level if c.item.level in limits else "") == own
+    ]
+    count = 1 + next((n for n, cand in enumerate(alike) if cand.item.id == item.id), 0)
+    return _Place(rank, count, limits.get(own, query.k), own, seen)
+
+
+class Change(NamedTuple):
+    """A change of a recall that may bring a memory in, and how to say it.
+
+    ``options`` are options of the recall; ``filters`` replace its filters where given.
+    """
+
+    label: str
+    options: Mapping[str, Any] = MappingProxyType({})
+    filters: Filters | None = None
+
+
+_FILTER_OPTIONS = {
+    "ids": "--id", "levels": "--level", "kinds": "--kind", "layers": "--layer",
+    "topics": "--topic", "tiers": "--tier", "tags": "--tag", "entities": "--entity",
+    "sources": "--source", "sessions": "--session", "speakers": "--speaker", "bands": "--band",
+    "since": "--since", "until": "--until", "stored_by": "--cursor",
+}  # fmt: skip
+
+
+def next_change(found: WhyNot, answer: Recall) -> Change | None:
+    """Return the change that lets a memory pass the step that dropped it.
+
+    None where no option decides about it: then other words are needed.
+    """
+    if found.stage == "filters":
+        return _filter_change(found.item, answer.query)
+    return _budget_change(found.item, answer) if found.stage == "budget" else None
+
+
+def _filter_change(item: Item, query: Query) -> Change | None:
+    """Return the change that admits a memory which the filters exclude."""
+    filters, scope = query.filters, Scope(query.filters, query.moment, query.as_of)
+    if item.live_to is not None and query.as_of is None:
+        return None  # it must be restored first
+    reason = rejection_reason(item, scope)
+    if reason is None:  # the heat band depends on use, not on the memory alone
+        return Change("without --band", filters=replace(filters, bands=()))
+    for name, option in _FILTER_OPTIONS.items():
+        empty = () if isinstance(getattr(filters, name), tuple) else None
+        if not getattr(filters, name):
+            continue
+        without = replace(filters, **{name: empty})
+        if rejection_reason(item, scope._replace(filters=without)) != reason:
+            options = {"cursor": None} if name == "stored_by" else {}
+            return Change(f"without {option}", options, without)
+    wider = {
+        "--include-superseded": {"include_superseded": True},
+        "--include-expired": {"include_expired": True},
+        f"--max-classification {item.classification}": {"max_classification": item.classification},
+        f"--min-trust {item.trust}": {"min_trust": item.trust},
+    }
+    for label, changed in wider.items():
+        without = replace(filters, **changed)
+        if rejection_reason(item, scope._replace(filters=without)) != reason:
+            return Change(f"with {label}", filters=without)
+    if query.as_of is not None:
+        return Change("without --as-of", {"as_of": None, "cursor": None})
+    return None
+
+
+def _budget_change(item: Item, answer: Recall) -> Change:
+    """Return the change of the limits that lets a memory fit."""
+    place, query = _place_of(item, answer), answer.query
+    if place.seen:
+        return Change("without --cursor", {"cursor": None})
+    if place.rank <= query.offset:
+        return Change("with --offset 0", {"offset": 0})
+    if place.count <= place.limit:
+        return Change("", {"max_tokens": MAX_TOKENS})
+    return _count_change(place, query)
+
+
+def _count_change(place: _Place, query: Query) -> Change:
+    if place.level == "raw":
+        return Change(f"with --episode-k {place.count}", {"episode_k": place.count})
+    if place.level:
+        most = {**dict(query.most), place.level: place.count}
+        return Change(f"with more of level {place.level}", {"most": most})
+    if place.count > MAX_K:
+        return Change(f"with --offset {place.rank - 1}", {"offset": place.rank - 1})
+    return Change(f"with -k {place.count}", {"k": place.count})
+
+
+_OWN_WORDS = 12  # words of a memory that find it
+
+
+def last_changes(item: Item, answer: Recall) -> Iterator[Change]:
+    """Yield changes to try where no option lets a memory pass: other words, or it alone."""
+    words = " ".join(strip_hidden(item.text).split()[:_OWN_WORDS])
+    if words:
+        yield Change(f"with its own words: {words!r}", {"text": words})
+    only = replace(answer.query.filters, ids=(item.id,))
+    yield Change(f"with --id {item.id}", filters=only)

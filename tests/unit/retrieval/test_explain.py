@@ -99,7 +99,10 @@ def test_a_forgotten_memory_is_told_so(memory: Memory, clock: FixedClock) -> Non
 
     gone, expired = (memory.why_not(item, ASKED) for item in ("key-note", "rotate-note"))
 
-    assert gone.reason == "ended on 2026-03-03 (outdated)"
+    assert (gone.reason, gone.remedy) == (
+        "ended on 2026-03-03 (outdated)",
+        "bethink restore key-note",
+    )
     assert expired.reason == "expired on 2026-03-01"
 
 
@@ -125,7 +128,7 @@ def test_nothing_in_common_is_told_so(memory: Memory) -> None:
 
     assert (told.returned, told.stage) == (False, "channels")
     assert told.score is told.needed is None
-    assert "occur in the memory" in told.remedy
+    assert told.remedy.startswith("ask again with its own words: ")
     assert [(look.channel, look.score, look.why) for look in told.looks] == [
         ("lexical", None, "no match")
     ]
@@ -140,7 +143,7 @@ def test_others_may_match_better_in_a_channel(memory: Memory) -> None:
     assert told.score is not None
     assert told.needed is not None
     assert 0 < told.score < told.needed
-    assert "increase depth of lexical" in told.remedy
+    assert told.remedy.startswith("ask again with")
     assert told.looks[0].score == told.score
 
 
@@ -172,7 +175,7 @@ def test_a_fusion_may_cut(memory: Memory) -> None:
 
 
 def test_a_near_duplicate_is_collapsed(memory: Memory) -> None:
-    """Another memory in the answer says the same; the remedy shows this one."""
+    """Another memory in the answer says the same; alone it is returned."""
     words = "the staging cluster is torn down at weekends by the night shift to save some"
     memory.remember(f"{words} money", id="first-note")
     memory.remember(f"{words} cash", id="second-note")
@@ -184,7 +187,7 @@ def test_a_near_duplicate_is_collapsed(memory: Memory) -> None:
     assert returned.returned
     assert (fallen.returned, fallen.stage) == (False, "diversify.collapse")
     assert fallen.reason == "another memory in the answer says the same"
-    assert fallen.remedy == f"bethink show {fallen.item.id}"
+    assert fallen.remedy == f"ask again with --id {fallen.item.id}"
 
 
 def test_the_gate_may_close(memory: Memory) -> None:
@@ -228,24 +231,26 @@ def test_the_budget_may_be_spent(memory: Memory) -> None:
 
     assert {by_number.stage, by_tokens.stage, before.stage} == {"budget"}
     assert by_number.reason == "rank 2 of 2; only 1 were requested"
-    assert (by_tokens.reason, by_tokens.remedy) == (
-        "rank 2; the token budget was used up before it",
-        "use a larger --max-tokens",
-    )
+    assert by_number.remedy == "ask again with -k 2"
+    assert by_tokens.reason == "rank 2; the token budget was used up before it"
+    assert by_tokens.remedy.startswith("ask again with --max-tokens ")
     assert (before.reason, before.remedy) == (
         "rank 1 is before the offset 1",
-        "use a smaller --offset",
+        "ask again with --offset 0",
     )
 
 
 def test_an_earlier_page_had_it(memory: Memory) -> None:
-    """Following a cursor, what was returned before is before the offset."""
+    """Following a cursor, what was returned before is not returned again."""
     first = memory.recall(ASKED, profile=walk(), k=1)
 
     told = memory.why_not("key-note", ASKED, profile=walk(), cursor=first.page.cursor)
 
     assert (told.returned, told.stage) == (False, "budget")
-    assert "before the offset" in told.reason
+    assert (told.reason, told.remedy) == (
+        "an earlier page returned it",
+        "ask again without --cursor",
+    )
 
 
 def test_an_unknown_memory_cannot_be_followed(memory: Memory) -> None:
