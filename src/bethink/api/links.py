@@ -101,7 +101,9 @@ class Linker:
         if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 < weight <= 1:
             raise Refused(f"weight is {weight!r}, but must be above 0 and at most 1")
         if context is not None:
-            context = validated_text(context, "the context", MAX_CONTEXT_CHARACTERS)
+            from bethink.ingest.redaction import redact  # start-up time: few links have one
+
+            context = redact(validated_text(context, "the context", MAX_CONTEXT_CHARACTERS)).text
         now = self._session.clock()
         link = self._build_link(src, relation, dst, float(weight), context)
         replaces = relation == "supersedes" and link.src.kind == "item"

@@ -1,4 +1,4 @@
-"""Detect prompt injections and pasted machine output.
+"""Detect prompt injections, pasted machine output, and values that are secrets.
 
 An injection is flagged, not blocked: plausible lies pass any pattern, so the origin of a
 memory is what counts, and a flagged text that does not come from its user is trusted less.
@@ -8,13 +8,20 @@ builds and errors are ordinary project memories.
 
 from __future__ import annotations
 
+import base64
+import binascii
+import math
 import re
 import unicodedata
+from collections import Counter
+from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from bethink.core.text import strip_hidden
 from bethink.errors import LooksPasted
+from bethink.lang.words import word_set_of
 from bethink.model import Draft
 
 # Without one of these none of the patterns can match.
@@ -272,13 +279,14 @@ def _is_column_table(lines: list[str]) -> bool:
 _PLACEHOLDER = re.compile(
     r"your|example|change[_-]?me|placeholder|dummy|sample|xxxx|todo|redacted|insert|replace"
     r"|\$\{|\{\{|\$\(|%\(|process\.env|environ|getenv|env\[|secrets?\.|vault[:/]|\*\*\*|\.\.\.|…"
-    r"|^<.*>$|^\$[A-Z_][A-Z0-9_]*$|^%\w+%$"
+    r"|^\{[A-Za-z_][\w.]*\}|^<.*>$|^\$[A-Z_][A-Z0-9_]*$|^%\w+%$"
     r"|^(?:none|null|true|false|undefined|passw(?:or)?d|pass|pw|secret|token|api_?key|string|str"
     r"|test(?:ing)?|admin|root|guest|user(?:name)?|foo|bar|required|optional|secretstr|hidden)$",
     re.IGNORECASE,
 )
 _EXAMPLE_MARKER = re.compile(r"example|xxxxx|your|placeholder|\.\.\.|00000000", re.IGNORECASE)
 _CODE_EXPRESSION = re.compile(r"[A-Za-z_][\w.]*[\[(]|[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+$")
+_SIGNS = re.compile(r"[\W_]+")
 _PATH_PREFIX = re.compile(r"(?:~|\.{1,2})?/|[A-Za-z]:\\|\w+://")
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -415,10 +423,17 @@ def is_option_value(value: str) -> bool:
     return len(value) >= 6 and (_count_character_kinds(value) >= 2 or len(value) >= 12)
 
 
+_STOP_LISTS = (
+    ("en", "stop_words", "search"),
+    ("en", "stop_words", "sketch"),
+    ("de", "stop_words", "search"),
+)
+
+
 def is_pass_phrase(value: str) -> bool:
     """Check several plain words: none is a stop word, which every sentence has."""
     words = [word for word in re.split(r"[ \-.]", value.strip("\"'\x60").lower()) if word]
-    common = word_set_of("en", "stop_words", "sketch") | word_set_of("de", "stop_words", "sketch")
+    common = {word for name in _STOP_LISTS for word in word_set_of(*name)}
     participle = words[0].endswith(("ed", "ing"))
     return len(words) >= 4 and not participle and common.isdisjoint(words)
 
@@ -434,7 +449,7 @@ def _is_not_secret(value: str) -> bool:
         return True
     if _PATH_PREFIX.match(value) and not any(_is_random_segment(part) for part in value.split("/")):
         return True
-    if _CODE_EXPRESSION.match(value) and _kind_change_rate(value) < 0.3:
+    if _CODE_EXPRESSION.match(value) and _kind_change_rate(_SIGNS.sub("", value)) < 0.3:
         return True
     return len(value) < 24 and not _ALGORITHMS.isdisjoint(_SPLIT.split(value.lower()))
 

@@ -6,172 +6,29 @@ its keywords: the keywords are searched first, because hardly any memory holds o
 
 from __future__ import annotations
 
-import base64
-import binascii
-import math
 import re
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
-from itertools import pairwise
 from typing import Any, NamedTuple
 
+from bethink.ingest.content_checks import (
+    is_basic_credentials,
+    is_card_number,
+    is_iban,
+    is_key_block,
+    is_option_value,
+    is_pass_phrase,
+    is_password,
+    is_random,
+    is_random_or_hex,
+    is_real_token,
+    is_secret,
+    is_stated_password,
+    is_url_password,
+)
 from bethink.model import Draft
 from bethink.model.fields import GIVEN_FIELDS, field_names
-
-_PLACEHOLDER = re.compile(
-    r"your|example|change[_-]?me|placeholder|dummy|sample|xxxx|todo|redacted|insert|replace"
-    r"|\$\{|\{\{|\$\(|%\(|process\.env|environ|getenv|env\[|secrets?\.|vault[:/]|\*\*\*|\.\.\.|…"
-    r"|^<.*>$|^\$[A-Z_][A-Z0-9_]*$|^%\w+%$"
-    r"|^(?:none|null|true|false|undefined|passw(?:or)?d|pass|pw|secret|token|api_?key|string|str"
-    r"|test(?:ing)?|admin|root|guest|user(?:name)?|foo|bar|required|optional|secretstr|hidden)$",
-    re.IGNORECASE,
-)
-_EXAMPLE_MARKER = re.compile(r"example|xxxxx|your|placeholder|\.\.\.|00000000", re.IGNORECASE)
-_CODE_EXPRESSION = re.compile(r"[A-Za-z_][\w.]*[\[(]|[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+$")
-_PATH_PREFIX = re.compile(r"(?:~|\.{1,2})?/|[A-Za-z]:\\|\w+://")
-_HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_NUMBER = re.compile(r"[\d.,:%/-]+")
-_NUMBERED_NAME = re.compile(r"(?:[A-Za-z]+|v?\d+)(?:[-_.](?:[A-Za-z]+|v?\d+))+|[A-Z]?[a-z]+\d{1,2}")
-_SPLIT = re.compile(r"[-_/.+]+")
-_ALGORITHMS = frozenset(
-    {"sha1", "sha256", "sha384", "sha512", "sha", "md5", "hmac", "aes", "aes128", "aes256", "rsa"}
-    | {"rs256", "hs256", "hs512", "es256", "ed25519", "base64", "oauth2", "jwt", "uuid", "uuid4"}
-    | {"utf", "bcrypt", "argon2", "argon2id", "scrypt", "pbkdf2", "gcm", "tls", "x509", "pkcs12"}
-)
-
-
-def entropy(value: str) -> float:
-    """Return the Shannon entropy in bits per character."""
-    total = len(value)
-    counts = Counter(value).values()
-    return -sum(count / total * math.log2(count / total) for count in counts)
-
-
-def is_example(value: str) -> bool:
-    """Check whether a well-formed token is only a documentation placeholder."""
-    return _EXAMPLE_MARKER.search(value) is not None or len(set(value)) < 6
-
-
-def is_real_token(value: str) -> bool:
-    """Check a token that its prefix already identifies: not a placeholder."""
-    return not is_example(value)
-
-
-def is_random(value: str) -> bool:
-    """Check whether a word looks machine-generated: character kinds alternate often."""
-    if len(value) < 8 or _HEX.fullmatch(value) or _UUID.fullmatch(value) or _is_not_secret(value):
-        return False
-    if not any(char.isdigit() for char in value):
-        return len(value) >= 20 and _kind_change_rate(value) >= 0.3 and entropy(value) >= 3.5
-    letters = any(char.isalpha() for char in value)
-    return letters and _kind_change_rate(value) >= 0.3 and entropy(value) >= 2.5
-
-
-def is_random_or_hex(value: str) -> bool:
-    """Like ``is_random``, but also accept hex strings, where the context is explicit."""
-    return is_random(value) or (
-        len(value) >= 32 and _HEX.fullmatch(value) is not None and not is_example(value)
-    )
-
-
-def is_password(value: str) -> bool:
-    """Check a value assigned to a password: not a word, a placeholder or code."""
-    if len(value) < 6 or _is_not_secret(value):
-        return False
-    if value.isdigit():
-        return len(value) >= 8 and len(set(value)) > 2
-    if " " in value:
-        words = value.split()
-        return len(words) <= 4 and any(
-            len(word) > 4 and _count_character_kinds(word) > 2 for word in words
-        )
-    mixed = (
-        sum((_has_kind(value, str.isdigit), _has_kind(value, str.isalpha), not value.isalnum()))
-        >= 2
-    )
-    if mixed and "-" not in value and "_" not in value:
-        return True
-    return is_secret(value)
-
-
-def is_stated_password(value: str) -> bool:
-    """Check a password stated in a sentence: letters and digits, not a numbered name.
-
-    Numbered names are, for example, postgres-16 and Bitwarden2.
-    """
-    mixed = _has_kind(value, str.isdigit) and _has_kind(value, str.isalpha)
-    return mixed and is_password(value) and _NUMBERED_NAME.fullmatch(value) is None
-
-
-def is_secret(value: str) -> bool:
-    """Check a value assigned to a token, key or secret: machine-generated."""
-    if len(value) < 8 or _is_not_secret(value):
-        return False
-    if " " in value:
-        return any(is_random(part) for part in value.split())
-    if _UUID.fullmatch(value) or _HEX.fullmatch(value):
-        return len(value) >= 16 and not value.isdigit() and entropy(value) >= 2.5
-    if not _has_kind(value, str.isdigit):
-        return len(value) >= 16 and _kind_change_rate(value) >= 0.3 and entropy(value) >= 3.3
-    return _kind_change_rate(value) >= 0.2 or (len(value) >= 20 and entropy(value) >= 3.3)
-
-
-def is_url_password(value: str) -> bool:
-    """Check the password part before the @ of a URL."""
-    return len(value) >= 3 and not _PLACEHOLDER.search(value)
-
-
-def is_basic_credentials(value: str) -> bool:
-    """Check whether base64 text decodes to ``user:password``."""
-    try:
-        decoded = base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return b":" in decoded[1:] and decoded.isascii()
-
-
-def is_key_block(value: str) -> bool:
-    """Check whether a private key block holds a key, not just its first and last line."""
-    return re.search(r"[A-Za-z0-9+/]{24}", value) is not None
-
-
-def _is_not_secret(value: str) -> bool:
-    """Check for a placeholder, code, a path, a number or the name of an algorithm."""
-    if _PLACEHOLDER.search(value) or (_NUMBER.fullmatch(value) and not value.isdigit()):
-        return True
-    if _PATH_PREFIX.match(value) and not any(_is_random_segment(part) for part in value.split("/")):
-        return True
-    if _CODE_EXPRESSION.match(value) and _kind_change_rate(value) < 0.3:
-        return True
-    return len(value) < 24 and not _ALGORITHMS.isdisjoint(_SPLIT.split(value.lower()))
-
-
-def _is_random_segment(part: str) -> bool:
-    return len(part) >= 10 and _kind_change_rate(part) >= 0.3
-
-
-def _has_kind(value: str, is_kind: Callable[[str], bool]) -> bool:
-    return any(map(is_kind, value))
-
-
-def _count_character_kinds(value: str) -> int:
-    tests = (str.islower, str.isupper, str.isdigit, lambda char: not char.isalnum())
-    return sum(_has_kind(value, is_kind) for is_kind in tests)
-
-
-def _kind_change_rate(value: str) -> float:
-    """Return the share of adjacent characters of different kinds.
-
-    Kinds are lower case, upper case, digit and other.
-    """
-    kinds = [
-        "a" if c.islower() else "A" if c.isupper() else "0" if c.isdigit() else c for c in value
-    ]
-    changed = sum(one != other for one, other in pairwise(kinds))
-    return changed / max(1, len(value) - 1)
 
 
 class SecretKind(NamedTuple):
@@ -187,7 +44,15 @@ class SecretKind(NamedTuple):
     check: Callable[[str], bool] = is_real_token
 
 
-_LOGIN_WORDS = r"(?:password|passwd|passphrase|passcode|passwort|pwd)"
+_LOGIN_WORDS = (
+    r"(?:password|passwd|pass[ \-]?phrase|passcode|passwort|kennwort|pwd|mot de passe"
+    r"|contrase(?:ñ|n)a|senha|wachtwoord|lösenord|hasło|Пароль|пароль|密码|密碼|パスワード|비밀번호)"
+)
+_LOGIN_KEYWORDS = (
+    *("passw", "pass phrase", "pass-phrase", "passphrase", "passcode", "pwd", "kennwort"),
+    *("mot de passe", "contrase", "senha", "wachtwoord", "lösenord", "hasło", "пароль"),
+    *("密码", "密碼", "パスワード", "비밀번호"),
+)
 # "The password manager is ..." states no password.
 _PURPOSE_PHRASE = (
     r"(?:(?:\s?[(,]|\s(?:for|of|to|on|at|in|from|we|i|you|they|that|which|now|there|here|again|currently"
@@ -203,7 +68,7 @@ _NAME_SUFFIX = (
     r"(?:[_\-.]?(?:value|key|base|string|prod(?:uction)?|dev|staging|test|live|primary|secondary"
     r"|main|default|[0-9]{1,3})){0,2}"
 )
-_ASSIGNMENT = r"\\?[\"'\x60]?\]?[ \t]{0,4}(?::=|=>|->|={1,2}|:)[ \t]{0,4}[brfu]?"
+_ASSIGNMENT = r"\\?[\"'\x60]?\]?[ \t]{0,4}(?::=|=>|->|={1,2}|:|：|是|は)[ \t]{0,4}[brfu]?"
 _VALUE = (
     r"(?:\\?\"([^\"\n\\]{6,})|'([^'\n]{6,})|\x60([^\x60\n]{6,})"
     r"|([^\s\"'\x60]{6,}))"
@@ -246,6 +111,47 @@ _PREFIXED_TOKENS: tuple[tuple[str, str, str], ...] = (
     ("grafana-token", "glsa_", r"glsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}"),
     ("age-key", "age-secret-key-", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
     ("azure-key", "8q~", r"[A-Za-z0-9_~.\-]{3}8Q~[A-Za-z0-9_~.\-]{31,34}"),
+    ("xai-key", "xai-", r"\bxai-[A-Za-z0-9]{60,}"),
+    ("supabase-key", "sbp_ sb_secret_", r"\b(?:sbp_[a-f0-9]{40}|sb_secret_[A-Za-z0-9_\-]{20,})"),
+    ("doppler-token", "dp.", r"\bdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.\-]{30,}"),
+    ("perplexity-key", "pplx-", r"\bpplx-[A-Za-z0-9]{32,}"),
+    ("nvidia-key", "nvapi-", r"\bnvapi-[A-Za-z0-9_\-]{40,}"),
+    ("pinecone-key", "pcsk_", r"\bpcsk_[A-Za-z0-9_]{30,}"),
+    ("langsmith-key", "lsv2_", r"\blsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}"),
+    ("tavily-key", "tvly-", r"\btvly-[A-Za-z0-9\-]{24,}"),
+    ("figma-token", "figd_", r"\bfigd_[A-Za-z0-9_\-]{30,}"),
+    ("postman-key", "pmak-", r"\bPMAK-[a-f0-9]{24}-[a-f0-9]{34}"),
+    ("pulumi-token", "pul-", r"\bpul-[a-f0-9]{40}\b"),
+    ("tailscale-key", "tskey-", r"\btskey-[a-z]{3,10}-[A-Za-z0-9]{8,}-[A-Za-z0-9]{20,}"),
+    ("netlify-token", "nfp_", r"\bnfp_[A-Za-z0-9]{36,}"),
+    ("sentry-token", "sntry", r"\bsntry[su]_[A-Za-z0-9+/=_\-]{40,}"),
+    ("newrelic-key", "NRAK-", r"\bNRAK-[A-Z0-9]{27}\b"),
+    ("posthog-key", "phx_", r"\bphx_[A-Za-z0-9]{40,}"),
+    ("atlassian-token", "ATATT3 ATCTT3 ATBB", r"\b(?:ATATT3|ATCTT3|ATBB)[A-Za-z0-9_\-=]{24,}"),
+    ("square-token", "sq0atp- sq0csp- eaaa", r"\b(?:sq0(?:atp|csp)-[\w\-]{22,}|EAAA[\w\-]{56,})"),
+    ("alibaba-key", "LTAI", r"\bLTAI[A-Za-z0-9]{16,24}\b"),
+    ("rubygems-key", "rubygems_", r"\brubygems_[a-f0-9]{48}\b"),
+    ("nuget-key", "oy2", r"\boy2[a-z0-9]{43}\b"),
+    ("crates-token", "cio", r"\bcio[A-Za-z0-9]{32}\b"),
+    ("buildkite-token", "bkua_", r"\bbkua_[a-f0-9]{40}\b"),
+    ("circleci-token", "CCIPAT_", r"\bCCIPAT_[A-Za-z0-9]{16,}_[a-f0-9]{40}"),
+    ("dynatrace-token", "dt0c01.", r"\bdt0c01\.[A-Z0-9]{24}\.[A-Z0-9]{64}"),
+    ("sourcegraph-token", "sgp_", r"\bsgp_(?:[a-f0-9]{16}_|local_)?[a-f0-9]{40}"),
+    ("mailgun-key", "key-", r"\bkey-[a-f0-9]{32}\b"),
+    ("google-key", "1//0", r"\b1//0[A-Za-z0-9_\-]{40,}"),
+    ("fly-token", "FlyV1", r"FlyV1 fm[12]_[A-Za-z0-9+/=_\-]{40,}"),
+    ("onepassword-token", "ops_eyj", r"\bops_eyJ[A-Za-z0-9_\-=]{40,}"),
+)
+_NEXT_WORD = r"[\"'\x60]?([^\s\"'\x60]{4,})"
+# Options of commands that take a password as the next word.
+_PASSWORD_OPTIONS = (
+    (("mysql", "mariadb"), r"\b(?:mysql\w*|mariadb(?:-\w+)?)\b[^\n|;]{0,80}?\s-p"),
+    (("sshpass",), r"\bsshpass\s+-p\s{0,2}"),
+    (("redis-cli",), r"\bredis-cli\b[^\n|;]{0,80}?\s-a\s{1,2}"),
+    (("--pass", "--pwd"), r"--(?:pass(?:word|wd|phrase)?|pwd)\s+"),
+    (("login",), r"\b(?:docker|podman|helm|az|oc) [^\n|;]{0,60}?login\b[^\n|;]{0,80}?\s-p\s{1,2}"),
+    (("pass:",), r"-pass(?:in|out)?\s+pass:"),
+    (("-u",), r"\bsmbclient\b[^\n|;]{0,80}?\s-U\s{0,2}[^\s%]{1,40}%"),
 )
 # A span belongs to the first kind that matches it.
 SECRET_KINDS: tuple[SecretKind, ...] = (
@@ -276,9 +182,25 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     ),
     SecretKind(
         "discord-token",
-        ("discord", "bot", "token"),
-        r"\b[MNO][A-Za-z0-9_\-]{23,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,40}",
+        (),  # found by its shape
+        r"\b[MNO][A-Za-z0-9_\-]{22,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,40}",
         is_random,
+    ),
+    SecretKind("card-number", (), r"\b[3-6][0-9]{3}(?:[ \-]?[0-9]){9,15}\b", is_card_number),
+    SecretKind(
+        "iban",
+        (),
+        r"\b[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b",
+        is_iban,
+    ),
+    SecretKind(
+        "pin",
+        ("pin", "cvv", "cvc"),
+        r"(?:\bPIN(?:[ \-]?(?i:code|number|nummer))?|(?i:\bpin[ \-]?(?:code|number|nummer)"
+        r"|\b(?:my|card|door|alarm|bank|sim|phone|account|safe|gate|locker)\s+pin|\bcv[vc]2?))\b"
+        r"[^\n.:=0-9]{0,40}?(?:\s(?:is|was|to|ist|now)|\s?[:=])[\s\"'\x60]{0,3}"
+        r"(?:now\s)?([0-9]{3,8})\b",
+        lambda value: len(value) >= 3,
     ),
     SecretKind(
         "aws-secret-key",
@@ -332,9 +254,29 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         r"\bcurl\b[^\n]{0,}?\s(?:-u|--user)[ =]{0,2}[\"']?[^\s:\"']{1,}:([^\s\"']{3,})",
         is_url_password,
     ),
+    *(
+        SecretKind("password", words, rf"(?i:{option}){_NEXT_WORD}", is_option_value)
+        for words, option in _PASSWORD_OPTIONS
+    ),
     SecretKind(
         "password",
-        ("passw", "passphrase", "passcode", "pwd"),
+        ("login", "account", "user", "cred", "zugangsdaten"),
+        r"(?i)\b(?:login|log in|account|user(?:name)?|creds?|credentials|zugangsdaten)\b[:\s]{1,3}"
+        r"(?:(?:as|with|is|are|sind)\s)?[\w.@+\-]{2,40}\s?/\s?([^\s/\"'\x60]{8,})",
+        is_stated_password,
+    ),
+    SecretKind(
+        "password",
+        ("pass phrase", "pass-phrase", "passphrase", "password", "passwort"),
+        r"(?i)\b(?:pass[ \-]?phrase|password|passwort)\b[^\n.:=]{0,40}?"
+        r"(?:\s(?:is|was|ist)|\s?[:=])\s{0,2}"
+        r"([\"'\x60]?(?:[a-z]{3,12}[ \-.]){3,8}[a-z]{3,12}[\"'\x60]?)"
+        r"(?:[.,;!?)\n]|\s(?:and|und)\s|\s?\z)",
+        is_pass_phrase,
+    ),
+    SecretKind(
+        "password",
+        _LOGIN_KEYWORDS,
         r"(?i)" + _LOGIN_WORDS + _NAME_SUFFIX + _ASSIGNMENT + _VALUE,
         is_password,
     ),
@@ -346,15 +288,15 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     ),
     SecretKind(
         "password",
-        ("passw", "passphrase", "passcode", "pwd"),
+        _LOGIN_KEYWORDS,
         r"(?i)\b" + _LOGIN_WORDS + _PURPOSE_PHRASE + _CHANGE_WORDS + r"\s(?:is|was|to)[:\s]{1,3}"
         r"(?:now[:\s]{1,3})?[\"'\x60]?([^\s\"'\x60]{8,})",
         is_random,
     ),
     SecretKind(
         "password",
-        ("passw", "passphrase", "passcode", "pwd"),
-        r"(?i)\b" + _LOGIN_WORDS + _PURPOSE_PHRASE + r"\s(?:is|ist)[:\s]{1,3}"
+        _LOGIN_KEYWORDS,
+        r"(?i)\b" + _LOGIN_WORDS + _PURPOSE_PHRASE + r"(?:\s(?:is|ist)[:\s]{1,3}|\s?:\s{1,2})"
         r"(?:(?:now|jetzt)[:\s]{1,3})?[\"'\x60]?([^\s\"'\x60]{6,})",
         is_stated_password,
     ),
@@ -372,6 +314,12 @@ _CASELESS_KEYWORDS = tuple(
 )
 _CASED_KEYWORDS = tuple(
     (word, i) for i, kind in enumerate(SECRET_KINDS) for word in kind.words if not word.islower()
+)
+# Kinds without a keyword, and what at least one of them needs.
+_SHAPED_KINDS = tuple(i for i, kind in enumerate(SECRET_KINDS) if not kind.words)
+_SHAPES = re.compile(
+    r"[MNO][\w-]{22,27}\.[\w-]{6}\.|[3-6]\d{3}[ -]?\d{4,6}[ -]?\d{4}"
+    r"|[A-Z]{2}\d\d ?[A-Z\d]{4} ?[A-Z\d]{4}"
 )
 _NEXT_FIELD = re.compile(r"[,;&](?=[\w .\-]{1,40}=)|[,;]$")
 _QUOTES = (b'"', b"'", b"`")
@@ -414,6 +362,8 @@ def _candidate_kinds(text: str) -> list[int]:
     lower = text.lower()
     found = {i for word, i in _CASELESS_KEYWORDS if word in lower}
     found.update(i for word, i in _CASED_KEYWORDS if word in text)
+    if _SHAPES.search(text):
+        found.update(_SHAPED_KINDS)
     return sorted(found)
 
 
