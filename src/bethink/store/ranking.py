@@ -82,8 +82,7 @@ class WeightedQuery:
         for term in filter(weights.__contains__, about):
             counts[term] = counts.get(term, 0.0) + self.about_weight
         names = self._matched_names(counts, text, about) if self.names else ()
-        relative = length / self.average_length if self.average_length else 1.0
-        norm = self.k1 * (1.0 - self.b + self.b * relative)
+        norm = self._length_norm(length)
         most = self.k1 + 1.0
         total = 0.0
         # In the query's order, so that equal counts add up to equal sums.
@@ -101,17 +100,34 @@ class WeightedQuery:
         It counts as so long whatever the memory's length: words that stand together
         answer a query, however much else there is.
         """
-        starts = self._window_starts(text) or [0]
-        scores = [self.score(text[at : at + WINDOW_TERMS], about, WINDOW_TERMS) for at in starts]
-        return max(scores, key=lambda scored: scored.score)
+        start = self._best_window([at for at in enumerate(text) if at[1] in self.weights], about)
+        return self.score(text[start : start + WINDOW_TERMS], about, WINDOW_TERMS)
 
-    def _window_starts(self, text: Sequence[str]) -> list[int]:
-        """Return where windows start: at words of the query, not too close to each other."""
-        starts: list[int] = []
-        for at, term in enumerate(text):
-            if term in self.weights and (not starts or at >= starts[-1] + _WINDOW_STEP):
-                starts.append(at)
-        return starts
+    def _best_window(self, matched: Sequence[tuple[int, str]], about: Sequence[str]) -> int:
+        """Return where the best window starts: at one of the query's words, names aside."""
+        counts = dict.fromkeys(self.weights, 0.0)
+        for term in filter(counts.__contains__, about):
+            counts[term] += self.about_weight
+        norm = self._length_norm(WINDOW_TERMS)
+        best, start, right, judged = -1.0, 0, 0, -_WINDOW_STEP
+        for at, first in matched:
+            while right < len(matched) and matched[right][0] < at + WINDOW_TERMS:
+                counts[matched[right][1]] += 1.0
+                right += 1
+            if at >= judged + _WINDOW_STEP:
+                judged = at
+                total = sum(
+                    weight * counts[term] / (counts[term] + norm)
+                    for term, weight in self.weights.items()
+                )
+                if total > best:
+                    best, start = total, at
+            counts[first] -= 1.0
+        return start
+
+    def _length_norm(self, length: int) -> float:
+        relative = length / self.average_length if self.average_length else 1.0
+        return self.k1 * (1.0 - self.b + self.b * relative)
 
     def why(self, scored: DocumentScore) -> str:
         """Describe which words of the query a memory holds, as they were written."""

@@ -234,6 +234,7 @@ ItemLoader = Callable[[apsw.Connection, Sequence[int]], dict[int, Item]]
 
 MAX_TERMS = 64
 FEW_CANDIDATES, SOME_CANDIDATES, MANY_CANDIDATES = 40, 150, 500
+LONG_CANDIDATE_SHARE = 4  # one long candidate more for so many
 FTS5_PARAMETERS = (1.2, 0.75)  # k1 and b of its bm25(), which cannot be changed
 LARGE_STORE_DOCUMENTS, LARGE_STORE_BUDGET = 1_000_000, 50_000
 CHEAP_DOCUMENT_FREQUENCY = 500  # memories; a word in fewer is always cheap to search
@@ -353,12 +354,50 @@ def _is_far_less_specific(df: int, rarest: int, documents: int) -> bool:
     return IDF_RATIO * bm25_idf(documents, df) < bm25_idf(documents, rarest)
 
 
+# A long memory is scored by its best window, which is better than the whole by no more than
+# it is shorter.
+_MAX_RELEVANCE = f"-ranked.cost * max(1.0, i.length / {WINDOW_TERMS}.0)"
+_SELECT_LONG = f"SELECT 1 FROM main.item INDEXED BY item_long WHERE length > {WINDOW_TERMS} LIMIT 1"
+
+
 def gather_candidates(db: apsw.Connection, request: CandidateRequest) -> list[CandidateRow]:
-    """Return candidates in scope, the best by FTS5's own ranking.
+    """Return candidates in scope, the best by FTS5's own ranking and the best long ones.
 
     There are fewer than ``depth`` only if no more memories in scope hold any of the plan's
     terms.
     """
+    rows = _gather_by_whole(db, request)
+    if len(rows) >= request.depth > 0 and db.execute(_SELECT_LONG).get:
+        known = {row.rid for row in rows}
+        rows += (row for row in _long_candidates(db, request) if row.rid not in known)
+    return rows
+
+
+def _long_candidates(db: apsw.Connection, request: CandidateRequest) -> Iterator[CandidateRow]:
+    """Yield the long memories in scope whose best window may be the best."""
+    predicate = request.predicate
+    cursor = db.execute(
+        f"""
+        SELECT i.rid, i.id, i.text, i.about, i.length, 1, {_MAX_RELEVANCE}
+        FROM (
+            SELECT words.rowid AS rid, bm25(words, 1.0, ?) AS cost
+            FROM words CROSS JOIN main.item AS long INDEXED BY item_long
+                ON long.rid = words.rowid AND long.length > {WINDOW_TERMS}
+            WHERE words MATCH ?{_not_hidden(db, "words.rowid")}
+            ORDER BY cost * long.length, words.rowid LIMIT ?
+        ) AS ranked CROSS JOIN item AS i ON i.rid = ranked.rid WHERE {predicate.sql}""",
+        (
+            request.about_weight,
+            request.fts5_query(request.plan.first),
+            request.candidate_count // LONG_CANDIDATE_SHARE,
+            *predicate.values,
+        ),
+    )
+    return _to_candidates(cursor)
+
+
+def _gather_by_whole(db: apsw.Connection, request: CandidateRequest) -> list[CandidateRow]:
+    """Return candidates in scope, the best by FTS5's own ranking."""
     plan, predicate = request.plan, request.predicate
     if not plan.first or request.depth < 1:
         return []
@@ -490,18 +529,13 @@ def _candidates_by_relevance(
     """Yield the memories that hold any of the terms, best first, including out of scope."""
     predicate = request.predicate
     # bm25() in the order, not `rank`: half the time on wide queries. The better, the lower.
-    # A long memory is scored by its best window, which is better than the whole by no more
-    # than it is shorter.
     cursor = db.execute(
         f"""
-        SELECT i.rid, i.id, i.text, i.about, i.length, ({predicate.sql}), -ranked.cost
+        SELECT i.rid, i.id, i.text, i.about, i.length, ({predicate.sql}), {_MAX_RELEVANCE}
         FROM (
-            SELECT words.rowid AS rid,
-                bm25(words, 1.0, ?) * coalesce(long.length / {WINDOW_TERMS}.0, 1.0) AS cost
-            FROM words LEFT JOIN main.item AS long INDEXED BY item_long
-                ON long.rid = words.rowid AND long.length > {WINDOW_TERMS}
-            WHERE words MATCH ?{_not_hidden(db, "words.rowid")}
-            ORDER BY cost, words.rowid LIMIT ? OFFSET ?
+            SELECT rowid AS rid, bm25(words, 1.0, ?) AS cost
+            FROM words WHERE words MATCH ?{_not_hidden(db, "rowid")}
+            ORDER BY cost, rowid LIMIT ? OFFSET ?
         ) AS ranked CROSS JOIN item AS i ON i.rid = ranked.rid""",
         (*predicate.values, request.about_weight, request.fts5_query(terms), limit, offset),
     )
