@@ -233,6 +233,10 @@ Version 2.4. is out
 it runs on 2/3 of the nodes
 ratio 11/13 of the cells
 section 12.11. of the manual
+add sugar and 1/2 cup of water, then 1/4 to 1/2 teaspoon of salt
+the pan is made from 18/8 steel
+recent work on the recent branch
+the era of per capita con artists met the sole mare
 the calendar shows nothing
 labor costs and memorial plaques
 good work on the new black door

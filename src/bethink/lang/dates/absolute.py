@@ -38,6 +38,7 @@ _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})" + _NUMBER_END)
 _SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})" + _NUMBER_END)
 _SHORT_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(?![\w/-]|[.,:]\d)")
 _SHORT_SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})(?![\w/%-]|[.,:]\d)")
+_RANGE_WORDS = ("from", "to", "and")
 # "Am 3. April": the name alone does not say in which language it is.
 _BEFORE_A_DOTTED_DAY = frozenset({"", "am", "den", "dem", "der", "vom", "zum", "on", "d"})
 _BEFORE_A_DAY = frozenset(
@@ -81,8 +82,8 @@ def _parse_short_date(reader: TokenReader, i: int, at: int) -> ParsedTime | None
         return None
     if match := _SHORT_DOTTED.match(reader.text, at):
         day, month = int(match[1]), int(match[2])
-    elif match := _SHORT_SLASHED.match(reader.text, at):
-        day, month = _order_day_month(reader, match)
+    elif before not in _RANGE_WORDS and (match := _SHORT_SLASHED.match(reader.text, at)):
+        day, month = _order_day_month(reader, match)  # "1/4 to 1/2" are fractions
     else:
         return None
     after = reader.after(match.end(), i)

@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from bethink.lang.dates import absolute, relative, time_of_day
 from bethink.lang.dates.absolute import is_holiday_rule, quarter_or_half
 from bethink.lang.dates.languages import (
+    ENGLISH,
+    FURTHER,
     Language,
     TranslatedToken,
     detect_language,
@@ -282,9 +284,10 @@ def _readers(text: str, options: ReadOptions) -> Iterator[TokenReader]:
             reader = TokenReader(text, masked, options)
         yield reader
     for language in foreign_languages:
-        if language is not main_language and not words.isdisjoint(
-            language.telltales - language.unsure
-        ):
+        is_strange = language.code in FURTHER and (words & ENGLISH) - language.shared
+        if language is main_language or is_strange:
+            continue  # a word of a further language within English is a name
+        if not words.isdisjoint(language.telltales - language.unsure):
             yield _translated_reader(language, text, options, sure=True)
     if unspaced := translate_unspaced(text):
         yield _reader_of_tokens(text, options._replace(spaced=False), unspaced)

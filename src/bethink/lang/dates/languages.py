@@ -7,6 +7,7 @@ files of ``FURTHER`` languages are read when a text has words of theirs (``marke
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, cached_property, partial
@@ -248,12 +249,16 @@ def _markers() -> dict[str, tuple[str, ...]]:
 
 
 def possible_languages(words: AbstractSet[str]) -> tuple[Language, ...]:
-    """The languages other than English that a text of these words may be in."""
+    """The languages other than English that a text of these words may be in.
+
+    A further language is among them if it has a word for every two English ones.
+    """
     markers = _markers()
     if markers.keys().isdisjoint(words):
         return LANGUAGES
-    codes = {code for word in words if word in markers for code in markers[word]}
-    return (*LANGUAGES, *(language_of(code) for code in FURTHER if code in codes))
+    hits = Counter(code for word in words if word in markers for code in markers[word])
+    enough = max(1, len(words & ENGLISH) / 2)
+    return (*LANGUAGES, *(language_of(code) for code in FURTHER if hits[code] >= enough))
 
 
 def detect_language(

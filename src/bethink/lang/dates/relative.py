@@ -210,10 +210,11 @@ def parse_stretch(reader: TokenReader, i: int, step: int) -> ParsedTime | None:
         return None
     if step < 0:
         return _up_to_now(reader, counted)
-    this, _ = _current_unit(reader, counted.unit)
+    this, end = _current_unit(reader, counted.unit)
     granularity = GRANULARITY.get(counted.unit, "day")
+    first = end if unit else this  # "the next day" is not only today, "the next 2 days" are two
     return ParsedTime(
-        this, add_units(this, _step_unit(counted.unit), counted.most), granularity, counted.next
+        this, add_units(first, _step_unit(counted.unit), counted.most), granularity, counted.next
     )
 
 
