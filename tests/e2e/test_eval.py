@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
+pytestmark = pytest.mark.timeout(600)  # hundreds of recalls, also on a busy machine
 
 # On the set that comes with Bethink: a little below what is measured. They only go up.
 # Families are small (4 to 11 questions), so theirs leave room for one more miss.
 FLOORS = {
-    "recall@5": 0.84,
-    "recall@10": 0.90,
-    "ndcg@10": 0.80,
-    "mrr": 0.79,
+    "recall@5": 0.86,
+    "recall@10": 0.92,
+    "ndcg@10": 0.83,
+    "mrr": 0.82,
 }
 FAMILY_FLOORS = {
     "contradiction": 0.85,
@@ -27,13 +28,27 @@ FAMILY_FLOORS = {
     "identifier": 1.0,
     "multi-hop": 0.85,
     "non-English": 1.0,
-    "paraphrase": 0.62,
+    "paraphrase": 0.70,
     "superseded fact": 0.99,
     "temporal": 0.85,
     "typo": 0.75,
 }
-SILENCE_FLOOR = 0.6  # 13 questions about something else, 20 that could be about this
-LOSS_CEILING = 0.05
+FOUND_CEILING = 0.13  # 13 questions about something else, 20 that could be about this
+LOSS_CEILING = 0.02
+# On the stores of notes, by type of question: a little below what is measured.
+NOTES_FLOORS = {
+    ("paraphrase", "hit@1"): 0.45,
+    ("paraphrase", "hit@3"): 0.65,
+    ("paraphrase", "hit@10"): 0.85,
+    ("direct", "hit@1"): 0.94,
+    ("terse", "hit@3"): 0.70,
+    ("indirect", "hit@3"): 0.72,
+}
+NEWER_FIRST_FLOOR = 0.8
+DIRECT_FOUND_FLOOR = 0.9
+NOTES_FOUND_CEILINGS = {"absent-alien": 0.03, "absent-far": 0.10, "absent-near": 0.40}
+SILENCED_CEILING = 0.02
+ECE_CEILING = 0.10
 FEW = ("--strangers", "30")  # a run in a test asks few questions that have no answer
 
 
@@ -48,7 +63,7 @@ def bethink(
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=500,
     )
     assert "Traceback" not in ran.stderr, ran.stderr
     assert ran.returncode == code, (ran.stdout, ran.stderr)
@@ -93,12 +108,43 @@ def test_recall_keeps_its_floors(report: dict) -> None:
         assert quality[family]["recall@10"]["value"] >= floor, family
 
 
-def test_silence_keeps_its_floor(report: dict) -> None:
-    """Questions without an answer are answered with nothing, and little is lost by that."""
+def test_what_is_not_stored_is_not_told_as_found(report: dict) -> None:
+    """Questions without an answer are rarely found, and little is lost by that."""
     account = report["profiles"][0]["abstention"]
 
-    assert account["kinds"][0]["silent_share"] >= SILENCE_FLOOR
+    assert account["kinds"][0]["found_share"] <= FOUND_CEILING
     assert account["lost_share"] <= LOSS_CEILING
+    assert account["silenced_share"] <= LOSS_CEILING
+
+
+def test_notes_keep_their_floors(notes: dict) -> None:
+    """Paraphrases, short and indirect questions find their note, and corrections come first."""
+    types = {row["type"]: row for row in notes["profiles"][0]["types"]}
+
+    for (name, metric), floor in NOTES_FLOORS.items():
+        assert types[name]["quality"][metric] >= floor, (name, metric)
+    assert types["current"]["newer_first"] >= NEWER_FIRST_FLOOR
+    assert types["direct"]["found_share"] >= DIRECT_FOUND_FLOOR
+
+
+def test_what_notes_do_not_hold_is_not_told_as_found(notes: dict) -> None:
+    """Questions without an answer are rarely found, and no true hit is silenced for that."""
+    profile = notes["profiles"][0]
+    types = {row["type"]: row for row in profile["types"]}
+
+    for name, ceiling in NOTES_FOUND_CEILINGS.items():
+        assert types[name]["found_share"] <= ceiling, name
+    assert profile["abstention"]["silenced_share"] <= SILENCED_CEILING
+    assert profile["calibration"]["ece"] <= ECE_CEILING
+
+
+def test_notes_are_ahead_of_plain_baselines(notes: dict) -> None:
+    """The pipeline finds at least what BM25 and the cosine of its own embedder find."""
+    whole = notes["profiles"][0]["types"][0]
+
+    for metric in ("recall@10", "ndcg@10"):
+        for method in ("BM25", "cosine"):
+            assert whole["quality"][metric] >= whole["baselines"][method][metric], (method, metric)
 
 
 def test_no_part_of_the_walk_failed(report: dict) -> None:

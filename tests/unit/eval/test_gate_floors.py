@@ -1,4 +1,4 @@
-"""How often the default profile is silent, rightly and wrongly: it may only get better."""
+"""How often the default profile answers what nothing answers, and withholds what it knows."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ def outcome() -> ProfileResult:
     ).outcomes[0]
 
 
-def test_what_is_about_something_else_is_met_with_silence(outcome: ProfileResult) -> None:
-    """Nearly always where the subject is foreign, nearly half where it could be known here."""
+def test_what_is_about_something_else_is_not_told_as_found(outcome: ProfileResult) -> None:
+    """Neither where the subject is foreign nor where it could be known here."""
+    found = Counter(one.category for one in outcome.own if one.is_found)
     silent = Counter(one.category for one in outcome.own if one.is_silent)
 
-    assert silent["irrelevant"] >= 12
-    assert silent["unanswerable"] >= 9
+    assert found["irrelevant"] <= 2
+    assert found["unanswerable"] <= 2
+    assert silent["irrelevant"] >= 5
 
 
 def test_what_is_known_is_told(outcome: ProfileResult) -> None:
-    """Of 68 answers that were found two may be held back, and none that stood first."""
-    assert abstention_report(outcome)["lost"] <= 2
+    """Of 68 answers that were found one may be held back, and none that stood first."""
+    assert abstention_report(outcome)["lost"] <= 1
     held_back = [one for one in outcome.own if one.relevant and one.is_silent and one.offered]
     assert not [one.key for one in held_back if one.offered[0] in one.relevant]
