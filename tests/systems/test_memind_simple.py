@@ -373,6 +373,17 @@ def test_captions_name_the_source_of_items(layered: Memory) -> None:
     assert set(first.items) >= {hit.item.id for hit in answer.items}
 
 
+def test_a_source_has_one_caption(layered: Memory) -> None:
+    """Also an episode of a conversation that was found beside what was made from it."""
+    episode = layered.remember("We tuned the violins and the cellos of the orchestra", level="raw",
+                               session="rehearsal", caption="Tuning evening").id  # fmt: skip
+    layered.remember("The violins of the orchestra are tuned in fifths", parent=episode)
+
+    answer = layered.recall("violins of the orchestra", profile="memind-simple")
+
+    assert [one.text for one in answer.captions].count("Tuning evening") == 1
+
+
 def test_captions_speak_of_what_was_cut_off(layered: Memory) -> None:
     """They are gathered before the truncation, as in the document."""
     answer = layered.recall(QUESTION, profile="memind-simple")

@@ -219,8 +219,9 @@ class Captions:
     """One caption per source, scored by the best memory from it; at most ``most``.
 
     A memory's source is the episode it was made from, else its conversation, else, for an
-    episode, itself. Counts everything considered before the gate, so that the sources of
-    candidates that were cut off are named too.
+    episode, itself; an episode that others here were made from is its own source. Counts
+    everything considered before the gate, so that the sources of candidates that were cut
+    off are named too.
     """
 
     most: int = 5
@@ -253,6 +254,8 @@ class Captions:
 def _source_id(item: Item, episodes: dict[str, Item]) -> str | None:
     if item.parent in episodes:
         return item.parent
+    if item.id in episodes:
+        return item.id
     return item.session or (item.id if item.level == "raw" else None)
 
 
