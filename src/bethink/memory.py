@@ -306,6 +306,7 @@ class Memory:
         episode_k: int | None = None,
         context: Mapping[str, Any] | None = None,
         whole: bool = False,
+        min_confidence: float | None = None,
         deep: bool = False,
         **where: Any,
     ) -> Recall:
@@ -318,17 +319,19 @@ class Memory:
         ``context`` describes the current situation (``{"hour": 9, "weekday": "monday",
         "topic": "auth"}``). With ``deep`` the first answer is checked and, where it is not
         sufficient, the query is expanded (docs/deep.md). A hit shows the best passage of a long
-        memory (``hit.text``) and has it all (``hit.item.text``); ``whole`` shows all of it.
+        memory (``hit.text``) and has it all (``hit.item.text``); ``whole`` shows all of it. An
+        answer that is less sure than ``min_confidence`` is empty; by default the profile decides.
 
         >>> with Memory.open(":memory:") as memory:
         ...     _ = memory.remember("Tests run with make test")
         ...     memory.recall("how do I bake bread?").status
-        'below_gate'
+        'nothing_matched'
         """
         return self._recaller.recall(
             text, profile=profile, filters=filters, boost=boost, reranker=reranker, now=now, k=k,
             max_tokens=max_tokens, offset=offset, cursor=cursor, as_of=as_of, track=track,
-            most=most, episode_k=episode_k, context=context, whole=whole, deep=deep, **where
+            most=most, episode_k=episode_k, context=context, whole=whole,
+            min_confidence=min_confidence, deep=deep, **where
         )  # fmt: skip
 
     def explain(self, text: str, item_id: str, **options: Any) -> str:

@@ -18,6 +18,7 @@ from bethink.errors import Refused
 from bethink.importers.turn_text import is_assent, strip_host_text
 from bethink.model import Candidate, Item
 from bethink.render.quoting import Quote, quote_hit
+from bethink.retrieval.answer_text import UNSURE_NOTICE
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
@@ -56,11 +57,15 @@ def prompt_context(memory: Memory, payload: Mapping[str, Any]) -> str:
         )
     except Refused:
         return ""  # not searchable, for example without a word
+    unsure = answer.status == "unsure"
+    if unsure and not memory.settings.prompt_unsure:
+        return ""  # a prompt is rarely a question
     known = {*session_state(memory, session).given}
     informative = [hit for hit in answer.hits if _is_informative(hit.item, question)]
     near = (hit for hit in informative if hit.score >= _MIN_SCORE_RATIO * informative[0].score)
     fresh = [hit for hit in near if hit.item.id not in known and _is_new_to_session(hit, session)]
-    return format_context(OPENING, list(_fit_to_budget(fresh)), NAME)
+    opening = f"{OPENING} {UNSURE_NOTICE}" if unsure else OPENING
+    return format_context(opening, list(_fit_to_budget(fresh)), NAME)
 
 
 def query_from_prompt(prompt: str) -> str:

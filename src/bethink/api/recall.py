@@ -36,6 +36,7 @@ from bethink.retrieval.query_builder import (
 
 _LIMIT_OPTIONS = (
     *("k", "max_tokens", "offset", "cursor", "as_of", "most", "episode_k", "context", "whole"),
+    "min_confidence",
 )
 
 
@@ -67,6 +68,7 @@ class Recaller:
         episode_k: int | None = None,
         context: Mapping[str, Any] | None = None,
         whole: bool = False,
+        min_confidence: float | None = None,
         deep: bool = False,
         **where: Any,
     ) -> Recall:
@@ -82,6 +84,7 @@ class Recaller:
             episode_k=episode_k,
             context=context,
             whole=whole,
+            min_confidence=min_confidence,
         )
         first, chosen = self._choose_profiles(profile, deep=deep)
         request = replace(request, track=self._session.tracks_use(first or chosen, track))

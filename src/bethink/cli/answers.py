@@ -29,7 +29,7 @@ from bethink.core.json_values import format_moment
 from bethink.model import OLDER, Candidate, Entity, Item, Recall
 from bethink.model.fields import ITEM_FIELDS
 from bethink.render.quoting import passage_label
-from bethink.retrieval.answer_text import relation_lines, relations_of_hit
+from bethink.retrieval.answer_text import UNSURE_NOTICE, relation_lines, relations_of_hit
 from bethink.retrieval.explain import WhyNot, explain, item_reasons, match_reasons
 from bethink.retrieval.heat import pace_of
 
@@ -160,6 +160,8 @@ _LABEL_WIDTH = 13  # columns before a hit's text: rank and score
 def print_answer(app: App, answer: Recall, *, explain_scores: bool = False) -> None:
     """Print hits best first, then warnings and paging of the answer as a whole."""
     out = app.out
+    if answer.hits and answer.status == "unsure":
+        out.line(yellow(UNSURE_NOTICE))
     for rank, hit in enumerate(answer.hits, start=answer.page.offset + 1):
         print_hit(out, rank, hit)
         for line in relation_lines(relations_of_hit(answer, hit)):
@@ -175,8 +177,17 @@ def print_answer(app: App, answer: Recall, *, explain_scores: bool = False) -> N
         out.line(yellow("warning:"), f" {warning}")
     for part in answer.degraded:
         out.line(yellow("degraded:"), f" {part.part}: {part.reason}")
+    if explain_scores:
+        print_confidence(out, answer)
     if answer.hits and not app.quiet:
         out.line(dim(_page_summary(answer)))
+
+
+def print_confidence(out: Printer, answer: Recall) -> None:
+    """Print how sure the answer is, and what speaks for and against it."""
+    out.line(f"confidence {answer.confidence:.2f}", dim(f" ({answer.status})"))
+    for reason in answer.assessed:
+        out.line("    ", dim(f"{reason.contribution:+6.2f}  {reason.why}"))
 
 
 def _print_score_details(out: Printer, hit: Candidate, answer: Recall) -> None:
@@ -187,9 +198,9 @@ def _print_score_details(out: Printer, hit: Candidate, answer: Recall) -> None:
 
 
 def print_hit(out: Printer, rank: int | None, hit: Candidate) -> None:
-    """Print rank, score and text; below, dimmed, its metadata and match reasons."""
+    """Print rank, relevance and text; below, dimmed, its metadata and match reasons."""
     item = hit.item
-    label = (bold(f"{rank or '-':>3}"), "  ", cyan(f"{format_score(hit):<6}"), "  ")
+    label = (bold(f"{rank or '-':>3}"), "  ", cyan(f"{format_relevance(hit):<6}"), "  ")
     out.block(hit.marked_text, first=label, indent=_LABEL_WIDTH)
     if hit.passage is not None:
         out.block(dim(f"{passage_label(hit)}; --whole shows all"), indent=_LABEL_WIDTH)
@@ -217,6 +228,11 @@ def matched_by(hit: Candidate) -> str:
     return ", ".join(matches)
 
 
+def format_relevance(hit: Candidate) -> str:
+    """Format the relevance as a percentage; the score where none was estimated."""
+    return format_score(hit) if hit.relevance is None else f"{hit.relevance:.0%}"
+
+
 def format_score(hit: Candidate) -> str:
     """Format a score with four decimals, or in scientific notation if very small."""
     small = 0.0 < abs(hit.score) < 0.0005
@@ -226,7 +242,12 @@ def format_score(hit: Candidate) -> str:
 def _page_summary(answer: Recall) -> str:
     page = answer.page
     first, last = page.offset + 1, page.offset + page.returned
-    parts = [f"{first}-{last} of {page.total}", plural(page.tokens, "token"), answer.profile]
+    parts = [
+        f"{first}-{last} of {page.total}",
+        f"{answer.confidence:.0%} sure",
+        plural(page.tokens, "token"),
+        answer.profile,
+    ]
     if page.has_more:
         limit = "-k" if page.stopped_by == "k" else "--max-tokens"
         parts.append(f"more: --cursor {page.cursor} or a larger {limit}")
@@ -237,8 +258,8 @@ _HINTS = {
     "nothing_stored": 'bethink remember "..." stores a first memory; '
     "bethink spaces lists the existing spaces",
     "nothing_matched": "use other words, or fewer filters",
-    "below_gate": 'bethink why-not {id} "..." shows what was missing',
 }
+_NEAR_MISS_HINT = 'bethink why-not {id} "..." shows what was missing; --min-confidence 0 returns it'
 
 
 def _print_empty_answer(app: App, answer: Recall) -> None:
@@ -250,8 +271,8 @@ def _print_empty_answer(app: App, answer: Recall) -> None:
         out.line(dim("nearest miss:"))
         print_hit(out, None, miss)
     if not app.quiet and answer.status in _HINTS:
-        hint = _HINTS[answer.status].format(id=miss.item.id if miss else "ID")
-        out.line(dim(f"try: {hint}"))
+        near = _NEAR_MISS_HINT.format(id=miss.item.id) if miss else ""
+        out.line(dim(f"try: {near or _HINTS[answer.status]}"))
 
 
 def print_trace(out: Printer, answer: Recall) -> None:

@@ -236,6 +236,12 @@ def query_options(function: F) -> F:
         click.option(
             "--whole", is_flag=True, help="Show long memories whole, not their best passage."
         ),
+        click.option(
+            "--min-confidence",
+            type=float,
+            metavar="X",
+            help="Return nothing if the answer is less sure than X (0 to 1); 0 returns all.",
+        ),
         click.option("--as-of", metavar="TIME", help="Answer from what was known at TIME."),
         click.option(
             "--deep",

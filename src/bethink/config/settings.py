@@ -88,6 +88,7 @@ class Settings:
     worker: str = "auto"
     worker_idle: int = 600
     maintain_in_background: bool = False
+    prompt_unsure: bool = False
     project: Path | None = None
     config: Path | None = None
     theirs: ForeignConfig = field(default_factory=lambda: ForeignConfig({}))
@@ -215,6 +216,7 @@ SETTINGS: tuple[Setting, ...] = (
         limits=(1, 86_400),
     ),
     Setting("maintain_in_background", bool, "whether the worker runs maintenance while idle"),
+    Setting("prompt_unsure", bool, "whether the prompt hook also gives what may be related"),
 )  # fmt: skip
 SETTINGS_BY_NAME = {setting.name: setting for setting in SETTINGS}
 

@@ -98,6 +98,7 @@ def hit_metadata(hit: Candidate, answer: Recall) -> dict[str, Any]:
     item = hit.item
     return {
         "id": item.id,
+        "relevance": hit.relevance,
         "score": hit.score,
         "reasons": list(match_reasons(hit, answer)),
         "trust": item.trust,
@@ -112,6 +113,8 @@ def hit_metadata(hit: Candidate, answer: Recall) -> dict[str, Any]:
         "status": item.status,
         "flags": list(item.flags),
         "profile": answer.profile,
+        "outcome": answer.status,
+        "confidence": answer.confidence,
         "passage": passage_json(hit),
     }
 

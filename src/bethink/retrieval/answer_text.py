@@ -15,6 +15,7 @@ from bethink.core.json_values import format_moment
 from bethink.core.text import strip_hidden
 from bethink.model import OLDER, Candidate, Item, Pool, Recall, Relation
 
+UNSURE_NOTICE = "Not sure these are related:"
 _PREVIEW_CHARS = 160  # characters of a memory that is only pointed at
 _MAX_ENTITY_IDS = 10  # memories named with an entity
 
@@ -59,6 +60,8 @@ def render_text(answer: Recall, sections: Sequence[Section] = SECTIONS) -> str:
         lines = list(_RENDERERS[section.show](answer, section))
         if lines:
             parts.append("\n".join([section.heading, *lines] if section.heading else lines))
+    if answer.hits and answer.status == "unsure":
+        parts.insert(0, UNSURE_NOTICE)
     if not answer.hits:
         parts.insert(0, f"(nothing recalled: {_escape_line(answer.reason)})")
     parts += [f"(without {part.part}: {_escape_line(part.reason)})" for part in answer.degraded]

@@ -20,7 +20,7 @@ from bethink.retrieval.profile import SLOTS, Profile
 from bethink.retrieval.query_analysis import asks_only_for_time, periods
 from bethink.retrieval.retrievers import MATCH_KINDS
 from bethink.retrieval.stages.assemble import page_of, relations_of, warnings_for
-from bethink.retrieval.stages.gate import judge
+from bethink.retrieval.stages.gate import Confidence, judge
 from bethink.retrieval.stages.late_interaction import with_passage
 from bethink.retrieval.stages.rerank import Rerank
 from bethink.retrieval.trace import Trace
@@ -116,7 +116,7 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
         page=page_of(pool, hits, ctx.query),
         warnings=(*warnings_for(hits, relations), *(w for add in additions for w in add.warnings)),
         degraded=tuple(trace.degraded),
-        nearest_miss=with_passage(offered[0], ctx) if offered and not pool else None,
+        nearest_miss=_nearest_miss(offered, judged, ctx) if offered and not pool else None,
         steps=tuple(trace.steps),
         run=trace.finish(),
         captions=tuple(caption for add in additions for caption in add.captions),
@@ -126,6 +126,11 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
         confidence=judged.confidence,
         assessed=judged.reasons,
     )
+
+
+def _nearest_miss(offered: Pool, judged: Assessment, ctx: Context) -> Candidate:
+    """The best of what was not relevant enough, with its relevance."""
+    return Confidence().with_relevance((with_passage(offered[0], ctx),), judged.confidence)[0]
 
 
 def _damaged(shown: Pool, ctx: Context, trace: Trace) -> set[str]:

@@ -17,9 +17,7 @@ from bethink.ports import Scope
 from bethink.retrieval.context import Context, Retriever
 from bethink.retrieval.heat import band_of
 from bethink.retrieval.momentum import heat_of_items
-from bethink.retrieval.query_builder import MAX_K, MAX_TOKENS
 from bethink.retrieval.scope import rejection_reason
-from bethink.retrieval.stages.assemble import exclude_seen
 
 ACTIVE_MOMENTUM = 5.0
 HIGH_IMPORTANCE = 0.8
@@ -308,6 +306,8 @@ class _Place(NamedTuple):
 
 
 def _place_of(item: Item, answer: Recall) -> _Place:
+    from bethink.retrieval.stages.assemble import exclude_seen  # start-up time: rarely needed
+
     query = answer.query
     names = [step.name for step in answer.steps]
     pool = answer.steps[names.index("budget") - 1].pool
@@ -391,6 +391,8 @@ def _budget_change(item: Item, answer: Recall) -> Change:
     if place.rank <= query.offset:
         return Change("with --offset 0", {"offset": 0})
     if place.count <= place.limit:
+        from bethink.retrieval.query_builder import MAX_TOKENS  # start-up time: rarely needed
+
         return Change("", {"max_tokens": MAX_TOKENS})
     return _count_change(place, query)
 
@@ -401,6 +403,8 @@ def _count_change(place: _Place, query: Query) -> Change:
     if place.level:
         most = {**dict(query.most), place.level: place.count}
         return Change(f"with more of level {place.level}", {"most": most})
+    from bethink.retrieval.query_builder import MAX_K  # start-up time: rarely needed
+
     if place.count > MAX_K:
         return Change(f"with --offset {place.rank - 1}", {"offset": place.rank - 1})
     return Change(f"with -k {place.count}", {"k": place.count})

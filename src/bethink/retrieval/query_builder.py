@@ -65,6 +65,7 @@ class RecallRequest:
     episode_k: int | None = None
     context: Mapping[str, Any] | None = None
     whole: bool = False
+    min_confidence: float | None = None
 
 
 class RecallDefaults(NamedTuple):
@@ -246,6 +247,7 @@ def build_query(
         most=_validate_level_limits({**dict(defaults.most), **_level_limits(request)}),
         context=_parse_situation(request.context or {}),
         whole=request.whole,
+        min_confidence=_validate_probability("min_confidence", request.min_confidence),
     )
 
 
@@ -343,6 +345,14 @@ def _validate_text(text: str, what: str, limit: int) -> None:
     size = len(text.encode())
     if size > limit:
         raise TooLarge(what, limit=limit, actual=size)
+
+
+def _validate_probability(name: str, value: float | None) -> float | None:
+    if value is None:
+        return None
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+        raise Refused(f"{name} is {value!r}, but must be a number from 0 to 1")
+    return float(value)
 
 
 def int_in_range(name: str, value: int, low: int, high: int) -> int:

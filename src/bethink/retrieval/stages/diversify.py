@@ -50,8 +50,8 @@ class Collapse:
     """Keep only the best of several memories that say the same.
 
     Two are the same when ``threshold`` of their words are shared, in the same order, by
-    the same speaker and, for events, at the same moment, and they differ neither in a
-    number nor in a negation: "kept 30 days" and "kept 90 days" are different facts.
+    the same speaker and at the same moment, where both are dated, and they differ neither in
+    a number nor in a negation: "kept 30 days" and "kept 90 days" are different facts.
     """
 
     threshold: float = 0.9
@@ -90,8 +90,6 @@ class Collapse:
 def _same_circumstances(one: Item, other: Item) -> bool:
     if one.speaker != other.speaker:
         return False
-    if not {one.kind, other.kind} & _EVENT_KINDS:
-        return True
     moments = (one.occurred_at, other.occurred_at)
     return None in moments or moments[0] == moments[1]
 
@@ -105,36 +103,34 @@ def _facts_differ(one: ComparedText, other: ComparedText) -> bool:
     return one.words_in_order(shared) != other.words_in_order(shared)
 
 
-# A fact stated twice is one fact; an event of the same text may have happened twice.
-_EVENT_KINDS = frozenset(("event", "episode", "outcome"))
-
-
 @dataclass(frozen=True, slots=True)
 class NewerFirst:
     """Put a newer statement directly above an older one of the same thing, and mark the older.
 
     Two of the first ``top`` are about the same thing where neither has more than ``rivals``
     closer ones among them, their similarity is ``distinct`` standard deviations above the
-    usual in the pool, both reach ``near`` of the best score, and they share ``shared`` of the
-    shorter one's words by idf. The newer one must say that something changed, or have
-    ``same_words`` of their words in common and differ in one number or name only. Two similar
-    turns of a chat are rarely so. A less trusted memory never comes before a more trusted one,
-    nor one speaker's word before another's.
+    usual in the pool (``distinct_turns`` for turns of conversations), both reach ``near`` of
+    the best score, and they share ``shared`` of the shorter one's words by idf. The newer one
+    must say that something changed, or have ``same_words`` of their words in common and differ
+    in one number or name only. A less trusted memory never comes before a more trusted one, nor
+    one speaker's word before another's.
     """
 
     top: int = 20
     rivals: int = 1
-    distinct: float = 2.3
+    distinct: float = 2.2
+    distinct_turns: float = 2.6
     near: float = 0.55
     shared: float = 0.18
     same_words: float = 0.45
+    longest: int = 80
     name: str = "newer_first"
 
     def skip(self, pool: Pool, ctx: Context) -> str:
         named = periods(ctx)
         if named and all(period.end <= ctx.query.moment for period in named):
             return "the question names a time that has passed"
-        if past_words().found_in(fold(ctx.query.text.rstrip("?"))):
+        if past_words().found_in(ctx.query.text):
             return "the question asks how it was before"
         return "" if len(pool) > 1 else "there is nothing to compare"
 
@@ -153,7 +149,11 @@ class NewerFirst:
 
     def _find_pairs(self, pool: Pool, ctx: Context) -> list[StatementPair]:
         features = similarity_features(pool[: self.top], ctx)
-        best = [cand for cand in pool[: self.top] if features[cand.item.id].vector is not None]
+        best = [
+            cand
+            for cand in pool[: self.top]
+            if features[cand.item.id].vector is not None and cand.item.tokens <= self.longest
+        ]
         close = [
             pair for pair in self._close_pairs(best, ctx) if may_replace(pair.newer, pair.older)
         ]
@@ -169,9 +169,11 @@ class NewerFirst:
         vectors = np.stack([features[cand.item.id].vector for cand in best])
         likeness = vectors @ vectors.T
         floor = self.near * best[0].score
-        least = _usual_similarity(likeness, ctx).threshold(self.distinct)
+        usual = _usual_similarity(likeness, ctx)
         for one, other in combinations(range(len(best)), 2):
             value = likeness[one, other]
+            said = best[one].item.session is not None and best[other].item.session is not None
+            least = usual.threshold(self.distinct_turns if said else self.distinct)
             if value < least or best[other].score < floor:
                 continue
             # Each is the nearest of the other but for itself and the rivals.
@@ -187,7 +189,7 @@ class NewerFirst:
         overlap = word_overlap(now, then, documents, held)
         if overlap.of_shorter < self.shared:
             return False
-        if announces_change(fold(newer), fold(older)):
+        if announces_change(newer, older):
             return True
         return overlap.of_all >= self.same_words and differs_only_in_values(newer, older)
 

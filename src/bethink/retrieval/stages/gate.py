@@ -115,7 +115,7 @@ class Confidence:
     ``level``). Memories of trust 0 never make an answer found.
     """
 
-    found: float = 0.68
+    found: float = 0.7
     unsure: float = 0.045
     intercept: float = -3.14
     tokens: float = 2.183

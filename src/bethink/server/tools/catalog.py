@@ -73,15 +73,22 @@ RECALL = Tool(
             },
             "profile": string_schema("Name of the recall profile to use.", max_length=100),
             "whole": boolean_schema("Show long memories whole, not by their best passage."),
+            "min_confidence": number_schema(
+                "Return nothing if the answer is less sure than this; 0 returns all.", 0, 1
+            ),
         }
     ),
     object_schema(
         {
             "status": {
                 "type": "string",
-                "enum": ["found", "nothing_stored", "nothing_matched", "below_gate"],
+                "enum": ["found", "unsure", "nothing_matched", "nothing_stored"],
+                "description": "unsure: the memories may be related, or not.",
             },
             "reason": STRING,
+            "confidence": number_schema(
+                "Estimated probability that one of the memories answers the question.", 0, 1
+            ),
             "notice": NOTICE_SCHEMA,
             "memories": array_schema(object_schema(HIT_SCHEMA)),
             "returned": INTEGER,
@@ -95,7 +102,11 @@ RECALL = Tool(
             "captions": array_schema(STRING),
             "warnings": array_schema(STRING),
             "degraded": DEGRADED_SCHEMA,
-            "nearest_miss": nullable(object_schema({**MEMORY_SCHEMA, "score": nullable(NUMBER)})),
+            "nearest_miss": nullable(
+                object_schema(
+                    {**MEMORY_SCHEMA, "relevance": nullable(NUMBER), "score": nullable(NUMBER)}
+                )
+            ),
             "profile": STRING,
         }
     ),

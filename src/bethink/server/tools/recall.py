@@ -21,7 +21,7 @@ from bethink.render.wire import (
     smart_read_json,
     why_not_json,
 )
-from bethink.retrieval.answer_text import relation_lines, relations_of_hit
+from bethink.retrieval.answer_text import UNSURE_NOTICE, relation_lines, relations_of_hit
 from bethink.retrieval.explain import explain as explain_score
 from bethink.retrieval.explain import match_reasons
 from bethink.retrieval.query_builder import encode_cursor
@@ -43,7 +43,10 @@ from bethink.server.tools.catalog import SNIPPET_CHARS
 from bethink.server.tools.tool import Call, Reply
 
 _FILTERS = ("entity", "kind", "layer", "band", "topic", "tag", "since", "until")
-_LIMITS = ("as_of", "k", "episode_k", "max_tokens", "offset", "cursor", "profile", "whole")
+_LIMITS = (
+    *("as_of", "k", "episode_k", "max_tokens", "offset", "cursor", "profile", "whole"),
+    "min_confidence",
+)
 _MIN_SHOWN_CHARS = 80  # minimum characters of a memory to show
 _MAX_ORIGINS = 30
 
@@ -61,6 +64,7 @@ def recall(call: Call) -> Reply:
     content = {
         "status": answer.status,
         "reason": answer.reason,
+        "confidence": answer.confidence,
         "notice": NOTICE,
         "memories": [_hit_json(hit, answer) for hit in hits],
         "returned": len(hits),
@@ -130,9 +134,13 @@ def _remaining(answer: Recall, hits: Sequence[Candidate]) -> tuple[int, str | No
 
 
 def _quote(hit: Candidate, answer: Recall) -> Quote:
-    quote = quote_hit(hit, f"score {hit.score:.3f}")
+    quote = quote_hit(hit, _relevance_label(hit))
     lines = [quote.text, *relation_lines(relations_of_hit(answer, hit))]
     return quote._replace(text="\n".join(lines))
+
+
+def _relevance_label(hit: Candidate) -> str:
+    return f"score {hit.score:.3f}" if hit.relevance is None else f"relevance {hit.relevance:.2f}"
 
 
 def _format_answer(answer: Recall, hits: Sequence[Candidate]) -> str:
@@ -151,6 +159,8 @@ def _format_answer(answer: Recall, hits: Sequence[Candidate]) -> str:
         )
     if any(hit.passage is not None for hit in hits):
         summary += " Of long memories this is the best passage; whole: true gives all of it."
+    if hits and answer.status == "unsure":
+        summary = f"{UNSURE_NOTICE} {summary}"
     memories = fence_quotes(list(_quotes(answer, hits)), max_chars=None)
     return f"{summary}\n\n{memories}" if memories else summary
 
@@ -172,6 +182,7 @@ def _hit_json(hit: Candidate, answer: Recall) -> Json:
     return memory_json(hit.item) | {
         "text": hit.text,
         "passage": passage_json(hit),
+        "relevance": hit.relevance,
         "score": finite_or_none(hit.score),
         "see_newer": hit.see_newer,
         "reasons": list(match_reasons(hit, answer)),
@@ -199,7 +210,8 @@ def _miss_json(miss: Candidate | None) -> Json | None:
     return (
         None
         if miss is None
-        else memory_json(_snippet(miss)) | {"score": finite_or_none(miss.score)}
+        else memory_json(_snippet(miss))
+        | {"relevance": miss.relevance, "score": finite_or_none(miss.score)}
     )
 
 
@@ -243,8 +255,19 @@ def _explain_steps(answer: Recall) -> Reply:
          "left": len(step.pool), "milliseconds": round(step.seconds * 1000, 3), "note": step.note}
         for step in answer.steps
     ]  # fmt: skip
-    order = [{"id": hit.item.id, "score": finite_or_none(hit.score)} for hit in answer.hits]
-    details = {"status": answer.status, "steps": steps, "answer": order}
+    lines += [f"confidence {answer.confidence:.2f} ({answer.status})"]
+    lines += [f"  {reason.contribution:+.2f} {reason.why}" for reason in answer.assessed]
+    order = [
+        {"id": hit.item.id, "relevance": hit.relevance, "score": finite_or_none(hit.score)}
+        for hit in answer.hits
+    ]
+    details = {
+        "status": answer.status,
+        "confidence": answer.confidence,
+        "confidence_reasons": [reason._asdict() for reason in answer.assessed],
+        "steps": steps,
+        "answer": order,
+    }
     return _explanation_reply("trace", "\n".join(lines), details, stage=None)
 
 

@@ -122,6 +122,9 @@ PASSAGE_SCHEMA: Json = nullable(
 HIT_SCHEMA: Json = {
     **MEMORY_SCHEMA,
     "passage": PASSAGE_SCHEMA,
+    "relevance": nullable(
+        {**NUMBER, "description": "Estimated probability that it answers the question."}
+    ),
     "score": nullable(NUMBER),
     "see_newer": nullable(
         {**STRING, "description": "A newer memory on the same thing; trust that one."}

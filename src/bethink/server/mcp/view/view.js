@@ -7,7 +7,6 @@ const FILTERS = ["entity", "kind", "layer", "band", "topic", "tag", "since", "un
 const EMPTY = {
   nothing_stored: "Nothing is stored here yet.",
   nothing_matched: "Nothing relevant is stored.",
-  below_gate: "Nothing relevant is stored.",
 };
 const REASONS = new Map([
   ["content_match_fts", "matches words"], ["content_match_dual", "matches words and word parts"],
@@ -51,11 +50,14 @@ function card(hit, { place, best, miss = false }) {
 }
 
 function head(hit, place, best) {
-  const share = best > 0 ? Math.max(0, Math.min(1, number(hit.score) / best)) : 0;
-  const score = number(hit.score).toFixed(3);
+  const known = typeof hit.relevance === "number";
+  const value = known ? hit.relevance : number(hit.score);
+  const most = known ? 1 : Math.max(best, value);
+  const share = most > 0 ? Math.max(0, Math.min(1, value / most)) : 0;
+  const score = known ? `${Math.round(100 * value)} %` : value.toFixed(3);
   const meter = createElement("div", {
-    class: "meter", role: "meter", "aria-label": "score", "aria-valuemin": 0,
-    "aria-valuemax": Math.max(best, number(hit.score)), "aria-valuenow": score, "aria-valuetext": score,
+    class: "meter", role: "meter", "aria-label": known ? "relevance" : "score", "aria-valuemin": 0,
+    "aria-valuemax": most, "aria-valuenow": value.toFixed(3), "aria-valuetext": score,
   }, createElement("div", { class: "bar" }));
   meter.firstChild.style.width = `${(100 * share).toFixed(1)}%`;
   return createElement("div", { class: "head" }, createElement("span", { class: "place" }, place ? `${place}` : "–"), meter,
@@ -218,7 +220,8 @@ function drawPage(answer) {
   seen.leftOut = number(answer.left_out);
   const count = seen.hits.length;
   const empty = EMPTY[answer.status] ?? "Nothing relevant is stored.";
-  at("status").textContent = count ? `${count} of ${count + seen.leftOut} ${count + seen.leftOut === 1 ? "memory" : "memories"}, best match first` : empty;
+  const unsure = answer.status === "unsure" ? "Not sure these are related: " : "";
+  at("status").textContent = count ? `${unsure}${count} of ${count + seen.leftOut} ${count + seen.leftOut === 1 ? "memory" : "memories"}, best match first` : empty;
   at("status").className = count ? "" : "empty";
   at("filter").hidden = count < 2;
   at("more").hidden = !(host.tools && seen.cursor && seen.leftOut);
