@@ -281,10 +281,7 @@ class Memory:
         return self._writer.undo(item_id, preview=preview)
 
     def restore(self, *ids: str) -> list[str]:
-        """Restore forgotten memories, each by its id or a part of it.
-
-        Erased ones cannot be restored. Returns the ids of those that had been forgotten.
-        """
+        """Restore forgotten memories by id, and return the ids of those that had been."""
         return self._writer.restore(*ids)
 
     def recall(
@@ -313,14 +310,13 @@ class Memory:
         """Return the memories that match the question, best first, each with its evidence.
 
         ``where`` are filters (``kind="decision"``, ``since="2026-01-01"``); ``most`` limits
-        single levels separately from ``k`` (``{"raw": 5}``, for which ``episode_k=5`` is another
-        name). Without ``text``, returns the newest memories that pass the filters.
-        ``reranker`` is a function or a name, "none" included; by default the configured one.
-        ``context`` describes the current situation (``{"hour": 9, "weekday": "monday",
-        "topic": "auth"}``). With ``deep`` the first answer is checked and, where it is not
-        sufficient, the query is expanded (docs/deep.md). A hit shows the best passage of a long
-        memory (``hit.text``) and has it all (``hit.item.text``); ``whole`` shows all of it. An
-        answer that is less sure than ``min_confidence`` is empty; by default the profile decides.
+        single levels separately from ``k`` (``{"raw": 5}``, also ``episode_k=5``). Without
+        ``text``, returns the newest memories that pass the filters. ``reranker`` is a function
+        or a name, "none" included; by default the configured one.
+        ``context`` is the situation (``{"hour": 9, "weekday": "monday", "topic": "auth"}``).
+        With ``deep`` an insufficient answer is expanded (docs/deep.md). A hit shows the best
+        passage of a long memory, with ``whole`` all of it. An answer that is less sure than
+        ``min_confidence`` is empty; by default the profile decides.
 
         >>> with Memory.open(":memory:") as memory:
         ...     _ = memory.remember("Tests run with make test")

@@ -171,16 +171,20 @@ def print_answer(app: App, answer: Recall, *, explain_scores: bool = False) -> N
         out.line()
     if not answer.hits:
         _print_empty_answer(app, answer)
+    _print_remarks(out, answer)
+    if explain_scores:
+        print_confidence(out, answer)
+    if answer.hits and not app.quiet:
+        out.line(dim(_page_summary(answer)))
+
+
+def _print_remarks(out: Printer, answer: Recall) -> None:
     for timeline in answer.timelines:
         out.line(dim("timeline:"), f" {one_line(timeline.subject)}: {' → '.join(timeline.items)}")
     for warning in answer.warnings:
         out.line(yellow("warning:"), f" {warning}")
     for part in answer.degraded:
         out.line(yellow("degraded:"), f" {part.part}: {part.reason}")
-    if explain_scores:
-        print_confidence(out, answer)
-    if answer.hits and not app.quiet:
-        out.line(dim(_page_summary(answer)))
 
 
 def print_confidence(out: Printer, answer: Recall) -> None:

@@ -118,14 +118,6 @@ _NUMBER_QUESTION = re.compile(
     re.IGNORECASE,
 )
 _NAME_QUESTION = re.compile(r"\b(?:who|whom|whose|where|which|name)\b", re.IGNORECASE)
-_ADVICE_REQUEST = re.compile(
-    r"\b(?:can|could|would|will) you (?:please )?(?:suggest|recommend|advise|propose)\b"
-    r"|\b(?:do|would) you (?:suggest|recommend)\b"
-    r"|^\s*(?:please )?(?:suggest|recommend|advise)\b"
-    r"|\bany (?:good )?(?:tips|advice|ideas?|suggestions?|recommendations?)\b"
-    r"|\bshould (?:I|we)\b",
-    re.IGNORECASE,
-)
 _TIME_ANSWER = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|weeks?|weekend|months?|years?|days?"
     r"|morning|evening|night|recently|since|spring|summer|autumn|fall|winter"
@@ -191,11 +183,6 @@ def expected_answer_types(text: str) -> tuple[AnswerType, ...]:
     if _NAME_QUESTION.search(text):
         kinds.append("a name")
     return tuple(kinds)
-
-
-def is_advice_request(text: str) -> bool:
-    """Whether the question asks for advice, for which known facts about the user may help."""
-    return _ADVICE_REQUEST.search(text) is not None
 
 
 def answer_type_of(text: str, kinds: tuple[AnswerType, ...]) -> AnswerType | None:
@@ -360,11 +347,6 @@ def requested_kinds(text: str) -> tuple[str, ...]:
         or (language.name == CHINESE and any(word in text for word in request.words))
     )
     return tuple(dict.fromkeys(kind for kinds in found for kind in kinds))
-
-
-def is_english(text: str) -> bool:
-    """Whether a question is in English, as far as can be detected."""
-    return _detect_question_language(text).name == ENGLISH
 
 
 class _QuestionLanguage(NamedTuple):
