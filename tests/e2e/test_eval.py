@@ -92,9 +92,7 @@ def report(folder: Path) -> dict:
 @pytest.fixture(scope="module")
 def notes(folder: Path) -> dict:
     """The default profile on the stores of notes, with the plain baselines."""
-    told = bethink(
-        folder, "eval", "notes", "--baselines", "--json", "--cache", "spaces", *FEW
-    )  # fmt: skip
+    told = bethink(folder, "eval", "notes", "--baselines", "--json", "--cache", "spaces")
     return json.loads(told.stdout)
 
 

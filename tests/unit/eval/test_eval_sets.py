@@ -43,6 +43,7 @@ QUESTIONS = [
 TURNS = [
     {"id": "t1", "text": "Hi there Bo", "speaker": "Ada", "session": "s1", "seq": 0,
      "occurred_at": "2024-01-01T10:00:00Z"},
+    {"id": "t3", "text": "...", "speaker": "Bo", "session": "s1", "seq": 2},
     {"id": "t2", "text": "My cat is called Minka", "speaker": "Bo", "session": "s1", "seq": 1,
      "occurred_at": "2024-01-01T10:01:00Z"},
 ]  # fmt: skip
@@ -97,7 +98,7 @@ def test_every_set_in_a_folder_is_found_by_its_content(data):
 
 
 def test_turns_are_stored_as_turns_and_notes_as_notes(data):
-    """What has a session was said in a conversation; times and types are read."""
+    """What has a session was said in a conversation; a turn without a word is left out."""
     notes, chat = (
         next(open_dataset("notes", DatasetOptions(path=data / place)).cases())
         for place in ("notes", "more/chat-1")
@@ -105,6 +106,7 @@ def test_turns_are_stored_as_turns_and_notes_as_notes(data):
 
     assert {draft.level for draft in notes.drafts} == {"item"}
     assert {draft.level for draft in chat.drafts} == {"raw"}
+    assert chat.refs == ("t1", "t2")
     assert chat.drafts[1].speaker == "Bo"
     assert chat.questions[0].now is not None
     assert notes.questions[0].outdated == {"m1"}

@@ -216,7 +216,12 @@ def notes_dataset(path: Path, *, name: str = "") -> Dataset:
 
 
 def _store_case(store: str, memories: Path, questions: Path) -> Case:
-    rows = list(_read_memories(memories, stored_as=_as_turn_or_note))
+    # A turn may be nothing but punctuation.
+    rows = [
+        (ref, draft)
+        for ref, draft in _read_memories(memories, stored_as=_as_turn_or_note)
+        if has_substance(draft.text)
+    ]
     refs = tuple(ref for ref, _ in rows)
     drafts = tuple(draft for _, draft in rows)
     return Case(
