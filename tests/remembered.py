@@ -109,7 +109,6 @@ class Expected:
         self.erased |= gone
         for one in self.known.values():
             one.parents -= gone
-        self.keys = {key: held for key, held in self.keys.items() if held[0] not in gone}
 
     def forbidden(self) -> set[str]:
         """Words of erased memories that nothing which is left may hold."""

@@ -183,6 +183,10 @@ class MemoryMachine(RuleBasedStateMachine):
         client = self.clients[at]
         if key in self.model.keys:
             kept, text = self.model.keys[key]
+            if kept in self.model.erased:
+                with pytest.raises(Refused, match="was erased"):
+                    client.remember(text, key=key)
+                return
             again = client.remember(text, key=key)
             assert (again.status, again.id) == ("repeated", kept)
             return

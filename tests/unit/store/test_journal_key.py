@@ -12,6 +12,7 @@ import apsw
 import pytest
 
 from bethink.errors import Refused
+from bethink.ports.values import is_erased
 from bethink.store.sqlite import SqliteStore
 from bethink.store.sqlite.db.lock import key_path
 from records import NOW, at, record
@@ -155,3 +156,24 @@ def test_a_damaged_secret_is_like_none(path: Path) -> None:
     ok, warning, detail = journal(path)
     assert (ok, warning) == (True, True)
     assert "lines up to 3" in detail
+
+
+def test_a_space_of_the_schema_before_is_brought_up(path: Path) -> None:
+    """A copy is kept; its journal stays whole, and erased keys are remembered from now on."""
+    make_old(path)
+    db = apsw.Connection(str(path))
+    db.execute("DROP TABLE erased_key; PRAGMA user_version = 4")
+    db.close()
+    store = SqliteStore.open(path, space="test")
+    store.items.put([record("d", "under a key", key="k")], actor="x", now=NOW)
+    store.items.erase(["d"], actor="x", now=NOW)
+    found = store.items.find_key("k")
+    count = store.admin.count()
+    store.close()
+
+    assert path.with_name("space.db.v4.bak").exists()
+    assert found is not None
+    assert is_erased(found[1])
+    assert count == 3
+    assert journal(path) == (True, False, "the chain is unbroken")
+    assert key_path(path).read_text().split()[1] == "4"

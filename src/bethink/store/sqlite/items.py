@@ -100,8 +100,8 @@ def salvage_rids(db: apsw.Connection) -> list[int]:
         try:
             for (rid,) in db.execute(f"SELECT rid FROM {source}"):
                 found.add(rid)
-        except apsw.CorruptError:
-            continue  # it has told what it could
+        except (apsw.CorruptError, apsw.SQLError):
+            continue  # it has told what it could, or is a view without that index
     return sorted(found)
 
 
