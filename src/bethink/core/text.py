@@ -143,10 +143,14 @@ def bm25_idf(documents: int, held: int) -> float:
 
 
 class WordOverlap(NamedTuple):
-    """What two texts have in common, by idf: of the shorter one's words, and of all."""
+    """What two texts have in common, by idf: of the shorter one's words, and of all.
+
+    ``telling`` are the common words that are rare.
+    """
 
     of_shorter: float
     of_all: float
+    telling: frozenset[str]
 
 
 def word_overlap(
@@ -156,19 +160,19 @@ def word_overlap(
 
     The two count as one document: else what only they share would never be rare.
     """
-
-    def weight(terms: frozenset[str]) -> float:
-        return sum(
-            bm25_idf(documents, max(0, held.get(term, 0) - (term in one and term in other)))
-            for term in terms
-        )
-
-    common, shorter, both = (
-        weight(one & other),
-        min(weight(one), weight(other)),
-        weight(one | other),
+    common = one & other
+    weights = {
+        term: bm25_idf(documents, max(0, held.get(term, 0) - (term in common)))
+        for term in one | other
+    }
+    shared, both = sum(weights[term] for term in common), sum(weights.values())
+    shorter = min(sum(weights[term] for term in text) for text in (one, other))
+    rare = bm25_idf(documents, 1) / 2
+    return WordOverlap(
+        shared / shorter if shorter else 0.0,
+        shared / both if both else 0.0,
+        frozenset(term for term in common if weights[term] >= rare),
     )
-    return WordOverlap(common / shorter if shorter else 0.0, common / both if both else 0.0)
 
 
 _VALUE = re.compile(r"[^\W_]+(?:[-./:'_][^\W_]+)*")

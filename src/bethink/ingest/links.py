@@ -18,6 +18,7 @@ from typing import NamedTuple
 from bethink.core.text import (
     differs_only_in_values,
     fold,
+    sentences,
     strip_hidden,
     word_overlap,
     word_set,
@@ -406,7 +407,12 @@ def _is_restated(newer: Item, older: Item, ctx: WriteContext) -> bool:
     overlap = word_overlap(now, then, documents + 1, counts)
     if overlap.of_shorter < _MIN_SHARED_WORDS:
         return False
-    if announces_change(fold(newer.text), fold(older.text)):
+    about = (
+        sentence
+        for sentence in sentences(newer.text)
+        if not overlap.telling.isdisjoint(search.terms(sentence))
+    )
+    if announces_change(" ".join(about), older.text):
         return True
     if newer.kind != older.kind or newer.kind in _EVENT_KINDS:
         return False

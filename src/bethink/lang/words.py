@@ -10,8 +10,11 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from bethink.core.text import fold
 
 _DATA = Path(__file__).parent / "data"
 
@@ -88,15 +91,24 @@ class ChangeWords(NamedTuple):
     """By what a text says that something changed, or asks for what was, in all languages."""
 
     words: frozenset[str]
-    phrases: tuple[str, ...]
-    inside: tuple[str, ...]
+    phrases: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
+    since: frozenset[str] = frozenset()
 
-    def found_in(self, folded: str) -> frozenset[str]:
-        """Those that a folded text contains."""
+    def found_in(self, text: str) -> frozenset[str]:
+        """Those that a text contains."""
+        folded = fold(text)
         spaced = f" {folded} "
         found = [phrase for phrase in self.phrases if f" {phrase} " in spaced]
         if not folded.isascii():
             found += [sign for sign in self.inside if sign in folded]
+        words = text.split()
+        # "Since May", but not "since we met", which may be a reason.
+        found += [
+            word.casefold()
+            for word, following in pairwise(words)
+            if word.casefold() in self.since and (following[0].isupper() or following[0].isdigit())
+        ]
         return self.words.intersection(folded.split()).union(found)
 
 
@@ -106,7 +118,10 @@ def change_words() -> ChangeWords:
     tables = load_words("changes").values()
     phrases = (line for table in tables for line in table.get("phrases", "").splitlines())
     return ChangeWords(
-        _joined(tables, "words"), tuple(filter(None, phrases)), tuple(_joined(tables, "inside"))
+        _joined(tables, "words"),
+        tuple(filter(None, phrases)),
+        tuple(_joined(tables, "inside")),
+        _joined(tables, "since"),
     )
 
 
@@ -114,11 +129,11 @@ def change_words() -> ChangeWords:
 def past_words() -> ChangeWords:
     """What asks how something was before: "previously", "originally"."""
     tables = load_words("changes").values()
-    return ChangeWords(_joined(tables, "before"), (), tuple(_joined(tables, "before_inside")))
+    return ChangeWords(_joined(tables, "before"), inside=tuple(_joined(tables, "before_inside")))
 
 
 def announces_change(newer: str, older: str) -> bool:
-    """Whether a folded text says that something changed in words that the other does not use."""
+    """Whether a text says that something changed in words that the other does not use."""
     words = change_words()
     said = words.found_in(newer)
     return bool(said) and not said <= words.found_in(older)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
-from bethink.core.text import differs_only_in_values, fold, word_overlap, word_set
+from bethink.core.text import differs_only_in_values, fold, sentences, word_overlap, word_set
 from bethink.lang.words import announces_change, negations, past_words
 from bethink.model import (
     OLDER,
@@ -189,7 +189,12 @@ class NewerFirst:
         overlap = word_overlap(now, then, documents, held)
         if overlap.of_shorter < self.shared:
             return False
-        if announces_change(newer, older):
+        about = (
+            sentence
+            for sentence in sentences(newer)
+            if not overlap.telling.isdisjoint(ctx.store.search.terms(sentence))
+        )
+        if announces_change(" ".join(about), older):
             return True
         return overlap.of_all >= self.same_words and differs_only_in_values(newer, older)
 
