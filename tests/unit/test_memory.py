@@ -282,7 +282,9 @@ def test_an_erased_memory_is_gone(dated: Memory, clock: FixedClock) -> None:
     with pytest.raises(NotFound):
         dated.restore(stored)
     assert dated.entities(prefix="vault") == []
-    assert dated.remember(KEY, key="k").status == "stored"
+    with pytest.raises(Refused, match="was erased"):
+        dated.remember(KEY, key="k")
+    assert dated.remember(KEY, key="another key").status == "stored"
 
 
 # --- Recalling ----------------------------------------------------------------------------
