@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink.core.text import caption, fold, strip_hidden, word_set
+from bethink.core.text import caption, strip_hidden, word_set
 from bethink.errors import ModelError
 from bethink.ingest.admission import DERIVED_SOURCE
-from bethink.lang.words import MONTHS, WEEKDAYS, word_set_of
 from bethink.maintain.consolidate import (
     RULES,
     SECRET_CLASSIFICATION,
@@ -148,11 +147,7 @@ def similarity_matrix(items: Sequence[Item], vectors: Matrix | None) -> list[lis
 MAX_POINTS = 5
 POINT_CHARACTERS = 200
 _REDUNDANCY_PENALTY = 0.5  # penalty of a point for repeating another
-_MAX_TITLE_WORDS = 3
-_MIN_LETTERS = 4  # minimum letters of a word in a title
-# Common words that are not distinctive in a title.
-_COMMON_WORDS = word_set_of("en", "stop_words", "title").union(MONTHS, WEEKDAYS)
-_WORD = re.compile(r"\w+")
+TITLE_CHARACTERS = 120
 
 
 class Point(NamedTuple):
@@ -206,59 +201,12 @@ def _main_text(item: Item) -> str:
     return next(typical, said)
 
 
-class WordCounts(NamedTuple):
-    """The number of memories of a subject, and how many of them hold each word."""
-
-    memories: int
-    holding: Counter[str]
-
-
-def count_words(items: Sequence[Item]) -> WordCounts:
-    """Count the words of a subject, once: it may have thousands of memories and many titles."""
-    words = (word for item in items for word in word_set(_main_text(item)))
-    return WordCounts(len(items), Counter(words))
-
-
-def make_title(subject: str, items: Sequence[Item], all_counts: WordCounts) -> str:
-    """Build a title: the subject and the words that distinguish these memories from others.
-
-    ``all_counts`` are the word counts of these and the others together.
-    """
-    others = all_counts.memories - len(items)
-    if not others:
-        return subject
-    here = count_words(items).holding
-    passed_over = word_set(subject) | _COMMON_WORDS
-
-    def lead(word: str) -> float:
-        return here[word] / len(items) - (all_counts.holding[word] - here[word]) / others
-
-    distinctive = [
-        word
-        for word in here
-        if word.isalpha() and len(word) >= _MIN_LETTERS and word not in passed_over
-        if here[word] >= 2 and lead(word) > 0
-    ]
-    words = sorted(distinctive, key=lambda word: (-lead(word), word))[:_MAX_TITLE_WORDS]
-    return f"{subject}: {', '.join(original_spelling(words, items))}" if words else subject
-
-
-def original_spelling(words: Sequence[str], items: Sequence[Item]) -> list[str]:
-    """Return words as the memories spell them: Saskia, not saskia.
-
-    A capital at the beginning of a text does not count, unless the word is a name.
-    """
-    names = {entity.partition(":")[2] for item in items for entity in item.entities}
-    spelt: dict[str, Counter[str]] = {word: Counter() for word in words}
-    for item in items:
-        for at, found in enumerate(_WORD.findall(strip_hidden(item.text))):
-            word = fold(found)
-            if word in spelt and (at or word in names):
-                spelt[word][found] += 1
-    return [
-        min(forms.items(), key=lambda pair: (-pair[1], pair[0]))[0] if forms else word
-        for word, forms in spelt.items()
-    ]
+def leading_sentence(items: Sequence[Item], likeness: Sequence[Sequence[float]]) -> str:
+    """Return the first sentence of the most central memory: a title in its own words."""
+    central = max(
+        range(len(items)), key=lambda at: (sum(likeness[at]), items[at].importance, items[at].text)
+    )
+    return caption(_main_text(items[central]), limit=TITLE_CHARACTERS)
 
 
 LEAF, BRANCH, ROOT = "leaf", "branch", "root"
@@ -332,7 +280,7 @@ class Insights:
             for leaf, there in stale.pop(group.key, ()):
                 yield self._renew_leaf(group, leaf, there, work)
             if enough and len(waiting) >= self.min_leaf:
-                yield from self._plan_new_leaves(group, waiting, members, work)
+                yield from self._plan_new_leaves(group, waiting, work)
         for left in stale.values():
             for leaf, there in left:
                 yield self._renew_leaf(_group_of(leaf), leaf, there, work)
@@ -341,14 +289,10 @@ class Insights:
         self,
         group: SubjectGroup,
         waiting: Sequence[Item],
-        members: Sequence[Item],
         work: JobContext,
     ) -> Iterator[Proposal]:
-        vectors = vectors_of(waiting, work)
-        subject, everywhere = subject_name(group, work), count_words(members)
-        for part in split_by_meaning(waiting, vectors, self.most_leaf):
-            chosen = [waiting[at] for at in part]
-            yield _leaf_proposal(group, make_title(subject, chosen, everywhere), chosen, (), work)
+        for part in split_by_meaning(waiting, vectors_of(waiting, work), self.most_leaf):
+            yield _leaf_proposal(group, [waiting[at] for at in part], (), work)
 
     def _renew_leaf(
         self, group: SubjectGroup, leaf: Item, there: Sequence[Item], work: JobContext
@@ -356,12 +300,7 @@ class Insights:
         if len(there) < 2:
             rule = "its sources are gone"
             return Proposal(f"{leaf.caption}: {rule}", rule, ends=(leaf.id,), renews=True)
-        subject = subject_name(group, work)
-        named = str(leaf.caption or subject)
-        # Drop a name with words that its memories no longer contain.
-        known_words = word_set(subject).union(*(word_set(item.text) for item in there))
-        title = named if word_set(named) <= known_words else subject
-        return _leaf_proposal(group, title, there, (leaf.id,), work)
+        return _leaf_proposal(group, there, (leaf.id,), work)
 
     def _plan_level_above(
         self, below: Sequence[Item], there: Sequence[Item], kind: str, work: JobContext
@@ -442,14 +381,10 @@ def _root_group(insight: Item) -> SubjectGroup:
 
 
 def _leaf_proposal(
-    group: SubjectGroup,
-    title: str,
-    items: Sequence[Item],
-    before: tuple[str, ...],
-    work: JobContext,
+    group: SubjectGroup, items: Sequence[Item], before: tuple[str, ...], work: JobContext
 ) -> Proposal:
     likeness = similarity_matrix(items, vectors_of(items, work))
-    points = points_of(items, likeness)
+    title, points = leading_sentence(items, likeness), points_of(items, likeness)
     return _insight_proposal(LEAF, group.key, title, items, points, before, work)
 
 
@@ -468,7 +403,9 @@ def _heading(part: Item) -> str:
     newest = points[-1] if points else ""
     # A branch has headings already: the root shows only its own.
     dated = _DATE_PREFIX.search(newest)
-    return f"{part.caption or part.kind}. {newest[dated.start() :] if dated else newest}".strip()
+    newest = newest[dated.start() :] if dated else newest
+    title = str(part.caption or part.kind).rstrip(".")
+    return newest if title in newest else f"{title}. {newest}".strip()
 
 
 def _insight_proposal(  # noqa: PLR0917 - everything an insight is made of
@@ -487,7 +424,9 @@ def _insight_proposal(  # noqa: PLR0917 - everything an insight is made of
         written = _points_by_model(kind, title, sources, points, work)
     title, points, made_by, remark = written
     first, last = min(item.when for item in sources), max(item.when for item in sources)
-    text = "\n".join([f"{title}:", *(f"- {point.text}" for point in points)])[:_MAX_TEXT]
+    # By rules it is told in its members' sentences alone; a model writes a title of its own.
+    heading = () if made_by == RULES else (f"{title}:",)
+    text = "\n".join([*heading, *(f"- {point.text}" for point in points)])[:_MAX_TEXT]
     draft = Draft(
         text,
         level="insight",

@@ -14,9 +14,8 @@ from bethink.errors import Refused
 from bethink.maintain.insights import (
     MAX_POINTS,
     Insights,
-    count_words,
     group_by_subject,
-    make_title,
+    leading_sentence,
     points_of,
     similarity_matrix,
     split_by_meaning,
@@ -427,7 +426,7 @@ def test_a_model_that_makes_things_up_is_not_believed(
     assert asked == 1
     assert leaf.metadata["made_by"] == "rules"
     assert "977" not in leaf.text
-    assert leaf.text.count("\n- ") == 4
+    assert [line[:2] for line in leaf.text.splitlines()] == ["- "] * 4
 
 
 def test_secrets_are_not_shown_to_a_model(clock: FixedClock) -> None:
@@ -502,29 +501,31 @@ def test_points_are_at_most_five_and_in_the_order_of_time() -> None:
     assert sorted(one for point in points for one in point.sources) == sorted(i.id for i in items)
 
 
-def test_a_title_names_what_the_others_have_not() -> None:
-    """Only words that two of them share; alone, the subject is enough."""
-    here = [item("lock gates rust"), item("lock gates creak")]
-    there = [item("lock keeper sings"), item("lock keeper sleeps")]
+def test_a_title_is_a_sentence_of_the_most_central_memory() -> None:
+    """Not a list of words; of a learning its typical sentence, not how it is laid out."""
+    items = [
+        item("The lock gates rust in the rain"),
+        item("The lock gates rust. The keeper sings"),
+        item("Soup on Friday"),
+    ]
+    assert leading_sentence(items, similarity_matrix(items, None)) == "The lock gates rust."
 
-    assert make_title("lock", here, count_words(here)) == "lock"
-    assert make_title("lock", here, count_words([*here, *there])) == "lock: gates"
+    made = item("4 memories about locks (context).\nTypical: Saskia oils the gates\nIn brief: x")
+    made = made._replace(source_class="derived")
+    assert leading_sentence([made], [[1.0]]) == "Saskia oils the gates"
 
 
-def test_a_title_is_in_words_that_tell_something() -> None:
-    """Not "after" or "with", names as they are written, and no word of how a learning is laid
-    out."""
-    here = [
-        item("After lunch we met with Saskia about the gates"),
-        item("After the storm Saskia painted the gates with Bo on Monday"),
-        item("4 memories about locks (context).\nTypical: Saskia oils the gates\nIn brief: x")
-        ._replace(source_class="derived"),
-        item("5 memories about locks (context).\nTypical: Saskia likes gates\nIn brief: y")
-        ._replace(source_class="derived"),
-    ]  # fmt: skip
-    there = [item("The keeper sings"), item("The keeper sleeps")]
+def test_by_rules_an_insight_has_no_word_of_its_own(memory: Memory) -> None:
+    """Every line of a leaf is a day and a sentence of one of its memories."""
+    tell(memory, "lock", 4)
+    memory.maintain(SMALL)
+    leaf = leaf_of(memory)
+    texts = {one.text for one in memory.browse(levels=["item"])}
 
-    assert make_title("locks", here, count_words([*here, *there])) == "locks: gates, Saskia"
+    said = [line.partition(": ")[2] for line in leaf.text.splitlines()]
+    assert said
+    assert set(said) <= texts
+    assert leaf.caption in texts
 
 
 def test_a_learning_is_told_by_what_is_typical_of_it() -> None:
