@@ -26,7 +26,11 @@ from bethink.retrieval.stages.late_interaction import on_reference_scale, simila
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """Drop candidates below ``min_score``, or below ``min_share`` of the best."""
+    """Drop candidates below ``min_score``, or below ``min_share`` of the best.
+
+    Penalties may leave nothing above 0; without a ``min_score`` the best is kept then. Of a
+    question for a time alone every memory of that time is an answer: no share is needed.
+    """
 
     min_score: float = 0.0
     min_share: float = 0.0
@@ -35,7 +39,9 @@ class Threshold:
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         if not pool:
             return pool
-        floor = max(self.min_score, self.min_share * pool[0].score)
+        best = pool[0].score
+        share = 0.0 if asks_only_for_time(ctx) else self.min_share
+        floor = max(self.min_score, share * best) if best > 0 else self.min_score or best
         kept = tuple(cand for cand in pool if cand.score >= floor)
         if len(kept) < len(pool):
             ctx.add_step_note(f"{len(pool) - len(kept)} scored below {floor:.4f}")
@@ -181,6 +187,17 @@ class Confidence:
         return _logistic(odds), reasons
 
 
+# Fitted without the lead: scores of other profiles have other scales.
+_DESCRIBING = Confidence(
+    found=0.5,
+    unsure=0.0,
+    intercept=-2.677,
+    tokens=4.03,
+    cosine=0.078,
+    words=0.473,
+    lead=0.0,
+    weak=-2.102,
+)
 _TIME_CONFIDENCE = 0.9
 _BELOW_FOUND = 0.001
 # One entry for each assessment of a recall; the last one counts.
@@ -192,9 +209,8 @@ def judge(pool: Pool, ctx: Context) -> tuple[Assessment, Pool]:
     made = _assessments(ctx)
     if made:
         return made[-1], pool
-    describing = Confidence()
-    judged = describing.assess(pool, ctx)._replace(outcome="found")
-    return judged, describing.with_relevance(pool, judged.confidence)
+    judged = _DESCRIBING.assess(pool, ctx)._replace(outcome="found")
+    return judged, _DESCRIBING.with_relevance(pool, judged.confidence)
 
 
 def features_of(pool: Pool, ctx: Context) -> Features:
