@@ -151,7 +151,7 @@ _PLAIN_NORMALIZER = {
 def _plain_vocabulary(content: Any) -> list[str] | None:
     """Return the pieces by their ids; None where the file is of another kind."""
     model = content.get("model") or {}
-    vocabulary = model.get("vocab")
+    vocabulary: dict[str, int] = model.get("vocab") or {}
     enclosed = [
         next(iter(part.values())).get("id")
         for part in (content.get("post_processor") or {}).get("single", ())
