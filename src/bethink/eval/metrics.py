@@ -375,6 +375,7 @@ def _has_relevant(result: QuestionResult, units: Sequence[str]) -> bool:
 
 
 CALIBRATION_BINS = 10
+_NO_WEIGHT = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,36 +422,57 @@ def judged_answers(outcome: ProfileResult) -> JudgedAnswers:
 
 
 def calibration(answers: JudgedAnswers) -> dict[str, Any] | None:
-    """Reliability in ten bins of equally many answers, ECE and AUC; None without any.
+    """Reliability in ten bins of equal weight, ECE and AUC; None without any answer.
 
     ECE is the mean distance between the confidence and the share that was right, bin by bin.
-    Equal confidences count as equally right, so that their order does not matter.
+    Questions with an answer and those without have half of the weight each: how many of
+    either were asked says nothing about the answers. Equal confidences count as equally
+    right, so that their order does not matter.
     """
     if not answers.confidence:
         return None
+    known = np.asarray(answers.answerable)
+    weights = _balanced_weights(known)
+    levels, place = np.unique(np.asarray(answers.confidence), return_inverse=True)
+    mass = np.bincount(place, weights=weights)
+    right = np.bincount(place, weights=weights * np.asarray(answers.right)) / mass
+    bins = _reliability_bins(levels, right, mass)
     said = np.asarray(answers.confidence, dtype=np.float64)
-    was = np.asarray(answers.right, dtype=np.float64)
-    _, place, counts = np.unique(said, return_inverse=True, return_counts=True)
-    was = (np.bincount(place, weights=was) / counts)[place]
-    order = np.argsort(said, kind="stable")
-    parts = [part for part in np.array_split(order, CALIBRATION_BINS) if len(part)]
-    bins = [
-        {
-            "n": len(part),
-            "low": float(said[part].min()),
-            "high": float(said[part].max()),
-            "confidence": float(said[part].mean()),
-            "right": float(was[part].mean()),
-        }
-        for part in parts
-    ]
-    gaps = [one["n"] * abs(one["confidence"] - one["right"]) for one in bins]
-    yes = [value for value, known in zip(said, answers.answerable, strict=True) if known]
-    no = [value for value, known in zip(said, answers.answerable, strict=True) if not known]
     return {
         "n": len(said),
-        "answerable": len(yes),
-        "ece": sum(gaps) / len(said),
-        "auc": auc(yes, no),
+        "answerable": int(known.sum()),
+        "ece": sum(one["share"] * abs(one["confidence"] - one["right"]) for one in bins),
+        "auc": auc(said[known].tolist(), said[~known].tolist()),
         "bins": bins,
     }
+
+
+def _balanced_weights(known: NDArray[np.bool_]) -> Values:
+    """Weights that sum up to 1, half of it for either kind where there are both."""
+    counts = np.asarray([np.count_nonzero(~known), np.count_nonzero(known)])
+    kinds = np.count_nonzero(counts)
+    weights: Values = 1.0 / (kinds * counts[known.astype(np.intp)])
+    return weights
+
+
+def _reliability_bins(levels: Values, right: Values, mass: Values) -> list[dict[str, float]]:
+    """Ten bins of equal weight over sorted confidences; one may be shared by two bins."""
+    ends = np.cumsum(mass)
+    starts = ends - mass
+    bins = []
+    for number in range(CALIBRATION_BINS):
+        low, high = number / CALIBRATION_BINS, (number + 1) / CALIBRATION_BINS
+        part = np.clip(np.minimum(ends, high) - np.maximum(starts, low), 0.0, None)
+        inside = np.flatnonzero(part > _NO_WEIGHT)
+        if len(inside):
+            share = float(part.sum())
+            bins.append(
+                {
+                    "share": share,
+                    "low": float(levels[inside[0]]),
+                    "high": float(levels[inside[-1]]),
+                    "confidence": float(part @ levels) / share,
+                    "right": float(part @ right) / share,
+                }
+            )
+    return bins

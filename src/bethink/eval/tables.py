@@ -263,7 +263,8 @@ def _calibration_tables(reports: Sequence[Json], pooled: Sequence[Json]) -> Iter
     heads = ("set" if pooled else "profile", ">answers", ">answerable", ">ECE", ">AUC")
     note = (
         "ECE: mean distance of the confidence from the share that was right, in ten bins of "
-        "equally many answers; AUC: answerable questions against the others"
+        "equal weight; answerable questions and the others weigh half each; AUC: the former "
+        "against the latter"
     )
     yield ReportTable("Calibration", heads, tuple(rows), note)
     name, found = rated[-1]
@@ -277,14 +278,14 @@ def _reliability_table(name: str, found: Json) -> ReportTable:
     rows = [
         (
             f"{one['low']:.2f} to {one['high']:.2f}",
-            f"{one['n']:,}",
+            format_percent(one["share"]),
             format_number(one["confidence"]),
             format_number(one["right"]),
             _reliability_line(one["confidence"], one["right"]),
         )
         for one in found["bins"]
     ]
-    heads = ("confidence", ">answers", ">said", ">right", "0 to 1")
+    heads = ("confidence", ">weight", ">said", ">right", "0 to 1")
     note = "#: the share of answers that were right; |: what was said on average"
     return ReportTable(f"Reliability of {name}", heads, tuple(rows), note)
 

@@ -38,14 +38,29 @@ def test_what_comes_true_as_often_as_it_was_said_has_no_error():
     assert found["ece"] == pytest.approx(0.0)
 
 
-def test_the_error_is_the_mean_distance_over_bins_of_equally_many():
+def test_the_error_is_the_mean_distance_over_bins_of_equal_weight():
     """Half of the answers say 0.9 and are wrong, half say 0.1 and are wrong: 0.5 on average."""
     rows = [(0.9, False)] * 50 + [(0.1, False)] * 50
 
     found = calibration(answers(*rows))
 
     assert found["ece"] == pytest.approx(0.5)
-    assert [one["n"] for one in found["bins"]] == [10] * 10
+    assert [one["share"] for one in found["bins"]] == pytest.approx([0.1] * 10)
+
+
+@pytest.mark.parametrize("times", [1, 3, 20])
+def test_how_many_have_no_answer_does_not_matter(times):
+    """Questions with and without an answer weigh the same, however many were asked."""
+    yes = answers((0.9, True), (0.6, True), (0.4, False))
+    no = answers(*[(0.7, False), (0.1, False)] * times, answerable=False)
+
+    found, once = (
+        calibration(yes + no),
+        calibration(yes + answers((0.7, False), (0.1, False), answerable=False)),
+    )
+
+    assert found["ece"] == pytest.approx(once["ece"])
+    assert found["auc"] == pytest.approx(once["auc"])
 
 
 @given(st.lists(st.tuples(st.sampled_from(LEVELS), st.booleans()), min_size=1, max_size=60),
@@ -57,7 +72,7 @@ def test_the_order_of_answers_does_not_matter(rows, random):
     first, again = calibration(answers(*rows)), calibration(answers(*shuffled))
 
     assert first["ece"] == pytest.approx(again["ece"])
-    assert sum(one["n"] for one in first["bins"]) == len(rows)
+    assert sum(one["share"] for one in first["bins"]) == pytest.approx(1.0)
     assert 0.0 <= first["ece"] <= 1.0
 
 
