@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from bethink import Memory
 from bethink.core.text import split_passages
-from bethink.model import Draft
+from bethink.model import Candidate, Draft, Query
 from bethink.models import open_embedder
 from bethink.ports import Embedder
 from bethink.render.wire import recall_json
+from bethink.retrieval.context import Context
 from bethink.retrieval.stages.assemble import token_cost
+from bethink.retrieval.stages.gate import Threshold
 from bethink.server.tools.catalog import RECALL
 from bethink.server.tools.tool import Call, validate_arguments
 from fallible import Replaced
@@ -70,6 +72,17 @@ def test_a_long_note_is_found_by_words_without_an_embedder():
 
     assert best.item.id == "long"
     assert FACT in best.text
+
+
+def test_the_only_memory_is_kept_though_penalties_leave_it_nothing(embedder):
+    """A threshold that is a share of the best says nothing where the best is negative."""
+    with Memory.open(":memory:", embedder=embedder) as opened:
+        opened.remember(LONG, id="long")
+        ctx = Context(Query("x", opened.session.clock()), opened.store)
+        low = Candidate(opened.get("long"), -0.2)
+
+        assert Threshold(min_share=0.4)((low, low._replace(score=-0.3)), ctx) == (low,)
+        assert Threshold(min_score=0.1)((low,), ctx) == ()
 
 
 def test_the_whole_is_shown_on_request(memory):

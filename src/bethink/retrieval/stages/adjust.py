@@ -223,11 +223,18 @@ class PeriodBoost:
 
 @dataclass(frozen=True, slots=True)
 class LengthPenalty:
-    """Penalise long memories, which match words by chance: − weight × ln(tokens / ``tokens``)."""
+    """Penalise long memories, which are near by chance: − weight × ln(tokens / ``tokens``).
+
+    The best of many passages is nearer than the only one. Skipped without an embedder: word
+    scores already count the length.
+    """
 
     weight: float = 0.075
     tokens: int = 100
     name: str = "length"
+
+    def skip(self, pool: Pool, ctx: Context) -> str:
+        return "word scores count the length" if ctx.embedder is None else ""
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         def adjust(cand: Candidate) -> Candidate:

@@ -59,7 +59,7 @@ class SimilarityFeatures(NamedTuple):
     ``matches`` is the best similarity that each token of the question finds in it (MaxSim),
     ``vector`` the memory's own vector; ``cosine`` counts rare words of the question for more,
     ``plain`` counts all alike. Of a long memory all are those of one passage, the
-    most similar to the question.
+    most similar to the question, and the cosines no less than its best sentence's.
     """
 
     cosine: float = 0.0
@@ -135,8 +135,17 @@ def _compute_features(items: Sequence[Item], ctx: Context) -> dict[str, Similari
         found = iter(_compare([one for several in compared for one in several], vector, ctx))
         for key, several in zip(stored, compared, strict=True):
             passages = islice(found, len(several))
-            features[key] = max(passages, key=lambda one: one.cosine + one.interaction)
+            best = max(passages, key=lambda one: one.cosine + one.interaction)
+            features[key] = _as_near_as_a_sentence(best) if stored[key].passages else best
     return features
+
+
+def _as_near_as_a_sentence(features: SimilarityFeatures) -> SimilarityFeatures:
+    """Of a long memory one sentence can answer, whatever the rest of its passage tells."""
+    nearest = features.sentence
+    return features._replace(
+        cosine=max(features.cosine, nearest), plain=max(features.plain, nearest)
+    )
 
 
 def _nearest_passages(
