@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bethink.api.browse import redact_thread
 from bethink.core import plural
 from bethink.core.json_values import format_moment
-from bethink.core.text import fold, strip_hidden
+from bethink.core.text import strip_hidden
 from bethink.errors import ModelError, Refused
 from bethink.importers.turn_text import find_statement, is_assent, is_courtesy, summarise_code
 from bethink.lang.words import announces_change
@@ -47,7 +47,6 @@ def estimate_max_tokens(text: str) -> int:
 
 # Sources below it are unknown. Flagged text may contain instructions, or hide some.
 _MIN_TRUST = 1
-_QUOTE_MARKER = re.compile(r"^<<[a-z]+ ([0-9a-f]{16})>>$", re.MULTILINE)
 _QUOTE_OVERHEAD_TOKENS = 22  # tokens around a quoted text: marker, number, end of line
 
 
@@ -73,18 +72,6 @@ def quote_cost(quote: Quote) -> int:
 def format_context(opening: str, quotes: list[Quote], name: str) -> str:
     """Format the opening line and the marked quotes; empty where there are none."""
     return f"{opening}\n{fence_quotes(quotes, name, max_chars=None)}" if quotes else ""
-
-
-def quoted_ids(context: str) -> tuple[str, ...]:
-    """Extract the ids of the quoted memories: the first word of every head.
-
-    No quoted text can pass for a head, since none contains the marker code.
-    """
-    opening = _QUOTE_MARKER.search(context)
-    if opening is None:
-        return ()
-    heads = re.findall(rf"^\[{opening[1]} \d+\] (\S+) \|", context, re.MULTILINE)
-    return tuple(heads)
 
 
 def frame_cost(opening: str) -> int:
@@ -203,7 +190,7 @@ def _reversal_of(item: Item, memory: Memory) -> Item | None:
 
 
 def _may_reverse(newer: Item, older: Item) -> bool:
-    return may_replace(newer, older) and announces_change(fold(newer.text), fold(older.text))
+    return may_replace(newer, older) and announces_change(newer.text, older.text)
 
 
 def _memories_like(item: Item, memory: Memory) -> list[Item]:

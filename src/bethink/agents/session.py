@@ -151,3 +151,18 @@ def session_state(memory: Memory, name: str) -> SessionState:
 def sessions_folder(settings: Settings, space: str) -> Path:
     """Folder of the session states of a space."""
     return data_dir(settings) / space / "sessions"
+
+
+_QUOTE_MARKER = re.compile(r"^<<[a-z]+ ([0-9a-f]{16})>>$", re.MULTILINE)
+
+
+def quoted_ids(context: str) -> tuple[str, ...]:
+    """Extract the ids of the quoted memories: the first word of every head.
+
+    No quoted text can pass for a head, since none contains the marker code.
+    """
+    opening = _QUOTE_MARKER.search(context)
+    if opening is None:
+        return ()
+    heads = re.findall(rf"^\[{opening[1]} \d+\] (\S+) \|", context, re.MULTILINE)
+    return tuple(heads)

@@ -17,6 +17,8 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
 _EDIT_TOOLS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
@@ -42,9 +44,9 @@ def _is_edit(payload: dict[str, Any]) -> bool:
 class HookEvent(NamedTuple):
     """A hook event.
 
-    ``limit_s`` counts from the start of the process; ``host_s`` is the timeout configured
-    in the host, in whole seconds; ``handler`` names a function of the handlers module.
-    ``tools`` are the host's tools it applies to.
+    ``limit_s`` counts from the start of the process, on an idle machine; ``host_s`` is the
+    timeout configured in the host, in whole seconds; ``handler`` names a function of the
+    handlers module. ``tools`` are the host's tools it applies to.
     """
 
     name: str
@@ -60,9 +62,10 @@ class HookEvent(NamedTuple):
 EVENTS = {
     event.name: event
     for event in (
-        HookEvent("session-start", "SessionStart", 3.0, 5, "on_session_start"),
+        HookEvent("session-start", "SessionStart", 3.0, 15, "on_session_start"),
         HookEvent(
-            "user-prompt-submit", "UserPromptSubmit", 0.5, 5, "on_user_prompt_submit", _is_question,
+            "user-prompt-submit", "UserPromptSubmit", 0.5, 10, "on_user_prompt_submit",
+            _is_question,
         ),
         HookEvent(
             "post-tool-use", "PostToolUse", 3.0, 5, "on_post_tool_use", _is_edit,
@@ -78,6 +81,10 @@ MAX_BYTES = 1024 * 1024
 _PROCESS_START = time.monotonic()
 _ORPHAN_GRACE_S = 1.0  # beyond its limit, for a child whose parent was killed
 _ASSUMED_START_S = 0.06  # typical start-up time of the interpreter
+_MIN_START_S = 0.02
+_BUSY_RATIO = 1.8  # reading files from a cold disk gives as much
+_MAX_SLOWNESS = 16.0
+_HOST_MARGIN_S = 2.0  # of the host's own timeout, which is not stretched
 
 
 class WorkResult(NamedTuple):
@@ -98,9 +105,17 @@ def process_age_s() -> float:
         return time.monotonic() - _PROCESS_START + _ASSUMED_START_S
 
 
-def elapsed_s() -> float:
-    """Seconds since this module was loaded, interpreter start excluded."""
-    return time.monotonic() - _PROCESS_START
+@cache
+def slowness() -> float:
+    """How many times slower than an idle machine this one is; 1 if it is not busy.
+
+    Measured once, when a call begins: the wall-clock time of its start by the processor time,
+    or the processes that wait for each processor, whichever is more.
+    """
+    ratio = process_age_s() / max(time.process_time(), _MIN_START_S)
+    with suppress(OSError, AttributeError):  # not on every system
+        ratio = max(ratio, os.getloadavg()[0] / (os.cpu_count() or 1))
+    return 1.0 if ratio < _BUSY_RATIO else min(ratio, _MAX_SLOWNESS)
 
 
 def run_with_deadline(limit_s: float, work: Callable[[], str]) -> WorkResult:
@@ -205,7 +220,7 @@ def main(args: Sequence[str]) -> int:
         return 0
     result = run_with_deadline(limit_s - process_age_s(), lambda: _run_handler(event, payload))
     if result.answer is None:
-        log_message(f"{event.name}: {result.why}")
+        log_message(f"{event.name}: {result.why}{_describe_slowness()}")
     elif result.answer:
         _write_reply(event, result.answer)
     return 0
@@ -225,25 +240,35 @@ def log_message(message: str) -> None:
 
 
 def _deadline_s(event: HookEvent) -> float:
-    """The event's deadline, unless the environment overrides it."""
+    """The event's deadline, longer on a busy machine, unless the environment overrides it."""
+    longest_s = max(event.limit_s, event.host_s - _HOST_MARGIN_S)
+    usual_s = min(event.limit_s * slowness(), longest_s)
     try:
-        limit_s = float(os.environ.get(DEADLINE_VARIABLE) or event.limit_s)
+        limit_s = float(os.environ.get(DEADLINE_VARIABLE) or usual_s)
     except ValueError:
-        return event.limit_s
-    return limit_s if 0 < limit_s <= _MAX_DEADLINE_S else event.limit_s
+        return usual_s
+    return limit_s if 0 < limit_s <= _MAX_DEADLINE_S else usual_s
 
 
 def _read_payload(event: HookEvent, limit_s: float) -> dict[str, Any] | None:
     """Read the host's JSON object; log and return None if it is invalid."""
     data = read_input(limit_s - process_age_s())
+    if data is None:
+        log_message(f"{event.name}: the host's input was too long or late{_describe_slowness()}")
+        return None
     try:
-        payload = None if data is None else json.loads(data)
+        payload = json.loads(data)
     except (ValueError, RecursionError):
         payload = None
     if not isinstance(payload, dict):
         log_message(f"{event.name}: received no JSON object from the host")
         return None
     return payload
+
+
+def _describe_slowness() -> str:
+    """Say how busy the machine is, where that explains a missed deadline."""
+    return f"; the machine is {slowness():.0f} times slower than idle" if slowness() > 1 else ""
 
 
 def _run_handler(event: HookEvent, payload: dict[str, Any]) -> str:

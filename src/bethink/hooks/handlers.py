@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.agents.session import (
     SessionState,
+    quoted_ids,
     resolve_in_project,
     session_settings,
     sessions_folder,
 )
 from bethink.config.spaces import resolve_space
 from bethink.core.json_values import Json
-from bethink.hooks.dispatch import elapsed_s
+from bethink.hooks.dispatch import slowness
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -32,7 +33,7 @@ HOST = "claude-code"
 # for answering here.
 _WORKER_TIMEOUT_S = {"prompt": 0.38, "brief": 1.5}
 _WORKER_TIMEOUT_LIGHT_MODELS_S = {"prompt": 0.2, "brief": 1.5}
-_BUSY_START_S = 0.1  # start-up time that indicates a busy machine; an idle one takes a third
+_MAX_WORKER_WAIT_S = 2.5  # on a busy machine; leaves the rest of the deadline
 _CONTEXT_LOST_SOURCES = ("clear", "compact")
 _MAX_INLINE_TURNS = 40  # turns that fit the deadline of session-end
 _LARGE_TRANSCRIPT_BYTES = 4 * 1024 * 1024  # bytes not yet captured
@@ -64,9 +65,12 @@ def on_user_prompt_submit(payload: Json) -> str:
         return ""
     context = _request_worker("prompt", payload, settings)
     if context is None:
+        # First: if this call misses its deadline, a later one finds the worker ready.
+        _warm_up(settings)
         from bethink.agents.prompt import prompt_context  # start-up time: not with a worker
 
-        with _open_memory(settings) as memory:
+        # On a busy machine loading a model would take the whole deadline: words answer.
+        with _open_memory(settings, words_only=slowness() > 1) as memory:
             context = prompt_context(memory, payload)
     return _record_given(context, settings, payload)
 
@@ -77,8 +81,6 @@ def _record_given(context: str, settings: Settings, payload: Json) -> str:
     Only now, not earlier: an answer that came too late was never delivered.
     """
     if context:
-        from bethink.agents.briefing import quoted_ids  # start-up time: most contexts are empty
-
         # On a full disk, giving a memory twice is better than not at all.
         with suppress(OSError):
             _session_state(settings, payload).add_given(quoted_ids(context))
@@ -165,10 +167,10 @@ def _session_state(settings: Settings, payload: Json) -> SessionState:
     return SessionState(sessions_folder(settings, space), _session_id(payload))
 
 
-def _open_memory(settings: Settings) -> Memory:
+def _open_memory(settings: Settings, *, words_only: bool = False) -> Memory:
     from bethink.memory import Memory  # slow to import
 
-    return Memory.open(settings=settings)
+    return Memory.open(settings=settings, embedder="none" if words_only else None)
 
 
 def _has_memory(settings: Settings) -> bool:
@@ -213,10 +215,11 @@ def _request_worker(kind: str, payload: Json, settings: Settings) -> str | None:
     from bethink.worker import should_use_worker
     from bethink.worker.client import request_worker
 
-    wait_for_worker = elapsed_s() > _BUSY_START_S or should_use_worker(settings)
+    wait_for_worker = slowness() > 1 or should_use_worker(settings)
     limits_s = _WORKER_TIMEOUT_S if wait_for_worker else _WORKER_TIMEOUT_LIGHT_MODELS_S
+    deadline_s = min(limits_s[kind] * slowness(), _MAX_WORKER_WAIT_S)
     answer = request_worker(
-        kind, payload, settings=settings, deadline_s=limits_s[kind], start=False, place=paths
+        kind, payload, settings=settings, deadline_s=deadline_s, start=False, place=paths
     )
     return answer if isinstance(answer, str) else None
 

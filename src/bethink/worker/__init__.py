@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+from collections.abc import Mapping
+
 from bethink.config.settings import Settings
 from bethink.models import embedder_provider
 from bethink.models.rerank import reranker_provider
@@ -18,3 +22,31 @@ def should_use_worker(settings: Settings, *, reranker: str | None = None) -> boo
     named = settings.reranker if reranker is None else reranker
     providers = (embedder_provider(settings.embedder), reranker_provider(named))
     return any(provider is not None and provider.slow_to_load for provider in providers)
+
+
+def environment_hash(settings: Settings, env: Mapping[str, str] = os.environ) -> str:
+    """Hash the environment variables that the configured models read.
+
+    Empty where they read none. A request made with one API key must not be paid for with
+    another.
+    """
+    prefixes = _variable_prefixes(settings)
+    if not prefixes:
+        return ""
+    variables = sorted(
+        f"{name}={value}" for name, value in env.items() if name.startswith(prefixes)
+    )
+    return hashlib.sha256("\n".join(variables).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _variable_prefixes(settings: Settings) -> tuple[str, ...]:
+    providers = [embedder_provider(settings.embedder), reranker_provider(settings.reranker)]
+    prefixes = [
+        prefix for provider in providers if provider is not None for prefix in provider.env_prefixes
+    ]
+    if settings.llm != "none":
+        from bethink.models.llm import llm_provider  # start-up time: rarely configured
+
+        language = llm_provider(settings.llm)
+        prefixes += language.env_prefixes if language is not None else ()
+    return tuple(prefixes)

@@ -17,10 +17,9 @@ from typing import Any
 from bethink.config.settings import Settings
 from bethink.core.json_values import Json
 from bethink.errors import BethinkError
-from bethink.worker import should_use_worker
+from bethink.worker import environment_hash, should_use_worker
 from bethink.worker.codec import settings_to_json
 from bethink.worker.files import WorkerPaths, is_locked, lock_holder, worker_paths
-from bethink.worker.operations import environment_hash
 from bethink.worker.spool import QueuedJob, Spool
 from bethink.worker.transport import (
     MAX_REPLY_BYTES,

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink.config.settings import Settings
 from bethink.core.json_values import Json
 from bethink.errors import MissingExtra, ModelError, Refused
 from bethink.model import NO_METADATA, Recall
-from bethink.models import embedder_provider
 from bethink.models.rerank import reranker_provider
 from bethink.retrieval.answer_text import Section
 from bethink.retrieval.explain import WhyNot
@@ -22,34 +18,6 @@ from bethink.worker.codec import decode, encode
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
-
-
-def environment_hash(settings: Settings, env: Mapping[str, str] = os.environ) -> str:
-    """Hash the environment variables that the configured models read.
-
-    Empty where they read none. A request made with one API key must not be paid for with
-    another.
-    """
-    prefixes = _variable_prefixes(settings)
-    if not prefixes:
-        return ""
-    variables = sorted(
-        f"{name}={value}" for name, value in env.items() if name.startswith(prefixes)
-    )
-    return hashlib.sha256("\n".join(variables).encode("utf-8", "replace")).hexdigest()[:16]
-
-
-def _variable_prefixes(settings: Settings) -> tuple[str, ...]:
-    providers = [embedder_provider(settings.embedder), reranker_provider(settings.reranker)]
-    prefixes = [
-        prefix for provider in providers if provider is not None for prefix in provider.env_prefixes
-    ]
-    if settings.llm != "none":
-        from bethink.models.llm import llm_provider  # start-up time: rarely configured
-
-        language = llm_provider(settings.llm)
-        prefixes += language.env_prefixes if language is not None else ()
-    return tuple(prefixes)
 
 
 _MAINTENANCE_STEPS = 20  # steps of one background maintenance run

@@ -25,10 +25,11 @@ from bethink.core.lazy import BackgroundCall
 from bethink.errors import BethinkError, Refused, StoreBusy
 from bethink.models import open_embedder
 from bethink.version import __version__
+from bethink.worker import environment_hash
 from bethink.worker.client import OTHER_ENVIRONMENT
 from bethink.worker.codec import DecodeError, settings_from_json
 from bethink.worker.files import LogFile, WorkerPaths
-from bethink.worker.operations import JOBS, environment_hash
+from bethink.worker.operations import JOBS
 from bethink.worker.spool import JobOutcome, QueuedJob, Spool, SpoolWorker
 from bethink.worker.transport import (
     MAX_REPLY_BYTES,

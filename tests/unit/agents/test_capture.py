@@ -9,10 +9,10 @@ from random import Random
 import pytest
 
 from agent_session import Transcript
-from bethink.agents.briefing import format_context, quoted_ids
+from bethink.agents.briefing import format_context
 from bethink.agents.capture import CaptureResult, capture, capture_edits, count_new_turns
 from bethink.agents.prompt import prompt_context
-from bethink.agents.session import session_state
+from bethink.agents.session import quoted_ids, session_state
 from bethink.importers.claude_code import Turn, drafts_of_turns, read_turns, tool_edits
 from bethink.memory import Memory
 from bethink.render.quoting import Quote

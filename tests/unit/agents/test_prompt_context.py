@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 from agent_session import Transcript
-from bethink.agents.briefing import estimate_max_tokens, quoted_ids
+from bethink.agents.briefing import estimate_max_tokens
 from bethink.agents.capture import capture
 from bethink.agents.prompt import MAX_PROMPT_TOKENS, prompt_context, query_from_prompt
-from bethink.agents.session import session_state
+from bethink.agents.session import quoted_ids, session_state
 from bethink.memory import Memory
 from corpus import NOTES
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bethink.config.settings import Settings
-from bethink.worker import should_use_worker
+from bethink.worker import environment_hash, should_use_worker
 from bethink.worker.files import (
     WorkerPaths,
     acquire_lock,
@@ -20,7 +20,6 @@ from bethink.worker.files import (
     worker_paths,
     write_lock_pid,
 )
-from bethink.worker.operations import environment_hash
 from bethink.worker.transport import Handshake, own_handshake, parse_handshake
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="folders have no modes here")
