@@ -434,7 +434,7 @@ def calibration(answers: JudgedAnswers) -> dict[str, Any] | None:
     known = np.asarray(answers.answerable)
     weights = _balanced_weights(known)
     levels, place = np.unique(np.asarray(answers.confidence), return_inverse=True)
-    mass = np.bincount(place, weights=weights)
+    mass: Values = np.bincount(place, weights=weights).astype(np.float64)
     right = np.bincount(place, weights=weights * np.asarray(answers.right)) / mass
     bins = _reliability_bins(levels, right, mass)
     said = np.asarray(answers.confidence, dtype=np.float64)
