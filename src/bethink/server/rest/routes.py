@@ -391,12 +391,26 @@ def _body_schema(route: ToolRoute) -> Json:
     """Return the schema of the body: the tool's arguments without the path parameters."""
     takes, needed = route.tool.input_schema, _required(route)
     known = {
-        name: prop if name in needed else _allow_null(prop)
+        name: _not_empty(prop) if name in needed else _allow_null(prop)
         for name, prop in takes["properties"].items()
         if name not in route.path_params
     }
+    if "memories" in known:
+        # Each is stored or refused on its own: one that is wrong does not fail the request.
+        known["memories"] = known["memories"] | {"items": _ENTRY_SCHEMA}
     made = {name: value for name, value in takes.items() if name != "required"}
     return made | {"properties": known} | ({"required": needed} if needed else {})
+
+
+_ENTRY_SCHEMA: Json = {
+    "type": "object",
+    "description": "A memory with the fields of `POST /v1/memories`; stored or refused on its own.",
+}
+
+
+def _not_empty(schema: Json) -> Json:
+    """Require a text that is not empty: one that is needed may not be."""
+    return schema | {"minLength": 1} if schema["type"] == "string" else schema
 
 
 def _allow_null(schema: Json) -> Json:
@@ -426,7 +440,7 @@ def _parameters(route: ToolRoute) -> list[Json]:
             "in": "query",
             "required": name in needed,
             "description": prop["description"],
-            "schema": prop,
+            "schema": _not_empty(prop) if name in needed else prop,
         }
         for name, prop in known.items()
         if name not in route.path_params
