@@ -59,6 +59,7 @@ class RecallOptions(NamedTuple):
     deep: bool = False
     filters: Mapping[str, Any] | None = None
     abstain: bool = True
+    whole: bool = False
 
     def recall(self, memory: Memory, question: str) -> Recall | None:
         """Recall for a question; None if there is neither a question nor a filter."""
@@ -71,6 +72,7 @@ class RecallOptions(NamedTuple):
             profile=resolve_profile(memory, self.profile, abstain=self.abstain),
             max_tokens=self.max_tokens,
             deep=self.deep,
+            whole=self.whole,
             **(self.filters or {}),
         )
 

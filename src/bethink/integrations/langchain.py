@@ -38,7 +38,7 @@ class BethinkRetriever(BaseRetriever):
     ``filters`` are those of ``Memory.recall`` (``{"topic": "auth", "since": "2026-01-01"}``).
     A document's metadata holds its ``score``, the ``reasons`` it matched, the ``trust`` of its
     ``source`` (0 to 3) and ``when`` it happened. Without ``abstain`` the nearest memories are
-    returned, however far they are.
+    returned, however far they are. A long memory is its best passage, unless ``whole``.
     """
 
     memory: Annotated[Memory, BeforeValidator(open_memory)] = Field(
@@ -50,6 +50,7 @@ class BethinkRetriever(BaseRetriever):
     deep: bool = False
     filters: Mapping[str, Any] = Field(default_factory=dict)
     abstain: bool = True
+    whole: bool = False
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
@@ -63,7 +64,8 @@ class BethinkRetriever(BaseRetriever):
 
     def _recall(self, query: str) -> list[Document]:
         asking = RecallOptions(
-            self.k, self.profile, self.max_tokens, self.deep, self.filters, self.abstain
+            *(self.k, self.profile, self.max_tokens, self.deep, self.filters, self.abstain),
+            whole=self.whole,
         )
         answer = asking.recall(self.memory, query)
         if answer is None:

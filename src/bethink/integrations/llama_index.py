@@ -45,7 +45,8 @@ class BethinkRetriever(BaseRetriever):
 
     ``filters`` are those of ``Memory.recall``. A node's id is the memory's; its metadata holds
     the reasons it matched, the trust of its source and when it happened. Without ``abstain`` the
-    nearest memories are returned, however far they are.
+    nearest memories are returned, however far they are. A long memory is its best passage,
+    unless ``whole``.
     """
 
     def __init__(
@@ -58,11 +59,12 @@ class BethinkRetriever(BaseRetriever):
         deep: bool = False,
         filters: Mapping[str, Any] | None = None,
         abstain: bool = True,
+        whole: bool = False,
         callback_manager: CallbackManager | None = None,
     ) -> None:
         super().__init__(callback_manager=callback_manager)
         self.memory = open_memory(memory)
-        self._options = RecallOptions(k, profile, max_tokens, deep, filters, abstain)
+        self._options = RecallOptions(k, profile, max_tokens, deep, filters, abstain, whole)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         answer = self._options.recall(self.memory, query_bundle.query_str)

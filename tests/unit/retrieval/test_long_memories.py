@@ -10,11 +10,15 @@ from hypothesis import strategies as st
 
 from bethink import Memory
 from bethink.core.text import split_passages
+from bethink.errors import ModelError
+from bethink.integrations.hits import RecallOptions, hit_metadata
 from bethink.model import Candidate, Draft, Query
 from bethink.models import open_embedder
+from bethink.ports import Budget as LlmBudget
 from bethink.ports import Embedder
 from bethink.render.wire import recall_json
 from bethink.retrieval.context import Context
+from bethink.retrieval.deep.sufficiency import judge_by_model
 from bethink.retrieval.stages.assemble import token_cost
 from bethink.retrieval.stages.gate import Threshold
 from bethink.server.tools.catalog import RECALL
@@ -286,3 +290,33 @@ def test_an_export_brings_the_passages_along(embedder):
 
         assert other.stats()["passages"] == len(split_passages(LONG))
         assert FACT in other.recall(BY_WORDS).hits[0].text
+
+
+def test_an_integration_gives_the_passage_unless_asked_for_the_whole(memory):
+    """What it gives counts in the budget, so it is what is shown."""
+    part = RecallOptions(k=1).recall(memory, BY_WORDS)
+    whole = RecallOptions(k=1, whole=True).recall(memory, BY_WORDS)
+
+    metadata = hit_metadata(part.hits[0], part)
+    assert metadata["passage"]["start"] == LONG.index(part.hits[0].text)
+    assert hit_metadata(whole.hits[0], whole)["passage"] is None
+
+
+def test_a_deep_recall_shows_a_model_the_passage(memory):
+    """A prompt holds only so much of a text: its beginning would not tell anything."""
+    asked: list[str] = []
+
+    class Model:
+        name = "test"
+
+        def complete(self, prompt, *, budget):
+            asked.append(prompt.user)
+            raise ModelError("no answer")
+
+    answer = memory.recall(BY_WORDS, k=3)
+    ctx = Context(answer.query, memory.store, memory.embedder)
+    with pytest.raises(ModelError):
+        judge_by_model(Model(), answer.hits, (), ctx, budget=LlmBudget())
+
+    assert FACT in asked[0]
+    assert "Invoice 0 was" not in asked[0]

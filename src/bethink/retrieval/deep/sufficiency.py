@@ -25,6 +25,7 @@ from bethink.retrieval.query_analysis import (
     periods,
 )
 from bethink.retrieval.stages.adjust import speakers_of
+from bethink.retrieval.stages.late_interaction import shown_text
 
 _MAX_EVIDENCES = 5
 _MAX_GAPS = 3
@@ -103,7 +104,7 @@ def covering_hits(hits: Pool, ctx: Context, max_hits: int = _MAX_EVIDENCES) -> P
 
 def quote_hits(hits: Pool, ids: tuple[str, ...]) -> tuple[str, ...]:
     """Quotes of the hits with these ids, in their own words."""
-    known = {cand.item.id: cand.item for cand in hits}
+    known = {cand.item.id: cand for cand in hits}
     return tuple(
         f"{key}: {shorten(' '.join(known[key].text.split()), _QUOTE_CHARS)}"
         for key in ids
@@ -155,7 +156,7 @@ def judge_by_model(
     """The model's verdict; "sufficient" without a supporting memory is rejected."""
     store, query = ctx.store, ctx.query
     passages = (
-        *load_passages(store, [cand.item.id for cand in hits], as_of=query.as_of),
+        *_load_shown(hits, ctx),
         *(Passage(store.space, "", caption.text) for caption in captions),
     )
     prompt = fill_prompt(
@@ -173,6 +174,17 @@ def judge_by_model(
     if reply["sufficient"] and not evidences:
         return Verdict(False, f"{model.name} answered sufficient without evidence")
     return Verdict(reply["sufficient"], f"judged by {model.name}", gaps, evidences)
+
+
+def _load_shown(hits: Pool, ctx: Context) -> tuple[Passage, ...]:
+    """The hits for a prompt: of a long memory the passage that is shown."""
+    items = {cand.item.id: cand.item for cand in hits}
+    loaded = load_passages(ctx.store, list(items), as_of=ctx.query.as_of)
+    return tuple(
+        passage._replace(text=passage.text.replace(item.text, shown_text(item, ctx)))
+        for passage in loaded
+        for item in (items[passage.id],)
+    )
 
 
 def expand_by_model(
