@@ -110,7 +110,7 @@ def test_a_guess_leans_less_than_a_date(told):
     vague = told.recall("which release task was prepared recently")
     (found,) = [hit for hit in steps(vague)["adjust.period"].pool if hit.item.kind == "task"]
 
-    assert found.reason("period").value == pytest.approx(0.3 * 0.7)
+    assert found.reason("period").value == pytest.approx(0.316 * 0.7)
 
 
 def test_beside_a_date_recently_says_nothing(told):

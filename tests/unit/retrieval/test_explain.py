@@ -216,7 +216,7 @@ def test_a_memory_of_another_time_is_told_so(memory: Memory) -> None:
 
     told = memory.why_not("valve-note", "what happened in May 2019?")
 
-    assert told.stage == "gate.abstain"
+    assert told.stage == "expand.named_time"
     assert told.reason.endswith(": the question names a time and nothing else")
 
 

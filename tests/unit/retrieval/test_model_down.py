@@ -39,4 +39,4 @@ def test_a_foreign_question_is_still_met_with_silence(down: Memory) -> None:
     answer = down.recall("the staging of a Shakespeare drama in London")
 
     assert not answer.hits
-    assert answer.status == "below_gate"
+    assert answer.status == "nothing_matched"

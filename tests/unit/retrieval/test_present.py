@@ -51,10 +51,10 @@ def test_episodes_come_first_then_concepts() -> None:
 
     assert told == (
         "RELEVANT EPISODES:\n"
-        "• [observation, 2026-03-02] we moved sessions to redis\n"
+        "• [observation, 2026-03-02 09:00] we moved sessions to redis\n"
         "\n"
         "RELEVANT MEMORY:\n"
-        "[c] Redis holds the sessions (fact, 2026-03-02, confidence 0.80)\n"
+        "[c] Redis holds the sessions (fact, 2026-03-02 09:00, confidence 0.80)\n"
         "  Contradictions: (none)\n"
         "  Source: test\n"
     )
@@ -95,8 +95,8 @@ def test_a_title_and_how_it_came() -> None:
         REMIND,
     )
 
-    assert "[a] Title (note, 2026-03-02, confidence 1.00, via association)\n  Long text\n" in told
-    assert "[b] Named (note, 2026-03-02, confidence 1.00, via entity match)\n" in told
+    assert "[a] Title (note, 2026-03-02 09:00, confidence 1.00, via association)\n  Long text\n" in told
+    assert "[b] Named (note, 2026-03-02 09:00, confidence 1.00, via entity match)\n" in told
     assert told.endswith("MATCHED ENTITIES:\n• tool:redis: [b]\n")
 
 
@@ -143,9 +143,9 @@ def test_every_part_of_an_answer_has_its_section() -> None:
     )
 
     assert render_text(full) == (
-        "INSIGHTS:\n• [note, 2026-03-02] first\n\n"
+        "INSIGHTS:\n• [note, 2026-03-02 09:00] first\n\n"
         "MEMORIES:\n"
-        "• [note, 2026-03-03, Ana, untrusted source, flagged: injection] second\n\n"
+        "• [note, 2026-03-03 09:00, Ana, untrusted source, flagged: injection] second\n\n"
         "CAPTIONS:\n• what the talk was about\n\n"
         "TIMELINES:\n• db: 2026-03-02 [a] → 2026-03-03 [b]\n\n"
         "EVIDENCE:\n• because\n\n"

@@ -52,7 +52,7 @@ class Threshold:
 class NamedTime:
     """Keep only memories of the time that a question names, if it names nothing else.
 
-    Everything that happened then answers it. A time still to come may have been mentioned
+    Everything that happened then answers it. A time still to come may have been spoken of
     before, so such a question keeps all.
     """
 
@@ -64,9 +64,8 @@ class NamedTime:
         return "the time is still to come" if asks_about_future(ctx) else ""
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        return tuple(
-            cand for cand in pool if _is_of_named_time(cand, ctx) or _mentions_named_time(cand, ctx)
-        )
+        ctx.add_step_note("the question names a time and nothing else")
+        return tuple(cand for cand in pool if _answers_time(cand, ctx))
 
 
 class Features(NamedTuple):
@@ -132,7 +131,7 @@ class Confidence:
     lead: float = 4.395
     unknown: float = -0.4
     weak: float = -1.584
-    words_only: tuple[float, ...] = (-2.064, 2.666, 0.72)
+    words_only: tuple[float, ...] = (-4.0, 6.0, 0.5)
     level: float = -1.136
     fall: float = 13.99
     name: str = "confidence"
@@ -150,7 +149,7 @@ class Confidence:
         """Estimate the confidence, with what speaks for and against it."""
         if not pool:
             return Assessment(0.0, "nothing_matched", ())
-        if asks_only_for_time(ctx) and not asks_about_future(ctx):
+        if asks_only_for_time(ctx) and any(_answers_time(cand, ctx) for cand in pool[:_FIRST]):
             reason = ConfidenceReason("time", 1.0, 0.0, "of the time that the question names")
             return Assessment(_TIME_CONFIDENCE, "found", (reason,))
         trusted = tuple(cand for cand in pool if cand.item.trust >= _MIN_TRUST)
@@ -274,6 +273,10 @@ def _logistic(odds: float) -> float:
 def _logit(probability: float) -> float:
     bounded = min(1.0 - 1e-9, max(1e-9, probability))
     return math.log(bounded / (1.0 - bounded))
+
+
+def _answers_time(cand: Candidate, ctx: Context) -> bool:
+    return _is_of_named_time(cand, ctx) or _mentions_named_time(cand, ctx)
 
 
 def _is_of_named_time(cand: Candidate, ctx: Context) -> bool:
