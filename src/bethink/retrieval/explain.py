@@ -262,11 +262,14 @@ def _explain_dropped(item: Item, answer: Recall, last: int) -> WhyNot:
     step = later[0] if later else answer.steps[last]
     needed = step.pool[-1].score if step.pool else None
     reason = _drop_reason(step.name, cand, answer)
-    if step.name.startswith("gate.") and step.note:
-        reason = f"{reason}: {step.note}"  # a gate may judge by more than the score
+    if step.name.startswith("expand.") and step.note:
+        reason = "not what the question asks for"
+    if step.name.startswith(_JUDGING_SLOTS) and step.note:
+        reason = f"{reason}: {step.note}"  # it may judge by more than the score
     return WhyNot(item, False, step.name, reason, cand.score, needed)
 
 
+_JUDGING_SLOTS = ("gate.", "expand.")
 _DROP_REASONS = {
     "gate": "not relevant enough",
     "diversify": "another memory in the answer says the same",
