@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
-from itertools import chain
+from collections.abc import Sequence
 
-from bethink.core.lazy import BackgroundCall
 from bethink.errors import ModelError, NotFound, Refused, TooLarge
 from bethink.ingest.admission import (
     DERIVED_SOURCE,
@@ -33,14 +30,11 @@ from bethink.ingest.record_builder import (
 )
 from bethink.model import Collision, Draft, Remembered
 from bethink.ports import Embedding
-from bethink.ports.models import is_slow
 
 __all__ = ["WriteContext", "remember"]
 
 
 TRANSACTION_SIZE = 500
-# Memories embedded together while others are compared and built.
-EMBED_GROUP = 125
 
 
 def remember(drafts: Sequence[Draft], ctx: WriteContext) -> list[Remembered]:
@@ -87,13 +81,16 @@ def _store_batch(
     fresh: Sequence[ComparedDraft], batch: BatchContext, ctx: WriteContext
 ) -> dict[str, Remembered]:
     """Store new memories in one transaction; return the outcomes by id."""
-    embedded = _embed_ahead([compared.prepared.draft for compared in fresh], ctx)
+    embeddings, pending = _embed_or_defer([compared.prepared.draft for compared in fresh], ctx)
     with ctx.store.snapshot():
-        near = []
-        records = []
-        for compared, embedding in zip(fresh, embedded, strict=True):
-            near.append(find_near_duplicates(compared, embedding, ctx))
-            records.append(build_record(compared, embedding, near[-1], batch, ctx))
+        near = [
+            find_near_duplicates(compared, embedding, ctx)
+            for compared, embedding in zip(fresh, embeddings, strict=True)
+        ]
+        records = [
+            build_record(compared, embedding, collisions, batch, ctx)
+            for compared, embedding, collisions in zip(fresh, embeddings, near, strict=True)
+        ]
         records, merged = settle_facts(records, near, batch.facts, ctx)
         records, merged = add_links(records, merged, ctx)
     records = embed_new_entities(records, ctx)
@@ -108,51 +105,22 @@ def _store_batch(
             answers[prepared.id] = Remembered(outcome.id, outcome.outcome, found, prepared.redacted)
             continue
         names = tuple(mention.entity.name for mention in record.mentions)
-        pending = () if record.embedding is not None or ctx.embedder is None else ("embedding",)
         answers[prepared.id] = Remembered(
             outcome.id, "stored", collisions, prepared.redacted, names, prepared.flags, pending
         )
     return answers
 
 
-def _embed_ahead(drafts: Sequence[Draft], ctx: WriteContext) -> Iterator[Embedding | None]:
-    """Return the embedding of each draft; None where there is no model or it is down.
-
-    The first group is embedded at once, each other one while those before it are used. A
-    slow embedder, such as a server, gets all drafts in one call: nothing waits for it inside
-    a snapshot.
-    """
-    alone = ctx.embedder is None or is_slow(ctx.embedder)
-    size = max(1, len(drafts)) if alone else EMBED_GROUP
-    groups = [drafts[start : start + size] for start in range(0, len(drafts), size)]
-
-    def start(place: int) -> BackgroundCall[Sequence[Embedding | None]] | None:
-        if place >= len(groups):
-            return None
-        return BackgroundCall(partial(_embed_or_defer, groups[place], ctx))
-
-    def following(
-        ahead: BackgroundCall[Sequence[Embedding | None]] | None,
-    ) -> Iterator[Embedding | None]:
-        place = 1
-        while ahead is not None:
-            made = ahead.result()
-            place += 1
-            ahead = start(place)
-            yield from made
-
-    first = _embed_or_defer(groups[0], ctx) if groups else []
-    return chain(first, following(start(1)))
-
-
-def _embed_or_defer(drafts: Sequence[Draft], ctx: WriteContext) -> Sequence[Embedding | None]:
-    """Embed drafts; if the model is down, they are stored without vectors."""
+def _embed_or_defer(
+    drafts: Sequence[Draft], ctx: WriteContext
+) -> tuple[Sequence[Embedding | None], tuple[str, ...]]:
+    """Embed drafts; if the model is down, return no vectors and "embedding" as pending."""
     if ctx.embedder is None:
-        return [None] * len(drafts)
+        return [None] * len(drafts), ()
     try:
-        return embed_memories(drafts, ctx.embedder)
+        return embed_memories(drafts, ctx.embedder), ()
     except ModelError:
-        return [None] * len(drafts)
+        return [None] * len(drafts), ("embedding",)
 
 
 def _resolve_parent_trust(prepared: Sequence[PreparedDraft], ctx: WriteContext) -> dict[str, int]:
