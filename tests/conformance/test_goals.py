@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import re
 import socket
 from collections.abc import Callable, Iterator
@@ -16,6 +17,8 @@ import pytest
 
 import bethink
 from bethink import Memory
+from bethink.cli.answers import print_hit
+from bethink.cli.output import Printer
 from bethink.config.settings import Settings, load_settings
 from bethink.errors import BethinkError
 from bethink.importers.detection import detect_source
@@ -26,10 +29,11 @@ from bethink.models.embed.hashing import HashEmbedder
 from bethink.ports import Embedding
 from bethink.render.quoting import Quote, fence_quotes
 from bethink.server.mcp.stdio import find_fault
+from bethink.server.tools.functions import Functions
 from bethink.testing import FixedClock, ScriptedModel
 from corpus import NOTES, NOW
 from naughty import NAUGHTY
-from serving import Callers, make_door, served, talk
+from serving import Callers, make_door, mcp, served, talk
 
 PACKAGE = Path(bethink.__file__).parent
 ROOT = PACKAGE.parent.parent
@@ -259,6 +263,33 @@ def test_goal_s20_a_hostile_model_reaches_nothing(monkeypatch: pytest.MonkeyPatc
         assert memory.store.admin.generation() == before
     assert model.prompts
     assert not any("zebracanary" in prompt.user for prompt in model.prompts)
+
+
+def test_goal_s12_a_hit_of_low_trust_is_labelled_on_every_surface(tmp_path: Path) -> None:
+    """Command line, MCP, functions, REST and integrations say that nobody vouches for it."""
+    callers, out = Callers(tmp_path), io.StringIO()
+    with Memory.open(":memory:", embedder="none", clock=FixedClock(NOW)) as memory:
+        memory.remember("The Heron launch is on 9 May", source_class="web", source="web:forum")
+        answer = memory.recall("Heron launch")
+        print_hit(Printer(out, terminal=False, color=False), 1, answer.hits[0])
+        function = Functions(memory).call("recall", {"query": "Heron launch"})
+
+        async def ask(client: httpx.AsyncClient) -> tuple[httpx.Response, httpx.Response]:
+            headers = callers.headers["read"]
+            told = {"name": "recall", "arguments": {"query": "Heron launch"}}
+            return (
+                await client.post("/v1/recall", json={"query": "Heron launch"}, headers=headers),
+                await mcp(client, "tools/call", told, headers),
+            )
+
+        rest, tool = talk(served(memory, make_door(callers)), ask)
+
+    assert any("untrusted source" in warning for warning in answer.warnings)
+    assert "trust 0: unknown source" in out.getvalue()
+    assert "trust 0: unknown source" in function
+    assert "trust 0: unknown source" in tool.text
+    assert rest.json()["memories"][0]["trust"] == 0
+    assert any("untrusted source" in warning for warning in rest.json()["warnings"])
 
 
 _ROW = re.compile(r"^\| \*\*([RS]\d+)\*\* [^|]*\| ([^|]+) \|", re.MULTILINE)

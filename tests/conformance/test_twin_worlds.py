@@ -104,7 +104,7 @@ class World:
         self.owner.note_edits([_edit("src/app.py", "split the billing module in two")])
         self.owner.update(self.public[2], text="Carol Okafor prefers coffee in room 12")
         self.owner.forget(self.public[4])
-        self.owner.recall("Heron audit", track=True, max_classification=1)
+        self.low.recall("Heron audit", track=True)
         if self.has_secrets:
             self._tie_secrets()
 

@@ -28,7 +28,7 @@ from bethink.core.ids import short_id
 from bethink.core.json_values import format_moment
 from bethink.model import OLDER, Candidate, Entity, Item, Recall
 from bethink.model.fields import ITEM_FIELDS
-from bethink.render.quoting import passage_label
+from bethink.render.quoting import TRUST_LABELS, passage_label
 from bethink.retrieval.answer_text import UNSURE_NOTICE, relation_lines, relations_of_hit
 from bethink.retrieval.explain import WhyNot, explain, item_reasons, match_reasons
 from bethink.retrieval.heat import pace_of
@@ -210,6 +210,8 @@ def print_hit(out: Printer, rank: int | None, hit: Candidate) -> None:
         out.block(dim(f"{passage_label(hit)}; --whole shows all"), indent=_LABEL_WIDTH)
     if hit.see_newer:
         out.block(yellow(f"{OLDER} {shown_id(out, hit.see_newer)}"), indent=_LABEL_WIDTH)
+    if item.trust == 0:
+        out.block(yellow(f"trust 0: {TRUST_LABELS[0]}"), indent=_LABEL_WIDTH)
     details = (shown_id(out, item.id), item.kind, format_moment(item.when), item.source,
                item.speaker, matched_by(hit), ", ".join(item_reasons(hit)))  # fmt: skip
     line = " · ".join(one_line(part) for part in details if part)

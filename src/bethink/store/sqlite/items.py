@@ -16,7 +16,7 @@ from bethink.model import Item, Status
 from bethink.ports import EraseReceipt, PutResult, Record, Scope
 from bethink.store.sqlite import erase, revisions
 from bethink.store.sqlite.db import history
-from bethink.store.sqlite.db.ceiling import HIGHEST, CeilingConnections, ceiling_of
+from bethink.store.sqlite.db.ceiling import HIGHEST, ceiling_of, without_ceiling
 from bethink.store.sqlite.db.connection import Connections, Row, select
 from bethink.store.sqlite.db.rows import (
     SELECT_HASHED_ITEM,
@@ -377,11 +377,8 @@ class SqliteItems:
             receipt = erase.erase_items(db, self._vectors, ids, actor=actor, now=to_ms(now))
         if not receipt.ids:
             return receipt
-        connections = self._connections
-        is_below = isinstance(connections, CeilingConnections)
-        everything = connections.base if is_below else connections
-        remaining = erase.scrub(everything)
-        if is_below:
+        remaining = erase.scrub(without_ceiling(self._connections))
+        if ceiling_of(self._connections) < HIGHEST:
             # What else went, or is kept, may be above the ceiling.
             counts = {"memories": len(receipt.ids)}
             return receipt._replace(removed=counts, out_of_reach=remaining)

@@ -12,7 +12,7 @@ import apsw
 from bethink.errors import Refused, install_command
 from bethink.store.sqlite import erase
 from bethink.store.sqlite.db import history
-from bethink.store.sqlite.db.ceiling import HIGHEST, CeilingConnections
+from bethink.store.sqlite.db.ceiling import HIGHEST, CeilingConnections, ceiling_of
 from bethink.store.sqlite.db.connection import (
     REPLACEMENT,
     Connections,
@@ -123,7 +123,7 @@ def dump_records(connections: Connections, space: str) -> Iterator[dict[str, Any
         header = {"type": "bethink", "version": EXPORT_FORMAT, "space": space}
         is_below = isinstance(connections, CeilingConnections)
         # A copy without what is above the ceiling must not pass for a complete one.
-        yield header | ({"max_classification": connections.ceiling} if is_below else {})
+        yield header | ({"max_classification": ceiling_of(connections)} if is_below else {})
         for kind, layout, table in _TABLES_BEFORE_ITEMS:
             yield from _table_records(db, kind, layout, table)
         yield from _item_records(db)

@@ -239,6 +239,11 @@ def ceiling_of(connections: Connections) -> int:
     return connections.ceiling if isinstance(connections, CeilingConnections) else HIGHEST
 
 
+def without_ceiling(connections: Connections) -> Connections:
+    """Return the connections to the same space that see everything."""
+    return connections.base if isinstance(connections, CeilingConnections) else connections
+
+
 def is_below_ceiling(db: apsw.Connection) -> bool:
     """Whether this connection hides what is above a ceiling."""
     return bool(db.execute("SELECT 1 FROM sqlite_temp_schema WHERE name = 'hidden_row'").get)
