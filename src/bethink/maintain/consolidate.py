@@ -96,7 +96,7 @@ def exemplars(items: Sequence[Item], count: int = EXEMPLARS) -> list[Item]:
 def dated_excerpt(item: Item, limit: int = EXEMPLAR_CHARACTERS) -> str:
     """Format a memory on one line, with its day, cut at a word."""
     line = " ".join(strip_hidden(item.text).split())
-    return f"{item.when:%Y-%m-%d}: {shorten(line, limit)}"
+    return f"{item.when:%Y-%m-%d}: {_with_reference(shorten(line, limit), item)}"
 
 
 def _brief_lines(items: Sequence[Item]) -> list[str]:
@@ -108,7 +108,12 @@ def _brief_lines(items: Sequence[Item]) -> list[str]:
 
 
 def _brief_caption(item: Item, room: int) -> str:
-    return caption(item.text, limit=room).rstrip(".")
+    return _with_reference(caption(item.text, limit=room).rstrip("."), item)
+
+
+def _with_reference(excerpt: str, item: Item) -> str:
+    """Append the id of a memory that an excerpt cuts: `bethink show` gives the rest."""
+    return f"{excerpt} [{item.id}]" if excerpt.endswith("…") else excerpt
 
 
 def central_sentence(items: Sequence[Item]) -> str:

@@ -326,6 +326,7 @@ def _forms_of_name(name: str) -> Iterator[str]:
 
 
 MIN_PART_LENGTH = 4  # letters; shorter parts ("are" in "middleware") are chance
+SHORT_PART_SHARE = 0.75  # of a word that a shorter part must be: "eus" of "zeus"
 PART_SIMILARITY = 0.6  # less than the worst misspelling of a whole word
 
 
@@ -426,7 +427,7 @@ def trigrams(word: str) -> tuple[str, ...]:
 def best_substring_match(piece: str, text: str) -> tuple[float, str] | None:
     """Return the score and enclosing word of a piece's best occurrence in a text.
 
-    Both are folded. A piece of three letters only counts as a whole word.
+    Both are folded. A piece of three letters counts as a whole word, or as most of one.
     """
     best: tuple[float, str] | None = None
     at = text.find(piece)
@@ -438,7 +439,7 @@ def best_substring_match(piece: str, text: str) -> tuple[float, str] | None:
             end += 1
         if end - start == len(piece):
             return 1.0, piece
-        if len(piece) >= MIN_PART_LENGTH:
+        if len(piece) >= MIN_PART_LENGTH or len(piece) >= SHORT_PART_SHARE * (end - start):
             similarity = PART_SIMILARITY * len(piece) / (end - start)
             if best is None or similarity > best[0]:
                 best = similarity, text[start:end]

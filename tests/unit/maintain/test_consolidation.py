@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -270,3 +271,27 @@ def test_numbers_that_nobody_said_are_noticed() -> None:
 
     assert list(unsupported_numbers("In 2026 the port 8443 was opened", told)) == []
     assert list(unsupported_numbers("The port is 8444", told)) == ["8444"]
+
+
+def test_a_learning_keeps_every_outcome_in_full_or_by_reference(
+    memory: Memory, clock: FixedClock
+) -> None:
+    """What is cut carries the id of its memory, which shows the rest."""
+    fields = {"layer": "context", "entities": ["project:Atlas"], "importance": 0.3}
+    today = clock.now
+    clock.now = today - timedelta(days=200)
+    texts = [
+        f"Attempt {n} at the Atlas importer: {'it was tried with another reader and ' * 6}"
+        f"ended with outcome number {n * 17}"
+        for n in range(30)
+    ]
+    stored = memory.remember_many([{"text": text, **fields} for text in texts])
+    clock.now = today
+    memory.remember("Something of today")
+
+    memory.maintain("consolidate", share=1.0)
+
+    [learning] = memory.browse(layer="learning", limit=5)
+    for one, text in zip(stored, texts, strict=True):
+        assert text in learning.text or f"[{one.id}]" in learning.text
+        assert memory.history(one.id)[-1].text == text

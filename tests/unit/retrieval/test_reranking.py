@@ -183,6 +183,7 @@ def test_what_cannot_be_loaded_is_said_and_recall_answers(plain: Memory, tmp_pat
     assert set(texts(answer)) == {KEY, ROTATE}
     reason = dict(answer.degraded)["rerank.read"]
     assert "there is no cross-encoder in" in reason
+    assert "hf download cross-encoder/ms-marco-MiniLM-L-6-v2 config.json" in reason
     assert "model.safetensors" in reason
 
 

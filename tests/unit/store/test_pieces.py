@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bethink.ports import SearchResult, TrigramSearch
-from bethink.store.analysis import best_substring_match
+from bethink.store.analysis import PART_SIMILARITY, best_substring_match
 from bethink.store.sqlite import SqliteStore
 from bethink.store.sqlite.search.abmind_queries import word_windows
 from records import NOW, record, scope
@@ -85,9 +85,13 @@ def test_the_first_way_that_finds_is_enough(store: SqliteStore) -> None:
 
 
 def test_short_words_count_only_as_words(store: SqliteStore) -> None:
-    """The word "tea" is a word of one memory and a part of none."""
+    """The word "tea" is a word of one memory and a part of none; "eus" is most of "Zeus"."""
     assert [match.item.id for match in pieces(store, "tea").matches] == ["tea"]
     assert best_substring_match("are", "middleware") is None
+    assert best_substring_match("eus", "zeus is old") == (
+        pytest.approx(0.75 * PART_SIMILARITY),
+        "zeus",
+    )
 
 
 def test_the_score_is_the_share_that_was_found(store: SqliteStore) -> None:

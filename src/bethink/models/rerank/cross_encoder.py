@@ -177,8 +177,17 @@ class CrossEncoder:
     def _find_folder(self) -> Path:
         folder = Path(self._given_folder).expanduser() if self._given_folder else default_folder()
         if not any((folder / name).is_file() for name in (WEIGHTS_FILE, *_EXPORTED_GRAPHS)):
-            raise ModelError(f"there is no cross-encoder in {folder}", remedy=_REMEDY)
+            raise ModelError(f"there is no cross-encoder in {folder}", remedy=_fetch_remedy(folder))
         return folder
+
+
+def _fetch_remedy(folder: Path) -> str:
+    """Return the command that fetches the usual model into a folder; nothing else fetches it."""
+    files = f"{CONFIG_FILE} {TOKENIZER_FILE} {WEIGHTS_FILE}"
+    return (
+        f"with a network: hf download cross-encoder/{DEFAULT_MODEL} {files} --local-dir {folder}; "
+        f"without: {_REMEDY}"
+    )
 
 
 def default_folder() -> Path:
