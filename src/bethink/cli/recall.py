@@ -233,9 +233,7 @@ def query_options(function: F) -> F:
             "-k", "--limit", "k", type=int, metavar="N", help="Maximum number of results."
         ),
         click.option("--max-tokens", type=int, metavar="N", help="Maximum number of tokens."),
-        click.option(
-            "--whole", is_flag=True, help="Show long memories whole, not their best passage."
-        ),
+        click.option("--whole", is_flag=True, help="Show long memories whole, not by passage."),
         click.option(
             "--min-confidence",
             type=float,
