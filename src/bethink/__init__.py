@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         Filters,
         Item,
         Link,
+        Passage,
         Query,
         Recall,
         Remembered,
@@ -82,6 +83,7 @@ __all__ = [
     "MissingExtra",
     "ModelError",
     "NotFound",
+    "Passage",
     "Profile",
     "Query",
     "Recall",
@@ -106,7 +108,7 @@ __all__ = [
 
 _NAMES_BY_MODULE = {
     "memory": "Memory Forgotten",
-    "model": "Candidate Draft Entity Evidence Filters Item Link Query Recall Remembered Thread",
+    "model": "Candidate Draft Entity Evidence Filters Item Link Passage Query Recall Remembered Thread",
     "retrieval.profile": "Profile load_profile",
     "retrieval.context": "Assembler Context Fusion Retriever Stage",
     "ports": "Embedder Embedding LanguageModel Reranker Store",
