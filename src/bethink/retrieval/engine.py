@@ -92,18 +92,12 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
     judged, pool = judge(pool, ctx)
 
     # 9. Budget: keep what fits the caller's limits, and is what was stored.
-    hits = trace.run("budget", partial(profile.budget, pool, ctx), pool)
-    while damaged := _damaged(hits or offered[:1], ctx, trace):
-        offered, pool = _without(damaged, offered), _without(damaged, pool)
-        hits = profile.budget(pool, ctx)
-    if trace.damage is not None and not hits:
-        raise trace.damage  # not finding anything may be its fault
+    hits, pool, offered = _fit_budget(profile, pool, offered, ctx, trace)
 
     # 10. Assemble the answer: relations, captions, timelines, warnings.
-    relations = relations_of(hits, ctx)
-    complete = replace(ctx, offered=offered)
+    relations, ctx = relations_of(hits, ctx), replace(ctx, offered=offered)
     additions = [
-        trace.run_assembler(f"assemble.{add.name}", partial(add, hits, complete), hits)
+        trace.run_assembler(f"assemble.{add.name}", partial(add, hits, ctx), hits)
         for add in profile.assemble
     ]
     status, reason = _answer_status(hits, pool, offered, judged, ctx)
@@ -133,14 +127,28 @@ def _nearest_miss(offered: Pool, judged: Assessment, ctx: Context) -> Candidate:
     return Confidence().with_relevance((with_passage(offered[0], ctx),), judged.confidence)[0]
 
 
-def _damaged(shown: Pool, ctx: Context, trace: Trace) -> set[str]:
-    """Find and report what the answer would show, although its content is damaged."""
-    damaged = ctx.store.items.damaged([one.item.id for one in shown], as_of=ctx.query.as_of)
-    trace.degraded += [
-        Degraded("store", f"the memory {item} is damaged and left out (bethink doctor)")
-        for item in damaged
-    ]
-    return set(damaged)
+def _fit_budget(
+    profile: Profile, pool: Pool, offered: Pool, ctx: Context, trace: Trace
+) -> tuple[Pool, Pool, Pool]:
+    """Return what fits the limits; what is damaged is left out of it and of both pools.
+
+    Raises StoreDamaged where nothing is found and a part of the store could not be searched.
+    """
+    hits = trace.run("budget", partial(profile.budget, pool, ctx), pool)
+    while shown := hits or offered[:1]:
+        ids = [one.item.id for one in shown]
+        damaged = set(ctx.store.items.damaged(ids, as_of=ctx.query.as_of))
+        if not damaged:
+            return hits, pool, offered
+        trace.degraded += [
+            Degraded("store", f"the memory {item} is damaged and left out (bethink doctor)")
+            for item in sorted(damaged)
+        ]
+        offered, pool = _without(damaged, offered), _without(damaged, pool)
+        hits = profile.budget(pool, ctx)
+    if trace.damage is not None:
+        raise trace.damage
+    return hits, pool, offered
 
 
 def _without(ids: set[str], pool: Pool) -> Pool:

@@ -117,18 +117,13 @@ def erase_items(
     history.bury_keys(db, levels, now)
     remaining = _derived_memories(db, encoded_ids, set(found))
     threads = [row[0] for row in select(db, _SELECT_THREADS, (encoded_ids,))]
-    rids = [row[0] for row in rows]
-    damaged = [row[0] for row in rows if not matches_hash(row[8:], row[7])]
-    entities = {entity for row in rows if row[0] not in damaged for entity in json.loads(row[4])}
+    intact = [row for row in rows if matches_hash(row[8:], row[7])]
+    entities = {entity for row in intact for entity in json.loads(row[4])}
     entities |= {row[0] for row in select(db, _SELECT_MENTIONS, (encoded_ids,))}
     removed: Counter[str] = Counter()
     removed["parent pointers"] = _clear_parents(db, found)
-    word_index.unindex_rows(db, [word_index.IndexRow(*row[:4]) for row in rows])
-    removed["vectors"] = db.execute(_COUNT_VECTORS, (json.dumps(rids),)).get
-    vectors.remove(db, rids)
-    removed["signatures"] = abmind_queries.remove_signatures(db, rids)
-    for rid in rids:
-        removed["sketches"] += _delete(db, "DELETE FROM sketch WHERE rid = ?", rid)
+    word_index.unindex_rows(db, [word_index.IndexRow(*row[:4]) for row in intact])
+    _remove_derived(db, vectors, [row[0] for row in rows], removed)
     adjust_mention_counts(db, [row[6] for row in rows if row[5]], -1)
     for item in found:
         for name, sql in _DELETE_BY_ID:
@@ -139,19 +134,28 @@ def erase_items(
     erased_text = " ".join(f"{row[1]} {row[2]}" for row in rows)
     remaining += _clean_threads(db, threads, _ErasedContent(erased_text, entities), removed)
     db.execute(_SET_PENDING)
-    above = {item: level for item, level in levels.items() if level > 1}
-    lines = (
-        history.JournalLine(
-            "erased", item, f"classification {above[item]}" if item in above else ""
-        )
-        for item in found
-    )
+    lines = (_journal_line(item, levels[item]) for item in found)
     history.write_journal(db, lines, actor=actor, at=now)
-    if damaged:
+    if len(intact) < len(rows):
         # The index has the words that were stored, and finds them by the text alone.
         word_index.rebuild_word_index(db)
     counts = {name: count for name, count in sorted(removed.items()) if count}
     return EraseReceipt(tuple(found), counts, tuple(remaining))
+
+
+def _remove_derived(
+    db: apsw.Connection, vectors: VectorIndex, rids: Sequence[int], removed: Counter[str]
+) -> None:
+    """Remove what was computed from revisions: vectors, signatures, sketches."""
+    removed["vectors"] = db.execute(_COUNT_VECTORS, (json.dumps(rids),)).get
+    vectors.remove(db, rids)
+    removed["signatures"] = abmind_queries.remove_signatures(db, rids)
+    for rid in rids:
+        removed["sketches"] += _delete(db, "DELETE FROM sketch WHERE rid = ?", rid)
+
+
+def _journal_line(item: str, level: int) -> history.JournalLine:
+    return history.JournalLine("erased", item, f"classification {level}" if level > 1 else "")
 
 
 def _delete(db: apsw.Connection, sql: str, value: int | str) -> int:
