@@ -29,7 +29,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _COLLISION_LABELS = {
     "exact": "same as",
     "near": "similar to",
-    "related": "related to",
+    "related": "seems to correct",
     "supersedes": "supersedes",
     "superseded": "superseded by",
     "contradicts": "contradicts",

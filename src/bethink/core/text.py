@@ -177,18 +177,25 @@ def word_overlap(
 
 _VALUE = re.compile(r"[^\W_]+(?:[-./:'_][^\W_]+)*")
 _MAX_VALUE_WORDS = 2
+_SMALL_WORD = 3  # letters
 
 
 def differs_only_in_values(one: str, other: str) -> bool:
     """Whether two texts have the same words but for one value: a number, or a name of two words.
 
-    The first word, which a sentence writes with a capital anyway, is no value.
+    The first word, which a sentence writes with a capital anyway, is no value; words of up to
+    three letters ("a minute", "per minute") change no statement.
     """
     words = [_VALUE.findall(text) for text in (one, other)]
     known = [{word.casefold() for word in text} for text in words]
     for number, text in enumerate(words):
         others = known[1 - number]
-        differing = [(at, word) for at, word in enumerate(text) if word.casefold() not in others]
+        differing = [
+            (at, word)
+            for at, word in enumerate(text)
+            if word.casefold() not in others
+            and not (word.isalpha() and word.islower() and len(word) <= _SMALL_WORD)
+        ]
         values = [
             at and (word[0].isupper() or any(map(str.isdigit, word))) for at, word in differing
         ]

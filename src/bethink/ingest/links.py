@@ -346,10 +346,10 @@ def similarity_links(
 
 
 def _repeats(item: Item, other: Collision) -> bool:
-    """Whether near-duplicates are one statement in other words, or its denial.
+    """Whether near-duplicates are one statement in other words, its denial, or a fact restated.
 
-    With another number or name they are two statements. The same words were said at another
-    time or by somebody else, else they would not be stored again.
+    With another number or name they are two statements, unless they state a fact. The same
+    words were said at another time or by somebody else, else they would not be stored again.
     """
     words = [frozenset(_WORD.findall(strip_hidden(text))) for text in (item.text, other.text)]
     folded = [{word.casefold() for word in text} for text in words]
@@ -360,7 +360,8 @@ def _repeats(item: Item, other: Collision) -> bool:
     if not any(fresh) or not other.text:
         return fold(item.text) != fold(other.text)
     has_value = [any(word[0].isupper() or word[0].isdigit() for word in text) for text in fresh]
-    return not all(has_value)
+    is_fact = item.kind == "fact"
+    return not all(has_value) or (is_fact and differs_only_in_values(item.text, other.text))
 
 
 _WORD = re.compile(r"[^\W_]+")

@@ -61,7 +61,7 @@ class Collision(NamedTuple):
 
     It says the same (``exact``) or nearly so (``near``); its fact is replaced by the new
     one (``supersedes``), or replaces it (``superseded``); it disagrees (``contradicts``); or
-    it covers much the same (``related``). ``similarity`` is the likeness or the confidence
+    the new one seems to correct it (``related``). ``similarity`` is the likeness or the confidence
     of the judgement, ``resolve`` the command to undo or settle it.
     """
 
