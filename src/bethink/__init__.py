@@ -108,7 +108,8 @@ __all__ = [
 
 _NAMES_BY_MODULE = {
     "memory": "Memory Forgotten",
-    "model": "Candidate Draft Entity Evidence Filters Item Link Passage Query Recall Remembered Thread",
+    "model": """Candidate Draft Entity Evidence Filters Item Link Passage Query Recall Remembered
+        Thread""",
     "retrieval.profile": "Profile load_profile",
     "retrieval.context": "Assembler Context Fusion Retriever Stage",
     "ports": "Embedder Embedding LanguageModel Reranker Store",
