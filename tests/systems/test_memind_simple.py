@@ -456,3 +456,16 @@ def test_filters_hold_for_everything_that_is_brought_in(layered: Memory) -> None
 def test_the_fusion_is_in_the_table() -> None:
     """So that any profile can use it."""
     assert FUSIONS["rrf_bonus"]().name == "rrf_bonus"
+
+
+def test_one_caption_is_shown_once(memory: Memory) -> None:
+    """An episode and the conversation it belongs to may have the same caption."""
+    fields = {"session": "s1", "caption": "Ferry times"}
+    first = memory.remember("The ferry to Porto leaves at nine", level="raw", **fields).id
+    memory.remember("The ferry to Porto takes an hour", parent=first)
+    last = memory.remember("The ferry to Porto costs six euro", level="raw", **fields).id
+
+    answer = memory.recall("ferry to Porto", profile="memind-simple")
+
+    assert [caption.text for caption in answer.captions] == ["Ferry times"]
+    assert {first, last} <= set(answer.captions[0].items)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bethink.cli.app import App
-from bethink.cli.options import Group, command, pass_app
+from bethink.cli.options import Group, command, complete_profiles, pass_app
 from bethink.cli.output import (
     Column,
     Printer,
@@ -93,10 +93,17 @@ def _load_profile(app: App, name: str) -> Profile:
     )
 
 
-@command("show", examples=["bethink profiles show siftcoder"])
-@click.argument("name")
+@command(
+    "show",
+    examples=[
+        "bethink profiles show siftcoder",
+        "bethink profiles show default --toml > .bethink/profiles/mine.toml",
+    ],
+)
+@click.argument("name", shell_complete=complete_profiles)
+@click.option("--toml", is_flag=True, help="Print the profile's file, to change a copy of it.")
 @pass_app
-def show(app: App, name: str) -> None:
+def show(app: App, name: str, *, toml: bool) -> None:
     """Draw the pipeline of a profile.
 
     From the query to the answer: every slot in order, the parts in it, and the settings of
@@ -109,6 +116,11 @@ def show(app: App, name: str) -> None:
     except NotFound as error:
         # A usage error, as in recall: exit code 1 means that no memory was found.
         raise Refused(error.message, remedy=error.remedy) from error
+    if toml and not app.json:
+        from bethink.retrieval.profile import profile_source  # only for --toml
+
+        app.out.raw(profile_source(name, app.settings.profile_folders()))
+        return
     for change in app.settings.changes(name):
         app.note(dim(f"{change.where} sets {change.target}"))
     if app.json:

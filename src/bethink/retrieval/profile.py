@@ -196,6 +196,11 @@ def load_profile(
     return load_profile_file(path, changes, trusted=trusted)
 
 
+def profile_source(name: str, folders: Iterable[Path] = ()) -> str:
+    """The text of a profile's file, for a copy to change."""
+    return _read_file(profile_names(folders).get(name) or _PACKAGE_FOLDER / _shipped_file(name))
+
+
 @cache
 def _load_shipped(name: str, changes: tuple[Change, ...] = ()) -> Profile:
     path = _shipped_file(name)

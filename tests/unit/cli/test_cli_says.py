@@ -285,3 +285,18 @@ def test_a_translation_is_searched_with_the_question(call: Caller) -> None:
 
     assert "vault B" in together.out
     assert "vault B" in alone.out
+
+
+def test_the_file_of_a_profile_can_be_printed_and_used(call: Caller) -> None:
+    """A copy of a shipped profile, under another name, answers the same."""
+    folder = call.folder / "home" / "config" / "bethink" / "profiles"
+    folder.mkdir(parents=True)
+    call.remember("The deploy key lives in vault B")
+
+    (folder / "mine.toml").write_text(call("profiles", "show", "siftcoder", "--toml").out)
+    mine, theirs = (
+        call("recall", "deploy key", "--profile", name) for name in ("mine", "siftcoder")
+    )
+
+    assert mine.out == theirs.out.replace("siftcoder", "mine")
+    assert "vault B" in mine.out

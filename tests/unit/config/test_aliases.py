@@ -129,6 +129,7 @@ def test_abminds_embedding_stage_can_be_switched_off(desk: Desk, said: str, ther
     [
         ("remind", {"REMIND_RERANKING_ENABLED": "true"}, "reranker", "cross-encoder"),
         ("remind", {"REMIND_RERANKING_ENABLED": "false"}, "reranker", "none"),
+        ("remind", {"REMIND_CLI_RECALL_WORKER_IDLE_SECONDS": "42"}, "worker_idle", 42),
         ("remind", {"REMIND_RERANKING_ENABLED": "true",
                     "REMIND_RERANKING_MODEL": "cross-encoder/ms-marco-MiniLM-L-6-v2"},
          "reranker", "cross-encoder"),
@@ -143,7 +144,7 @@ def test_abminds_embedding_stage_can_be_switched_off(desk: Desk, said: str, ther
     ],
 )  # fmt: skip
 def test_their_variable_changes_our_setting(
-    desk: Desk, profile: str, env: dict[str, str], name: str, value: str
+    desk: Desk, profile: str, env: dict[str, str], name: str, value: str | int
 ) -> None:
     """While their profile is the one in use; other programs may mean others by the name."""
     assert getattr(desk.settings(env, profile=profile), name) == value
@@ -275,6 +276,7 @@ BAD = [
     ("REMIND_DECAY_INTERVAL", "-1", "a whole number of 0 or more"),
     ("REMIND_DECAY_RATE", "inf", "a number from 0 to 1"),
     ("REMIND_RERANKING_ENABLED", "maybe", "true or false"),
+    ("REMIND_CLI_RECALL_WORKER_IDLE_SECONDS", "0", "a whole number from 1 to 86,400"),
     ("REMIND_RERANKING_MODEL", "a\x07b", "text on one line"),
     ("MEMORY_SEARCH_MODE", "vector", "one of hybrid, fts, signature"),
     ("EMBEDDING_ENABLED", "2", "true or false"),

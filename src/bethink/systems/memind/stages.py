@@ -238,17 +238,14 @@ class Captions:
             if source is not None:
                 groups.setdefault(source, []).append(cand)
         ranked = sorted(groups.items(), key=lambda group: (-group[1][0].score, group[0]))
-        return AnswerExtras(
-            captions=tuple(
-                Caption(
-                    source,
-                    _caption_text(episodes.get(source, group[0].item)),
-                    group[0].score,
-                    tuple(cand.item.id for cand in group),
-                )
-                for source, group in ranked[: self.most]
-            )
-        )
+        captions: dict[str, Caption] = {}
+        for source, group in ranked:
+            text = _caption_text(episodes.get(source, group[0].item))
+            ids = tuple(cand.item.id for cand in group)
+            # A conversation and an episode of it may have the same caption: one source.
+            known = captions.get(text, Caption(source, text, group[0].score, ()))
+            captions[text] = known._replace(items=(*known.items, *ids))
+        return AnswerExtras(captions=tuple(captions.values())[: self.most])
 
 
 def _source_id(item: Item, episodes: dict[str, Item]) -> str | None:
