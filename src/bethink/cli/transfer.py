@@ -48,12 +48,15 @@ def export(app: App, file: str) -> None:
     """
     from bethink.render.wire import dumps  # only for this command
 
-    count = 0
+    count = damaged = 0
     with app.open() as memory, _open_output(file) as out, progress(app, "exporting") as advance:
         for record in memory.export():
             out.write(dumps(record) + "\n")
             count += 1
+            damaged += record["type"] == "damaged"
             advance(count, 0)
+    if damaged:
+        app.note(yellow(f"{plural(damaged, 'record')} of damaged data; see bethink doctor"))
     if file == "-":
         return
     if app.json:
