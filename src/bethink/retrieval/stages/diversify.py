@@ -166,7 +166,8 @@ class NewerFirst:
         import numpy as np  # start-up time: an answer of one memory does not need it
 
         features = similarity_features((), ctx)
-        vectors = np.stack([features[cand.item.id].vector for cand in best])
+        known = (features[cand.item.id].vector for cand in best)
+        vectors = np.stack([vector for vector in known if vector is not None])
         likeness = vectors @ vectors.T
         floor = self.near * best[0].score
         usual = _usual_similarity(likeness, ctx)
