@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from bethink.server.mcp.early_handshake import STATELESS_VERSION
+from bethink.server.mcp.stdio import STATELESS_VERSION
 from bethink.server.tools.catalog import DEFAULT_TOOLS
 from served import SCRIPT, Raw, raw, room, running
 

@@ -14,12 +14,12 @@ from bethink.cli.app import App
 from bethink.cli.options import command, pass_app
 from bethink.config.paths import config_folder
 from bethink.errors import MissingExtra
-from bethink.server.mcp.early_handshake import EarlyHandshake
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.memory_loader import MemoryLoader, settings_for
 from bethink.server.mcp.stdio import (
     BridgeInput,
     BridgeOutput,
+    EarlyHandshake,
     StdioBridge,
     take_over_stdio,
     watch_parent,

@@ -17,11 +17,17 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from bethink.access.hosts import parse_address
 from bethink.config.settings import Settings
 from bethink.errors import BadSetting
-from bethink.server.mcp.early_handshake import HANDSHAKE_VERSIONS, STATELESS_VERSION, EarlyHandshake
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.memory_loader import MemoryLoader
 from bethink.server.mcp.server import make_server
-from bethink.server.mcp.stdio import Pipe, StdioBridge, watch_parent
+from bethink.server.mcp.stdio import (
+    HANDSHAKE_VERSIONS,
+    STATELESS_VERSION,
+    EarlyHandshake,
+    Pipe,
+    StdioBridge,
+    watch_parent,
+)
 from bethink.server.mcp.view import EXTENSION, MIME
 from bethink.server.tools import TOOLS
 
