@@ -197,11 +197,12 @@ def is_remind_export(value: Any) -> bool:
 
 def _exported_tables(path: Path) -> Mapping[str, Sequence[Any]]:
     with open_decompressed(path) as file:
-        whole = next(iter(json_elements(file)), (0, None))[1]
-    if isinstance(whole, Refused):
-        raise whole
-    if not is_remind_export(whole):
+        found = next(iter(json_elements(file)), (0, None))[1]
+    if isinstance(found, Refused):
+        raise found
+    if not is_remind_export(found):
         raise Refused(f"{path.name} is not an export of Remind", remedy=_SUPPORTED)
+    whole = mapping_of(found)
     tables = mapping_of(whole.get("records")) or whole
     return {name: rows for name, rows in tables.items() if isinstance(rows, list)}
 

@@ -288,7 +288,7 @@ def _budget_reason(place: _Place, answer: Recall) -> str:
         return "an earlier page returned it"
     if place.rank <= page.offset:
         return f"rank {place.rank} is before the offset {page.offset}"
-    if place.count <= place.limit:
+    if place.number <= place.limit:
         return f"rank {place.rank}; the token budget was used up before it"
     level = f" of level {place.level}" if place.level else ""
     return f"rank {place.rank} of {page.total}; only {place.limit}{level} were requested"
@@ -297,12 +297,12 @@ def _budget_reason(place: _Place, answer: Recall) -> str:
 class _Place(NamedTuple):
     """Where a memory stood before the budget.
 
-    ``count`` is its number among those that share its ``limit``; ``level`` is set where that
+    ``number`` is its place among those that share its ``limit``; ``level`` is set where that
     is the limit of its level.
     """
 
     rank: int
-    count: int
+    number: int
     limit: int
     level: str = ""
     seen: bool = False
@@ -364,14 +364,14 @@ def _filter_change(item: Item, query: Query) -> Change | None:
     if reason is None:  # the heat band depends on use, not on the memory alone
         return Change("without --band", filters=replace(filters, bands=()))
     for name, option in _FILTER_OPTIONS.items():
-        empty = () if isinstance(getattr(filters, name), tuple) else None
+        empty: Any = () if isinstance(getattr(filters, name), tuple) else None
         if not getattr(filters, name):
             continue
         without = replace(filters, **{name: empty})
         if rejection_reason(item, scope._replace(filters=without)) != reason:
             options = {"cursor": None} if name == "stored_by" else {}
             return Change(f"without {option}", options, without)
-    wider = {
+    wider: dict[str, dict[str, Any]] = {
         "--include-superseded": {"include_superseded": True},
         "--include-expired": {"include_expired": True},
         f"--max-classification {item.classification}": {"max_classification": item.classification},
@@ -393,7 +393,7 @@ def _budget_change(item: Item, answer: Recall) -> Change:
         return Change("without --cursor", {"cursor": None})
     if place.rank <= query.offset:
         return Change("with --offset 0", {"offset": 0})
-    if place.count <= place.limit:
+    if place.number <= place.limit:
         from bethink.retrieval.query_builder import MAX_TOKENS  # start-up time: rarely needed
 
         return Change("", {"max_tokens": MAX_TOKENS})
@@ -402,15 +402,15 @@ def _budget_change(item: Item, answer: Recall) -> Change:
 
 def _count_change(place: _Place, query: Query) -> Change:
     if place.level == "raw":
-        return Change(f"with --episode-k {place.count}", {"episode_k": place.count})
+        return Change(f"with --episode-k {place.number}", {"episode_k": place.number})
     if place.level:
-        most = {**dict(query.most), place.level: place.count}
+        most = {**dict(query.most), place.level: place.number}
         return Change(f"with more of level {place.level}", {"most": most})
     from bethink.retrieval.query_builder import MAX_K  # start-up time: rarely needed
 
-    if place.count > MAX_K:
+    if place.number > MAX_K:
         return Change(f"with --offset {place.rank - 1}", {"offset": place.rank - 1})
-    return Change(f"with -k {place.count}", {"k": place.count})
+    return Change(f"with -k {place.number}", {"k": place.number})
 
 
 _OWN_WORDS = 12  # words of a memory that find it
