@@ -181,7 +181,7 @@ class ContextualTokens(NamedTuple):
 
 
 # What a batch of this many tokens computes stays in a core's cache.
-_MAX_BATCH_TOKENS = 288
+_MAX_BATCH_TOKENS = 640
 _HEAD_WIDTH = 32
 _EPSILON = np.float32(1e-12)
 _GELU_SCALE = np.float32(np.sqrt(2 / np.pi))
@@ -294,7 +294,9 @@ class _EncoderLayer(NamedTuple):
 class EncoderNetwork:
     """A small BERT in NumPy: an int8 table times a mixing matrix, and pruned layers.
 
-    Every product is made per row, so a row gets the same bits alone and in any batch.
+    A batch has rows of one length, and a product with the weights is one for all of them:
+    BLAS adds up each value in the same order whatever is beside it, so a row gets the same
+    bits alone and in any batch.
     """
 
     def __init__(self, weights: Mapping[str, NDArray[Any]]) -> None:
@@ -327,26 +329,33 @@ class EncoderNetwork:
 
     def _run(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         rows: NDArray[np.float32] = self._table[ids] * self._table_scale[ids][..., np.newaxis]
-        states: NDArray[np.float32] = rows @ self._mix
+        states = _product(rows, self._mix)
         states += self._places[: ids.shape[1]]
         _layer_norm(states, *self._norm)
         for layer in self._layers:
             seen = _attend(states, layer)
             seen += states
             _layer_norm(seen, *layer.attention_norm)
-            inner = seen @ layer.inner
+            inner = _product(seen, layer.inner)
             inner += layer.inner_bias
-            states = _gelu(inner) @ layer.outer
+            states = _product(_gelu(inner), layer.outer)
             states += layer.outer_bias
             states += seen
             _layer_norm(states, *layer.norm)
         return states
 
 
+def _product(states: NDArray[np.float32], weights: Matrix) -> NDArray[np.float32]:
+    """Return every token's values times the weights, in one product."""
+    rows, length, width = states.shape
+    made: NDArray[np.float32] = states.reshape(rows * length, width) @ weights
+    return made.reshape(rows, length, -1)
+
+
 def _attend(states: NDArray[np.float32], layer: _EncoderLayer) -> NDArray[np.float32]:
     """Return what every token sees of the others, over all heads."""
     rows, length, _ = states.shape
-    made = states @ layer.inputs
+    made = _product(states, layer.inputs)
     made += layer.inputs_bias
     parts = made.reshape(rows, length, 3, -1, _HEAD_WIDTH).transpose(2, 0, 3, 1, 4)
     query, key, value = parts
@@ -355,7 +364,7 @@ def _attend(states: NDArray[np.float32], layer: _EncoderLayer) -> NDArray[np.flo
     np.exp(shares, out=shares)
     shares /= shares.sum(axis=3, keepdims=True)
     seen = (shares @ value).transpose(0, 2, 1, 3).reshape(rows, length, -1)
-    mixed: NDArray[np.float32] = seen @ layer.output
+    mixed = _product(seen, layer.output)
     mixed += layer.output_bias
     return mixed
 
