@@ -17,6 +17,7 @@ from bethink.ports import Event
 from bethink.ports.values import erased_mark
 from bethink.store.sqlite.db.ceiling import is_below_ceiling
 from bethink.store.sqlite.db.connection import journal_keys, select
+from bethink.store.sqlite.db.lock import Secret
 from bethink.store.sqlite.db.sql_functions import from_ms
 
 AS_OF_CTE = "WITH m (at) AS (SELECT ?)"
@@ -198,29 +199,29 @@ class JournalChain:
     def __init__(self, db: apsw.Connection, *, create_at: int = 0) -> None:
         """Read the key of a connection's space; make it, if needed, at the given line."""
         key = journal_keys.get(db)
-        self._key = None if key is None else key.ensure(create_at) if create_at else key.read()
+        self._secret = Secret()
+        if key is not None:
+            self._secret = key.ensure(create_at) if create_at else key.read()
         self.used = parse_keys(next((row[0] for row in select(db, _SELECT_KEYS)), ""))
-        if create_at and self._key is not None and self._key.id not in dict(self.used):
-            self.used.append((self._key.id, self._key.since))
+        if create_at and self._secret.id and self._secret.id not in dict(self.used):
+            self.used.append((self._secret.id, self._secret.since))
             db.execute(_SET_KEYS, (",".join(f"{name}:{since}" for name, since in self.used),))
 
     def code(self, previous: str, line: Sequence[object]) -> str:
         """Return the code of a line after one with a code."""
         seq = line[0]
         assert isinstance(seq, int)
-        if self._key is None or not self._key.id or seq < self._key.since:
+        if not self._secret.made(seq):
             return chain_hash(previous, line)
-        return self._key.mac(f"{previous}\n{_ENCODER.encode(line)}".encode())
+        return self._secret.mac(f"{previous}\n{_ENCODER.encode(line)}".encode())
 
     def can_check(self, seq: int) -> bool:
-        """Whether a line was made without a secret, or with the one that is here."""
-        own = self._key.id if self._key is not None else ""
-        made_with = [name for name, since in self.used if since <= seq]
-        return not made_with or made_with[-1] == own or self._is_own(seq)
+        """Whether a line was made without a secret, or with the one that is here.
 
-    def _is_own(self, seq: int) -> bool:
-        """Whether the secret itself says that it made the line, whatever the database says."""
-        return self._key is not None and bool(self._key.id) and seq >= self._key.since
+        The secret itself says what it made, whatever the database says.
+        """
+        made_with = [name for name, since in self.used if since <= seq]
+        return self._secret.made(seq) or not made_with or made_with[-1] == self._secret.id
 
 
 def parse_keys(stored: str) -> list[tuple[str, int]]:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from bethink.core.atomic_write import atomic_replace, fsync_folder
 from bethink.errors import StoreBusy, StoreError
@@ -108,59 +108,71 @@ def _open_error(path: Path, error: OSError) -> StoreError:
     )
 
 
-class JournalKey:
-    """The secret of a space's journal, in a private file beside the space.
+_KEY_KIND = "bethink-journal-1"
+_SECRET_BYTES = 32
 
-    Who can write the database alone cannot make a chain that the key verifies. Lines from
-    ``since`` on are chained with it; it is made with the first of them. A space in memory
-    has one that goes with it.
-    """
 
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
-        self._secret = b"" if path is not None else os.urandom(_SECRET_BYTES)
-        self.since = 1
+class Secret(NamedTuple):
+    """A secret, and the line of the journal from which on it is used; empty where there is none."""
+
+    value: bytes = b""
+    since: int = 1
 
     @property
     def id(self) -> str:
         """A name of the secret that does not tell it; empty where there is none."""
-        return hashlib.sha256(b"id" + self._secret).hexdigest()[:16] if self._secret else ""
+        return hashlib.sha256(b"id" + self.value).hexdigest()[:16] if self.value else ""
 
-    def read(self) -> JournalKey:
-        """Read the file as it is now."""
-        if self.path is not None:
-            try:
-                kind, since, secret = self.path.read_text(encoding="ascii").split()
-                known = (bytes.fromhex(secret), int(since)) if kind == _KEY_KIND else (b"", 1)
-            except (FileNotFoundError, ValueError):
-                known = (b"", 1)
-            except OSError as error:
-                raise _open_error(self.path, error) from error
-            self._secret, self.since = known
-        return self
-
-    def ensure(self, line: int) -> JournalKey:
-        """Read the file; make it, where there is none, for the lines from this one on."""
-        if self.read().id or self.path is None:
-            return self
-        self._secret, self.since = os.urandom(_SECRET_BYTES), line
-        content = f"{_KEY_KIND} {line} {self._secret.hex()}\n"
-        try:
-            atomic_replace(self.path, content.encode(), mode=FILE_MODE)
-            fsync_folder(self.path.parent)
-        except OSError as error:
-            raise _open_error(self.path, error) from error
-        return self
+    def made(self, line: int) -> bool:
+        """Whether a line of the journal was chained with it."""
+        return bool(self.value) and line >= self.since
 
     def mac(self, text: bytes) -> str:
         """Return the code of a line that only this secret gives."""
         import hmac  # start-up time: a recall writes no journal
 
-        return hmac.digest(self._secret, text, "sha256").hex()
+        return hmac.digest(self.value, text, "sha256").hex()
 
 
-_KEY_KIND = "bethink-journal-1"
-_SECRET_BYTES = 32
+class JournalKey:
+    """The secret of a space's journal, in a private file beside the space.
+
+    Who can write the database alone cannot make a chain that the secret verifies. It is made
+    with the first line that needs it. A space in memory has one that goes with it.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._in_memory = Secret(os.urandom(_SECRET_BYTES)) if path is None else Secret()
+
+    def read(self) -> Secret:
+        """Return the secret as it is now; none where the file is missing or damaged."""
+        if self.path is None:
+            return self._in_memory
+        try:
+            kind, since, secret = self.path.read_text(encoding="ascii").split()
+            return Secret(bytes.fromhex(secret), int(since)) if kind == _KEY_KIND else Secret()
+        except (FileNotFoundError, ValueError):
+            return Secret()
+        except OSError as error:
+            raise _open_error(self.path, error) from error
+
+    def ensure(self, line: int) -> Secret:
+        """Return the secret; make it, where there is none, for the lines from this one on.
+
+        Only the holder of the write lock may call it.
+        """
+        known = self.read()
+        if known.value or self.path is None:
+            return known
+        new = Secret(os.urandom(_SECRET_BYTES), line)
+        content = f"{_KEY_KIND} {line} {new.value.hex()}\n"
+        try:
+            atomic_replace(self.path, content.encode(), mode=FILE_MODE)
+            fsync_folder(self.path.parent)
+        except OSError as error:
+            raise _open_error(self.path, error) from error
+        return new
 
 
 TIMEOUT_S = 30.0
