@@ -6,9 +6,11 @@ itself.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,6 +73,9 @@ def _open_output(name: str) -> Iterator[TextIO]:
     path = Path(name)
     if name == "-":
         yield sys.stdout
+    elif path.is_fifo():
+        with os.fdopen(_open_pipe(path), "w", encoding="utf-8") as out:
+            yield out
     elif path.exists() and not path.is_file():
         with path.open("w", encoding="utf-8") as out:
             yield out
@@ -84,6 +89,29 @@ def _open_output(name: str) -> Iterator[TextIO]:
                 raise
             # It names the temporary file, not the one that was given.
             raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+_READER_TIMEOUT_S = 10.0  # for a program to begin reading from a named pipe
+
+
+def _open_pipe(path: Path) -> int:
+    """Open a named pipe for writing; raise Refused where no program begins to read from it."""
+    deadline = time.monotonic() + _READER_TIMEOUT_S
+    while True:
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+            break
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            if time.monotonic() > deadline:
+                raise Refused(
+                    f"{path.name} is a pipe that no program reads from",
+                    remedy="start the program that reads from it first",
+                ) from error
+            time.sleep(0.02)
+    os.set_blocking(descriptor, True)
+    return descriptor
 
 
 @contextmanager

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import os
 from pathlib import Path
 
 import pytest
 from caller import Caller
 
 import foreign
+from bethink.cli import transfer
 
 
 @pytest.fixture
@@ -98,3 +100,16 @@ def test_a_preview_makes_no_space(call: Caller) -> None:
 
     assert call("import", path, "--dry-run").code == 0
     assert sorted(call.folder.rglob("*")) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_an_export_to_a_pipe_needs_a_reader(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for ever for a program that was never started."""
+    monkeypatch.setattr(transfer, "_READER_TIMEOUT_S", 0.05)
+    call("remember", "The deploy key lives in vault B")
+    os.mkfifo(call.folder / "pipe")
+
+    said = call("export", "pipe")
+
+    assert said.code == 2
+    assert "no program reads from" in said.err
