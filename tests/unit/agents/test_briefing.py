@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 from agent_session import Transcript
-from bethink.agents.briefing import MAX_BRIEFING_TOKENS, briefing, estimate_max_tokens, quoted_ids
+from bethink.agents.briefing import MAX_BRIEFING_TOKENS, briefing, estimate_max_tokens
 from bethink.agents.capture import capture
+from bethink.agents.session import quoted_ids
 from bethink.memory import Memory
 from bethink.model import Draft
 from bethink.testing import FixedClock
