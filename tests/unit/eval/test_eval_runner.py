@@ -19,6 +19,8 @@ from bethink.memory import Memory
 from bethink.model import Draft
 from bethink.retrieval.profile import load_profile
 
+pytestmark = pytest.mark.timeout(600)  # whole runs, also on a busy machine
+
 PLAIN = {"default": load_profile("default")}
 
 TEXTS = {
@@ -73,9 +75,10 @@ def measured(result: Run) -> dict:
 def test_the_same_seed_gives_the_same_numbers():
     """Two runs over the same data agree in every figure but time."""
     data = open_dataset("builtin", DatasetOptions())
+    plan = RunPlan(strangers=10)
 
-    first = measured(run_evaluation(data, PLAIN, RunPlan(), shelf()))
-    again = measured(run_evaluation(data, PLAIN, RunPlan(), shelf()))
+    first = measured(run_evaluation(data, PLAIN, plan, shelf()))
+    again = measured(run_evaluation(data, PLAIN, plan, shelf()))
 
     assert first == again
 
@@ -201,7 +204,8 @@ def test_the_walk_before_the_gate_is_what_a_walk_without_one_answers():
     open_profile = PLAIN["default"].without("gate")
     both = {"default": PLAIN["default"], "open": open_profile}
 
-    result = run_evaluation(open_dataset("builtin", DatasetOptions()), both, RunPlan(), shelf())
+    data = open_dataset("builtin", DatasetOptions())
+    result = run_evaluation(data, both, RunPlan(foreign="off"), shelf())
 
     gated, free = result.outcomes
     for one, other in zip(gated.own, free.own, strict=True):
