@@ -121,11 +121,11 @@ def test_an_answer_is_lawful_and_the_same_again(
 ) -> None:
     """Also from another store with the same content: equal inputs give equal output."""
     with filled(content, embedder) as memory:
-        answer = memory.recall(question, profile=profile)
+        answer = memory.recall(question, profile=profile, track=False)
         lawful(answer)
-        again = memory.recall(question, profile=profile)
+        again = memory.recall(question, profile=profile, track=False)
     with filled(content, embedder) as twin:
-        elsewhere = twin.recall(question, profile=profile)
+        elsewhere = twin.recall(question, profile=profile, track=False)
 
     assert again.hits == answer.hits
     assert elsewhere.hits == answer.hits
@@ -175,7 +175,7 @@ def test_what_is_not_to_be_seen_is_not_seen(
         gone = data.draw(st.sampled_from(there)) if there else None
         if gone is not None and not (gone.pinned or gone.protected):
             memory.forget(gone.id)
-        answer = memory.recall(question, profile=profile, k=50)
+        answer = memory.recall(question, profile=profile, k=50, track=False)
 
     seen = dumps(recall_json(answer, trace=True, candidates=None))
     if gone is not None and not (gone.pinned or gone.protected):
@@ -193,10 +193,10 @@ def test_nothing_comes_from_another_space(
 ) -> None:
     """Neither a memory, nor a change of one score: what others store is not felt."""
     with filled(mine, embedder) as memory:
-        alone = memory.recall(question, profile=profile)
+        alone = memory.recall(question, profile=profile, track=False)
         with filled(theirs, embedder) as other:
-            other.recall(question, profile=profile)
-            beside = memory.recall(question, profile=profile)
+            other.recall(question, profile=profile, track=False)
+            beside = memory.recall(question, profile=profile, track=False)
 
     assert beside.hits == alone.hits
 
@@ -233,7 +233,9 @@ def test_why_not_has_an_answer_for_every_memory(
 ) -> None:
     """Returned or not, seen or hidden; and it agrees with the answer."""
     with filled(content, embedder) as memory:
-        returned = {hit.item.id for hit in memory.recall(question, profile=profile).hits}
+        returned = {
+            hit.item.id for hit in memory.recall(question, profile=profile, track=False).hits
+        }
         for item in memory.browse(limit=50):
             told = memory.why_not(item.id, question, profile=profile)
             strict(why_not_json(told))
@@ -250,7 +252,7 @@ def test_the_json_is_strict_and_replays(
 ) -> None:
     """With the whole trace; the hits stand there level by level, none lost."""
     with filled(content, embedder) as memory:
-        answer = memory.recall(question, profile=profile)
+        answer = memory.recall(question, profile=profile, track=False)
         told = strict(recall_json(answer, trace=True, candidates=None))
 
     ids = [hit["id"] for part in ("insights", "items", "raw") for hit in told[part]]
@@ -274,7 +276,7 @@ def test_hostile_text_is_text(
             with suppress(Refused):
                 memory.remember(text, force=True)
         with suppress(Refused):
-            answer = memory.recall(question, profile=profile)
+            answer = memory.recall(question, profile=profile, track=False)
             lawful(answer)
             strict(recall_json(answer, trace=True))
 
@@ -288,7 +290,7 @@ def test_the_past_can_be_asked(
     """As of any moment: only what had been stored by then, and lawfully."""
     moment = NOW - timedelta(days=back)
     with filled(content, embedder) as memory:
-        answer = memory.recall(question, profile=profile, as_of=moment)
+        answer = memory.recall(question, profile=profile, as_of=moment, track=False)
         lawful(answer)
 
     assert all(hit.item.stored_at <= moment for hit in answer.hits)
@@ -298,7 +300,7 @@ def test_the_past_can_be_asked(
 @pytest.mark.parametrize("question", ["deploy key", "what did we decide last week?", "?", "Redis"])
 def test_an_empty_memory_answers(memory: Memory, profile: str, question: str) -> None:
     """With nothing and the reason."""
-    answer = memory.recall(question, profile=profile)
+    answer = memory.recall(question, profile=profile, track=False)
 
     assert answer.hits == ()
     assert answer.status != "found"
@@ -315,7 +317,7 @@ def test_without_a_model_the_words_answer(
     """Lawfully, and the answer says what it had to do without."""
     with Memory.open(":memory:", embedder="none", clock=FixedClock(NOW)) as memory:
         memory.remember_many(content["drafts"])
-        answer = memory.recall(question, profile=profile)
+        answer = memory.recall(question, profile=profile, track=False)
 
     lawful(answer)
     strict(recall_json(answer, trace=True))
