@@ -152,13 +152,23 @@ class Confidence:
         if asks_only_for_time(ctx) and any(_answers_time(cand, ctx) for cand in pool[:_FIRST]):
             reason = ConfidenceReason("time", 1.0, 0.0, "of the time that the question names")
             return Assessment(_TIME_CONFIDENCE, "found", (reason,))
-        trusted = tuple(cand for cand in pool if cand.item.trust >= _MIN_TRUST)
-        confidence, reasons = self._estimate(trusted or pool, ctx)
-        if not trusted and confidence >= self.found:
-            confidence = self.found - _BELOW_FOUND
-            reasons = (*reasons, ConfidenceReason("trust", 0.0, 0.0, "only untrusted memories"))
+        confidence, reasons = self._estimate_by_trust(pool, ctx)
         outcome = "found" if confidence >= self.found else "unsure"
         return Assessment(confidence, outcome, reasons)
+
+    def _estimate_by_trust(
+        self, pool: Pool, ctx: Context
+    ) -> tuple[float, tuple[ConfidenceReason, ...]]:
+        """The estimate by trusted memories, or by all: more, but never enough for found."""
+        trusted = tuple(cand for cand in pool if cand.item.trust >= _MIN_TRUST)
+        sure, grounds = self._estimate(trusted, ctx) if trusted else (0.0, ())
+        if sure >= self.found or len(trusted) == len(pool):
+            return sure, grounds
+        confidence, reasons = self._estimate(pool, ctx)
+        if confidence < self.found:
+            return (confidence, reasons) if confidence > sure else (sure, grounds)
+        doubt = ConfidenceReason("trust", 0.0, 0.0, "only untrusted memories")
+        return self.found - _BELOW_FOUND, (*reasons, doubt)
 
     def with_relevance(self, pool: Pool, confidence: float) -> Pool:
         """The candidates with their relevance: the confidence, less with the distance."""
