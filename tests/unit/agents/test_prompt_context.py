@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from agent_session import Transcript
 from bethink.agents.briefing import estimate_max_tokens
@@ -31,13 +34,16 @@ def test_it_gives_what_fits(kept: Memory) -> None:
     told = asked(kept, "which port is the ferry service deployed on?")
 
     assert PORT in told
-    assert re.search(rf"{stored.id} \| \w+ \| 2026-03-02 09:00 \| trust 2: user or agent, user", told)
+    assert re.search(
+        rf"{stored.id} \| \w+ \| 2026-03-02 09:00 \| trust 2: user or agent, user", told
+    )
     assert re.search(r"<<memories [0-9a-f]{16}>>", told)
 
 
 def test_what_is_far_behind_the_best_is_left_out(kept: Memory) -> None:
     """Unasked, only what comes near the best is given; a tool would find more."""
     kept.remember(PORT)
+    kept.remember("Each service is deployed on Fridays, by hand")
     kept.remember_many(NOTES)
     prompt = "which port is the ferry service deployed on?"
 
@@ -68,6 +74,28 @@ def test_it_is_silent_where_nothing_fits(kept: Memory) -> None:
     assert asked(kept, "how do I bake sourdough bread at home?") == ""
     for prompt in ("yes", "/clear", "", None, 7, ["x"], "<system-reminder>x</system-reminder>"):
         assert asked(kept, prompt) == ""
+
+
+def test_what_is_unsure_is_not_given_unasked(
+    kept: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memories that may be related are given only where a setting lets them in, and marked."""
+    kept.remember(PORT)
+    prompt = "which port is the ferry service deployed on?"
+    recall = Memory.recall
+    monkeypatch.setattr(
+        Memory,
+        "recall",
+        lambda *args, **options: replace(recall(*args, **options), status="unsure"),
+    )
+
+    assert asked(kept, prompt) == ""
+    settings = replace(kept.settings, prompt_unsure=True)
+    path = tmp_path / "m.db"
+    with Memory.open(path=path, embedder=kept.embedder, settings=settings) as lenient:
+        told = asked(lenient, prompt)
+    assert "Not sure these are related:" in told
+    assert PORT in told
 
 
 def test_a_memory_is_given_once_in_a_session(kept: Memory) -> None:
@@ -123,8 +151,10 @@ def test_a_session_is_not_told_its_own_words(kept: Memory, tmp_path: Path) -> No
 
 def test_it_stays_within_its_tokens(kept: Memory) -> None:
     """However long the memories are, it stays within 600 tokens."""
-    for n in range(20):
-        kept.remember(f"The ferry service is deployed on port {5400 + n}. " + f"Part{n}! " * 300)
+    kept.remember_many(NOTES)
+    for n in range(6):
+        more = f"It is the port of the ferry service number {n}. " * 30
+        kept.remember(f"The ferry service is deployed on port {5400 + n}. {more}")
 
     told = asked(kept, "which port is the ferry service deployed on?")
 

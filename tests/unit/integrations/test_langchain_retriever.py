@@ -128,6 +128,19 @@ def test_quoted_text_cannot_end_its_quote(space: Memory) -> None:
     assert "trust 0" in told
 
 
+def test_an_unsure_answer_is_marked_for_a_model(space: Memory) -> None:
+    """Outside the quoted memories; what was found has no mark."""
+    unsure = BethinkRetriever(memory=space).invoke("what is the wifi password hint?")
+    space.remember("The wifi password hint is the name of the cat", source_class="web")
+    untrusted = BethinkRetriever(memory=space).invoke("what is the wifi password hint?")
+    found = [Document("x", metadata={"outcome": "found"})]
+
+    assert all(document.metadata["outcome"] == "unsure" for document in (*unsure, *untrusted))
+    assert untrusted
+    assert "\nNot sure these are related:\n<<memories" in as_data(untrusted)
+    assert "Not sure" not in as_data(found)
+
+
 def test_no_documents_make_no_context() -> None:
     """And a document from elsewhere is quoted as of unknown trust."""
     assert as_data([]) == ""

@@ -324,7 +324,11 @@ def test_many_results_are_fetched_page_by_page(store: BethinkStore) -> None:
 
 def test_an_index_says_what_is_read(store: BethinkStore) -> None:
     """Fields by path, none at all, or the store's own; the value is whole in any case."""
-    value = {"title": "Rivers", "body": {"lines": [{"t": "the Rhine floods in spring"}]}, "x": "y"}
+    value = {
+        "title": "Invoices",
+        "body": {"lines": [{"t": "the Rhine floods in spring"}]},
+        "x": "y",
+    }
     store.put(USER, "fields", value, index=["body.lines[*].t"])
     store.put(USER, "title", value, index=["title"])
     store.put(USER, "none", value, index=False)
@@ -341,10 +345,10 @@ def test_the_stores_own_fields_hold_where_a_put_names_none(embedder: Embedder) -
     """As an index configuration of other stores does."""
     with Memory.open(":memory:", embedder=embedder) as memory:
         store = BethinkStore(memory, fields=["summary"], abstain=True)
-        store.put(USER, "k", {"summary": "tea is green", "secretly": "coffee is brown"})
+        store.put(USER, "k", {"summary": "tea is green", "secretly": "the vault opens at noon"})
 
         assert keys(store.search(USER, query="is tea green?")) == ["k"]
-        assert store.search(USER, query="is coffee brown?") == []
+        assert store.search(USER, query="when does the vault open?") == []
 
 
 def test_what_was_put_is_recalled_beside_other_memories(store: BethinkStore) -> None:
@@ -407,7 +411,7 @@ def test_a_batch_sees_what_was_there_before(store: BethinkStore) -> None:
 def test_a_time_to_live_ends_it(store: BethinkStore, clock: FixedClock) -> None:
     """In every way of looking; a sweep then takes it out of other recalls as well."""
     store.put(USER, "k", {"text": "the door code is four times seven"}, ttl=10)
-    store.put(USER, "stays", {"text": "the window is open"})
+    store.put(USER, "stays", {"text": "Alice drinks green tea"})
     clock.forward(minutes=10)
 
     seen = (

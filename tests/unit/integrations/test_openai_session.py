@@ -133,7 +133,8 @@ def test_clearing_takes_only_this_session_away(space: Memory) -> None:
     cleared, kept = asyncio.run(main())
 
     assert (cleared, len(kept)) == ([], 1)
-    assert space.recall("what is my dog called?").hits == ()
+    for question in ("what is my dog called?", "who is Biscuit?"):
+        assert all("Biscuit" not in hit.text for hit in space.recall(question).hits)
     assert space.recall("what is my cat called?").hits
 
 
@@ -186,7 +187,7 @@ def test_what_was_said_can_be_asked_for(space: Memory) -> None:
     assert (weather.speaker, weather.source_class, weather.trust) == ("tool", "tool", 1)
 
 
-def test_a_large_item_goes_into_several_memories_and_comes_back_as_one(space: Memory) -> None:
+def test_a_large_item_goes_into_several_memories_and_comes_back_as_one() -> None:
     """Nothing is cut; popped, it goes as a whole."""
     page = "".join(f"line {number}: the river rises, 水位 é\n" for number in range(9_000))
     large: list[Any] = [
@@ -194,19 +195,21 @@ def test_a_large_item_goes_into_several_memories_and_comes_back_as_one(space: Me
         {"role": "user", "content": "and now?"},
     ]
 
-    async def main() -> tuple[Any, Any, Any]:
+    async def main(space: Memory) -> tuple[Any, Any, Any]:
         session = BethinkSession("s", space)
         await session.add_items(large)
         got = await session.get_items()
         last = [await session.pop_item(), await session.pop_item()]
         return got, last, await session.get_items()
 
-    got, last, left = asyncio.run(main())
+    with Memory.open(":memory:", embedder="none") as space:
+        got, last, left = asyncio.run(main(space))
+        remaining = space.browse()
 
     assert got == large
     assert last == large[::-1]
     assert left == []
-    assert space.browse() == []
+    assert remaining == []
 
 
 def test_too_large_is_refused_with_the_limit(space: Memory) -> None:

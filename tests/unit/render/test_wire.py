@@ -132,6 +132,9 @@ def test_recall_is_as_documented(filled: Memory, answer: Recall) -> None:
     assert told.keys() == RECALLED.keys() - {"trace"}
     assert told["query"].keys() == names(RECALLED["query"])
     assert told["page"].keys() == names(RECALLED["page"])
+    reasons = names(RECALLED["confidence_reasons"])
+    assert told["confidence_reasons"]
+    assert all(one.keys() == reasons for one in told["confidence_reasons"])
     assert set(NAME.findall(RECALLED["status"])) == set(get_args(AnswerStatus))
     assert told["order"] == [hit.item.id for hit in answer.hits]
     by_level = {hit["id"] for level in ("insights", "items", "raw") for hit in told[level]}
@@ -144,7 +147,8 @@ def test_a_hit_is_as_documented(answer: Recall) -> None:
     for hit in answer.hits:
         told = strict(hit_json(hit, answer))
 
-        assert told.keys() - item_json(hit.item).keys() == HIT.keys()
+        assert (told.keys() - item_json(hit.item).keys()) | {"relevance"} == HIT.keys()
+        assert (told["relevance"], told["boosted"]) == (hit.relevance, hit.item.relevance)
         assert set(NAME.findall(listed)) <= told.keys()
         allowed = names(HIT["evidence"].partition("Start")[0])
         assert all(
@@ -215,7 +219,7 @@ def test_why_not_is_as_documented(filled: Memory, answer: Recall) -> None:
     inside = re.findall(r"\(([^)]*)\)", said)[-1]
     away = next(item for item in filled.browse() if item.id not in recall_json(answer)["order"])
 
-    told = strict(why_not_json(filled.why_not(away.id, answer.query.text)))
+    told = strict(why_not_json(filled.why_not(away.id, answer.query.text, k=answer.query.k)))
 
     assert told.keys() == names(said)
     assert told["channels"]
@@ -330,17 +334,21 @@ def plain() -> Iterator[Memory]:
 
 
 def test_every_kind_of_answer_is_json(plain: Memory) -> None:
-    """Found or not, with a nearest miss, degraded parts and a cursor."""
+    """Found, unsure or not, with a nearest miss, degraded parts and a cursor."""
     nothing = strict(recall_json(plain.recall("deploy key")))
     plain.remember("The deploy key lives in vault B", metadata={"deep": {"list": [1, 2.5, None]}})
     plain.remember("Rotate the deploy key every quarter", level="raw", speaker="Ana")
     page = strict(recall_json(plain.recall("deploy key", k=1), trace=True))
-    miss = strict(recall_json(plain.recall("what is the key signature of the sonata?")))
+    foreign = "what is the key signature of the sonata?"
+    near = strict(recall_json(plain.recall(foreign)))
+    miss = strict(recall_json(plain.recall(foreign, min_confidence=near["confidence"] + 0.01)))
 
     assert (nothing["status"], nothing["nearest_miss"]) == ("nothing_stored", None)
     assert page["page"]["cursor"]
     assert page["degraded"][0].keys() == names(RECALLED["degraded"])
-    assert miss["status"] == "below_gate"
+    assert page["status"] == "found"
+    assert near["status"] in ("unsure", "nothing_matched")
+    assert miss["status"] == "nothing_matched"
     assert miss["nearest_miss"].keys() == page["items"][0].keys()
     assert page["items"][0]["metadata"] == {"deep": {"list": [1, 2.5, None]}}
     assert set(Page._fields) == page["page"].keys()
