@@ -121,16 +121,16 @@ class Confidence:
     """
 
     found: float = 0.7
-    unsure: float = 0.045
-    intercept: float = -3.14
-    tokens: float = 2.183
-    cosine: float = 1.404
+    unsure: float = 0.042
+    intercept: float = -3.426
+    tokens: float = 2.758
+    cosine: float = 1.123
     sentence: float = 0.0
-    words: float = 0.065
+    words: float = 0.196
     coverage: float = 0.0
     lead: float = 4.395
     unknown: float = -0.4
-    weak: float = -1.584
+    weak: float = -1.455
     words_only: tuple[float, ...] = (-4.0, 6.0, 0.5)
     level: float = -1.136
     fall: float = 13.99
