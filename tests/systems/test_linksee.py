@@ -44,8 +44,8 @@ def use(memory: Memory, item: str, times: int = 1) -> None:
 
 
 def hits(memory: Memory, text: str, **options: Any) -> list[dict[str, Any]]:
-    """The hits as JSON, best first."""
-    told = recall_json(memory.recall(text, profile=PROFILE, **options))
+    """The hits as JSON, best first; looking at them is no use."""
+    told = recall_json(memory.recall(text, profile=PROFILE, **{"track": False, **options}))
     by_id = {hit["id"]: hit for level in ("insights", "items", "raw") for hit in told[level]}
     return [by_id[one] for one in told["order"]]
 
