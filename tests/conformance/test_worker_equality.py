@@ -112,7 +112,7 @@ SCRIPT = str(Path(sys.executable).with_name("bethink"))
 COMMANDS = [
     ["recall", "where is the deploy key?", "--now", "2026-03-02T09:00", "--json"],
     ["recall", "where is the deploy key?", "--now", "2026-03-02T09:00", "--explain"],
-    ["recall", "deploy key", "--profile", "remind", "--text", "--now", "2026-03-02T09:00"],
+    ["recall", "deploy key", "--profile", "remind", "--no-track", "--text", "--now", "2026-03-02"],
     ["recall", "how do I bake bread?", "--now", "2026-03-02T09:00"],
     ["recall", "x", "--profile", "nonsense"],
     ["why-not", "ffff", "deploy key"],

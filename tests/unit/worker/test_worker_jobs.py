@@ -22,7 +22,8 @@ def done(kind, memory, payload):
 
 def test_a_question_is_answered(filled):
     """With the sections of its profile, and the steps where they are wanted."""
-    asked = QueryRequest("where is the deploy key?", "remind", {"k": 2}, steps=True)
+    options = {"k": 2, "track": False}
+    asked = QueryRequest("where is the deploy key?", "remind", options, steps=True)
 
     told = decode(done("recall", filled, encode(asked)), RecallReply)
 
