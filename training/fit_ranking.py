@@ -1,6 +1,6 @@
 """Fit the weights of the default profile, and of its confidence, over several data sets.
 
-    python training/fit_ranking.py FOLDER --cache DIR [--jobs N]
+    python training/fit_ranking.py FOLDER --cache DIR [--jobs N] [--hardest N]
 
 FOLDER has ``notes/``, ``more/``, ``locomo/`` and ``longmemeval/``. The features are the
 evidence of the pipeline itself, run with all weights at 1. Ranking: a linear model, fitted
@@ -230,9 +230,18 @@ def group_of(name: str) -> str:
     return "realtalk" if name.startswith("realtalk") else name
 
 
-def fit_ranking(examples: list[Example], steps: int = 300) -> np.ndarray:
+def hardest(one: Example, count: int) -> Example:
+    """Keep the relevant candidates and the ``count`` that match best otherwise."""
+    matched = one.matrix[:, [not name.endswith("_if_clear") for name in COLUMNS]].sum(axis=1)
+    kept = one.relevant.copy()
+    kept[np.argsort(-matched)[:count]] = True
+    return one._replace(matrix=one.matrix[kept], relevant=one.relevant[kept])
+
+
+def fit_ranking(examples: list[Example], steps: int = 300, count: int = 0) -> np.ndarray:
     """Fit the linear model: cross-entropy of a softmax over each question's candidates."""
     usable = [one for one in examples if one.kind == "own" and one.relevant.any()]
+    usable = [hardest(one, count) for one in usable] if count else usable
     chooser = random.Random(1)
     by_set = defaultdict(list)
     for one in usable:
@@ -391,9 +400,9 @@ def related(name: str, other: str) -> bool:
     return name == other or (name.startswith("xquad") and other.startswith("xquad"))
 
 
-def report(examples: list[Example]) -> None:
+def report(examples: list[Example], count: int) -> None:
     """Fit on all sets, and on all but one in turn; print weights and what they reach."""
-    weights = fit_ranking(examples)
+    weights = fit_ranking(examples, count=count)
     print("# weights of the profile")
     for name, value in zip(COLUMNS, weights):
         print(f"{name} = {value:.3f}")
@@ -416,7 +425,7 @@ def report(examples: list[Example]) -> None:
     for name in sorted({one.set for one in examples}):
         own = [one for one in examples if one.set == name]
         rest = [one for one in examples if not related(one.set, name)]
-        apart = fit_ranking(rest)
+        apart = fit_ranking(rest, count=count)
         without = fit_confidence([answer_of(one, apart) for one in rest])
         tested = [answer_of(one, apart) for one in own]
         told, was = estimate(tested, *without), np.array([one.right for one in tested])
@@ -433,12 +442,13 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--cache", type=Path, required=True, help="keeps the filled stores")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--hardest", type=int, default=0, help="candidates of a question; 0: all")
     options = parser.parse_args()
     given = (options.folder, options.cache)
     count = sum(1 for _ in jobs_of(*given))
     with ProcessPoolExecutor(options.jobs, initializer=prepare, initargs=given) as pool:
         examples = [one for found in pool.map(examples_of, range(count)) for one in found]
-    report(examples)
+    report(examples, options.hardest)
 
 
 if __name__ == "__main__":

@@ -80,6 +80,8 @@ def similarity_features(pool: Iterable[Candidate], ctx: Context) -> dict[str, Si
     """Compute features for memories that no earlier step has read; return all features."""
     known = _known_features(ctx)
     fresh = [cand.item for cand in pool if cand.item.id not in known]
+    if fresh and ctx.embedder is None:
+        return known | dict.fromkeys((item.id for item in fresh), NO_FEATURES)
     if fresh:
         known.update(_compute_features(fresh, ctx))
     return known
@@ -370,25 +372,26 @@ class MatchScoring:
     name: str = "match"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        if not any(self._scores(cand) for cand in pool):
+            return pool
         close = similarity_features(pool, ctx)
-        weights = self._weights(ctx)
+        weights, ceiling = self._weights(ctx), max_bm25_score(ctx) / 10.0
         unrelated = unrelated_similarity(ctx.embedder)
         best_pieces = max((_evidence_value(cand, _PIECES) for cand in pool), default=0.0)
-        scored = [
-            self._score(cand, _match_values(cand, close[cand.item.id], unrelated, ctx), weights)
-            if (cand.item.session is not None) == (self.of == "turns")
+        return sort_by_score(
+            self._score(
+                cand,
+                _match_values(cand, close[cand.item.id], unrelated, ceiling),
+                weights,
+                share_of_best(_evidence_value(cand, _PIECES), best_pieces),
+            )
+            if self._scores(cand)
             else cand
             for cand in pool
-        ]
-        return sort_by_score(
-            cand.with_evidence(
-                "match.pieces", "add", self.pieces * share, "misspelt or part of a word"
-            )
-            if (share := share_of_best(_evidence_value(cand, _PIECES), best_pieces))
-            and (cand.item.session is not None) == (self.of == "turns")
-            else cand
-            for cand in scored
         )
+
+    def _scores(self, cand: Candidate) -> bool:
+        return (cand.item.session is not None) == (self.of == "turns")
 
     def _weights(self, ctx: Context) -> tuple[float, ...]:
         clear = clearness(ctx)
@@ -400,7 +403,9 @@ class MatchScoring:
             self.sentence,
         )
 
-    def _score(self, cand: Candidate, values: MatchValues, weights: tuple[float, ...]) -> Candidate:
+    def _score(
+        self, cand: Candidate, values: MatchValues, weights: tuple[float, ...], pieces: float
+    ) -> Candidate:
         score = cand.score
         reasons = list(cand.evidence)
         for part, weight, value in zip(MatchValues._fields, weights, values, strict=True):
@@ -409,6 +414,10 @@ class MatchScoring:
                 score += added
                 why = f"{_MATCH_REASONS[part]} {value:.2f}"
                 reasons.append(Evidence(f"match.{part}", "add", added, why))
+        if pieces and self.pieces:
+            added = self.pieces * pieces
+            score += added
+            reasons.append(Evidence("match.pieces", "add", added, "misspelt or part of a word"))
         return Candidate(cand.item, score, tuple(reasons), cand.passage)
 
 
@@ -433,14 +442,14 @@ _WORDS, _PIECES = "channel.lexical", "channel.substring"
 
 
 def _match_values(
-    cand: Candidate, close: SimilarityFeatures, unrelated: float, ctx: Context
+    cand: Candidate, close: SimilarityFeatures, unrelated: float, ceiling: float
 ) -> MatchValues:
     """Return the values of one candidate; similarities below zero count as none."""
     similarities = (
         max(0.0, on_reference_scale(value, unrelated)) if close.vector is not None else 0.0
         for value in (close.plain, close.cosine, close.interaction, close.sentence)
     )
-    return MatchValues(_evidence_value(cand, _WORDS) * max_bm25_score(ctx) / 10.0, *similarities)
+    return MatchValues(_evidence_value(cand, _WORDS) * ceiling, *similarities)
 
 
 def _evidence_value(cand: Candidate, by: str) -> float:
