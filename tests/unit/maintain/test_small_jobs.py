@@ -50,7 +50,9 @@ class Renew(Stand):
 # --- Entities and validity ----------------------------------------------------------------
 
 
-def test_memories_and_entities_get_their_vectors_and_entities_their_momenta(embedder: Embedder, clock: FixedClock) -> None:
+def test_memories_and_entities_get_their_vectors_and_entities_their_momenta(
+    embedder: Embedder, clock: FixedClock
+) -> None:
     """Once; a second run finds them fresh."""
     with Memory.open(":memory:", embedder="none", clock=clock) as plain:
         plain.remember("Ana asked Ben about Atlas", entities=["person:Ana", "project:Atlas"])

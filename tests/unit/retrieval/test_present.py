@@ -95,7 +95,10 @@ def test_a_title_and_how_it_came() -> None:
         REMIND,
     )
 
-    assert "[a] Title (note, 2026-03-02 09:00, confidence 1.00, via association)\n  Long text\n" in told
+    assert (
+        "[a] Title (note, 2026-03-02 09:00, confidence 1.00, via association)\n  Long text\n"
+        in told
+    )
     assert "[b] Named (note, 2026-03-02 09:00, confidence 1.00, via entity match)\n" in told
     assert told.endswith("MATCHED ENTITIES:\n• tool:redis: [b]\n")
 
