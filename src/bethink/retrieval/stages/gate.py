@@ -153,8 +153,7 @@ class Confidence:
             reason = ConfidenceReason("time", 1.0, 0.0, "of the time that the question names")
             return Assessment(_TIME_CONFIDENCE, "found", (reason,))
         confidence, reasons = self._estimate_by_trust(pool, ctx)
-        outcome = "found" if confidence >= self.found else "unsure"
-        return Assessment(confidence, outcome, reasons)
+        return Assessment(confidence, "found" if confidence >= self.found else "unsure", reasons)
 
     def _estimate_by_trust(
         self, pool: Pool, ctx: Context
