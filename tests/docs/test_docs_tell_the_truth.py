@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,20 @@ def test_every_part_has_its_row(page: str) -> None:
         where = f"systems/{system.split('.')[0]}.md" if system else page
         text = (ROOT / "docs" / where).read_text(encoding="utf-8")
         assert f"| `{name}` |" in text, f"{name} has no row in {where}"
+
+
+@pytest.mark.parametrize("page", ["retrievers.md", "stages.md"])
+def test_a_documented_default_is_the_codes_own(page: str) -> None:
+    """A number after the name of a setting, in the row of a part, is what the part has."""
+    registries = [RETRIEVERS] if page == "retrievers.md" else [STAGES, FUSIONS, ASSEMBLERS]
+    parts = {name: one[name] for one in registries for name in one}
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    for name, row in re.findall(r"^\| `(\w+)` \|(.*)$", text, re.MULTILINE):
+        if name not in parts:
+            continue  # a row of what all parts have in common
+        defaults = {field.name: field.default for field in fields(parts[name])}
+        for setting, number in re.findall(r"`(\w+)` (-?\d+(?:\.\d+)?)", row):
+            assert defaults[setting] == float(number), f"{setting} of {name}"
 
 
 def test_every_error_is_in_the_tree() -> None:
