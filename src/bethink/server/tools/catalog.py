@@ -44,38 +44,34 @@ RECALL = Tool(
     "Recall memories",
     "Find memories that answer a question: decisions, facts, preferences, earlier work. "
     "Call it before you start a task and whenever earlier work may matter. Returns the best "
-    "match first, each with its id, the reasons it was found and its trust. An empty answer "
-    "says whether nothing is stored, nothing matched or nothing was relevant enough.",
+    "match first, each with its id, the reasons it was found and its trust. The status says "
+    "whether they answer the question (found) or only may (unsure), or why there are none.",
     arguments_schema(
         {
             "query": string_schema(
                 "The question in plain words; optional with a filter.", max_length=8192
             ),
-            "entity": string_schema("Only memories that mention this person, project, file ..."),
+            "entity": string_schema("Only what mentions this person, project, file ..."),
             "kind": string_schema("Only this kind."),
             "layer": _LAYER,
-            "band": string_schema("Only memories used this recently and often.", choices=BANDS),
+            "band": string_schema("Only what is used this much.", choices=BANDS),
             "topic": string_schema("Only this topic."),
             "tag": string_schema("Only with this tag."),
             "since": string_schema("Happened since then: 2026-05-07, or in words.", max_length=100),
             "until": string_schema("Happened before this time.", max_length=100),
             "as_of": string_schema("Answer from what was stored at that time.", max_length=100),
             "k": integer_schema("Maximum number of memories.", 1, 50),
-            "episode_k": integer_schema("Maximum verbatim episodes, in addition to k.", 0, 50),
+            "episode_k": integer_schema("Maximum episodes, in addition to k.", 0, 50),
             "max_tokens": integer_schema("Maximum tokens of text; default 2000.", 100, 20_000),
             "offset": integer_schema("Skip the first N results.", 0, 100_000),
-            "cursor": string_schema(
-                "The cursor of an earlier answer; returns its next page.", max_length=20_000
-            ),
+            "cursor": string_schema("Of an earlier answer: its next page.", max_length=20_000),
             "mark_accessed": {
                 "type": "boolean",
-                "description": "Record the returned memories as used, or not; default: by profile.",
+                "description": "Record use of what is returned; default: by profile.",
             },
-            "profile": string_schema("Name of the recall profile to use.", max_length=100),
-            "whole": boolean_schema("Show long memories whole, not by their best passage."),
-            "min_confidence": number_schema(
-                "Return nothing if the answer is less sure than this; 0 returns all.", 0, 1
-            ),
+            "profile": string_schema("Name of the profile.", max_length=100),
+            "whole": boolean_schema("Show long memories whole."),
+            "min_confidence": number_schema("Nothing if less sure; 0 returns all.", 0, 1),
         }
     ),
     object_schema(

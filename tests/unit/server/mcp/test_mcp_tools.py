@@ -98,7 +98,7 @@ def test_the_budget_holds_and_what_is_left_out_is_said(
         assert memory.embedder is not None
         # Of the best as much is shown as tells what it is, whatever the budget.
         assert memory.embedder.count_tokens(page.text) == told["tokens"]
-        assert told["tokens"] <= max(tokens, 250)
+        assert told["tokens"] <= max(tokens, 280)
         is_first, cursor = cursor is None, told["cursor"]
         if cursor is None:
             break
@@ -132,7 +132,8 @@ def test_what_is_not_recalled_is_only_glimpsed(ask: Ask) -> None:
     ask("remember", text="Violins are tuned in fifths. " + "So they say. " * 1000, force=True)
     for text in ("Maria prefers small pull requests", "The bank's sandbox is closed on Fridays"):
         ask("remember", text=text)
-    missed = ask("recall", query="who repairs old violins and cellos in Cremona?")
+    question = "who repairs old violins and cellos in Cremona?"
+    missed = ask("recall", query=question, min_confidence=1)
 
     assert missed.content["nearest_miss"]["text"].endswith("more characters]")
     assert len(missed.text) < 1000
@@ -154,9 +155,12 @@ def test_a_memory_longer_than_the_budget_is_cut(ask: Ask, memory: Memory) -> Non
     long = "The deploy key lives in vault B. " + "It is a long story, told at length. " * 400
     ask("remember", text=long, force=True)
 
-    reply = ask("recall", query="deploy key", max_tokens=500)
+    passage = ask("recall", query="deploy key", max_tokens=500)
+    reply = ask("recall", query="deploy key", max_tokens=500, whole=True)
 
     assert memory.embedder is not None
+    assert memory.embedder.count_tokens(passage.text) <= 500
+    assert "The deploy key lives in vault B." in passage.text
     assert memory.embedder.count_tokens(reply.text) <= 500
     assert "more characters]" in reply.text
     assert "more characters]" in reply.content["memories"][0]["text"]
@@ -171,7 +175,7 @@ def test_an_empty_answer_says_why(ask: Ask) -> None:
     missed = ask("recall", query="how do I tune a violin?")
 
     assert nothing == "nothing_stored"
-    assert missed.content["status"] in ("below_gate", "nothing_matched")
+    assert missed.content["status"] == "nothing_matched"
     assert missed.text.startswith("Nothing recalled")
 
 
