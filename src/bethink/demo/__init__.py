@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 # Not a real key; it only has to look like one to be redacted.
 _FAKE_SECRET = "AKIA" + "Q3EXAMPL" + "7WZ2KD5N"
 
-DUPLICATES = (
-    "The nightly backup of the database runs at 02:30 UTC on db-1.",
-    "The nightly backup of the database runs at 02:30 UTC, on db-1.",
-)
+MISSED = "Restoring the backup was rehearsed and took 11 minutes."
 CORRECTION = (
     "The SMS worker retries a failed message 5 times.",
     "The SMS worker retries a failed message 3 times.",
@@ -165,18 +162,10 @@ def _run_scenes(memory: Memory) -> Scenes:
         corrected=memory.update(ids[before], text=after),
         explained=memory.recall(QUESTION, k=2),
         conversation=memory.recall(TALK_QUESTION, k=3),
-        missed=memory.why_not(
-            _omitted_duplicate(memory, [ids[text] for text in DUPLICATES]), WHY_NOT_QUESTION
-        ),
+        missed=memory.why_not(ids[MISSED], WHY_NOT_QUESTION, k=1),
         unrelated=memory.recall(UNRELATED_QUESTION),
         compared=memory.compare(COMPARE_QUESTION, ["default", "siftcoder"], k=4),
     )
-
-
-def _omitted_duplicate(memory: Memory, duplicates: list[str]) -> str:
-    """Return the one of two duplicate memories that an answer omits."""
-    returned = {hit.item.id for hit in memory.recall(WHY_NOT_QUESTION, track=False).hits}
-    return next((item_id for item_id in duplicates if item_id not in returned), duplicates[0])
 
 
 def _print_scenes(app: App, scenes: Scenes) -> None:
@@ -190,7 +179,7 @@ def _print_scenes(app: App, scenes: Scenes) -> None:
     _print_heading(
         app,
         "Explain why a memory is missing",
-        f'why-not {scenes.missed.item.id} "{WHY_NOT_QUESTION}"',
+        f'why-not {scenes.missed.item.id} "{WHY_NOT_QUESTION}" -k 1',
     )
     print_why_not(app.out, scenes.missed)
     _print_heading(app, "Recall something that was never stored", f'recall "{UNRELATED_QUESTION}"')

@@ -111,7 +111,7 @@ class Context:
     def candidate_limit(self, default: int) -> int:
         """How many candidates to keep: the default, or more for a very large page."""
         needed = self.query.k + self.query.offset + len(self.query.seen)
-        return default if needed <= DEEP_PAGING_FROM else max(default, 2 * needed)
+        return default if needed < DEEP_PAGING_FROM else max(default, 2 * needed)
 
     def add_step_note(self, text: str) -> None:
         """Add a note about the running step to the trace."""
@@ -135,6 +135,11 @@ class Context:
                 prefetched.result() if prefetched else embedder.embed_query(self.query.text)
             )
         return cache.embedding
+
+    @property
+    def has_embedding(self) -> bool:
+        """Whether a step has used the query's embedding already."""
+        return self._cache.embedding is not None or self._cache.weighted_vector is not None
 
     def prefetch_embedding(self) -> None:
         """Start embedding the query in the background, where the embedder is slow.

@@ -1,4 +1,4 @@
-"""Answers for people: hits, reasons, three ways of finding nothing, steps, comparisons."""
+"""Answers for people: hits, reasons, two ways of finding nothing, steps, comparisons."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ HIT = Candidate(
         Evidence("channel.lexical", "seen", 0.7, "tests, run", None, 1),
         Evidence("fuse.lexical", "add", 0.5, "rank 1"),
     ),
+    relevance=0.62,
 )
 ANSWER = Recall(
     query=Query("how do I run the tests?", NOW),
@@ -30,6 +31,7 @@ ANSWER = Recall(
     reason="1 relevant of 1 considered",
     hits=(HIT,),
     page=Page(0, 1, 1, False, "end", 12),
+    confidence=0.83,
     steps=(
         Step("channel.lexical", 0.001, (HIT,), 0),
         Step("channel.dense", 0.0, (), 0, "skipped", "not needed"),
@@ -39,15 +41,15 @@ EMPTY = replace(ANSWER, hits=(), page=Page(0, 0, 0, False, "end", 0), steps=())
 
 
 def test_a_hit_says_what_it_is_and_why_it_came(capsys: pytest.CaptureFixture[str]) -> None:
-    """Rank, score and text; below it id, kind, date, source and what each channel saw."""
+    """Rank, relevance and text; below it id, kind, date, source and what each channel saw."""
     print_answer(App(), ANSWER)
 
     assert capsys.readouterr().out.splitlines() == [
-        "  1  0.5000  Tests run with",
+        "  1  62%     Tests run with",
         "             make test",
         "             0000000000000abc · fact · 2026-03-01 · user · lexical #1 (tests, run)",
         "",
-        "1-1 of 1 · 12 tokens · default",
+        "1-1 of 1 · 83% sure · 12 tokens · default",
     ]
 
 
@@ -70,7 +72,6 @@ def test_a_hit_that_no_channel_found_tells_who_woke_it() -> None:
     [
         ("nothing_stored", "try: bethink remember"),
         ("nothing_matched", "try: use other words"),
-        ("below_gate", "try: bethink why-not ID"),
     ],
 )
 def test_finding_nothing_says_which_nothing(
@@ -103,11 +104,28 @@ def test_small_scores_are_not_nothing() -> None:
 
 def test_the_nearest_miss_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     """With a way to ask what was missing."""
-    print_answer(App(), replace(EMPTY, status="below_gate", nearest_miss=HIT))
+    print_answer(App(), replace(EMPTY, status="nothing_matched", nearest_miss=HIT))
 
     said = capsys.readouterr().out
     assert "nearest miss" in said
-    assert "why-not 0000000000000abc" in said
+    assert "try: bethink why-not 0000000000000abc" in said
+    assert "--min-confidence 0 returns it" in said
+
+
+@pytest.mark.parametrize("status", ["found", "unsure"])
+def test_only_an_unsure_answer_is_marked(status: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Above its hits, and never where the answer is found."""
+    print_answer(App(), replace(ANSWER, status=status))  # type: ignore[arg-type]
+
+    said = capsys.readouterr().out
+    assert said.startswith("Not sure these are related:\n") == (status == "unsure")
+
+
+def test_without_a_relevance_the_score_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """A hit that no gate judged still has a number."""
+    print_answer(App(), replace(ANSWER, hits=(HIT._replace(relevance=None),)))
+
+    assert capsys.readouterr().out.startswith("  1  0.5000  Tests run with\n")
 
 
 def test_warnings_and_degraded_parts_are_told(capsys: pytest.CaptureFixture[str]) -> None:

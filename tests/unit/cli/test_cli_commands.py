@@ -347,7 +347,9 @@ def test_demo(call: Caller) -> None:
     call.set("BETHINK_EMBEDDER", "hash")
 
     assert "duplicate" in call("demo").out
-    assert call("demo", "--json").told.keys() >= {"asked", "missed", "unrelated", "compared"}
+    told = call("demo", "--json").told
+    assert told.keys() >= {"asked", "missed", "unrelated", "compared"}
+    assert not told["missed"]["returned"]
 
 
 def test_small_things(call: Caller) -> None:

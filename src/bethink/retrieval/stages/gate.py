@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from bethink.core.text import own_caption
@@ -217,7 +217,9 @@ def judge(pool: Pool, ctx: Context) -> tuple[Assessment, Pool]:
     made = _assessments(ctx)
     if made:
         return made[-1], pool
-    judged = _DESCRIBING.assess(pool, ctx)._replace(outcome="found")
+    # A description is not worth waiting for an embedding that no step needed.
+    known = ctx if ctx.has_embedding else replace(ctx, embedder=None)
+    judged = _DESCRIBING.assess(pool, known)._replace(outcome="found")
     return judged, _DESCRIBING.with_relevance(pool, judged.confidence)
 
 
