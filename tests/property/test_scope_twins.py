@@ -19,6 +19,7 @@ KINDS = ("note", "fact")
 IDS = ("i0", "i1", "i2", "i3")
 STATUSES: tuple[Status, ...] = ("active", "superseded", "quarantined")
 WORDS = ("x", "y", "ß")
+USERS = st.sampled_from((*WORDS, None, 7, {}, True))
 HOURS = st.integers(-3, 3)
 moments = st.builds(
     lambda hours, micros: at(hours=hours) + timedelta(microseconds=micros),
@@ -46,6 +47,7 @@ def records(draw: st.DrawFn, number: int) -> Record:
         source=draw(st.sampled_from(WORDS)),
         session=draw(st.sampled_from((None, *WORDS))),
         speaker=draw(st.sampled_from((None, *WORDS))),
+        metadata=draw(st.just({}) | st.fixed_dictionaries({"user_id": USERS})),
         trust=draw(st.integers(0, 3)),
         classification=draw(st.sampled_from((0, 1, 1, 2, 3))),
         status=draw(st.sampled_from(("active",) * 6 + ("superseded", "quarantined"))),
@@ -78,6 +80,8 @@ FIELDS: dict[str, st.SearchStrategy[object]] = {
     "include_superseded": st.booleans(),
     "include_expired": st.booleans(),
     "include_untopiced": st.booleans(),
+    "users": some(*WORDS, "7", "{}"),
+    "include_shared": st.booleans(),
 }
 
 
@@ -88,6 +92,8 @@ def scopes(draw: st.DrawFn) -> Scope:
     filters = Filters(**{name: draw(FIELDS[name]) for name in chosen})
     if filters.topics:
         filters = replace(filters, include_untopiced=draw(st.booleans()))
+    if filters.users:
+        filters = replace(filters, include_shared=draw(st.booleans()))
     return Scope(filters, draw(moments), draw(st.none() | moments))
 
 

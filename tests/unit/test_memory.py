@@ -335,6 +335,7 @@ FILTERS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "source": ({"source": "wiki"}, {"source": "chat"}, {"source": ["wiki", "mail"]}),
     "session": ({"session": "s1"}, {"session": "s2"}, {"session": "s1"}),
     "speaker": ({"speaker": "Ana"}, {"speaker": "Ben"}, {"speaker": "Ana"}),
+    "user": ({"metadata": {"user_id": "ana"}}, {"metadata": {"user_id": "ben"}}, {"user": "ana"}),
     "since": ({"occurred_at": days_ago(1)}, {"occurred_at": days_ago(9)}, {"since": days_ago(2)}),
     "until": ({"occurred_at": days_ago(9)}, {"occurred_at": days_ago(1)}, {"until": "yesterday"}),
     "trust": ({"trust": 3}, {"trust": 1}, {"min_trust": 2}),

@@ -246,6 +246,8 @@ class Recaller:
         filters = resolve_entity_filters(filters, self._session.store)
         if profile.untopiced and filters.topics:
             filters = replace(filters, include_untopiced=True)
+        if profile.shared and filters.users:
+            filters = replace(filters, include_shared=True)
         defaults = RecallDefaults(
             self._session.settings.explicit("k") or profile.budget.k,
             self._session.settings.explicit("max_tokens") or profile.budget.max_tokens,

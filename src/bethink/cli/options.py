@@ -179,7 +179,7 @@ _FILTER_COMPLETERS = {
     "entity": _complete(_item_values("entities")),
     **{
         name: _complete(_item_values(name))
-        for name in ("kind", "topic", "tier", "source", "session", "speaker")
+        for name in ("kind", "topic", "tier", "source", "session", "speaker", "user")
     },
 }
 
@@ -207,6 +207,7 @@ _REPEATABLE_FILTERS = (
     ("source", "Source that it came from."),
     ("session", "Session (conversation) that it belongs to."),
     ("speaker", "Who said it."),
+    ("user", "Whose memory it is (user_id of its metadata)."),
     ("band", "Heat band, from use: hot, warm, cold or frozen."),
     ("id", "Only these memories."),
 )
@@ -243,6 +244,8 @@ def filter_options(function: F) -> F:
                      help="Include memories that are no longer valid."),
         click.option("--include-untopiced", "where_include_untopiced", is_flag=True,
                      help="With --topic: include memories without a topic."),
+        click.option("--include-shared", "where_include_shared", is_flag=True,
+                     help="With --user: include public and internal memories of others."),
     ]  # fmt: skip
     for decorate in reversed(decorators):
         function = decorate(function)

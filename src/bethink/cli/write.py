@@ -65,6 +65,8 @@ def _drop_unset(details: dict[str, Any]) -> dict[str, Any]:
     fields = {name: value for name, value in details.items() if value not in (None, ())}
     if "metadata" in fields:
         fields["metadata"] = parse_json_object(fields["metadata"], "--metadata")
+    if "user" in fields:
+        fields["metadata"] = {**fields.get("metadata", {}), "user_id": fields.pop("user")}
     return fields
 
 
@@ -84,6 +86,7 @@ def _drop_unset(details: dict[str, Any]) -> dict[str, Any]:
 @click.option("--level", type=click.Choice(["raw", "item", "insight"]),
               help="raw is a verbatim episode; default item.")  # fmt: skip
 @click.option("--session", metavar="NAME", help="Session (conversation) that it belongs to.")
+@click.option("--user", metavar="NAME", help="Whose memory it is (user_id of its metadata).")
 @click.option("--seq", type=int, metavar="N", help="Position in the session.")
 @click.option(
     "--parent", metavar="ID", shell_complete=complete_ids, help="Memory that it was derived from."

@@ -33,6 +33,7 @@ from bethink.model import (
     find_layer,
 )
 from bethink.model.fields import GIVEN_FIELDS, field_names
+from bethink.model.item import user_of
 from bethink.ports import Embedder, Store
 
 
@@ -370,8 +371,11 @@ def prepare(draft: Draft, ctx: WriteContext) -> PreparedDraft:
 
 
 def fingerprint_of(draft: Draft, folded: str) -> str:
-    """Return a fingerprint: equal for equal words, level, speaker and turn."""
+    """Return a fingerprint: equal for equal words, level, speaker, user and turn."""
     speaker = fold(draft.speaker) if draft.speaker else ""
+    user = user_of(draft.metadata)
+    if user is not None:
+        speaker += f"\x1e{user}"
     turn = "" if draft.session is None else f"{draft.session}\x1e{draft.seq}"
     return fingerprint(folded, draft.level, speaker, turn)
 

@@ -25,6 +25,7 @@ from bethink.ingest.admission import (
 )
 from bethink.lang.words import negations, word_set_of
 from bethink.model import Collision, Draft, Filters, Item, Remembered
+from bethink.model.item import user_of
 from bethink.ports import Embedding, Scope
 from bethink.ports.values import is_erased
 
@@ -252,7 +253,7 @@ def _compare(
         # Never reveal the text of a memory of higher classification to the writer.
         visible = item.classification <= draft.classification
         twin = SimilarText(item.id, item.text if visible else "", fold(item.text), is_stored=True)
-        if twin.folded == prepared.folded and _same_speaker_and_turn(item, prepared):
+        if twin.folded == prepared.folded and _same_origin(item, prepared):
             different_times = occurred_at_different_times(draft.occurred_at, item.occurred_at)
             if not different_times and _is_acceptable_duplicate(item, item.trust, draft):
                 return ComparedDraft(prepared), twin
@@ -270,11 +271,12 @@ def _is_acceptable_duplicate(earlier: Item | Draft, trust: int, draft: Draft) ->
     return earlier.classification <= draft.classification and trust >= trust_of(draft)
 
 
-def _same_speaker_and_turn(item: Item, prepared: PreparedDraft) -> bool:
-    """Check for the same speaker and turn; otherwise equal words are two memories."""
+def _same_origin(item: Item, prepared: PreparedDraft) -> bool:
+    """Check for the same speaker, user and turn; otherwise equal words are two memories."""
     draft = prepared.draft
     same_speaker = fold(item.speaker or "") == fold(draft.speaker or "")
-    return same_speaker and (item.session, item.seq) == (draft.session, draft.seq)
+    same_turn = (item.session, item.seq) == (draft.session, draft.seq)
+    return same_speaker and same_turn and item.user == user_of(draft.metadata)
 
 
 def _taken_ids(prepared: Sequence[PreparedDraft], ctx: WriteContext) -> set[str]:

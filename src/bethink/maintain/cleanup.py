@@ -42,7 +42,7 @@ _GREETINGS = frozenset(("hi", "hello", "hey", "fyi", "btw", "note", "so"))
 _SENTENCE_ENDINGS = (".", "!", "?", ":")
 _BATCH = 200
 _WORD_CACHE_SIZE = 50_000
-_SAME_FIELDS = ("level", "layer", "topic", "speaker")
+_SAME_FIELDS = ("level", "layer", "topic", "speaker", "user")
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,8 @@ class Filters:
     ids, any of which must be mentioned; every one of ``tags`` must be present.
     ``include_untopiced`` admits memories without a topic where ``topics`` are given.
     ``bands`` are heat bands (hot, warm, cold, frozen); ``stored_by`` excludes memories
-    stored after that moment.
+    stored after that moment. ``users`` are compared with ``Item.user``; ``include_shared``
+    admits everybody's public and internal memories (classes 0 and 1) where ``users`` are given.
     """
 
     ids: tuple[str, ...] = ()
@@ -107,6 +108,7 @@ class Filters:
     sources: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
     speakers: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
     bands: tuple[str, ...] = ()
@@ -116,6 +118,7 @@ class Filters:
     include_superseded: bool = False
     include_expired: bool = False
     include_untopiced: bool = False
+    include_shared: bool = False
 
     @property
     def narrows(self) -> bool:
@@ -125,7 +128,7 @@ class Filters:
 
 _SELECTIVE_FILTERS = (
     *("ids", "levels", "kinds", "layers", "topics", "tiers", "tags", "entities", "sources"),
-    *("sessions", "speakers", "since", "until"),
+    *("sessions", "speakers", "users", "since", "until"),
 )
 
 

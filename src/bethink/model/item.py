@@ -110,6 +110,20 @@ class Item(NamedTuple):
         """The time it happened or, where that is unknown, the time it was stored."""
         return self.occurred_at or self.stored_at
 
+    @property
+    def user(self) -> str | None:
+        """Whose memory it is where several users share a space: ``user_id`` of its metadata."""
+        return user_of(self.metadata)
+
+
+SHARED_CLASSIFICATION = 1  # up to this class a memory of one user may be shared with all
+
+
+def user_of(metadata: Mapping[str, Any]) -> str | None:
+    """Return the user that metadata names, if there is one."""
+    user = metadata.get("user_id")
+    return user if isinstance(user, str) else None
+
 
 def written_order(item: Item) -> tuple[datetime, datetime, int, str]:
     """A key to sort memories by: when it happened, then when it was written.
@@ -122,8 +136,8 @@ def written_order(item: Item) -> tuple[datetime, datetime, int, str]:
 def may_replace(newer: Item, older: Item) -> bool:
     """Whether a memory is newer and may correct the other, whatever the two say.
 
-    A less trusted or flagged one may not, nor one speaker another; questions and insights
-    state nothing of their own.
+    A less trusted or flagged one may not, nor one speaker or user another; questions and
+    insights state nothing of their own.
     """
     if newer.trust < older.trust or newer.flags or _voice(newer) != _voice(older):
         return False
@@ -133,10 +147,10 @@ def may_replace(newer: Item, older: Item) -> bool:
     return written_order(newer) > written_order(older)
 
 
-def _voice(item: Item) -> str:
+def _voice(item: Item) -> tuple[str, str | None]:
     """Return who speaks; the user of a chat and one who only writes are the same."""
     speaker = (item.speaker or "").casefold()
-    return "" if speaker in ("user", "human") else speaker
+    return "" if speaker in ("user", "human") else speaker, item.user
 
 
 class Entity(NamedTuple):

@@ -340,7 +340,8 @@ class Change(NamedTuple):
 _FILTER_OPTIONS = {
     "ids": "--id", "levels": "--level", "kinds": "--kind", "layers": "--layer",
     "topics": "--topic", "tiers": "--tier", "tags": "--tag", "entities": "--entity",
-    "sources": "--source", "sessions": "--session", "speakers": "--speaker", "bands": "--band",
+    "sources": "--source", "sessions": "--session", "speakers": "--speaker", "users": "--user",
+    "bands": "--band",
     "since": "--since", "until": "--until", "stored_by": "--cursor",
 }  # fmt: skip
 

@@ -102,6 +102,7 @@ class Profile:
     track: Track = dataclasses.field(default_factory=Track)
     text: tuple[Section, ...] = ()
     untopiced: bool = False
+    shared: bool = False
     deeper: str = ""
     deep: DeepSettings | None = None
 
@@ -262,8 +263,8 @@ class _PartKind(NamedTuple):
 
 def _build_profile(table: Mapping[str, Any], name: str, where: str, *, may_import: bool) -> Profile:
     allowed = (
-        *("title", "untopiced", "channels", "fuse", *SLOTS, "budget", "assemble", "track"),
-        *("text", "deeper", "deep"),
+        *("title", "untopiced", "shared", "channels", "fuse", *SLOTS, "budget", "assemble"),
+        *("track", "text", "deeper", "deep"),
     )
     _refuse_unknown_keys(table, allowed, where)
     retriever = _PartKind(RETRIEVERS, 1, Pool, may_import)
@@ -290,6 +291,7 @@ def _build_profile(table: Mapping[str, Any], name: str, where: str, *, may_impor
             for number, entry in enumerate(_table_list(table, "text", where))
         ),
         untopiced=_coerce(table.get("untopiced", False), bool, f"{where}: untopiced"),
+        shared=_coerce(table.get("shared", False), bool, f"{where}: shared"),
         deeper=_string_value(table, "deeper", where),
         deep=_build_dataclass(DeepSettings, table["deep"], "deep", where)
         if "deep" in table

@@ -36,7 +36,7 @@ MAX_LIST_LENGTH = 100_000
 _SINGULAR_TO_PLURAL = {
     "id": "ids", "level": "levels", "kind": "kinds", "layer": "layers", "topic": "topics",
     "tier": "tiers", "tag": "tags", "entity": "entities", "source": "sources",
-    "session": "sessions", "speaker": "speakers", "band": "bands",
+    "session": "sessions", "speaker": "speakers", "user": "users", "band": "bands",
 }  # fmt: skip
 _PLURAL_TO_SINGULAR = {many: one for one, many in _SINGULAR_TO_PLURAL.items()}
 _TIME_FILTERS = ("since", "until", "stored_by")
@@ -123,7 +123,7 @@ def resolve_entity_filters(filters: Filters, store: Store) -> Filters:
 
 
 _NAMED_FILTERS = ("kinds", "levels", "layers", "topics", "tiers", "tags", "sources", "sessions",
-                  "speakers", "entities")  # fmt: skip
+                  "speakers", "users", "entities")  # fmt: skip
 _SAMPLED_ITEMS = 1000  # newest memories whose values are suggested for a misspelt one
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from bethink.core.text import fold
 from bethink.model import Filters, Item
+from bethink.model.item import SHARED_CLASSIFICATION
 from bethink.ports import Scope
 
 # Filters that name the allowed values of one field, and what a value is called.
@@ -22,6 +23,7 @@ _FIELD_FILTERS = (
     ("sources", "source", "source"),
     ("sessions", "session", "session"),
     ("speakers", "speaker", "speaker"),
+    ("users", "user", "user"),
 )
 
 
@@ -103,10 +105,16 @@ def _check_fields(item: Item, filters: Filters) -> str | None:
             value: str | None = getattr(item, field)
             if value is None and field == "topic" and filters.include_untopiced:
                 continue
+            if field == "user" and filters.include_shared and _is_shared(item):
+                continue
             if value not in allowed:
                 actual = f"{label} {value!r}" if value is not None else f"no {label}"
                 return f"has {actual}, not {_any_of(allowed)}"
     return None
+
+
+def _is_shared(item: Item) -> bool:
+    return item.classification <= SHARED_CLASSIFICATION
 
 
 def _check_tags(item: Item, filters: Filters) -> str | None:

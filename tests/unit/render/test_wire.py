@@ -302,6 +302,7 @@ def test_only_what_restricts_is_told() -> None:
         include_superseded=True,
         include_expired=True,
         include_untopiced=True,
+        include_shared=True,
     )
 
     assert filters_json(Filters()) == {}

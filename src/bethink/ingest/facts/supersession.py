@@ -120,10 +120,13 @@ def _newer_first(one: StatedFact, other: StatedFact) -> tuple[StatedFact, Stated
 
 
 def _are_different_subjects(newer: StatedFact, older: StatedFact) -> bool:
-    """Check whether they concern different things of one name, by topic or project.
+    """Check whether they concern different things of one name, by user, topic or project.
 
     "the timeout is 30 s" means another one in another topic or project.
     """
+    users = {newer.item.user, older.item.user} - {None}
+    if len(users) == 2:
+        return True
     new_topic, old_topic = newer.item.topic, older.item.topic
     if new_topic != old_topic and ((new_topic and old_topic) or not newer.is_change):
         return True

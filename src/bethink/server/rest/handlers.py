@@ -23,7 +23,7 @@ from bethink.server.tools.catalog import REMEMBER
 from bethink.server.tools.tool import Call, Reply, validate_arguments
 from bethink.server.tools.write import Relation, add_relations, draft_fields, read_relations
 
-_FILTERS = ("kind", "topic", "tag", "entity", "source", "session", "since", "until")
+_FILTERS = ("kind", "topic", "tag", "entity", "source", "session", "user", "since", "until")
 _DEFAULT_PAGE = 50
 _DEFAULT_LINKS = 100
 

@@ -81,6 +81,7 @@ LIST_MEMORIES = Tool(
             "entity": string_schema("Only memories that mention it."),
             "source": string_schema("Only from this source."),
             "session": string_schema("Only from this conversation."),
+            "user": string_schema("Only this user's."),
             "since": string_schema("Happened at or after this time.", max_length=100),
             "until": string_schema("Happened before this time.", max_length=100),
             "limit": integer_schema("Maximum number of results; default 50.", 1, 500),

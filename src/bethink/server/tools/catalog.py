@@ -57,6 +57,7 @@ RECALL = Tool(
             "band": string_schema("Only what is used this much.", choices=BANDS),
             "topic": string_schema("Only this topic."),
             "tag": string_schema("Only with this tag."),
+            "user": string_schema("Only this user's."),
             "since": string_schema("Happened since then: 2026-05-07, or in words.", max_length=100),
             "until": string_schema("Happened before this time.", max_length=100),
             "as_of": string_schema("Answer from what was stored at that time.", max_length=100),
@@ -126,6 +127,7 @@ REMEMBER = Tool(
             **FIELD_ARGUMENTS,
             "level": string_schema("raw: a verbatim episode; default item.", choices=LEVELS[:2]),
             "session": string_schema("The conversation it belongs to."),
+            "user": string_schema("Whose it is where several users share a space."),
             "relations": RELATION_LIST,
             "origin": string_schema(
                 "Where it comes from: agent (you or your user; the default), tool (a program's "

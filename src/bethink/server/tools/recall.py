@@ -42,7 +42,7 @@ from bethink.server.tools.answers import (
 from bethink.server.tools.catalog import SNIPPET_CHARS
 from bethink.server.tools.tool import Call, Reply
 
-_FILTERS = ("entity", "kind", "layer", "band", "topic", "tag", "since", "until")
+_FILTERS = ("entity", "kind", "layer", "band", "topic", "tag", "user", "since", "until")
 _LIMITS = (
     *("as_of", "k", "episode_k", "max_tokens", "offset", "cursor", "profile", "whole"),
     "min_confidence",

@@ -68,6 +68,8 @@ def draft_fields(call: Call) -> Json:
     told = ("level", "session", "key", "force", "source")
     fields = call.given("text", *_METADATA_FIELDS, *told)
     fields.setdefault("source", call.source)
+    if "user" in call.arguments:
+        fields["metadata"] = {"user_id": call.arguments["user"]}
     sources = [relation.other for relation in read_relations(call) if relation.type == _DERIVES]
     if sources:
         fields["derives_from"] = tuple(sources)  # no memory is trusted more than its sources

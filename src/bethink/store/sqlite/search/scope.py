@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from bethink.core.text import fold
 from bethink.model import LEVELS, Filters
+from bethink.model.item import SHARED_CLASSIFICATION
 from bethink.ports import Scope
 from bethink.store.sqlite.db.history import END_OF_TIME, IDS_WITH_STATUS_AT
 from bethink.store.sqlite.db.sql_functions import (
@@ -34,6 +35,11 @@ _VALUE_FILTERS = (
     ("sessions", "session"),
     ("speakers", "speaker"),
 )
+_OF_USER = (
+    "CASE WHEN json_valid(i.metadata) AND json_type(i.metadata, '$.user_id') = 'text'"
+    " THEN json_extract(i.metadata, '$.user_id') IN (SELECT value FROM json_each(?)) ELSE 0 END"
+)
+_OF_USER_OR_SHARED = f"(i.classification <= {SHARED_CLASSIFICATION} OR {_OF_USER})"
 _EVENT_TIME = "coalesce(i.occurred_at, i.stored_at)"
 _HAS_ALL_TAGS = (
     "NOT EXISTS (SELECT 1 FROM json_each(?) AS wanted"
@@ -108,6 +114,9 @@ def compile_scope(scope: Scope) -> Predicate:
             if name == "topics" and filters.include_untopiced:
                 condition = f"(i.topic IS NULL OR {condition})"
             where.add(condition, _json(allowed))
+    if filters.users:
+        condition = _OF_USER_OR_SHARED if filters.include_shared else _OF_USER
+        where.add(condition, _json(filters.users))
     if filters.tags:
         where.add(_HAS_ALL_TAGS, _json(filters.tags))
     if filters.entities:
