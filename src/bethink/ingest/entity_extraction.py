@@ -63,6 +63,7 @@ _CAMEL_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _VERSION = re.compile(r"v?\d+(\.\d+)+[\w.+-]{0,20}")
 _LOWERCASE_WORD = re.compile(r"[a-z]+(?:['’-][a-z]+)*[.,;:!?)]*")
 _NAME = re.compile(r"[^\W\d_]+(?:[-'’.][^\W\d_]+)*")
+_KEYED = re.compile(r"(.*\S)\s+<([^<>\s]{1,200})>", re.DOTALL)  # name <key>
 _OPENING_PUNCTUATION = "\"'`([{<*“‘«_"
 _CLOSING_PUNCTUATION = "\"'`.,;:!?)]}>*”’»…"
 
@@ -95,6 +96,7 @@ def extract_mentions(
     for known in stored:
         for name in (known.name, *known.aliases):
             entities_by_key.setdefault(entity_key(name), known)
+    _add_keyed_entities(draft.entities, entities_by_key)
     found: dict[str, Mention] = {}
     for name, kind, confidence in _all_names(draft, stored):
         key = entity_key(name)
@@ -119,6 +121,25 @@ def extract_mentions(
     return tuple(found.values())
 
 
+def _add_keyed_entities(given: Iterable[str], entities_by_key: dict[str, Entity]) -> None:
+    """Add the entities that are given with a key, with key and name as aliases of one entity."""
+    for text in given:
+        key = canonical_key(text)
+        if key:
+            name, kind, _ = parse_entity(text)
+            own = entity_key(name)
+            entity = entities_by_key.get(key) or entities_by_key.get(own)
+            entity = entity or Entity(f"{kind}:{own}", kind, name)
+            aliases = tuple(dict.fromkeys((*entity.aliases, key, own)))
+            entities_by_key[key] = entities_by_key[own] = entity._replace(aliases=aliases)
+
+
+def canonical_key(text: str) -> str:
+    """Return the key of an entity given as ``kind:name <key>``: an address, a domain, a path."""
+    keyed = _KEYED.fullmatch(text.strip())
+    return entity_key(keyed[2]) if keyed else ""
+
+
 def entity_key(name: str) -> str:
     """Return the normalised name used in an entity's id; spellings of a name agree."""
     return fold(name) or " ".join(name.casefold().split())
@@ -139,7 +160,12 @@ def code_spellings(name: str) -> tuple[str, ...]:
 
 
 def parse_entity(text: str) -> ExtractedName:
-    """Parse an entity given as ``kind:name``, with a label ("Role: Ana"), or by name."""
+    """Parse an entity given as ``kind:name``, with a label ("Role: Ana"), or by name.
+
+    A key after it ("Ana <ana@example.org>") is left out.
+    """
+    keyed = _KEYED.fullmatch(text.strip())
+    text = keyed[1] if keyed else text
     kind, colon, name = text.partition(":")
     label = kind.strip().lower()
     if colon and label in ENTITY_KINDS and name.strip():

@@ -23,6 +23,7 @@ from bethink.ingest.entity_extraction import (
     GIVEN_NAMES,
     MAX_ENTITIES,
     SENTENCE_OPENERS,
+    canonical_key,
     code_spellings,
     extract_mentions,
 )
@@ -181,9 +182,10 @@ def find_known_entities(draft: Draft, ctx: WriteContext) -> list[Entity]:
     """Find stored entities that the text may mention.
 
     Only words that can be names are looked up: lower-case words (given names excepted) and
-    common sentence openers are skipped, so most texts need no query at all.
+    common sentence openers are skipped, so most texts need no query at all. Keys of given
+    entities are looked up too.
     """
-    candidates = []
+    candidates = [key for text in draft.entities if (key := canonical_key(text))]
     for raw in draft.text.split():
         word = raw.rstrip(".,;:!?")
         lower = word.lower()

@@ -91,8 +91,10 @@ ITEM_FIELDS: tuple[ItemField, ...] = (
     ),
     ItemField(
         "entities", "words", 39, given=True, redacted=True,
-        option="Entity that it mentions; may be repeated.", flag="entity",
-        argument="People and things it mentions, in addition to those found in the text.",
+        option="Entity that it mentions: NAME, KIND:NAME or KIND:NAME <KEY>; may be repeated.",
+        flag="entity",
+        argument="People and things it mentions besides those in the text; kind:Name <email, "
+        "domain or path> is one under all its names.",
     ),
     ItemField(
         "caption", "word", 10, nullable=True, given=True, trimmed=True, redacted=True,
