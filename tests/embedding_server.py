@@ -16,6 +16,12 @@ from bethink.models.embed.hashing import HashEmbedder
 Fault = Callable[["Answering", list[list[float]]], None]
 
 
+def _vector(text: str) -> list[float]:
+    """The text by hashing; of one without a word a vector all the same, as models give."""
+    vector: list[float] = HashEmbedder().embed_query(text).vector.tolist()
+    return vector if any(vector) else [1.0, *vector[1:]]
+
+
 class Answering(BaseHTTPRequestHandler):
     """Embeds by hashing; while ``server.fault`` is set, that answers instead."""
 
@@ -26,7 +32,7 @@ class Answering(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         asked = json.loads(body)
         self.server.asked.append((self.path, dict(self.headers), asked))
-        vectors = [HashEmbedder().embed_query(text).vector.tolist() for text in asked["input"]]
+        vectors = [_vector(text) for text in asked["input"]]
         if self.server.fault is not None:
             self.server.fault(self, vectors)
         else:

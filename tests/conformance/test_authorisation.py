@@ -22,7 +22,7 @@ from bethink.server.tools import TOOLS
 from bethink.server.tools.calls import ToolExecutor
 from serving import Callers, Given, make_door, mcp, served, talk
 
-THREAD = "thread-1"
+THREAD, OTHER = "thread-1", "other-1"
 STORED = "The staging database is called heron"
 # What makes a call of each complete; ID stands for a memory that is there.
 TOLD: dict[str, dict[str, Any]] = {
@@ -39,6 +39,7 @@ TOLD: dict[str, dict[str, Any]] = {
     "history": {"id": "ID"},
     "timeline": {"id": "ID"},
     "links": {"id": "ID"},
+    "link": {"id": "ID", "relation": "implies", "other": OTHER},
     "get_memory": {"id": "ID"},
     "recall_file": {"path": "app.py"},
     "note_edit": {"path": "app.py"},
@@ -88,6 +89,7 @@ def test_no_route_deviates_from_the_table(
 ) -> None:
     """Each answers 401 to whom it does not know, 403 to who may not, and all others well."""
     item = memory.remember(STORED).id
+    memory.remember("The canteen opens at noon", id=OTHER)
     memory.put_thread("Databases", [item], id=THREAD)
     callers = Callers(tmp_path)
     app = served(memory, make_door(callers, require_token=not neighbours))
