@@ -58,3 +58,20 @@ def test_another_key_of_one_name_is_the_same_entity(memory: Memory) -> None:
 
     (entity,) = [one for one in memory.entities() if one.kind == "company"]
     assert {"acme.com", "acme.org"} <= set(entity.aliases)
+
+
+def test_an_erased_key_is_gone(memory: Memory) -> None:
+    """A key or name stays only if a remaining memory tells it, the entity was merged or has it."""
+    first = memory.remember("Zenith sells tea", entities=["company:Acme", "company:Zenith"])
+    memory.remember("Acme was once called Orion Works", entities=["company:Orion Works <acme>"])
+    gone = memory.remember("They moved", entities=["company:Acme <ana@acme.com>"])
+    other = memory.remember("They left", entities=["company:Nadir <ana@acme.com>"])
+    assert memory.get(other.id).entities == memory.get(gone.id).entities == ("company:acme",)
+    memory.merge_entities("company:acme", "company:zenith")
+
+    memory.forget(gone.id, erase=True)
+    memory.forget(other.id, erase=True)
+
+    (entity,) = [one for one in memory.entities() if one.id == "company:acme"]
+    assert set(entity.aliases) == {"orion works", "zenith"}
+    assert memory.get(first.id)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import apsw
 
-from bethink.core.text import word_set
+from bethink.core.text import fold, word_set
 from bethink.ports import EraseReceipt
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.connection import Connections, select, translate_errors
@@ -17,6 +17,7 @@ from bethink.store.sqlite.db.lock import TIMEOUT_S, hold_lock
 from bethink.store.sqlite.db.opening import backups
 from bethink.store.sqlite.db.rows import CONTENT, SELECT_CONTENT, content_hash, matches_hash
 from bethink.store.sqlite.entities import bump_entities_version, remove_merged_names
+from bethink.store.sqlite.links import normalise_alias
 from bethink.store.sqlite.revisions import adjust_mention_counts, to_json_ids
 from bethink.store.sqlite.search import abmind_queries, word_index
 from bethink.store.sqlite.search.vectors import VectorIndex
@@ -74,6 +75,15 @@ ERASED_HEADLINE = "(its headline was erased)"
 _IS_MENTIONED = """
     SELECT EXISTS (SELECT 1 FROM link WHERE dst = ? AND dst_kind = 'entity' AND src_kind = 'item')
 """
+_SELECT_ALIASES = """
+    SELECT a.alias, e.name FROM alias AS a JOIN entity AS e ON e.id = a.entity WHERE e.id = ?
+"""
+_SELECT_MERGED = "SELECT context FROM link WHERE dst = ? AND type = 'same_as' AND context <> ''"
+_SELECT_MENTIONING = """
+    SELECT i.text FROM link AS l JOIN item AS i ON i.id = l.src
+    WHERE l.dst = ? AND l.dst_kind = 'entity' AND l.src_kind = 'item'
+"""
+_DROP_ALIAS = "DELETE FROM alias WHERE alias = ? AND entity = ?"
 _DROP_ENTITY_LINKS = """
     DELETE FROM link
     WHERE (src_kind = 'entity' AND src = ?1) OR (dst_kind = 'entity' AND dst = ?1)
@@ -202,8 +212,26 @@ def _delete_unmentioned_entities(
             remove_merged_names(db, entity)
             for name, sql in _DELETE_ENTITY:
                 removed[name] += _delete(db, sql, entity)
-    if removed["entities"]:
+        else:
+            removed["aliases"] += _drop_unstated_aliases(db, entity)
+    if removed["entities"] or removed["aliases"]:
         bump_entities_version(db)
+
+
+def _drop_unstated_aliases(db: apsw.Connection, entity: str) -> int:
+    """Remove names and keys of an entity that no remaining memory tells.
+
+    Its own name and those of entities merged into it stay.
+    """
+    merged = [json.loads(row[0])["names"] for row in select(db, _SELECT_MERGED, (entity,))]
+    kept = {entity.partition(":")[2], *(name for names in merged for name in names)}
+    unstated = {alias for alias, name in select(db, _SELECT_ALIASES, (entity,))
+                if alias not in kept and alias != normalise_alias(name)}  # fmt: skip
+    for (text,) in select(db, _SELECT_MENTIONING, (entity,)) if unstated else ():
+        folded = fold(text)
+        unstated = {alias for alias in unstated if alias not in folded}
+    db.executemany(_DROP_ALIAS, [(alias, entity) for alias in sorted(unstated)])
+    return len(unstated)
 
 
 class _ErasedContent(NamedTuple):
