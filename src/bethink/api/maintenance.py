@@ -205,10 +205,7 @@ class Upkeep:
     def import_(
         self, records: Iterable[Mapping[str, Any]], *, progress: Progress | None = None
     ) -> int:
-        """Import an export, all or nothing; known memories are left as they are.
-
-        ``progress`` is told how many memories have vectors again.
-        """
+        """Import an export, all or nothing; known memories are left as they are."""
         count = self._session.store.admin.load(
             records, actor=self._session.settings.actor, now=self._session.clock()
         )
@@ -218,7 +215,7 @@ class Upkeep:
         return count
 
     def reindex(self, *, progress: Progress | None = None) -> int:
-        """Create missing signatures and vectors, and return the number of memory vectors."""
+        """Create missing signatures and vectors; return the number of memory vectors."""
         return self.make_missing(progress=progress).vectors
 
     def make_missing(self, *, progress: Progress | None = None) -> ReindexCounts:

@@ -216,7 +216,7 @@ class Writer:
         return undo
 
     def restore(self, *ids: str) -> list[str]:
-        """Restore forgotten memories, each by its id or a part of it."""
+        """Restore forgotten memories by id, and return the ids of those that had been."""
         from bethink.ingest.revision import supersede_again  # start-up time: recall does without
 
         requested = [self._session.stored_item(item_id).id for item_id in ids]

@@ -33,7 +33,7 @@ def hit(item_id: str, text: str, *evidence: Evidence, **about: Any) -> Candidate
 
 def answer(*hits: Candidate, text: str = "question", **about: Any) -> Recall:
     filters = about.pop("filters", Filters())
-    status, reason = ("found", "") if hits else ("below_gate", "nothing relevant enough")
+    status, reason = ("found", "") if hits else ("nothing_matched", "nothing relevant enough")
     page = Page(0, len(hits), len(hits), False, "end", 0)
     query = Query(text, NOW, filters=filters)
     return Recall(query, "test", status, reason, hits, page, **about)  # type: ignore[arg-type]
@@ -150,7 +150,7 @@ def test_every_part_of_an_answer_has_its_section() -> None:
         "MEMORIES:\n"
         "• [note, 2026-03-03 09:00, Ana, untrusted source, flagged: injection] second\n\n"
         "CAPTIONS:\n• what the talk was about\n\n"
-        "TIMELINES:\n• db: 2026-03-02 [a] → 2026-03-03 [b]\n\n"
+        "TIMELINES:\n• db: 2026-03-02 09:00 [a] → 2026-03-03 09:00 [b]\n\n"
         "EVIDENCE:\n• because\n\n"
         "WARNINGS:\n• careful\n\n"
         "(without channel.dense: no embedder)\n"
