@@ -62,6 +62,7 @@ def test_without_any_source_the_defaults_hold(desk):
         "max_tokens": 2000, "track": False, "cache": False, "max_classification": 2, "allowed_roots": None,
         "notes_dir": None, "notes_trust": 1, "color": "auto",
         "actor": "user", "worker": "auto", "worker_idle": 600, "maintain_in_background": False,
+        "prompt_unsure": False,
     }  # fmt: skip
     assert {settings.origin(name) for name in NAMES} == {Origin("default")}
     assert settings.project == desk.project

@@ -8,12 +8,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from bethink.errors import BethinkError, Forbidden, MissingExtra, TooLarge
+from bethink.errors import BethinkError, Forbidden, MissingExtra, TooLarge, UntrustedSpace
 
 SPECIAL: dict[type[BethinkError], BethinkError] = {
     TooLarge: TooLarge("the text", limit=10, actual=12, unit="characters"),
     Forbidden: Forbidden("not allowed", scope="write", remedy="use another token"),
     MissingExtra: MissingExtra("the server", extra="server"),
+    UntrustedSpace: UntrustedSpace(
+        "not trusted", remedy="trust the project", project="/a/project", space="work"
+    ),
 }
 
 

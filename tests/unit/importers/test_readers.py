@@ -74,7 +74,7 @@ def test_observations_name_their_entity(tmp_path: Path) -> None:
     found = {one.text: one for one in drafts("mcp-memory", path)}
 
     assert found["Mara_Lind: Prefers tea to coffee"].entities == ("person:Mara_Lind",)
-    assert found["Tidewater GmbH (organization)"].entities == ("other:Tidewater GmbH",)
+    assert found["Tidewater GmbH (organization)"].entities == ("company:Tidewater GmbH",)
     assert found["Mara_Lind works at Tidewater GmbH"].kind == "fact"
     assert ("person:Mara_Lind", "leads", "project:Harbour") in tied("mcp-memory", path)
 
