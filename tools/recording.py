@@ -21,6 +21,8 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
+from bethink.core.ids import short_id
+
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "docs" / "assets" / "terminal.svg"
 COLUMNS = 100
@@ -34,7 +36,7 @@ COMMANDS = {
 }
 # An "m" may end a colour sequence, so it counts as a border.
 _ID = re.compile(r"(?<![0-9a-ln-z])[0-9a-hjkmnp-tv-z]{16}(?![0-9a-z])")
-_DATE = re.compile(r"(?<!\d)20\d\d-\d\d-\d\d(?!\d)")
+_DATE = re.compile(r"(?<!\d)20\d\d-\d\d-\d\d( \d\d:\d\d)?(?!\d)")
 # Rich's picture fetches its font from another host; the reader's own will do.
 _FRAME = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
 _LINE = re.compile(r'<text class="[^"]*-r\d+" [^>]*clip-path="[^"]*-line-(\d+)\)">(.*?)</text>')
@@ -81,10 +83,11 @@ def _read_all(descriptor: int) -> str:
 
 def make_stable(text: str) -> str:
     """Replace what differs from run to run: ids by numbered ones, dates by a fixed one."""
-    ids: dict[str, str] = {}
-    for found in _ID.findall(text):
-        ids.setdefault(found, f"6gy4k2m7xq0v{len(ids) + 1:04d}")
-    return _DATE.sub("2026-11-16", _ID.sub(lambda match: ids[match[0]], text))
+    ids = dict.fromkeys(_ID.findall(text))
+    for number, found in enumerate(ids, 1):
+        stable = f"6gy4k2m7xq0v{number:04d}"
+        text = text.replace(found, stable).replace(short_id(found), short_id(stable))
+    return _DATE.sub(lambda match: "2026-11-16 09:30" if match[1] else "2026-11-16", text)
 
 
 def record() -> str:
