@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from bethink.core.json_values import format_moment
@@ -16,6 +17,9 @@ TRUST_LABELS = ("unknown source", "imported or by a tool", "user or agent", "own
 _LINE_BREAK_ESCAPES = str.maketrans({"\n": "\\n", "\t": "\\t", "\u2028": "\\n", "\u2029": "\\n"})
 
 
+NO_HEADINGS: Mapping[int, str] = MappingProxyType({})
+
+
 class Quote(NamedTuple):
     """A stored text and its heading, which is ours."""
 
@@ -24,9 +28,16 @@ class Quote(NamedTuple):
 
 
 def fence_quotes(
-    quotes: Sequence[Quote], name: str = "memories", *, max_chars: int | None = MAX_QUOTE_CHARS
+    quotes: Sequence[Quote],
+    name: str = "memories",
+    *,
+    max_chars: int | None = MAX_QUOTE_CHARS,
+    headings: Mapping[int, str] = NO_HEADINGS,
 ) -> str:
-    """Fence texts behind a code that occurs in none of them; empty where there are none."""
+    """Fence texts behind a code that occurs in none of them; empty where there are none.
+
+    ``headings`` stand before the texts of these places, the first of which is 0.
+    """
     if not quotes:
         return ""
     clean = [
@@ -34,7 +45,11 @@ def fence_quotes(
         for quote in quotes
     ]
     code = fence_code(part for quote in clean for part in quote)
-    lines = [format_entry(place, code, *quote) for place, quote in enumerate(clean, start=1)]
+    lines = []
+    for place, quote in enumerate(clean):
+        if place in headings:
+            lines.append(f"[{code}] {headings[place]}")
+        lines.append(format_entry(place + 1, code, *quote))
     return f"{_FENCE_NOTICE.format(code=code)}\n{fence_lines(name, code, lines)}"
 
 

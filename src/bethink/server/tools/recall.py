@@ -21,7 +21,12 @@ from bethink.render.wire import (
     smart_read_json,
     why_not_json,
 )
-from bethink.retrieval.answer_text import UNSURE_NOTICE, relation_lines, relations_of_hit
+from bethink.retrieval.answer_text import (
+    UNSURE_NOTICE,
+    Section,
+    relation_lines,
+    relations_of_hit,
+)
 from bethink.retrieval.explain import explain as explain_score
 from bethink.retrieval.explain import match_reasons
 from bethink.retrieval.query_builder import encode_cursor
@@ -57,10 +62,12 @@ def recall(call: Call) -> Reply:
     options = call.given(*_FILTERS, *_LIMITS)
     track = call.arguments.get("mark_accessed") if call.may_track else False
     answer = memory.recall(call.arguments.get("query", ""), track=track, **options)
-    hits = _fit_hits(answer, memory)
+    profile = memory.profile(call.arguments.get("profile"))
+    sections = [one for one in profile.text if one.show == "memories" and one.heading]
+    hits = _fit_hits(answer, sections, memory)
     left_out, cursor = _remaining(answer, hits)
     by_tokens = len(hits) < len(answer.hits)
-    text = _format_answer(answer, hits)
+    text = _format_answer(answer, hits, sections)
     content = {
         "status": answer.status,
         "reason": answer.reason,
@@ -86,7 +93,7 @@ def recall(call: Call) -> Reply:
     return Reply(text, content, meta)
 
 
-def _fit_hits(answer: Recall, memory: Memory) -> tuple[Candidate, ...]:
+def _fit_hits(answer: Recall, sections: Sequence[Section], memory: Memory) -> tuple[Candidate, ...]:
     """Return the best hits that fit the budget with their labels; the first at least in part."""
     max_tokens = answer.query.max_tokens
     room = max_tokens
@@ -97,18 +104,24 @@ def _fit_hits(answer: Recall, memory: Memory) -> tuple[Candidate, ...]:
             break
         kept.append(hit)
     # That was an estimate: the fence and the entry heads count as well.
-    while len(kept) > 1 and _count_tokens(_format_answer(answer, kept), memory) > max_tokens:
+    while (
+        len(kept) > 1 and _count_tokens(_format_answer(answer, kept, sections), memory) > max_tokens
+    ):
         kept.pop()
     if len(kept) > 1 or not answer.hits:
         return tuple(kept)
-    return (_shorten(answer.hits[0], answer, memory),)
+    return (_shorten(answer.hits[0], answer, sections, memory),)
 
 
-def _shorten(hit: Candidate, answer: Recall, memory: Memory) -> Candidate:
+def _shorten(
+    hit: Candidate, answer: Recall, sections: Sequence[Section], memory: Memory
+) -> Candidate:
     """Cut a memory that exceeds the whole budget to what fits, and mark it as cut."""
     text, longest, shown = hit.text, len(hit.text), hit
-    while longest > _MIN_SHOWN_CHARS and _count_tokens(_format_answer(answer, [shown]), memory) > (
-        answer.query.max_tokens
+    while (
+        longest > _MIN_SHOWN_CHARS
+        and _count_tokens(_format_answer(answer, [shown], sections), memory)
+        > answer.query.max_tokens
     ):
         longest = max(_MIN_SHOWN_CHARS, longest * 3 // 4)
         if hit.passage is None:
@@ -143,11 +156,33 @@ def _relevance_label(hit: Candidate) -> str:
     return f"score {hit.score:.3f}" if hit.relevance is None else f"relevance {hit.relevance:.2f}"
 
 
-def _format_answer(answer: Recall, hits: Sequence[Candidate]) -> str:
+def _format_answer(answer: Recall, hits: Sequence[Candidate], sections: Sequence[Section]) -> str:
     """Format the whole answer: the counts, how to get the rest, and the memories."""
+    shown, headings = _arrange(hits, sections)
+    summary = _summarize(answer, hits, "under headings" if headings else "best match first")
+    memories = fence_quotes(list(_quotes(answer, shown)), max_chars=None, headings=headings)
+    return f"{summary}\n\n{memories}" if memories else summary
+
+
+def _arrange(
+    hits: Sequence[Candidate], sections: Sequence[Section]
+) -> tuple[list[Candidate], dict[int, str]]:
+    """Order hits by the profile's sections; return them and the place of each heading."""
+    shown: list[Candidate] = []
+    headings: dict[int, str] = {}
+    for section in sections:
+        own = [hit for hit in hits if not section.levels or hit.item.level in section.levels]
+        own = [hit for hit in own if hit not in shown]
+        if own:
+            headings[len(shown)] = section.heading
+            shown += own
+    return [*shown, *(hit for hit in hits if hit not in shown)], headings
+
+
+def _summarize(answer: Recall, hits: Sequence[Candidate], order: str) -> str:
     left_out, cursor = _remaining(answer, hits)
     total = len(hits) + left_out
-    summary = f"{len(hits)} of {plural(total, 'memory')}, best match first"
+    summary = f"{len(hits)} of {plural(total, 'memory')}, {order}"
     if not hits:
         summary = f"Nothing recalled ({answer.status}): {one_line(answer.reason)}"
     elif answer.query.seen:
@@ -161,8 +196,7 @@ def _format_answer(answer: Recall, hits: Sequence[Candidate]) -> str:
         summary += " Of long memories this is the best passage; whole: true gives all of it."
     if hits and answer.status == "unsure":
         summary = f"{UNSURE_NOTICE} {summary}"
-    memories = fence_quotes(list(_quotes(answer, hits)), max_chars=None)
-    return f"{summary}\n\n{memories}" if memories else summary
+    return summary
 
 
 def _quotes(answer: Recall, hits: Sequence[Candidate]) -> Iterator[Quote]:
