@@ -140,11 +140,11 @@ class _DuplicateFinder:
             return []
         made = work.store.vectors.embeddings([newer.id], work.embedder.model)
         near = find_neighbours(newer, made.get(newer.id), work.write_context())
-        details = _telling_words(newer.text)
+        details = telling_words(newer.text)
         return [
             match.item
             for match in near
-            if match.score >= work.similarity and _telling_words(match.item.text) == details
+            if match.score >= work.similarity and telling_words(match.item.text) == details
         ]
 
     def _words(self, item: Item) -> tuple[ComparedWord, ...]:
@@ -156,7 +156,7 @@ class _DuplicateFinder:
         return self._read[key]
 
 
-def _telling_words(text: str) -> frozenset[str]:
+def telling_words(text: str) -> frozenset[str]:
     """Return the words that change a statement: numbers, names and denials."""
     words = re.findall(r"\w+(?:[.:/'-]\w+)*", text)
     denials = negations().words | word_set_of("en", "negations", "auxiliaries")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bethink.core.text import caption, strip_hidden, word_set
 from bethink.errors import ModelError
 from bethink.ingest.admission import DERIVED_SOURCE
+from bethink.maintain.cleanup import telling_words
 from bethink.maintain.consolidate import (
     RULES,
     SECRET_CLASSIFICATION,
@@ -158,7 +159,7 @@ class Point(NamedTuple):
 
 
 def points_of(items: Sequence[Item], likeness: Sequence[Sequence[float]]) -> list[Point]:
-    """Choose the most central memories as points; each other memory supports one of them."""
+    """Choose the most central memories as points, each with the memories that say it too."""
     chosen: list[int] = []
     centrality = [sum(row) / len(row) for row in likeness]
     while len(chosen) < min(MAX_POINTS, len(items)):
@@ -175,13 +176,22 @@ def points_of(items: Sequence[Item], likeness: Sequence[Sequence[float]]) -> lis
                 ),
             )
         )
-    bearing: dict[int, list[str]] = {at: [items[at].id] for at in chosen}
-    for at, item in enumerate(items):
-        if at not in bearing:
-            nearest = max(chosen, key=lambda index: (likeness[at][index], items[index].text))
-            bearing[nearest].append(item.id)
     in_time = sorted(chosen, key=lambda at: (items[at].when, items[at].text))
-    return [Point(point_text(items[at]), tuple(bearing[at])) for at in in_time]
+    rest = [item for at, item in enumerate(items) if at not in chosen]
+    return [
+        Point(
+            point_text(items[at]),
+            (items[at].id, *(other.id for other in rest if _says_too(other, items[at]))),
+        )
+        for at in in_time
+    ]
+
+
+def _says_too(other: Item, stated: Item) -> bool:
+    """Whether a memory has all words of another, and the same numbers, names and denials."""
+    texts = (_main_text(other), _main_text(stated))
+    mine, stated_words = map(word_set, texts)
+    return stated_words <= mine and telling_words(texts[0]) == telling_words(texts[1])
 
 
 def point_text(item: Item) -> str:

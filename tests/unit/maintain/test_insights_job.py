@@ -317,7 +317,7 @@ def test_the_order_of_storing_changes_nothing(clock: FixedClock) -> None:
 
 
 def test_every_point_is_borne_out_by_its_memories(memory: Memory) -> None:
-    """Each statement names them; together they are all that the leaf was made of."""
+    """Each statement names them; up to five memories are all told."""
     ids = tell(memory, "lock", 4)
     grow(memory)
 
@@ -489,7 +489,7 @@ def test_parts_are_whole_and_small_enough(count: int) -> None:
 
 
 def test_points_are_at_most_five_and_in_the_order_of_time() -> None:
-    """All memories bear one of them out."""
+    """Each names its own memory first, and no memory that says something else."""
     items = [
         item(f"day {n} brought box {n}", occurred_at=NOW + timedelta(days=n)) for n in range(9)
     ]
@@ -498,7 +498,22 @@ def test_points_are_at_most_five_and_in_the_order_of_time() -> None:
 
     assert len(points) == MAX_POINTS
     assert [point.text for point in points] == sorted(point.text for point in points)
-    assert sorted(one for point in points for one in point.sources) == sorted(i.id for i in items)
+    said = {f"{one.when:%Y-%m-%d}: {one.text}": (one.id,) for one in items}
+    assert all(point.sources == said[point.text] for point in points)
+
+
+def test_a_point_cites_only_what_says_it() -> None:
+    """The same with more words supports it; another number or a denial does not."""
+    texts = ["Lock 1 has three gates"] * 6
+    texts += ["Lock 1 has three old gates", "Lock 1 has not three gates", "Lock 2 has three gates"]
+    items = [item(text, id=f"i{number}") for number, text in enumerate(texts)]
+    likeness = [[1.0 if at < 6 else 0.9] * len(items) for at in range(len(items))]
+
+    points = points_of(items, likeness)
+
+    cited = {one for point in points for one in point.sources}
+    assert "i6" in cited
+    assert cited.isdisjoint({"i7", "i8"})
 
 
 def test_a_title_is_a_sentence_of_the_most_central_memory() -> None:
