@@ -207,7 +207,7 @@ def differs_only_in_values(one: str, other: str) -> bool:
 # --- Sentences and captions -------------------------------------------------------------
 
 # Each alternative begins with few characters: the search skips all others.
-_BREAK = re.compile(r"[.!?…][\"')\]’”]*\s+|\s*\n\s*|[。！？]\s*")
+_BREAK = re.compile(r"[.!?…][\"')\]’”]*\s+|(?<!\s)\s*\n\s*|[。！？]\s*")
 _ABBREVIATION_LIST = (
     "dr mr mrs ms prof st vs e.g i.e etc no fig approx inc ltd jr sr cf al dept est"
 )

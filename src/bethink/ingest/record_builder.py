@@ -326,7 +326,7 @@ def count_tokens(text: str, embedding: Embedding | None, ctx: WriteContext) -> i
     if embedding is not None and embedding.token_count:
         return embedding.token_count
     if embedding is not None and ctx.embedder is not None:
-        return ctx.embedder.count_tokens(text)
+        return int(ctx.embedder.count_tokens(text))  # a true would not match its hash
     return ceil(len(text.encode()) / 4)
 
 

@@ -324,6 +324,7 @@ def check_vector(embedding: Embedding, embedder: Embedder, text: str) -> None:
     count = embedder.count_tokens(text)
     fits = bool(count) == bool(text) and count <= len(text.encode("utf-8", "replace")) + 1
     _require("a text that is not empty has 1 to length + 1 tokens", case, holds=fits)
+    _require("tokens are counted as an int", case, holds=type(count) is int)
 
 
 def same_vector(one: Vector, other: Vector, tolerance: float = 0.0) -> bool:

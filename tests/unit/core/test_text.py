@@ -157,6 +157,13 @@ def test_sentences_end_where_people_end_them(text, parts):
     assert sentences(text) == parts
 
 
+def test_long_runs_of_spaces_are_read_once():
+    """The work grows with the text, not with its square: this would take minutes."""
+    spaces = " \t" * 200_000
+
+    assert sentences(f"One{spaces}two.{spaces}Three") == [f"One{spaces}two.", "Three"]
+
+
 def test_a_caption_names_the_speaker_and_the_first_telling_sentence():
     """Greetings tell nothing."""
     text = "Hey Mel! Good to see you! I went to a support group yesterday. It helped."

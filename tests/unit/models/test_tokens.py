@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bethink.errors import ModelError
+from bethink.models.embed.encoder import count_tokens
 from bethink.models.embed.token_table import pack_tokens, unpack_tokens
 
 SIZE = 32_000
@@ -82,3 +83,9 @@ def test_any_bytes_are_read_or_refused(memories):
         return
     assert (row.ids < SIZE).all()
     assert len(row.memory_starts) == int(row.filled.sum())
+
+
+def test_a_text_without_pieces_has_one_token() -> None:
+    """As a number: a true is stored as 1, and the memory would not match its hash."""
+    assert repr(count_tokens("\ufffd")) == "1"
+    assert repr(count_tokens("")) == "0"

@@ -255,7 +255,7 @@ class BertTokenizer:
                 if number == self._unknown_id:
                     size = len(pieces.text[begin:end].encode())
                     count += max(0, -(-size // _BYTES_PER_SPELLED_TOKEN) - 1)
-        return count or bool(pieces.text)
+        return count or int(pieces.text != "")
 
     def _pieces(self, word: str) -> tuple[tuple[int, int], ...]:
         """Return the id and the length of each piece of a word, from a cache."""
