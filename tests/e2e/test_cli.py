@@ -536,7 +536,8 @@ def test_the_environment_chooses_the_space(run: Run) -> None:
     run("remember", "From the environment", BETHINK_SPACE="envy")
 
     assert "From the environment" in run("list", "--space", "envy").stdout
-    run("list", "--space", "other", BETHINK_SPACE="envy", code=1)
+    told = run("list", "--space", "other", BETHINK_SPACE="envy", code=2)
+    assert "no space 'other'" in told.stderr
 
 
 def test_profiles(run: Run, tmp_path: Path) -> None:
@@ -843,7 +844,8 @@ def test_no_escape_reaches_a_pipe(run: Run) -> None:
     hostile = "\x1b[2J\x1b]0;owned\x07still here \u202eevil"
     run("remember", hostile, "--force")
 
-    said = run("recall", "still here").stdout + run("list").stdout
+    found = run("recall", "still here", "--min-confidence", "0").stdout
+    said = found + run("list").stdout
     kept = json.loads(run("list", "--json").stdout)[0]["text"]
 
     assert "\x1b" not in said
