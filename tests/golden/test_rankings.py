@@ -63,10 +63,10 @@ def test_the_right_memory_comes_first(named: Memory) -> None:
         assert any(text.startswith(begins) for text in best), question
 
 
-def test_foreign_questions_get_silence(named: Memory) -> None:
-    """What nobody told is not answered."""
+def test_foreign_questions_are_not_told_as_found(named: Memory) -> None:
+    """What nobody told is not answered, or marked as unsure."""
     for question in FOREIGN:
-        assert named.recall(question).status == "below_gate", question
+        assert named.recall(question).status in ("unsure", "nothing_matched"), question
 
 
 def test_the_wire_replays(named: Memory) -> None:

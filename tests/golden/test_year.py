@@ -50,8 +50,8 @@ def first_at(texts: list[str], words: str) -> int:
     return next((at for at, text in enumerate(texts) if words in text), len(texts))
 
 
-def items(memory: Memory, question: str, **limits: object) -> list[str]:
-    answer = memory.recall(question, k=3, track=False, **limits)  # type: ignore[arg-type]
+def items(memory: Memory, question: str, k: int = 3, **limits: object) -> list[str]:
+    answer = memory.recall(question, k=k, track=False, **limits)  # type: ignore[arg-type]
     return [hit.item.text for hit in answer.hits if hit.item.level != "insight"]
 
 
@@ -69,16 +69,17 @@ def test_a_corrected_fact_comes_as_it_is_now(memory: Memory, asked: DemoQuestion
 
 @pytest.mark.parametrize("asked", STABLE_QUESTIONS, ids=lambda one: one.text)
 def test_a_question_finds_its_answer(memory: Memory, asked: DemoQuestion) -> None:
-    """Among the best three, however much was said around it in a year."""
-    found = items(memory, asked.text)
+    """Among the best three, however much was said around it in a year; a cause by going deep."""
+    why = asked.text.startswith("why")
+    found = items(memory, asked.text, k=20 if why else 3, deep=why)
 
-    assert first_at(found, asked.expected) < 3, found
+    assert first_at(found, asked.expected) < (20 if why else 3), found
 
 
 @pytest.mark.parametrize("question", UNANSWERABLE_QUESTIONS)
 def test_what_nobody_told_is_not_answered(memory: Memory, question: str) -> None:
-    """Silence, not the nearest miss."""
-    assert memory.recall(question, track=False).hits == ()
+    """What may be related is marked as unsure; nothing is told as found."""
+    assert memory.recall(question, track=False).status != "found"
 
 
 def test_the_past_is_as_it_was(memory: Memory) -> None:
