@@ -68,7 +68,7 @@ def test_every_step_of_every_profile_is_lawful(
         lawful(answer)
         again = memory.recall(question, profile=profile, track=False)
         assert again.hits == answer.hits
-        assert (answer.status == "found") == bool(answer.hits)
+        assert (answer.status in ("found", "unsure")) == bool(answer.hits)
 
 
 @given(entries=drafts, question=sentences, k=st.integers(1, 5), tokens=st.integers(1, 60))
