@@ -55,6 +55,7 @@ def test_a_client_finds_and_uses_everything(tmp_path: Path, mode: str) -> None:
         tools = (await client.list_tools()).tools
         assert [tool.name for tool in tools] == list(TOOLS)
         stored = await call(client, "remember", text="The deploy key lives in vault B, says Mara")
+        other = await call(client, "remember", text="Vault A was emptied in May")
         told = {
             "recall": {"query": "deploy key"},
             "update_memory": {"id": stored["id"], "topic": "keys"},
@@ -66,6 +67,7 @@ def test_a_client_finds_and_uses_everything(tmp_path: Path, mode: str) -> None:
             "history": {"id": stored["id"]},
             "timeline": {"id": stored["id"]},
             "undo": {"id": stored["id"], "preview": True},
+            "link": {"id": stored["id"], "relation": "causes", "other": other["id"]},
         }
         for tool in tools:
             if tool.name != "remember":

@@ -479,7 +479,8 @@ def test_looking_leaves_no_trace(dated: Memory) -> None:
     dated.compare(ASKED, ["default", "siftcoder"])
     assert dated.store.admin.generation() == generation
 
-    tracking = Memory(dated.store, settings=Settings(track=True))
+    chosen = Settings(track=True, origins={"track": Origin("argument")})
+    tracking = Memory(dated.store, settings=chosen)
     tracking.recall(ASKED, track=False)
     tracking.compare(ASKED, ["default"])
     tracking.explain(ASKED, stored)
@@ -505,11 +506,11 @@ def test_limits_come_from_the_nearest(plain: Memory) -> None:
 
 def test_tokens_end_the_answer(filled: Memory) -> None:
     """The page says what stopped it, what it cost and how to go on."""
-    whole = filled.recall("webhook sender", max_tokens=10_000)
+    whole = filled.recall("webhook sender", k=50, max_tokens=10_000)
     price = token_cost(whole.hits[0])
 
-    page = filled.recall("webhook sender", max_tokens=price)
-    rest = filled.recall("webhook sender", max_tokens=10_000, cursor=page.page.cursor)
+    page = filled.recall("webhook sender", k=50, max_tokens=price)
+    rest = filled.recall("webhook sender", k=50, max_tokens=10_000, cursor=page.page.cursor)
 
     assert len(whole.hits) > 1
     assert page.hits == whole.hits[:1]

@@ -23,6 +23,7 @@ from bethink.models.embed.served import (
     timeouts_from,
 )
 from bethink.models.http import CircuitBreaker
+from bethink.ports import unrelated_similarity
 from embedding_server import FAULTS, serving
 
 KEY = "sk-never-to-be-seen"
@@ -363,8 +364,10 @@ def test_a_recall_goes_on_where_the_scale_cannot_be_had(server, provider):
 
         server.fault = only_questions
         answer = memory.recall("who has the deploy key in a vault now?")
+        assumed = unrelated_similarity(embedder)
 
     assert answer.hits
     assert answer.degraded == ()
-    (note,) = (step.note for step in answer.steps if step.name == "gate.abstain")
-    assert "default embedder's baseline" in note
+    assert assumed == unrelated_similarity(object())
+    (note,) = (step.note for step in answer.steps if step.name == "gate.confidence")
+    assert note.startswith("confidence ")
