@@ -229,3 +229,13 @@ def test_a_threshold_of_a_profile_moves_the_outcome(memory: Memory) -> None:
     answer = memory.recall("Which tea does Maria like?", profile=replace(profile, gate=gates))
 
     assert answer.status == "unsure"
+
+
+@pytest.mark.parametrize("profile", ["abmind", "linksee", "siftcoder", "memind-simple"])
+def test_no_profile_tells_untrusted_memories_alone_as_found(profile: str) -> None:
+    """A profile without a confidence of its own returns them, and says that it is unsure."""
+    with Memory.open(":memory:") as opened:
+        opened.remember("Where is the deploy key? It is in my pocket", trust=0)
+        answer = opened.recall("Where is the deploy key?", profile=profile)
+
+    assert answer.status == ("unsure" if answer.hits else "nothing_matched")

@@ -219,7 +219,9 @@ def judge(pool: Pool, ctx: Context) -> tuple[Assessment, Pool]:
         return made[-1], pool
     # A description is not worth waiting for an embedding that no step needed.
     known = ctx if ctx.has_embedding else replace(ctx, embedder=None)
-    judged = _DESCRIBING.assess(pool, known)._replace(outcome="found")
+    judged = _DESCRIBING.assess(pool, known)
+    is_trusted = any(cand.item.trust >= _MIN_TRUST for cand in pool)
+    judged = judged._replace(outcome="found" if is_trusted or not pool else "unsure")
     return judged, _DESCRIBING.with_relevance(pool, judged.confidence)
 
 
