@@ -370,7 +370,9 @@ def search_vectors(
         for rid, cosine in best.rows
         if rid in items
     )
-    return SearchResult(tuple(matches), best.note, 1.0, scan.background(db))
+    # The vectors are those of now: they say nothing of what was usual at another time.
+    background = scan.background(db) if predicate.as_of_ms is None else None
+    return SearchResult(tuple(matches), best.note, 1.0, background)
 
 
 def _find_nearest(
