@@ -117,6 +117,7 @@ const report = {};
     status: (await texts(frame, "#status"))[0],
     scores: await texts(frame, "#hits .score"),
     answer: answer.structuredContent.memories.map((one) => one.score),
+    relevance: answer.structuredContent.memories.map((one) => one.relevance),
     leftOut: answer.structuredContent.left_out,
   };
   await frame.focus("#filter");
