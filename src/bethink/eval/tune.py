@@ -296,7 +296,7 @@ def profile_toml(profile: Profile, comments: Sequence[str] = ()) -> str:
     document = tomlkit.document()
     for line in comments:
         document.add(tomlkit.comment(line))
-    for name in ("title", "untopiced", "deeper"):
+    for name in ("title", "untopiced", "shared", "deeper"):
         document.add(name, _toml_item(getattr(profile, name)))
     sections: dict[str, Table | list[Table]] = {
         "deep": _toml_table(profile.deep) if profile.deep is not None else [],

@@ -121,7 +121,8 @@ SHARED_CLASSIFICATION = 1  # up to this class a memory of one user may be shared
 
 def user_of(metadata: Mapping[str, Any]) -> str | None:
     """Return the user that metadata names, if there is one."""
-    user = metadata.get("user_id")
+    # What a caller gives may be no mapping; it is refused later.
+    user = metadata.get("user_id") if isinstance(metadata, Mapping) else None
     return user if isinstance(user, str) else None
 
 

@@ -232,8 +232,9 @@ def test_a_captured_session_is_not_imported_again(
 
 def test_words_of_somebody_else_are_not_changed(tmp_path: Path, space: Memory) -> None:
     """A memory that was there before is no duplicate's to revise."""
-    own = space.remember("Is allergic to walnuts", source="me")
     memories = copy.deepcopy(foreign.MEMORIES)
+    user = {"user_id": memories[0]["user_id"]}
+    own = space.remember("Is allergic to walnuts", source="me", metadata=user)
     memories[0]["created_at"] = None
     path = foreign.mem0(tmp_path, memories)
 

@@ -335,7 +335,8 @@ def test_an_index_says_what_is_read(store: BethinkStore) -> None:
 
     found = store.search(USER, query="when does the Rhine flood?")
 
-    assert keys(found) == ["fields"]
+    assert keys(found)[0] == "fields"
+    assert "none" not in keys(found)
     assert found[0].value == value
     assert sorted(keys(store.search(USER))) == ["fields", "none", "title"]
     assert store.get(USER, "none").value == value  # type: ignore[union-attr]
@@ -417,13 +418,14 @@ def test_a_time_to_live_ends_it(store: BethinkStore, clock: FixedClock) -> None:
     seen = (
         store.get(USER, "k"),
         keys(store.search(USER)),
-        store.search(USER, query="what is the door code?"),
+        "k" in keys(store.search(USER, query="what is the door code?")),
     )
     swept = store.sweep_ttl()
 
-    assert seen == (None, ["stays"], [])
+    assert seen == (None, ["stays"], False)
     assert (swept, store.sweep_ttl()) == (1, 0)
-    assert store.memory.recall("what is the door code?").hits == ()
+    answer = store.memory.recall("what is the door code?", min_confidence=0)
+    assert not any("door code" in hit.item.text for hit in answer.hits)
 
 
 def test_use_begins_the_time_anew_unless_told_otherwise(

@@ -268,7 +268,6 @@ class VectorScan:
         self._planes = vector_index.query_bit_planes(query)
         self._signs = vector_index.hamming_distances(self._planes[0], stored.bits)
         self._last: tuple[int, Ranking] | None = None
-        self._background: Background | None = None
         # Smaller numbers are sorted faster.
         self._number = np.uint16 if len(query) << vector_index.BIT_PLANES < 2**16 else np.uint32
 
@@ -320,30 +319,17 @@ class VectorScan:
         while True:
             end = min(len(positions), max(first, len(cosines) * 3 // 2))
             more = positions[len(cosines) : end]
-            halves = self._halves.read(
-                db, self.stored.chunks, self.stored.keys, more, len(self.query)
-            )
-            cosines = np.concatenate(
-                [cosines, vector_index.cosine_similarities(self.query, halves)]
-            )
+            cosines = np.concatenate([cosines, self.cosines(db, more)])
             order = np.argsort(-cosines, kind="stable")
             if end == len(positions) or order[:STABLE_TOP].max() < EARLY_SHARE * end:
                 return self._best_of_rows(self.rids[positions[order]], cosines[order])
 
-    def background(self, db: apsw.Connection) -> Background | None:
-        """Return the usual cosine of the query to all vectors, from a sample of them."""
-        if len(self) < 2:
-            return None
-        if self._background is None:
-            count = min(len(self), BACKGROUND_SAMPLE)
-            positions = np.linspace(0, len(self) - 1, count).astype(np.int64)
-            halves = self._halves.read(
-                db, self.stored.chunks, self.stored.keys, positions, len(self.query)
-            )
-            cosines = vector_index.cosine_similarities(self.query, halves)
-            rows = round(len(self) / self.per_row)
-            self._background = Background(float(cosines.mean()), float(cosines.std()), rows)
-        return self._background
+    def cosines(self, db: apsw.Connection, positions: IntArray) -> NDArray[np.float64]:
+        """Return the exact cosines of these positions."""
+        halves = self._halves.read(
+            db, self.stored.chunks, self.stored.keys, positions, len(self.query)
+        )
+        return vector_index.cosine_similarities(self.query, halves)
 
     def _best_of_rows(self, rids: IntArray, cosines: NDArray[np.float64]) -> Ranking:
         """Keep the best vector of each row."""
@@ -370,9 +356,20 @@ def search_vectors(
         for rid, cosine in best.rows
         if rid in items
     )
-    # The vectors are those of now: they say nothing of what was usual at another time.
-    background = scan.background(db) if predicate.as_of_ms is None else None
-    return SearchResult(tuple(matches), best.note, 1.0, background)
+    return SearchResult(tuple(matches), best.note, 1.0, _background(db, scan, predicate))
+
+
+def _background(db: apsw.Connection, scan: VectorScan, predicate: Predicate) -> Background | None:
+    """Return the usual cosine of the query to the vectors in scope, by a sample of them."""
+    places = np.linspace(0, len(scan) - 1, min(len(scan), BACKGROUND_SAMPLE)).astype(np.int64)
+    sampled = np.unique(scan.rids[places])
+    visible = rows_in_scope(db, sampled, predicate)
+    places = places[np.isin(scan.rids[places], list(visible))]
+    if len(visible) < 2:
+        return None
+    cosines = scan.cosines(db, places)
+    rows = round(len(visible) / len(sampled) * len(scan) / scan.per_row)
+    return Background(float(cosines.mean()), float(cosines.std()), rows)
 
 
 def _find_nearest(
