@@ -240,7 +240,7 @@ class Upkeep:
         return ReindexCounts(done, self._embed_entities(self._session.embedder), signed)
 
     def _count_missing(self, progress: Progress | None) -> int:
-        """Count the memories without a vector of the embedder, where somebody is told."""
+        """Count the memories without a vector of the embedder, where progress is reported."""
         if progress is None or self._session.embedder is None:
             return 0
         counts = self._session.store.admin.stats()

@@ -85,7 +85,7 @@ def _require_trust(settings: Settings) -> None:
 
 
 def is_own_space(name: str, project: Path) -> bool:
-    """Whether a space belongs to a project by its name: the project's own, or one beside it."""
+    """Whether a space belongs to a project by its name, or by one derived from it."""
     own = project_space(project)
     return name == own or name.startswith(f"{own}.")
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BM25 = "BM25"
 COSINE = "cosine"
 RRF = "RRF"
-# What a set must not be behind; RRF is shown beside them.
+# What a set must not be behind; RRF is shown as well.
 MEASURED_AGAINST = (BM25, COSINE)
 
 _WORD = re.compile(r"[^\W_]+")

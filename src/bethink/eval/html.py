@@ -130,10 +130,10 @@ def reliability_diagram(name: str, found: Json) -> str:
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in places)
     parts.append(f'<polyline points="{line}" fill="none" stroke="{COLOURS[0]}"/>')
     for x, y, one in places:
-        told = f"said {one['confidence']:.3f}, right {one['right']:.3f}"
+        label = f"said {one['confidence']:.3f}, right {one['right']:.3f}"
         parts.append(
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{COLOURS[0]}">'
-            f"<title>{told}</title></circle>"
+            f"<title>{label}</title></circle>"
         )
     return _svg(f"Reliability of the confidence, {name}", top + size + 20, parts)
 

@@ -194,7 +194,7 @@ _BASELINE_METRICS = ("recall@10", "ndcg@10")
 
 
 def _baseline_table(reports: Sequence[Json]) -> Iterator[ReportTable]:
-    """Our figure beside those of the baselines, their ratio to the better, and a mark."""
+    """Our figure, those of the baselines, our ratio to the better, and a mark."""
     rows = [
         (
             name if row["type"] == ALL else "",

@@ -349,7 +349,7 @@ def _repeats(item: Item, other: Collision) -> bool:
     """Whether near-duplicates are one statement in other words, its denial, or a fact restated.
 
     With another number or name they are two statements, unless they state a fact. The same
-    words were said at another time or by somebody else, else they would not be stored again.
+    words were said at another time or by another person, else they would not be stored again.
     """
     words = [frozenset(_WORD.findall(strip_hidden(text))) for text in (item.text, other.text)]
     folded = [{word.casefold() for word in text} for text in words]

@@ -434,7 +434,7 @@ def _insight_proposal(  # noqa: PLR0917 - everything an insight is made of
         written = _points_by_model(kind, title, sources, points, work)
     title, points, made_by, remark = written
     first, last = min(item.when for item in sources), max(item.when for item in sources)
-    # By rules it is told in its members' sentences alone; a model writes a title of its own.
+    # By rules it consists of its members' sentences alone; a model writes a title of its own.
     heading = () if made_by == RULES else (f"{title}:",)
     text = "\n".join([*heading, *(f"- {point.text}" for point in points)])[:_MAX_TEXT]
     draft = Draft(

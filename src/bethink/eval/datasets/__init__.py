@@ -116,7 +116,7 @@ def _limit_cases(dataset: Dataset, limit: int) -> Dataset:
 
 
 def find_datasets(paths: Sequence[Path], options: DatasetOptions) -> list[Dataset]:
-    """Open every data set in these files and folders; the format is told by the content.
+    """Open every data set in these files and folders; the format is detected from the content.
 
     LongMemEval is measured by turns and by sessions, unless a level was asked for.
     """

@@ -295,7 +295,7 @@ class EncoderNetwork:
     """A small BERT in NumPy: an int8 table times a mixing matrix, and pruned layers.
 
     A batch has rows of one length, and a product with the weights is one for all of them:
-    BLAS adds up each value in the same order whatever is beside it, so a row gets the same
+    BLAS adds up each value in the same order whatever other rows there are, so a row gets the same
     bits alone and in any batch.
     """
 

@@ -65,8 +65,8 @@ def remember(call: Call) -> Reply:
 
 def draft_fields(call: Call) -> Json:
     """Return the fields of the memory that a call asks to store."""
-    told = ("level", "session", "key", "force", "source")
-    fields = call.given("text", *_METADATA_FIELDS, *told)
+    others = ("level", "session", "key", "force", "source")
+    fields = call.given("text", *_METADATA_FIELDS, *others)
     fields.setdefault("source", call.source)
     if "user" in call.arguments:
         fields["metadata"] = {"user_id": call.arguments["user"]}
@@ -100,7 +100,7 @@ def _relation_to(call: Call, arguments: Mapping[str, Any]) -> Relation:
 
 
 def add_relations(call: Call, item_id: str, relations: Sequence[Relation]) -> None:
-    """Link a memory as told; a relation that it has already is left alone."""
+    """Link a memory as requested; a relation that it has already is left alone."""
     for relation in relations:
         _set_relation(call, item_id, relation, remove=False)
 

@@ -101,7 +101,7 @@ def salvage_rids(db: apsw.Connection) -> list[int]:
             for (rid,) in db.execute(f"SELECT rid FROM {source}"):
                 found.add(rid)
         except (apsw.CorruptError, apsw.SQLError):
-            continue  # it has told what it could, or is a view without that index
+            continue  # it has reported what it could, or is a view without that index
     return sorted(found)
 
 

@@ -323,7 +323,7 @@ def unchecked_lines(db: apsw.Connection) -> str:
         return ""
     return (
         f"lines up to {max(unknown)} cannot be checked: they were chained with a secret that"
-        " is not beside the space"
+        " is not next to the space"
     )
 
 

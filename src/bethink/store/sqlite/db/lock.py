@@ -135,7 +135,7 @@ class Secret(NamedTuple):
 
 
 class JournalKey:
-    """The secret of a space's journal, in a private file beside the space.
+    """The secret of a space's journal, in a private file next to the space.
 
     Who can write the database alone cannot make a chain that the secret verifies. It is made
     with the first line that needs it. A space in memory has one that goes with it.
