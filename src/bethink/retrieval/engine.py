@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
+from bethink.core.lazy import ONE_BLAS_THREAD
 from bethink.core.registry import implements
 from bethink.core.text import has_substance
 from bethink.errors import StoreError
@@ -32,8 +34,9 @@ def recall(profile: Profile, ctx: Context) -> Recall:
     With ``track`` the returned memories are marked as used: the only write of a recall.
     """
     if not ctx.query.text.strip():
-        profile, ctx = profile.for_browsing(), replace(ctx, reranker=None)
-    with ctx.store.snapshot():
+        profile, ctx = profile.for_browsing(), replace(ctx, reranker=None, embedder=None)
+    products = nullcontext() if ctx.embedder is None else ONE_BLAS_THREAD
+    with products, ctx.store.snapshot():
         answer = run_pipeline(profile, ctx)
     # 11. Note what was returned as used.
     return mark_used(profile, answer, ctx)

@@ -9,13 +9,10 @@ import sys
 import numpy as np
 import pytest
 
+from bethink.core.lazy import ONE_BLAS_THREAD, openblas_functions
 from bethink.errors import ModelError
 from bethink.models import open_embedder
-from bethink.models.embed.contextual import (
-    _ONE_BLAS_THREAD,
-    EncoderNetwork,
-    _openblas_functions,
-)
+from bethink.models.embed.contextual import EncoderNetwork
 from bethink.models.embed.encoder import (
     ENCODER_DATA,
     ENCODER_VOCABULARY,
@@ -205,16 +202,16 @@ def test_missing_or_damaged_weights_are_named(tmp_path):
 
 def test_numpy_gets_its_threads_back(encoder):
     """The caller's own products are as parallel after an embedding as before."""
-    read, write = _openblas_functions()
+    read, write = openblas_functions()
     before = read()
     write(2)
     asked = read()
     try:
         encoder.embed(TEXTS)
-        with _ONE_BLAS_THREAD, _ONE_BLAS_THREAD:
+        with ONE_BLAS_THREAD, ONE_BLAS_THREAD:
             assert read() == 1
         assert read() == asked
-        assert _ONE_BLAS_THREAD._entered == 0
+        assert ONE_BLAS_THREAD._entered == 0
     finally:
         write(before)
     assert read() == before

@@ -14,15 +14,14 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
+from bethink.core.lazy import ONE_BLAS_THREAD
 from bethink.errors import ModelError
 from bethink.models.embed.token_table import normalise
 from bethink.models.embed.tokenizers import TextPieces
@@ -188,55 +187,6 @@ _GELU_SCALE = np.float32(np.sqrt(2 / np.pi))
 _GELU_CUBE = np.float32(0.044715)
 
 
-class _OneBlasThread:
-    """While entered, NumPy's OpenBLAS uses one thread per product; elsewhere it does nothing.
-
-    Our products are too small to share: on a busy machine threads that wait for each other
-    make them ten times slower. Several batches still run at once.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._entered = self._before = 0
-        self._library: Any = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._library is None:
-                self._library = _openblas_functions()
-            read, write = self._library
-            if not self._entered:
-                self._before = read()
-                write(1)
-            self._entered += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._entered -= 1
-            if not self._entered:
-                self._library[1](self._before)
-
-
-def _openblas_functions() -> tuple[Callable[[], int], Callable[[int], object]]:
-    """Return how to read and set the number of threads of NumPy's OpenBLAS."""
-    import ctypes  # only this needs it
-
-    try:
-        module = import_module("numpy._core._multiarray_umath")
-        library: Any = ctypes.CDLL(str(module.__file__))
-    except (ImportError, OSError):
-        library = None
-    for prefix, suffix in (("scipy_openblas", "64_"), ("openblas", "64_"), ("openblas", "")):
-        read = getattr(library, f"{prefix}_get_num_threads{suffix}", None)
-        write = getattr(library, f"{prefix}_set_num_threads{suffix}", None)
-        if read is not None and write is not None:
-            return read, write
-    return (lambda: 1), bool
-
-
-_ONE_BLAS_THREAD = _OneBlasThread()
-
-
 # In a zip file an entry begins with 30 bytes, of which the last four are the lengths of its
 # name and of more fields, and then these two.
 _ENTRY_HEADER_BYTES = 30
@@ -324,7 +274,7 @@ class EncoderNetwork:
 
     def encode(self, rows: Sequence[Sequence[int]]) -> list[Matrix]:
         """Return the token vectors of each row of token ids: length × width."""
-        with _ONE_BLAS_THREAD:
+        with ONE_BLAS_THREAD:
             return run_batched(self._run, rows, _MAX_BATCH_TOKENS)
 
     def _run(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
