@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(name, "1")
@@ -100,10 +99,12 @@ def missing_shards(folder: Path, size: int) -> list[int]:
     return [number for number in shards_of(size) if not shard_path(folder, number).exists()]
 
 
-def embed_all(folder: Path, size: int, jobs: int, until: float) -> int:
-    """Compute vectors in so many processes until the time is over; return the shards left."""
+def start_embedding(
+    folder: Path, size: int, jobs: int, until: float
+) -> list[subprocess.Popen[bytes]]:
+    """Compute missing vectors in so many processes, until the time is over."""
     missing = missing_shards(folder, size)
-    jobs = max(1, min(jobs, len(missing)))
+    jobs = min(jobs, len(missing))
     code = (
         "import sys, time; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\n"
@@ -116,17 +117,18 @@ def embed_all(folder: Path, size: int, jobs: int, until: float) -> int:
     )
     whole = str(len(shards_of(size)) * SHARD)
     told = [str(Path(__file__).parent), str(folder), whole, str(until)]
-    running = [
+    return [
         subprocess.Popen(
             [sys.executable, "-c", code, *told, ",".join(map(str, missing[job::jobs]))]
         )
         for job in range(jobs)
-        if missing
     ]
+
+
+def finish_embedding(running: Sequence[subprocess.Popen[bytes]]) -> None:
     for process in running:
         if process.wait():
             raise SystemExit(f"embedding failed: {process.returncode}")
-    return len(missing_shards(folder, size))
 
 
 def stored_turns(path: Path) -> int:
@@ -142,21 +144,29 @@ def stored_turns(path: Path) -> int:
     return round_ * CYCLE + STARTS[place] + int(row[1]) + 1
 
 
-def fill(folder: Path, path: Path, size: int, until: float) -> int:
-    """Write turns until all are stored or the time is over; return how many are stored."""
+def fill(folder: Path, path: Path, size: int, until: float = float("inf")) -> int:
+    """Write turns until all are stored or the time is over; return how many are stored.
+
+    Vectors may still be in the making; it waits for them.
+    """
     corpus, embedder = Corpus(size), Prepared()
     done = stored_turns(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    told = time.time()
     with Memory.open(path=path, embedder=embedder) as memory:
         while done < size and time.time() < until:
             number, offset = divmod(done, SHARD)
+            if not shard_path(folder, number).exists():
+                time.sleep(0.2)
+                continue
             turns = list(corpus.turns(done, min(size, (number + 1) * SHARD)))
             ready = read_shard(folder, number)[offset : offset + len(turns)]
             embedder.prepare([turn.text for turn in turns], ready)
             memory.remember_many([turn.draft() for turn in turns])
             done += len(turns)
-            print(f"\r{done:,} of {size:,} stored", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
+            if time.time() - told > 10 or done == size:
+                told = time.time()
+                print(f"{done:,} of {size:,} stored", file=sys.stderr, flush=True)
     return done
 
 
@@ -164,9 +174,10 @@ def store_of(size: int, folder: Path = CACHE, jobs: int = 0) -> Path:
     """A store of that size, made if it is not there; kept for the next run."""
     path = folder / f"{size}" / "space.db"
     if stored_turns(path) < size:
-        never = float("inf")
-        embed_all(folder, size, jobs or os.cpu_count() or 1, time.time() + 1e9)
-        fill(folder, path, size, never)
+        forever = time.time() + 1e9
+        running = start_embedding(folder, size, jobs or os.cpu_count() or 1, forever)
+        fill(folder, path, size)
+        finish_embedding(running)
     return path
 
 
@@ -177,6 +188,3 @@ def main(arguments: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     main(sys.argv[1:])
-
-
-__all__: Any = ["CACHE", "Corpus", "Prepared", "fill", "read_vectors", "store_of"]
