@@ -552,6 +552,13 @@ class Store(Protocol):
         """
         ...
 
+    def trusted(self) -> Store:
+        """Return the same space without memories of trust 0; itself where there are none.
+
+        For reading: every answer is the one of a store that holds no such memory.
+        """
+        ...
+
     def snapshot(self) -> AbstractContextManager[None]:
         """While held, all reads of this thread see one moment; writes are not allowed."""
         ...

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, r
 from bethink.core.lazy import BackgroundCall
 from bethink.core.text import bm25_idf
 from bethink.errors import ModelError
-from bethink.model import Caption, Entity, Item, Link, Pool, Query, Timeline
+from bethink.model import Assessment, Caption, Entity, Item, Link, Pool, Query, Timeline
 from bethink.ports import (
     Background,
     Embedder,
@@ -53,7 +53,8 @@ class _Cache:
 class Context:
     """The query and the services a step may use. Built once per recall.
 
-    ``offered`` is the pool before the gate; only assemblers see it.
+    ``offered`` is the pool before the gate; only assemblers see it. ``vouched`` is how sure
+    the answer would be without the memories of trust 0, where there are any.
     """
 
     query: Query
@@ -63,11 +64,18 @@ class Context:
     boost: Boost | None = None
     offered: Pool = ()
     notes: NoteStore | None = None
+    vouched: Assessment | None = None
     _cache: _Cache = field(default_factory=_Cache, repr=False, compare=False)
 
     def for_query(self, query: Query) -> Context:
         """The same services for another query, with nothing computed yet."""
-        return replace(self, query=query, _cache=_Cache())
+        return replace(self, query=query, vouched=None, _cache=_Cache())
+
+    def for_store(self, store: Store) -> Context:
+        """The same question to another view of the space; only its embedding is kept."""
+        known = self._cache
+        cache = _Cache(prefetched=known.prefetched, embedding=known.embedding)
+        return replace(self, store=store, _cache=cache)
 
     @property
     def scope(self) -> Scope:

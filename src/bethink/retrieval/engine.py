@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -11,6 +12,7 @@ from bethink.core.registry import implements
 from bethink.core.text import has_substance
 from bethink.errors import StoreError
 from bethink.model import AnswerStatus, Assessment, Candidate, Degraded, Pool, Recall
+from bethink.ports import Reranker
 from bethink.retrieval.context import (
     Context,
     PrefetchingRetriever,
@@ -63,36 +65,12 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
     The order is fixed here; what each step does is defined by the profile. An empty slot
     does nothing.
     """
+    ctx = judge_trusted(profile, ctx)
     trace = Trace(ctx)
-
-    # 1. Analyse the question: its content terms and how rare each is in this space.
-    trace.run("plan", partial(_plan, profile, ctx))
-
-    # 2. Run every retriever; each returns its own ranking.
-    found: dict[Retriever, Pool] = {}
-    for retriever in profile.channels:
-        name = f"channel.{retriever.name}"
-        if reason := _skip_reason(retriever, found, ctx):
-            trace.record_skip(name, reason)
-        else:
-            found[retriever] = trace.attempt(name, partial(retriever, ctx))
-
-    # 3. Fuse the rankings into one pool.
-    pool = trace.run("fuse", partial(profile.fuse, found, ctx))
-
-    # 4. Expand: add linked memories and neighbouring turns of the best candidates.
-    # 5. Adjust: weigh in age, importance, answer type and the caller's boost.
-    # 6. Rerank: score the best candidates against the question.
-    # 7. Diversify: prefer new information over repetition.
-    for slot in ("expand", "adjust", "rerank", "diversify"):
-        for stage in _stages_of_slot(profile, slot, ctx):
-            pool = trace.run_stage(f"{slot}.{stage.name}", stage, pool)
+    offered = _rank(profile, ctx, trace)
 
     # 8. Gate: judge how sure the answer is, and drop what is not relevant: maybe everything.
-    offered = pool
-    for stage in profile.gate:
-        pool = trace.run_stage(f"gate.{stage.name}", stage, pool)
-    judged, pool = judge(pool, ctx)
+    judged, pool = _gate(profile, offered, ctx, trace)
 
     # 9. Budget: keep what fits the caller's limits, and is what was stored.
     hits, pool, offered = _fit_budget(profile, pool, offered, ctx, trace)
@@ -125,6 +103,82 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
     )
 
 
+def judge_trusted(profile: Profile, ctx: Context) -> Context:
+    """The context with how sure the answer would be without memories of trust 0.
+
+    The same steps, in a view of the space in which they are not stored: so nothing about
+    them counts, neither their rank nor what they change in the frequency of a word. A query
+    that wants trusted memories only is asked of that view alone.
+    """
+    if ctx.vouched is not None:
+        return ctx
+    trusted = ctx.store.trusted()
+    if trusted is ctx.store:
+        return ctx
+    if ctx.query.filters.min_trust > 0:
+        return ctx.for_store(trusted)
+    reranker = None if ctx.reranker is None else _Remembering(ctx.reranker)
+    seen = replace(ctx.for_store(trusted), reranker=reranker)
+    trace = Trace(seen)
+    with trusted.snapshot():
+        judged, pool = _gate(profile, _rank(profile, seen, trace), seen, trace)
+    if not pool:
+        judged = judged._replace(outcome="nothing_matched")
+    return replace(seen.for_store(ctx.store), vouched=judged)
+
+
+class _Remembering:
+    """A reranker that reads no text twice."""
+
+    def __init__(self, reranker: Reranker) -> None:
+        self._reranker = reranker
+        self._known: dict[str, float] = {}
+
+    def __call__(self, query: str, texts: Sequence[str], /) -> Sequence[float]:
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        scores = self._reranker(query, new) if new else ()
+        if len(scores) != len(new):
+            return scores  # too few or too many: the stage says so
+        self._known.update(zip(new, scores, strict=True))
+        return [self._known[text] for text in texts]
+
+
+def _rank(profile: Profile, ctx: Context, trace: Trace) -> Pool:
+    """Steps 1 to 7: what is offered to the gate, best first."""
+    # 1. Analyse the question: its content terms and how rare each is in this space.
+    trace.run("plan", partial(_plan, profile, ctx))
+
+    # 2. Run every retriever; each returns its own ranking.
+    found: dict[Retriever, Pool] = {}
+    for retriever in profile.channels:
+        name = f"channel.{retriever.name}"
+        if reason := _skip_reason(retriever, found, ctx):
+            trace.record_skip(name, reason)
+        else:
+            found[retriever] = trace.attempt(name, partial(retriever, ctx))
+
+    # 3. Fuse the rankings into one pool.
+    pool = trace.run("fuse", partial(profile.fuse, found, ctx))
+
+    # 4. Expand: add linked memories and neighbouring turns of the best candidates.
+    # 5. Adjust: weigh in age, importance, answer type and the caller's boost.
+    # 6. Rerank: score the best candidates against the question.
+    # 7. Diversify: prefer new information over repetition.
+    for slot in ("expand", "adjust", "rerank", "diversify"):
+        for stage in _stages_of_slot(profile, slot, ctx):
+            pool = trace.run_stage(f"{slot}.{stage.name}", stage, pool)
+
+    return pool
+
+
+def _gate(profile: Profile, offered: Pool, ctx: Context, trace: Trace) -> tuple[Assessment, Pool]:
+    """Step 8: how sure the answer is, and what is relevant enough."""
+    pool = offered
+    for stage in profile.gate:
+        pool = trace.run_stage(f"gate.{stage.name}", stage, pool)
+    return judge(pool, ctx)
+
+
 def _nearest_miss(offered: Pool, judged: Assessment, ctx: Context) -> Candidate:
     """The best of what was not relevant enough, with its relevance."""
     return Confidence().with_relevance((with_passage(offered[0], ctx),), judged.confidence)[0]
@@ -140,7 +194,8 @@ def _fit_budget(
     hits = trace.run("budget", partial(profile.budget, pool, ctx), pool)
     while shown := hits or offered[:1]:
         ids = [one.item.id for one in shown]
-        damaged = set(ctx.store.items.damaged(ids, as_of=ctx.query.as_of))
+        # Reading checks what it returns; a search may have read an id that rot has made.
+        damaged = set(ids) - ctx.store.items.get(ids, as_of=ctx.query.as_of).keys()
         if not damaged:
             return hits, pool, offered
         trace.degraded += [
@@ -207,7 +262,8 @@ def _answer_status(
 ) -> tuple[AnswerStatus, str]:
     """The answer's status and reason: found, unsure, or one of two ways of finding nothing."""
     if passed:
-        outcome: AnswerStatus = "unsure" if judged.outcome == "unsure" else "found"
+        vouched = not hits or any(cand.item.trust for cand in hits)
+        outcome: AnswerStatus = "found" if judged.outcome == "found" and vouched else "unsure"
         known = "relevant" if outcome == "found" else "perhaps related"
         if hits:
             return outcome, f"{len(passed)} {known} of {len(offered)} considered"

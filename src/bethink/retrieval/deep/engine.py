@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, is_dataclass, replace
 from time import perf_counter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from bethink.errors import ModelError
-from bethink.model import Candidate, Degraded, Pool, Recall, Step, sort_by_score
-from bethink.ports import Budget, LanguageModel
+from bethink.model import Assessment, Candidate, Degraded, Pool, Recall, Step, sort_by_score
+from bethink.ports import Budget, LanguageModel, Prompt
 from bethink.retrieval import engine
 from bethink.retrieval.context import Context, Stage
 from bethink.retrieval.deep import DeepSettings
@@ -74,6 +74,7 @@ def recall(
     """
     if not ctx.query.text.strip():
         return engine.recall(wider, ctx)
+    ctx, model = _judge_trusted(first, wider, ctx, model)
     run = _DeepRecall(ctx, wider.name, wider.deep or DeepSettings(), model)
 
     # 1. First pass: an ordinary recall.
@@ -98,6 +99,45 @@ def recall(
     surer = max(wide, answer, key=lambda one: one.confidence)
     wide = replace(wide, status=surer.status, confidence=surer.confidence, assessed=surer.assessed)
     return engine.mark_used(wider, run.finish_with_wider(wide), ctx)
+
+
+def _judge_trusted(
+    first: Profile, wider: Profile, ctx: Context, model: LanguageModel | None
+) -> tuple[Context, LanguageModel | None]:
+    """The context with how sure a deep recall without memories of trust 0 would be.
+
+    The model is not asked again what it was asked for that.
+    """
+    trusted = ctx.store.trusted()
+    if trusted is ctx.store:
+        return ctx, model
+    if ctx.query.filters.min_trust > 0:
+        return ctx.for_store(trusted), model
+    model = None if model is None else _Remembering(model)
+    untracked = replace(ctx.query, track=False)
+    answer = recall(first, wider, replace(ctx.for_store(trusted), query=untracked), model)
+    outcome = answer.status if answer.status in ("found", "unsure") else "nothing_matched"
+    return replace(ctx, vouched=Assessment(answer.confidence, outcome, answer.assessed)), model
+
+
+class _Remembering:
+    """A language model that is not asked the same twice."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+        self._known: dict[tuple[str, str], dict[str, Any]] = {}
+
+    @property
+    def name(self) -> str:
+        """Provider and model."""
+        return self._model.name
+
+    def complete(self, prompt: Prompt, *, budget: Budget) -> dict[str, Any]:
+        """Return the answer to the prompt."""
+        asked = prompt.system, prompt.user
+        if asked not in self._known:
+            self._known[asked] = self._model.complete(prompt, budget=budget)
+        return self._known[asked]
 
 
 def deep_profiles(profile: Profile, load: Callable[[str], Profile]) -> tuple[Profile, Profile]:

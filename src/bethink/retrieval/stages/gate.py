@@ -117,7 +117,7 @@ class Confidence:
     ``unsure`` nothing is returned, from ``found`` on the answer counts as found. Without
     vectors ``words_only`` (intercept, coverage, words) takes the place of the model. A
     hit's relevance follows from the confidence and its distance from the first (``fall``,
-    ``level``). Memories of trust 0 never make an answer found.
+    ``level``). Where memories of trust 0 are stored, the confidence is the one without them.
     """
 
     found: float = 0.7
@@ -137,13 +137,19 @@ class Confidence:
     name: str = "confidence"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        judged = self.assess(pool, ctx)
+        estimate = self.assess(pool, ctx)
+        judged = _by_trusted(estimate, pool, ctx)
         _assessments(ctx).append(judged)
-        floor = self.unsure if ctx.query.min_confidence is None else ctx.query.min_confidence
+        floor, sure = ctx.query.min_confidence, judged.confidence
+        if floor is None:
+            # What nobody vouches for is shown as what it is: no ground to be surer.
+            floor, sure = self.unsure, max(sure, estimate.confidence)
         ctx.add_step_note(f"confidence {judged.confidence:.2f}; {floor:.2f} needed")
-        if judged.confidence < floor:
+        if sure < floor:
             return ()
-        return self.with_relevance(pool, judged.confidence)
+        if judged.outcome != "found":
+            sure = min(sure, self.found - _BELOW_FOUND)
+        return self.with_relevance(pool, sure)
 
     def assess(self, pool: Pool, ctx: Context) -> Assessment:
         """Estimate the confidence, with what speaks for and against it."""
@@ -152,22 +158,8 @@ class Confidence:
         if asks_only_for_time(ctx) and any(_answers_time(cand, ctx) for cand in pool[:_FIRST]):
             reason = ConfidenceReason("time", 1.0, 0.0, "of the time that the question names")
             return Assessment(_TIME_CONFIDENCE, "found", (reason,))
-        confidence, reasons = self._estimate_by_trust(pool, ctx)
-        return Assessment(confidence, "found" if confidence >= self.found else "unsure", reasons)
-
-    def _estimate_by_trust(
-        self, pool: Pool, ctx: Context
-    ) -> tuple[float, tuple[ConfidenceReason, ...]]:
-        """The estimate by trusted memories, or by all: more, but never enough for found."""
-        trusted = tuple(cand for cand in pool if cand.item.trust >= _MIN_TRUST)
-        sure, grounds = self._estimate(trusted, ctx) if trusted else (0.0, ())
-        if sure >= self.found or len(trusted) == len(pool):
-            return sure, grounds
         confidence, reasons = self._estimate(pool, ctx)
-        if confidence < self.found:
-            return (confidence, reasons) if confidence > sure else (sure, grounds)
-        doubt = ConfidenceReason("trust", 0.0, 0.0, "only untrusted memories")
-        return self.found - _BELOW_FOUND, (*reasons, doubt)
+        return Assessment(confidence, "found" if confidence >= self.found else "unsure", reasons)
 
     def with_relevance(self, pool: Pool, confidence: float) -> Pool:
         """The candidates with their relevance: the confidence, less with the distance."""
@@ -219,10 +211,21 @@ def judge(pool: Pool, ctx: Context) -> tuple[Assessment, Pool]:
         return made[-1], pool
     # A description is not worth waiting for an embedding that no step needed.
     known = ctx if ctx.has_embedding else replace(ctx, embedder=None)
-    judged = _DESCRIBING.assess(pool, known)
-    is_trusted = any(cand.item.trust >= _MIN_TRUST for cand in pool)
-    judged = judged._replace(outcome="found" if is_trusted or not pool else "unsure")
-    return judged, _DESCRIBING.with_relevance(pool, judged.confidence)
+    estimate = _DESCRIBING.assess(pool, known)
+    estimate = estimate._replace(outcome="found" if pool else "nothing_matched")
+    judged = _by_trusted(estimate, pool, ctx)
+    return judged, _DESCRIBING.with_relevance(pool, max(judged.confidence, estimate.confidence))
+
+
+def _by_trusted(estimate: Assessment, pool: Pool, ctx: Context) -> Assessment:
+    """The assessment that stands: the one made without memories of trust 0, if there are any."""
+    vouched = ctx.vouched
+    if vouched is None:
+        return estimate
+    if pool and all(cand.item.trust < _MIN_TRUST for cand in pool):
+        doubt = ConfidenceReason("trust", 0.0, 0.0, "only untrusted memories")
+        return Assessment(vouched.confidence, "unsure", (*vouched.reasons, doubt))
+    return vouched._replace(outcome="found" if vouched.outcome == "found" else "unsure")
 
 
 def features_of(pool: Pool, ctx: Context) -> Features:

@@ -11,7 +11,12 @@ from bethink.errors import StoreBusy
 from bethink.store.sqlite import erase
 from bethink.store.sqlite.activity import SqliteActivity
 from bethink.store.sqlite.admin import SqliteAdmin
-from bethink.store.sqlite.db.ceiling import CeilingConnections, ceiling_of
+from bethink.store.sqlite.db.ceiling import (
+    CeilingConnections,
+    ceiling_of,
+    has_untrusted,
+    without_ceiling,
+)
 from bethink.store.sqlite.db.connection import Connections
 from bethink.store.sqlite.db.opening import open_space
 from bethink.store.sqlite.graph import SqliteGraph
@@ -34,7 +39,7 @@ class SqliteStore:
         self._connections = connections
         vectors = VectorIndex()
         self.space = space
-        self._bounded: dict[int, SqliteStore] = {}
+        self._bounded: dict[tuple[int, bool], SqliteStore] = {}
         self._guard = threading.Lock()
         self.search = SqliteSearch(connections, vectors, HydrateRows())
         self.items = SqliteItems(connections, vectors)
@@ -65,13 +70,24 @@ class SqliteStore:
         """Return the same space as seen by those who may see up to a classification."""
         if ceiling >= ceiling_of(self._connections):
             return self
-        base = self._connections
-        if isinstance(base, CeilingConnections):
-            base = base.base
+        seen = self._connections
+        trusted = isinstance(seen, CeilingConnections) and seen.trusted
+        return self._view(ceiling, trusted=trusted)
+
+    def trusted(self) -> SqliteStore:
+        """Return the same space without memories of trust 0; itself where there are none."""
+        if not has_untrusted(self._connections):
+            return self
+        return self._view(ceiling_of(self._connections), trusted=True)
+
+    def _view(self, ceiling: int, *, trusted: bool) -> SqliteStore:
         with self._guard:
-            if ceiling not in self._bounded:
-                self._bounded[ceiling] = SqliteStore(CeilingConnections(base, ceiling), self.space)
-            return self._bounded[ceiling]
+            view = self._bounded.get((ceiling, trusted))
+            if view is None:
+                base = without_ceiling(self._connections)
+                seen = CeilingConnections(base, ceiling, trusted=trusted)
+                view = self._bounded[ceiling, trusted] = SqliteStore(seen, self.space)
+            return view
 
     def close(self) -> None:
         """Close the connections of all threads. Acknowledged writes are safe."""

@@ -1,4 +1,6 @@
-"""Connections that see nothing above a classification, as if it were not stored.
+"""Connections that see nothing above a classification, or nothing untrusted.
+
+What they hide is to them as if it were not stored.
 
 Temporary views of the same names hide the tables from every statement of a connection, so
 no query can forget the ceiling. What adds up over memories (word counts, mentions) is
@@ -33,7 +35,8 @@ INSERT INTO hidden_sum VALUES (0, 0);
 # A memory is hidden by its last revision; an earlier one also by its own classification.
 _VIEWS = """
 CREATE TEMP VIEW item AS SELECT * FROM main.item
-    WHERE classification <= {ceiling} AND id NOT IN (SELECT id FROM temp.hidden_item);
+    WHERE classification <= {ceiling} AND trust >= {trust}
+    AND id NOT IN (SELECT id FROM temp.hidden_item);
 CREATE TEMP VIEW link AS SELECT * FROM main.link
     WHERE (src_kind <> 'item' OR src NOT IN (SELECT id FROM temp.hidden_item))
     AND (dst_kind <> 'item' OR dst NOT IN (SELECT id FROM temp.hidden_item))
@@ -44,7 +47,7 @@ CREATE TEMP VIEW link AS SELECT * FROM main.link
         AND source NOT IN (SELECT id FROM temp.hidden_item)))
     AND (type <> 'mentioned' OR dst NOT IN (SELECT id FROM temp.hidden_entity) OR EXISTS (
         SELECT 1 FROM main.item AS r WHERE r.id = src AND r.classification <= {ceiling}
-        AND instr(r.entities, json_quote(dst)) > 0));
+        AND r.trust >= {trust} AND instr(r.entities, json_quote(dst)) > 0));
 CREATE TEMP VIEW entity AS SELECT e.id, e.kind, e.name,
     e.mentions - coalesce((SELECT h.mentions FROM temp.hidden_entity AS h WHERE h.id = e.id), 0)
         AS mentions,
@@ -106,6 +109,9 @@ _FIND_HIDDEN = """
     INSERT INTO temp.hidden_row SELECT rid FROM main.item
     WHERE classification > {above} AND classification > {ceiling}
 """
+# The index of untrusted memories has those below 1, the only bound there is.
+_FIND_UNTRUSTED = "INSERT OR IGNORE INTO temp.hidden_row SELECT rid FROM main.item WHERE trust < 1"
+_ANY_HIDDEN = "SELECT EXISTS (SELECT 1 FROM temp.hidden_row)"
 _FIND_HIDDEN_ITEMS = """
     INSERT INTO temp.hidden_item SELECT i.id FROM main.item AS i
     WHERE i.rid IN (SELECT rid FROM temp.hidden_row)
@@ -146,16 +152,20 @@ _FIND_HIDDEN_ONLY = """
         SELECT 1 FROM main.link AS l WHERE l.dst = h.id AND l.type IN ('mentions', 'mentioned')
         AND l.src_kind = 'item' AND l.src NOT IN (SELECT id FROM temp.hidden_item)
         AND EXISTS (SELECT 1 FROM main.item AS r WHERE r.id = l.src
-            AND r.classification <= {ceiling} AND instr(r.entities, json_quote(h.id)) > 0))
+            AND r.classification <= {ceiling} AND r.trust >= {trust}
+            AND instr(r.entities, json_quote(h.id)) > 0))
 """
 
 
 class CeilingConnections(Connections):
-    """Connections to a space that read nothing above a classification."""
+    """Connections to a space that read nothing above a classification.
 
-    def __init__(self, base: Connections, ceiling: int) -> None:
+    With ``trusted`` they read no memory of trust 0 either.
+    """
+
+    def __init__(self, base: Connections, ceiling: int, *, trusted: bool = False) -> None:
         self.__dict__.update(base.__dict__)
-        self.base, self.ceiling = base, ceiling
+        self.base, self.ceiling, self.trusted = base, ceiling, trusted
         self._local = threading.local()
         self._guard = threading.Lock()
         self._open = []
@@ -177,7 +187,7 @@ class CeilingConnections(Connections):
 
     def _add_views(self, db: apsw.Connection) -> None:
         db.execute(_STATE)
-        db.execute(_VIEWS.format(ceiling=int(self.ceiling)))
+        db.execute(_VIEWS.format(ceiling=int(self.ceiling), trust=int(self.trusted)))
 
     @contextmanager
     def _snapshot(self) -> Iterator[apsw.Connection]:
@@ -206,13 +216,15 @@ class CeilingConnections(Connections):
         for table in _STATE_TABLES:
             db.execute(f"DELETE FROM temp.{table}")
         db.execute(_FIND_HIDDEN.format(above=min(ceiling, 1), ceiling=ceiling))
-        if db.changes():
+        if self.trusted:
+            db.execute(_FIND_UNTRUSTED)
+        if db.execute(_ANY_HIDDEN).get:
             db.execute(_FIND_HIDDEN_ITEMS)
             db.execute(_FIND_EARLIER_ROWS)
             db.executemany(_ADD_TERM, self._count_terms(db).items())
             db.execute(_FIND_ENTITIES)
             db.execute(_COUNT_MENTIONS)
-            db.execute(_FIND_HIDDEN_ONLY.format(ceiling=ceiling))
+            db.execute(_FIND_HIDDEN_ONLY.format(ceiling=ceiling, trust=int(self.trusted)))
         db.execute(_SUM_HIDDEN)
         self._seen[db] = generation
 
@@ -244,6 +256,14 @@ def without_ceiling(connections: Connections) -> Connections:
     return connections.base if isinstance(connections, CeilingConnections) else connections
 
 
+def has_untrusted(connections: Connections) -> bool:
+    """Whether these connections show a memory of trust 0."""
+    if isinstance(connections, CeilingConnections) and connections.trusted:
+        return False
+    with connections.read_transaction() as db:
+        return bool(db.execute("SELECT EXISTS (SELECT 1 FROM item WHERE trust < 1)").get)
+
+
 def is_below_ceiling(db: apsw.Connection) -> bool:
     """Whether this connection hides what is above a ceiling."""
     return bool(db.execute("SELECT 1 FROM sqlite_temp_schema WHERE name = 'hidden_row'").get)
@@ -251,6 +271,4 @@ def is_below_ceiling(db: apsw.Connection) -> bool:
 
 def hides_rows(db: apsw.Connection) -> bool:
     """Whether anything is above the ceiling of this connection."""
-    return is_below_ceiling(db) and bool(
-        db.execute("SELECT EXISTS (SELECT 1 FROM temp.hidden_row)").get
-    )
+    return is_below_ceiling(db) and bool(db.execute(_ANY_HIDDEN).get)

@@ -20,7 +20,7 @@ from bethink.ports import (
     WordStatistics,
 )
 from bethink.store.sqlite import links
-from bethink.store.sqlite.db.ceiling import HIGHEST, ceiling_of
+from bethink.store.sqlite.db.ceiling import CeilingConnections
 from bethink.store.sqlite.db.connection import Connections, generation, select
 from bethink.store.sqlite.db.rows import read_items
 from bethink.store.sqlite.db.sql_functions import ceil_ms, from_ms, to_ms_or_none
@@ -165,7 +165,7 @@ class SqliteSearch:
     def _predicate(self, scope: Scope) -> Predicate:
         """Compile a scope; below a ceiling it is no plain one, though its filters may be."""
         predicate = compile_scope(scope)
-        is_below = ceiling_of(self._connections) < HIGHEST
+        is_below = isinstance(self._connections, CeilingConnections)
         return predicate._replace(plain=False) if is_below else predicate
 
     def text(self, search: TextSearch, scope: Scope) -> SearchResult:
