@@ -227,6 +227,7 @@ class Upkeep:
             return ReindexCounts(signatures=signed)
         from bethink.ingest.record_builder import embed_memories  # start-up time
 
+        self._session.store.vectors.remove_damaged()
         done, total = 0, self._count_missing(progress)
         while items := self._session.store.vectors.unembedded(self._session.embedder.model, BATCH):
             vectors = embed_memories(items, self._session.embedder)

@@ -404,6 +404,10 @@ class VectorStore(Protocol):
         """Those of the entities (ids, stored or not) that have no vector of this model."""
         ...
 
+    def remove_damaged(self) -> int:
+        """Remove vectors that are not what was stored; return of how many memories."""
+        ...
+
     def make_signatures(self, limit: int) -> int:
         """Create missing signatures, at most ``limit``; return how many were created."""
         ...

@@ -25,7 +25,7 @@ from bethink.retrieval.query_analysis import asks_only_for_time, periods
 from bethink.retrieval.retrievers import MATCH_KINDS
 from bethink.retrieval.stages.assemble import page_of, relations_of, warnings_for
 from bethink.retrieval.stages.gate import Confidence, judge
-from bethink.retrieval.stages.late_interaction import with_passage
+from bethink.retrieval.stages.late_interaction import damaged_vectors, with_passage
 from bethink.retrieval.stages.rerank import Rerank
 from bethink.retrieval.trace import Trace
 
@@ -74,6 +74,9 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
 
     # 9. Budget: keep what fits the caller's limits, and is what was stored.
     hits, pool, offered = _fit_budget(profile, pool, offered, ctx, trace)
+    if count := len(damaged_vectors(ctx)):
+        reason = f"the vectors of {count} memories or passages are damaged (bethink reindex)"
+        trace.degraded.append(Degraded("vectors", reason))
 
     # 10. Assemble the answer: relations, captions, timelines, warnings.
     relations, ctx = relations_of(hits, ctx), replace(ctx, offered=offered)

@@ -54,8 +54,8 @@ def memory(rotten: Path) -> Iterator[Memory]:
         yield memory
 
 
-def damaged_id(memory: Memory) -> str:
-    detail = next(one.detail for one in memory.doctor() if one.name == "content")
+def damaged_id(memory: Memory, check: str = "content") -> str:
+    detail = next(one.detail for one in memory.doctor() if one.name == check)
     return detail.split(": ")[1].split(" ")[0]
 
 
@@ -202,7 +202,7 @@ def test_a_time_that_is_none_is_damage(path: Path) -> None:
     db.execute("UPDATE item SET live_to = 1 << 62 WHERE text LIKE '%crane%'")
     db.close()
     with open_memory(path) as memory:
-        item = damaged_id(memory)
+        item = damaged_id(memory, "state")
         with pytest.raises(StoreDamaged, match=item):
             memory.get(item)
         assert [one["of"] for one in memory.export() if one["type"] == "damaged"] == ["item"]

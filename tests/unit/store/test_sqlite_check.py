@@ -9,7 +9,6 @@ from pathlib import Path
 import apsw
 import pytest
 
-from bethink.errors import StoreError
 from bethink.model import Link, Node
 from bethink.ports import CheckResult, TextSearch
 from bethink.store.sqlite import SqliteStore
@@ -77,7 +76,9 @@ DERIVED: dict[str, tuple[str, str]] = {
     "sign bits": ("vectors", "UPDATE chunk SET bits = zeroblob(length(bits))"),
     "slots": ("vectors", "UPDATE chunk SET rids = zeroblob(length(rids))"),
     "a chunk": ("vectors", "DELETE FROM chunk"),
-    "a standing": ("status", "UPDATE item SET status = 'superseded' WHERE id = 'i5'"),
+    "a standing": ("state", "UPDATE item SET status = 'superseded' WHERE id = 'i5'"),
+    "a hash": ("state", "UPDATE item SET content_hash = '' WHERE id = 'i7'"),
+    "mentions": ("mentions", "UPDATE entity SET mentions = 3"),
     "a stranger's": ("status", "INSERT INTO status_change VALUES ('nobody', 1, 'active')"),
 }
 
@@ -111,7 +112,7 @@ CONTENT = {
     "trust": "UPDATE item SET trust = 3 WHERE id = 'i7'",
     "time": "UPDATE item SET stored_at = stored_at + 1 WHERE id = 'i7'",
     "source": "UPDATE item SET source = 'owner' WHERE id = 'i7'",
-    "hash": "UPDATE item SET content_hash = '' WHERE id = 'i7'",
+    "hashes": "UPDATE item SET content_hash = '', state_hash = 1 WHERE id = 'i7'",
 }
 
 
@@ -128,12 +129,12 @@ def test_changed_content_is_reported_and_cannot_be_mended(
 
 
 def test_status_and_end_are_not_content(path: Path, raw: apsw.Connection) -> None:
-    """They change in the life of a memory; its hash does not."""
+    """They change in the life of a memory and have a hash of their own, which confirms them."""
     raw.execute(
         "UPDATE item SET status = 'superseded', live_to = 1, ended_by = 'x' WHERE id = 'i7'"
     )
 
-    assert bad(check(path)) == {"status"}
+    assert bad(check(path)) == {"state", "status", "mentions"}
     assert bad(check(path, repair=True)) == set()
 
 
@@ -235,10 +236,10 @@ def _keep_journal(path: Path) -> None:
 
 
 def test_a_damaged_file_is_reported_not_thrown(path: Path) -> None:
-    """Pages full of noise in the middle: findings, or a typed error on opening."""
+    """Pages full of noise, behind those of the schema: findings, no error."""
     size = path.stat().st_size
     with path.open("r+b") as file:
-        file.seek(size // 2 // 4096 * 4096)
+        file.seek(size * 3 // 4 // 4096 * 4096)
         file.write(random.Random(5).randbytes(4096 * 4))
 
     assert bad(check(path))
@@ -275,7 +276,7 @@ def test_long_lists_are_shortened(path: Path, raw: apsw.Connection) -> None:
 
 
 def test_a_space_that_cannot_be_written_is_checked(path: Path) -> None:
-    """Also with a log that is not empty; a repair is refused, and says why."""
+    """Also with a log that is not empty; of a repair it says why there was none."""
     store = SqliteStore.open(path, space="test")
     store.items.put([record("late", "written into the log")], actor="x", now=NOW)
     assert wal_path(path).stat().st_size
@@ -283,10 +284,15 @@ def test_a_space_that_cannot_be_written_is_checked(path: Path) -> None:
     lock.unlink()
     lock.mkdir(0o700)  # nobody can lock it, as on a read-only file system
     findings = {finding.name: finding for finding in store.admin.check()}
-    with pytest.raises(StoreError, match="cannot be opened"):
-        store.admin.check(repair=True)
+    raw = apsw.Connection(str(path))
+    raw.execute("UPDATE item SET trust = 0 WHERE id = 'i7'")
+    raw.close()
+    repaired = {finding.name: finding for finding in store.admin.check(repair=True)}
     lock.rmdir()
     store.close()
+    assert bad(repaired) == {"content"}
+    assert "i7 (revision 1); not repaired: " in repaired["content"].detail
+    assert "cannot be opened" in repaired["content"].detail
 
     assert bad(findings) == set()
     assert findings["words"].detail == "the word index matches the memories"

@@ -20,7 +20,7 @@ import pytest
 from bethink.errors import NotFound, SchemaTooNew, StoreDamaged, StoreError
 from bethink.store.sqlite import SqliteStore
 from bethink.store.sqlite.db import opening
-from bethink.store.sqlite.db.connection import APPLICATION_ID, is_safe_sqlite, require_safe_sqlite
+from bethink.store.sqlite.db.connection import APPLICATION_ID
 from records import NOW, record
 
 

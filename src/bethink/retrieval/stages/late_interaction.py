@@ -18,7 +18,7 @@ from bethink.retrieval.query_analysis import content_terms, max_bm25_score
 from bethink.retrieval.scope import rejection_reason
 
 if TYPE_CHECKING:
-    from bethink.ports import Matrix, Vector
+    from bethink.ports import LateInteraction, Matrix, Vector
 
 
 FOLLOWS = ("follows",)
@@ -161,7 +161,8 @@ def _nearest_passages(
     embedder = late_interaction(ctx.embedder)
     if embedder is not None:
         payloads = [one.tokens for one in embedding.passages]
-        near = list(map(max, near, embedder.best_sentences(vector, payloads).tolist()))
+        sentences, _ = _best_sentences(embedder, vector, payloads, ctx)
+        near = list(map(max, near, sentences))
     _known_cosines(ctx)[key] = tuple(near)
     order = sorted(range(len(near)), key=lambda number: -near[number])
     return tuple(embedding.passages[number] for number in order[:_COMPARED_PASSAGES])
@@ -181,7 +182,7 @@ def _compare(
             for cosine, plain_cosine, one in zip(cosines, plains, embeddings, strict=True)
         ]
     payloads = [embedding.tokens for embedding in embeddings]
-    sentences = embedder.best_sentences(vector, payloads).tolist()
+    sentences, payloads = _best_sentences(embedder, vector, payloads, ctx)
     matches = embedder.best_matches(matrix, payloads)
     interactions, rows = (matches @ weights).tolist(), matches.tolist()
     return [
@@ -193,9 +194,38 @@ def _compare(
             one.vector,
             plains[number],
         )
+        if payloads[number] or not one.tokens
+        # Its tokens are damaged: as near as its vector says.
+        else SimilarityFeatures(cosines[number], vector=one.vector, plain=plains[number])
         for number, one in enumerate(embeddings)
     ]
 
+
+def _best_sentences(
+    embedder: LateInteraction, vector: Vector, payloads: list[bytes], ctx: Context
+) -> tuple[list[float], list[bytes]]:
+    """Return how near each memory's best sentence is, and the tokens that can be compared.
+
+    Tokens that are damaged count as none; `damaged_vectors` tells of them.
+    """
+    try:
+        return embedder.best_sentences(vector, payloads).tolist(), payloads
+    except ModelError:
+        sound = [one if _can_compare(embedder, vector, one) else b"" for one in payloads]
+        damaged_vectors(ctx).update(set(payloads) - set(sound))
+        return embedder.best_sentences(vector, sound).tolist(), sound
+
+
+def _can_compare(embedder: LateInteraction, vector: Vector, tokens: bytes) -> bool:
+    try:
+        embedder.best_sentences(vector, [tokens])
+    except ModelError:
+        return False
+    return True
+
+
+damaged_vectors: PerRecall[set[bytes]] = PerRecall(lambda _: set())
+"""The tokens that an answer does without, because they cannot be read."""
 
 _COMPARED_PASSAGES = 2  # of a long memory, the nearest by cosine
 _known_cosines: PerRecall[dict[str, tuple[float, ...]]] = PerRecall(lambda _: {})

@@ -15,20 +15,46 @@ from bethink.ports import CheckResult, Event
 from bethink.store.sqlite import erase, revisions
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.ceiling import is_below_ceiling
-from bethink.store.sqlite.db.connection import Connections, LenientCursor, generation
+from bethink.store.sqlite.db.connection import (
+    Connections,
+    LenientCursor,
+    add_functions,
+    generation,
+    name_damage,
+)
 from bethink.store.sqlite.db.lock import FILE_MODE, is_private
 from bethink.store.sqlite.db.opening import schema_version
-from bethink.store.sqlite.db.rows import SELECT_CONTENT, matches_hash
-from bethink.store.sqlite.db.sql_functions import from_ms, from_ms_or_none, to_ms
-from bethink.store.sqlite.entities import drop_invalid_vectors, verify_entity_vectors
+from bethink.store.sqlite.db.rows import SELECT_CONTENT, content_hash, matches_hash
+from bethink.store.sqlite.db.sql_functions import (
+    FIRST_MS,
+    LAST_MS,
+    STATE_HASH,
+    from_ms_or_none,
+    new_state_hash,
+    to_ms,
+    unsound_values,
+)
+from bethink.store.sqlite.entities import (
+    drop_invalid_vectors,
+    recount_mentions,
+    verify_entity_vectors,
+    verify_mentions,
+)
 from bethink.store.sqlite.search import abmind_queries, word_index
 from bethink.store.sqlite.search.vectors import VectorIndex
 
 _SIDE_FILES = ("", "-wal", "-shm", ".lock", ".key")
 _MAX_LISTED = 10
-_SELECT_HASHES = f"SELECT rid, id, rev, status, live_to, content_hash, {SELECT_CONTENT} FROM item"
+_SELECT_HASHES = f"SELECT rid, id, rev, status, content_hash, {SELECT_CONTENT} FROM item"
 _IS_LAST_REVISION = "SELECT NOT EXISTS (SELECT 1 FROM item WHERE id = ? AND rev > ?)"
-_QUARANTINE_ROW = "UPDATE item SET status = 'quarantined' WHERE rid = ?"
+_QUARANTINE_ROW = f"""
+    UPDATE item SET status = 'quarantined', state_hash = {new_state_hash(status="'quarantined'")}
+    WHERE rid = ?
+"""
+_RESTORE_HASH = """
+    UPDATE item SET content_hash = ?1 WHERE rid = ?2 AND state_hash = hash_state(
+        CAST(?1 AS BLOB), rid, CAST(live_to AS BLOB), CAST(status AS BLOB), CAST(ended_by AS BLOB))
+"""
 _COUNT_UNINDEXED = """
     SELECT count(*) FROM item WHERE rid NOT IN (SELECT id FROM words_docsize)
 """
@@ -50,13 +76,22 @@ _ORPHANED_MEMBERS = """
 _EMPTY_THREADS = """
     SELECT id FROM thread WHERE NOT EXISTS (SELECT 1 FROM thread_member WHERE thread = thread.id)
 """
-
+_ORPHANED_MENTIONS = """
+    SELECT src, dst FROM link
+    WHERE type IN ('mentions', 'mentioned') AND src_kind = 'item' AND dst_kind = 'entity' AND (
+        NOT EXISTS (SELECT 1 FROM item WHERE item.id = link.src)
+        OR NOT EXISTS (SELECT 1 FROM entity WHERE entity.id = link.dst))
+"""
 _UNSUPERSEDED = """
     SELECT i.id FROM item AS i WHERE i.live_to IS NULL AND i.status = 'superseded'
     AND NOT EXISTS (SELECT 1 FROM link AS l WHERE l.dst = i.id AND l.dst_kind = 'item'
         AND l.src_kind = 'item' AND l.type = 'supersedes') ORDER BY i.id
 """
 _DOCTOR_ACTOR = "doctor"
+_EXPORT = "what can be read stays readable: save it with bethink export, import it into a new space"
+_QUARANTINED = (
+    "quarantined, not repaired: restore it from a backup, or erase it; an export holds its bytes"
+)
 
 Problem = str
 
@@ -71,6 +106,7 @@ class _Check(NamedTuple):
     writes: bool = False
     warn: Callable[[apsw.Connection], str] | None = None  # of what cannot be checked
     remains: str = ""  # what a repair does to damage that cannot be undone
+    done: str = "rebuilt"  # what a repair does to the rest
 
 
 def run_checks(
@@ -80,34 +116,52 @@ def run_checks(
     findings = []
     for check in _checks(vectors):
         try:
-            with _open_for(check, connections, repair=repair) as db:
-                findings.append(_run_check(db, check, repair=repair))
+            with _open_for(check, connections, repair=repair) as (db, why_not):
+                found = _run_check(db, check, repair=repair and not why_not)
+            findings.append(found if found.ok else _with_reason(found, why_not))
         except StoreDamaged as error:
-            findings.append(CheckResult(check.name, False, error.message))
+            findings.append(_unreadable(check.name, error))
+        except StoreBusy:
+            raise
+        except StoreError as error:
+            # Each check has its own transaction: what it could not do is as it was.
+            unknown = f"it cannot be checked: {error.message}"
+            findings.append(CheckResult(check.name, False, unknown))
     findings.append(_check_erasures(connections, repair=repair))
     if connections.path is not None:
         findings.append(_check_modes(connections.path, repair=repair))
     return findings
 
 
+def _unreadable(name: str, error: StoreDamaged) -> CheckResult:
+    """Report damage that stops a check, and what saves the rest."""
+    return CheckResult(name, False, f"{error.message}; {_EXPORT}")
+
+
 @contextmanager
 def _open_for(
     check: _Check, connections: Connections, *, repair: bool
-) -> Iterator[apsw.Connection]:
-    """Open the transaction that a check needs; a copy where the file cannot be written."""
+) -> Iterator[tuple[apsw.Connection, str]]:
+    """Open the transaction that a check needs; a copy, and why, if the file is not writable."""
     with ExitStack() as stack:
         if not (repair or check.writes):
-            yield stack.enter_context(connections.read_transaction())
+            yield stack.enter_context(connections.read_transaction()), ""
             return
         try:
-            db = stack.enter_context(connections.write_transaction(commit=repair))
+            db, why_not = stack.enter_context(connections.write_transaction(commit=repair)), ""
         except (StoreDamaged, StoreBusy):
             raise
-        except StoreError:
-            if repair:
-                raise
-            db = stack.enter_context(_copy(connections))
-        yield db
+        except StoreError as error:
+            db, why_not = stack.enter_context(_copy(connections)), error.message
+        with name_damage(db, connections.name):
+            yield db, why_not if repair else ""
+
+
+def _with_reason(found: CheckResult, why_not: str) -> CheckResult:
+    """Add to a finding why it was not repaired."""
+    if not why_not:
+        return found
+    return found._replace(detail=f"{found.detail}; not repaired: {why_not}")
 
 
 @contextmanager
@@ -117,6 +171,7 @@ def _copy(connections: Connections) -> Iterator[apsw.Connection]:
         with connections.read_transaction() as db, copy.backup("main", db, "main") as work:
             work.step()
         copy.cursor_factory = LenientCursor
+        add_functions(copy)
         yield copy
 
 
@@ -136,15 +191,26 @@ def _checks(vectors: VectorIndex) -> Iterator[_Check]:
         verify_entity_vectors,
         drop_invalid_vectors,
     )
+    good = "every revision has the end and the status that were stored"
+    yield _Check(
+        "state",
+        good,
+        _check_states,
+        _repair_states,
+        remains=_QUARANTINED,
+        done="restored from the journal",
+    )
     yield _Check("file", "SQLite reports no errors", _check_file, _rebuild_indexes)
+    yield _Check("values", "every value is one that is stored", _check_values)
     yield _Check("references", "no dangling references", _check_references)
+    good = "entities count the memories that mention them"
+    yield _Check("mentions", good, verify_mentions, recount_mentions)
     yield _Check(
         "content",
         "every revision matches its hash",
         _check_contents,
         _quarantine_damaged,
-        remains="quarantined, not repaired: restore it from a backup, or erase it;"
-        " an export holds its bytes",
+        remains=_QUARANTINED,
     )
     yield _Check("revisions", "only the last revision of a memory is live", _check_revisions)
     good = "every memory's status matches its last recorded change"
@@ -163,19 +229,19 @@ def _run_check(db: apsw.Connection, check: _Check, *, repair: bool) -> CheckResu
     if not repair or check.repair is None:
         return CheckResult(check.name, False, problem)
     check.repair(db)
-    if check.remains:
-        return CheckResult(check.name, False, f"{problem}; {check.remains}")
     after = _find_problem(db, check)
+    if after and check.remains:
+        return CheckResult(check.name, False, f"{problem}; {check.remains}")
     if after:
         return CheckResult(check.name, False, f"{problem}; the repair failed: {after}")
-    return CheckResult(check.name, True, f"{problem}; rebuilt", repaired=True)
+    return CheckResult(check.name, True, f"{problem}; {check.done}", repaired=True)
 
 
 def _find_problem(db: apsw.Connection, check: _Check) -> Problem:
     try:
         return check.find_problem(db)
     except (apsw.CorruptError, apsw.NotADBError) as error:
-        return f"cannot read it: {error}"
+        return f"cannot read it: {error}; {_EXPORT}"
 
 
 def _check_file(db: apsw.Connection) -> Problem:
@@ -192,7 +258,17 @@ def _check_references(db: apsw.Connection) -> Problem:
     # A memory has many rows, so no foreign key can refer from a thread to it.
     broken += [f"thread {row[0]} -> memory {row[1]}" for row in db.execute(_ORPHANED_MEMBERS)]
     broken += [f"thread {row[0]} has no member" for row in db.execute(_EMPTY_THREADS)]
+    broken += [f"mention {row[0]} -> {row[1]}" for row in db.execute(_ORPHANED_MENTIONS)]
     return _summarise(broken)
+
+
+class _DamagedRow(NamedTuple):
+    """A revision that is not what was stored."""
+
+    rid: int
+    id: str
+    rev: int
+    status: str
 
 
 def _check_contents(db: apsw.Connection) -> Problem:
@@ -203,24 +279,21 @@ def _check_contents(db: apsw.Connection) -> Problem:
     return f"content does not match its hash: {_summarise(damaged)}" if damaged else ""
 
 
-def _damaged_rows(db: apsw.Connection) -> Iterator[tuple[int, str, int, str]]:
-    """Yield row id, id, revision and status of every revision that is not what was stored."""
-    for rid, item, rev, status, live_to, expected, *content in db.execute(_SELECT_HASHES):
-        if not matches_hash(content, expected) or not _is_time(live_to):
-            yield rid, item, rev, status
-
-
-def _is_time(ms: object) -> bool:
-    try:
-        return ms is None or (isinstance(ms, int) and bool(from_ms(ms)))
-    except OverflowError:
-        return False
+def _damaged_rows(db: apsw.Connection) -> Iterator[_DamagedRow]:
+    """Yield every revision whose content is not what was stored."""
+    for rid, item, rev, status, expected, *content in db.execute(_SELECT_HASHES):
+        if not matches_hash(content, expected):
+            yield _DamagedRow(rid, item, rev, status)
 
 
 def _quarantine_damaged(db: apsw.Connection) -> None:
     """Take damaged revisions out of recall; their content and hash stay as they are."""
+    _quarantine(db, list(_damaged_rows(db)))
+
+
+def _quarantine(db: apsw.Connection, damaged: Iterable[_DamagedRow]) -> None:
     now = to_ms(datetime.now(UTC))
-    for rid, item, rev, status in list(_damaged_rows(db)):
+    for rid, item, rev, status in damaged:
         if status == "quarantined":
             continue
         try:
@@ -231,6 +304,41 @@ def _quarantine_damaged(db: apsw.Connection) -> None:
             # Its columns have moved, so that SQLite takes no change of the row. Its hash
             # keeps it out of every answer.
             continue
+
+
+def _check_states(db: apsw.Connection) -> Problem:
+    wrong = [
+        f"{row.id} (revision {row.rev}{', quarantined' if row.status == b'quarantined' else ''})"
+        for row in history.wrong_states(db)
+    ]
+    return f"its end or status does not match its hash: {_summarise(wrong)}" if wrong else ""
+
+
+def _repair_states(db: apsw.Connection) -> None:
+    """Restore what the hash or the journal confirms, and quarantine the rest."""
+    _restore_content_hashes(db)
+    history.restore_states(db)
+    left = history.wrong_states(db)
+    _quarantine(db, (_DamagedRow(row.rid, row.id, row.rev, _text(row.status)) for row in left))
+
+
+def _restore_content_hashes(db: apsw.Connection) -> None:
+    """Correct a content hash that is damaged itself: the hash of the state tells what it was."""
+    for row in list(db.execute(f"{_SELECT_HASHES} WHERE state_hash IS NOT {STATE_HASH}")):
+        rid, content = row[0], row[5:]
+        try:
+            db.execute(_RESTORE_HASH, (content_hash(content), rid))
+        except (TypeError, ValueError, apsw.ConstraintError):
+            continue  # it has values of types that are never stored
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode("utf-8", "replace")
+
+
+def _check_values(db: apsw.Connection) -> Problem:
+    # The content of memories has its hashes.
+    return _summarise(list(unsound_values(db, without="item")))
 
 
 def _check_revisions(db: apsw.Connection) -> Problem:
@@ -279,14 +387,20 @@ def _check_journal(db: apsw.Connection) -> Problem:
 
 
 def _check_erasures(connections: Connections, *, repair: bool) -> CheckResult:
-    with connections.read_transaction() as db:
-        pending = erase.is_scrub_pending(db)
+    try:
+        with connections.read_transaction() as db:
+            pending = erase.is_scrub_pending(db)
+    except StoreDamaged as error:
+        return _unreadable("erasures", error)
     if not pending:
         return CheckResult("erasures", True, "nothing erased is left in the file")
     problem = "erased data may remain in free pages or in the log"
     if not repair:
         return CheckResult("erasures", False, problem)
-    left = erase.scrub(connections)
+    try:
+        left = erase.scrub(connections)
+    except StoreError as error:
+        return CheckResult("erasures", False, f"{problem}; not repaired: {error.message}")
     with connections.read_transaction() as db:
         if erase.is_scrub_pending(db):
             return CheckResult("erasures", False, f"{problem}: {_summarise(left)}")
@@ -301,8 +415,11 @@ def _check_modes(path: Path, *, repair: bool) -> CheckResult:
     problem = f"others can read {_summarise([file.name for file in exposed])}"
     if not repair:
         return CheckResult("permissions", False, problem)
-    for file in exposed:
-        file.chmod(FILE_MODE)
+    try:
+        for file in exposed:
+            file.chmod(FILE_MODE)
+    except OSError as error:
+        return CheckResult("permissions", False, f"{problem}; not repaired: {error.strerror}")
     return CheckResult("permissions", True, f"{problem}; permissions fixed", repaired=True)
 
 
@@ -335,9 +452,10 @@ _MODELS = """
     GROUP BY m.mid ORDER BY m.name
 """
 _OF_THE_FILE = ("generation", "bytes", "erased")
-_TIME_SPAN = """
+_TIME_SPAN = f"""
     SELECT min(coalesce(occurred_at, stored_at)), max(coalesce(occurred_at, stored_at))
     FROM item WHERE live_to IS NULL
+        AND coalesce(occurred_at, stored_at) BETWEEN {FIRST_MS} AND {LAST_MS}
 """
 
 

@@ -354,13 +354,25 @@ _COPY_EDGES = """
     AND type <> 'same_as' AND src <> ?2 AND dst <> ?2
 """
 _DROP_COPIES = "DELETE FROM link WHERE (src = ?2 OR dst = ?2) AND source = 'same_as:' || ?1"
-_RECOUNT_PAIR = """
-    UPDATE entity SET mentions = (
+_MENTIONS = """(
         SELECT count(*) FROM link AS l JOIN item AS i ON i.id = l.src AND i.live_to IS NULL
         WHERE l.dst = entity.id AND l.type = 'mentions' AND l.src_kind = 'item'
         AND l.dst_kind = 'entity')
-    WHERE id IN (?, ?)
 """
+_RECOUNT_PAIR = f"UPDATE entity SET mentions = {_MENTIONS} WHERE id IN (?, ?)"
+_RECOUNT_WRONG = f"UPDATE entity SET mentions = {_MENTIONS} WHERE mentions IS NOT {_MENTIONS}"
+
+
+def verify_mentions(db: apsw.Connection) -> str:
+    """Describe entities that count other mentions than there are; "" when there are none."""
+    wrong = select(db, f"SELECT id FROM entity WHERE mentions IS NOT {_MENTIONS} ORDER BY id")
+    return f"{len(wrong):,} count wrong, the first is {wrong[0][0]}" if wrong else ""
+
+
+def recount_mentions(db: apsw.Connection) -> None:
+    """Count the mentions of all entities anew."""
+    db.execute(_RECOUNT_WRONG)
+    bump_entities_version(db)
 
 
 def merge_entities(db: apsw.Connection, kept: str, gone: str, now: int) -> None:

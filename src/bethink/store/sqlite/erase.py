@@ -16,6 +16,7 @@ from bethink.store.sqlite.db.connection import Connections, select, translate_er
 from bethink.store.sqlite.db.lock import TIMEOUT_S, hold_lock
 from bethink.store.sqlite.db.opening import backups
 from bethink.store.sqlite.db.rows import CONTENT, SELECT_CONTENT, content_hash, matches_hash
+from bethink.store.sqlite.db.sql_functions import new_state_hash
 from bethink.store.sqlite.entities import bump_entities_version, remove_merged_names
 from bethink.store.sqlite.links import normalise_alias
 from bethink.store.sqlite.revisions import adjust_mention_counts, to_json_ids
@@ -55,7 +56,10 @@ _SELECT_LEVELS = """
 """
 _CHILDREN = "SELECT DISTINCT id FROM item WHERE parent IN (SELECT value FROM json_each(?))"
 _SELECT_ORPHANS = f"SELECT rid, content_hash, {SELECT_CONTENT} FROM item WHERE parent = ?"
-_UNPARENT = "UPDATE item SET parent = NULL, content_hash = ? WHERE rid = ?"
+_UNPARENT = f"""
+    UPDATE item SET parent = NULL, content_hash = ?1, state_hash = {new_state_hash(content="?1")}
+    WHERE rid = ?2
+"""
 _SELECT_DERIVED = """
     SELECT DISTINCT src FROM link WHERE dst_kind = 'item' AND src_kind = 'item'
     AND type = 'derives_from' AND dst IN (SELECT value FROM json_each(?))

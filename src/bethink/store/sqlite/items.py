@@ -128,9 +128,20 @@ def get_items(db: apsw.Connection, ids: Sequence[str], as_of: datetime | None) -
 
 
 def damaged_ids(db: apsw.Connection, ids: Sequence[str], as_of: datetime | None) -> list[str]:
-    """Return those whose content is not what was stored."""
-    rows = _rows_of(db, ids, as_of)
-    return [row[1] for row in rows if not is_intact(row) or readable_item(row) is None]
+    """Return those that are not what was stored.
+
+    One whose number of revision or beginning is damaged is not found as the last, or as
+    that of the moment.
+    """
+    rows = {row[1]: row for row in _rows_of(db, ids, as_of)}
+    lost = [item for item in ids if item not in rows]
+    damaged = [item for item, row in rows.items() if not _is_sound(row)]
+    revisions = {item: select(db, _SELECT_REVISIONS, (item,)) for item in dict.fromkeys(lost)}
+    return damaged + [item for item, all_ in revisions.items() if not all(map(_is_sound, all_))]
+
+
+def _is_sound(row: Row) -> bool:
+    return is_intact(row) and readable_item(row) is not None
 
 
 def _rows_of(db: apsw.Connection, ids: Sequence[str], as_of: datetime | None) -> list[Row]:

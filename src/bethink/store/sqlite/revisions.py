@@ -32,7 +32,7 @@ from bethink.store.sqlite.db.rows import (
     matches_hash,
     to_content,
 )
-from bethink.store.sqlite.db.sql_functions import from_ms
+from bethink.store.sqlite.db.sql_functions import from_ms, new_state_hash, state_hash
 from bethink.store.sqlite.entities import (
     all_exist,
     bump_entities_version,
@@ -131,7 +131,11 @@ _SELECT_KEYS = """
 """
 _SELECT_ERASED = "SELECT id FROM tombstone WHERE id IN (SELECT value FROM json_each(?))"
 _NEXT_RID = "SELECT coalesce(max(rid), 0) + 1 FROM item"
-END_REVISION = "UPDATE item SET live_to = ?, ended_by = ? WHERE rid = ?"
+END_REVISION = f"""
+    UPDATE item SET live_to = ?1, ended_by = ?2,
+        state_hash = {new_state_hash(live_to="?1", ended_by="?2")}
+    WHERE rid = ?3
+"""
 ADD_SKETCH = "INSERT OR IGNORE INTO sketch (band, rid) VALUES (?, ?)"
 _ADD_KEY = "INSERT INTO idempotency (key, id, fingerprint, at) VALUES (?, ?, ?, ?)"
 # An entity that only earlier revisions mention stays linked to them.
@@ -442,16 +446,16 @@ _SELECT_LIVE_REVISIONS = """
 """
 _SELECT_ENDED = f"""
     SELECT {", ".join(f"i.{name}" for name in CONTENT)},
-        i.rid, i.live_to, i.status, i.length, i.content_hash
+        i.rid, i.live_to, i.status, i.length, i.ended_by, i.content_hash, i.state_hash
     FROM json_each(?) AS wanted
     CROSS JOIN item AS i
         ON i.id = wanted.value AND i.rev = (SELECT max(rev) FROM item WHERE id = wanted.value)
     WHERE i.live_to IS NOT NULL
 """
 _COPY_SKETCH = "INSERT INTO sketch (band, rid) SELECT band, ? FROM sketch WHERE rid = ?"
-_SET_STATUS = """
-    UPDATE item SET status = ?1
-    WHERE rid = (SELECT rid FROM item WHERE id = ?2 ORDER BY rev DESC LIMIT 1) AND status <> ?1
+_SET_STATUS = f"""
+    UPDATE item SET status = ?1, state_hash = {new_state_hash(status="?1")}
+    WHERE rid = (SELECT rid FROM item WHERE id = ?2 ORDER BY rev DESC LIMIT 1) AND status IS NOT ?1
 """
 _SEE_AGAIN = """
     UPDATE entity SET last_seen_at = max(coalesce(last_seen_at, ?1), ?1) WHERE id IN (
@@ -514,8 +518,9 @@ def _copy_last_revision(
     db: apsw.Connection, vectors: VectorIndex, row: Row, rid: int, now: int
 ) -> None:
     last = dict(zip(CONTENT, row, strict=False))
-    old_rid, ended_at, status, length, stored_hash = row[len(CONTENT) :]
-    if not matches_hash(row[: len(CONTENT)], stored_hash):
+    old_rid, ended_at, status, length, reason, stored_hash, stored_state = row[len(CONTENT) :]
+    state = state_hash(stored_hash, old_rid, ended_at, status, reason)
+    if state != stored_state or not matches_hash(row[: len(CONTENT)], stored_hash):
         raise StoreDamaged(
             f"the memory {row[0]} is damaged and cannot be restored",
             remedy="bethink doctor --repair quarantines it; restore it from a backup",

@@ -51,6 +51,7 @@ from bethink.store.sqlite.db.rows import (
     content_hash,
     matches_hash,
 )
+from bethink.store.sqlite.db.sql_functions import state_hash
 from bethink.store.sqlite.entities import bump_entities_version
 from bethink.store.sqlite.items import raw_columns, salvage_rids
 from bethink.store.sqlite.revisions import ADD_SKETCH, next_rid
@@ -104,7 +105,7 @@ _WITHOUT_HIDDEN = {
 # Items keep their order of storing, that of their first revisions.
 _SELECT_ITEMS = f"""
     SELECT {", ".join(f"i.{name}" for name in CONTENT)},
-        i.live_to, i.ended_by, i.status, i.content_hash,
+        i.live_to, i.ended_by, i.status, i.content_hash, i.state_hash,
         (SELECT json_group_array(band ORDER BY band) FROM sketch WHERE rid = i.rid), i.rid
     FROM item AS first JOIN item AS i ON i.id = first.id
     WHERE first.rid = (SELECT min(rid) FROM item WHERE id = first.id)
@@ -112,7 +113,7 @@ _SELECT_ITEMS = f"""
 """
 
 _SELECT_ITEM = f"""
-    SELECT {", ".join(CONTENT)}, live_to, ended_by, status, content_hash, '[]', rid
+    SELECT {", ".join(CONTENT)}, live_to, ended_by, status, content_hash, state_hash, '[]', rid
     FROM item WHERE rid = ?
 """
 
@@ -203,9 +204,11 @@ def _item_records(db: apsw.Connection) -> Iterator[dict[str, Any]]:
 
 
 def _item_record(db: apsw.Connection, row: Sequence[Any]) -> dict[str, Any]:
-    *columns, sketch, rid = row
+    *columns, stored_state, sketch, rid = row
     layout = (*ITEM, *ITEM_STATE)
-    if not matches_hash(columns[: len(CONTENT)], columns[-1]):
+    live_to, ended_by, status, stored_hash = columns[len(CONTENT) :]
+    state = state_hash(stored_hash, rid, live_to, status, ended_by)
+    if state != stored_state or not matches_hash(columns[: len(CONTENT)], stored_hash):
         return _damaged_record(db, "item", layout, f"item WHERE rid = {rid:d}")
     try:
         record = _to_record("item", layout, columns)

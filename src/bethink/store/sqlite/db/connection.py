@@ -25,7 +25,7 @@ from bethink.store.sqlite.db.lock import (
     key_path,
     wal_path,
 )
-from bethink.store.sqlite.db.sql_functions import heat_band
+from bethink.store.sqlite.db.sql_functions import heat_band, state_hash, unsound_values
 
 # Constraint failures caused by the caller's values; others would be defects of ours.
 _CALLER_CONSTRAINTS = frozenset(
@@ -45,6 +45,38 @@ def translate_errors(name: str) -> Iterator[None]:
         raise BadText(f"{bad!a} is a lone surrogate and cannot be stored") from error
     except OverflowError as error:
         raise Refused(f"a number does not fit into the store: {error}") from error
+
+
+EXPORT_REMEDY = "bethink doctor; then bethink export, and import it into a new space"
+# What code raises that meets a value which no column of its kind can hold.
+_VALUE_ERRORS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError)
+
+
+@contextmanager
+def name_damage(db: apsw.Connection, name: str) -> Iterator[None]:
+    """Raise StoreDamaged where an error in the block comes from values that rot has made.
+
+    Code trusts the types of its columns. What breaks that trust is looked for only when
+    something has failed; in a space without damage the error is ours and stays as it is.
+    """
+    try:
+        yield
+    except UnicodeEncodeError:
+        raise  # a text of the caller
+    except _VALUE_ERRORS as error:
+        wrong = find_damage(db)
+        if not wrong:
+            raise
+        raise StoreDamaged(f"{name} is damaged: {wrong}", remedy=EXPORT_REMEDY) from error
+
+
+def find_damage(db: apsw.Connection) -> str:
+    """Describe the first value or page that no program of ours has written; "" if none."""
+    try:
+        found = str(db.execute("PRAGMA main.integrity_check(1)").get)
+        return next(unsound_values(db), "") if found == "ok" else found
+    except apsw.Error as error:
+        return str(error)
 
 
 class _ErrorRule(NamedTuple):
@@ -152,31 +184,6 @@ _memory_db_numbers = itertools.count(1)
 # The journal's key of each connection's space.
 journal_keys = WeakKeyDictionary[apsw.Connection, JournalKey]()
 
-# SQLite before these releases can lose commits when a write and a checkpoint meet in
-# WAL mode; 3.52.0 was withdrawn.
-_FIXED_VERSION = (3, 51, 3)
-_FIXED_BRANCHES = {(3, 44): 6, (3, 50): 7}
-_WITHDRAWN_VERSION = (3, 52, 0)
-
-
-def is_safe_sqlite(release: str) -> bool:
-    """Whether this SQLite release keeps committed writes in WAL mode."""
-    numbers = tuple(int(part) for part in release.split("."))[:3]
-    if numbers == _WITHDRAWN_VERSION:
-        return False
-    patch = _FIXED_BRANCHES.get((numbers[0], numbers[1]))
-    return numbers >= _FIXED_VERSION or (patch is not None and numbers[2] >= patch)
-
-
-def require_safe_sqlite(version: str) -> None:
-    """Raise StoreError for a SQLite that may lose committed writes."""
-    if not is_safe_sqlite(version):
-        raise StoreError(
-            f"SQLite {version} can lose committed writes (its WAL-reset bug)",
-            remedy="pip install -U 'apsw>=3.51.3'",
-        )
-
-
 def set_pragmas(db: apsw.Connection) -> None:
     """Set each pragma and read it back.
 
@@ -190,6 +197,12 @@ def set_pragmas(db: apsw.Connection) -> None:
                 f"SQLite keeps {name} at {found}, but it must be {value}",
                 remedy="pip install -U apsw",
             )
+
+
+def add_functions(db: apsw.Connection) -> None:
+    """Add the SQL functions that our statements use."""
+    db.create_scalar_function("heat_band", heat_band, 5, deterministic=True)
+    db.create_scalar_function("hash_state", state_hash, 5, deterministic=True)
 
 
 def _loses_state(error: BaseException) -> bool:
@@ -407,7 +420,7 @@ class Connections:
             db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
             db.cursor_factory = LenientCursor
             set_pragmas(db)
-            db.create_scalar_function("heat_band", heat_band, 5, deterministic=True)
+            add_functions(db)
             journal_keys[db] = self.journal_key
             if state and db.open_flags & apsw.SQLITE_OPEN_URI:
                 self._immutable[db] = state
@@ -439,11 +452,12 @@ class Connections:
         with translate_errors(self.name):
             db = self.for_thread()
             if not db.get_autocommit():
-                yield db
+                with name_damage(db, self.name):
+                    yield db
                 return
             db.execute("BEGIN")
             try:
-                with self.detect_concurrent_write(db):
+                with self.detect_concurrent_write(db), name_damage(db, self.name):
                     yield db
                 if not db.get_autocommit():
                     db.execute("COMMIT")
@@ -470,7 +484,8 @@ class Connections:
             db.execute("BEGIN IMMEDIATE")
             try:
                 before = db.total_changes()
-                yield db
+                with name_damage(db, self.name):
+                    yield db
                 if db.total_changes() != before:
                     db.execute(_BUMP_GENERATION)
                 db.execute("COMMIT" if commit else "ROLLBACK")

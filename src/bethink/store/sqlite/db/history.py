@@ -18,7 +18,7 @@ from bethink.ports.values import erased_mark
 from bethink.store.sqlite.db.ceiling import is_below_ceiling
 from bethink.store.sqlite.db.connection import journal_keys, select
 from bethink.store.sqlite.db.lock import Secret
-from bethink.store.sqlite.db.sql_functions import from_ms
+from bethink.store.sqlite.db.sql_functions import STATE_HASH, from_ms, state_hash
 
 AS_OF_CTE = "WITH m (at) AS (SELECT ?)"
 MENTION_LINK = """
@@ -86,6 +86,7 @@ _MISSING_CHANGES = """
     SELECT i.id, max(i.live_from, coalesce(max(s.at), i.live_from)), i.status
     FROM item AS i LEFT JOIN status_change AS s ON s.id = i.id
     WHERE i.rev = (SELECT max(rev) FROM item WHERE id = i.id) AND WANTED
+        AND i.status IN ('active', 'superseded', 'quarantined') AND typeof(i.live_from) = 'integer'
     GROUP BY i.id
     HAVING i.status <> coalesce((SELECT l.status FROM status_change AS l WHERE l.id = i.id
         ORDER BY l.at DESC LIMIT 1), 'active')
@@ -139,6 +140,117 @@ def repair_status_history(db: apsw.Connection) -> None:
     """Make every history end with the present status, and drop those without an item."""
     db.executemany(_ADD_CHANGE, select(db, _MISSING_CHANGES.replace("WANTED", "1")))
     db.executemany("DELETE FROM status_change WHERE id = ?", select(db, _ORPHANED_CHANGES))
+
+
+_WRONG_STATES = f"""
+    SELECT rid, id, live_from, CAST(content_hash AS BLOB), CAST(live_to AS BLOB),
+        CAST(status AS BLOB), CAST(ended_by AS BLOB), state_hash, rev
+    FROM item WHERE state_hash IS NOT {STATE_HASH}
+"""
+_SET_STATE = """
+    UPDATE item SET live_to = ?, status = ?, ended_by = ?, state_hash = ? WHERE rid = ?
+"""
+_ENDINGS = "SELECT at, CAST(detail AS BLOB) FROM event WHERE item = ? AND kind = 'ended'"
+_OTHER_BEGINNINGS = "SELECT live_from FROM item WHERE id = ? AND rid <> ?"
+_NEXT_BEGINNING = "SELECT min(live_from) FROM item WHERE id = ? AND rev > ?"
+_LAST_EVENT = """
+    SELECT kind FROM event
+    WHERE item = ? AND kind IN ('stored', 'revised', 'restored', 'imported', 'ended')
+    ORDER BY seq DESC LIMIT 1
+"""
+_STATUS_THEN = """
+    SELECT CAST(status AS BLOB) FROM status_change WHERE id = ? AND at <= ? ORDER BY at DESC LIMIT 1
+"""
+_STATUS_BYTES = (b"active", b"superseded", b"quarantined")
+Ending = tuple[bytes | None, bytes | None]
+
+
+class WrongState(NamedTuple):
+    """A revision whose state does not match its hash; values as the bytes in the file."""
+
+    rid: int
+    id: str
+    live_from: int
+    content_hash: bytes
+    live_to: bytes | None
+    status: bytes | None
+    ended_by: bytes | None
+    stored_hash: int | None
+    rev: int
+
+    def hash(self) -> int:
+        """Return the hash that its state would have."""
+        return state_hash(self.content_hash, self.rid, self.live_to, self.status, self.ended_by)
+
+
+def wrong_states(db: apsw.Connection) -> list[WrongState]:
+    """Return all revisions whose end or status is not what was stored."""
+    return [WrongState(*row) for row in select(db, _WRONG_STATES)]
+
+
+def restore_states(db: apsw.Connection) -> None:
+    """Give revisions the state they had, where their hash or the journal confirms it."""
+    for row in wrong_states(db):
+        right = next((one for one in _possible_states(db, row) if _is_right(db, row, one)), None)
+        if right is None:
+            continue
+        live_to = None if right.live_to is None else int(right.live_to)
+        texts = (None if one is None else one.decode() for one in (right.status, right.ended_by))
+        try:
+            db.execute(_SET_STATE, (live_to, *texts, right.hash(), row.rid))
+        except apsw.ConstraintError:
+            continue  # rot has moved its columns, so that SQLite takes no change of the row
+
+
+def _is_right(db: apsw.Connection, row: WrongState, state: WrongState) -> bool:
+    """Whether this was the row's state: its hash says so, or all that the journal tells.
+
+    The journal alone decides only about the row as it is, that is, where the hash itself
+    is damaged.
+    """
+    if state.status not in _STATUS_BYTES or not (state.live_to or b"0").lstrip(b"-").isdigit():
+        return False
+    return state.hash() == row.stored_hash or (state == row and _is_told_by_journal(db, row))
+
+
+def _possible_states(db: apsw.Connection, row: WrongState) -> Iterator[WrongState]:
+    """Yield the states that the row may have had, the row as it is first."""
+    endings = [
+        (max(at, row.live_from), reason)
+        for at, reason in select(db, _ENDINGS, (row.id,))
+        if isinstance(at, int) and isinstance(row.live_from, int)
+    ]
+    begun = [one for (one,) in select(db, _OTHER_BEGINNINGS, (row.id, row.rid))]
+    times = {None, row.live_to, *(b"%d" % one for one in begun if isinstance(one, int))}
+    times |= {b"%d" % at for at, _ in endings}
+    reasons = {None, row.ended_by, b"revised", *(reason for _, reason in endings)}
+    yield row
+    for status in (*_STATUS_BYTES, row.status):
+        for live_to in times:
+            for ended_by in reasons:
+                yield row._replace(live_to=live_to, status=status, ended_by=ended_by)
+        if row.live_to is not None and row.live_to.isdigit():
+            for bit in range(48):  # more than the milliseconds of any date
+                turned = b"%d" % (int(row.live_to) ^ 1 << bit)
+                yield row._replace(live_to=turned, status=status)
+    for place, byte in enumerate(row.ended_by or b""):
+        for bit in range(8):
+            turned = (row.ended_by or b"")[:place] + bytes([byte ^ 1 << bit])
+            yield row._replace(ended_by=turned + (row.ended_by or b"")[place + 1 :])
+
+
+def _is_told_by_journal(db: apsw.Connection, row: WrongState) -> bool:
+    """Whether the journal and the history of statuses tell the row's state as it is."""
+    until = END_OF_TIME if row.live_to is None else int(row.live_to)
+    known = next((one for (one,) in select(db, _STATUS_THEN, (row.id, until))), b"active")
+    following = db.execute(_NEXT_BEGINNING, (row.id, row.rev)).get
+    is_over = following is not None or db.execute(_LAST_EVENT, (row.id,)).get == "ended"
+    told: list[Ending] = [] if is_over else [(None, None)]
+    if following is not None:
+        told.append((b"%d" % following, b"revised"))
+    for at, reason in select(db, _ENDINGS, (row.id,)):
+        told.append((b"%d" % max(at, row.live_from), reason))
+    return row.status == known and (row.live_to, row.ended_by) in told
 
 
 _INSERT = "INSERT INTO event (seq, at, kind, item, actor, detail, chain) VALUES (?,?,?,?,?,?,?)"

@@ -24,7 +24,7 @@ from bethink.store.sqlite.db.connection import (
     WAL_ERRORS,
     WRITE_ERRORS,
     Connections,
-    require_safe_sqlite,
+    add_functions,
     translate_errors,
 )
 from bethink.store.sqlite.db.lock import (
@@ -36,7 +36,7 @@ from bethink.store.sqlite.db.lock import (
     wal_path,
 )
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 _MIGRATIONS_FOLDER = Path(__file__).parent / "migrations"
 
 
@@ -78,6 +78,7 @@ def migrate(db: apsw.Connection, path: Path | None, steps: Sequence[Migration]) 
     if not missing:
         return None
     copy = _backup(db, path, found) if path is not None and found > 0 else None
+    add_functions(db)
     for step in missing:
         db.execute("BEGIN IMMEDIATE")
         try:
@@ -110,6 +111,31 @@ def _backup(db: apsw.Connection, path: Path, version: int) -> Path:
 def _escape_glob(name: str) -> str:
     """Escape a name to a glob pattern that matches only itself."""
     return "".join(f"[{char}]" if char in "*?[" else char for char in name)
+
+
+# SQLite before these releases can lose commits when a write and a checkpoint meet in
+# WAL mode; 3.52.0 was withdrawn.
+_FIXED_VERSION = (3, 51, 3)
+_FIXED_BRANCHES = {(3, 44): 6, (3, 50): 7}
+_WITHDRAWN_VERSION = (3, 52, 0)
+
+
+def is_safe_sqlite(release: str) -> bool:
+    """Whether this SQLite release keeps committed writes in WAL mode."""
+    numbers = tuple(int(part) for part in release.split("."))[:3]
+    if numbers == _WITHDRAWN_VERSION:
+        return False
+    patch = _FIXED_BRANCHES.get((numbers[0], numbers[1]))
+    return numbers >= _FIXED_VERSION or (patch is not None and numbers[2] >= patch)
+
+
+def require_safe_sqlite(version: str) -> None:
+    """Raise StoreError for a SQLite that may lose committed writes."""
+    if not is_safe_sqlite(version):
+        raise StoreError(
+            f"SQLite {version} can lose committed writes (its WAL-reset bug)",
+            remedy="pip install -U 'apsw>=3.51.3'",
+        )
 
 
 _RETRY_DELAYS_S = (0.01, 0.05, 0.1, 0.2)

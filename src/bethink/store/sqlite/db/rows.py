@@ -43,6 +43,7 @@ from bethink.store.sqlite.db.sql_functions import (
     USED_IN_ALL,
     USED_LAST,
     from_ms,
+    state_hash,
     to_ms,
     to_ms_or_none,
 )
@@ -115,16 +116,18 @@ def _format_time(ms: int) -> str:
     return from_ms(ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _parse_texts(value: Any) -> str:
+def _parse_list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise TypeError
-    return _compact_json([_parse_text(part) for part in value])
+    return value
+
+
+def _parse_texts(value: Any) -> str:
+    return _compact_json([_parse_text(part) for part in _parse_list(value)])
 
 
 def _parse_times(value: Any) -> str:
-    if not isinstance(value, list):
-        raise TypeError
-    return _compact_json([_parse_time(part) for part in value])
+    return _compact_json([_parse_time(part) for part in _parse_list(value)])
 
 
 def _format_times(stored: str) -> list[str]:
@@ -132,10 +135,9 @@ def _format_times(stored: str) -> list[str]:
 
 
 def _parse_regained(value: Any) -> str:
-    if not isinstance(value, list):
-        raise TypeError
+    entries = _parse_list(value)
     return _compact_json(
-        [[_parse_time(at), _parse_real(left), _parse_time(since)] for at, left, since in value]
+        [[_parse_time(at), _parse_real(left), _parse_time(since)] for at, left, since in entries]
     )
 
 
@@ -145,9 +147,7 @@ def _format_regained(stored: str) -> list[list[Any]]:
 
 
 def _parse_ints(value: Any) -> list[int]:
-    if not isinstance(value, list):
-        raise TypeError
-    return [_parse_int(part) for part in value]
+    return [_parse_int(part) for part in _parse_list(value)]
 
 
 def _parse_object(value: Any) -> str:
@@ -352,7 +352,7 @@ _FIRST_CONTENT_COLUMNS = 43  # those of schema 1
 WORDS_SLICE = slice(CONTENT.index("text"), CONTENT.index("original") + 1)
 ENTITIES_INDEX = CONTENT.index("entities")
 # Columns of a revision that may change or are computed.
-STATE_COLUMNS = ("rid", "live_to", "ended_by", "status", "length", "content_hash")
+STATE_COLUMNS = ("rid", "live_to", "ended_by", "status", "length", "content_hash", "state_hash")
 
 INSERT_ITEM = (
     f"INSERT INTO item ({', '.join((*CONTENT, *STATE_COLUMNS))})"
@@ -381,12 +381,13 @@ def _select_columns(computed: Mapping[str, str]) -> str:
 
 SELECT_ITEM = _select_columns(_COMPUTED)
 _SELECT_ITEM_AS_OF = _select_columns(_COMPUTED_AS_OF)
-# With the columns of the hash that are no fields of an item.
-_ONLY_HASHED = ", i.about, i.fingerprint"
+# With the columns of the hashes that are no fields of an item, or not as of a moment.
+_ONLY_HASHED = ", i.about, i.fingerprint, i.status, i.state_hash"
 SELECT_HASHED_ITEM = SELECT_ITEM + _ONLY_HASHED
-_PLACES = ("rid", *Item._fields, "about", "fingerprint")
-_HASH_PLACE = _PLACES.index("content_hash")
+_PLACES = ("rid", *Item._fields, "about", "fingerprint", "status now", "state_hash")
+_STATE = ("content_hash", "rid", "live_to", "status now", "ended_by")
 _content_of = itemgetter(*(_PLACES.index(name) for name in CONTENT))
+_state_of = itemgetter(*(_PLACES.index(name) for name in _STATE))
 
 
 def _places(kind: FieldKind) -> tuple[int, ...]:
@@ -405,14 +406,14 @@ _TYPES_ALLOWED = (
         for field in ITEM_FIELDS
         if field.name == name
     ),
-    *((str,), (str,)),
+    *((str,), (str,), (str,), (int,)),
 )
 _MAX_SOUND_TYPES = 4096
 _SOUND_TYPES: set[tuple[type, ...]] = set()
 
 
 def _has_sound_types(kinds: tuple[type, ...]) -> bool:
-    """Whether a row has values of the types that are stored; remembered for its like."""
+    """Whether a row has values of the types that are stored."""
     sound = all(kind in allowed for kind, allowed in zip(kinds, _TYPES_ALLOWED, strict=False))
     if sound and len(_SOUND_TYPES) < _MAX_SOUND_TYPES:
         _SOUND_TYPES.add(kinds)
@@ -460,8 +461,10 @@ class NewRow(NamedTuple):
 
     def values(self) -> Row:
         """Return the values in the order of INSERT_ITEM."""
-        ending = (self.live_to, self.ended_by, self.status, self.length)
-        return (*self.content, self.rid, *ending, content_hash(self.content))
+        hashed = content_hash(self.content)
+        state = state_hash(hashed, self.rid, self.live_to, self.status, self.ended_by)
+        ending = (self.live_to, self.ended_by, self.status, self.length, hashed, state)
+        return (*self.content, self.rid, *ending)
 
 
 def content_hash(content: Sequence[Any]) -> str:
@@ -566,8 +569,9 @@ def _to_item(row: Row) -> Item:
 
 
 def is_intact(row: Row) -> bool:
-    """Whether a row of SELECT_HASHED_ITEM still has the content that was stored."""
-    return matches_hash(_content_of(row), row[_HASH_PLACE])
+    """Whether a row of SELECT_HASHED_ITEM still has the content and the state stored."""
+    state = _state_of(row)
+    return state_hash(*state) == row[-1] and matches_hash(_content_of(row), state[0])
 
 
 def matches_hash(content: Sequence[Any], stored_hash: object) -> bool:
@@ -590,10 +594,7 @@ def _cached_texts(stored: str) -> tuple[str, ...]:
 def read_items(
     db: apsw.Connection, rids: Iterable[int], as_of_ms: int | None = None, *, intact: bool = False
 ) -> dict[int, Item]:
-    """Return items by row id, as they are or were. Unknown ids are left out.
-
-    So are damaged ones with ``intact``, for which each row is hashed.
-    """
+    """Return items by row id; unknown and, with ``intact``, damaged ones are left out."""
     start, values = item_selection(as_of_ms, hashed=intact)
     rows = select(db, start + _FROM_ROW_IDS, (*values, json.dumps(list(rids))))
     return {row[0]: to_item(row) for row in rows if not intact or is_intact(row)}

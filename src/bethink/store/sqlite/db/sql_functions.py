@@ -1,16 +1,21 @@
-"""Times as the file stores them (milliseconds since 1970, UTC), and SQL functions."""
+"""Times as the file stores them (milliseconds since 1970, UTC), state hashes, SQL functions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import apsw
+
 from bethink.errors import Refused
+from bethink.model import LIFECYCLES, ROLES, THREAD_EVENT_KINDS, THREAD_KINDS, THREAD_STATES
 from bethink.retrieval.heat import BANDS_NEEDING_USE, UseCounts, band_of, heat
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY_MS = 86_400_000
+FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # what a datetime can show
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -40,6 +45,105 @@ def from_ms(ms: int) -> datetime:
 
 def from_ms_or_none(ms: int | None) -> datetime | None:
     return None if ms is None else EPOCH + timedelta(milliseconds=ms)
+
+
+def state_hash(*values: bytes | str | int | None) -> int:
+    """Return the hash of a revision's state, 64 bits, as SQLite keeps numbers.
+
+    The values are those of `STATE_HASH`, and each counts as its bytes, so that SQLite and
+    Python give the same, also for text that is not UTF-8.
+    """
+    parts = (
+        b""
+        if value is None
+        else b"=" + (value if isinstance(value, bytes) else str(value).encode())
+        for value in values
+    )
+    digest = hashlib.blake2b(b"\n".join(parts), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+# Of a row of `item`: what may change after it was written, bound to its content and place.
+STATE_HASH = """
+    hash_state(CAST(content_hash AS BLOB), rid, CAST(live_to AS BLOB), CAST(status AS BLOB),
+        CAST(ended_by AS BLOB))
+"""
+
+
+def new_state_hash(*, live_to: str = "live_to", status: str = "status", ended_by: str = "ended_by",
+                   content: str = "content_hash") -> str:  # fmt: skip
+    """Return SQL for the hash of a row whose state changes to these values.
+
+    A row whose state is not what was stored keeps its hash: no write makes it sound.
+    """
+    new = ", ".join(
+        (f"CAST({content} AS BLOB)", "rid", *(f"CAST({v} AS BLOB)" for v in (live_to, status)))
+    )
+    return (
+        f"iif(state_hash = {STATE_HASH}, hash_state({new}, CAST({ended_by} AS BLOB)), state_hash)"
+    )
+
+
+def _times(*columns: str) -> str:
+    """Return SQL that holds where the columns are times that a date can show, or NULL."""
+    return " AND ".join(f"coalesce({name}, 0) BETWEEN {FIRST_MS} AND {LAST_MS}" for name in columns)
+
+
+def _finite(*columns: str) -> str:
+    return " AND ".join(f"{name} BETWEEN -1e300 AND 1e300" for name in columns)
+
+
+def _one_of(column: str, allowed: Sequence[str]) -> str:
+    return f"{column} IN ({', '.join(map(repr, allowed))})"
+
+
+_ARRAYS = " AND ".join(
+    f"json_valid({name}) AND json_type({name}) = 'array'" for name in ("tags", "entities", "flags")
+)
+# What holds for every row of a table, beyond what the schema says; NULL counts as not.
+SOUND_VALUES = {
+    "item": f"{_ARRAYS} AND json_valid(metadata) AND json_type(metadata) = 'object' AND"
+    f" {_times('live_from', 'live_to', 'stored_at', 'occurred_at', 'occurred_end')}",
+    "meta": "(name NOT IN ('generation', 'documents', 'total_length', 'entities', 'recalls')"
+    " OR value <> '' AND value NOT GLOB '*[^0-9]*')"
+    " AND (name <> 'journal' OR value GLOB '[0-9]*:*')",
+    "entity": f"id <> '' AND mentions >= 0 AND {_finite('momentum')}"
+    f" AND {_times('momentum_at', 'created_at', 'last_seen_at')}",
+    "alias": "alias <> '' AND classification BETWEEN 0 AND 3",
+    "link": "src_kind IN ('item', 'entity', 'file', 'thread') AND type <> ''"
+    " AND dst_kind IN ('item', 'entity', 'file', 'thread')"
+    f" AND {_finite('weight', 'confidence')} AND {_times('created_at')}",
+    "status_change": _times("at"),
+    "thread": f"{_one_of('kind', THREAD_KINDS)} AND {_one_of('lifecycle', LIFECYCLES)}"
+    f" AND {_one_of('state', THREAD_STATES)} AND {_times('created_at', 'updated_at')}",
+    "thread_member": f"{_one_of('role', ROLES)} AND {_finite('weight')} AND {_times('added_at')}",
+    "thread_event": f"{_one_of('kind', THREAD_EVENT_KINDS)} AND meaningful IN (0, 1)"
+    f" AND {_times('at')}",
+    "usage": "recalls >= 0 AND json_valid(stamps) AND json_type(stamps) = 'array'"
+    " AND json_valid(coalesce(regained, '[]'))"
+    f" AND {_finite('decay')} AND {_times('last_at', 'decay_at')}",
+    "usage_day": "recalls >= 0 AND day BETWEEN -719162 AND 2932896",
+    "tick": f"{_finite('amount', 'total')} AND {_times('at')}",
+    "file_edit": _times("at"),
+    "file_snapshot": f"json_valid(chunks) AND {_times('read_at')}",
+    "idempotency": _times("at"),
+    "tombstone": _times("at"),
+    "erased_key": f"classification BETWEEN 0 AND 3 AND {_times('at')}",
+    "event": f"kind <> '' AND {_times('at')}",
+    "model": "dim BETWEEN 1 AND 65536 AND slots >= 0 AND passages BETWEEN 0 AND slots",
+    "vector": "slot >= 0 AND coalesce(passages, 0) >= 0",
+    "chunk": "number >= 0",
+    "term": "t <> '' AND df > 0",
+}
+
+
+def unsound_values(db: apsw.Connection, *, without: str = "") -> Iterator[str]:
+    """Yield which tables have rows that no program of ours has written."""
+    for table, condition in SOUND_VALUES.items():
+        if table != without:
+            sql = f"SELECT count(*) FROM main.{table} WHERE NOT coalesce(({condition}), 0)"
+            if count := db.execute(sql).get:
+                yield f"{count:,} rows of '{table}' have values that are none"
 
 
 # Of a memory's usage `u`, up to the moment `m` (its millisecond `at` and its `day`).

@@ -19,14 +19,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
 
 import apsw
 import numpy as np
 
 from bethink.errors import ModelError, StoreDamaged
 from bethink.ports import Embedding
-from bethink.store.sqlite.db.connection import select
+from bethink.store.sqlite.db.connection import Row, select
 from bethink.store.sqlite.search.lexical import as_table
 
 if TYPE_CHECKING:
@@ -59,6 +61,11 @@ def to_float16_rows(vectors: Sequence[NDArray[np.float32]], dim: int) -> Float16
     if not np.isfinite(rows).all():
         raise ModelError("the embedder returned a vector with non-finite values")
     return rows
+
+
+def as_bytes(stored: object) -> bytes:
+    """Return a stored blob; none where rot has made it something else."""
+    return stored if isinstance(stored, bytes) else b""
 
 
 def from_stored_rows(stored: Iterable[bytes], dim: int) -> Float16Matrix:
@@ -213,13 +220,21 @@ _SELECT_MODELS = "SELECT mid, name, dim, slots, passages FROM model"
 
 def stored_models(db: apsw.Connection) -> list[StoredModel]:
     """Return all models with vectors here, the largest first."""
-    return [StoredModel(*row) for row in select(db, f"{_SELECT_MODELS} ORDER BY slots DESC, mid")]
+    return [_to_model(row) for row in select(db, f"{_SELECT_MODELS} ORDER BY slots DESC, mid")]
 
 
 def find_model(db: apsw.Connection, name: str) -> StoredModel | None:
     """Return the model of that name, if any vector was ever stored for it."""
     rows = select(db, f"{_SELECT_MODELS} WHERE name = ?", (name,))
-    return StoredModel(*rows[0]) if rows else None
+    return _to_model(rows[0]) if rows else None
+
+
+def _to_model(row: Row) -> StoredModel:
+    model = StoredModel(*row)
+    numbers = (model.dim, model.slots, model.passages)
+    if not all(isinstance(one, int) for one in numbers) or not isinstance(model.name, str):
+        raise StoreDamaged("the table of models is damaged", remedy="bethink doctor --repair")
+    return model
 
 
 def append_vectors(db: apsw.Connection, name: str, rows: Sequence[tuple[int, Embedding]]) -> None:
@@ -232,18 +247,25 @@ def append_vectors(db: apsw.Connection, name: str, rows: Sequence[tuple[int, Emb
     halves = to_float16_rows([vector.embedding.vector for vector in new], model.dim)
     keys = np.array([vector.key for vector in new], dtype=_RID_DTYPE)
     db.executemany(
-        "INSERT INTO vector (key, rid, mid, slot, data, tokens, passages)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO vector (key, rid, mid, slot, data, tokens, passages, crc)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            (key, rid, model.mid, slot, half.tobytes(), embedding.tokens, passages)
-            for slot, (key, rid, embedding, passages), half in zip(
-                range(model.slots, model.slots + len(new)), new, halves, strict=True
+            (key, rid, model.mid, slot, data, one.tokens, passages, _checksum(data, one.tokens))
+            for slot, (key, rid, one, passages), data in zip(
+                range(model.slots, model.slots + len(new)), new, map(_to_bytes, halves), strict=True
             )
         ),
     )
     slots = np.arange(model.slots, model.slots + len(new))
     _write_slots(db, model, slots, np.where(zero_rows(halves), -keys, keys), pack_signs(halves))
     _set_slots(db, model, model.slots + len(new), model.passages + len(new) - len(rows))
+
+
+_to_bytes = methodcaller("tobytes")
+
+
+def _checksum(data: bytes, tokens: bytes) -> int:
+    return crc32(tokens, crc32(data))
 
 
 def copy_vectors(db: apsw.Connection, rid: int, from_rid: int) -> None:
@@ -258,7 +280,8 @@ def copy_vectors(db: apsw.Connection, rid: int, from_rid: int) -> None:
             continue
         vectors = from_stored_rows((stored for stored, _, _ in rows), model.dim).astype(np.float32)
         own, *passages = (
-            Embedding(vector, tokens) for vector, (_, tokens, _) in zip(vectors, rows, strict=True)
+            Embedding(vector, as_bytes(tokens))
+            for vector, (_, tokens, _) in zip(vectors, rows, strict=True)
         )
         append_vectors(db, model.name, [(rid, own._replace(passages=tuple(passages)))])
         if rows[0][2] is None:
@@ -290,11 +313,13 @@ def read_chunk(db: apsw.Connection, cid: int, model: StoredModel) -> Chunk:
     version, stored_bits, stored_keys = select(
         db, "SELECT version, bits, rids FROM chunk WHERE cid = ?", (cid,)
     )[0]
+    width = packed_width(model.dim)
+    sizes = (len(as_bytes(stored_keys)), len(as_bytes(stored_bits)))
+    if sizes != (SLOTS_PER_CHUNK * _RID_DTYPE.itemsize, SLOTS_PER_CHUNK * width):
+        raise StoreDamaged("a chunk of vectors is damaged", remedy="bethink doctor --repair")
     keys = np.frombuffer(stored_keys, dtype=_RID_DTYPE)
     found = np.flatnonzero(keys > 0)
-    matrix = np.frombuffer(stored_bits, dtype=np.uint8).reshape(
-        SLOTS_PER_CHUNK, packed_width(model.dim)
-    )
+    matrix = np.frombuffer(stored_bits, dtype=np.uint8).reshape(SLOTS_PER_CHUNK, width)
     return Chunk(version, keys[found], to_bit_columns(matrix[found]))
 
 
@@ -341,16 +366,16 @@ def _remove_incomplete(db: apsw.Connection, model: StoredModel) -> None:
 def rebuild_chunks(db: apsw.Connection) -> None:
     """Rebuild all chunks from the stored vectors.
 
-    Vectors of the wrong length, or with numbers that are not finite, cannot be repaired:
-    they are removed, and their memories count as not embedded.
+    Vectors that are not what was stored cannot be repaired: they are removed, and their
+    memories count as not embedded.
     """
+    db.execute(f"DELETE FROM chunk WHERE mid NOT IN ({_SOUND_MODELS})")
+    db.execute(f"DELETE FROM vector WHERE mid NOT IN ({_SOUND_MODELS})")
+    db.execute(f"DELETE FROM model WHERE mid NOT IN ({_SOUND_MODELS})")
     for model in stored_models(db):
         db.execute("DELETE FROM chunk WHERE mid = ?", (model.mid,))
-        db.executemany("DELETE FROM vector WHERE key = ?", _infinite_keys(db, model))
-        db.execute(
-            "DELETE FROM vector WHERE mid = ? AND length(data) <> ?",
-            (model.mid, model.dim * BYTES_PER_VALUE),
-        )
+        damaged = [(key,) for key in _damaged_keys(db, model)]
+        db.executemany("DELETE FROM vector WHERE key = ?", damaged)
         _remove_incomplete(db, model)
         slots = passages = 0
         for first, rows in _vector_batches(db, model):
@@ -370,20 +395,42 @@ def rebuild_chunks(db: apsw.Connection) -> None:
             drop_model(db, model)
 
 
-def _infinite_keys(db: apsw.Connection, model: StoredModel) -> list[tuple[int]]:
-    """Return the keys of vectors that have numbers which are not finite."""
-    return [
-        (key,)
-        for _, rows in _vector_batches(db, model)
-        for key, _, stored in rows
-        if _INFINITE in (np.frombuffer(stored[: len(stored) // 2 * 2], np.int16) & _INFINITE)
-    ]
+# A vector says how it was made; NULL is from before there were checksums.
+_SELECT_WHOLE = """
+    SELECT key, data, tokens, crc FROM vector WHERE mid = ? AND key > ? ORDER BY key LIMIT 512
+"""
+_SOUND_MODELS = "SELECT mid FROM model WHERE dim BETWEEN 1 AND 65536"
+
+
+def _damaged_keys(db: apsw.Connection, model: StoredModel) -> list[int]:
+    """Return the keys of vectors that are not what was stored."""
+    size = model.dim * BYTES_PER_VALUE
+    damaged: list[int] = []
+    after = -1
+    while rows := select(db, _SELECT_WHOLE, (model.mid, after)):
+        for key, data, tokens, crc in rows:
+            sound = isinstance(data, bytes) and isinstance(tokens, bytes) and len(data) == size
+            sound = sound and _INFINITE not in (np.frombuffer(data, np.int16) & _INFINITE)
+            if not sound or (crc is not None and crc != _checksum(data, tokens)):
+                damaged.append(key)
+        after = rows[-1][0]
+    return damaged
+
+
+def remove_damaged(db: apsw.Connection) -> int:
+    """Remove all vectors of memories that have a damaged one; return how many memories."""
+    keys = [key for model in stored_models(db) for key in _damaged_keys(db, model)]
+    rids = sorted({key & _ROW_MASK for key in keys})
+    remove_vectors(db, rids)
+    return len(rids)
 
 
 def verify_chunks(db: apsw.Connection) -> list[str]:
     """Return the inconsistencies between vectors and chunks, as messages."""
     problems = []
     for model in stored_models(db):
+        if damaged := len(_damaged_keys(db, model)):
+            problems.append(f"{damaged:,} vectors of {model.name} are damaged")
         misplaced = _count_misplaced(db, model)
         if misplaced:
             problems.append(f"{misplaced:,} vectors of {model.name} do not match their chunk")
@@ -521,7 +568,7 @@ def _count_misplaced(db: apsw.Connection, model: StoredModel) -> int:
         for number, stored_bits, stored_rids in _read_raw_chunks(db, model)
     }
     for first, rows in _vector_batches(db, model):
-        valid = [row for row in rows if len(row[2]) == size]
+        valid = [row for row in rows if len(as_bytes(row[2])) == size]
         wrong += len(rows) - len(valid)
         seen += len(rows)
         if not valid:
@@ -547,9 +594,5 @@ def _count_misplaced(db: apsw.Connection, model: StoredModel) -> int:
 
 
 def _read_raw_chunks(db: apsw.Connection, model: StoredModel) -> Iterable[tuple[int, bytes, bytes]]:
-    return [
-        (number, stored_bits, stored_rids)
-        for number, stored_bits, stored_rids in select(
-            db, "SELECT number, bits, rids FROM chunk WHERE mid = ?", (model.mid,)
-        )
-    ]
+    rows = select(db, "SELECT number, bits, rids FROM chunk WHERE mid = ?", (model.mid,))
+    return [(number, as_bytes(bits), as_bytes(rids)) for number, bits, rids in rows]

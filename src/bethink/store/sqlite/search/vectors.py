@@ -217,7 +217,8 @@ def _to_embeddings(
 
     vectors = vector_index.from_stored_rows((stored for _, stored, _ in rows), dim).astype("f4")
     made = (
-        (item, Embedding(vectors[number], tokens)) for number, (item, _, tokens) in enumerate(rows)
+        (item, Embedding(vectors[number], vector_index.as_bytes(tokens)))
+        for number, (item, _, tokens) in enumerate(rows)
     )
     for item, group in groupby(made, key=itemgetter(0)):
         own, *passages = (embedding for _, embedding in group)
@@ -312,6 +313,12 @@ class SqliteVectors:
     def lacking_vectors(self, entities: Sequence[str], model: str) -> list[str]:
         with self._connections.read_transaction() as db:
             return ids_without_vector(db, entities, model)
+
+    def remove_damaged(self) -> int:
+        with self._connections.write_transaction() as db:
+            from bethink.store.sqlite.search import vector_index  # NumPy
+
+            return vector_index.remove_damaged(db)
 
     def make_signatures(self, limit: int) -> int:
         with self._connections.write_transaction() as db:
