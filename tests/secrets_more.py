@@ -65,15 +65,6 @@ def card(rng: Random) -> str:
     return rng.choice((whole, " ".join(groups), "-".join(groups)))
 
 
-def iban(rng: Random) -> str:
-    country, length = rng.choice((("DE", 18), ("FR", 23), ("GB", 18), ("NL", 14)))
-    account = some(rng, string.digits, length)
-    number = int("".join(str(int(one, 36)) for one in f"{account}{country}00"))
-    whole = f"{country}{98 - number % 97:02d}{account}"
-    grouped = " ".join(whole[at : at + 4] for at in range(0, len(whole), 4))
-    return rng.choice((whole, grouped))
-
-
 _VENDORS: dict[str, Callable[[Random], str]] = {
     "xai": lambda r: "xai-" + some(r, AN, 80),
     "supabase": lambda r: "sbp_" + some(r, HEX, 40),
@@ -184,18 +175,12 @@ def card_text(rng: Random) -> tuple[str, str]:
     )
 
 
-def iban_text(rng: Random) -> tuple[str, str]:
-    secret = iban(rng)
-    return secret, rng.choice(("Rent goes to {}", "IBAN {}", "Konto: {}")).format(secret)
-
-
 RECIPES: dict[str, Recipe] = {
     **{name: vendor(name) for name in _VENDORS},
     **{form: stated(form) for form in _STATED},
     "pass phrase": phrase,
     "pin": pin,
     "card": card_text,
-    "iban": iban_text,
 }
 
 _INNOCENT = (

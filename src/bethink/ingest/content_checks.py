@@ -279,13 +279,15 @@ def _is_column_table(lines: list[str]) -> bool:
 _PLACEHOLDER = re.compile(
     r"your|example|change[_-]?me|placeholder|dummy|sample|xxxx|todo|redacted|insert|replace"
     r"|\$\{|\{\{|\$\(|%\(|process\.env|environ|getenv|env\[|secrets?\.|vault[:/]|\*\*\*|\.\.\.|…"
-    r"|^\{[A-Za-z_][\w.]*\}|^<.*>$|^\$[A-Z_][A-Z0-9_]*$|^%\w+%$"
+    r"|^\{[A-Za-z_][\w.]*\}|^<.*>$|^![a-z]+$|(?-i:^\$(?:[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*)$)|^%\w+%$"
     r"|^(?:none|null|true|false|undefined|passw(?:or)?d|pass|pw|secret|token|api_?key|string|str"
     r"|test(?:ing)?|admin|root|guest|user(?:name)?|foo|bar|required|optional|secretstr|hidden)$",
     re.IGNORECASE,
 )
 _EXAMPLE_MARKER = re.compile(r"example|xxxxx|your|placeholder|\.\.\.|00000000", re.IGNORECASE)
-_CODE_EXPRESSION = re.compile(r"[A-Za-z_][\w.]*[\[(]|[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+$")
+_CODE_EXPRESSION = re.compile(
+    r"\$?[A-Za-z_][\w.]*(?:->\w+)*[\[(]|[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+$"
+)
 _SIGNS = re.compile(r"[\W_]+")
 _PATH_PREFIX = re.compile(r"(?:~|\.{1,2})?/|[A-Za-z]:\\|\w+://")
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
@@ -363,6 +365,25 @@ def is_stated_password(value: str) -> bool:
     return mixed and is_password(value) and _NUMBERED_NAME.fullmatch(value) is None
 
 
+def is_told_password(value: str) -> bool:
+    """Check a word that no verb states to be the password: drawn by chance.
+
+    Names of hosts, versions and standards are letters and digits, too.
+    """
+    if len(value) < 8 or not _NAME_SIGNS.isdisjoint(value) or not is_stated_password(value):
+        return False
+    return _count_character_kinds(value) >= 3 and _kind_change_rate(value) >= 0.3
+
+
+_NAME_SIGNS = frozenset("-_./:@#,()")
+
+
+def is_code_seed(value: str) -> bool:
+    """Check the seed of one-time codes (base32): with digits, or fewer vowels than words have."""
+    vowels = sum(char in "AEIOU" for char in value) / len(value)
+    return entropy(value) >= 2.7 and (_has_kind(value, str.isdigit) or vowels < 0.35)
+
+
 def is_secret(value: str) -> bool:
     """Check a value assigned to a token, key or secret: machine-generated."""
     if len(value) < 8 or _is_not_secret(value):
@@ -407,15 +428,6 @@ _CARD_ISSUER = re.compile(
 )
 
 
-def is_iban(value: str) -> bool:
-    """Check the check digits of an international bank account number (ISO 7064)."""
-    written = value.replace(" ", "")
-    if not 15 <= len(written) <= 34:
-        return False
-    moved = written[4:] + written[:4]
-    return int("".join(str(int(char, 36)) for char in moved)) % 97 == 1
-
-
 def is_option_value(value: str) -> bool:
     """Check the word after a command's password option: no other option, name or placeholder."""
     if value.startswith("-") or _PLACEHOLDER.search(value) or _PATH_PREFIX.match(value):
@@ -436,6 +448,22 @@ def is_pass_phrase(value: str) -> bool:
     common = {word for name in _STOP_LISTS for word in word_set_of(*name)}
     participle = words[0].endswith(("ed", "ing"))
     return len(words) >= 4 and not participle and common.isdisjoint(words)
+
+
+_SEED_LENGTHS = range(12, 25)
+_MAX_STOP_SHARE = 0.25  # of a sentence in any language it is about one half
+
+
+def is_seed_phrase(value: str) -> bool:
+    """Check the words of a wallet's seed (BIP-39): hardly any is a stop word, few come twice."""
+    words = value.replace(",", " ").lower().split()
+    common = {word for code in _SPOKEN for word in word_set_of(code, "stop_words", "search")}
+    stops = sum(word in common for word in words)
+    distinct = len(set(words)) >= 0.9 * len(words)
+    return len(words) in _SEED_LENGTHS and distinct and stops <= _MAX_STOP_SHARE * len(words)
+
+
+_SPOKEN = ("en", "de", "fr", "es", "it", "pt", "nl")
 
 
 def is_key_block(value: str) -> bool:

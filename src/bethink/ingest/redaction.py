@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from bethink.ingest.content_checks import (
     is_basic_credentials,
     is_card_number,
-    is_iban,
+    is_code_seed,
     is_key_block,
     is_option_value,
     is_pass_phrase,
@@ -24,7 +24,9 @@ from bethink.ingest.content_checks import (
     is_random_or_hex,
     is_real_token,
     is_secret,
+    is_seed_phrase,
     is_stated_password,
+    is_told_password,
     is_url_password,
 )
 from bethink.model import Draft
@@ -46,19 +48,31 @@ class SecretKind(NamedTuple):
 
 _LOGIN_WORDS = (
     r"(?:password|passwd|pass[ \-]?phrase|passcode|passwort|kennwort|pwd|mot de passe"
-    r"|contrase(?:ñ|n)a|senha|wachtwoord|lösenord|hasło|Пароль|пароль|密码|密碼|パスワード|비밀번호)"
+    r"|contrase(?:ñ|n)a|senha|palavra-passe|parola(?: d'ordine)?|wachtwoord|lösenord(?:et)?|hasło"
+    r"|şifre|Пароль|пароль|密码|密碼|パスワード|비밀번호)"
 )
 _LOGIN_KEYWORDS = (
     *("passw", "pass phrase", "pass-phrase", "passphrase", "passcode", "pwd", "kennwort"),
-    *("mot de passe", "contrase", "senha", "wachtwoord", "lösenord", "hasło", "пароль"),
+    *("mot de passe", "contrase", "senha", "palavra-passe", "parola", "wachtwoord", "lösenord"),
+    *("hasło", "şifre", "пароль"),
     *("密码", "密碼", "パスワード", "비밀번호"),
 )
 # "The password manager is ..." states no password.
 _PURPOSE_PHRASE = (
     r"(?:(?:\s?[(,]|\s(?:for|of|to|on|at|in|from|we|i|you|they|that|which|now|there|here|again|currently"
-    r"|für|von|vom|zu|zum|zur|auf|am|an|im|bei|beim|der|des|jetzt)\b)[^\n.:=]{0,40}?)?"
+    r"|für|von|vom|zu|zum|zur|auf|am|an|im|bei|beim|der|des|jetzt|de|du|del|do|da|della|dell|pour"
+    r"|para|per|van|voor|till|för)\b|\s(?:от|для)\s)[^\n.:=]{0,40}?)?"
 )
-_CHANGE_WORDS = r"(?:\s(?:is|was|has|had|been|got|now|changed|reset|set|rotated|updated)){0,4}?"
+# The verb between "the password" and the password, and what may stand before the latter.
+_VERB = (
+    r"\s(?:is|was|ist|war|lautete?|heißt|heisst|est|était|c'est|es|era|è|é|är|to|este|auf|à)"
+    r"[:\s]{1,3}(?:(?:now|jetzt|nun|maintenant|ahora|ora|agora|nu)[:\s]{1,3})?"
+)
+_OPENING = r"(?:[\"'\x60]|[«„“‘]\s?)?"
+_WORD = _OPENING + r"([^\s\"'\x60»”]*[0-9][^\s\"'\x60»”]*)"
+_CHANGE_WORDS = (
+    r"(?:\s(?:is|was|has|had|been|got|now|changed|reset|set|rotated|updated|wurde|ist)){0,4}?"
+)
 _KEY_WORDS = (
     r"(?:secret|token|api[_\-. ]?key|credentials?|connection[_\-]?string|(?:access|account|auth"
     r"|client|encryption|license|private|service|session|shared|signing|storage|webhook)[_\-. ]?key"
@@ -68,7 +82,9 @@ _NAME_SUFFIX = (
     r"(?:[_\-.]?(?:value|key|base|string|prod(?:uction)?|dev|staging|test|live|primary|secondary"
     r"|main|default|[0-9]{1,3})){0,2}"
 )
-_ASSIGNMENT = r"\\?[\"'\x60]?\]?[ \t]{0,4}(?::=|=>|->|={1,2}|:|：|是|は)[ \t]{0,4}[brfu]?"
+_ASSIGNMENT = (
+    r"\\?[\"'\x60]?\]?[ \t]{0,4}(?::=|=>|->|={1,2}|:|：|是|は)[ \t]{0,4}(?:![a-z]+ )?[brfu]?"
+)
 _VALUE = (
     r"(?:\\?\"([^\"\n\\]{6,})|'([^'\n]{6,})|\x60([^\x60\n]{6,})"
     r"|([^\s\"'\x60]{6,}))"
@@ -143,16 +159,52 @@ _PREFIXED_TOKENS: tuple[tuple[str, str, str], ...] = (
     ("onepassword-token", "ops_eyj", r"\bops_eyJ[A-Za-z0-9_\-=]{40,}"),
 )
 _NEXT_WORD = r"[\"'\x60]?([^\s\"'\x60]{4,})"
-# Options of commands that take a password as the next word.
+_REST = r"\b[^\n|;]{0,80}?\s"
+# Commands, each with the words it is known by: its password is the next word.
 _PASSWORD_OPTIONS = (
-    (("mysql", "mariadb"), r"\b(?:mysql\w*|mariadb(?:-\w+)?)\b[^\n|;]{0,80}?\s-p"),
+    (("mysql", "mariadb"), r"\b(?:mysql\w*|mariadb(?:-\w+)?)" + _REST + "-p"),
+    (("mysqladmin",), r"\bmysqladmin" + _REST + r"password\s{1,2}"),
+    (("mongo",), r"\bmongo\w*" + _REST + r"-p\s{1,2}"),
     (("sshpass",), r"\bsshpass\s+-p\s{0,2}"),
-    (("redis-cli",), r"\bredis-cli\b[^\n|;]{0,80}?\s-a\s{1,2}"),
+    (("redis-cli",), r"\bredis-cli" + _REST + r"-a\s{1,2}"),
+    (("ldap",), r"\bldap\w+" + _REST + r"-w\s{1,2}"),
+    (("zip", "rar"), r"\b(?:un)?zip" + _REST + r"-P\s{0,2}|\b(?:un)?rar" + _REST + "-h?p"),
+    (("7z",), r"\b7z\w?" + _REST + "-p"),
+    (("plink", "pscp"), r"\b(?:plink|pscp)" + _REST + r"-pw\s{1,2}"),
+    (("freerdp",), r"\b\w?freerdp" + _REST + "/p:"),
+    (("openssl",), r"\bopenssl enc" + _REST + r"-k\s{1,2}"),
+    (("vault login",), r"\bvault login\s{1,2}"),
+    (("htpasswd",), r"\bhtpasswd\s+-\w*b\w*\s+\S{1,80}\s+\S{1,40}\s{1,2}"),
+    (("net user",), r"\bnet user\s+\S{1,40}\s{1,2}"),
+    (("net use",), r"\bnet use\s+(?:\w:\s+)?\\\\\S{3,80}\s{1,2}"),
+    (
+        ("rabbitmqctl",),
+        r"\brabbitmqctl" + _REST + r"(?:add_user|change_password)\s+\S{1,40}\s{1,2}",
+    ),
+    (("sqlplus",), r"\bsqlplus\s+(?:-\w+\s+)?\w{1,40}/"),
+    (("identified",), r"\bidentified\s+(?:with\s\S{1,40}\s)?by\s{1,2}"),
     (("--pass", "--pwd"), r"--(?:pass(?:word|wd|phrase)?|pwd)\s+"),
-    (("login",), r"\b(?:docker|podman|helm|az|oc) [^\n|;]{0,60}?login\b[^\n|;]{0,80}?\s-p\s{1,2}"),
+    (("login",), r"\b(?:docker|podman|helm|az|oc) [^\n|;]{0,60}?login" + _REST + r"-p\s{1,2}"),
     (("pass:",), r"-pass(?:in|out)?\s+pass:"),
-    (("-u",), r"\bsmbclient\b[^\n|;]{0,80}?\s-U\s{0,2}[^\s%]{1,40}%"),
+    (("-u",), r"\bsmbclient" + _REST + r"-U\s{0,2}[^\s%]{1,40}%"),
 )
+# A password that a command is given by "echo".
+_ECHOED = (
+    r"\becho\s{1,2}(?:-n\s)?[\"']?(?:[\w.\-]{1,40}:)?([^\s\"'|:]{6,})[\"']?\s{0,2}\|"
+    r"[^\n|]{0,80}?(?:sudo -\w*S|--password-stdin|chpasswd|passwd)"
+)
+_CHANGED_FROM, _CHANGED_TO = r"[^\n.:=]{0,40}?\s(?:from|von|de|da|van)\s", r"(?:to|auf|zu|à|a|naar)"
+# How a password is told in a sentence, and how much its looks must show then.
+_TOLD = (
+    (_LOGIN_WORDS + _PURPOSE_PHRASE + _CHANGE_WORDS + _VERB, is_stated_password),
+    (_LOGIN_WORDS + _PURPOSE_PHRASE + r"\s?[:：]\s{0,2}", is_stated_password),
+    (r"\b(?:with|and|mit|und|avec|et|con|y|com|e|user(?:name)?\s\S{1,40})\s(?:the\s|le\s|la\s)?"
+     + _LOGIN_WORDS + r"\s", is_stated_password),
+    (_LOGIN_WORDS + _PURPOSE_PHRASE + r"\s", is_told_password),
+    (_LOGIN_WORDS + _CHANGED_FROM + rf"\S{{6,40}}\s{_CHANGED_TO}\s", is_stated_password),
+    (_LOGIN_WORDS + r"[^\n]{0,80}?\b(?:new|neue|nuova?|nueva?|nouveau|nova)\b"
+     r"(?:\sone)?" + _VERB, is_stated_password),
+)  # fmt: skip
 # A span belongs to the first kind that matches it.
 SECRET_KINDS: tuple[SecretKind, ...] = (
     SecretKind("private", ("<private>",), r"(?is)<private>.*?</private>", lambda _: True),
@@ -188,19 +240,35 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     ),
     SecretKind("card-number", (), r"\b[3-6][0-9]{3}(?:[ \-]?[0-9]){9,15}\b", is_card_number),
     SecretKind(
-        "iban",
-        (),
-        r"\b[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b",
-        is_iban,
-    ),
-    SecretKind(
         "pin",
         ("pin", "cvv", "cvc"),
         r"(?:\bPIN(?:[ \-]?(?i:code|number|nummer))?|(?i:\bpin[ \-]?(?:code|number|nummer)"
         r"|\b(?:my|card|door|alarm|bank|sim|phone|account|safe|gate|locker)\s+pin|\bcv[vc]2?))\b"
-        r"[^\n.:=0-9]{0,40}?(?:\s(?:is|was|to|ist|now)|\s?[:=])[\s\"'\x60]{0,3}"
+        r"[^\n.:=0-9]{0,40}?"
+        r"(?:\s(?:is|was|to|ist|war|lautet|est|es|era|è|é|now)|\s?[:=])[\s\"'\x60]{0,3}"
         r"(?:now\s)?([0-9]{3,8})\b",
         lambda value: len(value) >= 3,
+    ),
+    SecretKind(
+        "pin",
+        ("code", "combination"),
+        r"(?i)\b(?:door|alarm|gate|safe|lock|locker|garage|vault)\s(?:code|combination)\b"
+        r"[^\n.:=0-9]{0,30}?(?:\s(?:is|was|to|now)|\s?[:=])\s{0,3}(?:now\s)?([0-9]{4,8})\b",
+        lambda value: len(value) >= 4,
+    ),
+    SecretKind(
+        "one-time-code-seed",
+        ("totp", "otp", "2fa", "mfa", "authenticator"),
+        r"(?:(?i:\b(?:totp|2fa|mfa|otp|authenticator|otpauth)\b))[^\n]{0,60}?[\s=:\"'\x60]"
+        r"([A-Z2-7]{16,64})\b",
+        is_code_seed,
+    ),
+    SecretKind(
+        "seed-phrase",
+        ("phrase", "mnemonic", "frase", "semilla"),
+        r"(?i)(?:phrase|mnemonic|mnémonique|frase|semilla)[^\n.!?]{0,40}?[:\s\"'\x60«]"
+        r"((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})\b",
+        is_seed_phrase,
     ),
     SecretKind(
         "aws-secret-key",
@@ -258,6 +326,36 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         SecretKind("password", words, rf"(?i:{option}){_NEXT_WORD}", is_option_value)
         for words, option in _PASSWORD_OPTIONS
     ),
+    SecretKind("password", ("echo",), _ECHOED, is_option_value),
+    SecretKind(
+        "password",
+        ("from-literal",),
+        r"--from-literal[= ][\"']?[\w.\-]{1,60}=[\"']?([^\s\"']{6,})",
+        is_stated_password,
+    ),
+    SecretKind(
+        "cookie",
+        ("cookie",),
+        r"(?i)\bcookie[\"']?\s{0,2}[:=][^\n]{0,200}?[\w.\-]{0,30}(?:sess|sid|auth|token|jwt)"
+        r"[\w.\-]{0,30}=([^\s;\"']{16,})",
+        is_random_or_hex,
+    ),
+    SecretKind(
+        "private-key",
+        ("private-lines",),
+        r"Private-Lines: [0-9]{1,3}\s{1,2}([A-Za-z0-9+/=\n]{24,})",
+        is_key_block,
+    ),
+    SecretKind(
+        "secret", ("_auth",), r"(?i)\b_auth\s{0,2}=\s{0,2}\"?([a-z0-9+/]{12,}=*)", is_secret
+    ),
+    SecretKind(
+        "password",
+        ("<", "value="),
+        r"(?i)(?:<[\w:.]{0,40}(?:password|passwd|pwd|secret|token)>|[\"'][\w.]{0,40}(?:password|secret)"
+        r"[\"']\s+value=[\"'])([^<\s\"']{6,})",
+        is_password,
+    ),
     SecretKind(
         "password",
         ("login", "account", "user", "cred", "zugangsdaten"),
@@ -286,19 +384,48 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         r"(?i)" + _KEY_WORDS + _NAME_SUFFIX + _ASSIGNMENT + _VALUE,
         is_secret,
     ),
-    SecretKind(
-        "password",
-        _LOGIN_KEYWORDS,
-        r"(?i)\b" + _LOGIN_WORDS + _PURPOSE_PHRASE + _CHANGE_WORDS + r"\s(?:is|was|to)[:\s]{1,3}"
-        r"(?:now[:\s]{1,3})?[\"'\x60]?([^\s\"'\x60]{8,})",
-        is_random,
+    *(
+        SecretKind("password", _LOGIN_KEYWORDS, rf"(?i){told}{_WORD}", check)
+        for told, check in _TOLD
     ),
     SecretKind(
         "password",
         _LOGIN_KEYWORDS,
-        r"(?i)\b" + _LOGIN_WORDS + _PURPOSE_PHRASE + r"(?:\s(?:is|ist)[:\s]{1,3}|\s?:\s{1,2})"
-        r"(?:(?:now|jetzt)[:\s]{1,3})?[\"'\x60]?([^\s\"'\x60]{6,})",
+        rf"(?i){_LOGIN_WORDS}{_CHANGED_FROM}{_WORD}[\"'\x60]?\s{_CHANGED_TO}\s",
         is_stated_password,
+    ),
+    SecretKind(
+        "password",
+        ("pass", "pw"),
+        r"(?i)(?:\b|_)(?:pass|pw)[\"']?(?:\sis|\s{0,2}[:=])\s{0,2}" + _WORD,
+        is_stated_password,
+    ),
+    SecretKind(
+        "password",
+        ("pass", "pw"),
+        r"(?i)\b(?:pass|pw)\s" + _WORD,
+        is_told_password,
+    ),
+    SecretKind(
+        "password",
+        ("wifi", "wi-fi", "wlan", "wpa"),
+        r"(?i)\b(?:wi-?fi|wlan|wpa[23]?)[ \-](?:key|schlüssel|code)\b"
+        + _PURPOSE_PHRASE
+        + rf"(?:{_VERB}|\s?[:=]\s{{0,2}})"
+        + _WORD,
+        is_stated_password,
+    ),
+    SecretKind(
+        "password",
+        ("as the password", "as password", "as his password", "as her password"),
+        r"(?i)\s" + _WORD + r"[\"'\x60]?\sas (?:the |his |her |my )?password\b",
+        is_told_password,
+    ),
+    SecretKind(
+        "secret",
+        ("api",),
+        r"(?i)\bapi[_\-. ]?key\s(?:is\s)?[\"'\x60]?([0-9a-f]{32,64})\b",
+        is_random_or_hex,
     ),
     SecretKind(
         "secret",
@@ -317,10 +444,7 @@ _CASED_KEYWORDS = tuple(
 )
 # Kinds without a keyword, and what at least one of them needs.
 _SHAPED_KINDS = tuple(i for i, kind in enumerate(SECRET_KINDS) if not kind.words)
-_SHAPES = re.compile(
-    r"[MNO][\w-]{22,27}\.[\w-]{6}\.|[3-6]\d{3}[ -]?\d{4,6}[ -]?\d{4}"
-    r"|[A-Z]{2}\d\d ?[A-Z\d]{4} ?[A-Z\d]{4}"
-)
+_SHAPES = re.compile(r"[MNO][\w-]{22,27}\.[\w-]{6}\.|[3-6]\d{3}[ -]?\d{4,6}[ -]?\d{4}")
 _NEXT_FIELD = re.compile(r"[,;&](?=[\w .\-]{1,40}=)|[,;]$")
 _QUOTES = (b'"', b"'", b"`")
 _TRAILING_PUNCTUATION = ".,;:!?)]}>\\"

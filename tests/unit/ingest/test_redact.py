@@ -17,6 +17,7 @@ from bethink.model import Draft
 from bethink.render.wire import dumps
 from secrets_made import FORMS, NAMED, TOKENS, WRAPPED, benign_line, draw, in_json, named_forms
 from secrets_more import RECIPES, innocent
+from secrets_told import TOLD, near, told
 
 EACH = 200
 
@@ -321,6 +322,26 @@ def test_goal_s8_no_false_alarm_in_the_second_set() -> None:
     changed = {line for line in (innocent(rng) for _ in range(3000)) if redact(line).kinds}
 
     assert changed == set()
+
+
+@pytest.mark.parametrize("form", TOLD)
+def test_goal_s8_every_recipe_of_the_third_set(form: str) -> None:
+    """Told in seven languages, typed in a shell, written to a file: 99 of 100 leave no byte."""
+    rng, kept = Random(f"third {form}"), []
+    for _ in range(100):
+        secrets, text = told(form.replace(r"\n", "\n"), rng)
+        after = redact(text).text
+        kept += [text] if any(secret in after for secret in secrets) else []
+
+    assert len(kept) <= 1, kept[:3]
+
+
+def test_goal_s8_no_false_alarm_in_the_third_set() -> None:
+    """Not one of the lines near a secret is changed; a bank account's number is none."""
+    lines = near(Random(20261117))
+
+    assert len(set(lines)) >= 300
+    assert {line: redact(line).text for line in lines if redact(line).kinds} == {}
 
 
 @pytest.mark.parametrize("field", ["source", "topic", "speaker", "caption"])
