@@ -12,7 +12,7 @@ import pytest
 from bethink.errors import BethinkError, StoreBusy
 from bethink.ports import TextSearch
 from bethink.store.sqlite import SqliteStore
-from bethink.store.sqlite.db import connection
+from bethink.store.sqlite.db import checkpoint, connection
 from bethink.store.sqlite.db.connection import PRAGMAS
 from bethink.store.sqlite.db.lock import wal_path
 from faulty_disk import Fault, faulty_disk
@@ -62,8 +62,8 @@ def test_a_pragma_that_is_not_kept_is_an_error(monkeypatch: pytest.MonkeyPatch) 
 def small_log(monkeypatch: pytest.MonkeyPatch) -> int:
     """A limit for the log that a test can reach."""
     limit = 256 * 1024
-    monkeypatch.setattr(connection, "MAX_LOG_BYTES", limit)
-    monkeypatch.setattr(connection, "_LOG_WAIT_MS", 1)
+    monkeypatch.setattr(checkpoint, "MAX_LOG_BYTES", limit)
+    monkeypatch.setattr(checkpoint, "_LOG_WAIT_MS", 1)
     monkeypatch.setitem(PRAGMAS, "journal_size_limit", 64 * 1024)
     return limit
 

@@ -14,6 +14,7 @@ import pytest
 
 from bethink.ports import Embedding, Record, TextSearch
 from bethink.store.sqlite import SqliteStore, erase
+from bethink.store.sqlite.db import checkpoint
 from bethink.store.sqlite.search.vectors import VectorIndex
 from records import NOW, at, mention, record, scope
 
@@ -241,4 +242,188 @@ def test_erasing_nothing_is_harmless(path: Path) -> None:
 
     assert store.items.erase(["nobody"], actor="x", now=NOW).ids == ()
     assert store.admin.generation() == before
+    store.close()
+
+
+# The free part of pages is cleared as they pass through the log; an erase relies on it.
+
+
+@pytest.fixture
+def swept(monkeypatch: pytest.MonkeyPatch) -> list[set[int] | None]:
+    """What each sweep looked at: some pages, or None for all of them."""
+    calls: list[set[int] | None] = []
+    clear = checkpoint.clear_pages
+
+    def note(path: Path, pages: set[int] | None) -> None:
+        calls.append(pages)
+        clear(path, pages)
+
+    monkeypatch.setattr(checkpoint, "clear_pages", note)
+    return calls
+
+
+def marks_of(count: int) -> dict[str, str]:
+    return {f"c{n}": hashlib.md5(str(n).encode()).hexdigest()[:14] for n in range(count)}
+
+
+def page_count(path: Path) -> int:
+    db = apsw.Connection(str(path))
+    try:
+        return int(db.execute("PRAGMA page_count").get)
+    finally:
+        db.close()
+
+
+@pytest.mark.parametrize("reopened", [False, True], ids=["one process", "opened and closed"])
+def test_an_erase_clears_only_pages_that_changed(
+    path: Path,
+    swept: list[set[int] | None],
+    monkeypatch: pytest.MonkeyPatch,
+    reopened: bool,
+) -> None:
+    """Whether the log was transferred many times before, or went with each closing."""
+    monkeypatch.setattr(checkpoint, "CHECKPOINT_PAGES", 50)
+    monkeypatch.setattr(checkpoint, "_MAX_LISTED", 300)
+    rng = random.Random(4)
+    marks = marks_of(30)
+    store = SqliteStore.open(path, space="test")
+    for number, (item, mark) in enumerate(marks.items()):
+        store.items.put([canary(item, mark)], actor="x", now=NOW)
+        fill(store, rng, 12, f"f{number}-")
+        if reopened:
+            store.close()
+            store = SqliteStore.open(path, space="test")
+    before = len(swept)
+
+    store.items.erase(list(marks), actor="x", now=NOW)
+
+    assert None not in swept
+    assert before > 0
+    assert len(swept) > before
+    lines = [needle for mark in marks.values() for needle in needles(mark)]
+    assert traces(path.parent, lines) == []
+    assert all(finding.ok for finding in store.admin.check())
+    store.close()
+    assert traces(path.parent, lines) == []
+
+
+def test_an_erase_of_one_writes_little(path: Path, swept: list[set[int] | None]) -> None:
+    """It reads and writes pages of what it erases, not the file."""
+    rng = random.Random(5)
+    store = SqliteStore.open(path, space="test")
+    fill(store, rng, 2_000, "f")
+    store.close()
+    store = SqliteStore.open(path, space="test")
+    store.items.erase(["f7"], actor="x", now=NOW)
+    del swept[:]
+
+    store.items.erase(["f700"], actor="x", now=NOW)
+    store.close()
+
+    assert len(swept) == 1
+    assert swept[0] is not None
+    assert len(swept[0]) < page_count(path) / 8
+
+
+def copied(path: Path) -> Path:
+    copy = path.with_name("copy.db")
+    db = apsw.Connection(str(path))
+    db.execute("VACUUM INTO ?", (str(copy),))
+    db.close()
+    return copy
+
+
+def without_mark(path: Path) -> Path:
+    db = apsw.Connection(str(path))
+    db.execute("DELETE FROM meta WHERE name = 'swept'")
+    db.close()
+    return path
+
+
+def checkpointed_elsewhere(path: Path) -> Path:
+    """Another program wrote, and its closing has transferred the log."""
+    store = SqliteStore.open(path, space="test")
+    store.items.put([canary("late", "late99")], actor="x", now=NOW)
+    other = apsw.Connection(str(path))
+    assert other.execute("SELECT count(*) FROM item").get > 0  # opens the log
+    other.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    other.close()
+    store.close()
+    return path
+
+
+@pytest.mark.parametrize("change", [copied, without_mark, checkpointed_elsewhere])
+def test_where_the_log_does_not_reach_back_every_page_is_read(
+    path: Path, swept: list[set[int] | None], change: object
+) -> None:
+    """A copy, a file of an earlier version, a checkpoint of another program."""
+    assert callable(change)
+    rng = random.Random(6)
+    marks = marks_of(20)
+    store = SqliteStore.open(path, space="test")
+    for number, (item, mark) in enumerate(marks.items()):
+        store.items.put([canary(item, mark)], actor="x", now=NOW)
+        fill(store, rng, 12, f"f{number}-")
+    store.close()
+    found = change(path)
+    del swept[:]
+    store = SqliteStore.open(found, space="test")
+
+    store.items.erase(list(marks), actor="x", now=NOW)
+
+    assert swept == [None]
+    lines = [needle for mark in marks.values() for needle in needles(mark)]
+    store.close()
+    if found != path:
+        path.unlink()
+    assert traces(path.parent, lines) == []
+    again = SqliteStore.open(found, space="test")
+    again.items.erase(["f1-1"], actor="x", now=NOW)
+    assert None not in swept[1:]
+    again.close()
+
+
+def test_a_reader_keeps_pages_listed_until_it_is_done(
+    path: Path, swept: list[set[int] | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log of a reader cannot be transferred whole: its pages are cleared later."""
+    monkeypatch.setattr(checkpoint, "CHECKPOINT_PAGES", 20)
+    rng = random.Random(7)
+    store = SqliteStore.open(path, space="test")
+    fill(store, rng, 50, "a")
+    reader = apsw.Connection(str(path))
+    reader.execute("BEGIN")
+    assert reader.execute("SELECT count(*) FROM item").get == 50
+    store.items.put([canary("c", "xq7")], actor="x", now=NOW)
+    del swept[:]
+    fill(store, rng, 300, "b")
+    assert swept == []
+    reader.execute("COMMIT")
+    reader.close()
+
+    store.items.erase(["c"], actor="x", now=NOW)
+
+    assert None not in swept
+    assert traces(path.parent, needles("xq7")) == []
+    store.close()
+
+
+def test_a_file_with_a_page_map_is_rebuilt(path: Path) -> None:
+    """Its map pages cannot be told from pages of a tree, so that nothing is cleared in them."""
+    rng = random.Random(8)
+    store = SqliteStore.open(path, space="test")
+    store.items.put([canary("c", "xq7")], actor="x", now=NOW)
+    fill(store, rng, 200, "a")
+    store.close()
+    db = apsw.Connection(str(path))
+    db.execute("PRAGMA auto_vacuum = FULL")
+    db.execute("VACUUM")
+    db.close()
+    store = SqliteStore.open(path, space="test")
+
+    receipt = store.items.erase(["c"], actor="x", now=NOW)
+
+    assert receipt.out_of_reach == ()
+    assert traces(path.parent, needles("xq7")) == []
+    assert all(finding.ok for finding in store.admin.check())
     store.close()

@@ -12,6 +12,7 @@ import apsw
 from bethink.core.text import fold, word_set
 from bethink.ports import EraseReceipt
 from bethink.store.sqlite.db import history
+from bethink.store.sqlite.db.checkpoint import can_sweep, empty_log
 from bethink.store.sqlite.db.connection import Connections, select, translate_errors
 from bethink.store.sqlite.db.lock import TIMEOUT_S, hold_lock
 from bethink.store.sqlite.db.opening import backups
@@ -35,12 +36,13 @@ _DROP_LINKS = """
 # Edges between entities that came from this memory.
 _DROP_EDGES = """
     DELETE FROM link
-    WHERE src_kind = 'entity' AND dst_kind = 'entity' AND (context = ?1 OR source = ?1)
+    WHERE src_kind = 'entity' AND dst_kind = 'entity' AND {column} = ?
 """
 # Rows deleted with an id, in this order, counted under these names.
 _DELETE_BY_ID = (
     ("links", _DROP_LINKS),
-    ("links", _DROP_EDGES),
+    ("links", _DROP_EDGES.format(column="context")),
+    ("links", _DROP_EDGES.format(column="source")),
     ("status changes", "DELETE FROM status_change WHERE id = ?"),
     ("usage", "DELETE FROM usage WHERE id = ?"),
     ("usage days", "DELETE FROM usage_day WHERE id = ?"),
@@ -92,12 +94,6 @@ _DROP_ENTITY_LINKS = """
     DELETE FROM link
     WHERE (src_kind = 'entity' AND src = ?1) OR (dst_kind = 'entity' AND dst = ?1)
 """
-# An edge between entities names the memory it came from.
-_DROP_SOURCED_EDGES = """
-    DELETE FROM link
-    WHERE src = ?1 AND src_kind = 'entity' AND dst_kind = 'entity'
-    AND EXISTS (SELECT 1 FROM json_each(?2) AS gone WHERE gone.value IN (link.context, link.source))
-"""
 _DELETE_ENTITY = (
     ("aliases", "DELETE FROM alias WHERE entity = ?"),
     ("entity vectors", "DELETE FROM entity_vector WHERE entity = ?"),
@@ -143,7 +139,6 @@ def erase_items(
         for name, sql in _DELETE_BY_ID:
             removed[name] += _delete(db, sql, item)
         db.execute(_INSERT_TOMBSTONE, (item, now, actor))
-    removed["links"] += _drop_sourced_edges(db, entities, encoded_ids)
     _delete_unmentioned_entities(db, sorted(entities), removed)
     erased_text = " ".join(f"{row[1]} {row[2]}" for row in rows)
     remaining += _clean_threads(db, threads, _ErasedContent(erased_text, entities), removed)
@@ -196,15 +191,6 @@ def _derived_memories(db: apsw.Connection, encoded_ids: str, erased: set[str]) -
     rows = [*select(db, _CHILDREN, (encoded_ids,)), *select(db, _SELECT_DERIVED, (encoded_ids,))]
     children = sorted({row[0] for row in rows} - erased)
     return [f"memory {child} was derived from it and is kept" for child in children]
-
-
-def _drop_sourced_edges(db: apsw.Connection, entities: set[str], erased: str) -> int:
-    """Remove edges between entities that the erased memories are the source of."""
-    count = 0
-    for entity in sorted(entities):
-        db.execute(_DROP_SOURCED_EDGES, (entity, erased))
-        count += db.changes()
-    return count
 
 
 def _delete_unmentioned_entities(
@@ -281,27 +267,23 @@ def is_scrub_pending(db: apsw.Connection) -> bool:
 def scrub(
     connections: Connections, *, timeout_s: float = TIMEOUT_S, attempts: int = _SCRUB_ATTEMPTS
 ) -> tuple[str, ...]:
-    """Rebuild the file from the remaining rows, then truncate the log; return what remains.
-
-    ``secure_delete`` alone is not enough: when SQLite balances a tree it leaves old copies
-    of rows that moved in the free part of the page they came from, and a later delete does
-    not know of them.
-    """
+    """Transfer and truncate the log, and clear the free part of pages; return what remains."""
     if connections.path is None:
         with connections.write_transaction() as db:
             db.execute(_CLEAR_PENDING)
         return ()
     with translate_errors(connections.name):
-        remaining = _vacuum(connections, timeout_s) or _truncate_log(
+        remaining = _rebuild_unusual(connections, timeout_s) or _empty_log(
             connections, timeout_s, attempts
         )
     return (*remaining, *(f"the copy {copy.name}" for copy in backups(connections.path)))
 
 
-def _vacuum(connections: Connections, timeout_s: float) -> tuple[str, ...]:
+def _rebuild_unusual(connections: Connections, timeout_s: float) -> tuple[str, ...]:
+    """Rebuild a file whose pages cannot be cleared one by one; say what remains if it fails."""
     db = connections.for_thread()
     with hold_lock(connections.lock, connections.name, timeout_s):
-        if select(db, _SELECT_PENDING) != [("file",)]:
+        if can_sweep(db) or select(db, _SELECT_PENDING) != [("file",)]:
             return ()
         try:
             # In a file, not in memory, where a large space may not fit.
@@ -315,23 +297,17 @@ def _vacuum(connections: Connections, timeout_s: float) -> tuple[str, ...]:
     return ()
 
 
-def _truncate_log(connections: Connections, timeout_s: float, attempts: int) -> tuple[str, ...]:
-    db = connections.for_thread()
+def _empty_log(connections: Connections, timeout_s: float, attempts: int) -> tuple[str, ...]:
+    db, path = connections.for_thread(), connections.path
+    assert path is not None
     for _ in range(attempts):
         # Released in between, so that others can write while a reader blocks it.
         with hold_lock(connections.lock, connections.name, timeout_s):
-            if _checkpoint(db):
-                db.execute(_CLEAR_PENDING)
+            clears = can_sweep(db)
+            if empty_log(
+                db, path, wait_ms=_ATTEMPT_TIMEOUT_MS, sweep_all=clears, also=_CLEAR_PENDING
+            ):
+                if not clears:
+                    db.execute(_CLEAR_PENDING)
                 return ()
     return (f"the log {connections.name}-wal: in use by a reader; cleared at the next opening",)
-
-
-def _checkpoint(db: apsw.Connection) -> bool:
-    db.set_busy_timeout(_ATTEMPT_TIMEOUT_MS)
-    try:
-        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-    except apsw.BusyError:
-        return False
-    finally:
-        db.set_busy_timeout(int(TIMEOUT_S * 1000))
-    return True

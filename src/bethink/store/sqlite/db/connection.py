@@ -5,15 +5,21 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import apsw
 
 from bethink.errors import BadText, BethinkError, Refused, StoreBusy, StoreDamaged, StoreError
+from bethink.store.sqlite.db.checkpoint import (
+    bound_log,
+    list_unswept,
+    transfer_if_long,
+    watch_log,
+)
 from bethink.store.sqlite.db.lock import (
     TIMEOUT_S,
     FileLock,
@@ -167,8 +173,6 @@ PRAGMAS = {
     "cache_size": -8192,  # KiB
     "journal_size_limit": 4 * 2**20,  # what stays of the log once its content is in the file
 }
-MAX_LOG_BYTES = 64 * 2**20
-_LOG_WAIT_MS = 5000
 _STATEMENT_CACHE_SIZE = 250
 _READ_WRITE = apsw.SQLITE_OPEN_READWRITE
 _READ_ONLY_URI = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
@@ -306,6 +310,7 @@ class Connections:
         self._guard = threading.Lock()
         self._open: list[tuple[threading.Thread | None, apsw.Connection]] = []
         self._closed = False
+        self._has_written = False
         self._unwritable = ""
         self._was_unwritable = False
         # Connections that read the file without a log, with the file's state before.
@@ -421,6 +426,7 @@ class Connections:
             db.cursor_factory = LenientCursor
             set_pragmas(db)
             add_functions(db)
+            watch_log(db)
             journal_keys[db] = self.journal_key
             if state and db.open_flags & apsw.SQLITE_OPEN_URI:
                 self._immutable[db] = state
@@ -459,11 +465,19 @@ class Connections:
             try:
                 with self.detect_concurrent_write(db), name_damage(db, self.name):
                     yield db
-                if not db.get_autocommit():
-                    db.execute("COMMIT")
+                self._end_reading(db)
             except BaseException as error:
                 self._leave(db, error)
                 raise
+
+    def _end_reading(self, db: apsw.Connection) -> None:
+        """End a transaction in which nothing was written."""
+        try:
+            if not db.get_autocommit():
+                db.execute("COMMIT")
+        except apsw.CorruptError as error:
+            # Some statement met a broken page, which its caller has reported or done without.
+            self._leave(db, error)
 
     @contextmanager
     def write_transaction(self, *, commit: bool = True) -> Iterator[apsw.Connection]:
@@ -480,7 +494,8 @@ class Connections:
                     "nothing can be written while a snapshot or another write is open",
                     remedy="write after it is closed",
                 )
-            self._bound_log(db)
+            if self.path is not None:
+                bound_log(db, self.path)
             db.execute("BEGIN IMMEDIATE")
             try:
                 before = db.total_changes()
@@ -492,6 +507,9 @@ class Connections:
             except BaseException as error:
                 self._leave(db, error)
                 raise
+            self._has_written = True
+            if self.path is not None:
+                transfer_if_long(db, self.path)
 
     def _leave(self, db: apsw.Connection, error: BaseException) -> None:
         """Roll back the transaction that failed, and forget what the connection knows of it."""
@@ -516,32 +534,6 @@ class Connections:
             self._open = [(owner, other) for owner, other in self._open if other is not db]
         db.close(True)
 
-    def _bound_log(self, db: apsw.Connection) -> None:
-        """Keep the log within its limit: transfer it to the file, or refuse to write more.
-
-        A reader that stays at an old state of the store keeps the log from being reused.
-        """
-        if self.path is None or not self._is_log_full():
-            return
-        db.set_busy_timeout(_LOG_WAIT_MS)
-        try:
-            db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        except apsw.BusyError as error:
-            raise StoreBusy(
-                f"the log of {self.name} is full, another program has been reading it for long;"
-                " nothing was saved",
-                remedy="end the program that reads it, then try again",
-            ) from error
-        finally:
-            db.set_busy_timeout(int(TIMEOUT_S * 1000))
-
-    def _is_log_full(self) -> bool:
-        assert self.path is not None
-        try:
-            return wal_path(self.path).stat().st_size > MAX_LOG_BYTES
-        except OSError:
-            return False  # there is none yet; SQLite reports any other error
-
     def _require_writable(self) -> None:
         if self._unwritable:
             self.for_thread()  # tries again
@@ -559,6 +551,8 @@ class Connections:
                 return
             locked = not self._unwritable and self._try_lock()
             try:
+                if locked and self._has_written and self.path is not None:
+                    list_unswept(self._open[-1][1], self.path)
                 while self._open:
                     _, db = self._open[-1]
                     if not locked:
@@ -588,9 +582,70 @@ class Connections:
         self._open = alive
 
 
+class _ListBinding(threading.local):
+    """How lists are bound in a thread; a store on a server binds them in its own way."""
+
+    make: Callable[[Any], Any] = staticmethod(apsw.carray)
+
+
+_lists = _ListBinding()
+
+
+def bind_list(values: Any) -> Any:
+    """Bind strings (a tuple) or integers (an array) as the rows of ``carray(?)``."""
+    return _lists.make(values)
+
+
+@contextmanager
+def list_binding(make: Callable[[Any], Any]) -> Iterator[None]:
+    """While held, lists of this thread are bound by this function."""
+    before, _lists.make = _lists.make, make
+    try:
+        yield
+    finally:
+        _lists.make = before
+
+
 def select(db: apsw.Connection, sql: str, values: Bindings = ()) -> list[Row]:
     """Return all rows of a query. The driver cannot tell its column types."""
     return db.execute(sql, values).fetchall()
+
+
+# The connections that met rows which cannot be read, until somebody asks.
+_unreadable = WeakSet[apsw.Connection]()
+
+
+def select_readable(
+    db: apsw.Connection,
+    sql: str,
+    rows: Sequence[Any],
+    values: Bindings = (),
+    *,
+    bind: Callable[[Any], Any],
+) -> list[Row]:
+    """Return the rows of a query whose first value is a table of ids, made by ``bind``.
+
+    Those on broken pages are left out, one by one, and `met_unreadable` tells of them.
+    """
+    try:
+        return select(db, sql, (bind(rows), *values))
+    except apsw.CorruptError:
+        _unreadable.add(db)
+        middle = len(rows) // 2
+        if not middle:
+            return []
+        return [
+            *select_readable(db, sql, rows[:middle], values, bind=bind),
+            *select_readable(db, sql, rows[middle:], values, bind=bind),
+        ]
+
+
+def met_unreadable(db: apsw.Connection, *, forget: bool = True) -> bool:
+    """Whether any rows could not be read since the last time somebody asked."""
+    met = db in _unreadable
+    if forget:
+        _unreadable.discard(db)
+    return met
 
 
 def generation(db: apsw.Connection) -> int:

@@ -19,6 +19,7 @@ from bethink.errors import (
     StoreError,
     install_command,
 )
+from bethink.store.sqlite.db.checkpoint import mark_swept
 from bethink.store.sqlite.db.connection import (
     APPLICATION_ID,
     WAL_ERRORS,
@@ -257,6 +258,7 @@ def _create_space(path: Path) -> None:
         db.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
         db.execute("PRAGMA journal_mode = WAL")
         migrate(db, None, migrations())
+        mark_swept(db)
         # Closing would do the same, but not report a full disk.
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     finally:

@@ -8,3 +8,9 @@ UPDATE item SET state_hash = hash_state(CAST(content_hash AS BLOB), rid,
 
 -- CRC-32 of a vector's data and tokens, so that rot shows. NULL: made before there was one.
 ALTER TABLE vector ADD COLUMN crc INTEGER;
+
+-- What a memory left between entities, and in threads, is found without reading all of it.
+CREATE INDEX link_context ON link (context)
+    WHERE src_kind = 'entity' AND dst_kind = 'entity' AND context IS NOT NULL;
+CREATE INDEX link_source ON link (source) WHERE src_kind = 'entity' AND dst_kind = 'entity';
+CREATE INDEX thread_event_item ON thread_event (item) WHERE item IS NOT NULL;
