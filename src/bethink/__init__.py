@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         NotFound,
         Refused,
         SchemaTooNew,
+        SomeRefused,
         StoreBusy,
         StoreDamaged,
         StoreError,
@@ -93,6 +94,7 @@ __all__ = [
     "Retriever",
     "SchemaTooNew",
     "Settings",
+    "SomeRefused",
     "Stage",
     "Store",
     "StoreBusy",
@@ -116,8 +118,8 @@ _NAMES_BY_MODULE = {
     "importers.entry": "Importer",
     "config.settings": "Settings load_settings",
     "errors": """BadPlugin BadProfile BadSetting BadText BethinkError Conflict Forbidden LooksPasted
-        MissingExtra ModelError NotFound Refused SchemaTooNew StoreBusy StoreDamaged StoreError
-        TooLarge UntrustedSpace""",
+        MissingExtra ModelError NotFound Refused SchemaTooNew SomeRefused StoreBusy StoreDamaged
+        StoreError TooLarge UntrustedSpace""",
 }
 _MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names.split()}
 

@@ -5,7 +5,8 @@ BethinkError
 │   ├── TooLarge       over a stated limit (``limit`` and ``actual`` say which)
 │   ├── BadText        a character no store can keep (NUL, lone surrogate)
 │   ├── LooksPasted    a log or assistant output; ``force`` stores it anyway
-│   └── Conflict       an idempotency key was used before for other content
+│   ├── Conflict       an idempotency key was used before for other content
+│   └── SomeRefused    some of many memories; the others are stored (``results``)
 ├── NotFound           no such memory, space, profile or file
 ├── Forbidden          the caller may not do this (``scope`` is the one it needs)
 ├── BadProfile         a profile that cannot be read (file, key and allowed values)
@@ -21,6 +22,8 @@ BethinkError
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 class BethinkError(Exception):
@@ -76,6 +79,33 @@ class Conflict(Refused):
     """An idempotency key was used before for other content."""
 
     rule = "conflict"
+
+
+class SomeRefused(Refused):
+    """Some of many memories were refused; the others are stored.
+
+    ``results`` has what was given in its order: an outcome, or the error that refused it.
+    """
+
+    rule = "some_refused"
+    _NAMED = 3  # refusals told in the message
+
+    def __init__(self, results: Sequence[object]) -> None:
+        self.results = tuple(results)
+        refused = self.refused
+        told = [f"number {n + 1}: {error.message}" for n, error in refused.items()]
+        more = f"; and {len(told) - self._NAMED} more" if len(told) > self._NAMED else ""
+        stored = "the others are stored" if len(told) < len(self.results) else "none is stored"
+        super().__init__(
+            f"{len(told)} of {len(self.results):,} memories were refused, {stored}:"
+            f" {'; '.join(told[: self._NAMED])}{more}",
+            remedy=next(iter(refused.values())).remedy,
+        )
+
+    @property
+    def refused(self) -> dict[int, Refused]:
+        """The refusals, by their place in ``results``."""
+        return {n: error for n, error in enumerate(self.results) if isinstance(error, Refused)}
 
 
 class NotFound(BethinkError):

@@ -225,9 +225,10 @@ class Memory:
     ) -> list[Remembered]:
         """Store many memories, 500 to a transaction.
 
-        An invalid one is refused before its batch is stored; earlier batches stay. With
-        ``relate`` each is also linked with memories of nearly the same meaning, which takes
-        longer; otherwise ``maintain`` does that.
+        One that is refused keeps none of the others: they are stored, and then SomeRefused
+        says which were not and has all ``results``. With ``relate`` each is also linked with
+        memories of nearly the same meaning, which takes longer; otherwise ``maintain`` does
+        that.
         """
         return self._writer.remember_many(drafts, progress=progress, relate=relate)
 

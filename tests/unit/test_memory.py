@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -14,8 +15,16 @@ import pytest
 
 from bethink import Draft, Filters, Memory
 from bethink.config.settings import Origin, Settings
-from bethink.errors import BadText, Conflict, NotFound, Refused, StoreBusy, StoreError
-from bethink.model import Item, Recall
+from bethink.errors import (
+    BadText,
+    Conflict,
+    NotFound,
+    Refused,
+    SomeRefused,
+    StoreBusy,
+    StoreError,
+)
+from bethink.model import Item, Recall, Remembered
 from bethink.ports import Embedder
 from bethink.render.wire import recall_json
 from bethink.retrieval.profile import load_profile
@@ -140,16 +149,34 @@ def test_a_draft_comes_in_three_shapes(plain: Memory) -> None:
     assert told == [(3, 3)]
 
 
-def test_one_bad_draft_stops_its_batch(plain: Memory) -> None:
-    """Nothing of the batch is stored; each by itself, only the bad one is refused."""
-    drafts = [Draft(KEY), Draft("a\0b"), Draft(ROTATE)]
+def test_one_bad_draft_stops_no_other(plain: Memory) -> None:
+    """The others are stored, and the error says which were refused; alone it is the refusal."""
+    drafts = [Draft(KEY), Draft("a\0b"), {"text": "x", "colour": "red"}, Draft(ROTATE)]
 
-    with pytest.raises(BadText):
+    with pytest.raises(SomeRefused, match=r"2 of 4 .* number 2: text .* number 3: ") as error:
         plain.remember_many(drafts)
-    assert plain.store.admin.count() == 0
 
-    good, bad, also_good = plain.remember_each(drafts)
+    assert plain.store.admin.count() == 2
+    assert sorted(error.value.refused) == [1, 2]
+    results = error.value.results
+    assert isinstance(results[1], BadText)
+    assert isinstance(results[0], Remembered)
+    assert plain.get(results[0].id).text == KEY
+    assert pickle.loads(pickle.dumps(error.value)).refused.keys() == {1, 2}
+    with pytest.raises(BadText, match=r"^text contains"):
+        plain.remember_many(["a\0b"])
+    with pytest.raises(SomeRefused, match="2 of 2 memories were refused, none is stored"):
+        plain.remember_many(["a\0b", "\0"])
+
+
+def test_each_draft_has_its_own_answer(plain: Memory) -> None:
+    """A refusal takes the place of its result, and a missing parent is one."""
+    drafts = [Draft(KEY), Draft("a\0b"), Draft("made", derives_from=("nobody",)), Draft(ROTATE)]
+
+    good, bad, orphan, also_good = plain.remember_each(drafts)
+
     assert isinstance(bad, BadText)
+    assert isinstance(orphan, Refused)
     assert not isinstance(good, Refused)
     assert not isinstance(also_good, Refused)
     assert plain.store.admin.count() == 2

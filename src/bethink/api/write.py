@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bethink.api.session import Session
-from bethink.errors import Conflict, Refused
+from bethink.errors import Conflict, Refused, SomeRefused
 from bethink.ingest.admission import make_draft
 from bethink.model import Draft, Item, Remembered
 from bethink.ports import EraseReceipt, Progress
@@ -40,6 +40,13 @@ class Forgotten:
     notes: tuple[str, ...] = ()
 
 
+def _draft_or_refusal(given: Draft | Mapping[str, Any] | str) -> Draft | Refused:
+    try:
+        return make_draft(given)
+    except Refused as refused:
+        return refused
+
+
 class Writer:
     """Remembers, updates, forgets and restores memories of an open space."""
 
@@ -57,18 +64,29 @@ class Writer:
         progress: Progress | None = None,
         relate: bool = False,
     ) -> list[Remembered]:
-        """Store many memories, 500 to a transaction."""
-        from bethink.ingest.pipeline import remember  # start-up time: recall does without
+        """Store many memories, 500 to a transaction; raise SomeRefused after all others."""
+        # start-up time: recall does without
+        from bethink.ingest.pipeline import remember, remember_each
 
-        ready = [make_draft(draft) for draft in drafts]
-        results: list[Remembered] = []
-        for start in range(0, len(ready), BATCH):
-            results += remember(
-                ready[start : start + BATCH], self._session.write_context(relating=relate)
-            )
+        given = list(drafts)
+        if len(given) == 1:
+            alone = [make_draft(given[0])]
+            results = remember(alone, self._session.write_context(relating=relate))
             if progress is not None:
-                progress(len(results), len(ready))
-        return results
+                progress(1, 1)
+            return results
+        answers: list[Remembered | Refused] = []
+        for start in range(0, len(given), BATCH):
+            batch = [_draft_or_refusal(draft) for draft in given[start : start + BATCH]]
+            ready = [draft for draft in batch if isinstance(draft, Draft)]
+            stored = iter(remember_each(ready, self._session.write_context(relating=relate)))
+            answers += [next(stored) if isinstance(draft, Draft) else draft for draft in batch]
+            if progress is not None:
+                progress(len(answers), len(given))
+        good = [answer for answer in answers if isinstance(answer, Remembered)]
+        if len(good) < len(answers):
+            raise SomeRefused(answers)
+        return good
 
     def remember_each(self, drafts: Iterable[Draft]) -> list[Remembered | Refused]:
         """Store many memories independently; a refusal takes the place of its result."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -16,6 +16,7 @@ from bethink.cli.options import (
     read_text_argument,
 )
 from bethink.cli.output import bold, dim, green, one_line, yellow
+from bethink.errors import Refused, SomeRefused
 from bethink.model.fields import ITEM_FIELDS, ItemField, input_order
 
 if TYPE_CHECKING:
@@ -118,24 +119,41 @@ def remember(app: App, /, texts: tuple[str, ...], *, extract: bool, **details: A
     fields = _drop_unset(details)
     drafts = [{"text": read_text_argument(text), **fields} for text in texts]
     with app.open(create=True) as memory:
-        results = memory.remember_many(drafts, relate=True)
+        results, failure = _remember_all(memory, drafts)
         if extract:
             results = [_extract_with_llm(memory, result) for result in results]
     if app.json:
-        from bethink.render.wire import remembered_json  # only for --json
+        from bethink.render.wire import outcome_json  # only for --json
 
-        documents = [remembered_json(result) for result in results]
+        documents = [outcome_json(result) for result in results]
         app.out.json(documents[0] if len(documents) == 1 else documents)
+        if failure is not None:
+            from bethink.cli.errors import EXIT_USAGE  # imports the commands
+
+            raise click.exceptions.Exit(EXIT_USAGE)
         return
     for result in results:
-        print_remembered(app, result)
+        if not isinstance(result, Refused):
+            print_remembered(app, result)
+    if failure is not None:
+        raise failure
 
 
-def _extract_with_llm(memory: Memory, result: Remembered) -> Remembered:
+def _remember_all(
+    memory: Memory, drafts: list[dict[str, Any]]
+) -> tuple[Sequence[Remembered | Refused], SomeRefused | None]:
+    """Store memories; return the outcome of each, and the error that names refused ones."""
+    try:
+        return memory.remember_many(drafts, relate=True), None
+    except SomeRefused as error:
+        return cast("tuple[Remembered | Refused, ...]", error.results), error
+
+
+def _extract_with_llm(memory: Memory, result: Remembered | Refused) -> Remembered | Refused:
     """Add what the language model extracts; if the model is down, mark it as pending."""
     from bethink.errors import ModelError  # only for --extract
 
-    if result.status != "stored":
+    if isinstance(result, Refused) or result.status != "stored":
         return result
     try:
         (item,) = memory.extract(result.id)

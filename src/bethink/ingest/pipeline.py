@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bethink.errors import ModelError, NotFound, Refused, TooLarge
 from bethink.ingest.admission import (
@@ -47,8 +47,10 @@ def remember(drafts: Sequence[Draft], ctx: WriteContext) -> list[Remembered]:
     _refuse_derived(drafts, ctx)
 
     # 1. Check limits, characters, secrets and pasted output; only this can refuse a draft.
-    prepared = [prepare(draft, ctx) for draft in drafts]
+    return _remember_prepared([prepare(draft, ctx) for draft in drafts], ctx)
 
+
+def _remember_prepared(prepared: Sequence[PreparedDraft], ctx: WriteContext) -> list[Remembered]:
     # 2. Resolve repeated keys, of stored drafts and of earlier ones in the batch.
     known, repeats = find_repeated_keys(prepared, ctx)
     new_drafts = [
@@ -148,36 +150,35 @@ def _refuse_derived(drafts: Sequence[Draft], ctx: WriteContext) -> None:
 def remember_each(drafts: Sequence[Draft], ctx: WriteContext) -> list[Remembered | Refused]:
     """Store each draft on its own terms; return an outcome or a refusal per draft."""
     answers: list[Remembered | Refused | None] = [None] * len(drafts)
-    good: list[int] = []
-    for i, draft in enumerate(drafts):
+    good: dict[int, PreparedDraft] = {}
+    for number, draft in enumerate(drafts):
         try:
-            prepare(draft, ctx)
+            _refuse_derived([draft], ctx)
+            good[number] = prepare(draft, ctx)
         except Refused as refused:
-            answers[i] = refused
-        else:
-            good.append(i)
-    _store_or_bisect(drafts, good, answers, ctx)
+            answers[number] = refused
+    if good:
+        _store_or_bisect(good, list(good), answers, ctx)
     return [answer for answer in answers if answer is not None]
 
 
 def _store_or_bisect(
-    drafts: Sequence[Draft],
-    positions: list[int],
+    prepared: Mapping[int, PreparedDraft],
+    numbers: list[int],
     answers: list[Remembered | Refused | None],
     ctx: WriteContext,
 ) -> None:
     """Store in one batch; on a refusal, bisect to isolate the conflicting draft."""
-    if not positions:
-        return
     try:
-        found = remember([drafts[i] for i in positions], ctx)
-    except Refused as refused:
-        if len(positions) == 1:
-            answers[positions[0]] = refused
+        found = _remember_prepared([prepared[number] for number in numbers], ctx)
+    except (Refused, NotFound) as error:
+        if len(numbers) == 1:
+            refused = Refused(error.message, remedy=error.remedy)
+            answers[numbers[0]] = error if isinstance(error, Refused) else refused
             return
-        middle = len(positions) // 2
-        _store_or_bisect(drafts, positions[:middle], answers, ctx)
-        _store_or_bisect(drafts, positions[middle:], answers, ctx)
+        middle = len(numbers) // 2
+        _store_or_bisect(prepared, numbers[:middle], answers, ctx)
+        _store_or_bisect(prepared, numbers[middle:], answers, ctx)
     else:
-        for i, answer in zip(positions, found, strict=True):
-            answers[i] = answer
+        for number, answer in zip(numbers, found, strict=True):
+            answers[number] = answer

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.core.json_values import Json, finite_or_none, iso
 from bethink.core.text import shorten, strip_hidden
+from bethink.errors import Refused
 from bethink.model import (
     Candidate,
     Collision,
@@ -252,6 +253,14 @@ def page_json(page: Page) -> Json:
 
 def degraded_json(part: Degraded) -> Json:
     return {"part": part.part, "reason": part.reason}
+
+
+def outcome_json(outcome: Remembered | Refused) -> Json:
+    """Return the outcome of one of many drafts, which may be a refusal."""
+    if not isinstance(outcome, Refused):
+        return remembered_json(outcome)
+    error = {"kind": outcome.rule, "message": outcome.message, "remedy": outcome.remedy}
+    return {"status": "refused", "error": error}
 
 
 def remembered_json(result: Remembered) -> Json:

@@ -47,6 +47,18 @@ def test_remember_reads_standard_input(call: Caller) -> None:
     assert "not UTF-8: byte 0xff at position 2" in call("remember", "-", stdin=b"ab\xff").err
 
 
+def test_refused_texts_stop_no_other(call: Caller) -> None:
+    """What is stored is listed, the rest is named, and the exit code says so."""
+    done = call("remember", "Maria likes green tea", "a\x07 \ufffeb", "We chose PostgreSQL")
+    assert (done.code, done.out.count("stored ")) == (2, 2)
+    assert "1 of 3 memories were refused, the others are stored: number 2: " in done.err
+
+    told = call("remember", "Rotate the key now", "- - -", "--json")
+    assert told.code == 2
+    assert [entry["status"] for entry in told.told] == ["stored", "refused"]
+    assert told.told[1]["error"]["message"]
+
+
 def test_metadata_is_an_object(call: Caller) -> None:
     """Anything else is bad use."""
     item_id = call.remember("With metadata", "--metadata", '{"a": [1, null]}')
@@ -221,7 +233,7 @@ def test_an_export_comes_back(call: Caller) -> None:
     said = call("export")
     # The journal of the second has one line more: that of the first.
     written = (call.folder / "out.jsonl").read_text().splitlines()
-    assert set(written) < set(said.out.splitlines())
+    assert set(written[:-1]) < set(said.out.splitlines())
     assert call("export", "out.jsonl", "--json").told["file"] == "out.jsonl"
     (call.folder / "packed.gz").write_bytes(gzip.compress(said.out.encode()))
 
