@@ -49,11 +49,11 @@ def test_remember_reads_standard_input(call: Caller) -> None:
 
 def test_refused_texts_stop_no_other(call: Caller) -> None:
     """What is stored is listed, the rest is named, and the exit code says so."""
-    done = call("remember", "Maria likes green tea", "a\x07 \ufffeb", "We chose PostgreSQL")
+    done = call("remember", "Maria likes green tea", "\u200b \u200b", "We chose PostgreSQL")
     assert (done.code, done.out.count("stored ")) == (2, 2)
     assert "1 of 3 memories were refused, the others are stored: number 2: " in done.err
 
-    told = call("remember", "Rotate the key now", "- - -", "--json")
+    told = call("remember", "Rotate the key now", "\u200b \u200b", "--json")
     assert told.code == 2
     assert [entry["status"] for entry in told.told] == ["stored", "refused"]
     assert told.told[1]["error"]["message"]
