@@ -70,7 +70,7 @@ class WeightedQuery:
         """The highest score any memory could reach."""
         words = {term for unit in self.terms for term in unit.terms}
         return (self.k1 + 1.0) * math.fsum(self.weights[term] for term in words) + math.fsum(
-            map(self._name_bonus, self.names)
+            map(self.name_bonus, self.names)
         )
 
     def score(self, text: Sequence[str], about: Sequence[str], length: int) -> DocumentScore:
@@ -91,7 +91,7 @@ class WeightedQuery:
             if count:
                 total += weight * count * most / (count + norm)
         for unit in names:
-            total += self._name_bonus(unit)
+            total += self.name_bonus(unit)
         return DocumentScore(total, counts, names)
 
     def score_best_window(self, text: Sequence[str], about: Sequence[str]) -> DocumentScore:
@@ -152,7 +152,8 @@ class WeightedQuery:
                 counts[term] = max(counts.get(term, 0.0), counts.get(unit.joined, 0.0))
         return matched
 
-    def _name_bonus(self, unit: QueryTerm) -> float:
+    def name_bonus(self, unit: QueryTerm) -> float:
+        """Return what a name written in full earns."""
         return sum(self.weights[term] for term in unit.terms)
 
 

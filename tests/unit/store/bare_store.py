@@ -11,6 +11,7 @@ import apsw
 
 from bethink.model import Item
 from bethink.store.analysis import extra_index_words
+from bethink.store.sqlite.db.connection import add_functions
 from bethink.store.sqlite.db.opening import migrations
 from bethink.store.sqlite.search import word_index as words
 from bethink.store.sqlite.search.scope import Predicate
@@ -29,6 +30,7 @@ def within(sql: str, *values: Any) -> Predicate:
 
 def empty_database(path: Path | None = None) -> apsw.Connection:
     db = apsw.Connection(str(path or ":memory:"))
+    add_functions(db)
     for step in migrations():
         db.execute(step.sql)
     return db

@@ -310,14 +310,6 @@ def test_a_word_in_a_third_of_all_memories_waits_for_a_telling_one() -> None:
     assert make_plan({"a": 5, "b": 90}, documents=200, budget=10**6).rest == ()
 
 
-def test_a_million_memories_get_a_larger_budget() -> None:
-    """Word lists grow with the store."""
-    words_there = {"a": 15_000, "b": 30_000}
-
-    assert make_plan(words_there, documents=900_000, budget=20_000).first == ("a",)
-    assert make_plan(words_there, documents=1_000_000, budget=20_000).first == ("a", "b")
-
-
 def word(number: int) -> str:
     """The word of that rank: letters only, so that nothing is split or stemmed."""
     return "k" + "".join("aeioubdgtx"[int(digit)] for digit in f"{number:03d}") + "k"

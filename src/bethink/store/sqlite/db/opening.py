@@ -38,6 +38,7 @@ from bethink.store.sqlite.db.lock import (
 )
 
 SCHEMA_VERSION = 6
+_VERSION_WITH_POSTINGS = 6
 _MIGRATIONS_FOLDER = Path(__file__).parent / "migrations"
 
 
@@ -84,6 +85,8 @@ def migrate(db: apsw.Connection, path: Path | None, steps: Sequence[Migration]) 
         db.execute("BEGIN IMMEDIATE")
         try:
             db.execute(step.sql)
+            if step.version == _VERSION_WITH_POSTINGS:
+                _make_postings(db)
             db.execute(f"PRAGMA user_version = {step.version:d}")
             db.execute("COMMIT")
         except BaseException:
@@ -91,6 +94,14 @@ def migrate(db: apsw.Connection, path: Path | None, steps: Sequence[Migration]) 
                 db.execute("ROLLBACK")
             raise
     return copy
+
+
+def _make_postings(db: apsw.Connection) -> None:
+    if db.execute("SELECT EXISTS (SELECT 1 FROM item)").get:
+        # start-up time: only a migration needs it
+        from bethink.store.sqlite.search.word_index import rebuild_postings
+
+        rebuild_postings(db)
 
 
 def backups(path: Path) -> list[Path]:

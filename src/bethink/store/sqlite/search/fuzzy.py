@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import apsw
 
 from bethink.core.text import bm25_idf
-from bethink.ports import Match, SearchResult, WordStatistics
+from bethink.ports import Match, SearchResult, TextSearch, WordStatistics
 from bethink.store.analysis import (
     MIN_PART_LENGTH,
     PART_SIMILARITY,
@@ -30,13 +31,11 @@ from bethink.store.analysis import (
 )
 from bethink.store.sqlite.search.lexical import (
     MAX_TERMS,
-    CandidateRequest,
     CandidateRow,
     ItemLoader,
     ParsedQuery,
     document_frequencies,
-    gather_candidates,
-    make_plan,
+    find_candidates,
     parse_query,
     tokenizer,
     word_statistics,
@@ -44,7 +43,11 @@ from bethink.store.sqlite.search.lexical import (
 )
 from bethink.store.sqlite.search.scope import Predicate
 
-POSTINGS_BUDGET = 20_000
+if TYPE_CHECKING:
+    from bethink.store.sqlite.search.postings import PostingLists
+
+POSTINGS_BUDGET = 200_000
+MIN_CANDIDATES = 40
 RARE_DOCUMENTS = 2  # memories; a word in so few may itself be a slip
 MAX_EXPANSIONS = 8
 MAX_TRIGRAM_CANDIDATES = 300  # terms that share trigrams, looked at for each word
@@ -74,14 +77,22 @@ class FuzzyMatch:
     inside: str = ""
 
 
-def search_substring(
-    db: apsw.Connection, text: str, depth: int, predicate: Predicate, hydrate: ItemLoader
+def search_substring(  # noqa: PLR0917 - the port's parameters
+    db: apsw.Connection,
+    text: str,
+    depth: int,
+    predicate: Predicate,
+    hydrate: ItemLoader,
+    lists: PostingLists | None = None,
 ) -> SearchResult:
     """Search memories for the query's words, similar spellings and parts of words."""
     reading = parse_query(db, text)
     as_of_ms = predicate.as_of_ms
     query = _expand_query(db, reading, as_of_ms) if reading.terms else _literal_query(text)
-    rows = {row.rid: row for row in _candidates_by_terms(db, query, depth, predicate)}
+    readings = {term for word in query for term in word.readings}
+    search = TextSearch("", max(MIN_CANDIDATES, 3 * depth // 2), postings_budget=POSTINGS_BUDGET)
+    found = find_candidates(db, readings, search, predicate, lists) if depth > 0 else []
+    rows = {row.rid: row for row in found}
     pieces: dict[int, dict[str, FuzzyMatch]] = {}
     for word in query:
         for row, match in _candidates_by_substring(db, word, max(200, 2 * depth), predicate):
@@ -180,23 +191,6 @@ def _sharing_trigrams(db: apsw.Connection, term: str) -> dict[str, int]:
             [_quote_fts5(trigram) for trigram in shared],
         )
     )
-
-
-def _candidates_by_terms(
-    db: apsw.Connection, query: Sequence[FuzzyTerm], depth: int, predicate: Predicate
-) -> list[CandidateRow]:
-    """Return candidates by index terms, the likeliest expansions included."""
-    tokens = tokenizer(db)
-    spelling: dict[str, str] = {}
-    for word in query:
-        for term in word.readings:
-            # An e brings the stemmer back to stems that it would cut once more.
-            spelled = next((s for s in (term, f"{term}e") if tokens(s) == [term]), None)
-            if spelled is not None:
-                spelling[term] = spelled
-    known = word_statistics(db, spelling, predicate.as_of_ms)
-    plan = make_plan(known.frequencies, documents=known.documents, budget=POSTINGS_BUDGET)
-    return gather_candidates(db, CandidateRequest(plan, spelling, 1.0, depth, predicate))
 
 
 def _candidates_by_substring(

@@ -1,9 +1,10 @@
-"""Lexical search: a plan by document frequency, FTS5 for candidates, exact BM25.
+"""Lexical search: a plan by document frequency, posting lists as arrays, exact BM25.
 
-What a search costs is the posting lists FTS5 walks. So the rarest terms are searched
-first, as many as the budget allows, and the best candidates are scored by all of the
-query's terms. Terms left out are only searched when the scope holds too few matches of
-the others: fewer than ``depth`` matches means that there are no more.
+The rarest terms are searched first, as many as the budget allows; what holds any of them is
+scored by all of the query's terms. Terms left out are only searched when the scope holds too
+few matches of the others: fewer than ``depth`` matches means that there are no more. The
+arrays give the exact score of most memories, and of the others (long ones, those that may
+hold a name in full) the highest they can have: only the best of these are read.
 
 Document frequencies of a moment in the past are counted over the revisions of that
 time.
@@ -12,10 +13,9 @@ time.
 from __future__ import annotations
 
 import heapq
-import math
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
@@ -30,8 +30,12 @@ from bethink.store.ranking import (
     WeightedQuery,
     weight_query,
 )
-from bethink.store.sqlite.db.ceiling import hides_rows, is_below_ceiling
+from bethink.store.sqlite.db.ceiling import is_below_ceiling
+from bethink.store.sqlite.db.connection import bind_list, select
 from bethink.store.sqlite.search.scope import Predicate
+
+if TYPE_CHECKING:
+    from bethink.store.sqlite.search.postings import IntArray, PostingLists, Ranked
 
 _TOTALS_AS_OF = (
     "SELECT count(*), total(length), coalesce(max(rid), 0) FROM item WHERE live_from <= ?"
@@ -81,14 +85,14 @@ def _document_frequency_as_of(db: apsw.Connection, tokens: Tokens, term: str, pa
     # An appended e yields the stem where the stemmer would cut it once more.
     spelled = next((word for word in (term, f"{term}e") if tokens(word) == [term]), None)
     if spelled is None:
-        counting = _COUNT_HOLDING.format(doc=_not_hidden(db, "doc"))
+        counting = _COUNT_HOLDING.format(doc=not_hidden(db, "doc"))
         return int(db.execute(counting, (term, past.last_row)).get)
     quoted = '"' + spelled.replace('"', '""') + '"'
-    counting = _COUNT_MATCHING.format(rowid=_not_hidden(db, "rowid"))
+    counting = _COUNT_MATCHING.format(rowid=not_hidden(db, "rowid"))
     return int(db.execute(counting, (quoted, past.last_row)).get)
 
 
-def _not_hidden(db: apsw.Connection, column: str) -> str:
+def not_hidden(db: apsw.Connection, column: str) -> str:
     """Return the condition on a row of the index by which a ceiling hides it."""
     if not is_below_ceiling(db):
         return ""
@@ -120,7 +124,7 @@ def as_table(values: Any) -> Any:
     """
     if isinstance(values, tuple) and any("\0" in value for value in values):
         values = tuple("" if "\0" in value else value for value in values)
-    return apsw.carray(values)
+    return bind_list(values)
 
 
 def tokenizer(db: apsw.Connection) -> Tokens:
@@ -197,7 +201,7 @@ def word_statistics(
 
         return statistics_as_of(db, tokenizer(db), document_frequencies(db, terms), as_of_ms)
     counters = dict(
-        db.execute("SELECT name, value FROM meta WHERE name IN ('documents', 'total_length')")
+        select(db, "SELECT name, value FROM meta WHERE name IN ('documents', 'total_length')")
     )
     documents = int(counters.get("documents", "0"))
     total = int(counters.get("total_length", "0"))
@@ -213,7 +217,8 @@ def document_frequencies(db: apsw.Connection, terms: Iterable[str]) -> dict[str,
     found = dict.fromkeys(terms, 0)
     if found:
         found.update(
-            db.execute(
+            select(
+                db,
                 "SELECT t, df FROM carray(?) AS w CROSS JOIN term ON t = w.value",
                 (as_table(tuple(found)),),
             )
@@ -233,65 +238,42 @@ def _truncate_query(text: str) -> str:
 ItemLoader = Callable[[apsw.Connection, Sequence[int]], dict[int, Item]]
 
 MAX_TERMS = 64
-FEW_CANDIDATES, SOME_CANDIDATES, MANY_CANDIDATES = 40, 150, 500
-LONG_CANDIDATE_SHARE = 4  # one long candidate more for so many
-FTS5_PARAMETERS = (1.2, 0.75)  # k1 and b of its bm25(), which cannot be changed
-LARGE_STORE_DOCUMENTS, LARGE_STORE_BUDGET = 1_000_000, 50_000
+MAX_EXAMINED = 512  # revisions looked at together
+MAX_TIES = 2_000  # memories with the same score as the last that fits
 CHEAP_DOCUMENT_FREQUENCY = 500  # memories; a word in fewer is always cheap to search
 IDF_RATIO = 4.0  # times the idf
-SMALL_SCOPE = 2_000  # memories; a scope of this size is scored completely
+_SELECT_TERM_IDS = "SELECT t, tid FROM carray(?) AS w CROSS JOIN term ON t = w.value"
+_SELECT_TEXTS = (
+    "SELECT i.rid, i.id, i.text, i.about, i.length"
+    " FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value"
+)
 
 
 class CandidateRow(NamedTuple):
-    """A candidate: the columns needed to score a memory by its words.
-
-    ``relevance`` is FTS5's own score of it, higher is better; infinite where unknown.
-    """
+    """A candidate: the columns needed to score a memory by its words."""
 
     rid: int
     id: str
     text: str
     about: str
     length: int
-    visible: int = 1
-    relevance: float = math.inf
 
 
 class SearchPlan(NamedTuple):
-    """Terms to search, rarest first, and terms to search only if those give too little.
-
-    ``candidates`` are scored exactly: the fewer, the better FTS5 can rank them.
-    """
+    """Terms to search, rarest first, and terms to search only if those give too little."""
 
     first: tuple[str, ...]
     rest: tuple[str, ...]
     postings: int
     rest_postings: int
-    budget: int
-    candidates: int
-
-
-class CandidateRequest(NamedTuple):
-    """A request for candidates: a plan, its spelling for FTS5, and the scope's predicate."""
-
-    plan: SearchPlan
-    spelling: Mapping[str, str]
-    about_weight: float
-    depth: int
-    predicate: Predicate
-
-    @property
-    def candidate_count(self) -> int:
-        """How many candidates are scored exactly."""
-        return max(self.plan.candidates, 3 * self.depth // 2)
-
-    def fts5_query(self, terms: Sequence[str]) -> str:
-        """Return an FTS5 query for any of the terms; each is quoted, so none is an operator."""
-        return " OR ".join('"' + self.spelling[term].replace('"', '""') + '"' for term in terms)
 
 
 def search_text(
-    db: apsw.Connection, search: TextSearch, predicate: Predicate, hydrate: ItemLoader
+    db: apsw.Connection,
+    search: TextSearch,
+    predicate: Predicate,
+    hydrate: ItemLoader,
+    lists: PostingLists | None = None,
 ) -> SearchResult:
     """Search memories that hold any of the query's words, ranked by BM25, ties by id."""
     reading = parse_query(db, search.text)
@@ -303,22 +285,33 @@ def search_text(
         documents=known.documents,
         budget=search.postings_budget,
     )
-    request = CandidateRequest(plan, reading.spelling, search.about_weight, search.depth, predicate)
-    rows = gather_candidates(db, request)
-    ranked = _rank_exactly(
-        db, query, rows, search.depth, _score_headroom(db, query, plan, known, predicate)
-    )
-    items = hydrate(db, [row.rid for row, _ in ranked])
+    ranked = _rank_by_words(db, query, plan, search.depth, predicate, lists)
+    items = hydrate(db, [rid for rid, _ in ranked])
     searched = {term for unit in terms for term in unit.terms}.intersection(plan.first)
     return SearchResult(
         matches=tuple(
-            Match(items[row.rid], scored.score, query.why(scored))
-            for row, scored in ranked
-            if row.rid in items
+            Match(items[rid], scored.score, query.why(scored))
+            for rid, scored in ranked
+            if rid in items
         ),
         note=f"{len(searched)} of {reading.word_count} words searched, {plan.postings:,} postings",
         ceiling=query.ceiling,
     )
+
+
+def find_candidates(
+    db: apsw.Connection,
+    terms: Iterable[str],
+    search: TextSearch,
+    predicate: Predicate,
+    lists: PostingLists | None,
+) -> list[CandidateRow]:
+    """Return the memories in scope that hold any of the index terms, the best by BM25."""
+    known = word_statistics(db, sorted(terms), predicate.as_of_ms)
+    query = weight_query([QueryTerm(t, (t,), (t,)) for t in known.frequencies], known, search)
+    plan = make_plan(known.frequencies, documents=known.documents, budget=search.postings_budget)
+    ranked = _rank_by_words(db, query, plan, search.depth, predicate, lists)
+    return _read_texts(db, [rid for rid, _ in ranked])
 
 
 def make_plan(frequencies: Mapping[str, int], *, documents: int, budget: int) -> SearchPlan:
@@ -326,8 +319,6 @@ def make_plan(frequencies: Mapping[str, int], *, documents: int, budget: int) ->
 
     A term in more than a third of all memories waits, if there is a far rarer one.
     """
-    if documents >= LARGE_STORE_DOCUMENTS:
-        budget = max(budget, LARGE_STORE_BUDGET)
     common_from = max(documents / 3, CHEAP_DOCUMENT_FREQUENCY)
     first: list[str] = []
     rest: list[str] = []
@@ -343,91 +334,11 @@ def make_plan(frequencies: Mapping[str, int], *, documents: int, budget: int) ->
             first.append(term)
             spent += df
     rest_postings = sum(frequencies[term] for term in rest)
-    # FTS5 gives a word in half of all memories no weight, and unsearched words none:
-    # its order is only approximate then.
-    approximate = any(frequencies[term] > documents / 2 for term in first)
-    candidates = MANY_CANDIDATES if approximate else SOME_CANDIDATES if rest else FEW_CANDIDATES
-    return SearchPlan(tuple(first), tuple(rest), spent, rest_postings, budget, candidates)
+    return SearchPlan(tuple(first), tuple(rest), spent, rest_postings)
 
 
 def _is_far_less_specific(df: int, rarest: int, documents: int) -> bool:
     return IDF_RATIO * bm25_idf(documents, df) < bm25_idf(documents, rarest)
-
-
-# A long memory is scored by its best window, which is better than the whole by no more than
-# it is shorter.
-_MAX_RELEVANCE = f"-ranked.cost * max(1.0, i.length / {WINDOW_TERMS}.0)"
-_SELECT_LONG = f"SELECT 1 FROM main.item INDEXED BY item_long WHERE length > {WINDOW_TERMS} LIMIT 1"
-
-
-def gather_candidates(db: apsw.Connection, request: CandidateRequest) -> list[CandidateRow]:
-    """Return candidates in scope, the best by FTS5's own ranking and the best long ones.
-
-    There are fewer than ``depth`` only if no more memories in scope hold any of the plan's
-    terms.
-    """
-    rows = _gather_by_whole(db, request)
-    if len(rows) >= request.depth > 0 and db.execute(_SELECT_LONG).get:
-        known = {row.rid for row in rows}
-        rows += (row for row in _long_candidates(db, request) if row.rid not in known)
-    return rows
-
-
-def _long_candidates(db: apsw.Connection, request: CandidateRequest) -> Iterator[CandidateRow]:
-    """Yield the long memories in scope whose best window may be the best."""
-    predicate = request.predicate
-    cursor = db.execute(
-        f"""
-        SELECT i.rid, i.id, i.text, i.about, i.length, 1, {_MAX_RELEVANCE}
-        FROM (
-            SELECT words.rowid AS rid, bm25(words, 1.0, ?) AS cost
-            FROM words CROSS JOIN main.item AS long INDEXED BY item_long
-                ON long.rid = words.rowid AND long.length > {WINDOW_TERMS}
-            WHERE words MATCH ?{_not_hidden(db, "words.rowid")}
-            ORDER BY cost * long.length, words.rowid LIMIT ?
-        ) AS ranked CROSS JOIN item AS i ON i.rid = ranked.rid WHERE {predicate.sql}""",
-        (
-            request.about_weight,
-            request.fts5_query(request.plan.first),
-            request.candidate_count // LONG_CANDIDATE_SHARE,
-            *predicate.values,
-        ),
-    )
-    return _to_candidates(cursor)
-
-
-def _gather_by_whole(db: apsw.Connection, request: CandidateRequest) -> list[CandidateRow]:
-    """Return candidates in scope, the best by FTS5's own ranking."""
-    plan, predicate = request.plan, request.predicate
-    if not plan.first or request.depth < 1:
-        return []
-    limit = request.candidate_count
-    # With a filter, one longer query is cheaper than two.
-    fetch_limit = limit if predicate.plain else 4 * limit
-    rows: list[CandidateRow] = []
-    seen = 0
-    # Fetching a row is the cost: fetch no more than needed.
-    for row in _candidates_by_relevance(db, request, plan.first, limit=fetch_limit):
-        seen += 1
-        if row.visible:
-            rows.append(row)
-            if len(rows) == limit:
-                return rows
-    exhausted = seen < fetch_limit
-    enough = request.depth if exhausted else max(request.depth, limit // 2)
-    if len(rows) >= enough or (exhausted and not plan.rest):
-        return rows
-    if not predicate.plain:
-        whole_scope = _scan_small_scope(db, predicate)
-        if whole_scope is not None:
-            return whole_scope
-    if not exhausted:
-        more = _candidates_by_relevance(db, request, plan.first, offset=fetch_limit)
-        visible = (row for row in more if row.visible)
-        rows += islice(visible, limit - len(rows))
-    if len(rows) < request.depth and plan.rest:
-        rows += _candidates_by_common_terms(db, request, {row.rid for row in rows})
-    return rows
 
 
 def _limit_terms(
@@ -452,135 +363,133 @@ def _limit_terms(
     return tuple(kept[position] for position in sorted(kept))
 
 
-def _rank_exactly(
-    db: apsw.Connection,
-    query: WeightedQuery,
-    rows: Sequence[CandidateRow],
-    depth: int,
-    headroom: float,
-) -> list[tuple[CandidateRow, DocumentScore]]:
-    """Return the ``depth`` best by exact score.
+class _RankedRow(NamedTuple):
+    """A memory found; where its words need not be read, its place in the ranking instead."""
 
-    A row whose FTS5 score plus the headroom does not reach the best so far is skipped.
-    """
-    tokens = tokenizer(db)
-    ranked: list[tuple[CandidateRow, DocumentScore]] = []
-    best: list[float] = []
-    for row in rows:
-        if len(best) == depth and row.relevance + headroom < best[0]:
-            continue
-        if row.length > WINDOW_TERMS:
-            scored = query.score_best_window(tokens(row.text), tokens(row.about))
-        elif not row.about:
-            scored = query.score(tokens(row.text), (), row.length)
-        elif query.is_flat:
-            scored = query.score(tokens(f"{row.text}\n{row.about}"), (), row.length)
-        else:
-            scored = query.score(tokens(row.text), tokens(row.about), row.length)
-        if scored.score > 0.0:
-            ranked.append((row, scored))
-            push = heapq.heappush if len(best) < depth else heapq.heappushpop
-            push(best, scored.score)
-    ranked.sort(key=lambda pair: (-pair[1].score, pair[0].id))
-    return ranked[:depth]
+    score: float
+    id: str
+    rid: int
+    index: int
+    ranked: Ranked
+    scored: DocumentScore | None
 
 
-def _score_headroom(
+class _Best:
+    """The best memories found so far, at most ``depth``, and those that tie with the last."""
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+        self._scores: list[float] = []  # a heap
+        self._found: list[_RankedRow] = []
+        self._ties = 0
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    def may_hold(self, bound: float) -> bool:
+        """Whether a memory with this highest score may be among the best."""
+        if len(self._scores) < self.depth or bound > self._scores[0]:
+            return True
+        self._ties += 1
+        return bound == self._scores[0] and self._ties < MAX_TIES
+
+    def add(self, row: _RankedRow) -> None:
+        push = heapq.heappush if len(self._scores) < self.depth else heapq.heappushpop
+        push(self._scores, row.score)
+        self._found.append(row)
+
+    def ranked(self) -> list[tuple[int, DocumentScore]]:
+        """Return row ids and scores, best first, ties by id."""
+        best = sorted(self._found, key=lambda row: (-row.score, row.id))[: self.depth]
+        scores = {row.rid: row.scored for row in best if row.scored is not None}
+        for ranked in {id(row.ranked): row.ranked for row in best}.values():
+            rows = [row for row in best if row.ranked is ranked and row.scored is None]
+            counts = ranked.counts([row.index for row in rows])
+            for row, found in zip(rows, counts, strict=True):
+                scores[row.rid] = DocumentScore(row.score, found, ())
+        return [(row.rid, scores[row.rid]) for row in best]
+
+
+def _rank_by_words(  # noqa: PLR0917 - the parts of one search
     db: apsw.Connection,
     query: WeightedQuery,
     plan: SearchPlan,
-    known: WordStatistics,
+    depth: int,
     predicate: Predicate,
-) -> float:
-    """Return the headroom; infinite where FTS5 counts others: by today, or hidden ones."""
-    counts_others = predicate.as_of_ms is not None or hides_rows(db)
-    return math.inf if counts_others else _bm25_headroom(query, plan, known)
+    lists: PostingLists | None,
+) -> list[tuple[int, DocumentScore]]:
+    """Return the ``depth`` best in scope: of the plan's terms, then of all if those are few."""
+    if not plan.first or depth < 1:
+        return []
+    from bethink.store.sqlite.search import postings  # NumPy
+
+    lists = lists or postings.PostingLists()
+    rows = select(db, _SELECT_TERM_IDS, (as_table((*plan.first, *plan.rest)),))
+    tids: dict[str, int] = dict(rows)
+    best = _Best(depth)
+    for rest in ((), plan.rest):
+        best = _Best(depth)
+        searched = [term for term in (*plan.first, *rest) if term in tids]
+        for part, found in lists.read(db, list(tids.values())):
+            by_term = dict(zip(tids, found, strict=True))
+            ranked = postings.rank(query, part, by_term, searched, predicate.rows)
+            _examine(db, query, ranked, best, predicate)
+        if len(best) == depth or not plan.rest:
+            break
+    return best.ranked()
 
 
-def _bm25_headroom(query: WeightedQuery, plan: SearchPlan, known: WordStatistics) -> float:
-    """Return by how much an exact score can exceed that of FTS5.
+def _examine(
+    db: apsw.Connection, query: WeightedQuery, ranked: Ranked, best: _Best, predicate: Predicate
+) -> None:
+    """Score the revisions in scope that may be among the best, the likeliest first."""
+    first = (3 if predicate.plain else 8) * best.depth // 2
+    for chunk in ranked.best_first(first):
+        for at in range(0, len(chunk), MAX_EXAMINED):
+            piece = chunk[at : at + MAX_EXAMINED]
+            if not best.may_hold(ranked.bounds[piece[0]]):
+                return
+            rids = ranked.part.rows(ranked.positions[piece])
+            ids = rows_in_scope(db, rids, predicate)
+            unknown = [rid for rid in rids[~ranked.exact[piece]].tolist() if rid in ids]
+            texts = {row.rid: row for row in _read_texts(db, unknown)}
+            bounds = ranked.bounds[piece].tolist()
+            for index, rid, bound in zip(piece.tolist(), rids.tolist(), bounds, strict=True):
+                if rid not in ids:
+                    continue
+                if not best.may_hold(bound):
+                    return
+                scored = _score_row(db, query, texts[rid]) if rid in texts else None
+                score = bound if scored is None else scored.score
+                if score > 0.0:
+                    best.add(_RankedRow(score, ids[rid], rid, index, ranked, scored))
 
-    FTS5 knows only the terms searched, has an idf that falls to zero, and fixed parameters.
-    """
-    if (query.k1, query.b) != FTS5_PARAMETERS:
-        return math.inf
-    max_factor = query.k1 + 1.0
-    headroom = 1e-6  # of rounding
-    for term in (*plan.first, *plan.rest):
-        df = known.frequencies[term]
-        fts5_weight = (
-            math.log((known.documents - df + 0.5) / (df + 0.5)) if term in plan.first else 0.0
-        )
-        headroom += max_factor * max(query.weights[term] - max(fts5_weight, 0.0), 0.0)
-    for unit in query.names:
-        # A name written as one word counts as its parts, and a full match counts twice.
-        headroom += (max_factor + 1.0) * sum(query.weights[term] for term in unit.terms)
-    return headroom
 
-
-def _candidates_by_relevance(
-    db: apsw.Connection,
-    request: CandidateRequest,
-    terms: Sequence[str],
-    *,
-    limit: int = -1,
-    offset: int = 0,
-) -> Iterator[CandidateRow]:
-    """Yield the memories that hold any of the terms, best first, including out of scope."""
-    predicate = request.predicate
-    # bm25() in the order, not `rank`: half the time on wide queries. The better, the lower.
-    cursor = db.execute(
-        f"""
-        SELECT i.rid, i.id, i.text, i.about, i.length, ({predicate.sql}), {_MAX_RELEVANCE}
-        FROM (
-            SELECT rowid AS rid, bm25(words, 1.0, ?) AS cost
-            FROM words WHERE words MATCH ?{_not_hidden(db, "rowid")}
-            ORDER BY cost, rowid LIMIT ? OFFSET ?
-        ) AS ranked CROSS JOIN item AS i ON i.rid = ranked.rid""",
-        (*predicate.values, request.about_weight, request.fts5_query(terms), limit, offset),
+def rows_in_scope(db: apsw.Connection, rids: IntArray, predicate: Predicate) -> dict[int, str]:
+    """Return those of the rows that the predicate allows, with their ids."""
+    if not len(rids):
+        return {}
+    rows = select(
+        db,
+        "SELECT i.rid, i.id FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value"
+        f" WHERE {predicate.sql}",
+        (as_table(rids), *predicate.values),
     )
-    return _to_candidates(cursor)
+    return dict(rows)
 
 
-def _to_candidates(cursor: Iterable[Any]) -> Iterator[CandidateRow]:
-    return map(CandidateRow._make, cursor)
+def _read_texts(db: apsw.Connection, rids: Sequence[int]) -> list[CandidateRow]:
+    """Return the columns that are needed to score revisions."""
+    if not rids:
+        return []
+    found = select(db, _SELECT_TEXTS, (as_table(array("q", rids)),))
+    return [CandidateRow(*row) for row in found]
 
 
-def _scan_small_scope(db: apsw.Connection, predicate: Predicate) -> list[CandidateRow] | None:
-    """Return every memory in scope, if they are few; else None."""
-    rows = db.execute(
-        f"SELECT i.rid, i.id, i.text, i.about, i.length, 1, 9e999 FROM item AS i"
-        f" WHERE {predicate.sql} LIMIT {SMALL_SCOPE + 1}",
-        predicate.values,
-    ).fetchall()
-    return list(_to_candidates(rows)) if len(rows) <= SMALL_SCOPE else None
-
-
-def _candidates_by_common_terms(
-    db: apsw.Connection, request: CandidateRequest, known: set[int]
-) -> Iterator[CandidateRow]:
-    """Yield further memories by the terms that were left out.
-
-    If even those are too many to rank, the newest: such common words hardly discriminate.
-    """
-    plan = request.plan
-    if plan.rest_postings <= plan.budget:
-        found = _candidates_by_relevance(db, request, plan.rest)
-    else:
-        found = _newest_candidates(db, request, plan.rest)
-    fresh = (row for row in found if row.visible and row.rid not in known)
-    return islice(fresh, request.candidate_count)
-
-
-def _newest_candidates(
-    db: apsw.Connection, request: CandidateRequest, terms: Sequence[str]
-) -> Iterator[CandidateRow]:
-    predicate = request.predicate
-    cursor = db.execute(
-        f"""
-        SELECT i.rid, i.id, i.text, i.about, i.length, 1, 9e999
-        FROM words AS w CROSS JOIN item AS i ON i.rid = w.rowid
-        WHERE words MATCH ? AND ({predicate.sql}) ORDER BY w.rowid DESC""",
-        (request.fts5_query(terms), *predicate.values),
-    )
-    return _to_candidates(cursor)
+def _score_row(db: apsw.Connection, query: WeightedQuery, row: CandidateRow) -> DocumentScore:
+    """Score a memory by its words."""
+    tokens = tokenizer(db)
+    text, about = tokens(row.text), tokens(row.about)
+    if row.length > WINDOW_TERMS:
+        return query.score_best_window(text, about)
+    return query.score(text, about, row.length)

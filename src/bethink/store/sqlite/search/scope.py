@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.core.text import fold
 from bethink.model import LEVELS, Filters
@@ -18,6 +18,12 @@ from bethink.store.sqlite.db.sql_functions import (
     to_ms,
     to_ms_or_none,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    IntArray = NDArray[np.int64]
 
 SqlValue = int | float | str
 
@@ -80,6 +86,7 @@ class Predicate(NamedTuple):
     plain: bool
     index_condition: Condition | None = None
     as_of_ms: int | None = None
+    rows: IntArray | None = None
 
 
 class _Conditions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
@@ -33,6 +33,7 @@ from bethink.store.sqlite.search.vectors import VectorIndex
 
 if TYPE_CHECKING:
     from bethink.ports import Vector
+    from bethink.store.sqlite.search.postings import PostingLists
 
 
 _MAX_CACHED_ITEMS = 4096
@@ -162,6 +163,12 @@ class SqliteSearch:
         self._hydrate = hydrate
         self._signatures = SignatureIndex()
 
+    @cached_property
+    def _lists(self) -> PostingLists:
+        from bethink.store.sqlite.search.postings import PostingLists  # NumPy
+
+        return PostingLists()
+
     def _predicate(self, scope: Scope) -> Predicate:
         """Compile a scope; below a ceiling it is no plain one, though its filters may be."""
         predicate = compile_scope(scope)
@@ -171,13 +178,22 @@ class SqliteSearch:
     def text(self, search: TextSearch, scope: Scope) -> SearchResult:
         with self._connections.read_transaction() as db:
             return word_index.search_text(
-                db, search, self._predicate(scope), self._hydrate.reader_as_of(scope.as_of)
+                db,
+                search,
+                self._predicate(scope),
+                self._hydrate.reader_as_of(scope.as_of),
+                self._lists,
             )
 
     def substring(self, text: str, depth: int, scope: Scope) -> SearchResult:
         with self._connections.read_transaction() as db:
             return word_index.search_substring(
-                db, text, depth, self._predicate(scope), self._hydrate.reader_as_of(scope.as_of)
+                db,
+                text,
+                depth,
+                self._predicate(scope),
+                self._hydrate.reader_as_of(scope.as_of),
+                self._lists,
             )
 
     def vector(self, vector: Vector, model: str, depth: int, scope: Scope) -> SearchResult:

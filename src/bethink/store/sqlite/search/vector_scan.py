@@ -17,7 +17,7 @@ import numpy as np
 from bethink.ports import Background, Match, SearchResult
 from bethink.store.sqlite.db.connection import generation, select
 from bethink.store.sqlite.search import vector_index
-from bethink.store.sqlite.search.lexical import ItemLoader, as_table
+from bethink.store.sqlite.search.lexical import ItemLoader, rows_in_scope
 from bethink.store.sqlite.search.scope import Predicate, SqlValue
 from bethink.store.sqlite.search.vector_index import Chunk, StoredModel, read_chunk, read_vectors
 
@@ -455,16 +455,3 @@ def _positions(
     rows = db.execute(f"SELECT i.rid FROM item AS i WHERE {where}", values)
     scope = np.fromiter((rid for (rid,) in rows), dtype=np.int64)
     return np.flatnonzero(np.isin(scan.rids, scope))
-
-
-def rows_in_scope(db: apsw.Connection, rids: IntArray, predicate: Predicate) -> dict[int, str]:
-    """Return those of the rows that the predicate allows, with their ids."""
-    if not len(rids):
-        return {}
-    rows = select(
-        db,
-        "SELECT i.rid, i.id FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value"
-        f" WHERE {predicate.sql}",
-        (as_table(np.ascontiguousarray(rids)), *predicate.values),
-    )
-    return dict(rows)

@@ -1,14 +1,17 @@
 """The word index: kept in step with the memories, verified and rebuilt.
 
-Three contentless FTS5 tables (``words``, ``grams``, ``vocabulary``) and two counts: how
-many memories hold a term (``term.df``), and how many memories and index words there are
-(``meta``). Everything here runs inside the caller's transaction.
+Three contentless FTS5 tables (``words``, ``grams``, ``vocabulary``), posting lists to rank by
+(`postings`), and two counts: how many memories hold a term (``term.df``), and how many
+memories and index words there are (``meta``). Everything here runs inside the caller's
+transaction.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from struct import Struct
 from typing import NamedTuple, Self
 
 import apsw
@@ -16,6 +19,7 @@ import apsw
 from bethink.store.sqlite.search.fuzzy import search_substring
 from bethink.store.sqlite.search.lexical import (
     MAX_TERM_LENGTH,
+    as_table,
     index_terms,
     query_words_of,
     search_text,
@@ -85,9 +89,13 @@ def index_rows(
         "INSERT INTO grams (rowid, text, original) VALUES (?, ?, ?)",
         ((row.rid, row.text, row.original) for row in rows),
     )
-    frequencies, length = _count_terms(known or [split_row(db, row) for row in rows])
-    _add_terms(db, frequencies)
+    split = known or [split_row(db, row) for row in rows]
+    frequencies, length = _count_terms(split)
+    tids = _add_terms(db, frequencies)
     _add_to_counters(db, documents=len(rows), total_length=length)
+    _add_postings(
+        db, [(row.rid, _encode_terms(terms, tids)) for row, terms in zip(rows, split, strict=True)]
+    )
 
 
 def unindex_rows(db: apsw.Connection, rows: Sequence[IndexRow]) -> None:
@@ -96,7 +104,9 @@ def unindex_rows(db: apsw.Connection, rows: Sequence[IndexRow]) -> None:
     The rows must be those given to `index_rows`: FTS5 finds what to remove by the text.
     """
     _delete_from_indexes(db, rows)
-    frequencies, length = _count_terms([split_row(db, row) for row in rows])
+    split = [split_row(db, row) for row in rows]
+    frequencies, length = _count_terms(split)
+    _remove_postings(db, {row.rid: terms for row, terms in zip(rows, split, strict=True)})
     _remove_terms(db, frequencies)
     _add_to_counters(db, documents=-len(rows), total_length=-length)
 
@@ -140,6 +150,14 @@ def rebuild_word_index(db: apsw.Connection) -> None:
     db.execute("INSERT INTO vocabulary (vocabulary) VALUES ('rebuild')")
     documents, total = _recount(db)
     _set_counters(db, {"documents": documents, "total_length": total})
+    rebuild_postings(db)
+
+
+def rebuild_postings(db: apsw.Connection) -> None:
+    """Make the posting lists anew from the memories and the terms."""
+    from bethink.store.sqlite.search import postings  # NumPy
+
+    postings.rebuild_postings(db, _encoded_rows(db))
 
 
 def verify_word_index(db: apsw.Connection) -> list[str]:
@@ -155,6 +173,8 @@ def verify_word_index(db: apsw.Connection) -> list[str]:
             wrong = counted.differences()
         if wrong:
             problems.append(f"{wrong:,} words have a wrong count")
+        if wrong := _count_wrong_postings(db):
+            problems.append(f"{wrong:,} posting lists do not match the stored texts")
     stored = word_statistics(db, ())
     documents, total = _recount(db)
     if stored.documents != documents:
@@ -176,14 +196,77 @@ def _count_terms(rows: Iterable[RowTerms]) -> tuple[Counter[str], int]:
     return frequencies, length
 
 
-def _add_terms(db: apsw.Connection, frequencies: Mapping[str, int]) -> None:
+def _add_terms(db: apsw.Connection, frequencies: Mapping[str, int]) -> dict[str, int]:
+    """Count new terms; return the tid of each."""
     updated = db.executemany(
         "INSERT INTO term (t, df) VALUES (?, ?)"
         " ON CONFLICT (t) DO UPDATE SET df = df + excluded.df RETURNING tid, t, df",
         frequencies.items(),
     )
-    new = [(tid, term) for tid, term, df in updated if df == frequencies[term]]
+    tids, new = {}, []
+    for tid, term, df in updated:
+        tids[term] = tid
+        if df == frequencies[term]:
+            new.append((tid, term))
     db.executemany("INSERT INTO vocabulary (rowid, t) VALUES (?, ?)", new)
+    return tids
+
+
+_ADD_POSTINGS = "INSERT OR REPLACE INTO posting_new (rid, data) VALUES (?, ?)"
+_PACKED_END = "SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'packed'"
+_TERM_IDS = "SELECT t, tid FROM carray(?) AS w CROSS JOIN term ON t = w.value"
+_BLOCK_ROWS = 1_024  # row ids that become a block together
+_MAX_COUNT = 255
+
+
+@lru_cache(maxsize=512)
+def _entry_format(entries: int) -> Struct:
+    return Struct("<" + "IB" * entries)
+
+
+def _encode_terms(terms: RowTerms, tids: Mapping[str, int]) -> bytes:
+    """Encode a revision's terms with their counts; the term 0 is any word."""
+    counts = Counter(terms.text)
+    counts.update(terms.about)
+    found = sorted((tids[term], count) for term, count in counts.items() if term in tids)
+    entries = [0, min(terms.length, _MAX_COUNT)]
+    for tid, count in found:
+        entries += (tid, min(count, _MAX_COUNT))
+    return _entry_format(len(found) + 1).pack(*entries)
+
+
+def _add_postings(db: apsw.Connection, rows: Sequence[tuple[int, bytes]]) -> None:
+    """Add the postings of new revisions; complete stretches of row ids become blocks."""
+    db.executemany(_ADD_POSTINGS, rows)
+    end = (max((rid for rid, _ in rows), default=0) + 1) // _BLOCK_ROWS * _BLOCK_ROWS
+    if end > db.execute(_PACKED_END).get:
+        from bethink.store.sqlite.search import postings  # NumPy
+
+        postings.pack_postings(db, end)
+
+
+def _remove_postings(db: apsw.Connection, rows: Mapping[int, RowTerms]) -> None:
+    from bethink.store.sqlite.search import postings  # NumPy
+
+    held = {rid: {*terms.text, *terms.about} for rid, terms in rows.items()}
+    every = tuple({term for terms in held.values() for term in terms})
+    tids = dict(db.execute(_TERM_IDS, (as_table(every),))) if every else {}
+    postings.remove_postings(
+        db, {rid: [tids[t] for t in terms if t in tids] for rid, terms in held.items()}
+    )
+
+
+def _encoded_rows(db: apsw.Connection) -> Iterator[tuple[int, bytes]]:
+    """Yield the postings of every revision, in the order of row ids."""
+    tids: dict[str, int] = dict(db.execute("SELECT t, tid FROM term"))
+    for rid, text, about in db.execute("SELECT rid, text, about FROM item ORDER BY rid"):
+        yield rid, _encode_terms(split_row(db, IndexRow(rid, text, about, None)), tids)
+
+
+def _count_wrong_postings(db: apsw.Connection) -> int:
+    from bethink.store.sqlite.search import postings  # NumPy
+
+    return postings.count_wrong_postings(db, _encoded_rows(db))
 
 
 def _remove_terms(db: apsw.Connection, frequencies: Mapping[str, int]) -> None:
