@@ -15,6 +15,7 @@ from bethink.errors import Refused
 from bethink.ports.values import is_erased
 from bethink.store.sqlite import SqliteStore
 from bethink.store.sqlite.db.lock import key_path
+from old_schema import bring_back
 from records import NOW, at, record
 
 
@@ -161,9 +162,7 @@ def test_a_damaged_secret_is_like_none(path: Path) -> None:
 def test_a_space_of_the_schema_before_is_brought_up(path: Path) -> None:
     """A copy is kept; its journal stays whole, and erased keys are remembered from now on."""
     make_old(path)
-    db = apsw.Connection(str(path))
-    db.execute("DROP TABLE erased_key; PRAGMA user_version = 4")
-    db.close()
+    bring_back(path, 4)
     store = SqliteStore.open(path, space="test")
     store.items.put([record("d", "under a key", key="k")], actor="x", now=NOW)
     store.items.erase(["d"], actor="x", now=NOW)

@@ -21,6 +21,7 @@ from bethink.errors import NotFound, SchemaTooNew, StoreDamaged, StoreError
 from bethink.store.sqlite import SqliteStore
 from bethink.store.sqlite.db import opening
 from bethink.store.sqlite.db.connection import APPLICATION_ID
+from bethink.store.sqlite.db.opening import is_safe_sqlite, require_safe_sqlite
 from records import NOW, record
 
 

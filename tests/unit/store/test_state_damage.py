@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import apsw
@@ -13,9 +12,7 @@ from bethink.config.settings import Settings
 from bethink.errors import StoreDamaged
 from bethink.model import Draft
 from bethink.store.sqlite import SqliteStore
-from bethink.store.sqlite.db.connection import APPLICATION_ID
-from bethink.store.sqlite.db.lock import key_path
-from bethink.store.sqlite.db.opening import migrate, migrations
+from old_schema import bring_back
 from records import NOW, at, record
 
 KEPT = "The harbour crane is painted yellow"
@@ -144,24 +141,12 @@ def test_a_write_never_makes_a_damaged_state_sound(path: Path) -> None:
 def old(tmp_path: Path) -> Path:
     """A space of schema 5, before revisions had a hash of their state."""
     path = tmp_path / "old.db"
-    db = apsw.Connection(str(path))
-    db.execute(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA journal_mode = WAL").fetchall()
-    migrate(db, None, migrations()[:5])
-    source = SqliteStore.open(tmp_path / "new.db", space="test")
-    source.items.put([record("a"), record("b"), record("c")], actor="x", now=NOW)
-    source.items.put([record("b", "b, revised", rev=2)], actor="x", now=NOW)
-    source.items.end(["c"], how="forgotten", actor="x", now=NOW)
-    source.close()
-    db.execute("ATTACH ? AS new", (str(tmp_path / "new.db"),))
-    for table in ("item", "event", "meta", "term", "signature"):
-        columns = ", ".join(row[1] for row in db.execute(f"PRAGMA main.table_info({table})"))
-        db.execute(f"INSERT OR REPLACE INTO main.{table} SELECT {columns} FROM new.{table}")
-    db.execute("DELETE FROM main.meta WHERE name = 'packed'")  # came with schema 6
-    for table in ("words", "grams", "vocabulary"):
-        db.execute(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
-    db.close()
-    shutil.copy(key_path(tmp_path / "new.db"), key_path(path))
-    path.chmod(0o600)
+    store = SqliteStore.open(path, space="test")
+    store.items.put([record("a"), record("b"), record("c")], actor="x", now=NOW)
+    store.items.put([record("b", "b, revised", rev=2)], actor="x", now=NOW)
+    store.items.end(["c"], how="forgotten", actor="x", now=NOW)
+    store.close()
+    bring_back(path, 5)
     return path
 
 
