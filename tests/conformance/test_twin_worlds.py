@@ -353,6 +353,10 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     + [{"query": "audit", "mark_accessed": True}, {"query": "audit", "profile": "linksee"}],
     "explain": [{"query": query} for query in QUERIES]
     + [{"id": 0}, {"id": 6}, {"query": "Heron audit", "id": 5}, {"id": "6eav"}],
+    "inspect": [{"query": query, "k": 30, "candidates": 200} for query in QUERIES]
+    + [{"query": "Heron audit", "id": 5}],
+    "usage": [{"id": 1}],
+    "profiles": [{}],
     "list_entities": [{"limit": 200}, {"prefix": "oper"}, {"min_memories": 0}],
     "recall_file": [{"path": "src"}, {"path": "zebra"}],
     "history": [{"id": 2}],

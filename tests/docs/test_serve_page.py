@@ -9,13 +9,13 @@ import pytest
 
 from bethink.access.guard import (
     BODY_TIMEOUT_S,
+    DEFAULT_RATE,
     MAX_BODY_BYTES,
     MAX_CONCURRENT,
     MAX_CONCURRENT_PER_CALLER,
     MAX_HEAD_BYTES,
 )
 from bethink.access.policy import POLICY, Right
-from bethink.access.rate_limit import DEFAULT_RATE
 from bethink.server.listener import HEAD_TIMEOUT_S
 from bethink.server.mcp import http as sessions
 from bethink.server.mcp.http import MAX_SESSIONS

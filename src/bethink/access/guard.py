@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,10 +21,45 @@ from typing import Any, NamedTuple
 
 from bethink.access.hosts import Address, HostPolicy, host_policy_for
 from bethink.access.policy import ANONYMOUS, LOOPBACK, Principal, attach_principal
-from bethink.access.rate_limit import DEFAULT_RATE, TokenBucketLimiter
 from bethink.access.tokens import TokenStore
+from bethink.core.lazy import lazy_pattern
 from bethink.errors import BadSetting
 from bethink.render.wire import error_json
+
+DEFAULT_RATE = 1200  # requests a minute
+MAX_CALLERS = 10_000  # callers tracked; the least recent one is dropped first
+_RATE = lazy_pattern(r"([0-9]{1,7})(?:/min)?")
+
+
+def parse_rate(text: str) -> int:
+    """Parse a rate such as ``600/min`` or ``600``; 0 means no limit."""
+    found = _RATE.fullmatch(text)
+    if found is None:
+        raise BadSetting(f"{text!r:.40} is not a rate", remedy="for example 600/min")
+    return int(found[1])
+
+
+class TokenBucketLimiter:
+    """Token bucket per caller, with a capacity of one minute's requests. Not thread-safe."""
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_minute = per_minute
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def acquire(self, caller: str) -> int:
+        """Take one token; return 0, or the seconds to wait if the bucket is empty."""
+        if not self._per_minute:
+            return 0
+        now = self._clock()
+        left, since = self._buckets.get(caller, (float(self._per_minute), now))
+        left = min(self._per_minute, left + (now - since) * self._per_minute / 60)
+        wait = 0 if left >= 1 else max(1, math.ceil((1 - left) * 60 / self._per_minute))
+        self._buckets[caller] = (left if wait else left - 1, now)
+        self._buckets.move_to_end(caller)
+        if len(self._buckets) > MAX_CALLERS:
+            self._buckets.popitem(last=False)
+        return wait
 
 
 class Refusal(NamedTuple):
@@ -153,6 +189,14 @@ def _default_max_body(_: Scope, __: Principal) -> int:
     return MAX_BODY_BYTES
 
 
+def _no_session(_: Headers) -> Principal | None:
+    return None
+
+
+def _never_open(_: str) -> bool:
+    return False
+
+
 def _always_counted(_: Scope) -> bool:
     return True
 
@@ -162,7 +206,8 @@ class GuardConfig:
     """Settings of a guard.
 
     ``max_body`` gives the largest body a request may have; ``count_concurrency`` says whether a
-    request is short-lived and so counts towards the limits of concurrent requests.
+    request is short-lived and so counts towards the limits of concurrent requests. ``session``
+    returns the principal of a browser's cookie, ``is_open`` whether a path is for anybody.
     """
 
     space: str
@@ -177,6 +222,8 @@ class GuardConfig:
     count_concurrency: Callable[[Scope], bool] = _always_counted
     observer: RequestObserver = _ignore_request
     public_paths: frozenset[str] = field(default=frozenset())
+    session: Callable[[Headers], Principal | None] = _no_session
+    is_open: Callable[[str], bool] = _never_open
 
 
 def make_guard_config(
@@ -300,9 +347,12 @@ class Guard:
             return ANONYMOUS, caller, rate_limited(wait)
         if found is None:
             return ANONYMOUS, caller, invalid_token()
-        if found is ANONYMOUS and scope["path"] not in self._config.public_paths:
+        if found is ANONYMOUS and not self._is_for_anybody(scope["path"]):
             return ANONYMOUS, caller, TOKEN_REQUIRED
         return found, caller, None
+
+    def _is_for_anybody(self, path: str) -> bool:
+        return path in self._config.public_paths or self._config.is_open(path)
 
     def _is_exempt(self, scope: Scope, principal: Principal) -> bool:
         """Check whether a request is exempt from rate and concurrency limits.
@@ -317,6 +367,10 @@ class Guard:
         headers: Headers = scope["headers"]
         credentials = [value for name, value in headers if name == b"authorization"]
         if not credentials:
+            if self._config.host_policy.is_own_page(scope["method"], headers):
+                browser = self._config.session(headers)
+                if browser is not None:
+                    return browser
             is_trusted = self._config.trust_loopback and self._config.host_policy.is_local(headers)
             return LOOPBACK if is_trusted else ANONYMOUS
         kind, _, secret = credentials[0].decode("latin-1")[:_MAX_TOKEN_LENGTH].partition(" ")

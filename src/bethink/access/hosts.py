@@ -7,19 +7,21 @@ only, and to a page only if it is the server's own or its origin was allowed.
 
 from __future__ import annotations
 
-import re
+import socket
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from bethink.core.lazy import lazy_pattern
 from bethink.errors import BadSetting
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_.-]{1,253})(?::([0-9]{1,5}))?")
+_HOST = lazy_pattern(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_.-]{1,253})(?::([0-9]{1,5}))?")
 # Prefixes of headers that proxies and tunnels add, for example x-forwarded-for.
 _PROXY_HEADERS = (b"forwarded", b"x-real-ip", b"via", b"cf-connecting-ip", b"true-client-ip",
             b"x-client-ip", b"x-cluster-client-ip")  # fmt: skip
+_READING_METHODS = ("GET", "HEAD")
 _PROXY_HEADER_PREFIXES = (b"x-forwarded-", b"x-original-", b"x-envoy-")
 
 
@@ -48,6 +50,17 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False  # a host name: it may resolve to any address
+
+
+def is_port_free(address: Address) -> bool:
+    """Check whether nothing listens on an address."""
+    with socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(address)
+        except OSError:
+            return False
+    return True
 
 
 def parse_address(text: str) -> Address:
@@ -91,6 +104,18 @@ class HostPolicy:
             return False
         origin = origins[0].decode("latin-1").lower()
         return origin in self.origins or self._is_same_origin(origin, headers)
+
+    def is_own_page(self, method: str, headers: list[tuple[bytes, bytes]]) -> bool:
+        """Check whether a request may use a browser's session: it comes from our own page.
+
+        A cookie is no proof of that: browsers send it along with requests of pages at other
+        ports of the same host. A link that was typed or clicked may only read.
+        """
+        site, reads = _single_header(headers, b"sec-fetch-site"), method in _READING_METHODS
+        if site is not None:
+            return site == "same-origin" or (site == "none" and reads)
+        origin = _single_header(headers, b"origin")
+        return reads if origin is None else self._is_same_origin(origin.lower(), headers)
 
     def _is_same_origin(self, origin: str, headers: list[tuple[bytes, bytes]]) -> bool:
         host = (_single_header(headers, b"host") or "").lower()

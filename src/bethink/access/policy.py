@@ -81,6 +81,9 @@ POLICY: dict[str, Right] = {
     "links": READ,
     "stats": READ,
     "events": READ,
+    "inspect": READ,
+    "profiles": READ,
+    "usage": READ,
     # Writing that can be undone.
     "recall with mark_accessed": WRITE,
     "remember": WRITE,
@@ -109,6 +112,9 @@ POLICY: dict[str, Right] = {
     # The server itself.
     "health": ANYONE,
     "ready": ANYONE,
+    "session": ANYONE,
+    "login": ANYONE,
+    "logout": ANYONE,
     "page": READ,
     "openapi": READ,
     "metrics": READ,

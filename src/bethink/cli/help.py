@@ -64,6 +64,7 @@ SECTIONS = {
         "hook": "Run a hook for a host; install sets hooks up.",
         "mcp": "Serve this project's memory to agents (MCP).",
         "serve": "Serve this project's memory over HTTP.",
+        "ui": "Open the inspector in the browser.",
         "token": "Create, list and revoke tokens.",
         "worker": "Show, start and stop the worker, which keeps models loaded.",
     },

@@ -11,9 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bethink.access.guard import Guard
+from bethink.access.guard import Guard, TokenBucketLimiter
 from bethink.access.policy import Right
-from bethink.access.rate_limit import TokenBucketLimiter
 from bethink.access.tokens import TokenStore
 from bethink.errors import BadSetting
 from serving import URL, Callers, make_door

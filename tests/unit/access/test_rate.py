@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bethink.access.rate_limit import MAX_CALLERS, TokenBucketLimiter, parse_rate
+from bethink.access.guard import MAX_CALLERS, TokenBucketLimiter, parse_rate
 from bethink.errors import BadSetting
 
 

@@ -11,7 +11,7 @@ from bethink.errors import Refused
 from bethink.ports import Scope
 from bethink.retrieval.query_builder import make_filters
 from bethink.retrieval.scope import rejection_reason
-from bethink.server.rest.routes import LIST_MEMORIES
+from bethink.server.rest.operations import LIST_MEMORIES
 from bethink.server.tools import TOOLS
 from bethink.server.tools.tool import Call, validate_arguments
 from records import at, item

@@ -28,6 +28,7 @@ from bethink.access.policy import (
     principal_of,
     require,
 )
+from bethink.config.spaces import resolve_space
 from bethink.core.json_values import Json
 from bethink.errors import BethinkError
 from bethink.memory import Memory
@@ -36,6 +37,13 @@ from bethink.server.mcp.http import StreamableEndpoint, is_short_lived
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.memory_loader import MemoryLoader
 from bethink.server.mcp.server import READ_TIMEOUT_S, make_server
+from bethink.server.rest.browser import (
+    BrowserSessions,
+    is_page_path,
+    page_routes,
+    session_cookie,
+    start_session,
+)
 from bethink.server.rest.handlers import MAX_IMPORT_BYTES, run_import, start_export
 from bethink.server.rest.http_messages import (
     bug_response,
@@ -132,11 +140,13 @@ def make_app(
     *,
     timeout_s: float = READ_TIMEOUT_S,
     tool_routes: Sequence[ToolRoute] = TOOL_ROUTES,
+    sessions: BrowserSessions | None = None,
 ) -> Guard:
-    """Build the application that `serve` runs: REST and MCP behind the guard."""
+    """Build the application that `serve` runs: REST, MCP and the inspector behind the guard."""
     metrics = Metrics()
     executor = ToolExecutor(loader, [metrics.observe_call], default_principal=ANONYMOUS)
-    rest = RestApi(executor, metrics, timeout_s, tool_routes)
+    sessions = sessions or BrowserSessions(config.tokens, config.space)
+    rest = RestApi(executor, metrics, timeout_s, tool_routes, sessions)
     mcp = StreamableEndpoint(make_server(manifest, loader, timeout_s=timeout_s, executor=executor))
 
     @asynccontextmanager
@@ -145,13 +155,15 @@ def make_app(
             yield
 
     app = Starlette(
-        routes=[*rest.routes(), Route(MCP_PATH, _RoutedMcp(mcp))],
+        routes=[*rest.routes(), Route(MCP_PATH, _RoutedMcp(mcp)), *page_routes()],
         lifespan=lifespan,
         exception_handlers={HTTPException: routing_error_response},
     )
     app.router.redirect_slashes = False
     public_paths = frozenset(
-        route.path for route in PLAIN_ROUTES if POLICY[route.operation] is Right.ANYONE
+        route.path
+        for route in PLAIN_ROUTES
+        if POLICY[route.operation] is Right.ANYONE and not is_page_path(route.path)
     )
     guard_config = replace(
         config,
@@ -159,6 +171,8 @@ def make_app(
         count_concurrency=is_short_lived,
         observer=metrics.observe_request,
         public_paths=public_paths,
+        session=sessions.principal,
+        is_open=is_page_path,
     )
     return Guard(app, guard_config)
 
@@ -189,9 +203,10 @@ class RestApi:
         metrics: Metrics,
         timeout_s: float,
         tool_routes: Sequence[ToolRoute],
+        sessions: BrowserSessions,
     ) -> None:
         self._executor, self._request_metrics, self._timeout_s = executor, metrics, timeout_s
-        self._tool_routes = tool_routes
+        self._tool_routes, self._sessions = tool_routes, sessions
         self._openapi_json, self._index_html = (
             json_response(openapi_document()).body,
             render_index(),
@@ -265,6 +280,34 @@ class RestApi:
 
     async def _page(self, _: Request) -> Response:
         return HTMLResponse(self._index_html)
+
+    async def _session(self, request: Request) -> Response:
+        is_browser = self._sessions.principal(request.scope["headers"]) is not None
+        return json_response(self._session_json(principal_of(request.scope), browser=is_browser))
+
+    async def _login(self, request: Request) -> Response:
+        started = await start_session(request, self._sessions)
+        cookie = session_cookie(request.scope["headers"], started.cookie)
+        content = self._session_json(started.principal, browser=True)
+        return json_response(content, headers={"set-cookie": cookie})
+
+    async def _logout(self, request: Request) -> Response:
+        headers = request.scope["headers"]
+        ended = {"ended": self._sessions.end(headers)}
+        return json_response(ended, headers={"set-cookie": session_cookie(headers, "")})
+
+    def _session_json(self, principal: Principal, *, browser: bool) -> Json:
+        """Return who is calling; the space only to those who may read it."""
+        settings, known = self._executor.loader.settings, principal.right >= Right.READ
+        return {
+            "name": principal.name,
+            "scope": principal.right.scope_name,
+            "may": [operation for operation in POLICY if permits(principal, operation)],
+            "space": resolve_space(None, settings).name if known else None,
+            "version": __version__,
+            "max_classification": settings.max_classification if known else None,
+            "browser": browser,
+        }
 
     async def _export(self, request: Request) -> Response:
         return await start_export(await self._memory(request))

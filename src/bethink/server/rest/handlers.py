@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 
@@ -11,14 +12,32 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from bethink.core.json_values import Json, parse_strict_json
-from bethink.errors import BadText, NotFound, Refused
+from bethink.core.json_values import Json, iso, parse_strict_json
+from bethink.errors import BadProfile, BadText, NotFound, Refused
 from bethink.ingest.admission import make_draft
 from bethink.memory import Memory
-from bethink.model import Draft, Link, Remembered
-from bethink.render.wire import dumps, item_json, mapping_json, remembered_json
+from bethink.model import Candidate, Draft, Link, Recall, Remembered
+from bethink.ports.values import Usage
+from bethink.render.wire import (
+    dumps,
+    hit_json,
+    item_json,
+    mapping_json,
+    recall_json,
+    remembered_json,
+    why_not_json,
+)
+from bethink.retrieval.profile import SLOTS
 from bethink.server.rest.http_messages import Malformed, WrongMedia, media_type
-from bethink.server.tools.answers import NOTICE, count_fitting, get_visible, memory_json, text_cost
+from bethink.server.tools import recall as recall_tool
+from bethink.server.tools.answers import (
+    NOTICE,
+    count_fitting,
+    get_visible,
+    memory_json,
+    text_cost,
+    truncate,
+)
 from bethink.server.tools.catalog import REMEMBER
 from bethink.server.tools.tool import Call, Reply, validate_arguments
 from bethink.server.tools.write import Relation, add_relations, draft_fields, read_relations
@@ -38,7 +57,11 @@ def list_memories(call: Call) -> Reply:
     """Handle `list_memories`: a page of memories and the cursor of the next."""
     most = call.arguments.get("limit", _DEFAULT_PAGE)
     where = call.given(*_FILTERS)
+    where |= call.given("stored_by")
     found = call.memory.browse(limit=most, after=call.arguments.get("after"), **where)
+    if "preview" in call.arguments:
+        longest = call.arguments["preview"]
+        found = [item._replace(text=truncate(item.text, longest)) for item in found]
     # At least one, and as many as fit into one answer: texts are not truncated.
     items = found[: count_fitting(call, (text_cost(call, item.text) for item in found))]
     cursor = items[-1].id if len(found) == most or len(items) < len(found) else None
@@ -137,6 +160,104 @@ def events(call: Call) -> Reply:
     """Handle `events`: a page of the journal."""
     found = call.memory.events(**call.given("after", "limit"))
     return Reply("", {"events": [mapping_json(event._asdict()) for event in found]})
+
+
+_INSPECTED_FIELDS = (
+    *("rev", "tags", "entities", "occurred_at", "stored_at", "valid_to", "importance"),
+    *("classification", "recalls", "tokens"),
+)
+_DEFAULT_CANDIDATES = 20
+_RUN_KEYS = ("id", "started_at", "completed_at")  # of the run, not of the answer
+_WORD = re.compile(r"\w+")
+_STEM_CHARS = 3  # letters that a word and its index term share at least
+_MAX_MARKED_CHARS = 20_000  # characters of a text in which matching words are marked
+
+
+def inspect(call: Call) -> Reply:
+    """Handle `inspect`: an answer with its evidence, its steps and its text for an agent."""
+    memory, query = call.memory, call.arguments.get("query", "")
+    options = call.given(*recall_tool.FILTERS, *recall_tool.LIMITS)
+    answer = memory.recall(query, track=False, **options)
+    reply = recall_tool.recall_reply(call, answer)
+    shown = {entry["id"] for entry in reply.content["memories"]}
+    terms = {term for word in memory.store.search.words(query) if not word.common
+             for term in word.terms}  # fmt: skip
+    asked = recall_json(answer)["query"]
+    whole = recall_json(
+        answer, trace=True, candidates=call.arguments.get("candidates", _DEFAULT_CANDIDATES)
+    )
+    same = ("profile", "strategy", "status", "reason", "confidence", "confidence_reasons")
+    more = ("notice", "captions", "warnings", "degraded", "nearest_miss")
+    item_id = call.arguments.get("id")
+    content = {
+        "query": {name: asked[name] for name in
+                  ("text", "now", "as_of", "k", "max_tokens", "offset", "filters")},
+        **{name: whole[name] for name in same},
+        **{name: reply.content[name] for name in more},
+        "hits": [_inspected_json(hit, answer, memory, terms, shown) for hit in answer.hits],
+        "total": answer.page.total,
+        "context": {"text": reply.text, "tokens": reply.content["tokens"]},
+        "trace": {name: value for name, value in whole["trace"].items() if name not in _RUN_KEYS},
+        "why_not": _place_json(memory, query, item_id, options) if item_id else None,
+    }  # fmt: skip
+    return Reply(reply.text, content)
+
+
+def _inspected_json(
+    hit: Candidate, answer: Recall, memory: Memory, terms: set[str], shown: set[str]
+) -> Json:
+    whole = hit_json(hit, answer)
+    return recall_tool.hit_json(hit, answer) | {
+        **{name: whole[name] for name in _INSPECTED_FIELDS},
+        "words": _matching_words(hit.text, terms, memory),
+        "in_context": hit.item.id in shown,
+        "evidence": whole["evidence"],
+        "channels": whole["channels"],
+    }
+
+
+def _matching_words(text: str, terms: set[str], memory: Memory) -> list[str]:
+    """Return the words of a text, as written, that the index counts as words of the question."""
+    stems = {term[:_STEM_CHARS] for term in terms}
+    words = dict.fromkeys(_WORD.findall(text[:_MAX_MARKED_CHARS]))
+    likely = [word for word in words if word.casefold()[:_STEM_CHARS] in stems]
+    return [word for word in likely if terms.intersection(memory.store.search.terms(word))]
+
+
+def _place_json(memory: Memory, query: str, item_id: str, options: Json) -> Json:
+    item = get_visible(memory, item_id)
+    return why_not_json(memory.why_not(item.id, query, **options))
+
+
+def profiles(call: Call) -> Reply:
+    """Handle `profiles`: the profiles that can be used, with their parts."""
+    own = call.memory.profile().name
+    entries = []
+    for name in call.memory.profiles():
+        try:
+            found = call.memory.profile(name)
+        except BadProfile:
+            continue  # a broken file of the owner's; `bethink profiles` says what is wrong with it
+        parts = [channel.name for channel in found.channels]
+        parts += [stage.name for slot in SLOTS for stage in found.slot(slot)]
+        entries.append(
+            {
+                "name": name,
+                "title": found.title,
+                "deep": found.deep is not None,
+                "default": name == own,
+                "parts": parts,
+            }
+        )
+    return Reply("", {"profiles": entries})
+
+
+def usage(call: Call) -> Reply:
+    """Handle `usage`: how often and when a memory was recalled."""
+    item = get_visible(call.memory, call.arguments["id"])
+    found = call.memory.store.activity.usage([item.id], call.memory.now).get(item.id, Usage())
+    stamps = [iso(stamp) for stamp in found.stamps]
+    return Reply("", mapping_json(found._asdict()) | {"stamps": stamps})
 
 
 NDJSON_MEDIA = "application/x-ndjson"

@@ -49,7 +49,8 @@ def render_index() -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Bethink</title>'
         f"<style>{_STYLE}</style></head><body><h1>Bethink {__version__}</h1>"
         "<p>A memory over HTTP. Send your token as "
-        "<code>Authorization: Bearer bt_...</code>. The whole API is described in "
+        "<code>Authorization: Bearer bt_...</code>. To look into it, open the "
+        '<a href="/ui">inspector</a>. The whole API is described in '
         '<a href="/openapi.json">openapi.json</a>.</p>'
         f"<table><tr><th>route</th><th>scope</th><th></th></tr>\n{rows}</table></body></html>"
     )
@@ -71,7 +72,7 @@ async def read_arguments(request: Request, route: ToolRoute) -> Json:
     """Read a tool's arguments from path, query string and body, not yet validated."""
     from_path = {name: request.path_params[name] for name in route.path_params}
     from_request = (
-        _read_query(request, route) if route.method == "GET" else await _read_json_body(request)
+        _read_query(request, route) if route.method == "GET" else await read_json_body(request)
     )
     twice = from_path.keys() & from_request.keys()
     if twice:
@@ -88,7 +89,8 @@ def media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-async def _read_json_body(request: Request) -> Json:
+async def read_json_body(request: Request) -> Json:
+    """Read the JSON object in a body; an empty body is an empty object."""
     if request.url.query:
         raise Malformed("arguments belong in the body", remedy="send a JSON object")
     body = await request.body()

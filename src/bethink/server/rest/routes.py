@@ -1,4 +1,4 @@
-"""Routes of the REST API, its own operations, and the OpenAPI document made from them."""
+"""Routes of the REST API, and the OpenAPI document made from them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,18 @@ from typing import NamedTuple
 
 from bethink.access.policy import ARGUMENT_OPERATIONS, POLICY, Right
 from bethink.core.json_values import Json
+from bethink.server.rest.operations import (
+    EVENTS,
+    GET_MEMORY,
+    INSPECT,
+    LINKS,
+    LIST_MEMORIES,
+    PROFILES,
+    REMEMBER_MANY,
+    RESTORE,
+    STATS,
+    USAGE,
+)
 from bethink.server.tools.catalog import (
     CONSOLIDATE,
     EXPLAIN,
@@ -26,196 +38,15 @@ from bethink.server.tools.catalog import (
     UPDATE_MEMORY,
 )
 from bethink.server.tools.tool import (
+    BOOLEAN,
     INTEGER,
-    MEMORY_SCHEMA,
-    NOTICE_SCHEMA,
-    NUMBER,
-    OBJECT,
     STRING,
     Tool,
-    arguments_schema,
     array_schema,
-    integer_schema,
     nullable,
     object_schema,
-    string_list_schema,
-    string_schema,
 )
 from bethink.version import __version__
-
-MAX_BATCH = 500
-_ID = string_schema("The memory's id, or a unique part of it.", max_length=200)
-_BATCH_SCHEMA: Json = {
-    "type": "array",
-    "description": "The memories, each with the fields of `remember`.",
-    "items": REMEMBER.input_schema,
-    "maxItems": MAX_BATCH,
-}
-_NODE_SCHEMA = object_schema({"kind": STRING, "id": STRING})
-
-GET_MEMORY = Tool(
-    "get_memory",
-    "Get a memory",
-    "Get one memory with all its fields, by its id.",
-    arguments_schema({"id": _ID}, "id"),
-    object_schema(
-        {
-            "notice": NOTICE_SCHEMA,
-            "memory": object_schema({"id": STRING, "text": STRING, "rev": INTEGER}),
-        }
-    ),
-    "bethink.server.rest.handlers:get_memory",
-    read_only=True,
-    idempotent=True,
-)
-
-LIST_MEMORIES = Tool(
-    "list_memories",
-    "List memories",
-    "List stored memories, newest first, in pages; a page of long texts ends early.",
-    arguments_schema(
-        {
-            "kind": string_schema("Only this kind."),
-            "topic": string_schema("Only this topic."),
-            "tag": string_schema("Only with this tag."),
-            "entity": string_schema("Only memories that mention it."),
-            "source": string_schema("Only from this source."),
-            "session": string_schema("Only from this conversation."),
-            "user": string_schema("Only this user's."),
-            "since": string_schema("Happened at or after this time.", max_length=100),
-            "until": string_schema("Happened before this time.", max_length=100),
-            "limit": integer_schema("Maximum number of results; default 50.", 1, 500),
-            "after": string_schema(
-                "The cursor of an earlier answer; returns its next page.", max_length=200
-            ),
-        }
-    ),
-    object_schema(
-        {
-            "notice": NOTICE_SCHEMA,
-            "memories": array_schema(object_schema(MEMORY_SCHEMA)),
-            "cursor": nullable(STRING),
-        }
-    ),
-    "bethink.server.rest.handlers:list_memories",
-    read_only=True,
-    idempotent=True,
-)
-
-REMEMBER_MANY = Tool(
-    "remember_many",
-    "Remember several memories",
-    "Store up to 500 memories. Each is stored or refused on its own; the answer says which.",
-    arguments_schema({"memories": _BATCH_SCHEMA}, "memories"),
-    object_schema(
-        {
-            "stored": INTEGER,
-            "refused": INTEGER,
-            "results": array_schema(
-                object_schema(
-                    {
-                        "id": STRING,
-                        "status": STRING,
-                        "error": object_schema(
-                            {"kind": STRING, "message": STRING, "remedy": STRING}
-                        ),
-                    },
-                    "id",
-                    "error",
-                ),
-                "In the order of the memories.",
-            ),
-        }
-    ),
-    "bethink.server.rest.handlers:remember_many",
-    idempotent=True,
-)
-
-RESTORE = Tool(
-    "restore",
-    "Restore memories",
-    "Restore forgotten memories. Erased memories cannot be restored.",
-    arguments_schema({"ids": string_list_schema("Ids of the memories.", max_items=100)}, "ids"),
-    object_schema({"restored": array_schema(STRING)}),
-    "bethink.server.rest.handlers:restore",
-    idempotent=True,
-)
-
-LINKS = Tool(
-    "links",
-    "A memory's links",
-    "List a memory's links to others: implies, contradicts, supersedes ...",
-    arguments_schema(
-        {
-            "id": _ID,
-            "limit": integer_schema("Maximum number of results; default 100.", 1, 1000),
-            "offset": integer_schema("Skip the first N results.", 0, 100_000),
-        },
-        "id",
-    ),
-    object_schema(
-        {
-            "left_out": {"type": "integer", "description": "Number of further links."},
-            "links": array_schema(
-                object_schema(
-                    {
-                        "from": _NODE_SCHEMA,
-                        "type": STRING,
-                        "to": _NODE_SCHEMA,
-                        "weight": NUMBER,
-                        "confidence": NUMBER,
-                        "source": STRING,
-                    }
-                )
-            ),
-        }
-    ),
-    "bethink.server.rest.handlers:links",
-    read_only=True,
-    idempotent=True,
-)
-
-STATS = Tool(
-    "stats",
-    "Counts and sizes",
-    "Show the number of memories by kind, and the models in use.",
-    arguments_schema({}),
-    object_schema({"space": STRING, "memories": INTEGER, "entities": INTEGER, "by_kind": OBJECT}),
-    "bethink.server.rest.handlers:stats",
-    read_only=True,
-    idempotent=True,
-)
-
-EVENTS = Tool(
-    "events",
-    "The journal",
-    "List the journal: who changed which memory, and when. It never contains a memory's text.",
-    arguments_schema(
-        {
-            "after": integer_schema("Only events after this number.", 0, 2**53),
-            "limit": integer_schema("Maximum number of results; default 100.", 1, 1000),
-        }
-    ),
-    object_schema(
-        {
-            "events": array_schema(
-                object_schema(
-                    {
-                        "seq": INTEGER,
-                        "at": STRING,
-                        "kind": STRING,
-                        "item": nullable(STRING),
-                        "actor": STRING,
-                        "detail": STRING,
-                    }
-                )
-            )
-        }
-    ),
-    "bethink.server.rest.handlers:events",
-    read_only=True,
-    idempotent=True,
-)
 
 _QUERY_ALIASES: Mapping[str, str] = {"q": "query"}
 
@@ -243,6 +74,7 @@ TOOL_ROUTES = (
     ToolRoute("POST", "/v1/recall", RECALL),
     ToolRoute("GET", "/v1/recall", RECALL, _QUERY_ALIASES),
     ToolRoute("POST", "/v1/explain", EXPLAIN),
+    ToolRoute("POST", "/v1/inspect", INSPECT),
     ToolRoute("POST", "/v1/memories", REMEMBER),
     ToolRoute("GET", "/v1/memories", LIST_MEMORIES),
     ToolRoute("POST", "/v1/memories/batch", REMEMBER_MANY),
@@ -250,6 +82,7 @@ TOOL_ROUTES = (
     ToolRoute("PATCH", "/v1/memories/{id}", UPDATE_MEMORY),
     ToolRoute("GET", "/v1/memories/{id}/history", HISTORY),
     ToolRoute("GET", "/v1/memories/{id}/timeline", TIMELINE),
+    ToolRoute("GET", "/v1/memories/{id}/usage", USAGE),
     ToolRoute("GET", "/v1/memories/{id}/links", LINKS),
     ToolRoute("POST", "/v1/memories/{id}/links", LINK),
     ToolRoute("GET", "/v1/memories/{id}/why", EXPLAIN, _QUERY_ALIASES),
@@ -264,6 +97,7 @@ TOOL_ROUTES = (
     ToolRoute("GET", "/v1/insights", INSIGHTS),
     ToolRoute("GET", "/v1/files", RECALL_FILE),
     ToolRoute("POST", "/v1/files/edits", NOTE_EDIT),
+    ToolRoute("GET", "/v1/profiles", PROFILES),
     ToolRoute("GET", "/v1/stats", STATS),
     ToolRoute("GET", "/v1/events", EVENTS),
 )
@@ -294,6 +128,21 @@ PLAIN_ROUTES = (
         "Import an export, all of it or nothing.",
         "application/json",
     ),
+    PlainRoute(
+        "GET",
+        "/v1/session",
+        "session",
+        "Show who is calling and what the caller may do.",
+        "application/json",
+    ),
+    PlainRoute(
+        "POST",
+        "/v1/session",
+        "login",
+        "Start a browser's session with a one-time ticket or a token.",
+        "application/json",
+    ),
+    PlainRoute("DELETE", "/v1/session", "logout", "End a browser's session.", "application/json"),
     PlainRoute("GET", "/health", "health", "Check whether the server works.", "application/json"),
     PlainRoute(
         "GET",
@@ -457,13 +306,43 @@ def _plain_operation(route: PlainRoute) -> Json:
     }
     if POLICY[route.operation] is Right.ANYONE:
         made["security"] = []
-    if route.operation == "import":
-        content = {"application/x-ndjson": {"schema": {"type": "string"}}}
-        made["requestBody"] = {"required": True, "content": content}
+    body = _PLAIN_BODIES.get(route.operation)
+    if body is not None:
+        made["requestBody"] = {"required": True, "content": body}
     return made
 
 
+_PLAIN_BODIES: dict[str, Json] = {
+    "import": {"application/x-ndjson": {"schema": {"type": "string"}}},
+    "login": {
+        "application/json": {
+            "schema": {
+                "type": "object",
+                "properties": {"ticket": STRING, "token": STRING},
+                "additionalProperties": False,
+                "minProperties": 1,
+                "maxProperties": 1,
+            }
+        }
+    },
+}
+
+
+_SESSION_SCHEMA = object_schema(
+    {
+        "name": STRING,
+        "scope": {"type": "string", "enum": [right.scope_name for right in Right]},
+        "may": array_schema(STRING, "The operations that the caller may do."),
+        "space": nullable(STRING),
+        "version": STRING,
+        "max_classification": nullable(INTEGER),
+        "browser": {**BOOLEAN, "description": "Whether it is a browser's session."},
+    }
+)
 _PLAIN_SCHEMAS: dict[str, Json] = {
+    "session": _SESSION_SCHEMA,
+    "login": _SESSION_SCHEMA,
+    "logout": object_schema({"ended": BOOLEAN}),
     "export": {"type": "string"},
     "health": object_schema({"status": STRING}),
     "ready": object_schema({"status": STRING}),

@@ -47,8 +47,8 @@ from bethink.server.tools.answers import (
 from bethink.server.tools.catalog import SNIPPET_CHARS
 from bethink.server.tools.tool import Call, Reply
 
-_FILTERS = ("entity", "kind", "layer", "band", "topic", "tag", "user", "since", "until")
-_LIMITS = (
+FILTERS = ("entity", "kind", "layer", "band", "topic", "tag", "user", "since", "until")
+LIMITS = (
     *("as_of", "k", "episode_k", "max_tokens", "offset", "cursor", "profile", "whole"),
     "min_confidence",
 )
@@ -59,9 +59,15 @@ _MAX_ORIGINS = 30
 def recall(call: Call) -> Reply:
     """Handle `recall`: the hits within the token budget, and how many were left out."""
     memory = call.memory
-    options = call.given(*_FILTERS, *_LIMITS)
+    options = call.given(*FILTERS, *LIMITS)
     track = call.arguments.get("mark_accessed") if call.may_track else False
     answer = memory.recall(call.arguments.get("query", ""), track=track, **options)
+    return recall_reply(call, answer)
+
+
+def recall_reply(call: Call, answer: Recall) -> Reply:
+    """Return the reply for an answer: what an agent reads, within its tokens."""
+    memory = call.memory
     profile = memory.profile(call.arguments.get("profile"))
     sections = [one for one in profile.text if one.show == "memories" and one.heading]
     hits = _fit_hits(answer, sections, memory)
@@ -73,7 +79,7 @@ def recall(call: Call) -> Reply:
         "reason": answer.reason,
         "confidence": answer.confidence,
         "notice": NOTICE,
-        "memories": [_hit_json(hit, answer) for hit in hits],
+        "memories": [hit_json(hit, answer) for hit in hits],
         "returned": len(hits),
         "left_out": left_out,
         "stopped_by": "tokens" if by_tokens else answer.page.stopped_by,
@@ -82,7 +88,7 @@ def recall(call: Call) -> Reply:
         "captions": [caption.text for caption in answer.captions],
         "warnings": list(answer.warnings),
         "degraded": [degraded_json(part) for part in answer.degraded],
-        "nearest_miss": _miss_json(answer.nearest_miss),
+        "nearest_miss": miss_json(answer.nearest_miss),
         "profile": answer.profile,
     }
     meta = (
@@ -212,7 +218,8 @@ def _quotes(answer: Recall, hits: Sequence[Candidate]) -> Iterator[Quote]:
     yield from (Quote(f"degraded: without {part.part}", part.reason) for part in answer.degraded)
 
 
-def _hit_json(hit: Candidate, answer: Recall) -> Json:
+def hit_json(hit: Candidate, answer: Recall) -> Json:
+    """Return a hit as JSON: the memory, its relevance, and how it was found."""
     return memory_json(hit.item) | {
         "text": hit.text,
         "passage": passage_json(hit),
@@ -240,7 +247,8 @@ def _snippet(miss: Candidate) -> Item:
     return miss.item._replace(text=truncate(miss.text, SNIPPET_CHARS))
 
 
-def _miss_json(miss: Candidate | None) -> Json | None:
+def miss_json(miss: Candidate | None) -> Json | None:
+    """Return the nearest miss as JSON, cut to a snippet."""
     return (
         None
         if miss is None
@@ -267,7 +275,7 @@ def _explain_item(memory: Memory, query: str, item_id: str, options: dict[str, A
     for rank, hit in enumerate(answer.hits, 1):
         if hit.item.id == item_id:
             text = f"Rank {rank} of {len(answer.hits)}.\n{explain_score(hit)}"
-            details = {"rank": rank, **_hit_json(hit, answer), "evidence": _evidence_json(hit)}
+            details = {"rank": rank, **hit_json(hit, answer), "evidence": _evidence_json(hit)}
             return _explanation_reply("why", text, details, stage="answer")
     missing = memory.why_not(item_id, query, **options)
     text = f"Not returned. Dropped at stage {missing.stage}: {missing.reason}."

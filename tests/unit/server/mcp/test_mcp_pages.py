@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from bethink import Memory
 from bethink.errors import NotFound
 from bethink.render.wire import dumps
-from bethink.server.rest.routes import LINKS
+from bethink.server.rest.operations import LINKS
 from bethink.server.tools import TOOLS
 from bethink.server.tools.answers import (
     MODEL_BUDGET_CHARS,

@@ -79,6 +79,7 @@ def test_what_is_served_is_what_is_described(memory: Memory, tmp_path: Path) -> 
     bodies: dict[str, dict[str, Any]] = {
         "recall": {"query": "heron"},
         "explain": {"query": "heron", "id": item},
+        "inspect": {"query": "heron", "id": other},
         "remember": {"text": "Releases are cut on Tuesdays"},
         "remember_many": {"memories": [{"text": "Backups run at night"}, {}]},
         "update_memory": {"topic": "databases"},

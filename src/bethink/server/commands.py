@@ -1,8 +1,12 @@
-"""The commands `serve` and `token`."""
+"""The commands `mcp`, `serve`, `ui` and `token`."""
 
 from __future__ import annotations
 
 import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -15,13 +19,19 @@ from bethink.cli.output import Column, bold, dim, format_time, green, print_tabl
 from bethink.errors import MissingExtra
 
 if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
     from bethink.access.guard import GuardConfig
     from bethink.access.hosts import Address
+    from bethink.access.policy import Principal
     from bethink.access.tokens import Token, TokenStore
+    from bethink.server.mcp.manifest import ServerManifest
     from bethink.server.mcp.memory_loader import MemoryLoader
+    from bethink.server.tools.calls import ToolExecutor
 
 
 PORT = 8765
+UI_PORT = 8766
 ACTOR = "http"
 _EXTRA_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn", "h11", "prometheus_client")
 
@@ -58,15 +68,18 @@ def serve(app: App, /, host: str, port: int, tools: str, rate: str, **allowed: A
     project in the working directory, unless --space names another. Stops on SIGTERM and SIGINT.
     Needs the extra serve.
     """
+    from bethink.access.guard import parse_rate
     from bethink.access.hosts import Address  # help does without
-    from bethink.access.rate_limit import parse_rate
 
     address = Address(host.removeprefix("[").removesuffix("]"), port)
     loader = _make_loader(app)
     config = _make_config(loader, address, rate=parse_rate(rate), **allowed)
-    tool_names = [name.strip() for name in tools.split(",") if name.strip()]
-    _run_server(app, loader, config, address, tool_names)
+    _run_server(app, loader, config, address, _tool_names(tools))
     return 0
+
+
+def _tool_names(listed: str) -> list[str]:
+    return [name.strip() for name in listed.split(",") if name.strip()]
 
 
 def _make_loader(app: App) -> MemoryLoader:
@@ -86,9 +99,47 @@ def _make_config(loader: MemoryLoader, address: Address, **more: Any) -> GuardCo
     return make_guard_config(address, space, TokenStore(config_folder(os.environ)), **more)
 
 
+@command(
+    "ui",
+    examples=["bethink ui", "bethink ui --space work --read-only", "bethink ui --no-open"],
+)
+@click.option("--read-only", is_flag=True, help="Show everything, change nothing.")
+@click.option("--port", type=click.IntRange(0, 65_535), metavar="N",
+              help=f"Port to listen on; default: {UI_PORT}, or a free one.")  # fmt: skip
+@click.option("--no-open", is_flag=True, help="Only print the link.")
+@pass_app
+def ui(app: App, /, *, read_only: bool, port: int | None, no_open: bool) -> int:
+    """Open the inspector in the browser.
+
+    A page in which everything that is stored can be seen, asked for and corrected, and every
+    answer explained. Only this machine can reach it, and only the browser that opens the link:
+    it works once, within ten minutes. Nothing is loaded from elsewhere. Stops on Ctrl-C. Needs
+    the extra serve.
+    """
+    from bethink.access.hosts import Address, is_port_free  # help does without
+    from bethink.access.policy import Principal, Right
+
+    wanted = Address("127.0.0.1", UI_PORT if port is None else port)
+    address = wanted if port is not None or is_port_free(wanted) else wanted._replace(port=0)
+    loader = _make_loader(app)
+    # Not even other programs on this machine may use it without the link or a token.
+    config = replace(_make_config(loader, address), trust_loopback=False)
+    reader = Principal("inspector", Right.READ if read_only else Right.ADMIN)
+    _run_server(app, loader, config, address, [], reader=reader, opens=not no_open)
+    return 0
+
+
 def _run_server(
-    app: App, loader: MemoryLoader, config: GuardConfig, address: Address, tools: list[str]
+    app: App,
+    loader: MemoryLoader,
+    config: GuardConfig,
+    address: Address,
+    tools: list[str],
+    *,
+    reader: Principal | None = None,
+    opens: bool = False,
 ) -> None:
+    """Serve until a signal; for a ``reader`` print a link to the inspector and open it."""
     from bethink.server.mcp.manifest import ServerManifest  # help does without
     from bethink.server.telemetry import start_tracing
     from bethink.server.tools import select_tools
@@ -97,20 +148,153 @@ def _run_server(
     try:
         from bethink.server.listener import bind_socket, serve_until_signal
         from bethink.server.rest.app import make_app
+        from bethink.server.rest.browser import BrowserSessions, open_browser
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA_MODULES:
             raise
         raise MissingExtra("the HTTP server", extra="serve") from error
     listener = bind_socket(address)
     start_tracing(app.note)
-    real = address._replace(port=listener.getsockname()[1])
+    url = f"http://{address._replace(port=listener.getsockname()[1]).netloc}"
     loader.start()
+    sessions = BrowserSessions(config.tokens, config.space)
+    link = url if reader is None else f"{url}/login#{sessions.issue_ticket(reader)}"
     if app.json:
-        app.out.json({"url": f"http://{real.netloc}", "space": config.space, "pid": os.getpid()})
+        app.out.json({"url": link, "space": config.space, "pid": os.getpid()})
         app.out.stream.flush()
-    app.note(f"serving the space {config.space} at http://{real.netloc}")
-    serve_until_signal(make_app(manifest, loader, config), listener)
+    if reader is None:
+        app.note(f"serving the space {config.space} at {url}, the inspector at {url}/ui")
+    else:
+        app.note(f"the inspector of the space {config.space}: {link}")
+        app.note(dim("the link works once, within ten minutes; Ctrl-C stops"))
+    with open_browser(link) if opens else nullcontext():
+        serve_until_signal(make_app(manifest, loader, config, sessions=sessions), listener)
     loader.close()
+
+
+def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
+    """Serve the parent process over stdio until it closes the input or exits.
+
+    The handshake and the lists are answered at once, while the library loads.
+    """
+    from bethink.server.mcp.stdio import (
+        BridgeInput,
+        BridgeOutput,
+        EarlyHandshake,
+        StdioBridge,
+        take_over_stdio,
+        watch_parent,
+    )
+    from bethink.server.telemetry import start_tracing
+
+    # Exit at once: a thread blocked on input cannot be stopped, and nothing needs cleanup.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Before any answer: a parent that exits earlier would go unnoticed.
+    watch_parent()
+    lines = StdioBridge(take_over_stdio(), EarlyHandshake(manifest))
+    lines.start()
+    server = _load_server(manifest, loader)
+    import anyio
+    from mcp.server.stdio import stdio_server
+
+    start_tracing(_print_notice)
+
+    async def serve() -> None:
+        come, go = anyio.wrap_file(BridgeInput(lines)), anyio.wrap_file(BridgeOutput(lines))
+        async with stdio_server(come, go) as (reading, writing):
+            loader.start()
+            await server.run(reading, writing, server.create_initialization_options())
+
+    anyio.run(serve)
+    loader.close()
+    lines.finish()
+
+
+def serve_http(
+    manifest: ServerManifest, loader: MemoryLoader, address: Address, note: Callable[[str], None]
+) -> None:
+    """Serve http://HOST:PORT/mcp to local clients and to callers with a token."""
+    from bethink.access.guard import make_guard_config  # not needed for stdio
+    from bethink.access.policy import ANONYMOUS
+    from bethink.access.tokens import TokenStore
+    from bethink.config.paths import config_folder
+    from bethink.config.spaces import resolve_space
+    from bethink.server.telemetry import start_tracing
+    from bethink.server.tools.calls import ToolExecutor
+
+    space = resolve_space(None, loader.settings).name
+    config = make_guard_config(address, space, TokenStore(config_folder(os.environ)))
+    server = _load_server(manifest, loader, ToolExecutor(loader, default_principal=ANONYMOUS))
+    from bethink.server.listener import bind_socket, serve_until_signal
+    from bethink.server.mcp.http import make_guarded_app
+
+    at = bind_socket(address)
+    start_tracing(_print_notice)
+    loader.start()
+    note(f"serving http://{address._replace(port=at.getsockname()[1]).netloc}/mcp")
+    serve_until_signal(make_guarded_app(server, config), at)
+    loader.close()
+
+
+def _print_notice(line: str) -> None:
+    sys.stderr.write(f"bethink mcp: {line}\n")
+
+
+def _load_server(
+    manifest: ServerManifest, loader: MemoryLoader, executor: ToolExecutor | None = None
+) -> Server[Any]:
+    """Build the server; importing the official library takes most of the start-up time."""
+    try:
+        from bethink.server.mcp.server import make_server
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
+            raise
+        raise MissingExtra("the MCP library", extra="mcp") from error
+    return make_server(manifest, loader, executor=executor)
+
+
+@command(
+    "mcp",
+    examples=[
+        "claude mcp add bethink -- bethink mcp",
+        "bethink mcp --tools all",
+        "bethink mcp --tools timeline,undo --space work",
+        "bethink mcp --http 127.0.0.1:8765",
+    ],
+)
+@click.option(
+    "--tools",
+    default="",
+    metavar="A,B,...",
+    help="Additional tools, or all; default: the seven standard ones.",
+)
+@click.option(
+    "--http",
+    metavar="HOST:PORT",
+    help="Serve at http://HOST:PORT/mcp instead of stdio; needs a token beyond this machine.",
+)
+@pass_app
+def mcp_command(app: App, *, tools: str, http: str | None) -> int:
+    """Serve this project's memory to agents (MCP).
+
+    Speaks the Model Context Protocol over standard input and output with the process that
+    started it, or over HTTP with --http. It serves the project in CLAUDE_PROJECT_DIR, else in
+    the working directory, unless --space names another; a client cannot change this. Needs the
+    extra mcp.
+    """
+    from bethink.server.mcp.manifest import ServerManifest  # help does without
+    from bethink.server.mcp.memory_loader import MemoryLoader, settings_for
+    from bethink.server.tools import select_tools
+
+    manifest = ServerManifest(select_tools(_tool_names(tools)))
+    loader = MemoryLoader(settings_for(app.space))
+    if http is None:
+        serve_stdio(manifest, loader)
+        return 0
+    from bethink.access.hosts import parse_address  # not needed for stdio
+
+    serve_http(manifest, loader, parse_address(http), app.note)
+    return 0
 
 
 _SCOPES = ("read", "write", "admin")

@@ -1,0 +1,391 @@
+"""The inspector in Chromium: every view and action on the demo's memories, and hostile ones."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from bethink import Memory
+from bethink.model import Draft
+from inspected import SCRIPT, Faults, Inspector, room, running_browser, running_inspector
+from naughty import NAUGHTY
+
+pytestmark = [pytest.mark.timeout(180), pytest.mark.slow]
+
+QUESTION = "how many times is a failed text message retried?"
+ANSWER = "The SMS worker retries a failed message 3 times."
+MARKUP = (
+    "heron <img src=x onerror=\"alert('heron')\">",
+    "heron <script>alert(1)</script>",
+    "heron </script><svg onload=alert(1)></style><iframe src=javascript:alert(1)>",
+    "heron <a href=javascript:alert(1) autofocus onfocus=alert(1)>heron</a>",
+    "heron {{constructor.constructor('alert(1)')()}} ${alert(1)}",
+    "heron <meta http-equiv=refresh content='0;url=http://evil.test/'><base href=http://evil.test/>",
+    "heron <style>*{display:none}</style><link rel=stylesheet href=http://evil.test/heron.css>",
+    "heron \u202egnp.exe\u202c \u2066hidden\u2069 \U000e0041 zero\u200bwidth",
+    "heron " + "word " * 12_000,
+    "heron 👩‍👩‍👧‍👦 🏳️‍🌈 مرحبا بالعالم 漢字かな " + "z" * 3000,
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with running_browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inspector]:
+    folder = tmp_path_factory.mktemp("demo")
+    subprocess.run(
+        [SCRIPT, "demo", "--keep"], cwd=folder, env=room(folder), check=True, capture_output=True
+    )
+    with running_inspector(folder, "demo") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def signed_in(browser: Browser, demo: Inspector) -> Iterator[BrowserContext]:
+    """A browser that opened the one-time link."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-GB")
+    page = context.new_page()
+    with page.expect_response("**/v1/session") as answer:
+        page.goto(demo.link)
+    assert answer.value.status == 200
+    expect(page.get_by_role("heading", name="Ask")).to_be_visible()
+    page.close()
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def faults(demo: Inspector) -> Faults:
+    return Faults(demo.url)
+
+
+@pytest.fixture
+def page(signed_in: BrowserContext, faults: Faults) -> Iterator[Page]:
+    """A page in which nothing may go wrong."""
+    made = signed_in.new_page()
+    made.set_default_timeout(15_000)
+    faults.watch(made)
+    yield made
+    made.close()
+    assert faults.found == []
+
+
+def open_view(page: Page, demo: Inspector, path: str, heading: str) -> None:
+    page.goto(f"{demo.url}/ui{path}")
+    expect(page.get_by_role("heading", name=heading, exact=True, level=1)).to_be_visible()
+
+
+def settle(page: Page) -> None:
+    """Wait until nothing loads any more."""
+    expect(page.locator("main h1")).to_be_visible()
+    expect(page.locator(".loading.on")).to_have_count(0)
+
+
+def test_a_question_is_answered_and_every_score_adds_up(page: Page, demo: Inspector) -> None:
+    """The tier in words, matched words marked, the agent's text, and evidence per hit."""
+    open_view(page, demo, "/ask", "Ask")
+    page.keyboard.press("/")
+    page.keyboard.type(QUESTION)
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_text("At least one memory answers the question.")).to_be_visible()
+    first = page.locator(".hit").first
+    expect(first).to_contain_text(ANSWER)
+    expect(first.locator("mark").first).to_be_visible()
+    expect(page.locator(".pre")).to_contain_text("is stored data")
+    first.get_by_role("button", name="Evidence").click()
+    expect(page.get_by_text("The contributions add up to the score.")).to_be_visible()
+    assert "open=" in page.url
+    page.reload()
+    expect(page.get_by_text("The contributions add up to the score.")).to_be_visible()
+
+
+def test_a_missing_memory_is_explained(page: Page, demo: Inspector) -> None:
+    """Why not: the step at which it fell out, and what would bring it in."""
+    open_view(page, demo, f"/ask?q={quote('when does the nightly backup run?')}&k=1", "Ask")
+    page.get_by_label("Words or id of a memory that you expected").fill("rehearsed")
+    page.get_by_role("button", name="Restoring the backup was rehearsed").click()
+
+    expect(page.get_by_text(re.compile("fell out at"))).to_be_visible()
+    expect(page.get_by_text("To have it in the answer")).to_be_visible()
+
+
+def test_every_step_has_its_time_and_its_reason(page: Page, demo: Inspector) -> None:
+    """The trace lists steps, those that were skipped with why, and how ranks moved."""
+    open_view(page, demo, f"/trace?q={quote(QUESTION)}", "Trace")
+
+    steps = page.get_by_role("region", name="Steps").get_by_role("row")
+    expect(steps.filter(has_text="Budget")).to_have_count(1)
+    expect(steps.filter(has_text="skipped").first).to_contain_text("the question")
+    page.locator(".bump.kept").first.locator("circle").last.click()
+    expect(page.locator(".bump.on")).to_have_count(1)
+    assert "follow=" in page.url
+
+
+def test_profiles_are_compared(page: Page, demo: Inspector) -> None:
+    """Ranks side by side, and each difference with its reason."""
+    open_view(page, demo, "/compare?q=backup+of+the+database", "Compare")
+
+    expect(page.locator(".slope-line").first).to_be_attached()
+    expect(page.get_by_text("not returned").first).to_be_visible()
+    page.get_by_role("button", name="Add a profile").click()
+    expect(page.locator(".card.series")).to_have_count(3)
+    assert "profiles=" in page.url
+
+
+def test_memories_are_listed_searched_and_filtered(page: Page, demo: Inspector) -> None:
+    """The list, a search that answers while one types, and filters in the address."""
+    open_view(page, demo, "/memories", "Memories")
+    expect(page.get_by_role("status").filter(has_text="25 memories")).to_be_visible()
+    page.get_by_label("Search the memories").fill("backup")
+    expect(page.get_by_role("table", name="Memories found")).to_contain_text("nightly backup")
+    assert "q=backup" in page.url
+    open_view(page, demo, "/memories?kind=decision", "Memories")
+    expect(page.get_by_role("status").filter(has_text="2 memories")).to_be_visible()
+
+
+def test_a_memory_is_corrected_pinned_linked_forgotten_restored(
+    page: Page, demo: Inspector
+) -> None:
+    """Every change says what it did, shows in the page, and can be taken back."""
+    open_view(page, demo, "/memories?q=Tomas+is+on+call", "Memories")
+    page.get_by_role("link", name="Tomas is on call").click()
+    expect(page.get_by_text("It was never corrected.")).to_be_visible()
+
+    page.get_by_role("button", name="Correct").click()
+    page.get_by_role("textbox", name="Text").fill(
+        "Tomas is on call in even weeks, Ines in odd weeks."
+    )
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Corrected; this is revision 2.")).to_be_visible()
+    expect(page.locator("ins").first).to_be_visible()
+
+    page.get_by_role("button", name="Pin", exact=True).click()
+    expect(page.get_by_role("button", name="Unpin")).to_be_visible()
+    page.get_by_role("button", name="Unpin").click()
+
+    page.get_by_role("button", name="Link", exact=True).click()
+    page.get_by_label("The other one").fill("deploys Tuesdays")
+    page.get_by_role("button", name="Deploys go out on Tuesdays").click()
+    page.get_by_role("dialog").get_by_role("button", name="Link").click()
+    expect(page.get_by_role("link", name="Deploys go out").first).to_be_visible()
+
+    page.get_by_role("button", name="Forget", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Forget").click()
+    expect(page.get_by_text(re.compile("forgotten "))).to_be_visible()
+    page.get_by_role("button", name="Restore").click()
+    expect(page.get_by_text("Restored.")).to_be_visible()
+    expect(page.locator(".badge.good")).to_have_text("active")
+
+
+def test_erasing_asks_twice(page: Page, demo: Inspector) -> None:
+    """It shows what goes, and does nothing before the word is typed."""
+    page.request.post(
+        f"{demo.url}/v1/memories",
+        data={"text": "A note that has to go"},
+        headers={"sec-fetch-site": "same-origin"},
+    )
+    open_view(page, demo, "/memories?q=a+note+that+has+to+go", "Memories")
+    page.get_by_role("link", name="A note that has to go").click()
+    page.get_by_role("button", name="Erase").click()
+    sure = page.get_by_role("dialog").get_by_role("button", name="Erase")
+    expect(sure).to_be_disabled()
+    page.get_by_label("Type erase to confirm").fill("erase")
+    sure.click()
+
+    expect(page.get_by_role("heading", name="Memories", level=1)).to_be_visible()
+    expect(page.get_by_text("Erased.")).to_be_visible()
+
+
+def test_the_keyboard_goes_everywhere(page: Page, demo: Inspector) -> None:
+    """g and a letter, the help, and out of a field."""
+    open_view(page, demo, "/ask", "Ask")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("To the search field")
+    page.keyboard.press("Escape")
+    for keys, heading in (("gm", "Memories"), ("gt", "Trace"), ("ga", "Ask")):
+        page.keyboard.type(keys)
+        expect(page.get_by_role("heading", name=heading, exact=True, level=1)).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_pages_are_accessible(
+    signed_in: BrowserContext, page: Page, demo: Inspector, scheme: str
+) -> None:
+    """axe-core finds nothing to complain about, in light and in dark."""
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    item = signed_in.request.get(f"{demo.url}/v1/memories?limit=1").json()["memories"][0]["id"]
+    views = {
+        f"/ask?q={quote(QUESTION)}&why={item}": "Ask",
+        f"/trace?q={quote(QUESTION)}": "Trace",
+        "/compare?q=backup": "Compare",
+        "/memories": "Memories",
+        f"/memories/{item}": "Memory",
+    }
+    for path, heading in views.items():
+        open_view(page, demo, path, heading)
+        settle(page)
+        found = Axe().run(page)
+        told = [f"{one['id']}: {one['nodes'][0]['html']}" for one in found.response["violations"]]
+        assert told == [], path
+
+
+@pytest.mark.parametrize("width", [375, 768, 3840])
+def test_no_page_is_wider_than_the_screen(page: Page, demo: Inspector, width: int) -> None:
+    """From a phone to 4K; wide tables scroll by themselves."""
+    page.set_viewport_size({"width": width, "height": 800})
+    for path, heading in (
+        (f"/ask?q={quote(QUESTION)}", "Ask"),
+        (f"/trace?q={quote(QUESTION)}", "Trace"),
+        ("/compare?q=backup", "Compare"),
+        ("/memories", "Memories"),
+    ):
+        open_view(page, demo, path, heading)
+        settle(page)
+        overflow = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert overflow <= 0, path
+
+
+def test_a_link_works_once_and_the_cookie_is_out_of_reach(
+    browser: Browser, signed_in: BrowserContext, demo: Inspector
+) -> None:
+    """Another browser with the same link is turned away; scripts cannot read the cookie."""
+    cookie = next(one for one in signed_in.cookies() if one["name"].startswith("bethink_"))
+    assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(demo.link)
+
+    expect(page.get_by_role("alert")).to_contain_text("this link was used or is too old")
+    assert "#" not in page.url
+    assert page.request.get(f"{demo.url}/v1/memories").status == 401
+    context.close()
+
+
+def test_a_lost_connection_is_said_and_comes_back(
+    page: Page, demo: Inspector, faults: Faults
+) -> None:
+    """Nothing breaks while the server is away, and the page goes on by itself afterwards."""
+    open_view(page, demo, "/memories", "Memories")
+    page.route("**/v1/**", lambda route: route.abort())
+    page.route("**/health", lambda route: route.abort())
+    page.get_by_label("Search the memories").fill("backup")
+    expect(page.get_by_text("The connection is lost.")).to_be_visible()
+    page.unroute("**/v1/**")
+    page.unroute("**/health")
+    expect(page.get_by_role("table", name="Memories found")).to_contain_text("nightly backup")
+    expect(page.get_by_text("The connection is lost.")).to_have_count(0)
+
+
+def test_an_error_of_the_server_is_shown_with_its_remedy(
+    page: Page, demo: Inspector, faults: Faults
+) -> None:
+    """A refusal is a sentence, not an empty page."""
+    faults.expected = {404, 422}
+    open_view(page, demo, "/memories/nothing-has-this-id", "Memory")
+    expect(page.get_by_role("alert").first).to_contain_text("nothing-has-this-id")
+    open_view(page, demo, f"/ask?q={quote(QUESTION)}&since=neverever", "Ask")
+    expect(page.get_by_role("alert")).to_contain_text("since")
+
+
+def test_two_tabs_see_the_same(signed_in: BrowserContext, page: Page, demo: Inspector) -> None:
+    """What one tab stores the other finds, with one session."""
+    open_view(page, demo, "/memories", "Memories")
+    other = signed_in.new_page()
+    other.goto(f"{demo.url}/ui/memories")
+    signed_in.request.post(
+        f"{demo.url}/v1/memories",
+        data={"text": "Pelicans nest at dock seven"},
+        headers={"sec-fetch-site": "same-origin"},
+    )
+    for tab in (page, other):
+        tab.get_by_label("Search the memories").fill("where do pelicans nest")
+        expect(tab.get_by_role("table", name="Memories found")).to_contain_text("dock seven")
+    other.close()
+
+
+def test_who_may_only_read_sees_no_buttons_that_write(browser: Browser, tmp_path: Path) -> None:
+    """In read-only mode, and a request that writes all the same is refused."""
+    with Memory.open(path=_space(tmp_path, "quiet")) as memory:
+        item = memory.remember("The heron is grey").id
+    with running_inspector(tmp_path, "quiet", "--read-only") as found:
+        context = browser.new_context()
+        page = context.new_page()
+        faults = Faults(found.url)
+        faults.watch(page)
+        page.goto(found.link)
+        expect(page.get_by_text("Read only")).to_be_visible()
+        page.goto(f"{found.url}/ui/memories/{item}")
+        expect(page.locator(".text").filter(has_text="The heron is grey")).to_be_visible()
+        for name in ("Correct", "Pin", "Link", "Forget", "Undo", "Erase"):
+            expect(page.get_by_role("button", name=name, exact=True)).to_have_count(0)
+        refused = context.request.post(
+            f"{found.url}/v1/memories",
+            data={"text": "no"},
+            headers={"sec-fetch-site": "same-origin"},
+        )
+        assert refused.status == 403
+        assert faults.found == []
+        context.close()
+
+
+def test_hostile_memories_are_only_text(browser: Browser, tmp_path: Path) -> None:
+    """Scripts, bidirectional tricks, 60 KB and emoji: shown as written, nothing runs."""
+    texts = [*MARKUP, *(f"heron {text}" for text in NAUGHTY[::11] if text.strip())]
+    with Memory.open(path=_space(tmp_path, "hostile"), embedder="none") as memory:
+        memory.remember_each([Draft(text, force=True) for text in texts])
+        ids = [item.id for item in memory.browse(limit=100)]
+    with running_inspector(tmp_path, "hostile", BETHINK_EMBEDDER="none") as found:
+        context = browser.new_context(viewport={"width": 1200, "height": 900})
+        page = context.new_page()
+        faults = Faults(found.url)
+        faults.watch(page)
+        page.goto(found.link)
+        expect(page.get_by_role("heading", name="Ask")).to_be_visible()
+        for path in ("/ask?q=heron&k=50", "/trace?q=heron", "/compare?q=heron", "/memories"):
+            page.goto(f"{found.url}/ui{path}")
+            settle(page)
+            assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, path
+        for item in ids[: len(MARKUP)]:
+            page.goto(f"{found.url}/ui/memories/{item}")
+            expect(page.locator(".card .text").first).to_contain_text("heron")
+        assert page.locator("main iframe, main script, main base").count() == 0
+        assert faults.found == []
+        context.close()
+
+
+def _space(folder: Path, name: str) -> Path:
+    """The file of a space that the server will find."""
+    place = folder / "data" / "spaces" / f"{name}.db"
+    place.parent.mkdir(parents=True)
+    return place
+
+
+@pytest.mark.skipif("BETHINK_SHOTS" not in os.environ, reason="pictures are taken on request")
+def test_pictures_are_taken(page: Page, demo: Inspector) -> None:
+    """The pictures of the documentation, from the demo's memories."""
+    folder = Path(os.environ["BETHINK_SHOTS"])
+    page.set_viewport_size({"width": 1280, "height": 860})
+    for name, path, heading in (
+        ("ask", f"/ask?q={quote(QUESTION)}", "Ask"),
+        ("trace", f"/trace?q={quote(QUESTION)}", "Trace"),
+        ("compare", "/compare?q=backup+of+the+database", "Compare"),
+        ("memories", "/memories", "Memories"),
+    ):
+        open_view(page, demo, path, heading)
+        settle(page)
+        if name == "ask":
+            page.locator(".hit").first.get_by_role("button", name="Evidence").click()
+        page.screenshot(path=folder / f"inspector-{name}.png")

@@ -1,0 +1,94 @@
+"""The inspector in a real browser: a server, a Chromium, and a page that tolerates no fault."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, sync_playwright
+
+from nodes import browser as chromium
+
+SCRIPT = str(Path(sys.executable).with_name("bethink"))
+# Chromium says so on the console for every answer of 400 and above; those are judged by status.
+_SAID_OF_ANSWERS = "Failed to load resource"
+
+
+@contextmanager
+def running_browser() -> Iterator[Browser]:
+    """The machine's own Chromium, driven by Playwright."""
+    with sync_playwright() as driver:
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        with driver.chromium.launch(executable_path=chromium(), args=arguments) as browser:
+            yield browser
+
+
+class Inspector:
+    """A running `bethink ui` and its one-time link."""
+
+    def __init__(self, link: str, process: subprocess.Popen[str]) -> None:
+        self.link, self.process = link, process
+        self.url = link.partition("/login")[0]
+
+
+@contextmanager
+def running_inspector(folder: Path, space: str, *words: str, **env: str) -> Iterator[Inspector]:
+    """`bethink ui` as a process of its own, gone afterwards."""
+    command = [SCRIPT, "ui", "--no-open", "--json", "--port", "0", "--space", space, *words]
+    process = subprocess.Popen(
+        command, cwd=folder, env=room(folder) | env, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    with process:
+        try:
+            assert process.stdout is not None
+            yield Inspector(json.loads(process.stdout.readline())["url"], process)
+        finally:
+            process.kill()
+
+
+def room(folder: Path) -> dict[str, str]:
+    own = {"HOME": str(folder / "home"), "BETHINK_DATA_DIR": str(folder / "data")}
+    return {"PATH": os.environ["PATH"], "TZ": "UTC"} | own
+
+
+class Faults:
+    """What went wrong in a page: errors, violations of the policy, refusals, foreign requests."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.found: list[str] = []
+        self.expected: set[int] = set()
+
+    def watch(self, page: Page) -> None:
+        page.on("console", self._on_console)
+        page.on("pageerror", lambda error: self.found.append(f"error: {error}"))
+        page.on("response", self._on_response)
+        page.on("request", self._on_request)
+        page.on("dialog", self._on_dialog)
+        page.add_init_script(
+            "addEventListener('securitypolicyviolation', (event) => "
+            "console.error('policy violated: ' + event.violatedDirective + ' ' + event.blockedURI))"
+        )
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and _SAID_OF_ANSWERS not in message.text:
+            self.found.append(f"console: {message.text}")
+
+    def _on_response(self, response: Response) -> None:
+        if response.status >= 400 and response.status not in self.expected:
+            self.found.append(f"answer {response.status}: {response.url}")
+
+    def _on_request(self, request: Request) -> None:
+        if not request.url.startswith((self._url, "data:")):
+            self.found.append(f"request to {request.url}")
+
+    def _on_dialog(self, dialog: Any) -> None:
+        self.found.append(f"a script of a memory ran: {dialog.message}")
+        dialog.dismiss()

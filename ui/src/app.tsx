@@ -1,0 +1,225 @@
+// The shell: who is looking, where one can go, and what to show where.
+import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from "preact-iso";
+import { useEffect, useState } from "preact/hooks";
+import icon from "./icon.svg";
+import { ApiError, connected } from "./lib/api";
+import { helpOpen, startKeys } from "./lib/keys";
+import { loadSession, may, session, sessionError, signedIn, signIn, signOut } from "./lib/session";
+import { nextTheme, theme } from "./lib/theme";
+import { link } from "./lib/url";
+import { Dialog, ErrorNote, Page, Toast } from "./parts/basics";
+import { VIEWS } from "./views";
+
+export function App() {
+  useEffect(() => {
+    void start();
+  }, []);
+  return (
+    <LocationProvider scope="/ui">
+      <Gate />
+      <Toast />
+      {!connected.value && (
+        <div class="notice bad lost" role="alert">
+          <strong>The connection is lost.</strong>
+          <p class="muted">Trying again. What you see may be out of date.</p>
+        </div>
+      )}
+    </LocationProvider>
+  );
+}
+
+let ticketError: ApiError | null = null;
+
+/** Use the ticket in the address, once, and take it out of the address and the history. */
+async function start(): Promise<void> {
+  if (location.pathname === "/login") {
+    const ticket = location.hash.slice(1);
+    history.replaceState(null, "", "/ui/ask");
+    if (ticket) {
+      try {
+        await signIn({ ticket });
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        ticketError = error;
+        await loadSession();
+      }
+      dispatchEvent(new PopStateEvent("popstate"));
+      return;
+    }
+  }
+  await loadSession();
+}
+
+function Gate() {
+  if (session.value === null) {
+    return (
+      <main class="main">
+        {sessionError.value ? <ErrorNote error={sessionError.value} /> : <p class="muted">Opening …</p>}
+      </main>
+    );
+  }
+  return signedIn.value ? <Shell /> : <Login />;
+}
+
+function Login() {
+  const [token, setToken] = useState("");
+  const [error, setError] = useState<ApiError | null>(ticketError);
+  const onSubmit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    try {
+      await signIn({ token: token.trim() });
+      ticketError = null;
+    } catch (problem) {
+      if (!(problem instanceof ApiError)) throw problem;
+      setError(problem);
+    }
+  };
+  return (
+    <main class="main">
+      <Page title="Sign in" lead="This memory is opened with a link or a token.">
+        <ErrorNote error={error} />
+        <form class="card stack" onSubmit={onSubmit}>
+          <p>
+            Run <code>bethink ui</code> and open the link that it prints. Or paste a token of{" "}
+            <code>bethink token create</code>; you see what its scope allows.
+          </p>
+          <label class="field">
+            Token
+            <input
+              class="input mono"
+              type="password"
+              autocomplete="off"
+              value={token}
+              onInput={(event) => setToken(event.currentTarget.value)}
+            />
+          </label>
+          <div>
+            <button class="button primary" disabled={!token.trim()}>
+              Sign in
+            </button>
+          </div>
+        </form>
+      </Page>
+    </main>
+  );
+}
+
+function Shell() {
+  const { path, url, route } = useLocation();
+  const shown = VIEWS.filter((view) => view.key);
+  useEffect(() => startKeys(new Map(shown.map((view) => [view.key!, link(view.path)])), route), [route]);
+  const question = new URLSearchParams(url.split("?")[1] ?? "").get("q");
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <header class="side">
+        <a class="brand" href={link("/ask")}>
+          <img src={icon} alt="" /> Bethink
+        </a>
+        <nav class="nav" aria-label="Views">
+          {shown.map((view) => {
+            const target = link(view.path);
+            const here = path === target || path.startsWith(`${target}/`);
+            return (
+              <a
+                key={view.path}
+                href={view.keepsQuestion && question ? link(view.path, { q: question }) : target}
+                aria-current={here ? "page" : undefined}
+              >
+                {view.name} <kbd>g {view.key}</kbd>
+              </a>
+            );
+          })}
+        </nav>
+        <div class="side-foot">
+          <SideFoot />
+        </div>
+      </header>
+      <main class="main" id="main" tabIndex={-1}>
+        <ErrorBoundary onError={(error) => console.error(error)}>
+          <Router>
+            {VIEWS.map((view) => (
+              <Route key={view.path} path={link(view.path)} component={view.component} />
+            ))}
+            <Route path="/ui" component={VIEWS[0]!.component} />
+            <Route default component={Nowhere} />
+          </Router>
+        </ErrorBoundary>
+      </main>
+      <Help />
+    </div>
+  );
+}
+
+function SideFoot() {
+  const who = session.value!;
+  return (
+    <>
+      <p class="muted">
+        Space <strong>{who.space}</strong>
+        <br />
+        {may("remember") ? `You may ${who.scope === "admin" ? "change and erase" : "change"}` : "Read only"}
+      </p>
+      <div class="side-buttons">
+        <button type="button" class="button small" onClick={nextTheme} title="Light, dark, or as the system says">
+          Theme: {theme.value}
+        </button>
+        <button type="button" class="button small" onClick={() => (helpOpen.value = true)}>
+          Keys
+        </button>
+        {who.browser && (
+          <button type="button" class="button small" onClick={() => void signOut()}>
+            Sign out
+          </button>
+        )}
+      </div>
+      <p class="muted">Version {who.version}</p>
+    </>
+  );
+}
+
+function Help() {
+  return (
+    <Dialog open={helpOpen.value} title="Keys" onClose={() => (helpOpen.value = false)}>
+      <dl class="facts">
+        {VIEWS.filter((view) => view.key).map((view) => (
+          <>
+            <dt>
+              <kbd>g</kbd> <kbd>{view.key}</kbd>
+            </dt>
+            <dd>{view.name}</dd>
+          </>
+        ))}
+        <dt>
+          <kbd>/</kbd>
+        </dt>
+        <dd>To the search field</dd>
+        <dt>
+          <kbd>Esc</kbd>
+        </dt>
+        <dd>Out of a field or a dialog</dd>
+        <dt>
+          <kbd>?</kbd>
+        </dt>
+        <dd>These keys</dd>
+      </dl>
+      <div>
+        <button type="button" class="button" onClick={() => (helpOpen.value = false)}>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+function Nowhere() {
+  return (
+    <Page title="There is no such page">
+      <p>
+        <a href={link("/ask")}>To the questions</a>
+      </p>
+    </Page>
+  );
+}

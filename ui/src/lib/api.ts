@@ -1,0 +1,121 @@
+// The one way to the engine: the REST API, with its types.
+import { signal } from "@preact/signals";
+import type { Operations } from "./types";
+
+export type Operation = keyof Operations;
+export type Arguments<K extends Operation> = Operations[K]["arguments"];
+export type Answer<K extends Operation> = Operations[K]["answer"];
+
+/** Whether the server can be reached; the shell shows a notice while it cannot. */
+export const connected = signal(true);
+
+/** An answer that says no: what went wrong, in words, and what to do about it. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly kind: string,
+    message: string,
+    readonly remedy: string,
+  ) {
+    super(message);
+  }
+}
+
+/** The server could not be reached. */
+export class Unreachable extends ApiError {
+  constructor() {
+    super(0, "unreachable", "The server does not answer.", "Is bethink still running? This page tries again by itself.");
+  }
+}
+
+let onSignedOut = () => {};
+
+/** Say what to do when the server no longer knows this browser. */
+export function whenSignedOut(action: () => void): void {
+  onSignedOut = action;
+}
+
+export async function call<K extends Operation>(
+  operation: K,
+  given: Arguments<K>,
+  abort?: AbortSignal,
+): Promise<Answer<K>> {
+  const [method, template] = operation.split(" ") as [string, string];
+  const rest: Record<string, unknown> = { ...given };
+  const path = template.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = String(rest[name]);
+    delete rest[name];
+    return encodeURIComponent(value);
+  });
+  const init: RequestInit = { method, credentials: "same-origin", cache: "no-store", redirect: "error" };
+  if (abort) init.signal = abort;
+  let url = path;
+  if (method === "GET") {
+    const query = queryString(rest);
+    url += query && `?${query}`;
+  } else if (Object.keys(rest).length) {
+    init.body = JSON.stringify(rest);
+    init.headers = { "content-type": "application/json" };
+  }
+  return answerOf<Answer<K>>(await reach(url, init));
+}
+
+async function reach(url: string, init: RequestInit): Promise<Response> {
+  try {
+    const response = await fetch(url, init);
+    connected.value = true;
+    return response;
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    if (connected.value) {
+      connected.value = false;
+      watchConnection();
+    }
+    throw new Unreachable();
+  }
+}
+
+async function answerOf<T>(response: Response): Promise<T> {
+  let body: unknown = null;
+  try {
+    body = await response.json();
+  } catch (error) {
+    if (error instanceof DOMException) throw error;
+  }
+  if (response.ok && body !== null) return body as T;
+  const told = (body as { error?: { kind: string; message: string; remedy: string } } | null)?.error;
+  if (response.status === 401) onSignedOut();
+  throw new ApiError(
+    response.status,
+    told?.kind ?? "unknown",
+    told?.message ?? `The server answered with status ${response.status}.`,
+    told?.remedy ?? "",
+  );
+}
+
+function queryString(values: Record<string, unknown>): string {
+  const made = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) {
+    if (value === null || value === undefined || value === "") continue;
+    for (const one of Array.isArray(value) ? value : [value]) made.append(name, String(one));
+  }
+  return made.toString();
+}
+
+/** How often the connection came back: views load again when it changes. */
+export const reconnections = signal(0);
+
+function watchConnection(): void {
+  let wait = 1000;
+  const attempt = async () => {
+    try {
+      await fetch("/health", { cache: "no-store" });
+      connected.value = true;
+      reconnections.value += 1;
+    } catch {
+      wait = Math.min(wait * 1.5, 10_000);
+      setTimeout(attempt, wait);
+    }
+  };
+  setTimeout(attempt, wait);
+}

@@ -1,0 +1,973 @@
+// Written by tools/ui.py from the OpenAPI document; do not edit.
+
+export interface Operations {
+  "POST /v1/recall": {
+    arguments: {
+      query?: string | null;
+      entity?: string | null;
+      kind?: string | null;
+      layer?: string | null;
+      band?: "hot" | "warm" | "cold" | "frozen" | null;
+      topic?: string | null;
+      tag?: string | null;
+      user?: string | null;
+      since?: string | null;
+      until?: string | null;
+      as_of?: string | null;
+      k?: number | null;
+      episode_k?: number | null;
+      max_tokens?: number | null;
+      offset?: number | null;
+      cursor?: string | null;
+      mark_accessed?: boolean | null;
+      profile?: string | null;
+      whole?: boolean | null;
+      min_confidence?: number | null;
+    };
+    answer: {
+      status: "found" | "unsure" | "nothing_matched" | "nothing_stored";
+      reason: string;
+      confidence: number;
+      notice: string;
+      memories: ({
+        id: string;
+        text: string;
+        kind: string;
+        level: string;
+        topic: string | null;
+        when: string;
+        trust: number;
+        source: string;
+        speaker: string | null;
+        status: string;
+        pinned: boolean;
+        flags: string[];
+        passage: {
+          start: number;
+          end: number;
+          tokens: number;
+          of_tokens: number;
+        } | null;
+        relevance: number | null;
+        score: number | null;
+        see_newer: string | null;
+        reasons: string[];
+        relations: {
+          type: string;
+          other: string;
+          text: string;
+          inbound: boolean;
+        }[];
+      })[];
+      returned: number;
+      left_out: number;
+      stopped_by: string;
+      cursor: string | null;
+      tokens: number;
+      captions: string[];
+      warnings: string[];
+      degraded: {
+        part: string;
+        reason: string;
+      }[];
+      nearest_miss: {
+        id: string;
+        text: string;
+        kind: string;
+        level: string;
+        topic: string | null;
+        when: string;
+        trust: number;
+        source: string;
+        speaker: string | null;
+        status: string;
+        pinned: boolean;
+        flags: string[];
+        relevance: number | null;
+        score: number | null;
+      } | null;
+      profile: string;
+    };
+  };
+  "GET /v1/recall": {
+    arguments: {
+      q?: string;
+      entity?: string;
+      kind?: string;
+      layer?: string;
+      band?: "hot" | "warm" | "cold" | "frozen";
+      topic?: string;
+      tag?: string;
+      user?: string;
+      since?: string;
+      until?: string;
+      as_of?: string;
+      k?: number;
+      episode_k?: number;
+      max_tokens?: number;
+      offset?: number;
+      cursor?: string;
+      mark_accessed?: boolean;
+      profile?: string;
+      whole?: boolean;
+      min_confidence?: number;
+    };
+    answer: {
+      status: "found" | "unsure" | "nothing_matched" | "nothing_stored";
+      reason: string;
+      confidence: number;
+      notice: string;
+      memories: ({
+        id: string;
+        text: string;
+        kind: string;
+        level: string;
+        topic: string | null;
+        when: string;
+        trust: number;
+        source: string;
+        speaker: string | null;
+        status: string;
+        pinned: boolean;
+        flags: string[];
+        passage: {
+          start: number;
+          end: number;
+          tokens: number;
+          of_tokens: number;
+        } | null;
+        relevance: number | null;
+        score: number | null;
+        see_newer: string | null;
+        reasons: string[];
+        relations: {
+          type: string;
+          other: string;
+          text: string;
+          inbound: boolean;
+        }[];
+      })[];
+      returned: number;
+      left_out: number;
+      stopped_by: string;
+      cursor: string | null;
+      tokens: number;
+      captions: string[];
+      warnings: string[];
+      degraded: {
+        part: string;
+        reason: string;
+      }[];
+      nearest_miss: {
+        id: string;
+        text: string;
+        kind: string;
+        level: string;
+        topic: string | null;
+        when: string;
+        trust: number;
+        source: string;
+        speaker: string | null;
+        status: string;
+        pinned: boolean;
+        flags: string[];
+        relevance: number | null;
+        score: number | null;
+      } | null;
+      profile: string;
+    };
+  };
+  "POST /v1/explain": {
+    arguments: {
+      query?: string | null;
+      id?: string | null;
+      profile?: string | null;
+      k?: number | null;
+    };
+    answer: {
+      about: "why" | "why_not" | "trace" | "origin";
+      explanation: string;
+      stage: string | null;
+      remedy: string;
+      notice: string;
+      details: Record<string, unknown>;
+    };
+  };
+  "POST /v1/inspect": {
+    arguments: {
+      query?: string | null;
+      entity?: string | null;
+      kind?: string | null;
+      layer?: string | null;
+      band?: "hot" | "warm" | "cold" | "frozen" | null;
+      topic?: string | null;
+      tag?: string | null;
+      user?: string | null;
+      since?: string | null;
+      until?: string | null;
+      as_of?: string | null;
+      k?: number | null;
+      episode_k?: number | null;
+      max_tokens?: number | null;
+      offset?: number | null;
+      profile?: string | null;
+      whole?: boolean | null;
+      min_confidence?: number | null;
+      id?: string | null;
+      candidates?: number | null;
+    };
+    answer: {
+      notice: string;
+      query: {
+        text: string;
+        now: string;
+        as_of: string | null;
+        k: number;
+        max_tokens: number;
+        offset: number;
+        filters: Record<string, unknown>;
+      };
+      profile: string;
+      strategy: string;
+      status: "found" | "unsure" | "nothing_matched" | "nothing_stored";
+      reason: string;
+      confidence: number;
+      confidence_reasons: {
+        feature: string;
+        value: number;
+        contribution: number;
+        why: string;
+      }[];
+      hits: ({
+        id: string;
+        text: string;
+        kind: string;
+        level: string;
+        topic: string | null;
+        when: string;
+        trust: number;
+        source: string;
+        speaker: string | null;
+        status: string;
+        pinned: boolean;
+        flags: string[];
+        passage: {
+          start: number;
+          end: number;
+          tokens: number;
+          of_tokens: number;
+        } | null;
+        relevance: number | null;
+        score: number | null;
+        see_newer: string | null;
+        reasons: string[];
+        relations: {
+          type: string;
+          other: string;
+          text: string;
+          inbound: boolean;
+        }[];
+        rev: number;
+        tags: string[];
+        entities: string[];
+        occurred_at: string | null;
+        stored_at: string;
+        valid_to: string | null;
+        importance: number;
+        classification: number;
+        recalls: number;
+        tokens: number;
+        words: string[];
+        in_context: boolean;
+        evidence: ({
+          by: string;
+          op: "seen" | "add" | "times" | "set";
+          value: number | null;
+          why: string;
+          via?: string;
+          rank?: number;
+        })[];
+        channels: Record<string, {
+          rank: number | null;
+          score: number | null;
+        }>;
+      })[];
+      total: number;
+      context: {
+        text: string;
+        tokens: number;
+      };
+      captions: string[];
+      warnings: string[];
+      degraded: {
+        part: string;
+        reason: string;
+      }[];
+      nearest_miss: {
+        id: string;
+        text: string;
+        kind: string;
+        level: string;
+        topic: string | null;
+        when: string;
+        trust: number;
+        source: string;
+        speaker: string | null;
+        status: string;
+        pinned: boolean;
+        flags: string[];
+        relevance: number | null;
+        score: number | null;
+      } | null;
+      trace: {
+        milliseconds: number;
+        strategy: string;
+        profile: string;
+        cached: boolean;
+        truncated: boolean;
+        steps: ({
+          step: string;
+          status: string;
+          milliseconds: number;
+          came_in: number;
+          left: number;
+          note: string;
+          candidates: ({
+            rank: number;
+            id: string;
+            level: string;
+            score: number | null;
+            text: string;
+            channels: Record<string, {
+              rank: number | null;
+              score: number | null;
+            }>;
+          })[];
+        })[];
+        merge: {
+          channels: number;
+          came_in: number;
+          duplicates: number;
+          left: number;
+        };
+        final: Record<string, unknown>;
+      };
+      why_not: {
+        id: string;
+        text: string;
+        returned: boolean;
+        stage: string;
+        reason: string;
+        score: number | null;
+        needed: number | null;
+        remedy: string;
+        channels: ({
+          channel: string;
+          score: number | null;
+          needed: number | null;
+          why: string;
+        })[];
+      } | null;
+    };
+  };
+  "POST /v1/memories": {
+    arguments: {
+      text: string;
+      kind?: string | null;
+      layer?: string | null;
+      topic?: string | null;
+      caption?: string | null;
+      tags?: string[] | null;
+      entities?: string[] | null;
+      importance?: number | null;
+      confidence?: number | null;
+      pinned?: boolean | null;
+      occurred_at?: string | null;
+      valid_to?: string | null;
+      level?: "raw" | "item" | null;
+      session?: string | null;
+      user?: string | null;
+      relations?: ({
+        relation: "implies" | "contradicts" | "specializes" | "generalizes" | "causes" | "correlates" | "part_of" | "context_of" | "supersedes" | "related_to" | "caused_by" | "derives_from" | "edits" | "references" | "calls" | "imports" | "extends" | "implements" | "instantiates" | "similar_to";
+        other: string;
+      })[] | null;
+      origin?: "agent" | "tool" | "web" | null;
+      source?: string | null;
+      key?: string | null;
+      force?: boolean | null;
+    };
+    answer: {
+      id: string;
+      status: "stored" | "duplicate" | "repeated";
+      collisions: {
+        id: string;
+        kind: string;
+        similarity: number;
+        action: string;
+        text: string;
+      }[];
+      redacted: string[];
+      entities: string[];
+      flags: string[];
+      pending: string[];
+    };
+  };
+  "GET /v1/memories": {
+    arguments: {
+      kind?: string;
+      topic?: string;
+      tag?: string;
+      entity?: string;
+      source?: string;
+      session?: string;
+      user?: string;
+      since?: string;
+      until?: string;
+      stored_by?: string;
+      limit?: number;
+      preview?: number;
+      after?: string;
+    };
+    answer: {
+      notice: string;
+      memories: ({
+        id: string;
+        text: string;
+        kind: string;
+        level: string;
+        topic: string | null;
+        when: string;
+        trust: number;
+        source: string;
+        speaker: string | null;
+        status: string;
+        pinned: boolean;
+        flags: string[];
+      })[];
+      cursor: string | null;
+    };
+  };
+  "POST /v1/memories/batch": {
+    arguments: {
+      memories: Record<string, unknown>[];
+    };
+    answer: {
+      stored: number;
+      refused: number;
+      results: {
+        id?: string;
+        status: string;
+        error?: {
+          kind: string;
+          message: string;
+          remedy: string;
+        };
+      }[];
+    };
+  };
+  "GET /v1/memories/{id}": {
+    arguments: {
+      id: string;
+    };
+    answer: {
+      notice: string;
+      memory: {
+        id: string;
+        rev: number;
+        text: string;
+        kind: string;
+        level: string;
+        layer: string | null;
+        topic: string | null;
+        tier: string;
+        tags: string[];
+        entities: string[];
+        caption: string | null;
+        speaker: string | null;
+        session: string | null;
+        seq: number | null;
+        parent: string | null;
+        subject: string | null;
+        attribute: string | null;
+        source: string;
+        source_class: string;
+        writer: string;
+        stored_at: string;
+        occurred_at: string | null;
+        occurred_end: string | null;
+        valid_from: string | null;
+        valid_to: string | null;
+        live_from: string;
+        status: string;
+        live_to: string | null;
+        ended_by: string | null;
+        flags: string[];
+        importance: number;
+        confidence: number;
+        emotion: number;
+        relevance: number;
+        decay: number;
+        pinned: boolean;
+        protected: boolean;
+        trust: number;
+        integrity: number;
+        credibility: number;
+        classification: number;
+        original: string | null;
+        language: string | null;
+        tokens: number;
+        recalls: number;
+        last_recalled_at: string | null;
+        metadata: Record<string, unknown>;
+      };
+    };
+  };
+  "PATCH /v1/memories/{id}": {
+    arguments: {
+      id: string;
+      text?: string | null;
+      kind?: string | null;
+      layer?: string | null;
+      topic?: string | null;
+      caption?: string | null;
+      tags?: string[] | null;
+      entities?: string[] | null;
+      importance?: number | null;
+      confidence?: number | null;
+      pinned?: boolean | null;
+      occurred_at?: string | null;
+      valid_to?: string | null;
+      force?: boolean | null;
+    };
+    answer: {
+      id: string;
+      rev: number;
+      changed: string[];
+      notice: string;
+      memory: {
+        id: string;
+        text: string;
+        kind: string;
+        level: string;
+        topic: string | null;
+        when: string;
+        trust: number;
+        source: string;
+        speaker: string | null;
+        status: string;
+        pinned: boolean;
+        flags: string[];
+      };
+    };
+  };
+  "GET /v1/memories/{id}/history": {
+    arguments: {
+      id: string;
+      limit?: number;
+      offset?: number;
+    };
+    answer: {
+      notice: string;
+      revisions: ({
+        rev: number;
+        text: string;
+        from: string | null;
+        to: string | null;
+      })[];
+      left_out: number;
+    };
+  };
+  "GET /v1/memories/{id}/timeline": {
+    arguments: {
+      id: string;
+      window?: number;
+    };
+    answer: {
+      notice: string;
+      memories: ({
+        id: string;
+        text: string;
+        kind: string;
+        level: string;
+        topic: string | null;
+        when: string;
+        trust: number;
+        source: string;
+        speaker: string | null;
+        status: string;
+        pinned: boolean;
+        flags: string[];
+      })[];
+      left_out: number;
+    };
+  };
+  "GET /v1/memories/{id}/usage": {
+    arguments: {
+      id: string;
+    };
+    answer: {
+      recalls: number;
+      cited: number;
+      in_30_days: number;
+      in_90_days: number;
+      last_at: string | null;
+      stamps: string[];
+    };
+  };
+  "GET /v1/memories/{id}/links": {
+    arguments: {
+      id: string;
+      limit?: number;
+      offset?: number;
+    };
+    answer: {
+      left_out: number;
+      links: {
+        from: {
+          kind: string;
+          id: string;
+        };
+        type: string;
+        to: {
+          kind: string;
+          id: string;
+        };
+        weight: number;
+        confidence: number;
+        source: string;
+      }[];
+    };
+  };
+  "POST /v1/memories/{id}/links": {
+    arguments: {
+      id: string;
+      relation: "implies" | "contradicts" | "specializes" | "generalizes" | "causes" | "correlates" | "part_of" | "context_of" | "supersedes" | "related_to" | "caused_by" | "derives_from" | "edits" | "references" | "calls" | "imports" | "extends" | "implements" | "instantiates" | "similar_to";
+      other: string;
+      weight?: number | null;
+      remove?: boolean | null;
+    };
+    answer: {
+      status: "linked" | "removed" | "unchanged";
+      id: string;
+      relation: string;
+      other: string;
+    };
+  };
+  "GET /v1/memories/{id}/why": {
+    arguments: {
+      id: string;
+      q?: string;
+      profile?: string;
+      k?: number;
+    };
+    answer: {
+      about: "why" | "why_not" | "trace" | "origin";
+      explanation: string;
+      stage: string | null;
+      remedy: string;
+      notice: string;
+      details: Record<string, unknown>;
+    };
+  };
+  "GET /v1/memories/{id}/why-not": {
+    arguments: {
+      id: string;
+      q: string;
+      profile?: string;
+      k?: number;
+    };
+    answer: {
+      about: "why" | "why_not" | "trace" | "origin";
+      explanation: string;
+      stage: string | null;
+      remedy: string;
+      notice: string;
+      details: Record<string, unknown>;
+    };
+  };
+  "POST /v1/forget": {
+    arguments: {
+      ids?: string[] | null;
+      sweep?: boolean | null;
+      erase?: boolean | null;
+      token?: string | null;
+      reason?: string | null;
+      share?: number | null;
+      min_age_days?: number | null;
+      scope?: {
+        topic?: string;
+        entity?: string;
+        kind?: string;
+        layer?: string;
+        tag?: string;
+        source?: string;
+        session?: string;
+      } | null;
+    };
+    answer: {
+      done: boolean;
+      token: string | null;
+      notice: string;
+      memories: ({
+        id: string;
+        text: string | null;
+      })[];
+      kept: {
+        id: string;
+        reason: string;
+      }[];
+      derived: string[];
+      quarantined: string[];
+      restored: string[];
+      run: string | null;
+      left_out: number;
+      left: string[];
+      out_of_reach: string[];
+    };
+  };
+  "POST /v1/restore": {
+    arguments: {
+      ids: string[];
+    };
+    answer: {
+      restored: string[];
+    };
+  };
+  "POST /v1/undo": {
+    arguments: {
+      id?: string | null;
+      preview?: boolean | null;
+    };
+    answer: {
+      done: boolean;
+      id: string;
+      doing: string;
+      restored: string[];
+      taken_back: string[];
+    };
+  };
+  "POST /v1/consolidate": {
+    arguments: {
+      token?: string | null;
+      share?: number | null;
+      min_age_days?: number | null;
+      scope?: {
+        topic?: string;
+        entity?: string;
+        kind?: string;
+        layer?: string;
+        tag?: string;
+        source?: string;
+        session?: string;
+      } | null;
+      similarity?: number | null;
+    };
+    answer: {
+      done: boolean;
+      token: string | null;
+      run: string | null;
+      notice: string;
+      proposals: ({
+        job: string;
+        why: string;
+        leaves: string[];
+        text: string | null;
+      })[];
+      left: string[];
+      left_out: number;
+    };
+  };
+  "GET /v1/entities": {
+    arguments: {
+      prefix?: string;
+      kind?: string;
+      min_memories?: number;
+      limit?: number;
+      offset?: number;
+    };
+    answer: {
+      notice: string;
+      entities: ({
+        id: string;
+        kind: string;
+        name: string;
+        aliases: string[];
+        mentions: number;
+        pace: string;
+        last_seen_at: string | null;
+      })[];
+      more: boolean;
+    };
+  };
+  "GET /v1/threads": {
+    arguments: {
+      id?: string;
+      limit?: number;
+      offset?: number;
+    };
+    answer: {
+      notice: string;
+      threads: Record<string, unknown>[];
+      more: boolean;
+      left_out: number;
+    };
+  };
+  "GET /v1/threads/{id}": {
+    arguments: {
+      id: string;
+      limit?: number;
+      offset?: number;
+    };
+    answer: {
+      notice: string;
+      threads: Record<string, unknown>[];
+      more: boolean;
+      left_out: number;
+    };
+  };
+  "GET /v1/insights": {
+    arguments: {
+      id?: string;
+      offset?: number;
+    };
+    answer: {
+      notice: string;
+      insights: Record<string, unknown>[];
+      left_out: number;
+    };
+  };
+  "GET /v1/files": {
+    arguments: {
+      path: string;
+      intents?: number;
+    };
+    answer: {
+      notice: string;
+      paths: string[];
+      edits: number;
+      first_at: string | null;
+      last_at: string | null;
+      sessions: string[];
+      days: {
+        day: string;
+        operation: string;
+        times: number;
+      }[];
+      intents: {
+        text: string;
+        times: number;
+        last_at: string;
+      }[];
+      memories: {
+        id: string;
+        text: string;
+        when: string;
+      }[];
+    };
+  };
+  "POST /v1/files/edits": {
+    arguments: {
+      path: string;
+      operation?: "read" | "edit" | "write" | "bash" | "other" | null;
+      intent?: string | null;
+      session?: string | null;
+      at?: string | null;
+    };
+    answer: {
+      new: number;
+      known: number;
+    };
+  };
+  "GET /v1/profiles": {
+    arguments: Record<string, never>;
+    answer: {
+      profiles: {
+        name: string;
+        title: string;
+        deep: boolean;
+        default: boolean;
+        parts: string[];
+      }[];
+    };
+  };
+  "GET /v1/stats": {
+    arguments: Record<string, never>;
+    answer: {
+      space: string;
+      memories: number;
+      entities: number;
+      by_kind: Record<string, unknown>;
+    };
+  };
+  "GET /v1/events": {
+    arguments: {
+      after?: number;
+      limit?: number;
+    };
+    answer: {
+      events: ({
+        seq: number;
+        at: string;
+        kind: string;
+        item: string | null;
+        actor: string;
+        detail: string;
+      })[];
+    };
+  };
+  "POST /v1/import": {
+    arguments: Record<string, never>;
+    answer: {
+      stored: number;
+    };
+  };
+  "GET /v1/session": {
+    arguments: Record<string, never>;
+    answer: {
+      name: string;
+      scope: "anyone" | "read" | "write" | "admin" | "local";
+      may: string[];
+      space: string | null;
+      version: string;
+      max_classification: number | null;
+      browser: boolean;
+    };
+  };
+  "POST /v1/session": {
+    arguments: {
+      ticket?: string;
+      token?: string;
+    };
+    answer: {
+      name: string;
+      scope: "anyone" | "read" | "write" | "admin" | "local";
+      may: string[];
+      space: string | null;
+      version: string;
+      max_classification: number | null;
+      browser: boolean;
+    };
+  };
+  "DELETE /v1/session": {
+    arguments: Record<string, never>;
+    answer: {
+      ended: boolean;
+    };
+  };
+  "GET /health": {
+    arguments: Record<string, never>;
+    answer: {
+      status: string;
+    };
+  };
+  "GET /ready": {
+    arguments: Record<string, never>;
+    answer: {
+      status: string;
+    };
+  };
+  "GET /openapi.json": {
+    arguments: Record<string, never>;
+    answer: Record<string, unknown>;
+  };
+}

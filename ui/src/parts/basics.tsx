@@ -1,0 +1,225 @@
+// Small parts that every view uses.
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import type { ApiError } from "../lib/api";
+import { ago, moment } from "../lib/format";
+import { codePoint, pieces } from "../lib/text";
+import { memoryLink } from "../lib/url";
+
+export function Page(props: { title: string; lead?: ComponentChildren; actions?: ComponentChildren; children: ComponentChildren }) {
+  const head = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${props.title} · Bethink`;
+  }, [props.title]);
+  return (
+    <div class="page">
+      <div class="page-head">
+        <div>
+          <h1 ref={head} tabIndex={-1}>
+            {props.title}
+          </h1>
+          {props.lead && <p class="muted">{props.lead}</p>}
+        </div>
+        {props.actions && <div class="row">{props.actions}</div>}
+      </div>
+      {props.children}
+    </div>
+  );
+}
+
+export function Card(props: { title?: ComponentChildren; children: ComponentChildren; class?: string }) {
+  return (
+    <section class={`card ${props.class ?? ""}`}>
+      {props.title && <h2>{props.title}</h2>}
+      {props.children}
+    </section>
+  );
+}
+
+export function Badge(props: { tone?: "good" | "warn" | "bad" | "accent" | ""; children: ComponentChildren; title?: string }) {
+  return (
+    <span class={`badge ${props.tone ?? ""}`} title={props.title}>
+      {props.children}
+    </span>
+  );
+}
+
+/** What went wrong, and what to do about it. */
+export function ErrorNote(props: { error: ApiError | null }) {
+  if (!props.error) return null;
+  return (
+    <div class="notice bad" role="alert">
+      <strong>{props.error.message}</strong>
+      {props.error.remedy && <p class="muted">{props.error.remedy}</p>}
+    </div>
+  );
+}
+
+export function Loading(props: { on: boolean }) {
+  return (
+    <div class={props.on ? "loading on" : "loading"} role="status" aria-live="polite">
+      <span class="sr">{props.on ? "Loading" : ""}</span>
+    </div>
+  );
+}
+
+export function Empty(props: { children: ComponentChildren }) {
+  return <p class="muted">{props.children}</p>;
+}
+
+const LONG = 1200;
+
+/** A memory's text: data, never markup; long ones are shown in part first. */
+export function MemoryText(props: { text: string; words?: readonly string[]; clamp?: boolean }) {
+  const [open, setOpen] = useState(false);
+  const isLong = props.text.length > LONG;
+  const shown = isLong && !open ? `${[...props.text.slice(0, LONG)].slice(0, -1).join("")}…` : props.text;
+  return (
+    <>
+      <div class={props.clamp && !open ? "text clamp" : "text"} dir="auto">
+        {pieces(shown, props.words).map((piece, place) =>
+          piece.kind === "plain" ? (
+            piece.text
+          ) : piece.kind === "match" ? (
+            <mark key={place}>{piece.text}</mark>
+          ) : (
+            <span key={place} class="hidden-char" title="A character that is not visible">
+              {codePoint(piece.text)}
+            </span>
+          ),
+        )}
+      </div>
+      {isLong && (
+        <button type="button" class="button quiet small" onClick={() => setOpen(!open)} aria-expanded={open}>
+          {open ? "Show less" : `Show all ${props.text.length.toLocaleString("en-GB")} characters`}
+        </button>
+      )}
+    </>
+  );
+}
+
+export function Time(props: { at: string | null; relative?: boolean }) {
+  if (!props.at) return <span>–</span>;
+  return (
+    <time dateTime={props.at} title={moment(props.at)}>
+      {props.relative ? ago(props.at) : moment(props.at)}
+    </time>
+  );
+}
+
+export function MemoryId(props: { id: string }) {
+  return (
+    <a class="mono" href={memoryLink(props.id)}>
+      {props.id}
+    </a>
+  );
+}
+
+export function Meter(props: { share: number; label: string }) {
+  const width = Math.max(0, Math.min(1, props.share)) * 100;
+  return (
+    <svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label={props.label}>
+      <rect width={width} height="10" />
+    </svg>
+  );
+}
+
+export function Dialog(props: { open: boolean; title: string; onClose: () => void; children: ComponentChildren }) {
+  const element = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const dialog = element.current;
+    if (!dialog) return;
+    if (props.open && !dialog.open) dialog.showModal();
+    if (!props.open && dialog.open) dialog.close();
+  }, [props.open]);
+  return (
+    <dialog
+      ref={element}
+      class="dialog"
+      aria-labelledby={id}
+      onClose={props.onClose}
+      onClick={(event) => {
+        if (event.target === element.current) props.onClose();
+      }}
+    >
+      {props.open && (
+        <div class="stack">
+          <h2 id={id}>{props.title}</h2>
+          {props.children}
+        </div>
+      )}
+    </dialog>
+  );
+}
+
+export function Tabs(props: { label: string; tabs: [string, string][]; chosen: string; onChoose: (key: string) => void }) {
+  const list = useRef<HTMLDivElement>(null);
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    if (!step) return;
+    event.preventDefault();
+    const place = props.tabs.findIndex(([key]) => key === props.chosen);
+    const next = (place + step + props.tabs.length) % props.tabs.length;
+    props.onChoose(props.tabs[next]![0]);
+    list.current?.querySelectorAll("button")[next]?.focus();
+  };
+  return (
+    <div class="tabs" role="tablist" aria-label={props.label} ref={list} onKeyDown={onKeyDown}>
+      {props.tabs.map(([key, name]) => (
+        <button
+          key={key}
+          type="button"
+          role="tab"
+          id={`tab-${key}`}
+          aria-selected={key === props.chosen}
+          tabIndex={key === props.chosen ? 0 : -1}
+          onClick={() => props.onChoose(key)}
+        >
+          {name}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+interface Told {
+  text: string;
+  action?: { label: string; run: () => void };
+}
+
+const told = signal<Told | null>(null);
+let hide: ReturnType<typeof setTimeout> | undefined;
+
+/** Say briefly what was done; with an action to take it back. */
+export function tell(text: string, action?: Told["action"]): void {
+  clearTimeout(hide);
+  told.value = action ? { text, action } : { text };
+  hide = setTimeout(() => (told.value = null), 9000);
+}
+
+export function Toast() {
+  const now = told.value;
+  return (
+    <div role="status" aria-live="polite">
+      {now && (
+        <div class="toast row">
+          <span>{now.text}</span>
+          {now.action && (
+            <button
+              type="button"
+              class="button small"
+              onClick={() => {
+                told.value = null;
+                now.action?.run();
+              }}
+            >
+              {now.action.label}
+            </button>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,25 @@
+// Every view: its address, its name, its key, and the component that draws it.
+import type { ComponentType } from "preact";
+import { Ask } from "./ask";
+import { Compare } from "./compare";
+import { Memories } from "./memories";
+import { Memory } from "./memory";
+import { Trace } from "./trace";
+
+export interface View {
+  path: string;
+  name: string;
+  /** The letter after "g"; views without one are not in the navigation. */
+  key?: string;
+  component: ComponentType<any>;
+  /** Whether the question in the address goes along to this view. */
+  keepsQuestion?: boolean;
+}
+
+export const VIEWS: View[] = [
+  { path: "/ask", name: "Ask", key: "a", component: Ask, keepsQuestion: true },
+  { path: "/trace", name: "Trace", key: "t", component: Trace, keepsQuestion: true },
+  { path: "/compare", name: "Compare", key: "c", component: Compare, keepsQuestion: true },
+  { path: "/memories", name: "Memories", key: "m", component: Memories },
+  { path: "/memories/:id", name: "Memory", component: Memory },
+];

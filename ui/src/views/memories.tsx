@@ -1,0 +1,152 @@
+// Memories: all of them, newest first, with filters and a search that answers while one types.
+import { useEffect, useState } from "preact/hooks";
+import { call, type Answer } from "../lib/api";
+import { count, day, plural, trustWords } from "../lib/format";
+import { useResource } from "../lib/resource";
+import { oneLine } from "../lib/text";
+import { memoryLink, useAddress } from "../lib/url";
+import { Badge, Empty, ErrorNote, Loading, Page } from "../parts/basics";
+import { usePages, VirtualTable } from "../parts/vtable";
+
+type Row = Answer<"GET /v1/memories">["memories"][number];
+
+const FILTERS = ["kind", "topic", "tag", "entity", "source", "session", "since", "until"] as const;
+const HINTS: Record<string, string> = { since: "last week", until: "2026-05-07", entity: "person, project …" };
+const PAGE = 500;
+
+export function Memories() {
+  const address = useAddress();
+  const [words, setWords] = useState(address.get("q"));
+  useEffect(() => {
+    const timer = setTimeout(() => address.set({ q: words.trim() }, { replace: true }), 150);
+    return () => clearTimeout(timer);
+  }, [words]);
+  const stats = useResource("stats", (abort) => call("GET /v1/stats", {}, abort)).data;
+  const filters = Object.fromEntries(FILTERS.filter((name) => address.get(name)).map((name) => [name, address.get(name)]));
+  const filtered = Object.keys(filters).length > 0;
+  return (
+    <Page title="Memories" lead={stats && `${plural(stats.memories, "memory", "memories")} in ${stats.space}`}>
+      <div class="search-row" role="search">
+        <input
+          class="input grow"
+          type="search"
+          data-search
+          aria-label="Search the memories"
+          placeholder="Search while you type"
+          value={words}
+          onInput={(event) => setWords(event.currentTarget.value)}
+        />
+      </div>
+      <details open={filtered}>
+        <summary class="muted small">Filters{filtered ? ` (${Object.keys(filters).length} set)` : ""}</summary>
+        <FilterFields kinds={Object.keys(stats?.by_kind ?? {})} />
+      </details>
+      {address.get("q") ? <Found query={address.get("q")} filters={filters} /> : <All filters={filters} total={filtered ? null : (stats?.memories ?? null)} />}
+    </Page>
+  );
+}
+
+function FilterFields(props: { kinds: string[] }) {
+  const address = useAddress();
+  return (
+    <div class="card fields">
+      {FILTERS.map((name) => (
+        <label class="field" key={name}>
+          {name.charAt(0).toUpperCase() + name.slice(1)}
+          {name === "kind" ? (
+            <select class="input" value={address.get(name)} onChange={(event) => address.set({ kind: event.currentTarget.value })}>
+              <option value="">any</option>
+              {props.kinds.map((kind) => (
+                <option key={kind}>{kind}</option>
+              ))}
+            </select>
+          ) : (
+            <input
+              class="input"
+              placeholder={HINTS[name] ?? ""}
+              value={address.get(name)}
+              onChange={(event) => address.set({ [name]: event.currentTarget.value.trim() })}
+            />
+          )}
+        </label>
+      ))}
+    </div>
+  );
+}
+
+const HEAD = ["Memory", "Kind", "When", "Source", "Trust"];
+
+function cells(row: Row) {
+  return [
+    <>
+      {row.pinned && <Badge tone="accent">pinned</Badge>} {oneLine(row.text, 220)}
+    </>,
+    row.kind,
+    day(row.when),
+    oneLine(row.source, 60),
+    trustWords(row.trust),
+  ];
+}
+
+function All(props: { filters: Record<string, string>; total: number | null }) {
+  const key = JSON.stringify(props.filters);
+  const pages = usePages<Row>(key, async (after, abort) => {
+    const page = await call("GET /v1/memories", { ...props.filters, limit: PAGE, preview: 300, ...(after && { after }) }, abort);
+    return { rows: page.memories, next: page.cursor };
+  });
+  if (pages.error && !pages.rows.length) return <ErrorNote error={pages.error} />;
+  if (pages.done && !pages.rows.length && !pages.loading) return <Empty>No memory matches these filters.</Empty>;
+  return (
+    <div class="stack-s">
+      <Loading on={pages.loading} />
+      <p class="muted small" role="status">
+        {pages.done ? plural(pages.rows.length, "memory", "memories") : `${count(pages.rows.length)} loaded${props.total ? ` of ${count(props.total)}` : ""}`}
+      </p>
+      <VirtualTable
+        label="Memories"
+        head={HEAD}
+        rows={pages.rows}
+        total={props.total}
+        done={pages.done}
+        want={pages.want}
+        resetKey={key}
+        row={(row) => ({ key: row.id, href: memoryLink(row.id), cells: cells(row) })}
+      />
+      <ErrorNote error={pages.error} />
+    </div>
+  );
+}
+
+function Found(props: { query: string; filters: Record<string, string> }) {
+  const { source, session, ...filters } = props.filters;
+  const asked = { query: props.query, ...filters, k: 50, max_tokens: 20_000, min_confidence: 0, mark_accessed: false };
+  const found = useResource(JSON.stringify(asked), (abort) => call("POST /v1/recall", asked, abort));
+  const rows = (found.data?.memories ?? []).filter(
+    (row) => (!source || row.source === source) && (!session || true),
+  );
+  return (
+    <div class="stack-s">
+      <Loading on={found.loading} />
+      <ErrorNote error={found.error} />
+      {found.data && (
+        <>
+          <p class="muted small" role="status">
+            {rows.length ? `The best ${count(rows.length)}, most relevant first` : "Nothing found"}
+          </p>
+          {rows.length > 0 && (
+            <VirtualTable
+              label="Memories found"
+              head={HEAD}
+              rows={rows}
+              total={rows.length}
+              done
+              want={() => {}}
+              resetKey={props.query}
+              row={(row) => ({ key: row.id, href: memoryLink(row.id), cells: cells(row) })}
+            />
+          )}
+        </>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,288 @@
+// Changes of a memory: each says first what it will do.
+import { useLocation } from "preact-iso";
+import { useEffect, useState } from "preact/hooks";
+import { ApiError, call, type Answer, type Arguments } from "../lib/api";
+import { plural } from "../lib/format";
+import { useResource } from "../lib/resource";
+import { oneLine } from "../lib/text";
+import { link } from "../lib/url";
+import { Dialog, ErrorNote, tell } from "../parts/basics";
+import type { Item } from "./memory";
+
+interface Common {
+  item: Item;
+  open: boolean;
+  onClose: () => void;
+  onDone: (told: string, undoable?: boolean) => void;
+}
+
+/** Work that may be refused: runs once at a time and keeps the refusal. */
+function useAttempt() {
+  const [error, setError] = useState<ApiError | null>(null);
+  const [busy, setBusy] = useState(false);
+  const attempt = async (work: () => Promise<void>) => {
+    setBusy(true);
+    setError(null);
+    try {
+      await work();
+    } catch (problem) {
+      if (!(problem instanceof ApiError)) throw problem;
+      setError(problem);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { error, busy, attempt };
+}
+
+export function CorrectDialog(props: Common) {
+  return (
+    <Dialog open={props.open} title="Correct this memory" onClose={props.onClose}>
+      <CorrectForm {...props} />
+    </Dialog>
+  );
+}
+
+function CorrectForm(props: Common) {
+  const { item } = props;
+  const [text, setText] = useState(item.text);
+  const [kind, setKind] = useState(item.kind);
+  const [topic, setTopic] = useState(item.topic ?? "");
+  const { error, busy, attempt } = useAttempt();
+  const changes: Arguments<"PATCH /v1/memories/{id}"> = { id: item.id };
+  if (text !== item.text) changes.text = text;
+  if (kind !== item.kind) changes.kind = kind;
+  if (topic !== (item.topic ?? "")) changes.topic = topic;
+  const changed = Object.keys(changes).length > 1 && text.trim() !== "";
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    void attempt(async () => {
+      const answer = await call("PATCH /v1/memories/{id}", changes);
+      props.onDone(`Corrected; this is revision ${answer.rev}.`);
+    });
+  };
+  return (
+    <form class="stack" onSubmit={submit}>
+      <p class="muted">The id stays, and the old text stays in the history.</p>
+      <label class="field">
+        Text
+        <textarea class="input" dir="auto" maxLength={65_536} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      </label>
+      <div class="fields">
+        <label class="field">
+          Kind
+          <input class="input" value={kind} onInput={(event) => setKind(event.currentTarget.value)} />
+        </label>
+        <label class="field">
+          Topic
+          <input class="input" value={topic} onInput={(event) => setTopic(event.currentTarget.value)} />
+        </label>
+      </div>
+      <ErrorNote error={error} />
+      <div class="row">
+        <button class="button primary" disabled={busy || !changed}>
+          Save
+        </button>
+        <button type="button" class="button" onClick={props.onClose}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}
+
+const RELATIONS: Arguments<"POST /v1/memories/{id}/links">["relation"][] = [
+  ...(["related_to", "supersedes", "contradicts", "implies", "causes", "caused_by", "derives_from"] as const),
+  ...(["specializes", "generalizes", "correlates", "part_of", "context_of", "references", "similar_to"] as const),
+];
+
+export function LinkDialog(props: Common) {
+  return (
+    <Dialog open={props.open} title="Link it to another memory" onClose={props.onClose}>
+      <LinkForm {...props} />
+    </Dialog>
+  );
+}
+
+function LinkForm(props: Common) {
+  const { item } = props;
+  const [relation, setRelation] = useState(RELATIONS[0]!);
+  const [words, setWords] = useState("");
+  const [other, setOther] = useState<{ id: string; text: string } | null>(null);
+  const { error, busy, attempt } = useAttempt();
+  const [search, setSearch] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(() => setSearch(words.trim()), 180);
+    return () => clearTimeout(timer);
+  }, [words]);
+  const found = useResource(search ? `link ${search}` : null, (abort) =>
+    call("POST /v1/recall", { query: search, k: 6, min_confidence: 0, mark_accessed: false }, abort),
+  );
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (!other) return;
+    void attempt(async () => {
+      await call("POST /v1/memories/{id}/links", { id: item.id, relation, other: other.id });
+      props.onDone("Linked.");
+    });
+  };
+  return (
+    <form class="stack" onSubmit={submit}>
+      <label class="field">
+        This memory
+        <select class="input" value={relation} onChange={(event) => setRelation(event.currentTarget.value as typeof relation)}>
+          {RELATIONS.map((name) => (
+            <option key={name} value={name}>
+              {name.replace(/_/g, " ")}
+            </option>
+          ))}
+        </select>
+      </label>
+      {relation === "supersedes" && <p class="notice warn">The other memory leaves recall; undo brings it back.</p>}
+      {other ? (
+        <p class="row">
+          <span class="line grow" dir="auto">
+            {oneLine(other.text, 120)}
+          </span>
+          <button type="button" class="button small" onClick={() => setOther(null)}>
+            Change
+          </button>
+        </p>
+      ) : (
+        <>
+          <label class="field">
+            The other one: words of it
+            <input class="input" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
+          </label>
+          <ul class="stack-s">
+            {found.data?.memories
+              .filter((memory) => memory.id !== item.id)
+              .map((memory) => (
+                <li key={memory.id}>
+                  <button type="button" class="button small quiet pick" onClick={() => setOther(memory)}>
+                    <span class="line" dir="auto">
+                      {oneLine(memory.text, 100)}
+                    </span>
+                  </button>
+                </li>
+              ))}
+          </ul>
+        </>
+      )}
+      <ErrorNote error={error} />
+      <div class="row">
+        <button class="button primary" disabled={busy || !other}>
+          Link
+        </button>
+        <button type="button" class="button" onClick={props.onClose}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}
+
+type Preview = Answer<"POST /v1/forget">;
+
+/** What a removal would do: nothing is changed before it is confirmed. */
+function usePreview(open: boolean, id: string, erase: boolean) {
+  const [preview, setPreview] = useState<Preview | null>(null);
+  const [error, setError] = useState<ApiError | null>(null);
+  useEffect(() => {
+    setPreview(null);
+    setError(null);
+    if (!open) return;
+    const abort = new AbortController();
+    call("POST /v1/forget", { ids: [id], ...(erase && { erase }) }, abort.signal).then(setPreview, (problem: unknown) => {
+      if (abort.signal.aborted) return;
+      if (!(problem instanceof ApiError)) throw problem;
+      setError(problem);
+    });
+    return () => abort.abort();
+  }, [open, id, erase]);
+  return { preview, error };
+}
+
+function PreviewText(props: { preview: Preview }) {
+  const { memories, kept, derived, quarantined, restored } = props.preview;
+  return (
+    <ul class="stack-s">
+      {memories.map((memory) => (
+        <li key={memory.id} class="notice text" dir="auto">
+          {oneLine(memory.text ?? memory.id, 300)}
+        </li>
+      ))}
+      {kept.map((one) => (
+        <li key={one.id}>
+          Stays: <span class="mono">{one.id}</span>, {one.reason}
+        </li>
+      ))}
+      {derived.length > 0 && <li>{plural(derived.length, "memory", "memories")} derived from it go with it.</li>}
+      {quarantined.length > 0 && <li>{plural(quarantined.length, "memory", "memories")} derived from it and others are set aside.</li>}
+      {restored.length > 0 && <li>{plural(restored.length, "memory", "memories")} that it replaced come back.</li>}
+    </ul>
+  );
+}
+
+export function ForgetDialog(props: Common) {
+  const { preview, error } = usePreview(props.open, props.item.id, false);
+  const trying = useAttempt();
+  const confirm = () =>
+    trying.attempt(async () => {
+      await call("POST /v1/forget", { ids: [props.item.id], token: preview!.token });
+      props.onDone("Forgotten: it is no longer recalled.");
+    });
+  return (
+    <Dialog open={props.open} title="Forget this memory?" onClose={props.onClose}>
+      <p class="muted">It leaves recall. Its history stays, and it can be restored.</p>
+      {preview && <PreviewText preview={preview} />}
+      <ErrorNote error={error ?? trying.error} />
+      <div class="row">
+        <button type="button" class="button danger" disabled={!preview?.token || trying.busy} onClick={() => void confirm()}>
+          Forget
+        </button>
+        <button type="button" class="button" onClick={props.onClose}>
+          Cancel
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+export function EraseDialog(props: Omit<Common, "onDone">) {
+  const { route } = useLocation();
+  const { preview, error } = usePreview(props.open, props.item.id, true);
+  const [sure, setSure] = useState("");
+  const trying = useAttempt();
+  useEffect(() => setSure(""), [props.open]);
+  const confirm = () =>
+    trying.attempt(async () => {
+      const answer = await call("POST /v1/forget", { ids: [props.item.id], erase: true, token: preview!.token });
+      tell(answer.out_of_reach.length ? `Erased. Copies may remain in: ${answer.out_of_reach.join(", ")}` : "Erased.");
+      route(link("/memories"));
+    });
+  return (
+    <Dialog open={props.open} title="Erase this memory for good?" onClose={props.onClose}>
+      <p>Every byte of it goes: the text, all revisions, what was derived from it alone. This cannot be undone.</p>
+      {preview && <PreviewText preview={preview} />}
+      <label class="field">
+        Type erase to confirm
+        <input class="input" autocomplete="off" value={sure} onInput={(event) => setSure(event.currentTarget.value)} />
+      </label>
+      <ErrorNote error={error ?? trying.error} />
+      <div class="row">
+        <button
+          type="button"
+          class="button danger"
+          disabled={!preview?.token || sure.trim().toLowerCase() !== "erase" || trying.busy}
+          onClick={() => void confirm()}
+        >
+          Erase
+        </button>
+        <button type="button" class="button" onClick={props.onClose}>
+          Cancel
+        </button>
+      </div>
+    </Dialog>
+  );
+}
