@@ -231,6 +231,8 @@ def _report_import(app: App, tally: Tally, *, announce_format: bool) -> int:
         if announce_format:
             app.note(dim(f"detected format: {tally.kind}; --from overrides it"))
         _print_tally(app, tally)
+    for warning in () if app.json else tally.warnings:
+        app.note(yellow(f"note: {warning}"))
     if tally.n_refused:
         return 2
     return 0 if tally.read or tally.kind == "bethink" else 1
@@ -304,6 +306,7 @@ def tally_json(tally: Tally) -> dict[str, Any]:
         "first": [glimpse._asdict() for glimpse in tally.first],
         "ids": tally.ids,
         "n_refused": tally.n_refused,
+        "warnings": tally.warnings,
         "refused": [
             {
                 "where": where,

@@ -25,11 +25,13 @@ from bethink.importers.streams import (
     displayable_name,
     guess_format,
     is_stream,
+    open_decompressed,
     open_stream,
     read_records,
     to_path,
 )
 from bethink.ingest.entity_extraction import entity_key, parse_entity
+from bethink.ingest.files import GZIP_MAGIC
 from bethink.memory import Memory
 from bethink.model import RELATIONS, Link, Node
 from bethink.ports import Progress
@@ -270,6 +272,7 @@ class Import:
     def _from_stream(
         self, gauge: ReadProgress, scratch: Memory | None, progress: Progress | None
     ) -> Iterator[int]:
+        _require_whole(self._path)
         with open_stream(self._path) as stream:
             if self.kind == AUTO:
                 self.kind = guess_format(stream.reader.peek(BEGINNING_BYTES), stream.name)
@@ -288,6 +291,7 @@ class Import:
     def _load_export(
         self, found: Iterator[dict[str, Any]], scratch: Memory | None, progress: Progress | None
     ) -> None:
+        found = self._note_missing_end(found)
         if scratch is None:
             self.tally.stored = self._memory.import_(found, progress=progress)
             return
@@ -295,6 +299,27 @@ class Import:
         taken = scratch.import_(known)
         self.tally.stored = taken - known.known
         self.tally.repeated = known.known
+
+    def _note_missing_end(self, found: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for number, record in enumerate(found):
+            if number == 0 and record.get("end") is not True:
+                self.tally.warnings.append(_NO_END)
+            yield record
+
+
+_NO_END = "this export of an earlier version does not say whether it is whole"
+
+
+def _require_whole(path: str) -> None:
+    """Raise Refused for a gzip file that is damaged or cut off, before anything is stored."""
+    if is_stream(path) or not to_path(path).is_file():
+        return
+    with to_path(path).open("rb") as file:
+        if file.read(2) != GZIP_MAGIC:
+            return
+    with open_decompressed(to_path(path)) as unpacked:
+        while unpacked.read(BEGINNING_BYTES):
+            pass
 
 
 def _report_progress(stream: InputStream, progress: Progress | None) -> Iterator[dict[str, Any]]:

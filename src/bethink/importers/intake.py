@@ -326,6 +326,7 @@ class Tally:
     first: list[ImportSample] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def known(self) -> int:

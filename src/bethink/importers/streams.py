@@ -239,7 +239,25 @@ def guess_format(beginning: bytes, name: str = "the file") -> str:
         raise unknown_json(name)
     if first.startswith(b"{"):
         return "jsonl"  # meant as JSON, too
+    if found := _format_of_lines(content, name):
+        return found
     return "text" if _BLANK_LINE.search(content) else "lines"
+
+
+def _format_of_lines(content: bytes, name: str) -> str:
+    """Return the format where a line that is no record stands first; empty for plain text.
+
+    A comment or a stray value above records: the reader will name it, and read the rest.
+    """
+    lines = [line for line in content.split(b"\n", _MAX_LINES_TRIED) if line.strip()]
+    parsed = [_parse_json_line(line) for line in lines[:_MAX_LINES_TRIED]]
+    if any(map(is_export, parsed)):
+        return "bethink"
+    records = sum(isinstance(value, dict) for value in parsed)
+    return "jsonl" if _JSON_LINES_NAME.search(name) or 2 * records >= max(1, len(parsed)) else ""
+
+
+_JSON_LINES_NAME = re.compile(r"\.(?:jsonl|ndjson)(?:\.gz)?$", re.IGNORECASE)
 
 
 def unknown_json(name: str) -> Refused:

@@ -21,7 +21,7 @@ from bethink.model import Draft
 MAX_BYTES = 1 << 30
 MAX_COMPRESSION_RATIO = 100
 _RATIO_MIN_BYTES = 1 << 20  # bytes; below it a high ratio is harmless
-_GZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK_BYTES = 1 << 16
 
 
@@ -33,8 +33,9 @@ class BoundedReader(io.RawIOBase):
         self._max_bytes = max_bytes
         self._buffer = stream.read(_CHUNK_BYTES)
         self._decompressor = (
-            zlib.decompressobj(wbits=31) if self._buffer[:2] == _GZIP_MAGIC else None
+            zlib.decompressobj(wbits=31) if self._buffer[:2] == GZIP_MAGIC else None
         )
+        self._is_in_member = False
         self._bytes_in = len(self._buffer)
         self._bytes_out = 0
 
@@ -63,8 +64,12 @@ class BoundedReader(io.RawIOBase):
             return chunk
         while True:
             chunk = self._decompress(size)
-            if chunk or not (self._buffer or self._fill_buffer()):
+            if chunk:
                 return chunk
+            if not (self._buffer or self._fill_buffer()):
+                if self._is_in_member:
+                    raise BadText("the gzip file is cut off", remedy="copy or create it again")
+                return b""
 
     def _decompress(self, size: int) -> bytes:
         if self._decompressor is None or not self._buffer:
@@ -74,6 +79,7 @@ class BoundedReader(io.RawIOBase):
         except zlib.error as error:
             raise BadText(f"the file is damaged: {error}") from error
         self._buffer = self._decompressor.unconsumed_tail
+        self._is_in_member = not self._decompressor.eof
         if self._decompressor.eof:
             # gzip members may be concatenated.
             self._buffer = self._decompressor.unused_data

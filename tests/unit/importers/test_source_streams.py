@@ -13,8 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bethink import Memory
 from bethink.errors import BadText, Refused
 from bethink.importers import streams
+from bethink.importers.importer import import_from
 from bethink.importers.streams import guess_format, open_stream, read_records
 
 
@@ -122,3 +124,49 @@ def test_a_pipe_with_a_writer_is_read_to_its_end(tmp_path: Path, size: int) -> N
     with open_stream(str(pipe)) as source:
         assert source.reader.read() == content
     writer.join()
+
+
+@pytest.mark.parametrize("first", ["# exported", "null", "42", "", "   ", "// no record", "[]"])
+def test_json_lines_that_begin_with_something_else(first: str, tmp_path: Path) -> None:
+    """No record is torn into plain text: the line is named, and all others keep their fields."""
+    path = tmp_path / "notes.jsonl"
+    path.write_text(f'{first}\n{{"text": "Payroll of Ines", "classification": 3}}\n')
+    with Memory.open(":memory:", embedder="none") as memory:
+        tally = import_from(memory, path)
+        item = memory.get(tally.ids[0])
+
+    assert (tally.kind, tally.stored, tally.n_refused) == ("jsonl", 1, int(bool(first.strip())))
+    assert (item.text, item.classification) == ("Payroll of Ines", 3)
+    assert all(refusal.where == "line 1" for refusal in tally.refused)
+
+
+def test_an_export_below_a_comment_is_no_text(tmp_path: Path) -> None:
+    """It is read as an export, which the comment spoils as a whole."""
+    path = tmp_path / "backup.jsonl"
+    with Memory.open(":memory:", embedder="none") as memory:
+        memory.remember("The heron is grey")
+        lines = [json.dumps(record) for record in memory.export()]
+    path.write_text("\n".join(["# a copy", *lines]))
+    with Memory.open(":memory:", embedder="none") as memory:
+        with pytest.raises(Refused):
+            import_from(memory, path)
+        assert memory.browse() == []
+
+
+@pytest.mark.parametrize("form", ["export", "lines"])
+def test_a_gzip_file_that_is_cut_off_is_refused(form: str, tmp_path: Path) -> None:
+    """Wherever it was cut; nothing of it is stored."""
+    with Memory.open(":memory:", embedder="none") as memory:
+        for number in range(40):
+            memory.remember(f"Heron number {number} stands in pond {number * 7}")
+        records = (
+            memory.export() if form == "export" else ({"text": f"pond {n}"} for n in range(99))
+        )
+        whole = gzip.compress("\n".join(map(json.dumps, records)).encode())
+    path = tmp_path / "notes.jsonl.gz"
+    for cut in (len(whole) // 2, len(whole) - 9, len(whole) - 8, len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        with Memory.open(":memory:", embedder="none") as memory:
+            with pytest.raises(Refused, match="cut off"):
+                import_from(memory, path)
+            assert memory.browse() == []

@@ -90,8 +90,8 @@ def test_every_kind_of_record_comes_back(store: SqliteStore) -> None:
     lines = export(store)
     other = load(lines)
 
-    assert {line["type"] for line in lines} == {"bethink", *_LAYOUTS}
-    assert export(other)[: len(lines)] == lines
+    assert {line["type"] for line in lines} == {"bethink", "end", *_LAYOUTS}
+    assert export(other)[: len(lines) - 1] == lines[:-1]
     assert all(finding.ok for finding in other.admin.check())
     other.close()
 
@@ -165,6 +165,27 @@ def test_a_damaged_export_is_refused_or_came_through_whole(store: SqliteStore) -
         other.close()
 
 
+def test_an_export_that_is_cut_off_is_refused(store: SqliteStore) -> None:
+    """Wherever it ends before its end, nothing is imported; a line too few is noticed, too."""
+    lines = export(store)
+    for kept in (*(lines[:count] for count in range(1, len(lines))), [*lines[:3], *lines[4:]]):
+        other = SqliteStore.open(None, space="test")
+        with pytest.raises(Refused, match="nothing was imported"):
+            other.admin.load(kept, actor="importer", now=at(days=1))
+        assert other.admin.count() == 0
+        other.close()
+
+
+def test_an_export_of_an_earlier_version_has_no_end(store: SqliteStore) -> None:
+    """It is imported as it is."""
+    lines = export(store)[:-1]
+    del lines[0]["end"]
+    other = load(lines)
+
+    assert other.admin.count() == store.admin.count()
+    other.close()
+
+
 def _damage(lines: list[Any], rng: random.Random) -> None:
     if not lines:
         return
@@ -231,7 +252,8 @@ def test_an_export_that_tells_nothing_of_standings_is_completed(store: SqliteSto
     """One from before they were told: what stands has stood so since its revision began."""
     store.items.set_status(["a"], "superseded", actor="x", now=at(hours=5))
     store.graph.add_links([Link(Node("item", "b"), Node("item", "a"), "supersedes")], now=NOW)
-    lines = [line for line in export(store) if line["type"] != "status_change"]
+    lines = [line for line in export(store) if line["type"] not in ("status_change", "end")]
+    del lines[0]["end"]
     other = load(lines)
 
     assert other.items.get(["a"], as_of=NOW)["a"].status == "active"

@@ -44,7 +44,6 @@ from bethink.store.sqlite.db.rows import (
     TOMBSTONE,
     USAGE,
     USAGE_DAY,
-    WHOLE,
     WORDS_SLICE,
     Field,
     NewRow,
@@ -60,13 +59,15 @@ from bethink.store.sqlite.search.vectors import VectorIndex
 from bethink.store.sqlite.usage import ImportedTicks
 
 EXPORT_FORMAT = 1
+_LEVEL = next(field.kind for field in ITEM if field.name == "classification")
 _ERASED_KEY = (
     Field("key_hash", NAME),
     Field("id", NAME),
     Field("content_hash", NAME),
-    Field("classification", WHOLE),
+    Field("classification", _LEVEL),
     Field("at", TIME),
 )
+END = "end"  # the type of the last record, which says how many there are between it and the first
 DAMAGED = "damaged"  # the type of a record for a row that rot has changed; never imported
 
 # Each kind of record with its fields and table, in an order that `load` accepts: the target
@@ -121,20 +122,28 @@ _SELECT_ITEM = f"""
 def dump_records(connections: Connections, space: str) -> Iterator[dict[str, Any]]:
     """Yield the records of one snapshot of the store, unaffected by concurrent writes."""
     with translate_errors(connections.name), _open_snapshot(connections) as db:
-        header = {"type": "bethink", "version": EXPORT_FORMAT, "space": space}
+        header = {"type": "bethink", "version": EXPORT_FORMAT, "space": space, "end": True}
         is_below = isinstance(connections, CeilingConnections)
         # A copy without what is above the ceiling must not pass for a complete one.
         yield header | ({"max_classification": ceiling_of(connections)} if is_below else {})
-        for kind, layout, table in _TABLES_BEFORE_ITEMS:
-            yield from _table_records(db, kind, layout, table)
-        yield from _item_records(db)
-        for kind, layout, table in _TABLES_AFTER_ITEMS:
-            if not is_below:
-                yield from _table_records(db, kind, layout, table)
-            elif kind not in _ABOUT_HIDDEN:
-                yield from _table_records(db, kind, layout, _WITHOUT_HIDDEN.get(kind, table))
+        count = 0
+        for record in _snapshot_records(db, is_below=is_below):
+            count += 1
+            yield record
+        yield {"type": END, "records": count}
+
+
+def _snapshot_records(db: apsw.Connection, *, is_below: bool) -> Iterator[dict[str, Any]]:
+    for kind, layout, table in _TABLES_BEFORE_ITEMS:
+        yield from _table_records(db, kind, layout, table)
+    yield from _item_records(db)
+    for kind, layout, table in _TABLES_AFTER_ITEMS:
         if not is_below:
-            yield from _event_records(db)
+            yield from _table_records(db, kind, layout, table)
+        elif kind not in _ABOUT_HIDDEN:
+            yield from _table_records(db, kind, layout, _WITHOUT_HIDDEN.get(kind, table))
+    if not is_below:
+        yield from _event_records(db)
 
 
 @contextmanager
@@ -313,9 +322,11 @@ def load_records(
     db: apsw.Connection, records: Iterable[Mapping[str, Any]], *, actor: str, now: int
 ) -> int:
     """Import records; return how many memories came in. Known or erased ones are skipped."""
-    loader = _Loader(db)
+    loader, end = _Loader(db), _EndCheck()
     for number, record in enumerate(records, 1):
-        loader.add(number, record)
+        if not end.takes(number, record):
+            loader.add(number, record)
+    end.require()
     return loader.finish(actor, now)
 
 
@@ -351,6 +362,41 @@ def _parse_record(number: int, kind: str, record: Mapping[str, Any]) -> Row:
     if unknown:
         _refuse(number, f"{kind}.{min(unknown)} is not a field of version {EXPORT_FORMAT}")
     return tuple(values)
+
+
+class _EndCheck:
+    """Whether an export is whole: as many records as its last one says.
+
+    Exports of earlier versions have no such record, and no ``end`` in the first one.
+    """
+
+    def __init__(self) -> None:
+        self._is_promised = self._is_over = False
+        self._last = 0
+
+    def takes(self, number: int, record: Mapping[str, Any]) -> bool:
+        """Whether this record is the last one; raise Refused where it does not fit."""
+        if not isinstance(record, Mapping):
+            return False
+        if self._is_over:
+            _refuse(number, "the export has ended before this line")
+        if number == 1:
+            self._is_promised = record.get("end") is True
+        self._last = number
+        self._is_over = number > 1 and record.get("type") == END
+        if self._is_over and record.get("records") != number - 2:
+            told = record.get("records")
+            _refuse(number, f"the export has {number - 2} records, and says {told!r}")
+        return self._is_over
+
+    def require(self) -> None:
+        """Raise Refused for an export that has been cut off."""
+        if self._is_promised and not self._is_over:
+            _refuse(
+                self._last,
+                "the export is cut off after this line",
+                remedy='export again; to import what is there remove "end" from line 1',
+            )
 
 
 class _Loader:
