@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -483,12 +483,50 @@ def redact(text: str) -> Redacted:
 
 def _candidate_kinds(text: str) -> list[int]:
     """Return the indexes of the kinds whose keywords occur in the text."""
-    lower = text.lower()
-    found = {i for word, i in _CASELESS_KEYWORDS if word in lower}
-    found.update(i for word, i in _CASED_KEYWORDS if word in text)
+    found: set[int] = set()
+    for keywords, where in zip(_keyword_indexes(), (text.lower(), text), strict=True):
+        if keywords.any_of.search(where):
+            beginnings = set(keywords.all_of.findall(where))
+            words = (entry for begin in beginnings for entry in keywords.by_beginning[begin])
+            found.update(i for word, i in words if word in where)
     if _SHAPES.search(text):
         found.update(_SHAPED_KINDS)
     return sorted(found)
+
+
+class _KeywordIndex(NamedTuple):
+    """Keywords by their beginnings: none of these begins another."""
+
+    any_of: re.Pattern[str]
+    all_of: re.Pattern[str]
+    by_beginning: Mapping[str, Sequence[tuple[str, int]]]
+
+
+@cache
+def _keyword_indexes() -> tuple[_KeywordIndex, _KeywordIndex]:
+    """Index the keywords for a lower-cased text, and those for a text as it is."""
+    return _index_keywords(_CASELESS_KEYWORDS), _index_keywords(_CASED_KEYWORDS)
+
+
+def _index_keywords(keywords: Sequence[tuple[str, int]]) -> _KeywordIndex:
+    words = {word for word, _ in keywords}
+    beginnings = {word for word in words if not any(word[:n] in words for n in range(len(word)))}
+    by_beginning = {
+        begin: [entry for entry in keywords if entry[0].startswith(begin)] for begin in beginnings
+    }
+    tree = _any_of(beginnings)
+    return _KeywordIndex(re.compile(tree), re.compile(f"(?=({tree}))"), by_beginning)
+
+
+def _any_of(words: set[str]) -> str:
+    """Return a pattern for any of the words that looks at each character once, as a tree does."""
+    if "" in words:
+        return ""
+    rests: dict[str, set[str]] = {}
+    for word in sorted(words):
+        rests.setdefault(word[0], set()).add(word[1:])
+    branches = [re.escape(first) + _any_of(rest) for first, rest in rests.items()]
+    return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
 
 
 @cache

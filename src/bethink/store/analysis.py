@@ -110,9 +110,18 @@ def extra_index_words(text: str) -> str:
     """Return what must be indexed besides a text for `query_units` to find all its words."""
     found: dict[str, None] = {}
     for word in dict.fromkeys(text.split()):
-        if not _is_plain_word(_trim(word)):
-            found.update(dict.fromkeys(_extra_forms(word)))
+        forms = _forms_of_word(word) if len(word) <= _MAX_KNOWN_LENGTH else _extra_forms(word)
+        if forms:
+            found.update(dict.fromkeys(forms))
     return " ".join(found)
+
+
+_MAX_KNOWN_LENGTH = 40  # longer words are rarely the same again
+
+
+@lru_cache(maxsize=16_384)
+def _forms_of_word(word: str) -> tuple[str, ...]:
+    return () if _is_plain_word(_trim(word)) else tuple(_extra_forms(word))
 
 
 def query_units(text: str, max_units: int = MAX_UNITS) -> tuple[QueryUnit, ...]:

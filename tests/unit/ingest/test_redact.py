@@ -359,3 +359,20 @@ def test_no_field_of_a_memory_keeps_a_secret(field: str) -> None:
 
         assert stored.redacted == tagged.redacted == ("gitlab-token",)
         assert token not in dumps(list(memory.export()))
+
+
+def test_no_keyword_is_overlooked() -> None:
+    """The tree of beginnings finds exactly the kinds that a search for each keyword does."""
+    rng = Random(11)
+    words = [word for kind in SECRET_KINDS for word in kind.words]
+    for _ in range(2_000):
+        parts = (rng.choice(words)[: rng.randrange(1, 12)] for _ in range(6))
+        text = rng.choice(("", " ", "x")).join(parts)
+        expected = {
+            number
+            for number, kind in enumerate(SECRET_KINDS)
+            if any(word in (text.lower() if word.islower() else text) for word in kind.words)
+        }
+        found = set(redacting._candidate_kinds(text))
+        assert found - expected <= set(redacting._SHAPED_KINDS)
+        assert expected <= found

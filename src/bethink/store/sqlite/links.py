@@ -83,9 +83,15 @@ _BY_NAME = """
     CROSS JOIN entity AS e ON e.id = n.entity
     WHERE KNOWN GROUP BY e.id ORDER BY found DESC, HELD DESC, e.id LIMIT ?
 """
-_BY_NAME_NOW = (
-    _BY_NAME.replace("COLUMNS", ENTITY_COLUMNS).replace("KNOWN", "1").replace("HELD", "e.mentions")
-)
+# Most names are nobody's, which the look-up alone shows.
+_OWNERS_OF_NAMES = """
+    SELECT n.entity, n.alias FROM carray(?) AS w
+    CROSS JOIN alias AS n ON n.alias = w.value AND n.classification <= ?
+"""
+_SELECT_ENTITIES = f"""
+    SELECT {ENTITY_COLUMNS} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
+"""
+_MENTIONS = 3  # its place in ENTITY_COLUMNS
 _BY_NAME_AS_OF = (
     f"{AS_OF_CTE} {_BY_NAME}".replace("COLUMNS", columns_as_of(ENTITY_COLUMNS))
     .replace("KNOWN", "e.created_at <= (SELECT at FROM m)")
@@ -107,11 +113,17 @@ def find_entities(
     names = tuple(dict.fromkeys(_candidate_names(text)))
     if not names or limit < 1:
         return []
-    if as_of_ms is None:
-        rows = select(db, _BY_NAME_NOW, (as_table(names), max_classification, limit))
-    else:
+    if as_of_ms is not None:
         rows = select(db, _BY_NAME_AS_OF, (as_of_ms, as_table(names), max_classification, limit))
-    return [to_entity(row[1:]) for row in rows]
+        return [to_entity(row[1:]) for row in rows]
+    longest: dict[str, int] = {}
+    for entity, alias in select(db, _OWNERS_OF_NAMES, (as_table(names), max_classification)):
+        longest[entity] = max(len(alias), longest.get(entity, 0))
+    if not longest:
+        return []
+    rows = select(db, _SELECT_ENTITIES, (as_table(tuple(longest)),))
+    rows.sort(key=lambda row: (-longest[row[0]], -row[_MENTIONS], row[0]))
+    return [to_entity(row) for row in rows[:limit]]
 
 
 def list_entities(db: apsw.Connection, prefix: str, limit: int, offset: int) -> list[Entity]:
@@ -257,14 +269,16 @@ def normalise_alias(name: str) -> str:
 def _candidate_names(text: str) -> Iterator[str]:
     """Yield every run of up to four words that could be a name, in alias form."""
     words = fold(text).split()[:MAX_TEXT_WORDS]
+    trimmed = [_POSSESSIVE.sub("", word.rstrip("?")) for word in words]
     for at, word in enumerate(words):
-        for length in range(1, MAX_NAME_WORDS + 1):
-            run = words[at : at + length]
-            if len(run) == length:
-                head, last = run[:-1], run[-1]
-                trimmed = _POSSESSIVE.sub("", last.rstrip("?"))
-                for end in dict.fromkeys((last, trimmed)):
-                    yield " ".join((*head, end))
+        head = ""
+        for end in range(at, min(at + MAX_NAME_WORDS, len(words))):
+            yield head + words[end]
+            if trimmed[end] != words[end]:
+                yield head + trimmed[end]
+            head = f"{head}{words[end]} "
+        if word.isalpha() and word.isascii():
+            continue  # the word is its only piece
         for piece in _WORD_PIECE.findall(word):
             yield _POSSESSIVE.sub("", piece)
         for run_of_letters in unspaced_runs(word):

@@ -60,6 +60,11 @@ _FOLLOWED_TURN = """
         AND p.classification <= i.classification
     WHERE i.id = ? AND i.live_to IS NULL ORDER BY p.seq DESC, p.id DESC LIMIT 1
 """
+# The last of the turns before a batch.
+_LAST_SEQ = """
+    SELECT seq FROM item WHERE session = ? AND live_to IS NULL AND rid < ? AND seq IS NOT NULL
+    ORDER BY seq DESC LIMIT 1
+"""
 _LINK_FOLLOWS = """
     INSERT INTO link (src_kind, src, type, dst_kind, dst, source, created_at)
     VALUES ('item', ?, 'follows', 'item', ?, 'rule', ?) ON CONFLICT DO NOTHING
@@ -94,14 +99,20 @@ def assign_turn_numbers(db: apsw.Connection, records: Sequence[Record]) -> list[
     return numbered
 
 
-def link_turns(db: apsw.Connection, stored: Iterable[Item], now: int) -> None:
+def link_turns(db: apsw.Connection, stored: Iterable[Item], now: int, first_rid: int) -> None:
     """Link each new turn to the one before it, and the one after to it."""
     turns = [item for item in stored if item.session is not None and item.rev == 1]
     new = {item.id for item in turns}
+    last_seq = {
+        session: max((seq for (seq,) in select(db, _LAST_SEQ, (session, first_rid))), default=-1)
+        for session in dict.fromkeys(item.session for item in turns)
+    }
     for item in turns:
         position = (item.session, item.seq, item.id, item.id)
         for (before,) in select(db, _PREVIOUS_TURN, (*position, item.classification)):
             db.execute(_LINK_FOLLOWS, (item.id, before, now))
+        if item.seq is not None and item.seq > last_seq[item.session]:
+            continue  # no turn that was there before comes after it
         # The next of each classification that may see it; a new turn adds its own link.
         levels = range(item.classification, HIGHEST + 1)
         for level in levels:
@@ -406,12 +417,16 @@ class _PutPlan:
                 by_model.setdefault(record.model, {}).update(embeddings)
         for model, vectors in by_model.items():
             set_entity_embeddings(db, model, vectors)
-        link_turns(db, (_record(new).item for new in self._new), self._now)
+        turns = [_record(new).item for new in self._new]
+        link_turns(db, turns, self._now, self._new[0].rid if self._new else 0)
 
     def _link_named_entities(self, db: apsw.Connection, new: _Revision) -> None:
         """Link entities that the item names by id only."""
         record = _record(new)
+        linked = {mention.entity.id for mention in record.mentions}
         for entity in record.item.entities:
+            if entity in linked:
+                continue
             db.execute(_ADD_NAMED_MENTION, (record.item.id, self._now, entity))
             db.execute(_ADJUST_MENTION_COUNT, (db.changes(), entity))
 
